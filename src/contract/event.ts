@@ -1,0 +1,113 @@
+import type { Content, ToolCall } from './message.ts'
+import type { ModelFinish, Usage } from './model.ts'
+import type { Finish, LimitName, RunError } from './run.ts'
+
+/**
+ * Everything that happens in a run. The one union that all else reads: history, streams, records, traces.
+ * Facts are journalled and folded into the state of the run; news (deltas, progress) is for readers alone, so that an
+ * unfinished step leaves nothing behind.
+ */
+export type RunEventBody = RunFact | RunNews
+
+export type RunFact =
+  | {
+      readonly type: 'run.started'
+      readonly conversation?: string
+      readonly model: string
+      readonly tools: readonly string[]
+    }
+  | { readonly type: 'step.started'; readonly step: number }
+  /** The model's answer of this step is complete; its calls are about to run. */
+  | {
+      readonly type: 'step.answered'
+      readonly step: number
+      readonly text: string
+      readonly reasoning?: string
+      readonly calls: readonly ToolCall[]
+      readonly finish: ModelFinish
+      readonly usage?: Usage
+    }
+  | { readonly type: 'approval.requested'; readonly callId: string; readonly tool: string; readonly arguments: string }
+  | {
+      readonly type: 'approval.decided'
+      readonly callId: string
+      readonly decision: 'approve' | 'reject'
+      readonly reason?: string
+    }
+  /** The caller must run this call and send its result. */
+  | { readonly type: 'call.requested'; readonly callId: string; readonly tool: string; readonly arguments: string }
+  | {
+      readonly type: 'call.started'
+      readonly callId: string
+      readonly tool: string
+      readonly attempt: number
+      /** Epoch milliseconds. */
+      readonly deadline: number
+    }
+  | CallSettled
+  | { readonly type: 'step.finished'; readonly step: number; readonly finish: ModelFinish; readonly usage?: Usage }
+  | { readonly type: 'step.restarted'; readonly step: number; readonly attempt: number }
+  | { readonly type: 'limit.reached'; readonly which: LimitName }
+  | { readonly type: 'run.waiting'; readonly for: 'approval' | 'caller' }
+  | { readonly type: 'run.resumed' }
+  | { readonly type: 'run.cancelling' }
+  /** Always last, exactly once. */
+  | RunFinished
+
+export type RunNews =
+  | { readonly type: 'reasoning.delta'; readonly step: number; readonly text: string }
+  | { readonly type: 'text.delta'; readonly step: number; readonly text: string }
+  | {
+      readonly type: 'call.delta'
+      readonly step: number
+      readonly index: number
+      readonly callId: string
+      readonly name?: string
+      readonly arguments: string
+    }
+  /** A call's arguments are complete, though the model may still be speaking. */
+  | { readonly type: 'call.proposed'; readonly callId: string; readonly tool: string; readonly arguments: string }
+  | {
+      readonly type: 'call.progress'
+      readonly callId: string
+      readonly message?: string
+      readonly fraction?: number
+      readonly data?: unknown
+    }
+
+/** `error.message` is what the model reads; what operators read is logged, and is in no event. */
+export interface CallSettled {
+  readonly type: 'call.settled'
+  readonly callId: string
+  readonly tool: string
+  readonly ok: boolean
+  readonly content?: readonly Content[]
+  readonly structured?: unknown
+  readonly error?: { readonly code: string; readonly message: string }
+  readonly durationMs: number
+}
+
+export interface RunFinished {
+  readonly type: 'run.finished'
+  readonly status: 'completed' | 'failed' | 'cancelled'
+  readonly finish: Finish
+  readonly which?: LimitName
+  readonly answer: string
+  readonly usage: Usage
+  readonly error?: RunError
+}
+
+/** An event of a run in its place: `seq` rises from 1, with gaps only where a crash swallowed news. */
+export type RunEvent = RunEventBody & { readonly runId: string; readonly seq: number }
+
+const NEWS = new Set<RunEventBody['type']>([
+  'reasoning.delta',
+  'text.delta',
+  'call.delta',
+  'call.proposed',
+  'call.progress',
+] satisfies RunNews['type'][])
+
+export function isNews(event: RunEventBody): event is RunNews {
+  return NEWS.has(event.type)
+}

@@ -1,0 +1,30 @@
+/**
+ * contract/: the words that every room speaks. Types and tiny pure functions; imports nothing of ours.
+ */
+
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
+export type JsonObject = Readonly<Record<string, unknown>>
+
+/** A JSON Schema (2020-12, or draft-07) as plain data. */
+export type JsonSchema = JsonObject
+
+/** True for `{…}`: not null, not an array. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/**
+ * JSON with the keys of every object sorted, so that equal values have equal text (the idea of RFC 8785).
+ * Keys whose value is undefined are left out, as JSON.stringify does.
+ */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, child: unknown) =>
+    isObject(child) ? Object.fromEntries(Object.entries(child).sort(([a], [b]) => (a < b ? -1 : 1))) : child,
+  )
+}
+
+/** Lower-case hex SHA-256 of a text's UTF-8 bytes. */
+export async function sha256(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}

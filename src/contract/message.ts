@@ -1,0 +1,54 @@
+/** A part of a message or of a tool's result. `data` is base64 without a `data:` prefix. */
+export type Content = TextContent | BinaryContent
+
+export interface TextContent {
+  readonly type: 'text'
+  readonly text: string
+}
+
+export interface BinaryContent {
+  readonly type: 'image' | 'file'
+  readonly mediaType: string
+  readonly data: string
+}
+
+/** A call as the model wrote it: `arguments` is its JSON text, not yet checked. */
+export interface ToolCall {
+  readonly callId: string
+  readonly tool: string
+  readonly arguments: string
+}
+
+export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
+
+export interface SystemMessage {
+  readonly role: 'system'
+  readonly content: string
+}
+
+export interface UserMessage {
+  readonly role: 'user'
+  readonly content: string | readonly Content[]
+}
+
+export interface AssistantMessage {
+  readonly role: 'assistant'
+  readonly content: string
+  readonly reasoning?: string
+  readonly calls?: readonly ToolCall[]
+}
+
+/** The one result of the call `callId`. */
+export interface ToolMessage {
+  readonly role: 'tool'
+  readonly callId: string
+  readonly tool: string
+  readonly ok: boolean
+  readonly content: readonly Content[]
+}
+
+/** The text of some content, parts joined by line breaks; what is not text is named, not shown. */
+export function textOf(content: string | readonly Content[]): string {
+  if (typeof content === 'string') return content
+  return content.map((part) => (part.type === 'text' ? part.text : `[${part.type}: ${part.mediaType}]`)).join('\n')
+}

@@ -1,0 +1,80 @@
+import type { JsonSchema } from './json.ts'
+import type { Message } from './message.ts'
+import type { ToolDefinition } from './tool.ts'
+
+export interface ModelRequest {
+  readonly messages: readonly Message[]
+  /** The tools on offer; empty means that the model must answer in words. */
+  readonly tools: readonly ToolDefinition[]
+  readonly toolChoice?: ToolChoice
+  readonly responseFormat?: ResponseFormat
+  /** Sampling fields of the request (temperature, stop, …), passed through by name. */
+  readonly sampling?: Readonly<Record<string, unknown>>
+}
+
+export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
+
+export type ResponseFormat =
+  | { readonly type: 'text' }
+  | { readonly type: 'json_object' }
+  | { readonly type: 'json_schema'; readonly name: string; readonly schema: JsonSchema; readonly strict?: boolean }
+
+/** Why a model stopped. `tool_calls`: it asked for tools. */
+export type ModelFinish = 'stop' | 'tool_calls' | 'length' | 'content_filter'
+
+export interface Usage {
+  readonly inputTokens: number
+  readonly outputTokens: number
+  /** Part of `inputTokens` that the provider read from its cache. */
+  readonly cachedInputTokens?: number
+  /** Part of `outputTokens` spent on reasoning. */
+  readonly reasoningTokens?: number
+}
+
+/** What a model says, as it comes. `index` tells the calls of one answer apart, from 0 in order of first mention. */
+export type ModelEvent =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'reasoning'; readonly text: string }
+  | { readonly type: 'call.delta'; readonly index: number; readonly tool?: string; readonly arguments: string }
+  /** A call is complete: its whole arguments text has arrived. */
+  | { readonly type: 'call'; readonly index: number; readonly tool: string; readonly arguments: string }
+  | { readonly type: 'finish'; readonly finish: ModelFinish; readonly usage?: Usage }
+  | { readonly type: 'error'; readonly error: ModelError }
+
+export interface ModelError {
+  /** Stable, such as `model_unreachable`, `model_rate_limited`, `model_stream_cut`. */
+  readonly code: string
+  /** For the caller: says what happened, never holds a key. */
+  readonly message: string
+  /** The provider's HTTP status, where there was one. */
+  readonly status?: number
+  readonly retryable: boolean
+  readonly retryAfterMs?: number
+}
+
+/**
+ * A chat model that can ask for tools.
+ * Contract: the stream never throws. It ends with exactly one `finish` or `error`; a stream that was cut, or a call
+ * whose arguments did not all arrive, ends with `error`. After `signal` aborts it ends soon, in any way.
+ */
+export interface ChatModel {
+  /** `provider/name`. */
+  readonly name: string
+  stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>
+}
+
+/** The model of that `provider/name`, or undefined where no provider of that name is set up. */
+export type ModelProvider = (name: string) => ChatModel
+
+export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0 }
+
+export function addUsage(a: Usage, b: Usage): Usage {
+  const cached = (a.cachedInputTokens ?? 0) + (b.cachedInputTokens ?? 0)
+  const reasoning = (a.reasoningTokens ?? 0) + (b.reasoningTokens ?? 0)
+  return {
+    inputTokens: a.inputTokens + b.inputTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    ...(cached > 0 && { cachedInputTokens: cached }),
+    ...(reasoning > 0 && { reasoningTokens: reasoning }),
+  }
+}

@@ -1,0 +1,110 @@
+import type { JsonSchema } from './json.ts'
+import type { Message } from './message.ts'
+import type { ResponseFormat, ToolChoice, Usage } from './model.ts'
+import type { Caller } from './tool.ts'
+
+/** What a run may use. Reached: one last answer without tools; wall time alone ends the run at once. */
+export interface Limits {
+  /** Rounds that ask for tools; the final answer is never counted. */
+  readonly steps: number
+  readonly calls: number
+  readonly callsPerTool: number
+  /** Milliseconds for one call. */
+  readonly callMs: number
+  /** Milliseconds for the run; waiting for people is not counted. */
+  readonly runMs: number
+  /** Bytes of one result that a model sees. */
+  readonly resultBytes: number
+  readonly concurrentCalls: number
+  /** Input and output tokens summed over the steps. Default: no limit. */
+  readonly tokens?: number
+}
+
+/** Which limit ended a run: the names of a request's `limits`. */
+export type LimitName = 'steps' | 'calls' | 'callsPerTool' | 'runMs' | 'tokens'
+
+/** Tools on offer: the default set, those named alone, or the default set edited. */
+export type ToolSelection =
+  | 'default'
+  | readonly string[]
+  | { readonly add?: readonly string[]; readonly remove?: readonly string[] }
+
+/** A tool that the caller runs: the edge only tells the model of it. */
+export interface ClientTool {
+  readonly name: string
+  readonly description: string
+  readonly inputSchema: JsonSchema
+}
+
+export type OnBusy = 'queue' | 'reject' | 'interrupt' | 'steer'
+
+/** An accepted request for a run: checked, complete, plain data. */
+export interface RunRequest {
+  readonly runId: string
+  readonly caller: Caller
+  readonly input: readonly Message[]
+  readonly system?: string
+  /** `provider/name`, allowed by the configuration. */
+  readonly model: string
+  readonly tools: ToolSelection
+  readonly clientTools: readonly ClientTool[]
+  readonly toolChoice?: ToolChoice
+  readonly responseFormat?: ResponseFormat
+  readonly sampling?: Readonly<Record<string, unknown>>
+  /** Tool context; never shown to a model. */
+  readonly context: Readonly<Record<string, unknown>>
+  readonly limits: Limits
+  /** Who runs the edge's tools: `caller` hands their calls out too. */
+  readonly execution: 'edge' | 'caller'
+  /** What a failed call does: its error goes to the model, or the run fails. */
+  readonly toolErrors: 'model' | 'fail'
+}
+
+export type RunStatus = 'queued' | 'running' | 'waiting' | 'cancelling' | 'completed' | 'failed' | 'cancelled'
+
+export type Finish =
+  | 'stop'
+  | 'return_direct'
+  | 'tool_calls'
+  | 'waiting'
+  | 'length'
+  | 'content_filter'
+  | 'limit'
+  | 'cancelled'
+  | 'error'
+
+/** Why a run failed, for its caller. */
+export interface RunError {
+  readonly code: string
+  readonly message: string
+  readonly retryAfterMs?: number
+}
+
+export interface CallRecord {
+  readonly id: string
+  readonly tool: string
+  /** As the model wrote them: JSON text that parsed, or the text that did not. */
+  readonly arguments: unknown
+  /** Absent while the call is open. */
+  readonly ok?: boolean
+  readonly durationMs?: number
+}
+
+/** A run as its caller sees it. */
+export interface RunRecord {
+  readonly id: string
+  readonly conversation?: string
+  readonly status: RunStatus
+  readonly answer: string
+  readonly finish?: Finish
+  /** The limit behind `finish: "limit"`. */
+  readonly which?: LimitName
+  readonly steps: number
+  readonly usage: Usage
+  readonly calls: readonly CallRecord[]
+  readonly error?: RunError
+}
+
+export function isTerminal(status: RunStatus): boolean {
+  return status === 'completed' || status === 'failed' || status === 'cancelled'
+}

@@ -1,0 +1,158 @@
+import type { JsonSchema } from './json.ts'
+import type { Content } from './message.ts'
+
+/** What a model is told about a tool, and what the host must know to call it. Plain data: it crosses RPC and KV. */
+export interface ToolDefinition {
+  /** `[a-zA-Z0-9_-]{1,64}`, unique among the tools of an edge. */
+  readonly name: string
+  readonly title?: string
+  readonly description: string
+  /** Schema of the arguments; its root is `type: "object"`. */
+  readonly inputSchema: JsonSchema
+  readonly outputSchema?: JsonSchema
+  /** Free text for people, such as `1.2.0`. */
+  readonly version: string
+  /** SHA-256 of the canonical JSON of name, description and schemas; opaque to the host. */
+  readonly hash: string
+  readonly annotations: ToolAnnotations
+  /** Whether a result is the run's answer, without another word of the model (API.md §2). Default: never. */
+  readonly returnDirect?: 'always' | 'if-last'
+  /** Whether a person must agree to each call. Default `never`. */
+  readonly approval?: 'never' | 'always'
+  /** Milliseconds for one call; the host's own limit still holds. */
+  readonly timeoutMs?: number
+  /** Bytes of a result that a model may see; the host's own limit still holds. */
+  readonly maxResultBytes?: number
+  /** Never at the same time as another call of this tool (`true`), or of its group (a name). */
+  readonly exclusive?: boolean | string
+  readonly tags?: readonly string[]
+}
+
+/** Hints on effects. Absent means unknown, so the host assumes the worst. */
+export interface ToolAnnotations {
+  readonly readOnly?: boolean
+  /** Same key, same effect: the host may send a call again after a crash. */
+  readonly idempotent?: boolean
+  readonly destructive?: boolean
+  readonly openWorld?: boolean
+}
+
+/** Who asks. Comes from a verified key, never from a request's body. */
+export interface Caller {
+  readonly tenant: string
+  readonly scopes: readonly string[]
+}
+
+/** What travels beside the arguments. Nothing of it is ever shown to a model. */
+export interface ToolContext {
+  readonly conversationId?: string
+  readonly runId: string
+  readonly callId: string
+  /** The same for every attempt at this call. */
+  readonly idempotencyKey: string
+  /** From 1. */
+  readonly attempt: number
+  /** Epoch milliseconds after which nobody waits for the outcome. */
+  readonly deadline: number
+  readonly caller: Caller
+  /** The tool context of the request, such as `{ tenantId, timeZone }`. */
+  readonly values: Readonly<Record<string, unknown>>
+}
+
+export interface ToolRequest {
+  readonly name: string
+  readonly arguments: Readonly<Record<string, unknown>>
+  /** Hash of the definition that the model saw: a tool that has changed since answers `schema_mismatch`. */
+  readonly hash: string
+  readonly context: ToolContext
+}
+
+/** What a call came to. A failure is a value: `message` is for the model, `detail` for operators alone. */
+export type ToolOutcome = ToolSuccess | ToolFailure
+
+export interface ToolSuccess {
+  readonly ok: true
+  readonly content: readonly Content[]
+  readonly structured?: unknown
+}
+
+export interface ToolFailure {
+  readonly ok: false
+  readonly error: ToolFault
+}
+
+export interface ToolFault {
+  /** Stable, such as `invalid_arguments`, `unknown_tool`, `timeout`, `tool_failed`. */
+  readonly code: string
+  readonly message: string
+  readonly detail?: string
+  readonly retryable?: boolean
+}
+
+/** News from a call that is still running, for readers of the run; a model never sees it. */
+export interface Progress {
+  readonly message?: string
+  /** 0 to 1. */
+  readonly fraction?: number
+  readonly data?: unknown
+}
+
+/**
+ * The host's end of one call. It lives for that call alone: over RPC it is a stub, and a tool must not store it.
+ * `whenAborted` settles with the reason once nobody wants the outcome any more.
+ */
+export interface ToolControl {
+  whenAborted(): Promise<string>
+  progress(progress: Progress): Promise<void>
+}
+
+/** What a tool Worker answers to `describe()`. */
+export interface ToolDescription {
+  readonly contract: 1
+  readonly tools: readonly ToolDefinition[]
+}
+
+/** What a tool Worker offers over RPC. Contract: both resolve with values, and never throw for a tool's failure. */
+export interface ToolService {
+  describe(): Promise<ToolDescription>
+  call(request: ToolRequest, control?: ToolControl): Promise<ToolOutcome>
+}
+
+export type ToolOrigin = 'service' | 'kv' | 'mcp' | 'agent' | 'inline'
+
+/** A tool that can be called: its definition and where it came from. */
+export interface Tool {
+  readonly definition: ToolDefinition
+  readonly origin: ToolOrigin
+  /** Offered when a request names no tools and its name matches `DEFAULT_TOOLS`. */
+  readonly offered: boolean
+  /** Contract: resolves with the outcome; what it throws counts as a failed call. */
+  call(request: ToolRequest, control: ToolControl): Promise<ToolOutcome>
+}
+
+/** A place that should have brought tools and did not, with the reason for operators. */
+export interface Unavailable {
+  readonly origin: ToolOrigin
+  /** What the operator knows it by, such as the binding `TOOL_CLOCK`. */
+  readonly place: string
+  readonly reason: string
+}
+
+export interface ToolListing {
+  readonly tools: readonly Tool[]
+  readonly unavailable: readonly Unavailable[]
+}
+
+/**
+ * Where tools come from.
+ * Contract: neither method rejects because one tool or one Worker is broken; that is listed as unavailable.
+ */
+export interface ToolSource {
+  list(): Promise<ToolListing>
+  /** The tools of these names that this source knows, in any order. */
+  find(names: readonly string[]): Promise<readonly Tool[]>
+}
+
+export function failure(code: string, message: string, detail?: string): ToolFailure {
+  return { ok: false, error: detail === undefined ? { code, message } : { code, message, detail } }
+}

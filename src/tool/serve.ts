@@ -1,0 +1,59 @@
+import { WorkerEntrypoint } from 'cloudflare:workers'
+import { isObject } from '../contract/json.ts'
+import type { ToolControl, ToolDescription, ToolOutcome, ToolRequest } from '../contract/tool.ts'
+import { failure } from '../contract/tool.ts'
+import type { DefinedTool, RunContext } from './define.ts'
+
+type ToolWorker<Env> = new (
+  ctx: ExecutionContext,
+  env: Env,
+) => WorkerEntrypoint<Env> & {
+  describe(): Promise<ToolDescription>
+  call(request: ToolRequest, control?: ToolControl): Promise<ToolOutcome>
+}
+
+/**
+ * The Worker of these tools: `export default serveTools(now, shift)`. It answers `describe()` and `call()` over its
+ * service binding, and nothing over HTTP. Throws a TypeError at start for two tools of one name.
+ */
+export function serveTools<Env>(...tools: readonly DefinedTool<Env>[]): ToolWorker<Env> {
+  const byName = new Map<string, DefinedTool<Env>>()
+  for (const tool of tools) {
+    if (byName.has(tool.name)) throw new TypeError(`Two tools of this Worker are named "${tool.name}"`)
+    byName.set(tool.name, tool)
+  }
+  return class extends WorkerEntrypoint<Env> {
+    async describe(): Promise<ToolDescription> {
+      return { contract: 1, tools: await Promise.all(tools.map((tool) => tool.describe())) }
+    }
+
+    async call(request: ToolRequest, control?: ToolControl): Promise<ToolOutcome> {
+      const tool = byName.get(request.name)
+      if (!tool) return failure('unknown_tool', `There is no tool "${request.name}" here.`)
+      const { hash } = await tool.describe()
+      if (hash !== request.hash) return failure('schema_mismatch', `The tool "${request.name}" has changed.`)
+      return tool.call(request.arguments, runContext(request, this.env, control))
+    }
+
+    override fetch(): Response {
+      return new Response('A tool Worker answers over its service binding alone.\n', { status: 404 })
+    }
+  }
+}
+
+function runContext<Env>({ context }: ToolRequest, env: Env, control?: ToolControl): RunContext<Env> {
+  const abort = new AbortController()
+  // The host's stub dies with the host: then nobody is left to want the outcome, nor to be told of progress.
+  control?.whenAborted().then(
+    (reason) => abort.abort(new Error(reason)),
+    () => {},
+  )
+  return {
+    ...context,
+    env,
+    signal: abort.signal,
+    progress: (news) => {
+      control?.progress(isObject(news) ? news : { message: String(news) }).catch(() => {})
+    },
+  }
+}
