@@ -12,14 +12,14 @@ export type ObjectSchema =
  * Throws a TypeError that begins with `what` for a schema with no JSON form, or whose root is no object.
  */
 export function inputSchema(schema: v.GenericSchema | ObjectSchema, what = 'schema'): JsonSchema {
-  let json: Record<string, unknown>
+  let json: JsonSchema
   try {
-    json = toJsonSchema(schema as v.GenericSchema, {
+    json = toJsonSchema(synchronous(schema), {
       target: 'draft-2020-12',
       typeMode: 'input',
       // A check is code: a model cannot be told of it, and it still runs before the tool does.
       ignoreActions: ['check', 'partial_check', 'raw_check'],
-    }) as Record<string, unknown>
+    })
   } catch (error) {
     throw new TypeError(`${what} has no JSON Schema: ${error instanceof Error ? error.message : String(error)}`, {
       cause: error,
@@ -27,4 +27,10 @@ export function inputSchema(schema: v.GenericSchema | ObjectSchema, what = 'sche
   }
   const { $schema: _, ...rest } = json
   return rest
+}
+
+/** An asynchronous schema describes itself as its synchronous twin does; the converter's type asks for that one. */
+function synchronous(schema: v.GenericSchema | ObjectSchema): v.GenericSchema {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return schema as v.GenericSchema
 }

@@ -1,5 +1,4 @@
 import { WorkerEntrypoint } from 'cloudflare:workers'
-import { isObject } from '../contract/json.ts'
 import type { ToolControl, ToolDescription, ToolOutcome, ToolRequest } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 import type { DefinedTool, RunContext } from './define.ts'
@@ -53,7 +52,7 @@ function runContext<Env>({ context }: ToolRequest, env: Env, control?: ToolContr
     env,
     signal: abort.signal,
     progress: (news) => {
-      control?.progress(isObject(news) ? news : { message: String(news) }).catch(() => {})
+      control?.progress(typeof news === 'string' ? { message: news } : news).catch(() => {})
     },
   }
 }
