@@ -12,21 +12,19 @@ export type ObjectSchema =
  * Throws a TypeError that begins with `what` for a schema with no JSON form, or whose root is no object.
  */
 export function inputSchema(schema: v.GenericSchema | ObjectSchema, what = 'schema'): JsonSchema {
-  let json: JsonSchema
   try {
-    json = toJsonSchema(synchronous(schema), {
+    const { $schema: _, ...json } = toJsonSchema(synchronous(schema), {
       target: 'draft-2020-12',
       typeMode: 'input',
       // A check is code: a model cannot be told of it, and it still runs before the tool does.
       ignoreActions: ['check', 'partial_check', 'raw_check'],
     })
+    return json
   } catch (error) {
     throw new TypeError(`${what} has no JSON Schema: ${error instanceof Error ? error.message : String(error)}`, {
       cause: error,
     })
   }
-  const { $schema: _, ...rest } = json
-  return rest
 }
 
 /** An asynchronous schema describes itself as its synchronous twin does; the converter's type asks for that one. */
