@@ -15,6 +15,8 @@ export type RunFact =
       readonly conversation?: string
       readonly model: string
       readonly tools: readonly string[]
+      /** Epoch milliseconds. */
+      readonly at: number
     }
   | { readonly type: 'step.started'; readonly step: number }
   /** The model's answer of this step is complete; its calls are about to run. */
@@ -41,15 +43,18 @@ export type RunFact =
       readonly callId: string
       readonly tool: string
       readonly attempt: number
-      /** Epoch milliseconds. */
+      /** Epoch milliseconds, as `deadline`. */
+      readonly at: number
       readonly deadline: number
     }
+  /** The edge stopped while the call ran; it will be sent again, with the same key. */
+  | { readonly type: 'call.interrupted'; readonly callId: string; readonly tool: string }
   | CallSettled
   | { readonly type: 'step.finished'; readonly step: number; readonly finish: ModelFinish; readonly usage?: Usage }
   | { readonly type: 'step.restarted'; readonly step: number; readonly attempt: number }
   | { readonly type: 'limit.reached'; readonly which: LimitName }
-  | { readonly type: 'run.waiting'; readonly for: 'approval' | 'caller' }
-  | { readonly type: 'run.resumed' }
+  | { readonly type: 'run.waiting'; readonly for: 'approval' | 'caller'; readonly at: number }
+  | { readonly type: 'run.resumed'; readonly at: number }
   | { readonly type: 'run.cancelling' }
   /** Always last, exactly once. */
   | RunFinished

@@ -41,6 +41,7 @@ export type OnBusy = 'queue' | 'reject' | 'interrupt' | 'steer'
 /** An accepted request for a run: checked, complete, plain data. */
 export interface RunRequest {
   readonly runId: string
+  readonly conversation?: string
   readonly caller: Caller
   readonly input: readonly Message[]
   readonly system?: string

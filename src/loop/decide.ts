@@ -1,0 +1,127 @@
+import type { CallSettled, RunFact } from '../contract/event.ts'
+import { failure, type ToolFailure } from '../contract/tool.ts'
+import { parseArguments } from '../tool/input.ts'
+import { unknownTool } from '../tool/unknown.ts'
+import { overLimit, refuseOverLimit } from './limits.ts'
+import type { CallState, RunState, StepState } from './state.ts'
+import { cancelledRun, timedOutRun, verdict } from './verdict.ts'
+
+/** What comes next in a run. `record`: events that follow from the state by rule alone. */
+export type Decision =
+  | { readonly do: 'record'; readonly events: readonly RunFact[] }
+  | { readonly do: 'ask'; readonly step: StepState }
+  | { readonly do: 'call'; readonly calls: readonly CallState[] }
+  | { readonly do: 'wait' }
+  | { readonly do: 'end' }
+
+/** Says what comes next. Pure: the same state and time give the same decision. */
+export function decide(state: RunState, now: number): Decision {
+  const { status, step } = state
+  if (state.finished) return { do: 'end' }
+  if (status === 'queued') return record(runStarted(state, now))
+  if (status === 'cancelling') return windDown(state, 'cancelled')
+  if (status === 'running' && now >= state.deadline) return windDown(state, 'runMs')
+  if (!step) return record({ type: 'step.started', step: state.steps + 1 })
+  return step.answer ? afterAnswer(state, step, now) : { do: 'ask', step }
+}
+
+/** The model has answered: its calls are refused, approved, run or handed out, in this order, until all are settled. */
+function afterAnswer(state: RunState, step: StepState, now: number): Decision {
+  const open = step.calls.filter((call) => call.status !== 'settled')
+  if (state.status === 'waiting') {
+    return open.some(awaitsOthers) ? { do: 'wait' } : record({ type: 'run.resumed', at: now })
+  }
+  const refused = open.flatMap((call) => refuse(state, call))
+  if (refused.length > 0) return record(...limitReached(state, open), ...refused)
+
+  const proposed = open.filter((call) => call.status === 'proposed')
+  const unasked = proposed.filter((call) => needsApproval(state, call))
+  if (unasked.length > 0) return record(...unasked.map((call) => about('approval.requested', call)))
+
+  const ready = open.filter(
+    (call) => call.status === 'approved' || (call.status === 'proposed' && !isHanded(state, call)),
+  )
+  if (ready.length > 0) return { do: 'call', calls: ready }
+  if (proposed.length > 0) return record(...proposed.map((call) => about('call.requested', call)))
+
+  if (open.length > 0) {
+    const approval = open.some((call) => call.status === 'asked')
+    return record({ type: 'run.waiting', for: approval ? 'approval' : 'caller', at: now })
+  }
+  const end = verdict(state, step)
+  return end ? record(stepFinished(step), end) : record(stepFinished(step))
+}
+
+/** Ends a run that was cancelled or is out of time. Open calls get a result, so that the history stays valid. */
+function windDown(state: RunState, cause: 'cancelled' | 'runMs'): Decision {
+  const { step } = state
+  const open = step?.calls.filter((call) => call.status !== 'settled') ?? []
+  const why = cause === 'cancelled' ? 'the run was cancelled' : "the run's time was up"
+  if (open.length > 0) {
+    return record(...open.map((call) => settledBy(call, failure('cancelled', `Not finished: ${why}.`))))
+  }
+  const end = cause === 'cancelled' ? cancelledRun(state) : timedOutRun(state)
+  return step?.answer ? record(stepFinished(step), end) : record(end)
+}
+
+/** Why a call is not run, as its result; nothing for one that may run. */
+function refuse(state: RunState, call: CallState): CallSettled[] {
+  if (call.status === 'rejected') return [settledBy(call, rejected(call))]
+  if (call.status !== 'proposed') return []
+  const over = refuseOverLimit(state, call)
+  if (over) return [settledBy(call, over)]
+  const onOffer = namesOnOffer(state)
+  if (!onOffer.includes(call.tool)) return [settledBy(call, unknownTool(call.tool, onOffer))]
+  const parsed = parseArguments(call.tool, call.arguments)
+  return parsed.ok ? [] : [settledBy(call, parsed)]
+}
+
+function limitReached(state: RunState, open: readonly CallState[]): RunFact[] {
+  if (state.limit) return []
+  const which = open.filter((call) => call.status === 'proposed').map((call) => overLimit(state, call))
+  const first = which.find((name) => name !== undefined)
+  return first ? [{ type: 'limit.reached', which: first }] : []
+}
+
+function runStarted(state: RunState, now: number): RunFact {
+  const { conversation, model } = state.request
+  return { type: 'run.started', ...(conversation && { conversation }), model, tools: namesOnOffer(state), at: now }
+}
+
+function namesOnOffer({ offered, request }: RunState): string[] {
+  return [...offered.keys(), ...request.clientTools.map((tool) => tool.name)]
+}
+
+function awaitsOthers({ status }: CallState): boolean {
+  return status === 'asked' || status === 'handed'
+}
+
+function isHanded({ request }: RunState, call: CallState): boolean {
+  return request.execution === 'caller' || request.clientTools.some((tool) => tool.name === call.tool)
+}
+
+function needsApproval(state: RunState, call: CallState): boolean {
+  return state.offered.get(call.tool)?.approval === 'always' && !isHanded(state, call)
+}
+
+function rejected({ reason }: CallState): ToolFailure {
+  return failure('rejected', reason ? `A person refused this call: ${reason}` : 'A person refused this call.')
+}
+
+function settledBy({ callId, tool }: CallState, { error }: ToolFailure): CallSettled {
+  const { code, message } = error
+  return { type: 'call.settled', callId, tool, ok: false, error: { code, message }, durationMs: 0 }
+}
+
+function stepFinished({ step, answer }: StepState): RunFact {
+  const { finish = 'stop', usage } = answer ?? {}
+  return { type: 'step.finished', step, finish, ...(usage && { usage }) }
+}
+
+function about(type: 'approval.requested' | 'call.requested', { callId, tool, arguments: text }: CallState): RunFact {
+  return { type, callId, tool, arguments: text }
+}
+
+function record(...events: RunFact[]): Decision {
+  return { do: 'record', events }
+}

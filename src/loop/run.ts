@@ -1,0 +1,48 @@
+import { act } from './act.ts'
+import { ask } from './ask.ts'
+import { decide } from './decide.ts'
+import { recover } from './recover.ts'
+import type { Running, RunPorts } from './running.ts'
+import { fold, type RunState } from './state.ts'
+
+/**
+ * Performs a run from where its state stands until it ends or waits for others. What a crash left in flight is
+ * settled first. Contract: rejects only where the journal does; then nothing more is recorded.
+ */
+export async function run(state: RunState, ports: RunPorts): Promise<RunState> {
+  const timeUp = new AbortController()
+  const running: Running = {
+    ...ports,
+    state,
+    signal: AbortSignal.any([ports.signal, timeUp.signal]),
+    commit: (events) => {
+      ports.journal.commit(events)
+      for (const event of events) fold(state, event)
+    },
+  }
+  running.commit(recover(state, ports.now()))
+  let timer: ReturnType<typeof setTimeout> | undefined
+  try {
+    for (;;) {
+      const next = decide(state, ports.now())
+      switch (next.do) {
+        case 'record':
+          running.commit(next.events)
+          break
+        case 'ask':
+          timer ??= setTimeout(() => timeUp.abort(), state.deadline - ports.now())
+          await ask(running, next.step)
+          break
+        case 'call':
+          timer ??= setTimeout(() => timeUp.abort(), state.deadline - ports.now())
+          await act(running, next.calls)
+          break
+        case 'wait':
+        case 'end':
+          return state
+      }
+    }
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,61 @@
+import type { RunFinished } from '../contract/event.ts'
+import { textOf } from '../contract/message.ts'
+import { NO_MORE_TOOLS } from './limits.ts'
+import type { CallState, RunState, StepState } from './state.ts'
+
+/** How the run ends with this step, all of whose calls are settled; undefined where the model goes on. */
+export function verdict(state: RunState, { answer, calls }: StepState): RunFinished | undefined {
+  if (calls.length === 0) {
+    const text = answer?.text ?? ''
+    if (state.limit) return finished(state, { status: 'completed', finish: 'limit', which: state.limit, answer: text })
+    // Some servers say `tool_calls` and ask for none.
+    const finish = answer === undefined || answer.finish === 'tool_calls' ? 'stop' : answer.finish
+    return finished(state, { status: 'completed', finish, answer: text })
+  }
+  const failed = calls.find((call) => !call.settled?.ok)
+  if (state.limit && calls.every((call) => call.settled?.error?.code === NO_MORE_TOOLS))
+    return wentOnAsking(state, state.limit)
+  if (failed && state.request.toolErrors === 'fail') {
+    const { code = 'tool_failed', message = '' } = failed.settled?.error ?? {}
+    return failedRun(state, { code, message })
+  }
+  if (failed === undefined && returnsDirect(state, calls)) {
+    const answer = calls.map((call) => textOf(call.settled?.content ?? [])).join('\n\n')
+    return finished(state, { status: 'completed', finish: 'return_direct', answer })
+  }
+  return undefined
+}
+
+export function failedRun(state: RunState, error: NonNullable<RunFinished['error']>): RunFinished {
+  return finished(state, { status: 'failed', finish: 'error', answer: '', error })
+}
+
+export function cancelledRun(state: RunState): RunFinished {
+  return finished(state, { status: 'cancelled', finish: 'cancelled', answer: '' })
+}
+
+export function timedOutRun(state: RunState): RunFinished {
+  const error = { code: 'run_timeout', message: `The run took longer than ${state.request.limits.runMs} ms.` }
+  return finished(state, { status: 'failed', finish: 'limit', which: 'runMs', answer: '', error })
+}
+
+function wentOnAsking(state: RunState, which: NonNullable<RunState['limit']>): RunFinished {
+  const message = `The limit "${which}" is reached, and the model asked for tools instead of answering.`
+  return finished(state, {
+    status: 'failed',
+    finish: 'limit',
+    which,
+    answer: '',
+    error: { code: 'limit_reached', message },
+  })
+}
+
+function finished(state: RunState, end: Omit<RunFinished, 'type' | 'usage'>): RunFinished {
+  return { type: 'run.finished', ...end, usage: state.usage }
+}
+
+/** Direct only if all calls of the step want it, or the last says `if-last`; none of them has failed. */
+function returnsDirect({ offered }: RunState, calls: readonly CallState[]): boolean {
+  const wishes = calls.map((call) => offered.get(call.tool)?.returnDirect)
+  return wishes.every((wish) => wish === 'always') || wishes.at(-1) === 'if-last'
+}

@@ -1,0 +1,64 @@
+import type { Progress, Tool, ToolOutcome, ToolRequest } from '../contract/tool.ts'
+import { failure } from '../contract/tool.ts'
+import { boundOutcome } from './bound.ts'
+
+export interface ExecuteOptions {
+  /** Aborts when the run is cancelled or out of time. */
+  readonly signal: AbortSignal
+  readonly timeoutMs: number
+  readonly resultBytes: number
+  readonly progress: (progress: Progress) => void
+}
+
+/**
+ * Performs one call and waits for its outcome, until its time is up or the run is aborted. A call cannot be stopped
+ * from outside: it is told through its control, and an outcome that comes later is not heard.
+ * Contract: never rejects.
+ */
+export async function execute(tool: Tool, request: ToolRequest, options: ExecuteOptions): Promise<ToolOutcome> {
+  const { definition } = tool
+  const timeoutMs = Math.min(definition.timeoutMs ?? Infinity, options.timeoutMs)
+  const stop = Promise.withResolvers<string>()
+  const stopped = Promise.withResolvers<ToolOutcome>()
+  const giveUp = (reason: string, outcome: ToolOutcome) => {
+    stop.resolve(reason)
+    stopped.resolve(outcome)
+  }
+  const onAbort = () => giveUp('cancelled', CANCELLED)
+  const timer = setTimeout(() => giveUp('timeout', timedOut(definition.name, timeoutMs)), timeoutMs)
+  options.signal.addEventListener('abort', onAbort, { once: true })
+  if (options.signal.aborted) onAbort()
+  let open = true
+  try {
+    const control = {
+      whenAborted: () => stop.promise,
+      progress: async (progress: Progress) => {
+        if (open) options.progress(progress)
+      },
+    }
+    const outcome = await Promise.race([stopped.promise, attempt(tool, request, control)])
+    return boundOutcome(outcome, Math.min(definition.maxResultBytes ?? Infinity, options.resultBytes))
+  } finally {
+    open = false
+    clearTimeout(timer)
+    options.signal.removeEventListener('abort', onAbort)
+  }
+}
+
+async function attempt(tool: Tool, request: ToolRequest, control: Parameters<Tool['call']>[1]): Promise<ToolOutcome> {
+  try {
+    return await tool.call(request, control)
+  } catch (error) {
+    const detail = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    return failure('tool_failed', `The tool "${request.name}" failed.`, detail)
+  }
+}
+
+const CANCELLED = failure('cancelled', 'The run was stopped while this call ran; whether it took effect is unknown.')
+
+function timedOut(name: string, timeoutMs: number): ToolOutcome {
+  return failure(
+    'timeout',
+    `The tool "${name}" did not answer within ${timeoutMs} ms; whether it took effect is unknown.`,
+  )
+}
