@@ -86,7 +86,9 @@ export interface CallRecord {
   readonly tool: string
   /** As the model wrote them: JSON text that parsed, or the text that did not. */
   readonly arguments: unknown
-  /** Absent while the call is open. */
+  /** `approval`: a person must decide; `caller`: the caller must send its result; `open`: it runs or is about to. */
+  readonly status: 'open' | 'approval' | 'caller' | 'settled'
+  /** Absent while the call is open, as `durationMs`. */
   readonly ok?: boolean
   readonly durationMs?: number
 }

@@ -56,7 +56,13 @@ async function outcomeOf(
     hash: tool.definition.hash,
     context: {
       ...(conversation !== undefined && { conversationId: conversation }),
-      ...{ runId, callId, idempotencyKey: callId, attempt, deadline, caller, values: context },
+      runId,
+      callId,
+      idempotencyKey: callId,
+      attempt,
+      deadline,
+      caller,
+      values: context,
     },
   }
   return execute(tool, request, {

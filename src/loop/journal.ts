@@ -1,9 +1,13 @@
 import type { RunEvent, RunEventBody, RunFact, RunNews } from '../contract/event.ts'
+import type { RunState } from './state.ts'
 
 /** Where a run's events go. The loop is the same whether they are kept or not. */
 export interface Journal {
-  /** Keeps events, all or none, and hands them to readers. Contract: throws where it cannot keep them. */
-  commit(events: readonly RunFact[]): void
+  /**
+   * Keeps events, all or none, and hands them to readers; `state` is the run's with them. Contract: throws where it
+   * cannot keep them, and the run is then given up: what was kept tells how it stands.
+   */
+  commit(events: readonly RunFact[], state: RunState): void
   /** Hands news to readers; it need not be kept. */
   show(event: RunNews): void
 }

@@ -16,8 +16,8 @@ export async function run(state: RunState, ports: RunPorts): Promise<RunState> {
     state,
     signal: AbortSignal.any([ports.signal, timeUp.signal]),
     commit: (events) => {
-      ports.journal.commit(events)
       for (const event of events) fold(state, event)
+      ports.journal.commit(events, state)
     },
   }
   running.commit(recover(state, ports.now()))
@@ -25,16 +25,15 @@ export async function run(state: RunState, ports: RunPorts): Promise<RunState> {
   try {
     for (;;) {
       const next = decide(state, ports.now())
+      if (Number.isFinite(state.deadline)) timer ??= setTimeout(() => timeUp.abort(), state.deadline - ports.now())
       switch (next.do) {
         case 'record':
           running.commit(next.events)
           break
         case 'ask':
-          timer ??= setTimeout(() => timeUp.abort(), state.deadline - ports.now())
           await ask(running, next.step)
           break
         case 'call':
-          timer ??= setTimeout(() => timeUp.abort(), state.deadline - ports.now())
           await act(running, next.calls)
           break
         case 'wait':

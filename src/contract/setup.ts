@@ -1,0 +1,50 @@
+import type { Config } from './config.ts'
+import type { ConversationService, DirectoryService, Objects } from './conversation.ts'
+import type { ChatModel } from './model.ts'
+import type { ToolSource } from './tool.ts'
+
+/** Picks the model of a request. */
+export interface ModelChooser {
+  resolve(
+    name?: string,
+  ):
+    | { readonly ok: true; readonly model: ChatModel }
+    | { readonly ok: false; readonly code: 'model_not_configured' | 'unknown_model'; readonly message: string }
+  /** Exact names, for listings. */
+  list(): readonly string[]
+}
+
+/** Problems of a definition that was to be stored: where in it, and what to change. */
+export interface DefinitionIssue {
+  readonly path: string
+  readonly message: string
+}
+
+/** The stored definitions, as their writers see them. */
+export interface StoredTools {
+  put(
+    name: string,
+    definition: unknown,
+  ): Promise<
+    | { readonly ok: true; readonly status: 'created' | 'replaced' }
+    | { readonly ok: false; readonly issues: readonly DefinitionIssue[] }
+  >
+  /** False where there was none. */
+  remove(name: string): Promise<boolean>
+}
+
+/** Takes what operators should know: one plain object a line, without secrets or content. */
+export type Report = (entry: { readonly event: string } & Readonly<Record<string, unknown>>) => void
+
+/** Everything that an edge is made of, as `src/setup.ts` puts it together from its env. */
+export interface Setup {
+  readonly config: Config
+  readonly models: ModelChooser
+  readonly tools: ToolSource
+  readonly stored: StoredTools
+  readonly conversations: Objects<ConversationService>
+  readonly directories: Objects<DirectoryService>
+  readonly report: Report
+}
+
+export type MakeSetup<Env> = (env: Env) => Setup

@@ -1,0 +1,189 @@
+import { DurableObject } from 'cloudflare:workers'
+import type {
+  CallAnswer,
+  ConversationService,
+  Refusal,
+  Reply,
+  RunSummary,
+  StartRequest,
+  StoredMessage,
+} from '../contract/conversation.ts'
+import type { CallSettled, RunFact } from '../contract/event.ts'
+import type { Usage } from '../contract/model.ts'
+import { isTerminal, type RunRecord, type RunStatus } from '../contract/run.ts'
+import type { MakeSetup, Setup } from '../contract/setup.ts'
+import type { CallState } from '../loop/state.ts'
+import { Readers } from './readers.ts'
+import { Runner } from './runner.ts'
+import { Store } from './store.ts'
+
+/** While a run is under way the object is woken this often, so that a lost run goes on with no request from anyone. */
+const WATCHDOG_MS = 30_000
+
+/** The Durable Object of one conversation. Its methods are its RPC surface. */
+export abstract class ConversationObject<Env> extends DurableObject<Env> implements ConversationService {
+  readonly #setup: Setup
+  readonly #store: Store
+  readonly #readers = new Readers()
+  readonly #runner: Runner
+
+  constructor(ctx: DurableObjectState, env: Env, setup: Setup) {
+    super(ctx, env)
+    this.#setup = setup
+    this.#store = new Store(ctx.storage)
+    this.#runner = new Runner({
+      setup,
+      store: this.#store,
+      readers: this.#readers,
+      now: () => Date.now(),
+      wakeAt: (time) => void ctx.storage.setAlarm(time),
+    })
+  }
+
+  async create(): Promise<Reply<{ created: boolean }>> {
+    const life = this.#store.life()
+    if (life === 'deleted') return DELETED
+    if (life === 'none') this.#store.make()
+    return { ok: true, created: life === 'none' }
+  }
+
+  async start({ run, tools, onBusy, create }: StartRequest): Promise<Reply<{ runId: string; status: RunStatus }>> {
+    const life = this.#store.life()
+    if (life === 'deleted') return DELETED
+    if (life === 'none' && !create) return UNKNOWN
+    if (life === 'none') this.#store.make()
+    const unfinished = this.#store.unfinished()
+    if (onBusy === 'reject' && unfinished > 0)
+      return refuse('conversation_busy', 'A run of this conversation is under way.')
+    if (onBusy !== 'interrupt' && unfinished > this.#setup.config.maxQueue) {
+      return refuse('queue_full', `${unfinished - 1} runs of this conversation are waiting for their turn.`)
+    }
+    this.#store.transaction(() => this.#store.accept(run, tools, Date.now()))
+    await this.ctx.storage.setAlarm(Date.now() + WATCHDOG_MS)
+    if (onBusy === 'interrupt') await this.#interrupt(run.runId)
+    this.#runner.pump()
+    return { ok: true, runId: run.runId, status: unfinished > 0 && onBusy !== 'interrupt' ? 'queued' : 'running' }
+  }
+
+  async record(runId: string, waitMs: number): Promise<Reply<{ record: RunRecord }>> {
+    return this.#whenOpen(async () => {
+      const record = await this.#runner.record(runId, waitMs)
+      return record ? { ok: true, record } : UNKNOWN_RUN
+    })
+  }
+
+  async events(runId: string, after: number): Promise<Reply<{ stream: ReadableStream<Uint8Array> }>> {
+    return this.#whenOpen(async () => {
+      const open = this.#runner.find(runId)
+      if (!open) return UNKNOWN_RUN
+      const atRest = open.state.finished !== undefined || (open.state.status === 'waiting' && !open.driving)
+      const frames = open.journal.framesAfter(after)
+      return { ok: true, stream: this.#readers.open(runId, frames, atRest) }
+    })
+  }
+
+  async runs(): Promise<Reply<{ runs: RunSummary[] }>> {
+    return this.#whenOpen(async () => ({ ok: true, runs: this.#store.runs() }))
+  }
+
+  async messages({ before, limit }: { before?: number; limit: number }): Promise<Reply<{ messages: StoredMessage[] }>> {
+    return this.#whenOpen(async () => ({
+      ok: true,
+      messages: this.#store.messages(before ?? Number.MAX_SAFE_INTEGER, limit),
+    }))
+  }
+
+  async usage(): Promise<Reply<{ usage: Usage; runs: number }>> {
+    return this.#whenOpen(async () => ({ ok: true, ...this.#store.usage() }))
+  }
+
+  async cancel(runId: string): Promise<Reply<{ status: 'cancelled' | 'already_terminal' }>> {
+    return this.#whenOpen(async () => {
+      const open = this.#runner.find(runId)
+      if (!open) return UNKNOWN_RUN
+      if (isTerminal(open.state.status)) return { ok: true, status: 'already_terminal' }
+      await this.#runner.cancel(open)
+      // It may have ended by itself while the cancel was on its way.
+      return { ok: true, status: open.state.status === 'cancelled' ? 'cancelled' : 'already_terminal' }
+    })
+  }
+
+  async answer(runId: string, callId: string, answer: CallAnswer): Promise<Reply<{ record: RunRecord }>> {
+    return this.#whenOpen(async () => {
+      const open = this.#runner.find(runId)
+      if (!open) return UNKNOWN_RUN
+      const call = open.state.calls.find((candidate) => candidate.callId === callId)
+      if (!call) return refuse('unknown_call', 'This run has no such call.')
+      const event = answerOf(call, answer)
+      if (!event) return refuse('call_already_answered', 'This call waits for no such answer.')
+      this.#runner.answer(open, event)
+      const record = await this.#runner.record(runId, 0)
+      return record ? { ok: true, record } : UNKNOWN_RUN
+    })
+  }
+
+  async remove(): Promise<Reply<object>> {
+    return this.#whenOpen(async () => {
+      for (const { id, status } of this.#store.runs()) {
+        const open = isTerminal(status) ? undefined : this.#runner.find(id)
+        if (open) await this.#runner.cancel(open)
+      }
+      await this.#store.bury()
+      return { ok: true }
+    })
+  }
+
+  /** The watchdog: goes on with what a lost life of this object left, and comes again while there is work. */
+  override async alarm(): Promise<void> {
+    if (this.#store.life() !== 'open') return
+    const current = this.#runner.current()
+    if (!current) return
+    if (current.state.status !== 'waiting') await this.ctx.storage.setAlarm(Date.now() + WATCHDOG_MS)
+    this.#runner.pump()
+  }
+
+  async #interrupt(runId: string): Promise<void> {
+    for (const { id, status } of this.#store.runs()) {
+      const open = id === runId || isTerminal(status) ? undefined : this.#runner.find(id)
+      if (open) await this.#runner.cancel(open)
+    }
+  }
+
+  async #whenOpen<Value>(answer: () => Promise<Reply<Value>>): Promise<Reply<Value>> {
+    const life = this.#store.life()
+    if (life === 'deleted') return DELETED
+    return life === 'none' ? UNKNOWN : answer()
+  }
+}
+
+/** The class to export: `export class Conversation extends conversation(setup) {}`. */
+export function conversation<Env>(
+  makeSetup: MakeSetup<Env>,
+): new (ctx: DurableObjectState, env: Env) => ConversationObject<Env> {
+  return class extends ConversationObject<Env> {
+    constructor(ctx: DurableObjectState, env: Env) {
+      super(ctx, env, makeSetup(env))
+    }
+  }
+}
+
+function answerOf(call: CallState, answer: CallAnswer): RunFact | undefined {
+  const { callId, tool } = call
+  if ('decision' in answer) {
+    return call.status === 'asked' ? { type: 'approval.decided', callId, ...answer } : undefined
+  }
+  if (call.status !== 'handed') return undefined
+  const settled = { type: 'call.settled', callId, tool, durationMs: 0 } as const
+  const said: CallSettled = answer.ok
+    ? { ...settled, ok: true, content: [{ type: 'text', text: answer.result }] }
+    : { ...settled, ok: false, error: { code: 'tool_failed', message: answer.result } }
+  return said
+}
+
+function refuse(code: Refusal['code'], message: string): Refusal {
+  return { ok: false, code, message }
+}
+
+const UNKNOWN = refuse('unknown_conversation', 'There is no such conversation.')
+const DELETED = refuse('conversation_deleted', 'This conversation was deleted.')
+const UNKNOWN_RUN = refuse('unknown_run', 'This conversation has no such run.')

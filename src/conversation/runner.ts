@@ -1,0 +1,184 @@
+import type { RunRecord } from '../contract/run.ts'
+import type { Setup } from '../contract/setup.ts'
+import type { Tool } from '../contract/tool.ts'
+import { recordOf } from '../loop/record.ts'
+import { fence } from '../loop/recover.ts'
+import { run } from '../loop/run.ts'
+import { fold, newState, type RunState } from '../loop/state.ts'
+import { failedRun } from '../loop/verdict.ts'
+import { pinTools } from '../tool/pin.ts'
+import { decodeLine } from '../wire/events.ts'
+import { RunJournal } from './journal.ts'
+import type { Readers } from './readers.ts'
+import type { Store, StoredRun } from './store.ts'
+import { WINDOW, window } from './window.ts'
+
+/** Lives of the object that one run may take: it is given up when it was lost more often. */
+const MOST_INTERRUPTIONS = 5
+const AFTER_FENCE_MS = 1000
+
+/** A run in memory: folded from its journal, and driven by at most one `run()` at a time. */
+export interface OpenRun {
+  readonly stored: StoredRun
+  readonly state: RunState
+  readonly journal: RunJournal
+  readonly abort: AbortController
+  driving?: Promise<void>
+}
+
+export interface RunnerPorts {
+  readonly setup: Setup
+  readonly store: Store
+  readonly readers: Readers
+  readonly now: () => number
+  /** Asks for a wake-up at that time, in epoch milliseconds. */
+  readonly wakeAt: (time: number) => void
+}
+
+/** Drives the runs of a conversation, one at a time, in the order of their acceptance. */
+export class Runner {
+  readonly #ports: RunnerPorts
+  #open: OpenRun | undefined
+  readonly #waiters = new Map<string, Set<() => void>>()
+
+  constructor(ports: RunnerPorts) {
+    this.#ports = ports
+  }
+
+  /** Starts or goes on with the run whose turn it is, unless that is under way or waits for others. */
+  pump(): void {
+    const current = this.current()
+    if (!current || current.driving || this.#waits(current)) return
+    current.driving = this.#drive(current).finally(() => {
+      delete current.driving
+      if (this.#open === current && current.state.finished) this.#open = undefined
+      this.#tell(current.stored.id)
+      // One that waits ends its streams, and its turn stays; one that ended gives its turn to the next.
+      this.#ports.readers.close(current.stored.id)
+      if (current.state.finished) this.pump()
+    })
+  }
+
+  /** The unfinished run whose turn it is, in memory. */
+  current(): OpenRun | undefined {
+    if (this.#open && !this.#open.state.finished) return this.#open
+    const next = this.#ports.store.next()
+    return next && (this.#open = this.#load(next))
+  }
+
+  /** Any run in memory: the current one, or one folded afresh from its journal. */
+  find(id: string): OpenRun | undefined {
+    if (this.#open?.stored.id === id) return this.#open
+    const stored = this.#ports.store.run(id)
+    return stored && this.#load(stored)
+  }
+
+  /** Cancels a run, durably: what is in flight is told, and nothing new starts. Resolves once it has ended. */
+  async cancel(open: OpenRun): Promise<void> {
+    this.#commit(open, [{ type: 'run.cancelling' }])
+    open.abort.abort(new Error('cancelled'))
+    await (open.driving ?? this.#drive(open))
+    if (this.#open === open) this.#open = undefined
+    this.#tell(open.stored.id)
+    this.#ports.readers.close(open.stored.id)
+    this.pump()
+  }
+
+  /** Records an answer to a call, and goes on where nothing else is waited for. */
+  answer(open: OpenRun, event: Parameters<RunJournal['commit']>[0][number]): void {
+    this.#commit(open, [event])
+    this.pump()
+  }
+
+  /** The record of a run once it has ended or waits, or as it stands after `waitMs`. */
+  async record(id: string, waitMs: number): Promise<RunRecord | undefined> {
+    if (waitMs > 0 && !this.#isAtRest(id)) await this.#atRest(id, waitMs)
+    const kept = this.#ports.store.record(id)
+    if (kept) return kept
+    const open = this.find(id)
+    return open && recordOf(open.state)
+  }
+
+  #isAtRest(id: string): boolean {
+    if (this.#ports.store.record(id)) return true
+    return this.#open?.stored.id === id && !this.#open.driving && this.#waits(this.#open)
+  }
+
+  async #atRest(id: string, waitMs: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const waiters = this.#waiters.get(id) ?? new Set()
+    this.#waiters.set(id, waiters.add(resolve))
+    const timer = setTimeout(resolve, waitMs)
+    await promise
+    clearTimeout(timer)
+    waiters.delete(resolve)
+    if (waiters.size === 0) this.#waiters.delete(id)
+  }
+
+  #tell(id: string): void {
+    for (const resolve of this.#waiters.get(id) ?? []) resolve()
+  }
+
+  #waits({ state }: OpenRun): boolean {
+    return state.status === 'waiting' && (state.step?.calls.some(isWithOthers) ?? false)
+  }
+
+  #commit({ state, journal }: OpenRun, events: Parameters<RunJournal['commit']>[0]): void {
+    for (const event of events) fold(state, event)
+    journal.commit(events, state)
+  }
+
+  #load(stored: StoredRun): OpenRun {
+    const { store, readers } = this.#ports
+    const state = newState(stored.request, new Map(stored.tools.map((tool) => [tool.name, tool])))
+    for (const row of store.events(stored.id, 0)) {
+      for (const line of row.lines) fold(state, decodeLine(line))
+    }
+    const projected = stored.status === 'queued' ? 0 : state.messages.length
+    return { stored, state, journal: new RunJournal(store, readers, stored, projected), abort: new AbortController() }
+  }
+
+  async #drive(open: OpenRun): Promise<void> {
+    const { setup, store, now, wakeAt } = this.#ports
+    const { stored, state, journal, abort } = open
+    try {
+      if (state.status === 'running') {
+        const fencedUntil = fence(state) + AFTER_FENCE_MS
+        if (fencedUntil > now()) return wakeAt(fencedUntil)
+        store.countInterruption(stored.id)
+        if (stored.interrupted >= MOST_INTERRUPTIONS) return this.#giveUp(open)
+      }
+      const model = setup.models.resolve(state.request.model)
+      if (!model.ok) return this.#commit(open, [failedRun(state, { code: model.code, message: model.message })])
+      const history = store.messages(store.positionOf(stored.place), WINDOW).map(({ message }) => message)
+      await run(state, {
+        model: model.model,
+        tools: await this.#tools(stored),
+        history: window(history),
+        journal,
+        signal: abort.signal,
+        now,
+        report: (fault) => setup.report({ event: 'call.failed', runId: stored.id, ...fault }),
+      })
+    } catch (error) {
+      // The journal could not be written, or the loop has a fault. What is kept tells how the run stands: the next
+      // life of this object folds it anew.
+      setup.report({ event: 'run.interrupted', runId: stored.id, detail: String(error) })
+      if (this.#open === open) this.#open = undefined
+    }
+  }
+
+  #giveUp(open: OpenRun): void {
+    const message = `The run was interrupted ${MOST_INTERRUPTIONS} times and was given up.`
+    this.#commit(open, [failedRun(open.state, { code: 'interrupted', message })])
+  }
+
+  async #tools({ tools, request }: StoredRun): Promise<ReadonlyMap<string, Tool>> {
+    if (tools.length === 0 || request.execution === 'caller') return new Map()
+    return pinTools(tools, await this.#ports.setup.tools.find(tools.map((tool) => tool.name)))
+  }
+}
+
+function isWithOthers({ status }: { status: string }): boolean {
+  return status === 'asked' || status === 'handed'
+}

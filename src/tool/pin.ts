@@ -1,0 +1,20 @@
+import type { Tool, ToolDefinition } from '../contract/tool.ts'
+import { failure } from '../contract/tool.ts'
+
+/**
+ * The tools of a run that was told of `definitions` when it began. One that has changed or gone since is not called:
+ * its calls say so, and it never means anything else.
+ */
+export function pinTools(definitions: readonly ToolDefinition[], found: readonly Tool[]): ReadonlyMap<string, Tool> {
+  const now = new Map(found.map((tool) => [tool.definition.name, tool]))
+  return new Map(definitions.map((pinned) => [pinned.name, pin(pinned, now.get(pinned.name))]))
+}
+
+function pin(definition: ToolDefinition, tool: Tool | undefined): Tool {
+  const { name, hash } = definition
+  if (tool?.definition.hash === hash) return { ...tool, definition, call: (...call) => tool.call(...call) }
+  const gone = tool
+    ? failure('tool_changed', `The tool "${name}" has changed since this run began; it was not called.`)
+    : failure('tool_unavailable', `The tool "${name}" is not available any more.`)
+  return { definition, origin: tool?.origin ?? 'inline', offered: false, call: async () => gone }
+}
