@@ -4,7 +4,7 @@ import { parseArguments } from '../tool/input.ts'
 import { unknownTool } from '../tool/unknown.ts'
 import { overLimit, refuseOverLimit } from './limits.ts'
 import type { CallState, RunState, StepState } from './state.ts'
-import { cancelledRun, timedOutRun, verdict } from './verdict.ts'
+import { cancelledRun, handedRun, timedOutRun, verdict } from './verdict.ts'
 
 /** What comes next in a run. `record`: events that follow from the state by rule alone. */
 export type Decision =
@@ -44,6 +44,7 @@ function afterAnswer(state: RunState, step: StepState, now: number): Decision {
   if (ready.length > 0) return { do: 'call', calls: ready }
   if (proposed.length > 0) return record(...proposed.map((call) => about('call.requested', call)))
 
+  if (open.length > 0 && state.request.conversation === undefined) return record(stepFinished(step), handedRun(state))
   if (open.length > 0) {
     const approval = open.some((call) => call.status === 'asked')
     return record({ type: 'run.waiting', for: approval ? 'approval' : 'caller', at: now })
@@ -73,7 +74,8 @@ function refuse(state: RunState, call: CallState): CallSettled[] {
   const onOffer = namesOnOffer(state)
   if (!onOffer.includes(call.tool)) return [settledBy(call, unknownTool(call.tool, onOffer))]
   const parsed = parseArguments(call.tool, call.arguments)
-  return parsed.ok ? [] : [settledBy(call, parsed)]
+  if (!parsed.ok) return [settledBy(call, parsed)]
+  return needsApproval(state, call) && !state.request.conversation ? [settledBy(call, NOBODY_TO_ASK)] : []
 }
 
 function limitReached(state: RunState, open: readonly CallState[]): RunFact[] {
@@ -103,6 +105,11 @@ function isHanded({ request }: RunState, call: CallState): boolean {
 function needsApproval(state: RunState, call: CallState): boolean {
   return state.offered.get(call.tool)?.approval === 'always' && !isHanded(state, call)
 }
+
+const NOBODY_TO_ASK = failure(
+  'approval_needs_conversation',
+  'Not run: a person must agree to this call, which takes a conversation.',
+)
 
 function rejected({ reason }: CallState): ToolFailure {
   return failure('rejected', reason ? `A person refused this call: ${reason}` : 'A person refused this call.')

@@ -18,7 +18,8 @@ export const NO_MORE_TOOLS = 'no_more_tools'
 
 /** The result of a call over a limit, or undefined for one within all of them. */
 export function refuseOverLimit(state: RunState, call: CallState): ToolFailure | undefined {
-  if (state.limit) return failure(NO_MORE_TOOLS, 'Not run: no more tools may be called in this run.')
+  if (state.limit && state.limit.step < state.steps)
+    return failure(NO_MORE_TOOLS, 'Not run: no more tools may be called in this run.')
   const which = overLimit(state, call)
   return which && failure('limit', `Not run: this run's limit "${which}" is reached. Answer with what you have.`)
 }

@@ -24,6 +24,7 @@ export async function run(state: RunState, ports: RunPorts): Promise<RunState> {
   let timer: ReturnType<typeof setTimeout> | undefined
   try {
     for (;;) {
+      if (ports.signal.aborted && state.status === 'running') running.commit([{ type: 'run.cancelling' }])
       const next = decide(state, ports.now())
       if (Number.isFinite(state.deadline)) timer ??= setTimeout(() => timeUp.abort(), state.deadline - ports.now())
       switch (next.do) {

@@ -13,7 +13,7 @@ export interface RunPorts {
   /** What the model sees before this run's own messages: earlier turns, valid by themselves. */
   readonly history: readonly Message[]
   readonly journal: Journal
-  /** Aborts what is in flight. The run then ends by its state: record `run.cancelling` first to cancel it. */
+  /** Cancels the run: what is in flight is told, and nothing new starts. */
   readonly signal: AbortSignal
   readonly now: () => number
   /** Takes what operators should know of a failed call. */

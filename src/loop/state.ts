@@ -47,7 +47,8 @@ export interface RunState {
   /** Epoch milliseconds at which the run's time is up. */
   deadline: number
   waitingSince?: number
-  limit?: LimitName
+  /** The limit that was reached, and in which step: what comes after it is the last answer, without tools. */
+  limit?: { readonly which: LimitName; readonly step: number }
   finished?: RunFinished
 }
 
@@ -101,7 +102,7 @@ export function fold(state: RunState, event: RunEventBody): void {
     case 'call.settled':
       return patchCall(state, event.callId, { status: 'settled', settled: event })
     case 'limit.reached':
-      state.limit = event.which
+      state.limit = { which: event.which, step: state.steps }
       return
     case 'run.waiting':
       state.status = 'waiting'

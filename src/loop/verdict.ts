@@ -1,5 +1,6 @@
 import type { RunFinished } from '../contract/event.ts'
 import { textOf } from '../contract/message.ts'
+import type { LimitName } from '../contract/run.ts'
 import { NO_MORE_TOOLS } from './limits.ts'
 import type { CallState, RunState, StepState } from './state.ts'
 
@@ -7,14 +8,15 @@ import type { CallState, RunState, StepState } from './state.ts'
 export function verdict(state: RunState, { answer, calls }: StepState): RunFinished | undefined {
   if (calls.length === 0) {
     const text = answer?.text ?? ''
-    if (state.limit) return finished(state, { status: 'completed', finish: 'limit', which: state.limit, answer: text })
+    if (state.limit)
+      return finished(state, { status: 'completed', finish: 'limit', which: state.limit.which, answer: text })
     // Some servers say `tool_calls` and ask for none.
     const finish = answer === undefined || answer.finish === 'tool_calls' ? 'stop' : answer.finish
     return finished(state, { status: 'completed', finish, answer: text })
   }
   const failed = calls.find((call) => !call.settled?.ok)
   if (state.limit && calls.every((call) => call.settled?.error?.code === NO_MORE_TOOLS))
-    return wentOnAsking(state, state.limit)
+    return wentOnAsking(state, state.limit.which)
   if (failed && state.request.toolErrors === 'fail') {
     const { code = 'tool_failed', message = '' } = failed.settled?.error ?? {}
     return failedRun(state, { code, message })
@@ -34,12 +36,17 @@ export function cancelledRun(state: RunState): RunFinished {
   return finished(state, { status: 'cancelled', finish: 'cancelled', answer: '' })
 }
 
+/** A run that nothing keeps ends where it hands calls to its caller. */
+export function handedRun(state: RunState): RunFinished {
+  return finished(state, { status: 'completed', finish: 'tool_calls', answer: state.step?.answer?.text ?? '' })
+}
+
 export function timedOutRun(state: RunState): RunFinished {
   const error = { code: 'run_timeout', message: `The run took longer than ${state.request.limits.runMs} ms.` }
   return finished(state, { status: 'failed', finish: 'limit', which: 'runMs', answer: '', error })
 }
 
-function wentOnAsking(state: RunState, which: NonNullable<RunState['limit']>): RunFinished {
+function wentOnAsking(state: RunState, which: LimitName): RunFinished {
   const message = `The limit "${which}" is reached, and the model asked for tools instead of answering.`
   return finished(state, {
     status: 'failed',

@@ -1,0 +1,237 @@
+import { describe, expect, test } from 'vitest'
+import type { ModelEvent } from '../../src/contract/model.ts'
+import { ask, bodies, id, play, say, tool, types } from '../fixtures/play.ts'
+
+const add = tool('add')
+
+describe('a limit', () => {
+  test('on steps: the calls over it are refused, then one last answer without tools', async () => {
+    const { state, requests, events } = await play({
+      script: [ask(['add']), ask(['add']), say('What I have.')],
+      tools: [add],
+      request: { limits: { steps: 1 } },
+    })
+    expect(state.finished).toMatchObject({
+      status: 'completed',
+      finish: 'limit',
+      which: 'steps',
+      answer: 'What I have.',
+    })
+    expect(requests.map((request) => request.tools.length)).toEqual([1, 1, 0])
+    expect(bodies(events).filter(({ type }: { type?: string }) => type === 'limit.reached')).toEqual([
+      { type: 'limit.reached', which: 'steps' },
+    ])
+    expect(requests[2]?.messages.at(-1)).toMatchObject({
+      role: 'tool',
+      callId: id(2, 0),
+      ok: false,
+      content: [{ text: 'Not run: this run\'s limit "steps" is reached. Answer with what you have.' }],
+    })
+  })
+
+  test('on steps is not reached by a run that answers in time: the final answer is never counted', async () => {
+    const { state } = await play({
+      script: [ask(['add']), say('3')],
+      tools: [add],
+      request: { limits: { steps: 1 } },
+    })
+    expect(state.finished).toMatchObject({ finish: 'stop', answer: '3' })
+  })
+
+  test('on calls: those within it run, the rest are refused', async () => {
+    const { state, events } = await play({
+      script: [ask(['add'], ['add'], ['add']), say('ok')],
+      tools: [add],
+      request: { limits: { calls: 2 } },
+    })
+    expect(state.finished).toMatchObject({ finish: 'limit', which: 'calls' })
+    expect(state.calls.map((call) => call.settled?.ok)).toEqual([true, true, false])
+    expect(types(events).filter((type) => type === 'call.started')).toHaveLength(2)
+  })
+
+  test('on calls of one tool counts each tool by itself', async () => {
+    const { state } = await play({
+      script: [ask(['add'], ['sub']), ask(['sub'], ['add']), say('ok')],
+      tools: [add, tool('sub')],
+      request: { limits: { callsPerTool: 1 } },
+    })
+    expect(state.finished).toMatchObject({ finish: 'limit', which: 'callsPerTool' })
+    expect(state.calls.map((call) => call.settled?.ok)).toEqual([true, true, false, false])
+  })
+
+  test('on tokens counts input and output of all steps', async () => {
+    const { state } = await play({
+      script: [ask(['add']), ask(['add']), say('ok')],
+      tools: [add],
+      request: { limits: { tokens: 20 } },
+    })
+    expect(state.finished).toMatchObject({ finish: 'limit', which: 'tokens' })
+    expect(state.calls.map((call) => call.settled?.ok)).toEqual([true, false])
+  })
+
+  test('fails the run when the model asks again in its last answer, with every call settled', async () => {
+    const { state } = await play({
+      script: [ask(['add']), ask(['add']), ask(['add'])],
+      tools: [add],
+      request: { limits: { steps: 1 } },
+    })
+    expect(state.finished).toMatchObject({
+      status: 'failed',
+      finish: 'limit',
+      which: 'steps',
+      error: { code: 'limit_reached' },
+    })
+    expect(state.calls.every((call) => call.settled)).toBe(true)
+  })
+
+  test('on a call: the tool is told, the model learns that the outcome is unknown', async () => {
+    let told: string | undefined
+    const slow = tool('slow', async (_args, _context, control) => {
+      told = await control.whenAborted()
+      return 'too late'
+    })
+    const { state } = await play({
+      script: [ask(['slow']), say('ok')],
+      tools: [slow],
+      request: { limits: { callMs: 5 } },
+    })
+    expect(told).toBe('timeout')
+    expect(state.calls[0]?.settled?.error).toEqual({
+      code: 'timeout',
+      message: 'The tool "slow" did not answer within 5 ms; whether it took effect is unknown.',
+    })
+  })
+
+  test('of a tool on its own calls holds where it is shorter', async () => {
+    const slow = tool('slow', (_args, _context, control) => control.whenAborted(), { timeoutMs: 5 })
+    const { state } = await play({ script: [ask(['slow']), say('ok')], tools: [slow] })
+    expect(state.calls[0]?.settled?.error?.message).toContain('within 5 ms')
+  })
+
+  test('on the run: what is in flight is given up, and the run fails with its history valid', async () => {
+    let now = 0
+    const slow = tool('slow', async (_args, _context, control) => {
+      now = 10
+      return control.whenAborted()
+    })
+    const { state } = await play({
+      script: [ask(['slow'])],
+      tools: [slow],
+      request: { limits: { runMs: 10 } },
+      now: () => now,
+    })
+    expect(state.finished).toMatchObject({
+      status: 'failed',
+      finish: 'limit',
+      which: 'runMs',
+      error: { code: 'run_timeout' },
+    })
+    expect(state.messages.map((message) => message.role)).toEqual(['user', 'assistant', 'tool'])
+  })
+})
+
+describe('a cancelled run', () => {
+  test('starts nothing more, tells the tool, and ends with a valid history', async () => {
+    const abort = new AbortController()
+    let told: string | undefined
+    const slow = tool('slow', async (_args, _context, control) => {
+      abort.abort()
+      told = await control.whenAborted()
+      return 'too late'
+    })
+    const { events, state } = await play({
+      script: [ask(['slow'], ['slow'])],
+      tools: [slow],
+      signal: abort.signal,
+      request: { limits: { concurrentCalls: 1 } },
+    })
+    expect(told).toBe('cancelled')
+    expect(types(events)).toEqual([
+      'run.started',
+      'step.started',
+      'call.proposed',
+      'call.proposed',
+      'step.answered',
+      'call.started',
+      'call.settled',
+      'run.cancelling',
+      'call.settled',
+      'step.finished',
+      'run.finished',
+    ])
+    expect(state.finished).toMatchObject({ status: 'cancelled', finish: 'cancelled' })
+    expect(state.messages.map((message) => message.role)).toEqual(['user', 'assistant', 'tool', 'tool'])
+  })
+
+  test('while the model speaks leaves nothing of the unfinished step', async () => {
+    const abort = new AbortController()
+    async function* speaking(): AsyncGenerator<ModelEvent> {
+      yield { type: 'text', text: 'Once' }
+      abort.abort()
+      yield { type: 'text', text: ' upon' }
+    }
+    const { state } = await play({ script: [speaking], signal: abort.signal })
+    expect(state.finished?.status).toBe('cancelled')
+    expect(state.messages).toEqual([{ role: 'user', content: 'Hello' }])
+  })
+})
+
+describe('calls that others must answer', () => {
+  const clientTools = [{ name: 'mine', description: 'The caller runs it', inputSchema: { type: 'object' } }]
+
+  test('without a conversation: the edge runs its own first, then the run ends with the caller’s turn', async () => {
+    const { events, state } = await play({
+      script: [ask(['mine', { x: 1 }], ['add'])],
+      tools: [add],
+      request: { clientTools },
+    })
+    expect(types(events).slice(5)).toEqual([
+      'call.started',
+      'call.settled',
+      'call.requested',
+      'step.finished',
+      'run.finished',
+    ])
+    expect(events.find((event) => event.type === 'call.requested')).toMatchObject({
+      callId: id(1, 0),
+      tool: 'mine',
+      arguments: '{"x":1}',
+    })
+    expect(state.finished).toMatchObject({ status: 'completed', finish: 'tool_calls' })
+  })
+
+  test('in a conversation: the run waits', async () => {
+    const { events, state } = await play({
+      script: [ask(['mine'])],
+      request: { clientTools, conversation: 'conv_1' },
+    })
+    expect(bodies(events).at(-1)).toEqual({ type: 'run.waiting', for: 'caller', at: 0 })
+    expect(state.status).toBe('waiting')
+  })
+
+  test('an approval is asked for in a conversation', async () => {
+    const { events } = await play({
+      script: [ask(['pay', { sum: 5 }])],
+      tools: [tool('pay', undefined, { approval: 'always' })],
+      request: { conversation: 'conv_1' },
+    })
+    expect(bodies(events).slice(-2)).toEqual([
+      { type: 'approval.requested', callId: id(1, 0), tool: 'pay', arguments: '{"sum":5}' },
+      { type: 'run.waiting', for: 'approval', at: 0 },
+    ])
+  })
+
+  test('an approval with nobody to ask is a refused call', async () => {
+    const { state } = await play({
+      script: [ask(['pay']), say('I may not.')],
+      tools: [tool('pay', undefined, { approval: 'always' })],
+    })
+    expect(state.calls[0]?.settled?.error?.code).toBe('approval_needs_conversation')
+  })
+
+  test('with execution by the caller, the edge’s tools are handed out too', async () => {
+    const { events } = await play({ script: [ask(['add'])], tools: [add], request: { execution: 'caller' } })
+    expect(types(events)).toContain('call.requested')
+    expect(types(events)).not.toContain('call.started')
+  })
+})
