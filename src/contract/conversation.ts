@@ -28,6 +28,8 @@ export interface StartRequest {
   readonly onBusy: OnBusy
   /** Makes the conversation where there is none yet. */
   readonly create: boolean
+  /** Epoch milliseconds after which nothing of the conversation is kept. */
+  readonly expires?: number
 }
 
 export interface RunSummary {
@@ -64,8 +66,14 @@ export interface ConversationService {
   messages(page: { before?: number; limit: number }): Promise<Reply<{ readonly messages: readonly StoredMessage[] }>>
   usage(): Promise<Reply<{ readonly usage: Usage; readonly runs: number }>>
   cancel(runId: string): Promise<Reply<{ readonly status: 'cancelled' | 'already_terminal' }>>
-  /** Answers an approval, or gives the result of a call that the caller runs. */
-  answer(runId: string, callId: string, answer: CallAnswer): Promise<Reply<{ readonly record: RunRecord }>>
+  /**
+   * Answers approvals, or gives the results of calls that the caller runs, by call id; all or none. `after`: the last
+   * event before the answers, from which to follow what they bring about.
+   */
+  answer(
+    runId: string,
+    answers: Readonly<Record<string, CallAnswer>>,
+  ): Promise<Reply<{ readonly record: RunRecord; readonly after: number }>>
   remove(): Promise<Reply<object>>
 }
 

@@ -23,9 +23,8 @@ export interface Limits {
 /** Which limit ended a run: the names of a request's `limits`. */
 export type LimitName = 'steps' | 'calls' | 'callsPerTool' | 'runMs' | 'tokens'
 
-/** Tools on offer: the default set, those named alone, or the default set edited. */
+/** Tools on offer instead of the default set: those named alone, or the default set edited. */
 export type ToolSelection =
-  | 'default'
   | readonly string[]
   | { readonly add?: readonly string[]; readonly remove?: readonly string[] }
 
@@ -42,12 +41,13 @@ export type OnBusy = 'queue' | 'reject' | 'interrupt' | 'steer'
 export interface RunRequest {
   readonly runId: string
   readonly conversation?: string
+  /** Whether the run is kept: it can wait for people and for its caller, and outlives the request. */
+  readonly durable: boolean
   readonly caller: Caller
   readonly input: readonly Message[]
   readonly system?: string
   /** `provider/name`, allowed by the configuration. */
   readonly model: string
-  readonly tools: ToolSelection
   readonly clientTools: readonly ClientTool[]
   readonly toolChoice?: ToolChoice
   readonly responseFormat?: ResponseFormat

@@ -47,7 +47,13 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     return { ok: true, created: life === 'none' }
   }
 
-  async start({ run, tools, onBusy, create }: StartRequest): Promise<Reply<{ runId: string; status: RunStatus }>> {
+  async start({
+    run,
+    tools,
+    onBusy,
+    create,
+    expires,
+  }: StartRequest): Promise<Reply<{ runId: string; status: RunStatus }>> {
     const life = this.#store.life()
     if (life === 'deleted') return DELETED
     if (life === 'none' && !create) return UNKNOWN
@@ -58,7 +64,10 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     if (onBusy !== 'interrupt' && unfinished > this.#setup.config.maxQueue) {
       return refuse('queue_full', `${unfinished - 1} runs of this conversation are waiting for their turn.`)
     }
-    this.#store.transaction(() => this.#store.accept(run, tools, Date.now()))
+    this.#store.transaction(() => {
+      this.#store.accept(run, tools, Date.now())
+      if (expires !== undefined) this.#store.setExpires(expires)
+    })
     await this.ctx.storage.setAlarm(Date.now() + WATCHDOG_MS)
     if (onBusy === 'interrupt') await this.#interrupt(run.runId)
     this.#runner.pump()
@@ -108,17 +117,25 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     })
   }
 
-  async answer(runId: string, callId: string, answer: CallAnswer): Promise<Reply<{ record: RunRecord }>> {
+  async answer(
+    runId: string,
+    answers: Readonly<Record<string, CallAnswer>>,
+  ): Promise<Reply<{ record: RunRecord; after: number }>> {
     return this.#whenOpen(async () => {
       const open = this.#runner.find(runId)
       if (!open) return UNKNOWN_RUN
-      const call = open.state.calls.find((candidate) => candidate.callId === callId)
-      if (!call) return refuse('unknown_call', 'This run has no such call.')
-      const event = answerOf(call, answer)
-      if (!event) return refuse('call_already_answered', 'This call waits for no such answer.')
-      this.#runner.answer(open, event)
+      const events: RunFact[] = []
+      for (const [callId, answer] of Object.entries(answers)) {
+        const call = open.state.calls.find((candidate) => candidate.callId === callId)
+        if (!call) return refuse('unknown_call', `This run has no call "${callId}".`)
+        const event = answerOf(call, answer)
+        if (!event) return refuse('call_already_answered', `The call "${callId}" waits for no such answer.`)
+        events.push(event)
+      }
+      const after = open.journal.last
+      this.#runner.answer(open, events)
       const record = await this.#runner.record(runId, 0)
-      return record ? { ok: true, record } : UNKNOWN_RUN
+      return record ? { ok: true, record, after } : UNKNOWN_RUN
     })
   }
 
@@ -137,8 +154,11 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   override async alarm(): Promise<void> {
     if (this.#store.life() !== 'open') return
     const current = this.#runner.current()
-    if (!current) return
-    if (current.state.status !== 'waiting') await this.ctx.storage.setAlarm(Date.now() + WATCHDOG_MS)
+    const works = current !== undefined && current.state.status !== 'waiting'
+    const expires = this.#store.expires() ?? Infinity
+    if (!works && expires <= Date.now()) return this.#store.forget()
+    const next = works ? Date.now() + WATCHDOG_MS : expires
+    if (Number.isFinite(next)) await this.ctx.storage.setAlarm(next)
     this.#runner.pump()
   }
 

@@ -3,7 +3,7 @@ import { isTerminal, type RunStatus } from '../contract/run.ts'
 import type { Journal } from '../loop/journal.ts'
 import { recordOf } from '../loop/record.ts'
 import type { RunState } from '../loop/state.ts'
-import { encodeLine, frameOfLine } from '../wire/events.ts'
+import { encodeLine, eventId, frameOfLine, typeOfLine } from '../wire/events.ts'
 import type { Readers } from './readers.ts'
 import type { Store, StoredRun } from './store.ts'
 
@@ -36,6 +36,11 @@ export class RunJournal implements Journal {
     this.#reserved = this.#last
     this.#projected = projected
     this.#status = run.status
+  }
+
+  /** The number of the newest event. */
+  get last(): number {
+    return this.#last
   }
 
   commit(events: readonly RunFact[], state: RunState): void {
@@ -71,7 +76,7 @@ export class RunJournal implements Journal {
     const line = encodeLine({ ...event, runId: this.#run.id, seq: this.#last })
     this.#pending.push(line)
     this.#pendingSize += line.length
-    return frameOfLine(this.#run.id, this.#last, line)
+    return frameOfLine(event.type, eventId(this.#run.id, this.#last), line)
   }
 
   #flush(): void {
@@ -97,6 +102,6 @@ export function framesOf(run: string, first: number, lines: readonly string[], a
   const from = Math.max(0, after - first + 1)
   return lines
     .slice(from)
-    .map((line, index) => frameOfLine(run, first + from + index, line))
+    .map((line, index) => frameOfLine(typeOfLine(line), eventId(run, first + from + index), line))
     .join('')
 }

@@ -1,3 +1,4 @@
+import type { RunFact } from '../contract/event.ts'
 import type { RunRecord } from '../contract/run.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { Tool } from '../contract/tool.ts'
@@ -84,9 +85,9 @@ export class Runner {
     this.pump()
   }
 
-  /** Records an answer to a call, and goes on where nothing else is waited for. */
-  answer(open: OpenRun, event: Parameters<RunJournal['commit']>[0][number]): void {
-    this.#commit(open, [event])
+  /** Records answers to calls, and goes on where nothing else is waited for. */
+  answer(open: OpenRun, events: readonly RunFact[]): void {
+    this.#commit(open, events)
     this.pump()
   }
 
@@ -123,7 +124,7 @@ export class Runner {
     return state.status === 'waiting' && (state.step?.calls.some(isWithOthers) ?? false)
   }
 
-  #commit({ state, journal }: OpenRun, events: Parameters<RunJournal['commit']>[0]): void {
+  #commit({ state, journal }: OpenRun, events: readonly RunFact[]): void {
     for (const event of events) fold(state, event)
     journal.commit(events, state)
   }
@@ -132,7 +133,10 @@ export class Runner {
     const { store, readers } = this.#ports
     const state = newState(stored.request, new Map(stored.tools.map((tool) => [tool.name, tool])))
     for (const row of store.events(stored.id, 0)) {
-      for (const line of row.lines) fold(state, decodeLine(line))
+      for (const line of row.lines) {
+        const event = decodeLine(line)
+        if (event) fold(state, event)
+      }
     }
     const projected = stored.status === 'queued' ? 0 : state.messages.length
     return { stored, state, journal: new RunJournal(store, readers, stored, projected), abort: new AbortController() }

@@ -48,10 +48,25 @@ export class Store {
     migrate(this.#storage)
   }
 
-  /** Removes all, and leaves a tombstone. */
-  async bury(): Promise<void> {
+  /** Epoch milliseconds after which nothing is kept, where that was asked for. */
+  expires(): number | undefined {
+    const [row] = this.#sql.exec<{ value: string }>("SELECT value FROM meta WHERE key = 'expires'").toArray()
+    return row && Number(row.value)
+  }
+
+  setExpires(time: number): void {
+    this.#sql.exec("INSERT OR REPLACE INTO meta VALUES ('expires', ?)", String(time))
+  }
+
+  /** Removes all, as if it had never been. */
+  async forget(): Promise<void> {
     await this.#storage.deleteAlarm()
     await this.#storage.deleteAll()
+  }
+
+  /** Removes all, and leaves a tombstone. */
+  async bury(): Promise<void> {
+    await this.forget()
     migrate(this.#storage)
     this.#sql.exec("INSERT INTO meta VALUES ('deleted', '1')")
   }

@@ -44,7 +44,7 @@ function afterAnswer(state: RunState, step: StepState, now: number): Decision {
   if (ready.length > 0) return { do: 'call', calls: ready }
   if (proposed.length > 0) return record(...proposed.map((call) => about('call.requested', call)))
 
-  if (open.length > 0 && state.request.conversation === undefined) return record(stepFinished(step), handedRun(state))
+  if (open.length > 0 && !state.request.durable) return record(stepFinished(step), handedRun(state))
   if (open.length > 0) {
     const approval = open.some((call) => call.status === 'asked')
     return record({ type: 'run.waiting', for: approval ? 'approval' : 'caller', at: now })
@@ -75,7 +75,7 @@ function refuse(state: RunState, call: CallState): CallSettled[] {
   if (!onOffer.includes(call.tool)) return [settledBy(call, unknownTool(call.tool, onOffer))]
   const parsed = parseArguments(call.tool, call.arguments)
   if (!parsed.ok) return [settledBy(call, parsed)]
-  return needsApproval(state, call) && !state.request.conversation ? [settledBy(call, NOBODY_TO_ASK)] : []
+  return needsApproval(state, call) && !state.request.durable ? [settledBy(call, NOBODY_TO_ASK)] : []
 }
 
 function limitReached(state: RunState, open: readonly CallState[]): RunFact[] {

@@ -1,0 +1,5 @@
+/** Wrangler bundles a page as its text. */
+declare module '*.html' {
+  const page: string
+  export default page
+}

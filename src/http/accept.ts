@@ -1,0 +1,94 @@
+import { newId } from '../contract/id.ts'
+import type { Message } from '../contract/message.ts'
+import type { ResponseFormat, ToolChoice } from '../contract/model.ts'
+import type { ClientTool, Limits, RunRequest, ToolSelection } from '../contract/run.ts'
+import type { Setup } from '../contract/setup.ts'
+import type { Caller, Tool } from '../contract/tool.ts'
+import { offer } from './offer.ts'
+import { Problem } from './problem.ts'
+import { requestValues } from './values.ts'
+
+/** What both surfaces ask of a run, decoded. */
+export interface RunBody {
+  readonly input: readonly Message[]
+  readonly system?: string | undefined
+  readonly model?: string | undefined
+  readonly tools?: ToolSelection | undefined
+  readonly clientTools?: readonly ClientTool[] | undefined
+  readonly context?: Readonly<Record<string, unknown>> | undefined
+  readonly toolChoice?: ToolChoice | undefined
+  readonly limits?: Partial<Limits> | undefined
+  readonly responseFormat?: ResponseFormat | undefined
+  readonly sampling?: Readonly<Record<string, unknown>> | undefined
+  readonly execution?: RunRequest['execution'] | undefined
+}
+
+export interface Accepted {
+  readonly run: RunRequest
+  readonly tools: readonly Tool[]
+}
+
+/**
+ * A request for a run, checked against this edge: its model, tools and limits. Throws a Problem for what the edge does
+ * not know or allow; then nothing has been stored.
+ */
+export async function accept(
+  { setup, caller, request }: { setup: Setup; caller: Caller; request: Request },
+  body: RunBody,
+  { conversation, durable = conversation !== undefined }: { conversation?: string; durable?: boolean } = {},
+): Promise<Accepted> {
+  const { config } = setup
+  const model = setup.models.resolve(body.model)
+  if (!model.ok) {
+    const status = model.code === 'model_not_configured' ? 503 : 404
+    throw new Problem({ status, code: model.code, message: model.message, param: 'model' })
+  }
+  const clientTools = body.clientTools ?? []
+  const tools = await offer(setup.tools, body.tools, clientTools)
+  checkChoice(body.toolChoice, [...tools.map((tool) => tool.definition.name), ...clientTools.map((tool) => tool.name)])
+  const system = [config.system, body.system].filter((text) => text !== undefined && text !== '').join('\n\n')
+  const run: RunRequest = {
+    runId: newId('run'),
+    ...(conversation !== undefined && { conversation }),
+    durable,
+    caller,
+    input: body.input,
+    ...(system !== '' && { system }),
+    model: model.model.name,
+    clientTools,
+    ...(body.toolChoice && { toolChoice: body.toolChoice }),
+    ...(body.responseFormat && { responseFormat: body.responseFormat }),
+    ...(body.sampling && Object.keys(body.sampling).length > 0 && { sampling: body.sampling }),
+    context: requestValues(request, body.context ?? {}),
+    limits: tighten(config.limits, body.limits ?? {}),
+    execution: body.execution ?? config.execution,
+    toolErrors: config.toolErrors,
+  }
+  return { run, tools }
+}
+
+function checkChoice(choice: ToolChoice | undefined, names: readonly string[]): void {
+  if (choice === 'required' && names.length === 0) {
+    const message = 'A tool is required, and none is on offer.'
+    throw new Problem({ status: 400, code: 'no_tools_on_offer', message, param: 'tool_choice' })
+  }
+  if (typeof choice !== 'object' || names.includes(choice.tool)) return
+  const message = `The tool "${choice.tool}" is not on offer in this request.`
+  throw new Problem({ status: 400, code: 'unknown_tool', message, param: 'tool_choice' })
+}
+
+/** A request may ask for less than the edge allows, never for more. */
+function tighten(limits: Limits, wished: Partial<Limits>): Limits {
+  const least = <Name extends keyof Limits>(name: Name) => Math.min(limits[name] ?? Infinity, wished[name] ?? Infinity)
+  const tokens = least('tokens')
+  return {
+    steps: least('steps'),
+    calls: least('calls'),
+    callsPerTool: least('callsPerTool'),
+    callMs: least('callMs'),
+    runMs: least('runMs'),
+    resultBytes: least('resultBytes'),
+    concurrentCalls: least('concurrentCalls'),
+    ...(Number.isFinite(tokens) && { tokens }),
+  }
+}

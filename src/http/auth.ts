@@ -1,0 +1,55 @@
+import type { ApiKey, Config } from '../contract/config.ts'
+import type { Caller } from '../contract/tool.ts'
+import { Problem } from './problem.ts'
+
+export type Scope = 'chat' | 'tools:read' | 'tools:write' | 'approve'
+
+const EVERY_SCOPE: readonly Scope[] = ['chat', 'tools:read', 'tools:write', 'approve']
+const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
+
+/**
+ * Who sent a request. With `AUTH=keys` the bearer of a key whose hash is configured; with `AUTH=open` anyone, but only
+ * where the request's host is loopback: an edge that was deployed open by mistake answers nobody.
+ */
+export async function authenticate(request: Request, config: Config, now: number): Promise<Caller> {
+  if (config.auth === 'open') return openCaller(request)
+  if (config.apiKeys.length === 0) {
+    throw new Problem({ status: 503, code: 'auth_not_configured', message: 'This edge has no API keys configured.' })
+  }
+  const key = /^Bearer +(\S+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
+  const found = key && (await findKey(key, config.apiKeys))
+  if (!found)
+    throw new Problem({ status: 401, code: 'unauthorized', message: 'Send a valid key: Authorization: Bearer …' })
+  if (found.expires !== undefined && found.expires <= now) {
+    throw new Problem({ status: 401, code: 'key_expired', message: 'This key has expired.' })
+  }
+  return { tenant: found.tenant, scopes: found.scopes }
+}
+
+/** Throws a Problem for a caller without the scope. */
+export function demand(caller: Caller, scope: Scope): void {
+  if (caller.scopes.includes(scope)) return
+  throw new Problem({ status: 403, code: 'missing_scope', message: `This needs a key with the scope "${scope}".` })
+}
+
+function openCaller(request: Request): Caller {
+  if (LOOPBACK.has(new URL(request.url).hostname)) return { tenant: 'local', scopes: EVERY_SCOPE }
+  const message = 'AUTH is "open", which is answered on loopback alone. Set AUTH to "keys" and configure API_KEYS.'
+  throw new Problem({ status: 503, code: 'auth_open_not_local', message })
+}
+
+/** Compares hashes of one length, all of them, so that time tells nothing of any key. */
+async function findKey(key: string, keys: readonly ApiKey[]): Promise<ApiKey | undefined> {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(key))
+  let found: ApiKey | undefined
+  for (const candidate of keys) {
+    if (crypto.subtle.timingSafeEqual(digest, fromHex(candidate.sha256))) found = candidate
+  }
+  return found
+}
+
+function fromHex(hex: string): Uint8Array {
+  return Uint8Array.from({ length: hex.length / 2 }, (_, index) =>
+    Number.parseInt(hex.slice(index * 2, index * 2 + 2), 16),
+  )
+}

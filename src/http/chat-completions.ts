@@ -1,0 +1,175 @@
+import { Hono } from 'hono'
+import type { CallAnswer } from '../contract/conversation.ts'
+import type { RunEvent } from '../contract/event.ts'
+import { ID, runOfCall } from '../contract/id.ts'
+import { type Message, textOf, type ToolMessage } from '../contract/message.ts'
+import type { Setup } from '../contract/setup.ts'
+import { completionEncoder } from '../wire/openai-chat/answer.ts'
+import { collectCompletion } from '../wire/openai-chat/collect.ts'
+import { type ChatRequest, decodeRequest } from '../wire/openai-chat/request.ts'
+import { accept } from './accept.ts'
+import { demand } from './auth.ts'
+import { readJson } from './body.ts'
+import type { EdgeEnv } from './context.ts'
+import { conversationOf, following, type Launched, launchHere, launchThere } from './launch.ts'
+import { runHeaders } from './native.ts'
+import { failedProblem, watchCalls } from './outcome.ts'
+import { granted, Problem } from './problem.ts'
+import { streamRun } from './stream.ts'
+
+/** `POST /v1/chat/completions`, as OpenAI's clients speak it. */
+export const chatCompletions = new Hono<EdgeEnv>()
+
+/** How long the journal of a run without a conversation is kept where its caller must answer calls. */
+const HIDDEN_MS = 24 * 60 * 60 * 1000
+
+chatCompletions.post('/', async (c) => {
+  const { setup, caller } = c.var
+  demand(caller, 'chat')
+  const decoded = decodeRequest(await readJson(c.req.raw, setup.config.maxBodyBytes))
+  if (!decoded.ok) {
+    const { message, param, code } = decoded.error
+    throw new Problem({ status: 400, code: code ?? 'invalid_request', message, ...(param && { param }) })
+  }
+  const { request } = decoded
+  const asked = { setup, caller, request: c.req.raw, chat: request }
+  const header = c.req.header('x-conversation-id')
+  const id = header ?? request.edgecall.conversation
+  const launched =
+    id === undefined ? await withoutConversation(asked) : await withConversation(asked, id, header !== undefined)
+  return request.stream ? stream(launched, request) : collect(launched, request)
+})
+
+interface Asked {
+  readonly setup: Setup
+  readonly caller: EdgeEnv['Variables']['caller']
+  readonly request: Request
+  readonly chat: ChatRequest
+}
+
+/** Only what follows the last answer is new to a conversation; results among it continue the run that waits for them. */
+async function withConversation(asked: Asked, id: string, create: boolean): Promise<Launched> {
+  const { setup, caller, chat } = asked
+  if (!ID.test(id)) {
+    const message = `A conversation's id matches ${ID.source}.`
+    throw new Problem({ status: 400, code: 'invalid_conversation_id', message, param: 'edgecall.conversation' })
+  }
+  const service = conversationOf(setup, caller.tenant, id)
+  const { results, input } = newPart(chat.messages)
+  const waiting = results.length > 0 ? runOfResults(results) : undefined
+  if (waiting !== undefined) {
+    const { after } = granted(await service.answer(waiting, answersOf(results)))
+    return following(service, { runId: waiting, conversation: id, after })
+  }
+  const system = chat.messages.filter((message) => message.role === 'system').map((message) => message.content)
+  const body = { ...bodyOf(chat), input, ...(system.length > 0 && { system: system.join('\n\n') }) }
+  const { run, tools } = await accept(asked, body, { conversation: id })
+  if (create) await setup.directories.getByName(caller.tenant).add(id)
+  const definitions = tools.map((tool) => tool.definition)
+  return launchThere(service, { run, tools: definitions, onBusy: 'queue', create }, id)
+}
+
+/**
+ * Nothing is kept, unless the run may both run tools here and hand calls to its caller: then its journal goes to a
+ * hidden conversation, which the ids of those calls find again, so that nothing runs twice.
+ */
+async function withoutConversation(asked: Asked): Promise<Launched> {
+  const { setup, caller, chat } = asked
+  const { results } = newPart(chat.messages)
+  const waiting = results.length > 0 ? runOfResults(results) : undefined
+  if (waiting !== undefined) {
+    const service = conversationOf(setup, caller.tenant, hiddenId(waiting))
+    const answered = await service.answer(waiting, answersOf(results))
+    if (answered.ok) return following(service, { runId: waiting, after: answered.after })
+    if (answered.code !== 'unknown_conversation') return granted(answered)
+  }
+  const accepted = await accept(asked, { ...bodyOf(chat), input: chat.messages }, { durable: false })
+  const { run, tools } = accepted
+  if (run.clientTools.length === 0 || tools.length === 0 || run.execution === 'caller') {
+    return launchHere(setup, run, tools)
+  }
+  const service = conversationOf(setup, caller.tenant, hiddenId(run.runId))
+  const definitions = tools.map((tool) => tool.definition)
+  const hidden = { run: { ...run, durable: true }, tools: definitions, onBusy: 'queue', create: true } as const
+  return launchThere(service, { ...hidden, expires: Date.now() + HIDDEN_MS })
+}
+
+async function stream(launched: Launched, { model, includeUsage, edgecall }: ChatRequest): Promise<Response> {
+  const { runId } = launched
+  const encoder = completionEncoder({
+    id: runId,
+    model: model ?? '',
+    created: seconds(),
+    includeUsage,
+    ...showing(launched, edgecall),
+  })
+  return streamRun(launched, encoder, {
+    headers: runHeaders(launched),
+    onFirst: (event) => {
+      if (event.type === 'run.finished' && event.status === 'failed')
+        throw failedProblem(event, { runId, started: false })
+    },
+  })
+}
+
+async function collect(launched: Launched, { model, edgecall }: ChatRequest): Promise<Response> {
+  const { runId } = launched
+  const calls = watchCalls()
+  const events: RunEvent[] = []
+  await launched.follow((event) => {
+    calls.see(event)
+    events.push(event)
+  })
+  const last = events.at(-1)
+  if (last?.type === 'run.finished' && last.status === 'failed') {
+    throw failedProblem(last, { runId, started: calls.started })
+  }
+  const body = collectCompletion(events, {
+    id: runId,
+    model: model ?? '',
+    created: seconds(),
+    ...showing(launched, edgecall),
+  })
+  return Response.json(body, { headers: runHeaders(launched) })
+}
+
+function showing({ runId, conversation }: Launched, { rounds = 'final' }: ChatRequest['edgecall']) {
+  return {
+    rounds,
+    ...(conversation !== undefined && { conversation }),
+    approvalText: () =>
+      `This needs a person's approval first. See /conversations/${conversation}/runs/${runId} and answer its calls.`,
+  }
+}
+
+function bodyOf({ model, clientTools, toolChoice, responseFormat, sampling, edgecall }: ChatRequest) {
+  const { tools, context, limits, execution } = edgecall
+  return { model, clientTools, toolChoice, responseFormat, sampling, tools, context, limits, execution }
+}
+
+/** What follows the last answer: results of the caller's calls, and the rest. */
+function newPart(messages: readonly Message[]): { results: ToolMessage[]; input: Message[] } {
+  const after = messages.slice(messages.findLastIndex((message) => message.role === 'assistant') + 1)
+  return {
+    results: after.filter((message) => message.role === 'tool'),
+    input: after.filter((message) => message.role === 'user'),
+  }
+}
+
+function runOfResults(results: readonly ToolMessage[]): string | undefined {
+  const runs = new Set(results.map((result) => runOfCall(result.callId)))
+  return runs.size === 1 ? [...runs][0] : undefined
+}
+
+function answersOf(results: readonly ToolMessage[]): Record<string, CallAnswer> {
+  return Object.fromEntries(results.map(({ callId, content }) => [callId, { result: textOf(content), ok: true }]))
+}
+
+/** No caller can name it: the tilde is in no id. */
+function hiddenId(runId: string): string {
+  return `~${runId}`
+}
+
+function seconds(): number {
+  return Math.floor(Date.now() / 1000)
+}

@@ -1,0 +1,8 @@
+import type { Setup } from '../contract/setup.ts'
+import type { Caller } from '../contract/tool.ts'
+
+/** What every handler finds in its context. */
+export interface EdgeEnv {
+  Bindings: { setup: Setup }
+  Variables: { setup: Setup; caller: Caller }
+}

@@ -1,0 +1,93 @@
+import { Hono } from 'hono'
+import { cors } from 'hono/cors'
+import { ConfigError } from '../contract/config.ts'
+import type { MakeSetup, Setup } from '../contract/setup.ts'
+import { authenticate } from './auth.ts'
+import { chatCompletions } from './chat-completions.ts'
+import type { EdgeEnv } from './context.ts'
+import { conversations } from './conversations.ts'
+import { models } from './models.ts'
+import { openAiError, Problem, problemJson } from './problem.ts'
+import { runs } from './runs.ts'
+import { tools } from './tools.ts'
+
+/** The edge Worker: `export default edge(setup)`. `page` is the HTML that `GET /` answers. */
+export function edge<Env extends object>(
+  makeSetup: MakeSetup<Env>,
+  page = '',
+): { fetch(request: Request, env: Env): Response | Promise<Response> } {
+  const app = routes(page)
+  // Bindings live as long as their isolate, so a setup is made once for them.
+  const setups = new WeakMap<Env, Setup>()
+  return {
+    fetch: (request, env) => {
+      let setup = setups.get(env)
+      try {
+        if (!setup) setups.set(env, (setup = makeSetup(env)))
+      } catch (error) {
+        return misconfigured(error)
+      }
+      return app.fetch(request, { setup })
+    },
+  }
+}
+
+function routes(page: string): Hono<EdgeEnv> {
+  const app = new Hono<EdgeEnv>()
+  app.use(async (c, next) => {
+    c.set('setup', c.env.setup)
+    await next()
+  })
+  app.use(
+    cors({
+      origin: (origin, c) => (c.env.setup.config.corsOrigins.includes(origin) ? origin : null),
+      allowHeaders: [
+        'authorization',
+        'content-type',
+        'idempotency-key',
+        'last-event-id',
+        'prefer',
+        'x-conversation-id',
+      ],
+      exposeHeaders: ['x-run-id', 'x-conversation-id', 'x-total-count', 'location', 'retry-after'],
+    }),
+  )
+  app.get('/health', (c) => c.json({ status: 'ok' }))
+  app.get('/', (c) => (page !== '' && c.var.setup.config.playground ? c.html(page, 200, PAGE_HEADERS) : c.notFound()))
+  app.use(async (c, next) => {
+    c.set('caller', await authenticate(c.req.raw, c.var.setup.config, Date.now()))
+    await next()
+  })
+  app.route('/v1/chat/completions', chatCompletions)
+  app.route('/v1/models', models)
+  app.route('/conversations', conversations)
+  app.route('/runs', runs)
+  app.route('/tools', tools)
+  app.notFound((c) =>
+    answer(c.req.path, new Problem({ status: 404, code: 'not_found', message: 'There is nothing here.' })),
+  )
+  app.onError((error, c) => {
+    if (error instanceof Problem) return answer(c.req.path, error)
+    c.var.setup.report({ event: 'edge.failed', path: c.req.path, detail: error.stack ?? error.message })
+    return answer(c.req.path, new Problem({ status: 500, code: 'internal_error', message: 'The edge failed.' }))
+  })
+  return app
+}
+
+/** Each surface fails in its own form. */
+function answer(path: string, problem: Problem): Response {
+  return path.startsWith('/v1/') ? openAiError(problem) : problemJson(problem)
+}
+
+function misconfigured(error: unknown): Response {
+  const message = error instanceof ConfigError ? error.message : 'The setup of this edge failed.'
+  console.error(JSON.stringify({ event: 'edge.misconfigured', detail: String(error) }))
+  return problemJson(new Problem({ status: 503, code: 'misconfigured', message }))
+}
+
+const PAGE_HEADERS = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+}

@@ -1,0 +1,86 @@
+import type { ConversationService, StartRequest } from '../contract/conversation.ts'
+import type { RunEvent } from '../contract/event.ts'
+import type { RunRecord, RunRequest } from '../contract/run.ts'
+import type { Setup } from '../contract/setup.ts'
+import type { Tool } from '../contract/tool.ts'
+import { memoryJournal } from '../loop/journal.ts'
+import { recordOf } from '../loop/record.ts'
+import { run } from '../loop/run.ts'
+import { newState } from '../loop/state.ts'
+import { decodeEvents } from '../wire/events.ts'
+import { granted, Problem } from './problem.ts'
+
+/** A run that was accepted, and whose events can be followed once. */
+export interface Launched {
+  readonly runId: string
+  readonly conversation?: string
+  /** Hands over each event as it comes. Resolves when the run has ended or waits for others. */
+  follow(onEvent: (event: RunEvent) => void): Promise<void>
+  /** The record once the run has ended or waits, or as it stands after `waitMs`. Not after `follow`. */
+  record(waitMs: number): Promise<RunRecord>
+  /** The caller has gone: ends a run that nobody else can follow. */
+  leave(): void
+}
+
+/** The object of a conversation; tenants never meet. */
+export function conversationOf(setup: Setup, tenant: string, conversation: string): ConversationService {
+  return setup.conversations.getByName(`v1/${tenant}/${conversation}`)
+}
+
+/** A run in this Worker, of which nothing is kept. */
+export function launchHere(setup: Setup, request: RunRequest, tools: readonly Tool[]): Launched {
+  const resolved = setup.models.resolve(request.model)
+  if (!resolved.ok) throw new Problem({ status: 503, code: resolved.code, message: resolved.message })
+  const { model } = resolved
+  const byName = new Map(tools.map((tool) => [tool.definition.name, tool]))
+  const abort = new AbortController()
+  const follow = (onEvent: (event: RunEvent) => void) =>
+    run(newState(request, new Map(tools.map(({ definition }) => [definition.name, definition]))), {
+      model,
+      tools: byName,
+      history: [],
+      journal: memoryJournal(request.runId, onEvent),
+      signal: abort.signal,
+      now: () => Date.now(),
+      report: (fault) => setup.report({ event: 'call.failed', runId: request.runId, ...fault }),
+    })
+  return {
+    runId: request.runId,
+    follow: async (onEvent) => void (await follow(onEvent)),
+    record: async (waitMs) => {
+      // Nobody could ask for it later, so a run that nothing keeps ends with the wait.
+      const timer = setTimeout(() => abort.abort(new Error('the wait is over')), waitMs)
+      const state = await follow(() => {})
+      clearTimeout(timer)
+      return recordOf(state)
+    },
+    leave: () => abort.abort(new Error('the caller left')),
+  }
+}
+
+/** A run in its conversation, which goes on whoever follows. */
+export async function launchThere(
+  conversation: ConversationService,
+  request: StartRequest,
+  id?: string,
+): Promise<Launched> {
+  const { runId } = granted(await conversation.start(request))
+  return following(conversation, { runId, after: 0, ...(id !== undefined && { conversation: id }) })
+}
+
+/** Follows a run of a conversation after an event. */
+export function following(
+  service: ConversationService,
+  { runId, conversation, after }: { runId: string; conversation?: string; after: number },
+): Launched {
+  return {
+    runId,
+    ...(conversation !== undefined && { conversation }),
+    follow: async (onEvent) => {
+      const { stream } = granted(await service.events(runId, after))
+      for await (const event of decodeEvents(stream)) onEvent(event)
+    },
+    record: async (waitMs) => granted(await service.record(runId, waitMs)).record,
+    leave: () => {},
+  }
+}

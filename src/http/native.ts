@@ -1,0 +1,66 @@
+import type { RunEvent } from '../contract/event.ts'
+import type { RunRecord } from '../contract/run.ts'
+import { encodeEvent } from '../wire/events.ts'
+import type { Launched } from './launch.ts'
+import { failedProblem, watchCalls } from './outcome.ts'
+import { Problem } from './problem.ts'
+import { streamRun } from './stream.ts'
+
+/** How long a JSON answer waits for its run, in milliseconds. */
+const MOST_WAIT_MS = 240_000
+
+/** Answers with a run as the request wants it: events, or the record once it has ended. */
+export async function answerRun(request: Request, launched: Launched): Promise<Response> {
+  const headers = runHeaders(launched)
+  if (wantsEvents(request)) {
+    const encoder = { event: encodeEvent, end: () => '' }
+    return streamRun(launched, encoder, { headers, onFirst: throwIfFailed })
+  }
+  const prefer = request.headers.get('prefer') ?? ''
+  if (/\brespond-async\b/i.test(prefer) && launched.conversation !== undefined) {
+    return Response.json(await launched.record(0), { status: 202, headers: { ...headers, ...location(launched) } })
+  }
+  return answerRecord(await launched.record(waitMs(prefer)), launched)
+}
+
+/** The answer that a record is: the run itself, 202 while it waits for others, or the Problem that ended it. */
+export function answerRecord(record: RunRecord, launched: Pick<Launched, 'runId' | 'conversation'>): Response {
+  const headers = runHeaders(launched)
+  const { status, calls, error, finish = 'error' } = record
+  if (status === 'failed' && finish === 'error') {
+    const started = calls.some((call) => call.ok !== undefined)
+    throw failedProblem({ finish, ...(error && { error }) }, { runId: record.id, started, record })
+  }
+  if (status === 'waiting')
+    return Response.json(record, { status: 202, headers: { ...headers, ...location(launched) } })
+  if (status === 'queued' || status === 'running' || status === 'cancelling') {
+    const message = 'The run goes on; ask for it by its id.'
+    throw new Problem({ status: 504, code: 'wait_elapsed', message, extra: { runId: record.id, status } })
+  }
+  return Response.json(record, { headers })
+}
+
+export function wantsEvents(request: Request): boolean {
+  return /\btext\/event-stream\b/i.test(request.headers.get('accept') ?? '')
+}
+
+export function runHeaders({ runId, conversation }: Pick<Launched, 'runId' | 'conversation'>): Record<string, string> {
+  return { 'x-run-id': runId, ...(conversation !== undefined && { 'x-conversation-id': conversation }) }
+}
+
+function location({ runId, conversation }: Pick<Launched, 'runId' | 'conversation'>): Record<string, string> {
+  return conversation === undefined ? {} : { location: `/conversations/${conversation}/runs/${runId}` }
+}
+
+/** `Prefer: wait=N` in seconds lowers the wait. */
+function waitMs(prefer: string): number {
+  const seconds = /\bwait=(\d{1,6})\b/i.exec(prefer)?.[1]
+  return seconds === undefined ? MOST_WAIT_MS : Math.min(Number(seconds) * 1000, MOST_WAIT_MS)
+}
+
+function throwIfFailed(event: RunEvent): void {
+  if (event.type !== 'run.finished' || event.status !== 'failed') return
+  const calls = watchCalls()
+  calls.see(event)
+  throw failedProblem(event, { runId: event.runId, started: false })
+}

@@ -1,0 +1,40 @@
+import type { RunEvent, RunFinished } from '../contract/event.ts'
+import type { RunRecord } from '../contract/run.ts'
+import { Problem } from './problem.ts'
+
+/** The Problem that a failed run is to its caller. `started`: a tool call had left, so nothing may be sent again blindly. */
+export function failedProblem(
+  { error, finish }: Pick<RunFinished, 'error' | 'finish'>,
+  { runId, started, record }: { runId: string; started: boolean; record?: RunRecord },
+): Problem {
+  const { code = 'run_failed', message = 'The run failed.', retryAfterMs } = error ?? {}
+  return new Problem({
+    status: statusOf(code, finish),
+    code,
+    message,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(started && { mayRetry: false }),
+    extra: { runId, ...(record && { run: record }) },
+  })
+}
+
+/** Watches a run go by, to know whether a tool call has started. */
+export function watchCalls(): { see(event: RunEvent): void; readonly started: boolean } {
+  let started = false
+  return {
+    see: (event) => {
+      started ||= event.type === 'call.started'
+    },
+    get started() {
+      return started
+    },
+  }
+}
+
+function statusOf(code: string, finish: RunFinished['finish']): number {
+  if (code === 'run_timeout') return 504
+  if (code === 'model_rate_limited') return 429
+  if (code === 'model_not_configured') return 503
+  if (code === 'model_refused_request') return 400
+  return finish === 'limit' ? 422 : 502
+}

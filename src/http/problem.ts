@@ -1,0 +1,98 @@
+/**
+ * http/: the edge's doors on the web, in Hono. `edge.ts` is the route table; one file per surface. May import contract/,
+ * wire/, tool/ and loop/. Must never know a binding: it gets a Setup.
+ */
+import type { Refusal } from '../contract/conversation.ts'
+
+export interface ProblemDetails {
+  readonly status: number
+  /** Stable; what programs go by. */
+  readonly code: string
+  /** For people. */
+  readonly message: string
+  /** Where in the request, such as `tools[0].function.name`. */
+  readonly param?: string
+  readonly retryAfterMs?: number
+  /** Whether an SDK may send the request again by itself; false once a tool call has started. */
+  readonly mayRetry?: boolean
+  /** Further members of the answer, such as the run's id. */
+  readonly extra?: Readonly<Record<string, unknown>>
+}
+
+/** What a caller did wrong, or what went wrong for them. Thrown by handlers, turned into an answer in one place. */
+export class Problem extends Error {
+  readonly details: ProblemDetails
+
+  constructor(details: ProblemDetails) {
+    super(details.message)
+    this.name = 'Problem'
+    this.details = details
+  }
+}
+
+/** The answer of RFC 9457, with a stable `code`. */
+export function problemJson({ details }: Problem): Response {
+  const { status, code, message, param, extra } = details
+  const body = { type: 'about:blank', title: TITLES[status] ?? 'Error', status, code, detail: message, ...extra }
+  return Response.json(param === undefined ? body : { ...body, param }, {
+    status,
+    headers: { ...retryHeaders(details), 'content-type': 'application/problem+json' },
+  })
+}
+
+/** The same in OpenAI's form, for `/v1`. */
+export function openAiError({ details }: Problem): Response {
+  const { status, code, message, param = null } = details
+  const type = status === 429 ? 'rate_limit_error' : status < 500 ? 'invalid_request_error' : 'server_error'
+  return Response.json({ error: { message, type, param, code } }, { status, headers: retryHeaders(details) })
+}
+
+function retryHeaders({ retryAfterMs, mayRetry }: ProblemDetails): Record<string, string> {
+  return {
+    ...(retryAfterMs !== undefined && { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }),
+    ...(mayRetry === false && { 'x-should-retry': 'false' }),
+  }
+}
+
+const TITLES: Readonly<Record<number, string>> = {
+  400: 'Bad request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not found',
+  409: 'Conflict',
+  410: 'Gone',
+  413: 'Content too large',
+  415: 'Unsupported media type',
+  422: 'Unprocessable content',
+  429: 'Too many requests',
+  500: 'Internal error',
+  502: 'Bad gateway',
+  503: 'Service unavailable',
+  504: 'Gateway timeout',
+}
+
+const REFUSALS: Readonly<Record<Refusal['code'], number>> = {
+  unknown_conversation: 404,
+  conversation_deleted: 410,
+  unknown_run: 404,
+  unknown_call: 404,
+  call_already_answered: 409,
+  conversation_busy: 409,
+  queue_full: 429,
+  bad_event_id: 400,
+  idempotency_mismatch: 422,
+}
+
+const QUEUE_RETRY_MS = 5000
+
+/** What a conversation granted; throws the Problem of what it refused. */
+export function granted<Value>(reply: ({ ok: true } & Value) | Refusal): { ok: true } & Value {
+  if (reply.ok) return reply
+  const { code, message } = reply
+  throw new Problem({
+    status: REFUSALS[code],
+    code,
+    message,
+    ...(code === 'queue_full' && { retryAfterMs: QUEUE_RETRY_MS }),
+  })
+}

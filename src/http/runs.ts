@@ -1,0 +1,25 @@
+import { Hono } from 'hono'
+import { decodeRunBody } from '../wire/request.ts'
+import { accept } from './accept.ts'
+import { demand } from './auth.ts'
+import { readJson } from './body.ts'
+import type { EdgeEnv } from './context.ts'
+import { launchHere } from './launch.ts'
+import { answerRun } from './native.ts'
+import { Problem } from './problem.ts'
+
+/** `POST /runs`: a run without a conversation, of which nothing is stored. */
+export const runs = new Hono<EdgeEnv>()
+
+runs.post('/', async (c) => {
+  demand(c.var.caller, 'chat')
+  const { setup, caller } = c.var
+  const decoded = decodeRunBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
+  if (!decoded.ok) throw invalidRequest(decoded.error)
+  const { run, tools } = await accept({ setup, caller, request: c.req.raw }, decoded.request)
+  return answerRun(c.req.raw, launchHere(setup, run, tools))
+})
+
+export function invalidRequest({ message, path }: { message: string; path: string }): Problem {
+  return new Problem({ status: 400, code: 'invalid_request', message, param: path })
+}

@@ -1,0 +1,43 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import { afterAll, expect, test } from 'vitest'
+
+const run = promisify(execFile)
+const KIB = 1024
+const out = mkdtempSync(join(tmpdir(), 'edgecall-bundle-'))
+
+afterAll(() => rmSync(out, { recursive: true }))
+
+/** What `wrangler deploy` would upload, built from the real configuration. */
+async function bundle(config: string, ...flags: string[]): Promise<string> {
+  const folder = join(out, config.replaceAll('/', '-') + flags.join(''))
+  const env = { ...process.env, CI: '1', WRANGLER_SEND_METRICS: 'false' }
+  await run('wrangler', ['deploy', '--dry-run', '--outdir', folder, '-c', config, ...flags], { env })
+  return readFileSync(join(folder, 'index.js'), 'utf8')
+}
+
+test('a one-tool Worker is small, and holds nothing of the edge', async () => {
+  const code = await bundle('test/fixtures/one-tool/wrangler.toml')
+  expect(gzipSync(code).byteLength).toBeLessThan(12 * KIB)
+  for (const foreign of ['hono', 'chat/completions', 'run.finished', 'CREATE TABLE'])
+    expect(code).not.toContain(foreign)
+})
+
+test('the edge Worker stays under 40 KiB gzip, and carries no library that it must not', async () => {
+  const code = await bundle('wrangler.toml', '--minify')
+  expect(gzipSync(code).byteLength).toBeLessThan(40 * KIB)
+  for (const foreign of ['ZodError', 'ajv', '@ai-sdk']) expect(code).not.toContain(foreign)
+})
+
+test('the offline model is absent from an edge whose setup does not name it', async () => {
+  const [withIt, without] = await Promise.all([
+    bundle('wrangler.toml'),
+    bundle('test/fixtures/own-setup/wrangler.toml'),
+  ])
+  expect(withIt).toContain('offlineRules')
+  expect(without).not.toContain('offlineRules')
+})

@@ -1,0 +1,81 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+
+/** Who may import whom, type imports too. A room may use itself; doors are files, and nobody imports one. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  contract: [],
+  wire: ['contract'],
+  model: ['contract', 'wire'],
+  tool: ['contract', 'wire'],
+  observe: ['contract'],
+  loop: ['contract', 'tool'],
+  conversation: ['contract', 'wire', 'tool', 'loop'],
+  catalogue: ['contract', 'tool'],
+  http: ['contract', 'wire', 'tool', 'loop'],
+  cli: ['contract', 'tool'],
+}
+
+/** Where a class must extend what the runtime gives. */
+const MAY_IMPORT_RUNTIME = [
+  'src/conversation/conversation.ts',
+  'src/conversation/directory.ts',
+  'src/index.ts',
+  'src/tool/serve.ts',
+]
+
+/** Static, type-only, bare and dynamic imports, and re-exports. */
+const IMPORT = /\b(?:from|import)\s*\(?\s*['"]([^'"]+)['"]/g
+
+function filesOf(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && !file.includes('node_modules'))
+    .map((file) => join(folder, file))
+}
+
+function importsOf(file: string): string[] {
+  return [...readFileSync(file, 'utf8').matchAll(IMPORT)].map(([, path]) => path ?? '')
+}
+
+function roomOf(file: string): string {
+  return file.split('/')[1] ?? ''
+}
+
+test('rooms import only what the matrix allows', () => {
+  const wrong = filesOf('src')
+    .filter((file) => file.split('/').length > 2)
+    .flatMap((file) => {
+      const room = roomOf(file)
+      return importsOf(file)
+        .filter((path) => path.startsWith('.'))
+        .map((path) => join(dirname(file), path))
+        .filter((to) => roomOf(to) !== room && !MAY_IMPORT[room]?.includes(roomOf(to)))
+        .map((to) => `${file} -> ${to}`)
+    })
+  expect(wrong).toEqual([])
+})
+
+test('the matrix names every room', () => {
+  const rooms = new Set(
+    filesOf('src')
+      .filter((file) => file.split('/').length > 2)
+      .map(roomOf),
+  )
+  expect([...rooms].filter((room) => !Object.hasOwn(MAY_IMPORT, room))).toEqual([])
+})
+
+test('tools import from the kit through its one door for them', () => {
+  const wrong = filesOf('tools').flatMap((file) =>
+    importsOf(file)
+      .filter((path) => path.startsWith('.'))
+      .map((path) => join(dirname(file), path))
+      .filter((to) => !to.startsWith('tools/') && to !== 'src/tool.ts')
+      .map((to) => `${file} -> ${to}`),
+  )
+  expect(wrong).toEqual([])
+})
+
+test('the runtime is imported only where a class must extend it', () => {
+  const users = filesOf('src').filter((file) => importsOf(file).includes('cloudflare:workers'))
+  expect(users.filter((file) => !MAY_IMPORT_RUNTIME.includes(file))).toEqual([])
+})

@@ -1,0 +1,138 @@
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { RunEvent } from '../../src/contract/event.ts'
+import type { Message } from '../../src/contract/message.ts'
+import type { ModelEvent } from '../../src/contract/model.ts'
+import { fold, newState, type RunState } from '../../src/loop/state.ts'
+import { ask, LIMITS, type Play, type Played, play, requestOf, say, tool } from '../fixtures/play.ts'
+
+const failing = { ok: false, error: { code: 'broken', message: 'It broke.' } }
+const TOOLS = [
+  tool('fine'),
+  tool('slow', async () => {
+    await Promise.resolve()
+    await Promise.resolve()
+    return 'late'
+  }),
+  tool('failing', () => failing),
+  tool('throwing', () => {
+    throw new Error('no')
+  }),
+  tool('waiting', (_args, _context, control) => control.whenAborted(), { timeoutMs: 1 }),
+  tool('alone', undefined, { exclusive: true }),
+  tool('direct', undefined, { returnDirect: 'always' }),
+  tool('asked', undefined, { approval: 'always' }),
+]
+const CLIENT_TOOLS = [{ name: 'mine', description: 'The caller runs it', inputSchema: { type: 'object' } }]
+
+const call = fc.tuple(
+  fc.constantFrom('fine', 'slow', 'failing', 'throwing', 'waiting', 'alone', 'direct', 'asked', 'mine', 'unheard_of'),
+  fc.constantFrom('{}', '', '{"a":1}', '{"a":', '[]', 'null'),
+)
+const error: ModelEvent = { type: 'error', error: { code: 'model_unavailable', message: 'down', retryable: true } }
+const step = fc.oneof(
+  { weight: 6, arbitrary: fc.array(call, { minLength: 1, maxLength: 5 }).map((calls) => ask(...calls)) },
+  { weight: 2, arbitrary: fc.string().map(say) },
+  { weight: 1, arbitrary: fc.constant([{ type: 'text', text: 'I' }, error] as ModelEvent[]) },
+  { weight: 1, arbitrary: fc.constant([{ type: 'text', text: 'cut' }] as ModelEvent[]) },
+)
+
+const scene = fc.record({
+  steps: fc.array(step, { maxLength: 6 }),
+  limits: fc.record({
+    steps: fc.integer({ min: 1, max: 4 }),
+    calls: fc.integer({ min: 1, max: 8 }),
+    callsPerTool: fc.integer({ min: 1, max: 4 }),
+    concurrentCalls: fc.integer({ min: 1, max: 3 }),
+    tokens: fc.integer({ min: 1, max: 100 }),
+  }),
+  toolErrors: fc.constantFrom('model' as const, 'fail' as const),
+  durable: fc.boolean(),
+  cancelAt: fc.option(fc.integer({ min: 1, max: 30 }), { nil: undefined }),
+})
+
+test('for any script, failures and cancels: one end, one outcome a call, a valid history, limits kept', async () => {
+  await fc.assert(
+    fc.asyncProperty(scene, async ({ steps, limits, toolErrors, durable, cancelAt }) => {
+      const abort = new AbortController()
+      const request = {
+        limits,
+        toolErrors,
+        durable,
+        clientTools: CLIENT_TOOLS,
+        ...(durable && { conversation: 'conv_1' }),
+      } satisfies Play['request']
+      const played = await play({
+        script: [...steps, ...Array.from({ length: 8 }, () => say('enough'))],
+        tools: TOOLS,
+        request,
+        signal: abort.signal,
+        onEvent: ({ seq }) => {
+          if (seq === cancelAt) abort.abort()
+        },
+      })
+      expectOneEnd(played, durable)
+      expectOneOutcomeEach(played.events, played.state)
+      expectValidHistory(played.state)
+      expectLimits(played.events, { ...LIMITS, ...limits })
+      expectReplay(played, request)
+    }),
+    { numRuns: 400 },
+  )
+})
+
+function expectOneEnd({ events, state }: Played, durable: boolean): void {
+  const ends = events.filter((event) => event.type === 'run.finished')
+  const waits = state.status === 'waiting'
+  expect(ends).toHaveLength(waits ? 0 : 1)
+  expect(events.at(-1)?.type).toBe(waits ? 'run.waiting' : 'run.finished')
+  expect(waits && !durable).toBe(false)
+  expect(events.map((event) => event.seq)).toEqual(events.map((_, index) => index + 1))
+}
+
+function expectOneOutcomeEach(events: readonly RunEvent[], state: RunState): void {
+  const settled = events.filter((event) => event.type === 'call.settled').map((event) => event.callId)
+  expect(new Set(settled).size).toBe(settled.length)
+  const open = state.calls.filter((each) => !each.settled)
+  const maybeOpen = state.status === 'waiting' || state.finished?.finish === 'tool_calls'
+  if (!maybeOpen) expect(open).toEqual([])
+  expect(open.every((each) => each.status === 'handed' || each.status === 'asked')).toBe(true)
+}
+
+/** Every call has exactly one result, contiguous and in order; only the step that waits may lack some. */
+function expectValidHistory({ messages, status, finished }: RunState): void {
+  const unfinished = status === 'waiting' || finished?.finish === 'tool_calls'
+  messages.forEach((message, index) => {
+    if (message.role !== 'assistant' || !message.calls) return
+    const results = messages.slice(index + 1, index + 1 + message.calls.length)
+    const isLast = !messages.slice(index + 1).some((later: Message) => later.role === 'assistant')
+    if (unfinished && isLast) return
+    expect(results.map((result) => result.role === 'tool' && result.callId)).toEqual(
+      message.calls.map((each) => each.callId),
+    )
+  })
+}
+
+function expectLimits(events: readonly RunEvent[], limits: typeof LIMITS): void {
+  const started = events.filter((event) => event.type === 'call.started')
+  expect(started.length).toBeLessThanOrEqual(limits.calls)
+  for (const { tool: name } of started) {
+    expect(started.filter((event) => event.tool === name).length).toBeLessThanOrEqual(limits.callsPerTool)
+  }
+  let open = 0
+  const rounds = new Set<string>()
+  for (const event of events) {
+    if (event.type === 'call.started') {
+      expect(++open).toBeLessThanOrEqual(limits.concurrentCalls)
+      rounds.add(event.callId.split('_')[2] ?? '')
+    }
+    if (event.type === 'call.settled' && started.some(({ callId }) => callId === event.callId)) open--
+  }
+  expect(rounds.size).toBeLessThanOrEqual(limits.steps)
+}
+
+function expectReplay({ events, state }: Played, request: Play['request']): void {
+  const again = newState(requestOf(request), new Map(TOOLS.map(({ definition }) => [definition.name, definition])))
+  for (const { runId: _run, seq: _seq, ...body } of events) fold(again, body)
+  expect(again).toEqual(state)
+}
