@@ -112,14 +112,16 @@ export function definitionHash(
 
 function toFailure(name: string, error: unknown): ToolOutcome {
   if (error instanceof ToolError) {
-    const { code, message, retryable } = error
-    return { ok: false, error: retryable === undefined ? { code, message } : { code, message, retryable } }
+    const { code, message, retryable, cause } = error
+    const detail = cause === undefined ? {} : { detail: textOfThrown(cause) }
+    return { ok: false, error: { code, message, ...detail, ...(retryable !== undefined && { retryable }) } }
   }
-  const detail = error instanceof Error ? (error.stack ?? error.message) : thrownText(error)
+  const detail = textOfThrown(error)
   console.error(`tool "${name}" threw`, detail)
   return failure('tool_failed', `The tool "${name}" failed.`, detail)
 }
 
-function thrownText(error: unknown): string {
+function textOfThrown(error: unknown): string {
+  if (error instanceof Error) return error.stack ?? error.message
   return isObject(error) ? JSON.stringify(error) : String(error)
 }

@@ -16,8 +16,7 @@ export function inputSchema(schema: v.GenericSchema | ObjectSchema, what = 'sche
     const { $schema: _, ...json } = toJsonSchema(synchronous(schema), {
       target: 'draft-2020-12',
       typeMode: 'input',
-      // A check is code: a model cannot be told of it, and it still runs before the tool does.
-      ignoreActions: ['check', 'partial_check', 'raw_check'],
+      ignoreActions: UNTOLD,
     })
     return json
   } catch (error) {
@@ -26,6 +25,12 @@ export function inputSchema(schema: v.GenericSchema | ObjectSchema, what = 'sche
     })
   }
 }
+
+/** A check is code, and tidying is ours to do: a model cannot be told of either, and both run before the tool does. */
+const UNTOLD = [
+  ...['check', 'partial_check', 'raw_check', 'finite'],
+  ...['trim', 'trim_start', 'trim_end', 'to_lower_case', 'to_upper_case', 'normalize'],
+]
 
 /** An asynchronous schema describes itself as its synchronous twin does; the converter's type asks for that one. */
 function synchronous(schema: v.GenericSchema | ObjectSchema): v.GenericSchema {

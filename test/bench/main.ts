@@ -1,0 +1,85 @@
+import { createTestHarness } from 'wrangler'
+import { cpuMs, runtimes } from './cpu.ts'
+import { startModelServer } from './model-server.ts'
+
+/**
+ * `npm run bench`: the edge beside a hand-written loop in the same workerd, round by round in turn, so that what else
+ * the machine does falls on both. What counts is the ratio; the medians of the rounds are printed with it.
+ */
+const ROUNDS = 9
+
+interface Workload {
+  readonly name: string
+  readonly model: string
+  readonly stream: boolean
+  readonly requests: number
+}
+
+const WORKLOADS: readonly Workload[] = [
+  { name: 'answer alone', model: 'steps-0', stream: false, requests: 60 },
+  { name: '10 one-tool steps', model: 'steps-10', stream: false, requests: 30 },
+  { name: '10 one-tool steps, streamed', model: 'steps-10', stream: true, requests: 30 },
+  { name: '2,000 tokens, streamed', model: 'tokens-2000', stream: true, requests: 10 },
+]
+
+const model = await startModelServer()
+const tools = ['clock', 'alarm', 'calculator', 'weather', 'customers']
+const server = createTestHarness({
+  root: new URL('../..', import.meta.url).pathname,
+  workers: [
+    { configPath: 'test/bench/raw/wrangler.toml', vars: { MODEL_URL: model.url } },
+    {
+      configPath: 'wrangler.toml',
+      vars: { AUTH: 'open', MODEL: 'openai/steps-0', MODELS: 'openai/*', OPENAI_BASE_URL: model.url },
+    },
+    ...tools.map((name) => ({ configPath: `tools/${name}/wrangler.toml` })),
+  ],
+})
+const { url } = await server.listen()
+
+try {
+  for (const workload of WORKLOADS) {
+    const raw: number[] = []
+    const edge: number[] = []
+    const pids = runtimes()
+    await spend(pids, '/raw', workload)
+    await spend(pids, '/edge/v1/chat/completions', workload)
+    for (let round = 0; round < ROUNDS; round++) {
+      raw.push(await spend(pids, '/raw', workload))
+      edge.push(await spend(pids, '/edge/v1/chat/completions', workload))
+    }
+    const ratio = median(edge.map((value, round) => value / (raw[round] ?? value)))
+    console.log(
+      `${workload.name.padEnd(30)} raw ${median(raw).toFixed(2)} ms CPU  edge ${median(edge).toFixed(2)} ms CPU  ratio ${ratio.toFixed(2)}`,
+    )
+  }
+} finally {
+  await server.close()
+  model.close()
+}
+process.exit(0)
+
+/** Processor time of one request, over a batch of them. */
+async function spend(pids: readonly number[], path: string, { model, stream, requests }: Workload): Promise<number> {
+  const before = cpuMs(pids)
+  for (let sent = 0; sent < requests; sent++) {
+    const response = await fetch(new URL(path, url), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: path === '/raw' ? model : `openai/${model}`,
+        messages: [{ role: 'user', content: 'What is the square root of 2?' }],
+        stream,
+        edgecall: { tools: ['squareRoot'] },
+      }),
+    })
+    const text = await response.text()
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${text}`)
+  }
+  return (cpuMs(pids) - before) / requests
+}
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
+}

@@ -1,0 +1,55 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/**
+ * A Chat Completions server that asks for `squareRoot` as many times as the model's name says, then answers:
+ * `steps-10` asks ten times, `tokens-2000` answers at once with 2,000 tokens. What it does depends on the request alone.
+ */
+export async function startModelServer(): Promise<{ url: string; close: () => void }> {
+  const server = createServer((request, response) => {
+    let body = ''
+    request.setEncoding('utf8')
+    request.on('data', (chunk: string) => (body += chunk))
+    request.on('end', () => {
+      const { model, messages }: { model: string; messages: { role: string }[] } = JSON.parse(body)
+      const [kind = '', count = '0'] = model.split('-')
+      const asked = messages.filter((message) => message.role === 'assistant').length
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      const chunks =
+        kind === 'steps' && asked < Number(count) ? call(asked) : text(kind === 'tokens' ? Number(count) : 8)
+      // Eight events a write, as a burst of a fast model is.
+      for (let at = 0; at < chunks.length; at += 8) response.write(chunks.slice(at, at + 8).join(''))
+      response.end()
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  server.keepAliveTimeout = 60_000
+  return { url: `http://127.0.0.1:${portOf(server)}/v1`, close: () => server.close() }
+}
+
+function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port
+}
+
+function call(number: number): string[] {
+  const started = { index: 0, id: `c${number}`, type: 'function', function: { name: 'squareRoot', arguments: '' } }
+  const rest = { index: 0, function: { arguments: `{"number":${number + 2}}` } }
+  return [
+    chunk({ role: 'assistant', content: '' }),
+    chunk({ tool_calls: [started] }),
+    chunk({ tool_calls: [rest] }),
+    chunk({}, 'tool_calls'),
+    'data: [DONE]\n\n',
+  ]
+}
+
+function text(tokens: number): string[] {
+  const words = Array.from({ length: tokens }, (_, index) => chunk({ content: `word${index % 10} ` }))
+  return [chunk({ role: 'assistant', content: '' }), ...words, chunk({}, 'stop'), 'data: [DONE]\n\n']
+}
+
+function chunk(delta: object, finish: string | null = null): string {
+  const choice = { index: 0, delta, finish_reason: finish }
+  const body = { id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [choice] }
+  return `data: ${JSON.stringify(body)}\n\n`
+}

@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest'
+import { customerCard, getCustomer } from '../../tools/customers/tools.ts'
+import { runContext } from './context.ts'
+
+const of = (tenantId: unknown) => runContext(undefined, { values: { tenantId } })
+
+const ADA = {
+  id: 42,
+  name: 'Ada Okafor',
+  company: 'Okafor Instruments',
+  email: 'ada@okafor.example',
+  plan: 'enterprise',
+  since: '2021-03-17',
+  openOrders: 3,
+}
+
+describe('getCustomer', () => {
+  test('answers the record of the tenant in the tool context', async () => {
+    expect(await getCustomer.call({ id: 42 }, of('acme'))).toEqual({
+      ok: true,
+      content: [{ type: 'text', text: JSON.stringify(ADA) }],
+      structured: ADA,
+    })
+    expect(await getCustomer.call({ id: 42 }, of('globex'))).toMatchObject({ structured: { name: 'Mateo Ferreira' } })
+  })
+
+  test.each([
+    ['acme', 108],
+    ['globex', 7],
+    ['acme', 1],
+    ['initech', 42],
+    ['__proto__', 42],
+  ])('for %s, customer %d is as unknown as one that never was', async (tenant, id) => {
+    expect(await getCustomer.call({ id }, of(tenant))).toEqual({
+      ok: false,
+      error: { code: 'unknown_customer', message: `There is no customer ${id}.` },
+    })
+  })
+
+  test('does not take the tenant as an argument', async () => {
+    expect(await getCustomer.call({ id: 42, tenantId: 'globex' }, of('acme'))).toMatchObject({
+      ok: false,
+      error: { code: 'invalid_arguments' },
+    })
+  })
+})
+
+test('a customer card is text for people, and ends the run', async () => {
+  expect(await customerCard.call({ id: 42 }, of('globex'))).toEqual({
+    ok: true,
+    content: [
+      {
+        type: 'text',
+        text: 'Mateo Ferreira, Ferreira Cork\nCustomer 42 since 2023-08-29, team plan\n1 open order\nmateo@ferreira.example',
+      },
+    ],
+  })
+  expect(await customerCard.describe()).toMatchObject({ returnDirect: 'always' })
+})
+
+test.each([undefined, '', 7, null, ['acme']])('with the tenant %j both ask the caller for one', async (tenantId) => {
+  for (const tool of [getCustomer, customerCard]) {
+    expect(await tool.call({ id: 42 }, of(tenantId))).toEqual({
+      ok: false,
+      error: {
+        code: 'missing_context',
+        message:
+          'Customers cannot be looked up here: the calling application must supply `tenantId`, a string, in the tool ' +
+          'context. No argument can replace it, so do not try again.',
+      },
+    })
+  }
+})
+
+test('no definition and no answer names a tenant', async () => {
+  for (const tool of [getCustomer, customerCard]) {
+    const told = JSON.stringify([await tool.describe(), await tool.call({ id: 42 }, of('acme'))])
+    expect(told).not.toMatch(/tenant|acme/i)
+  }
+})

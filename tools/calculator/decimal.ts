@@ -1,0 +1,99 @@
+/** Decimal text, both ways. */
+import { compare, magnitude, multiply, powerOfTen, type Rational, rational } from './rational.ts'
+
+/** `coefficient × 10^exponent`. */
+interface Decimal {
+  readonly coefficient: bigint
+  readonly exponent: number
+}
+
+export const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
+
+/** Zeros that plain notation may add before it gives way to `1.5e30`. */
+const MOST_PADDING = 20
+
+/**
+ * The value of a decimal literal such as `-12.5e-3`. Contract: the text matches `DECIMAL`, and its exponent is small
+ * enough to be written out.
+ */
+export function parseDecimal(text: string): Rational {
+  const [mantissa = '', exponent = '0'] = text.toLowerCase().split('e')
+  const [whole = '', fraction = ''] = mantissa.split('.')
+  return multiply(rational(BigInt(`${whole}${fraction}`)), powerOfTen(Number(exponent) - fraction.length))
+}
+
+/** All the digits of a fraction whose decimal expansion ends; undefined for one that goes on for ever, such as 1/3. */
+export function exactText(value: Rational): string | undefined {
+  const [twos, odd] = divideOut(value.denominator, 2n)
+  const [fives, rest] = divideOut(odd, 5n)
+  if (rest !== 1n) return undefined
+  const places = Math.max(twos, fives)
+  const { numerator } = multiply(value, powerOfTen(places))
+  return layOut({ coefficient: numerator, exponent: -places })
+}
+
+/** The decimal text nearest to a fraction with so many significant digits; halves go to the even digit. */
+export function roundedText(value: Rational, digits: number): string {
+  return layOut(roundTo(value, digits))
+}
+
+/** The fraction with so many significant decimal digits that is nearest; halves go to the even digit. */
+export function roundToDigits(value: Rational, digits: number): Rational {
+  const { coefficient, exponent } = roundTo(value, digits)
+  return multiply(rational(coefficient), powerOfTen(exponent))
+}
+
+/** The exponent of a fraction in scientific notation: 2 for 123.4. Zero counts as 1. */
+export function decimalExponent({ numerator, denominator }: Rational): number {
+  const size = magnitude(numerator)
+  if (size === 0n) return 0
+  const guess = String(size).length - String(denominator).length
+  return compareToPower(size, denominator, guess) < 0n ? guess - 1 : guess
+}
+
+/** The sign of `size / denominator - 10^exponent`. */
+function compareToPower(size: bigint, denominator: bigint, exponent: number): bigint {
+  const power = powerOfTen(exponent)
+  return size * power.denominator - denominator * power.numerator
+}
+
+function roundTo(value: Rational, digits: number): Decimal {
+  const exponent = decimalExponent(value) - digits + 1
+  const { numerator, denominator } = multiply(value, powerOfTen(-exponent))
+  const size = magnitude(numerator)
+  const [quotient, twice] = [size / denominator, 2n * (size % denominator)]
+  const up = twice > denominator || (twice === denominator && quotient % 2n === 1n)
+  const coefficient = up ? quotient + 1n : quotient
+  return { coefficient: numerator < 0n ? -coefficient : coefficient, exponent }
+}
+
+/** How often `factor` divides a number, and what is left then. */
+function divideOut(value: bigint, factor: bigint): [times: number, rest: bigint] {
+  let times = 0
+  while (value % factor === 0n) {
+    value /= factor
+    times++
+  }
+  return [times, value]
+}
+
+/** As JSON writes numbers: plain, or with an exponent where plain would be mostly zeros. */
+function layOut({ coefficient, exponent }: Decimal): string {
+  if (coefficient === 0n) return '0'
+  const sign = coefficient < 0n ? '-' : ''
+  const all = String(magnitude(coefficient))
+  const digits = all.replace(/0+$/, '')
+  /** Where the point stands, counted from the first digit. */
+  const point = all.length + exponent
+  if (point >= digits.length && point - digits.length <= MOST_PADDING) return sign + digits.padEnd(point, '0')
+  if (point > 0 && point < digits.length) return `${sign}${digits.slice(0, point)}.${digits.slice(point)}`
+  if (point <= 0 && -point <= MOST_PADDING) return `${sign}0.${'0'.repeat(-point)}${digits}`
+  return `${sign}${digits.slice(0, 1)}${digits.length > 1 ? `.${digits.slice(1)}` : ''}e${point - 1}`
+}
+
+/** A JSON number where that reads back as the same decimal in double precision, else the text itself. */
+export function toJsonValue(text: string): number | string {
+  const number = Number(text)
+  const same = Number.isFinite(number) && compare(parseDecimal(String(number)), parseDecimal(text)) === 0
+  return same ? number : text
+}

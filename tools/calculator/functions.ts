@@ -1,0 +1,90 @@
+/** The functions and constants that an expression may name. */
+import { ToolError } from '../../src/tool.ts'
+import { decimalExponent } from './decimal.ts'
+import { compare, floor, magnitude, multiply, powerOfTen, rational, round } from './rational.ts'
+import { fromDouble, fromLiteral, negate, settle, toDouble, type Value, WORKING_DIGITS, worst } from './value.ts'
+
+interface MathFunction {
+  readonly arity: readonly [least: number, most: number]
+  readonly apply: (first: Value, ...rest: readonly Value[]) => Value
+}
+
+export const FUNCTIONS: ReadonlyMap<string, MathFunction> = new Map<string, MathFunction>([
+  ['sqrt', unary(squareRoot)],
+  ['abs', unary((value) => (value.number.numerator < 0n ? negate(value) : value))],
+  ['round', { arity: [1, 2], apply: roundTo }],
+  ['floor', unary((value) => ({ ...value, number: rational(floor(value.number)) }))],
+  ['ceil', unary((value) => ({ ...value, number: rational(-floor(negate(value).number)) }))],
+  ['min', { arity: [1, Infinity], apply: (...values) => extreme(values, -1) }],
+  ['max', { arity: [1, Infinity], apply: (...values) => extreme(values, 1) }],
+  ['ln', unary((value) => fromDouble(Math.log(toDouble(positive('ln', value)))))],
+  ['log', unary((value) => fromDouble(Math.log10(toDouble(positive('log', value)))))],
+  ['sin', unary((value) => fromDouble(Math.sin(toDouble(value))))],
+  ['cos', unary((value) => fromDouble(Math.cos(toDouble(value))))],
+  ['tan', unary((value) => fromDouble(Math.tan(toDouble(value))))],
+])
+
+export const CONSTANTS: ReadonlyMap<string, Value> = new Map([
+  ['pi', constant('3.14159265358979323846264338327950288419716939937510582097494459')],
+  ['e', constant('2.71828182845904523536028747135266249775724709369995957496696763')],
+])
+
+/** The root: exact where the number is the square of a fraction, else rounded. Throws a ToolError below zero. */
+export function squareRoot({ number, precision }: Value): Value {
+  if (number.numerator < 0n) {
+    throw new ToolError('A negative number has no real square root.', { code: 'domain_error' })
+  }
+  const exact = rational(integerRoot(number.numerator), integerRoot(number.denominator))
+  if (compare(multiply(exact, exact), number) === 0) return { number: exact, precision }
+  // So many places that the integer root below has the working digits, and more.
+  const places = WORKING_DIGITS - Math.floor(decimalExponent(number) / 2)
+  const digits = integerRoot(floor(multiply(number, powerOfTen(2 * places))))
+  // The root lies above those digits: a 1 behind them keeps it there when it is rounded.
+  const root = multiply(rational(10n * digits + 1n), powerOfTen(-places - 1))
+  return settle(root, worst(precision, 'rounded'))
+}
+
+/** The largest integer whose square is at most `square` (Newton's method, from above). */
+function integerRoot(square: bigint): bigint {
+  if (square < 2n) return square
+  let root = 1n << BigInt(Math.ceil(square.toString(2).length / 2))
+  for (;;) {
+    const next = (root + square / root) / 2n
+    if (next >= root) return root
+    root = next
+  }
+}
+
+const MOST_PLACES = 100
+
+/** To an integer, or to so many decimal places; halves go away from zero. */
+function roundTo(value: Value, places?: Value): Value {
+  const { numerator, denominator } = places?.number ?? rational(0n)
+  if (denominator !== 1n || magnitude(numerator) > MOST_PLACES) {
+    throw new ToolError(`round takes a whole number of places, from -${MOST_PLACES} to ${MOST_PLACES}.`, {
+      code: 'domain_error',
+    })
+  }
+  const rounded = round(multiply(value.number, powerOfTen(Number(numerator))))
+  return settle(multiply(rational(rounded), powerOfTen(-Number(numerator))), value.precision)
+}
+
+/** The least (`-1`) or the greatest (`1`) of them; as good as the worst, since that one might have been it. */
+function extreme(values: readonly Value[], sign: 1 | -1): Value {
+  const numbers = values.map((value) => value.number)
+  const number = numbers.reduce((best, next) => (compare(next, best) * sign > 0 ? next : best))
+  return { number, precision: worst(...values.map((value) => value.precision)) }
+}
+
+function positive(name: string, value: Value): Value {
+  if (value.number.numerator > 0n) return value
+  throw new ToolError(`${name} is defined for numbers above zero alone.`, { code: 'domain_error' })
+}
+
+function unary(apply: (value: Value) => Value): MathFunction {
+  return { arity: [1, 1], apply }
+}
+
+function constant(digits: string): Value {
+  return { number: fromLiteral(digits).number, precision: 'rounded' }
+}

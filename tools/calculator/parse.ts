@@ -1,0 +1,132 @@
+/** From the text of an expression to its tree. */
+import { ToolError } from '../../src/tool.ts'
+
+export type Expression =
+  | { readonly type: 'number'; readonly text: string }
+  | { readonly type: 'constant'; readonly name: string }
+  | { readonly type: 'negation'; readonly operand: Expression }
+  | {
+      readonly type: 'operation'
+      readonly operator: Operator
+      readonly left: Expression
+      readonly right: Expression
+    }
+  | { readonly type: 'call'; readonly name: string; readonly operands: readonly Expression[] }
+
+export type Operator = '+' | '-' | '*' | '/' | '%' | '^'
+
+interface Token {
+  readonly kind: 'number' | 'name' | 'symbol' | 'end'
+  readonly text: string
+  /** From 1. */
+  readonly position: number
+}
+
+/** A sign binds looser than a power and tighter than the rest: -2^2 is -4. */
+const SIGN = 3
+const STRENGTHS: ReadonlyMap<string, { readonly operator: Operator; readonly strength: number }> = new Map([
+  ['+', { operator: '+', strength: 1 }],
+  ['-', { operator: '-', strength: 1 }],
+  ['*', { operator: '*', strength: 2 }],
+  ['/', { operator: '/', strength: 2 }],
+  ['%', { operator: '%', strength: 2 }],
+  ['^', { operator: '^', strength: 4 }],
+  ['**', { operator: '^', strength: 4 }],
+])
+
+const TOKEN = /\s*(?:((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|([A-Za-z]\w*)|(\*\*|[-+*/%^(),]))/y
+
+/** The tree of an expression. Throws a ToolError that says what was expected where. */
+export function parse(source: string): Expression {
+  const tokens = tokenize(source)
+  let next = 0
+  const end: Token = { kind: 'end', text: 'the end', position: source.length + 1 }
+  const peek = () => tokens[next] ?? end
+
+  function take(text: string): boolean {
+    const found = peek().kind === 'symbol' && peek().text === text
+    if (found) next++
+    return found
+  }
+
+  function expect(text: string, what: string): void {
+    if (!take(text)) throw unexpected(what, peek())
+  }
+
+  /** An expression whose operators all bind at least so strongly. */
+  function expression(least: number): Expression {
+    let left = operand()
+    for (;;) {
+      const binary = peek().kind === 'symbol' ? STRENGTHS.get(peek().text) : undefined
+      if (!binary || binary.strength < least) return left
+      next++
+      const { operator, strength } = binary
+      // Powers group to the right, all others to the left.
+      const right = expression(operator === '^' ? strength : strength + 1)
+      left = { type: 'operation', operator, left, right }
+    }
+  }
+
+  function operand(): Expression {
+    if (take('-')) return { type: 'negation', operand: expression(SIGN) }
+    if (take('+')) return expression(SIGN)
+    if (take('(')) {
+      const inner = expression(1)
+      expect(')', 'an operator or ")"')
+      return inner
+    }
+    const token = peek()
+    if (token.kind !== 'number' && token.kind !== 'name') throw unexpected('a number, a name or "("', token)
+    next++
+    if (token.kind === 'number') return { type: 'number', text: token.text }
+    return take('(') ? { type: 'call', name: token.text, operands: operands() } : { type: 'constant', name: token.text }
+  }
+
+  function operands(): Expression[] {
+    const all = [expression(1)]
+    while (take(',')) all.push(expression(1))
+    expect(')', 'an operator, "," or ")"')
+    return all
+  }
+
+  const whole = expression(1)
+  if (peek().kind !== 'end') throw unexpected('an operator', peek())
+  return whole
+}
+
+function tokenize(source: string): Token[] {
+  const tokens: Token[] = []
+  const text = source.trimEnd()
+  TOKEN.lastIndex = 0
+  while (TOKEN.lastIndex < text.length) {
+    const from = TOKEN.lastIndex
+    const [, number, name, symbol = ''] = TOKEN.exec(text) ?? []
+    const found = number ?? name ?? symbol
+    const position = TOKEN.lastIndex - found.length + 1
+    if (found === '') throw strange(text, from)
+    if (number !== undefined && /^0\d/.test(number)) {
+      throw new ToolError(
+        `"${number}" at position ${position}: a number may not begin with 0, and has no separators.`,
+        {
+          code: 'invalid_expression',
+        },
+      )
+    }
+    tokens.push({ kind: number ? 'number' : name ? 'name' : 'symbol', text: found, position })
+  }
+  return tokens
+}
+
+function strange(text: string, from: number): ToolError {
+  const rest = text.slice(from).trimStart()
+  return new ToolError(
+    `${JSON.stringify(String.fromCodePoint(rest.codePointAt(0) ?? 0))} at position ${text.length - rest.length + 1} ` +
+      'means nothing here: use digits, + - * / % ^ ( ) , and the names of functions and constants.',
+    { code: 'invalid_expression' },
+  )
+}
+
+function unexpected(what: string, { kind, text, position }: Token): ToolError {
+  const found = kind === 'end' ? text : JSON.stringify(text)
+  return new ToolError(`Expected ${what} at position ${position}, but found ${found}.`, { code: 'invalid_expression' })
+}

@@ -1,0 +1,146 @@
+/** Numbers that know how far they can be trusted, and the arithmetic that keeps them within bounds. */
+import { ToolError } from '../../src/tool.ts'
+import { decimalExponent, exactText, parseDecimal, roundedText, roundToDigits, toJsonValue } from './decimal.ts'
+import * as exact from './rational.ts'
+import { bits, magnitude, type Rational, rational } from './rational.ts'
+
+/**
+ * A number and how it came about: `exact` fractions; `rounded` to `WORKING_DIGITS`, as irrational roots are; or through
+ * a `double`, as logarithms are. What is made of several numbers is as good as the worst of them.
+ */
+export interface Value {
+  readonly number: Rational
+  readonly precision: Precision
+}
+
+export type Precision = 'exact' | 'rounded' | 'double'
+
+/** Digits that a rounded number carries, so that those shown are right after some more arithmetic. */
+export const WORKING_DIGITS = 60
+/** Digits of an answer that is not exact. */
+const SHOWN_DIGITS = 34
+/** Numbers lie between about 10^-600 and 10^600. */
+const MOST_EXPONENT = 600
+/** Exact fractions may be this long above and below the line, past it they are rounded; every integer in range fits. */
+const MOST_BITS = 2048
+/** Past this exponent the rounding errors of a power could reach the digits shown. */
+const MOST_POWER_BITS = 40
+
+/** A number within bounds: too long a fraction is rounded, too large or too small a one throws a ToolError. */
+export function settle(number: Rational, precision: Precision): Value {
+  if (bits(number.numerator) <= MOST_BITS && bits(number.denominator) <= MOST_BITS) return { number, precision }
+  if (Math.abs(decimalExponent(number)) > MOST_EXPONENT) throw outOfRange()
+  return { number: roundToDigits(number, WORKING_DIGITS), precision: worst(precision, 'rounded') }
+}
+
+/** The value of a decimal literal. */
+export function fromLiteral(text: string): Value {
+  const exponent = /e([+-]?\d+)$/i.exec(text)?.[1] ?? '0'
+  if (Math.abs(Number(exponent)) > 2 * MOST_EXPONENT) throw outOfRange()
+  return settle(parseDecimal(text), 'exact')
+}
+
+/** The value of a double, as its shortest decimal text. Throws a ToolError for an infinite one. */
+export function fromDouble(double: number): Value {
+  if (!Number.isFinite(double)) throw outOfRange()
+  return { number: parseDecimal(String(double)), precision: 'double' }
+}
+
+export function toDouble({ number }: Value): number {
+  return Number(roundedText(number, SHOWN_DIGITS))
+}
+
+export interface Answer {
+  readonly value: number | string
+  readonly exact: boolean
+}
+
+/** A number as it is answered, and whether every digit of it is told. */
+export function toAnswer(value: Value): Answer {
+  const text = value.precision === 'exact' ? exactText(value.number) : undefined
+  if (text !== undefined) return { value: toJsonValue(text), exact: true }
+  const shown = value.precision === 'double' ? String(toDouble(value)) : roundedText(value.number, SHOWN_DIGITS)
+  return { value: toJsonValue(shown), exact: false }
+}
+
+export function worst(...precisions: readonly Precision[]): Precision {
+  if (precisions.includes('double')) return 'double'
+  return precisions.includes('rounded') ? 'rounded' : 'exact'
+}
+
+export function add(a: Value, b: Value): Value {
+  return settle(exact.add(a.number, b.number), worst(a.precision, b.precision))
+}
+
+export function negate({ number, precision }: Value): Value {
+  return { number: exact.negate(number), precision }
+}
+
+export function subtract(a: Value, b: Value): Value {
+  return add(a, negate(b))
+}
+
+export function multiply(a: Value, b: Value): Value {
+  return settle(exact.multiply(a.number, b.number), worst(a.precision, b.precision))
+}
+
+export function divide(a: Value, b: Value): Value {
+  return settle(quotient(a, b), worst(a.precision, b.precision))
+}
+
+/** What is left of `a` after taking `b` away as often as it fits: it has the sign of `a`. */
+export function remainder(a: Value, b: Value): Value {
+  const times = rational(exact.truncate(quotient(a, b)))
+  const rest = exact.add(a.number, exact.negate(exact.multiply(times, b.number)))
+  return settle(rest, worst(a.precision, b.precision))
+}
+
+function quotient(a: Value, b: Value): Rational {
+  if (b.number.numerator === 0n) throw new ToolError('Division by zero.', { code: 'division_by_zero' })
+  return exact.divide(a.number, b.number)
+}
+
+/** `base ^ exponent`: by multiplication for integer exponents, else through doubles. `0 ^ 0` is 1. */
+export function power(base: Value, exponent: Value): Value {
+  const { numerator, denominator } = exponent.number
+  if (denominator !== 1n) return realPower(base, exponent)
+  if (numerator < 0n) return power(divide(ONE, base), negate(exponent))
+  return integerPower({ ...base, precision: worst(base.precision, exponent.precision) }, numerator)
+}
+
+function integerPower(base: Value, exponent: bigint): Value {
+  const { numerator, denominator } = base.number
+  const size = Math.max(bits(numerator), bits(denominator))
+  const unit = denominator === 1n && magnitude(numerator) <= 1n
+  // Powers of a fraction in lowest terms are in lowest terms.
+  if (unit || size * Number(exponent) <= MOST_BITS) {
+    return { ...base, number: { numerator: numerator ** exponent, denominator: denominator ** exponent } }
+  }
+  if (bits(exponent) > MOST_POWER_BITS) throw outOfRange()
+  let result: Value = { ...ONE, precision: base.precision }
+  let square = base
+  for (let rest = exponent; rest > 0n; rest /= 2n) {
+    if (rest % 2n === 1n) result = multiply(result, square)
+    // The last square would serve nobody, and may be out of range.
+    if (rest > 1n) square = multiply(square, square)
+  }
+  return result
+}
+
+function realPower(base: Value, exponent: Value): Value {
+  if (base.number.numerator < 0n) {
+    throw new ToolError('A negative number has no real power with a fractional exponent.', { code: 'domain_error' })
+  }
+  if (base.number.numerator === 0n && exponent.number.numerator < 0n) return divide(ONE, base)
+  return fromDouble(toDouble(base) ** toDouble(exponent))
+}
+
+const ONE: Value = { number: rational(1n), precision: 'exact' }
+
+function outOfRange(): ToolError {
+  return new ToolError(
+    `A number on the way is out of range: numbers must stay between 10^-${MOST_EXPONENT} and 10^${MOST_EXPONENT}, and ` +
+      'below 10^308 in ln, log, sin, cos, tan and powers with a fractional exponent.',
+    { code: 'number_out_of_range' },
+  )
+}

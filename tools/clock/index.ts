@@ -1,0 +1,4 @@
+import { serveTools } from '../../src/tool.ts'
+import { currentTime, shiftTime } from './tools.ts'
+
+export default serveTools(currentTime, shiftTime)

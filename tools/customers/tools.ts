@@ -1,0 +1,68 @@
+import * as v from 'valibot'
+import { defineTool, ToolError } from '../../src/tool.ts'
+import { type Customer, findCustomer } from './records.ts'
+
+const input = v.strictObject({
+  id: v.pipe(v.number(), v.integer(), v.minValue(1), v.description('The customer number, such as 42.')),
+})
+
+/** The record of a customer. */
+export const getCustomer = defineTool({
+  name: 'getCustomer',
+  title: 'Look up a customer',
+  description:
+    'Looks up one customer by number. Use it when an answer depends on who a customer is, on their plan or on their ' +
+    'open orders. Answers name, company, email, plan (free, team or enterprise), the date they became a customer and ' +
+    'the number of open orders. To only show a customer to a person, use customerCard.',
+  input,
+  output: v.object({
+    id: v.number(),
+    name: v.string(),
+    company: v.string(),
+    email: v.string(),
+    plan: v.picklist(['free', 'team', 'enterprise']),
+    since: v.pipe(v.string(), v.description('YYYY-MM-DD')),
+    openOrders: v.number(),
+  }),
+  annotations: { readOnly: true, idempotent: true, openWorld: false },
+  run: ({ id }, { values }) => customerOf(values, id),
+})
+
+/** A customer, laid out for people. */
+export const customerCard = defineTool({
+  name: 'customerCard',
+  title: 'Show a customer card',
+  description:
+    'Shows one customer as a short text card, straight to the person who asked: the card is the whole answer, and you ' +
+    'do not see it. Use it when someone asks to see a customer by number and nothing else; use getCustomer when you ' +
+    'need the facts yourself.',
+  input,
+  annotations: { readOnly: true, idempotent: true, openWorld: false },
+  returnDirect: 'always',
+  run: ({ id }, { values }) => {
+    const { name, company, email, plan, since, openOrders } = customerOf(values, id)
+    return [
+      `${name}, ${company}`,
+      `Customer ${id} since ${since}, ${plan} plan`,
+      `${openOrders} open ${openOrders === 1 ? 'order' : 'orders'}`,
+      email,
+    ].join('\n')
+  },
+})
+
+/**
+ * The customer of the tenant that the tool context names: an argument would let a model choose whose records it reads.
+ * Another tenant's customer is as unknown as one that never was.
+ */
+function customerOf({ tenantId }: Readonly<Record<string, unknown>>, id: number): Customer {
+  if (typeof tenantId !== 'string' || tenantId === '') {
+    throw new ToolError(
+      'Customers cannot be looked up here: the calling application must supply `tenantId`, a string, in the tool ' +
+        'context. No argument can replace it, so do not try again.',
+      { code: 'missing_context' },
+    )
+  }
+  const customer = findCustomer(tenantId, id)
+  if (customer) return customer
+  throw new ToolError(`There is no customer ${id}.`, { code: 'unknown_customer' })
+}

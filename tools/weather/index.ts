@@ -1,0 +1,4 @@
+import { serveTools } from '../../src/tool.ts'
+import { forecast } from './tools.ts'
+
+export default serveTools(forecast)

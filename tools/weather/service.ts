@@ -1,0 +1,99 @@
+/**
+ * The forecast service, over HTTP. Its contract:
+ *
+ *     GET {WEATHER_URL}/forecast?place=Lisbon&date=2026-11-20
+ *     200  { "place": "Lisbon", "date": "2026-11-20", "summary": "Light rain", "temperatureMinC": 12.5,
+ *            "temperatureMaxC": 17, "precipitationMm": 3.2, "precipitationProbability": 80, "source"?: "met-office" }
+ *     404  no such place
+ *
+ * The probability is 0 to 100. Without a `source` the service's host is named as one. Any other status or body counts
+ * as a failure of the service.
+ */
+import * as v from 'valibot'
+import { ToolError } from '../../src/tool.ts'
+import { standIn } from './stand-in.ts'
+
+export interface WeatherEnv {
+  readonly WEATHER_URL?: string
+  readonly WEATHER_TIMEOUT_MS?: string
+}
+
+export interface Forecast {
+  readonly place: string
+  readonly date: string
+  readonly summary: string
+  readonly temperatureMinC: number
+  readonly temperatureMaxC: number
+  readonly precipitationMm: number
+  readonly precipitationProbability: number
+  readonly source: string
+}
+
+// A model reads the texts: a service that has gone astray shall not fill its window.
+const text = v.pipe(v.string(), v.maxLength(200))
+
+const Answer = v.object({
+  place: text,
+  date: text,
+  summary: text,
+  temperatureMinC: v.number(),
+  temperatureMaxC: v.number(),
+  precipitationMm: v.pipe(v.number(), v.minValue(0)),
+  precipitationProbability: v.pipe(v.number(), v.minValue(0), v.maxValue(100)),
+  source: v.optional(text),
+})
+
+const STAND_IN_URL = 'http://stand-in'
+const TIMEOUT_MS = 5000
+
+/** Asks the service that `env` names, or the stand-in where it names none. Throws a ToolError for every failure. */
+export async function askForecast(
+  place: string,
+  date: string,
+  { env, signal }: { readonly env: WeatherEnv; readonly signal: AbortSignal },
+): Promise<Forecast> {
+  const base = env.WEATHER_URL ? env.WEATHER_URL.replace(/\/+$/, '') : STAND_IN_URL
+  const ask = env.WEATHER_URL ? fetch : standIn
+  const url = new URL(`${base}/forecast?${new URLSearchParams({ place, date }).toString()}`)
+  const timeout = AbortSignal.timeout(Number(env.WEATHER_TIMEOUT_MS || TIMEOUT_MS))
+  try {
+    const response = await ask(url, { signal: AbortSignal.any([signal, timeout]) })
+    if (response.ok) {
+      const answer = v.parse(Answer, await response.json())
+      return { ...answer, source: answer.source ?? url.host }
+    }
+    await response.body?.cancel()
+    throw response.status === 404 ? unknownPlace(place) : unavailable(`it answered HTTP ${response.status}`)
+  } catch (error) {
+    if (error instanceof ToolError) throw error
+    throw failureOf(error, timeout, signal)
+  }
+}
+
+function failureOf(error: unknown, timeout: AbortSignal, signal: AbortSignal): ToolError {
+  if (signal.aborted) return new ToolError('The forecast is no longer wanted.', { code: 'cancelled', cause: error })
+  if (timeout.aborted) {
+    return new ToolError('The forecast service took too long to answer. Try again later.', {
+      code: 'weather_timeout',
+      retryable: true,
+      cause: error,
+    })
+  }
+  const garbled = error instanceof SyntaxError || v.isValiError(error)
+  return unavailable(garbled ? 'its answer is no forecast' : 'it could not be reached', error)
+}
+
+function unknownPlace(place: string): ToolError {
+  return new ToolError(
+    `The forecast service knows no place called "${place}". Check the spelling, or add the country, as in "Lisbon, Portugal".`,
+    { code: 'unknown_place' },
+  )
+}
+
+function unavailable(why: string, cause?: unknown): ToolError {
+  return new ToolError(`The forecast service is not available now: ${why}. Try again later.`, {
+    code: 'weather_unavailable',
+    retryable: true,
+    cause,
+  })
+}

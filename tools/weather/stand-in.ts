@@ -1,0 +1,83 @@
+/**
+ * A forecast service for development and tests: the contract of `service.ts` as a function like `fetch`. What it
+ * answers depends on the place and the date alone, and is marked `source: "stand-in"`. Places of its own misbehave:
+ *
+ *     Slowville, Slowville 250    answers after 3000, or so many, milliseconds (60000 at most)
+ *     Stormbreak                  500
+ *     Garbleton                   200 with a body that is no JSON
+ *     Nowhere                     404, as for an empty place
+ */
+
+const SLOW_MS = 3000
+const SLOWEST_MS = 60_000
+
+const SUMMARIES = ['Clear skies', 'Sunny spells', 'Cloudy', 'Overcast', 'Light rain', 'Showers', 'Heavy rain']
+const DRY_SUMMARIES = 4
+
+/** Contract: rejects with the signal's reason once that aborts, as `fetch` does. */
+export async function standIn(
+  input: URL | string,
+  { signal }: { readonly signal?: AbortSignal } = {},
+): Promise<Response> {
+  signal?.throwIfAborted()
+  const url = new URL(input)
+  const place = url.searchParams.get('place')?.trim() ?? ''
+  const date = url.searchParams.get('date') ?? ''
+  if (!url.pathname.endsWith('/forecast')) return Response.json({ error: 'no such page' }, { status: 404 })
+  const [, slow, delay] = /^(slowville)(?: (\d{1,5}))?$/i.exec(place) ?? []
+  if (slow) await wait(Math.min(Number(delay ?? SLOW_MS), SLOWEST_MS), signal)
+  switch (place.toLowerCase()) {
+    case '':
+    case 'nowhere':
+      return Response.json({ error: 'no such place' }, { status: 404 })
+    case 'stormbreak':
+      return Response.json({ error: 'the mast is down' }, { status: 500 })
+    case 'garbleton':
+      return new Response('<p>Partly legible</p>', { headers: { 'content-type': 'application/json' } })
+    default:
+      return Response.json(weatherOf(place, date))
+  }
+}
+
+function weatherOf(place: string, date: string) {
+  const draw = dice(`${place.toLowerCase()} ${date}`)
+  const temperatureMinC = draw(30) - 8
+  const sky = draw(SUMMARIES.length)
+  const dry = sky < DRY_SUMMARIES
+  return {
+    place,
+    date,
+    summary: SUMMARIES[sky],
+    temperatureMinC,
+    temperatureMaxC: temperatureMinC + 3 + draw(10),
+    precipitationMm: dry ? 0 : (draw(200) + 5) / 10,
+    precipitationProbability: dry ? draw(30) : 50 + draw(51),
+    source: 'stand-in',
+  }
+}
+
+/** Throws of a die with so many faces, from 0: the same ones for the same seed (FNV-1a, then xorshift). */
+function dice(seed: string): (faces: number) => number {
+  let state = 2_166_136_261
+  for (const character of seed) state = Math.imul(state ^ (character.codePointAt(0) ?? 0), 16_777_619)
+  return (faces) => {
+    state ^= state << 13
+    state ^= state >>> 17
+    state ^= state << 5
+    return (state >>> 0) % faces
+  }
+}
+
+function wait(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, milliseconds)
+  signal?.addEventListener(
+    'abort',
+    () => {
+      clearTimeout(timer)
+      reject(signal.reason)
+    },
+    { once: true },
+  )
+  return promise
+}
