@@ -1,4 +1,5 @@
 import type { ApiKey, Config } from '../contract/config.ts'
+import { sha256 } from '../contract/json.ts'
 import type { Caller } from '../contract/tool.ts'
 import { Problem } from './problem.ts'
 
@@ -38,18 +39,16 @@ function openCaller(request: Request): Caller {
   throw new Problem({ status: 503, code: 'auth_open_not_local', message })
 }
 
-/** Compares hashes of one length, all of them, so that time tells nothing of any key. */
+/** Compares hashes of one length, all of them to their ends, so that time tells nothing of any key. */
 async function findKey(key: string, keys: readonly ApiKey[]): Promise<ApiKey | undefined> {
-  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(key))
+  const hash = await sha256(key)
   let found: ApiKey | undefined
-  for (const candidate of keys) {
-    if (crypto.subtle.timingSafeEqual(digest, fromHex(candidate.sha256))) found = candidate
-  }
+  for (const candidate of keys) if (isSame(hash, candidate.sha256)) found = candidate
   return found
 }
 
-function fromHex(hex: string): Uint8Array {
-  return Uint8Array.from({ length: hex.length / 2 }, (_, index) =>
-    Number.parseInt(hex.slice(index * 2, index * 2 + 2), 16),
-  )
+function isSame(a: string, b: string): boolean {
+  let difference = a.length ^ b.length
+  for (let at = 0; at < a.length; at++) difference |= a.charCodeAt(at) ^ b.charCodeAt(at)
+  return difference === 0
 }

@@ -1,19 +1,18 @@
 import { Hono } from 'hono'
 import type { CallAnswer } from '../contract/conversation.ts'
-import type { RunEvent } from '../contract/event.ts'
 import { ID, runOfCall } from '../contract/id.ts'
-import { type Message, textOf, type ToolMessage } from '../contract/message.ts'
+import { type Message, textOf, type ToolCall, type ToolMessage } from '../contract/message.ts'
 import type { Setup } from '../contract/setup.ts'
-import { completionEncoder } from '../wire/openai-chat/answer.ts'
-import { collectCompletion } from '../wire/openai-chat/collect.ts'
+import { completionCollector } from '../wire/openai-chat/collect.ts'
 import { type ChatRequest, decodeRequest } from '../wire/openai-chat/request.ts'
+import { completionEncoder } from '../wire/openai-chat/answer.ts'
 import { accept } from './accept.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
 import type { EdgeEnv } from './context.ts'
 import { conversationOf, following, type Launched, launchHere, launchThere } from './launch.ts'
 import { runHeaders } from './native.ts'
-import { failedProblem, watchCalls } from './outcome.ts'
+import { failedProblem } from './outcome.ts'
 import { granted, Problem } from './problem.ts'
 import { streamRun } from './stream.ts'
 
@@ -29,7 +28,7 @@ chatCompletions.post('/', async (c) => {
   const decoded = decodeRequest(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) {
     const { message, param, code } = decoded.error
-    throw new Problem({ status: 400, code: code ?? 'invalid_request', message, ...(param && { param }) })
+    throw new Problem({ status: 400, code, message, ...(param !== null && { param }) })
   }
   const { request } = decoded
   const asked = { setup, caller, request: c.req.raw, chat: request }
@@ -94,15 +93,9 @@ async function withoutConversation(asked: Asked): Promise<Launched> {
   return launchThere(service, { ...hidden, expires: Date.now() + HIDDEN_MS })
 }
 
-async function stream(launched: Launched, { model, includeUsage, edgecall }: ChatRequest): Promise<Response> {
+async function stream(launched: Launched, chat: ChatRequest): Promise<Response> {
   const { runId } = launched
-  const encoder = completionEncoder({
-    id: runId,
-    model: model ?? '',
-    created: seconds(),
-    includeUsage,
-    ...showing(launched, edgecall),
-  })
+  const encoder = completionEncoder({ ...options(launched, chat), includeUsage: chat.includeUsage })
   return streamRun(launched, encoder, {
     headers: runHeaders(launched),
     onFirst: (event) => {
@@ -112,33 +105,31 @@ async function stream(launched: Launched, { model, includeUsage, edgecall }: Cha
   })
 }
 
-async function collect(launched: Launched, { model, edgecall }: ChatRequest): Promise<Response> {
+async function collect(launched: Launched, chat: ChatRequest): Promise<Response> {
   const { runId } = launched
-  const calls = watchCalls()
-  const events: RunEvent[] = []
+  const collector = completionCollector(options(launched, chat))
+  let started = false
   await launched.follow((event) => {
-    calls.see(event)
-    events.push(event)
+    started ||= event.type === 'call.started'
+    collector.event(event)
   })
-  const last = events.at(-1)
-  if (last?.type === 'run.finished' && last.status === 'failed') {
-    throw failedProblem(last, { runId, started: calls.started })
-  }
-  const body = collectCompletion(events, {
-    id: runId,
-    model: model ?? '',
-    created: seconds(),
-    ...showing(launched, edgecall),
-  })
-  return Response.json(body, { headers: runHeaders(launched) })
+  const result = collector.result()
+  if (result.ok) return Response.json(result.body, { headers: runHeaders(launched) })
+  throw failedProblem({ finish: 'error', error: result.error }, { runId, started })
 }
 
-function showing({ runId, conversation }: Launched, { rounds = 'final' }: ChatRequest['edgecall']) {
+function options({ runId, conversation }: Launched, { model = '', edgecall }: ChatRequest) {
   return {
-    rounds,
+    id: `chatcmpl-${runId}`,
+    model,
+    created: Math.floor(Date.now() / 1000),
     ...(conversation !== undefined && { conversation }),
-    approvalText: () =>
-      `This needs a person's approval first. See /conversations/${conversation}/runs/${runId} and answer its calls.`,
+    ...(edgecall.rounds && { rounds: edgecall.rounds }),
+    waitingText: (calls: readonly ToolCall[]) => {
+      const tools = calls.map((call) => `"${call.tool}"`).join(', ')
+      const url = `/conversations/${conversation}/runs/${runId}/calls/`
+      return `Waiting for approval of ${tools}. Decide by POST ${calls.map((call) => url + call.callId).join(' and ')}.`
+    },
   }
 }
 
@@ -168,8 +159,4 @@ function answersOf(results: readonly ToolMessage[]): Record<string, CallAnswer> 
 /** No caller can name it: the tilde is in no id. */
 function hiddenId(runId: string): string {
   return `~${runId}`
-}
-
-function seconds(): number {
-  return Math.floor(Date.now() / 1000)
 }

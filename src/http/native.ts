@@ -2,7 +2,7 @@ import type { RunEvent } from '../contract/event.ts'
 import type { RunRecord } from '../contract/run.ts'
 import { encodeEvent } from '../wire/events.ts'
 import type { Launched } from './launch.ts'
-import { failedProblem, watchCalls } from './outcome.ts'
+import { failedProblem } from './outcome.ts'
 import { Problem } from './problem.ts'
 import { streamRun } from './stream.ts'
 
@@ -60,7 +60,5 @@ function waitMs(prefer: string): number {
 
 function throwIfFailed(event: RunEvent): void {
   if (event.type !== 'run.finished' || event.status !== 'failed') return
-  const calls = watchCalls()
-  calls.see(event)
   throw failedProblem(event, { runId: event.runId, started: false })
 }

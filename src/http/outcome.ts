@@ -1,4 +1,4 @@
-import type { RunEvent, RunFinished } from '../contract/event.ts'
+import type { RunFinished } from '../contract/event.ts'
 import type { RunRecord } from '../contract/run.ts'
 import { Problem } from './problem.ts'
 
@@ -18,22 +18,10 @@ export function failedProblem(
   })
 }
 
-/** Watches a run go by, to know whether a tool call has started. */
-export function watchCalls(): { see(event: RunEvent): void; readonly started: boolean } {
-  let started = false
-  return {
-    see: (event) => {
-      started ||= event.type === 'call.started'
-    },
-    get started() {
-      return started
-    },
-  }
-}
-
 function statusOf(code: string, finish: RunFinished['finish']): number {
   if (code === 'run_timeout') return 504
   if (code === 'model_rate_limited') return 429
+  if (code === 'run_cancelled') return 409
   if (code === 'model_not_configured') return 503
   if (code === 'model_refused_request') return 400
   return finish === 'limit' ? 422 : 502

@@ -1,0 +1,241 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { testEdge } from '../fixtures/edge.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
+
+const hello = { messages: [{ role: 'user', content: 'Hello' }] }
+const CHAT = '/v1/chat/completions'
+
+async function errorOf(response: Response): Promise<{ status: number; code: string; param?: string }> {
+  const body = (await response.json()) as Record<string, never>
+  const { code, param } = body.error ?? body
+  return { status: response.status, code, ...(param !== undefined && param !== null && { param }) }
+}
+
+describe('who may ask', () => {
+  const key = 'ek_test'
+  const apiKey = (extra: object = {}) => ({
+    sha256: createHash('sha256').update(key).digest('hex'),
+    tenant: 'acme',
+    scopes: ['chat'],
+    ...extra,
+  })
+  const closed = (...keys: object[]) => testEdge({ vars: { AUTH: 'keys', API_KEYS: JSON.stringify(keys) } })
+  const bearer = { headers: { authorization: `Bearer ${key}` } }
+
+  test('health and the page need no key', async () => {
+    const edge = closed()
+    expect(await (await edge.ask('/health')).json()).toEqual({ status: 'ok' })
+    expect((await edge.ask('/')).headers.get('content-type')).toContain('text/html')
+  })
+
+  test('is nobody while no key is configured', async () => {
+    expect(await errorOf(await closed().ask('/tools'))).toEqual({ status: 503, code: 'auth_not_configured' })
+  })
+
+  test('is who has a key, with its scopes', async () => {
+    const edge = closed(apiKey())
+    expect((await edge.ask('/v1/models', bearer)).status).toBe(200)
+    expect(await errorOf(await edge.ask('/tools', bearer))).toEqual({ status: 403, code: 'missing_scope' })
+  })
+
+  test.each([undefined, 'Bearer', 'Bearer ek_tesu', 'Basic ek_test', `Bearer ${key} x`])(
+    'is not %s',
+    async (authorization) => {
+      const response = await closed(apiKey()).ask('/v1/models', { headers: authorization ? { authorization } : {} })
+      expect(await errorOf(response)).toEqual({ status: 401, code: 'unauthorized' })
+    },
+  )
+
+  test('is not who comes after the key has expired', async () => {
+    const edge = closed(apiKey({ expires: '2020-01-01' }))
+    expect(await errorOf(await edge.ask('/v1/models', bearer))).toEqual({ status: 401, code: 'key_expired' })
+  })
+
+  test('with AUTH=open is who comes over loopback, and nobody else', async () => {
+    expect((await testEdge().ask('/v1/models')).status).toBe(200)
+    expect((await testEdge().ask('http://localhost:8787/v1/models')).status).toBe(200)
+    expect(await errorOf(await testEdge().ask('https://edge.example.com/v1/models'))).toEqual({
+      status: 503,
+      code: 'auth_open_not_local',
+    })
+  })
+})
+
+describe('a setup that is wrong', () => {
+  test.each([
+    [{ MAX_STEPS: 'many' }, 'MAX_STEPS must be a whole number from 1'],
+    [{ AUTH: 'none' }, 'AUTH must be "keys" or "open"'],
+    [{ API_KEYS: '{' }, 'API_KEYS must be a JSON array of { "sha256", "tenant", "scopes", "expires"? }'],
+    [{ HTTP_TOOL_HOSTS: '[]' }, 'HTTP_TOOL_HOSTS must be a JSON object { host: [secret names] }'],
+  ])('%j is named, and nothing is answered', async (vars, detail) => {
+    const response = await testEdge({ vars }).ask('/health')
+    expect(await response.json()).toMatchObject({ status: 503, code: 'misconfigured', detail })
+  })
+
+  test('no model: the edge says so, and never answers with a stand-in', async () => {
+    const edge = testEdge({ vars: { MODEL: '' } })
+    expect(await errorOf(await edge.ask(CHAT, { json: hello }))).toEqual({
+      status: 503,
+      code: 'model_not_configured',
+      param: 'model',
+    })
+  })
+})
+
+describe('bad input gets a clear error', () => {
+  const json = { 'content-type': 'application/json' }
+  const cases: [string, Parameters<ReturnType<typeof testEdge>['ask']>[1], object][] = [
+    ['no body', { method: 'POST', headers: json }, { status: 400, code: 'malformed_body' }],
+    ['bad JSON', { headers: json, body: '{"messages": [' }, { status: 400, code: 'malformed_body' }],
+    [
+      'text that is not UTF-8',
+      { headers: json, body: new Uint8Array([0xff, 0xfe]) },
+      { status: 400, code: 'malformed_body' },
+    ],
+    ['JSON a thousand levels deep', { headers: json, body: '['.repeat(1000) }, { status: 400, code: 'malformed_body' }],
+    [
+      'wrong content type',
+      { headers: { 'content-type': 'text/plain' }, body: '{}' },
+      { status: 415, code: 'unsupported_media_type' },
+    ],
+    ['2 MiB', { headers: json, body: `"${'x'.repeat(2 ** 21)}"` }, { status: 413, code: 'body_too_large' }],
+    ['an array', { json: [] }, { status: 400 }],
+    ['no messages', { json: { messages: [] } }, { status: 400, param: 'messages' }],
+    [
+      'an unknown model',
+      { json: { ...hello, model: 'test/other' } },
+      { status: 404, code: 'unknown_model', param: 'model' },
+    ],
+    ['an unknown tool', { json: { ...hello, edgecall: { tools: ['nope'] } } }, { status: 400, code: 'unknown_tool' }],
+    ['n > 1', { json: { ...hello, n: 2 } }, { status: 400, code: 'unsupported_parameter', param: 'n' }],
+    [
+      'an assistant’s last word',
+      { json: { messages: [...hello.messages, { role: 'assistant', content: 'Hi' }] } },
+      { status: 400, param: 'messages[1]' },
+    ],
+    [
+      'a tool with a bad schema',
+      { json: { ...hello, tools: [{ type: 'function', function: { name: 'x', parameters: { type: 'string' } } }] } },
+      { status: 400, param: 'tools[0].function.parameters' },
+    ],
+    [
+      'a name that both know',
+      { json: { ...hello, tools: [{ type: 'function', function: { name: 'add' } }] } },
+      { status: 400, code: 'tool_name_conflict', param: 'tools' },
+    ],
+    [
+      'a context over 16 KiB',
+      { json: { ...hello, edgecall: { context: { text: 'x'.repeat(17_000) } } } },
+      { status: 400, param: 'edgecall.context' },
+    ],
+    ['a conversation’s id with a slash', { json: { ...hello, edgecall: { conversation: 'a/b' } } }, { status: 400 }],
+    ['a conversation’s id with NUL', { json: { ...hello, edgecall: { conversation: 'a\0b' } } }, { status: 400 }],
+    [
+      'a conversation’s id of 10 kB',
+      { headers: { 'x-conversation-id': 'a'.repeat(10_000) }, json: hello },
+      { status: 400 },
+    ],
+  ]
+
+  test.each(cases)('on the OpenAI surface: %s', async (_name, request, expected) => {
+    const edge = testEdge({ tools: [tool('add')] })
+    expect(await errorOf(await edge.ask(CHAT, request))).toMatchObject(expected)
+    expect(edge.requests).toEqual([])
+  })
+
+  test.each([
+    ['no input', {}, { status: 400, param: 'input' }],
+    ['an empty input', { input: '' }, { status: 400, param: 'input' }],
+    ['an unknown member', { input: 'Hi', temprature: 1 }, { status: 400, param: 'temprature' }],
+    ['an unknown tool', { input: 'Hi', tools: ['nope'] }, { status: 400, code: 'unknown_tool', param: 'tools' }],
+    ['a limit of nothing', { input: 'Hi', limits: { steps: 0 } }, { status: 400, param: 'limits.steps' }],
+  ])('on the native surface: %s', async (_name, json, expected) => {
+    const response = await testEdge().ask('/runs', { json })
+    expect(response.headers.get('content-type')).toBe('application/problem+json')
+    expect(await errorOf(response)).toMatchObject(expected)
+  })
+
+  test.each(['a%2Fb', 'a%00b', 'a'.repeat(10_000)])('a conversation that cannot be is unknown: %.20s', async (id) => {
+    expect(await errorOf(await testEdge().ask(`/conversations/${id}/runs`))).toEqual({
+      status: 404,
+      code: 'unknown_conversation',
+    })
+  })
+
+  test('an unknown path fails in its surface’s form', async () => {
+    expect(await (await testEdge().ask('/v1/nope')).json()).toMatchObject({ error: { code: 'not_found' } })
+    expect(await (await testEdge().ask('/nope')).json()).toMatchObject({ status: 404, code: 'not_found' })
+  })
+})
+
+describe('limits of a request', () => {
+  test('may be tighter than the edge’s, never looser', async () => {
+    const tools = [tool('add')]
+    const script = [ask(['add']), ask(['add']), say('ok')]
+    const run = async (steps: number) => {
+      const edge = testEdge({ tools, script, vars: { MAX_STEPS: '1' } })
+      return (await (await edge.ask('/runs', { json: { input: 'Hi', limits: { steps } } })).json()) as object
+    }
+    expect(await run(9)).toMatchObject({ finish: 'limit', which: 'steps' })
+    expect(await run(1)).toMatchObject({ finish: 'limit', which: 'steps' })
+  })
+})
+
+describe('tools over HTTP', () => {
+  const add = tool('add', ({ a, b }) => ({
+    ok: true,
+    content: [{ type: 'text', text: String(Number(a) + Number(b)) }],
+  }))
+
+  test('are listed, found, and called under the same policy as in a run', async () => {
+    const edge = testEdge({ tools: [add, tool('sub')] })
+    const list = await edge.ask('/tools?query=ADD')
+    expect(list.headers.get('x-total-count')).toBe('1')
+    expect(await list.json()).toEqual([{ ...add.definition, source: 'inline', available: true }])
+    expect(await (await edge.ask('/tools/add')).json()).toMatchObject({ name: 'add' })
+    expect(await errorOf(await edge.ask('/tools/mul'))).toEqual({ status: 404, code: 'unknown_tool' })
+    const outcome = await edge.ask('/tools/add/call', { json: { arguments: { a: 1, b: 2 } } })
+    expect(await outcome.json()).toEqual({
+      ok: true,
+      content: [{ type: 'text', text: '3' }],
+      durationMs: expect.any(Number),
+    })
+  })
+
+  test('a failed call is an outcome; arguments that do not fit are an error', async () => {
+    const failed = (code: string) =>
+      tool(code, () => ({ ok: false, error: { code, message: 'No.', detail: 'secret' } }))
+    const edge = testEdge({ tools: [failed('broken'), failed('invalid_arguments')] })
+    const outcome = await edge.ask('/tools/broken/call', { json: { arguments: {} } })
+    expect(outcome.status).toBe(200)
+    expect(await outcome.json()).toEqual({
+      ok: false,
+      content: [{ type: 'text', text: 'No.' }],
+      error: { code: 'broken', message: 'No.' },
+      durationMs: expect.any(Number),
+    })
+    expect(edge.reports).toEqual([expect.objectContaining({ event: 'call.failed', tool: 'broken', detail: 'secret' })])
+    expect(await errorOf(await edge.ask('/tools/invalid_arguments/call', { json: { arguments: {} } }))).toEqual({
+      status: 422,
+      code: 'invalid_arguments',
+      param: 'arguments',
+    })
+    expect(await errorOf(await edge.ask('/tools/broken/call', { json: { arguments: [] } }))).toMatchObject({
+      status: 422,
+      param: 'arguments',
+    })
+  })
+})
+
+describe('CORS', () => {
+  test('answers exact origins alone', async () => {
+    const edge = testEdge({ vars: { CORS_ORIGINS: 'https://app.example.com' } })
+    const allowed = await edge.ask('/health', { headers: { origin: 'https://app.example.com' } })
+    expect(allowed.headers.get('access-control-allow-origin')).toBe('https://app.example.com')
+    const foreign = await edge.ask('/health', { headers: { origin: 'https://app.example.com.evil.test' } })
+    expect(foreign.headers.get('access-control-allow-origin')).toBeNull()
+    const preflight = await edge.ask(CHAT, { method: 'OPTIONS', headers: { origin: 'https://app.example.com' } })
+    expect(preflight.status).toBe(204)
+  })
+})
