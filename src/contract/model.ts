@@ -63,7 +63,7 @@ export interface ChatModel {
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>
 }
 
-/** The model of that `provider/name`, or undefined where no provider of that name is set up. */
+/** Makes a provider's model of that name, the part after `provider/`. */
 export type ModelProvider = (name: string) => ChatModel
 
 export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0 }

@@ -8,7 +8,7 @@ export interface ModelChooser {
   resolve(
     name?: string,
   ):
-    | { readonly ok: true; readonly model: ChatModel }
+    | { readonly ok: true; /** `provider/name`. */ readonly name: string; readonly model: ChatModel }
     | { readonly ok: false; readonly code: 'model_not_configured' | 'unknown_model'; readonly message: string }
   /** Exact names, for listings. */
   list(): readonly string[]

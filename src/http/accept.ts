@@ -54,7 +54,7 @@ export async function accept(
     caller,
     input: body.input,
     ...(system !== '' && { system }),
-    model: model.model.name,
+    model: model.name,
     clientTools,
     ...(body.toolChoice && { toolChoice: body.toolChoice }),
     ...(body.responseFormat && { responseFormat: body.responseFormat }),

@@ -1,4 +1,4 @@
-import { Hono } from 'hono'
+import { Hono } from 'hono/tiny'
 import type { CallAnswer } from '../contract/conversation.ts'
 import { ID, runOfCall } from '../contract/id.ts'
 import { type Message, textOf, type ToolCall, type ToolMessage } from '../contract/message.ts'
@@ -30,13 +30,14 @@ chatCompletions.post('/', async (c) => {
     const { message, param, code } = decoded.error
     throw new Problem({ status: 400, code, message, ...(param !== null && { param }) })
   }
-  const { request } = decoded
-  const asked = { setup, caller, request: c.req.raw, chat: request }
+  // The answer names the model as the request did, or the default that it left the choice to.
+  const chat = { model: setup.config.model ?? '', ...decoded.request }
+  const asked = { setup, caller, request: c.req.raw, chat: decoded.request }
   const header = c.req.header('x-conversation-id')
-  const id = header ?? request.edgecall.conversation
+  const id = header ?? chat.edgecall.conversation
   const launched =
     id === undefined ? await withoutConversation(asked) : await withConversation(asked, id, header !== undefined)
-  return request.stream ? stream(launched, request) : collect(launched, request)
+  return chat.stream ? stream(launched, chat) : collect(launched, chat)
 })
 
 interface Asked {

@@ -1,4 +1,4 @@
-import { Hono } from 'hono'
+import { Hono } from 'hono/tiny'
 import { ID, newId } from '../contract/id.ts'
 import { isObject } from '../contract/json.ts'
 import type { CallAnswer, ConversationService } from '../contract/conversation.ts'

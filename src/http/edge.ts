@@ -1,4 +1,4 @@
-import { Hono } from 'hono'
+import { Hono } from 'hono/tiny'
 import { cors } from 'hono/cors'
 import { ConfigError } from '../contract/config.ts'
 import type { MakeSetup, Setup } from '../contract/setup.ts'

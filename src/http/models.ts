@@ -1,4 +1,4 @@
-import { Hono } from 'hono'
+import { Hono } from 'hono/tiny'
 import { demand } from './auth.ts'
 import type { EdgeEnv } from './context.ts'
 

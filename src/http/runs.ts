@@ -1,4 +1,4 @@
-import { Hono } from 'hono'
+import { Hono } from 'hono/tiny'
 import { decodeRunBody } from '../wire/request.ts'
 import { accept } from './accept.ts'
 import { demand } from './auth.ts'

@@ -1,0 +1,49 @@
+import type { ModelProvider } from '../contract/model.ts'
+import type { ModelChooser } from '../contract/setup.ts'
+
+export interface ChooserOptions {
+  /** Who makes the models, by the first half of their names. */
+  readonly providers: Readonly<Record<string, ModelProvider>>
+  /** Used when a request names none, as `provider/name`. */
+  readonly defaultModel?: string | undefined
+  /** What a request may name: `provider/name`, or `provider/*`. Default: the default model alone, which is always in. */
+  readonly allowed?: readonly string[] | undefined
+}
+
+/**
+ * Picks models by name. A name is split at its first slash; a bare one belongs to the default model's provider. What is
+ * not allowed is as unknown as what does not exist.
+ */
+export function modelChooser({ providers, defaultModel, allowed = [] }: ChooserOptions): ModelChooser {
+  const known = defaultModel === undefined ? allowed : [defaultModel, ...allowed]
+  const home = defaultModel?.split('/', 1)[0]
+  return {
+    resolve: (name) => {
+      const asked = name ?? defaultModel
+      if (asked === undefined)
+        return refuse('model_not_configured', 'The request names no model, and MODEL is not set.')
+      const full = asked.includes('/') || home === undefined ? asked : `${home}/${asked}`
+      const [provider, model] = split(full)
+      if (model === '' || !known.some((pattern) => fits(pattern, full))) {
+        return refuse('unknown_model', `There is no model "${asked}" here.`)
+      }
+      const make = Object.hasOwn(providers, provider) ? providers[provider] : undefined
+      if (!make) return refuse('model_not_configured', `The model provider "${provider}" is not set up.`)
+      return { ok: true, name: full, model: make(model) }
+    },
+    list: () => [...new Set(known)].filter((name) => !name.endsWith('*') && Object.hasOwn(providers, split(name)[0])),
+  }
+}
+
+function split(name: string): [provider: string, model: string] {
+  const slash = name.indexOf('/')
+  return slash === -1 ? [name, ''] : [name.slice(0, slash), name.slice(slash + 1)]
+}
+
+function fits(pattern: string, name: string): boolean {
+  return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern
+}
+
+function refuse<Code extends string>(code: Code, message: string): { ok: false; code: Code; message: string } {
+  return { ok: false, code, message }
+}

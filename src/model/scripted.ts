@@ -1,0 +1,76 @@
+import type { ChatModel, ModelEvent, ModelRequest, Usage } from '../contract/model.ts'
+
+/** One answer: its events, or what makes them of the request. */
+export type Script = readonly ModelEvent[] | ((request: ModelRequest, signal: AbortSignal) => Events)
+
+type Events = Iterable<ModelEvent> | AsyncIterable<ModelEvent>
+
+export interface ScriptedModel extends ChatModel {
+  /** What was asked, in order. */
+  readonly requests: readonly ModelRequest[]
+}
+
+/**
+ * A model that says what it is told to, an entry of `scripts` for each request. `stream` throws an Error when they have
+ * run out: that is a fault of the script, which no model's failure should hide.
+ */
+export function scripted(scripts: readonly Script[], name = 'scripted/model'): ScriptedModel {
+  const requests: ModelRequest[] = []
+  return {
+    name,
+    requests,
+    stream: (request, signal) => {
+      const script = scripts[requests.length]
+      if (!script)
+        throw new Error(`The script has ${scripts.length} answers, and this is request ${requests.length + 1}`)
+      requests.push(request)
+      return play(typeof script === 'function' ? script(request, signal) : script, signal)
+    },
+  }
+}
+
+async function* play(events: Events, signal: AbortSignal): AsyncGenerator<ModelEvent, void> {
+  for await (const event of events) {
+    if (signal.aborted) return
+    yield event
+  }
+}
+
+/** An answer in words. */
+export function say(text: string, usage?: Usage): readonly ModelEvent[] {
+  return [
+    { type: 'text', text },
+    { type: 'finish', finish: 'stop', ...(usage && { usage }) },
+  ]
+}
+
+/** An answer that asks for a tool. `args`: a text stays as it is, anything else becomes JSON. */
+export function ask(tool: string, args: unknown = {}, usage?: Usage): readonly ModelEvent[] {
+  const text = typeof args === 'string' ? args : JSON.stringify(args)
+  return [
+    { type: 'call.delta', index: 0, tool, arguments: text },
+    { type: 'call', index: 0, tool, arguments: text },
+    { type: 'finish', finish: 'tool_calls', ...(usage && { usage }) },
+  ]
+}
+
+/** Several answers as one: `together(say('Let me look.'), ask('clock'), ask('weather', { place: 'Oslo' }))`. */
+export function together(...answers: readonly (readonly ModelEvent[])[]): readonly ModelEvent[] {
+  let calls = 0
+  let finish: ModelEvent = { type: 'finish', finish: 'stop' }
+  const events: ModelEvent[] = []
+  for (const answer of answers) {
+    const first = calls
+    for (const event of answer) {
+      if (event.type === 'finish') {
+        if (finish.finish !== 'tool_calls' || event.finish === 'tool_calls') finish = event
+      } else if (event.type === 'call' || event.type === 'call.delta') {
+        events.push({ ...event, index: first + event.index })
+        calls = Math.max(calls, first + event.index + 1)
+      } else {
+        events.push(event)
+      }
+    }
+  }
+  return [...events, finish]
+}

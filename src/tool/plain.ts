@@ -1,0 +1,82 @@
+import type { DefinitionIssue } from '../contract/setup.ts'
+
+export interface PlainLimits {
+  /** Levels of objects and arrays. */
+  readonly depth: number
+  /** Values in all, those of every level counted. */
+  readonly values: number
+  /** Refuses characters that people do not see and models do (`hidden` below). */
+  readonly visible?: boolean
+}
+
+/**
+ * What keeps a value from being plain, bounded JSON: too many levels, too many values, a key `__proto__`, a function, a
+ * class instance, a number that is not finite. Undefined where nothing does. Never recurses, so that it may go before
+ * code that does.
+ */
+export function plainFault(root: unknown, limits: PlainLimits): DefinitionIssue | undefined {
+  const open: Place[] = [{ value: root, depth: 0 }]
+  let values = 0
+  for (let place = open.pop(); place; place = open.pop()) {
+    const { value, depth } = place
+    values += 1
+    if (values > limits.values) return { path: '', message: `expected at most ${limits.values} values` }
+    const message = faultOf(value, place, limits)
+    if (message !== undefined) return { path: pathOf(place), message }
+    if (typeof value !== 'object' || value === null) continue
+    for (const [key, child] of Object.entries(value)) {
+      // JSON leaves such a key out, and RPC does not.
+      if (child === undefined && !Array.isArray(value)) continue
+      open.push({ value: child, depth: depth + 1, key, parent: place })
+    }
+  }
+  return undefined
+}
+
+interface Place {
+  readonly value: unknown
+  readonly depth: number
+  readonly key?: string
+  readonly parent?: Place
+}
+
+function faultOf(value: unknown, { depth, key }: Place, limits: PlainLimits): string | undefined {
+  if (key === '__proto__') return 'expected another name than __proto__'
+  if (limits.visible && key !== undefined && HIDDEN.test(key)) return HIDDEN_MESSAGE
+  switch (typeof value) {
+    case 'string':
+      return limits.visible && HIDDEN.test(value) ? HIDDEN_MESSAGE : undefined
+    case 'boolean':
+      return undefined
+    case 'number':
+      return Number.isFinite(value) ? undefined : `expected a finite number, received ${value}`
+    case 'object':
+      if (value === null) return undefined
+      if (depth >= limits.depth) return `expected at most ${limits.depth} levels`
+      return Array.isArray(value) || isPlain(value) ? undefined : 'expected plain JSON, received an instance of a class'
+    default:
+      return `expected plain JSON, received ${typeof value}`
+  }
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  // Objects of another realm (a test's sandbox) have another Object.prototype, whose own prototype is null too.
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
+/**
+ * Controls but for tab and line ends, zero-width spaces, marks and overrides of direction, invisible operators and tag
+ * characters: what hides text from the person who reviews a tool. Joiners stay, since scripts and emoji need them.
+ */
+const HIDDEN =
+  // oxlint-disable-next-line no-control-regex
+  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/u
+
+const HIDDEN_MESSAGE = 'expected visible text, received control or invisible characters'
+
+function pathOf(place: Place): string {
+  const keys: string[] = []
+  for (let at: Place | undefined = place; at?.key !== undefined; at = at.parent) keys.unshift(at.key)
+  return keys.join('.')
+}

@@ -1,0 +1,25 @@
+export interface Body {
+  readonly text: string
+  /** False where the body went on past the limit; the rest was not read. */
+  readonly whole: boolean
+}
+
+/** Reads a body as text, at most `most` bytes of it as they come, whatever length it claims. */
+export async function readBody(response: Response, most: number): Promise<Body> {
+  if (!response.body) return { text: '', whole: true }
+  const reader = response.body.getReader()
+  const decoder = new TextDecoder()
+  let text = ''
+  let bytes = 0
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return { text: text + decoder.decode(), whole: true }
+    const chunk: Uint8Array = value
+    bytes += chunk.byteLength
+    if (bytes > most) {
+      await reader.cancel()
+      return { text: text + decoder.decode(chunk.subarray(0, most - bytes)), whole: false }
+    }
+    text += decoder.decode(chunk, { stream: true })
+  }
+}

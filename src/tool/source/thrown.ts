@@ -1,0 +1,10 @@
+/** What was thrown, in words for operators. Over RPC anything may come. */
+export function messageOf(error: unknown): string {
+  if (error instanceof Error) return error.message
+  if (typeof error === 'string') return error
+  try {
+    return JSON.stringify(error) ?? 'nothing was said'
+  } catch {
+    return 'an error that cannot be shown'
+  }
+}

@@ -1,0 +1,93 @@
+import type { RunEvent, RunEventBody } from '../contract/event.ts'
+import { isObject } from '../contract/json.ts'
+import { readSse, type SseFrame } from './sse.ts'
+
+const TYPES = {
+  'run.started': true,
+  'step.started': true,
+  'step.answered': true,
+  'step.finished': true,
+  'step.restarted': true,
+  'approval.requested': true,
+  'approval.decided': true,
+  'call.requested': true,
+  'call.started': true,
+  'call.interrupted': true,
+  'call.settled': true,
+  'call.delta': true,
+  'call.proposed': true,
+  'call.progress': true,
+  'limit.reached': true,
+  'run.waiting': true,
+  'run.resumed': true,
+  'run.cancelling': true,
+  'run.finished': true,
+  'reasoning.delta': true,
+  'text.delta': true,
+} satisfies Record<RunEventBody['type'], true>
+
+/** An event of a run as one line of JSON that begins with its type: what a journal keeps and a stream sends. */
+export function encodeLine({ type, ...rest }: RunEvent): string {
+  return JSON.stringify({ type, ...rest })
+}
+
+/** The type of a line that `encodeLine` made, as its first member says it; '' for a line without. */
+export function typeOfLine(line: string): string {
+  return /^\{"type":"([a-z.]+)"/.exec(line)?.[1] ?? ''
+}
+
+/** The SSE text of a line that is at hand. `id` is `<run>.<seq>`. */
+export function frameOfLine(type: string, id: string, line: string): string {
+  return `event: ${type}\nid: ${id}\ndata: ${line}\n\n`
+}
+
+/** An event of a run as native SSE text. */
+export function encodeEvent(event: RunEvent): string {
+  return frameOfLine(event.type, eventId(event.runId, event.seq), encodeLine(event))
+}
+
+/** The event of a native frame; undefined for one of a type that this edge does not know, or that is no event. */
+export function decodeEvent(frame: SseFrame): RunEvent | undefined {
+  return decodeLine(frame.data)
+}
+
+/** The event of a line that `encodeLine` made, or undefined. */
+export function decodeLine(line: string): RunEvent | undefined {
+  try {
+    const event: unknown = JSON.parse(line)
+    return isRunEvent(event) ? event : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The events of a native stream, in order. Throws what the body throws. */
+export async function* decodeEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<RunEvent, void> {
+  for await (const frames of readSse(body)) {
+    for (const frame of frames) {
+      const event = decodeEvent(frame)
+      if (event) yield event
+    }
+  }
+}
+
+export function eventId(runId: string, seq: number): string {
+  return `${runId}.${seq}`
+}
+
+/** The run and place that an event id names, or undefined for a text that is no event id. */
+export function parseEventId(id: string): { readonly runId: string; readonly seq: number } | undefined {
+  const match = /^([A-Za-z0-9_-]{1,64})\.(\d{1,15})$/.exec(id)
+  return match ? { runId: String(match[1]), seq: Number(match[2]) } : undefined
+}
+
+/** The fields of each type are trusted: lines come from an edge, not from a caller. */
+function isRunEvent(value: unknown): value is RunEvent {
+  return (
+    isObject(value) &&
+    typeof value.type === 'string' &&
+    Object.hasOwn(TYPES, value.type) &&
+    typeof value.runId === 'string' &&
+    typeof value.seq === 'number'
+  )
+}

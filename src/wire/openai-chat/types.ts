@@ -1,0 +1,90 @@
+import type { CallRecord, Finish } from '../../contract/run.ts'
+
+/** The shapes of OpenAI Chat Completions that the edge writes. What it reads is checked field by field instead. */
+
+export interface ChatToolCall {
+  readonly id: string
+  readonly type: 'function'
+  readonly function: { readonly name: string; readonly arguments: string }
+}
+
+export type ChatFinish = 'stop' | 'length' | 'tool_calls' | 'content_filter'
+
+export interface ChatUsage {
+  readonly prompt_tokens: number
+  readonly completion_tokens: number
+  readonly total_tokens: number
+  readonly prompt_tokens_details: { readonly cached_tokens: number }
+  readonly completion_tokens_details: { readonly reasoning_tokens: number }
+}
+
+export interface ChatDelta {
+  readonly role?: 'assistant'
+  readonly content?: string
+  /** What several servers call it; OpenAI has no word for it, and its clients ignore it. */
+  readonly reasoning_content?: string
+  readonly tool_calls?: readonly ChatCallDelta[]
+}
+
+/** The first fragment of a call names it; those after it bring the arguments. */
+export interface ChatCallDelta {
+  readonly index: number
+  readonly id?: string
+  readonly type?: 'function'
+  readonly function: { readonly name?: string; readonly arguments: string }
+}
+
+export interface ChatCompletionChunk {
+  readonly id: string
+  readonly object: 'chat.completion.chunk'
+  readonly created: number
+  readonly model: string
+  readonly choices: readonly {
+    readonly index: 0
+    readonly delta: ChatDelta
+    readonly logprobs: null
+    readonly finish_reason: ChatFinish | null
+  }[]
+  readonly usage?: ChatUsage | null
+}
+
+export interface ChatCompletion {
+  readonly id: string
+  readonly object: 'chat.completion'
+  readonly created: number
+  readonly model: string
+  readonly choices: readonly [
+    {
+      readonly index: 0
+      readonly message: {
+        readonly role: 'assistant'
+        readonly content: string | null
+        readonly refusal: null
+        readonly reasoning_content?: string
+        readonly tool_calls?: readonly ChatToolCall[]
+      }
+      readonly logprobs: null
+      readonly finish_reason: ChatFinish
+    },
+  ]
+  readonly usage: ChatUsage
+  readonly edgecall: EdgecallReport
+}
+
+/** The extension of a whole answer (API.md §1): what happened at the edge. */
+export interface EdgecallReport {
+  readonly runId: string
+  readonly conversation?: string
+  readonly steps: number
+  readonly calls: readonly Required<Pick<CallRecord, 'id' | 'tool' | 'arguments' | 'ok' | 'durationMs'>>[]
+  readonly finish: Finish
+}
+
+export interface ChatErrorObject {
+  readonly error: {
+    readonly message: string
+    readonly type: string
+    readonly param: string | null
+    readonly code: string | null
+  }
+}

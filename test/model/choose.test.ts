@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest'
+import type { ModelProvider } from '../../src/contract/model.ts'
+import { type ChooserOptions, modelChooser } from '../../src/model/choose.ts'
+import { scripted } from '../../src/model/scripted.ts'
+
+const provider =
+  (name: string): ModelProvider =>
+  (model) =>
+    scripted([], `${name}/${model}`)
+
+const providers = { openai: provider('openai'), 'workers-ai': provider('workers-ai') }
+
+/** The name of the chosen model, or why there is none. */
+function choose(options: Omit<ChooserOptions, 'providers'>, name?: string): string {
+  const chosen = modelChooser({ providers, ...options }).resolve(name)
+  return chosen.ok ? chosen.model.name : chosen.code
+}
+
+describe('a model', () => {
+  test('is the default where a request names none', () => {
+    expect(choose({ defaultModel: 'openai/gpt-5' })).toBe('openai/gpt-5')
+    expect(choose({ defaultModel: 'openai/gpt-5', allowed: ['openai/other'] })).toBe('openai/gpt-5')
+    expect(choose({})).toBe('model_not_configured')
+  })
+
+  test('is split at the first slash of its name', () => {
+    const allowed = ['workers-ai/*']
+    expect(choose({ allowed }, 'workers-ai/@cf/meta/llama-4')).toBe('workers-ai/@cf/meta/llama-4')
+  })
+
+  test('with a bare name is of the default model’s provider', () => {
+    expect(choose({ defaultModel: 'openai/gpt-5', allowed: ['openai/*'] }, 'gpt-5-mini')).toBe('openai/gpt-5-mini')
+    expect(choose({ defaultModel: 'openai/gpt-5' }, 'gpt-5')).toBe('openai/gpt-5')
+    expect(choose({ allowed: ['openai/*'] }, 'gpt-5')).toBe('unknown_model')
+  })
+
+  test.each([
+    ['openai/gpt-5-mini', {}],
+    ['openai/gpt-5-mini', { allowed: ['openai/gpt-5'] }],
+    ['openai/gpt-5-mini', { allowed: ['workers-ai/*'] }],
+    ['openai/', { allowed: ['openai/*'] }],
+    ['openai', { allowed: ['openai/*'] }],
+    ['', { allowed: ['openai/*'] }],
+    ['anthropic/claude', { allowed: ['openai/*'] }],
+  ])('%j is unknown with %j', (name, options) => {
+    expect(choose({ defaultModel: 'workers-ai/a', ...options }, name)).toBe('unknown_model')
+  })
+
+  test('that is allowed but has no provider is not configured', () => {
+    expect(choose({ allowed: ['anthropic/*'] }, 'anthropic/claude')).toBe('model_not_configured')
+    expect(choose({ allowed: ['toString/*'] }, 'toString/x')).toBe('model_not_configured')
+    expect(choose({ defaultModel: 'anthropic/claude' })).toBe('model_not_configured')
+  })
+
+  test('is refused in words that name it', () => {
+    const chooser = modelChooser({ providers, defaultModel: 'openai/gpt-5' })
+    expect(chooser.resolve('gpt-6')).toEqual({
+      ok: false,
+      code: 'unknown_model',
+      message: 'There is no model "gpt-6" here.',
+    })
+  })
+})
+
+test('the list has exact names that have a provider, each once', () => {
+  const allowed = ['openai/gpt-5', 'openai/gpt-5-mini', 'workers-ai/*', 'anthropic/claude', 'workers-ai/@cf/a/b']
+  expect(modelChooser({ providers, defaultModel: 'openai/gpt-5', allowed }).list()).toEqual([
+    'openai/gpt-5',
+    'openai/gpt-5-mini',
+    'workers-ai/@cf/a/b',
+  ])
+  expect(modelChooser({ providers }).list()).toEqual([])
+})

@@ -1,0 +1,146 @@
+import { describe, expect, test } from 'vitest'
+import type { ChatModel, ModelEvent, ModelRequest } from '../../src/contract/model.ts'
+import type { Speech } from '../fixtures/model-server.ts'
+
+/**
+ * What the model behind a maker does: it says something to its end; its stream breaks off after some text; it refuses
+ * the request; or it says a word and then nothing, until the caller leaves.
+ */
+export type Scene = Speech | 'cut' | 'refused' | 'endless'
+
+/** A model set up for one scene. */
+export interface Staged {
+  readonly model: ChatModel
+  close(): Promise<void>
+}
+
+const REQUEST: ModelRequest = {
+  messages: [
+    { role: 'system', content: 'Be brief.' },
+    { role: 'user', content: 'What time is it in Oslo?' },
+  ],
+  tools: [
+    {
+      name: 'clock',
+      description: 'Tells the time.',
+      inputSchema: { type: 'object', properties: { zone: { type: 'string' } } },
+      version: '1',
+      hash: 'h',
+      annotations: {},
+    },
+  ],
+}
+
+const NEVER = new AbortController().signal
+
+async function gather(model: ChatModel, signal = NEVER): Promise<ModelEvent[]> {
+  const events: ModelEvent[] = []
+  for await (const event of model.stream(REQUEST, signal)) events.push(event)
+  return events
+}
+
+function textOf(events: readonly ModelEvent[], type: 'text' | 'reasoning'): string {
+  return events.map((event) => (event.type === type ? event.text : '')).join('')
+}
+
+function callsOf(events: readonly ModelEvent[]): ModelEvent[] {
+  return events.filter((event) => event.type === 'call')
+}
+
+function isEnd({ type }: ModelEvent): boolean {
+  return type === 'finish' || type === 'error'
+}
+
+/** What every ChatModel promises. `stage` makes one for a scene, told in its provider's own format. */
+export function modelSuite(name: string, stage: (scene: Scene) => Promise<Staged>): void {
+  async function play<Result>(scene: Scene, use: (model: ChatModel) => Promise<Result>): Promise<Result> {
+    const { model, close } = await stage(scene)
+    try {
+      return await use(model)
+    } finally {
+      await close()
+    }
+  }
+
+  describe(`the model of ${name}`, () => {
+    test('says its text, then why it stopped and what it used', async () => {
+      const usage = { inputTokens: 12, outputTokens: 3, cachedInputTokens: 8, reasoningTokens: 1 }
+      const events = await play({ text: 'It is noon.', usage }, (model) => gather(model))
+      expect(textOf(events, 'text')).toBe('It is noon.')
+      expect(events.filter(isEnd)).toEqual([{ type: 'finish', finish: 'stop', usage }])
+      expect(events.at(-1)).toEqual({ type: 'finish', finish: 'stop', usage })
+    })
+
+    test('keeps reasoning apart from text', async () => {
+      const events = await play({ reasoning: 'Noon there.', text: 'Noon.' }, (model) => gather(model))
+      expect([textOf(events, 'reasoning'), textOf(events, 'text')]).toEqual(['Noon there.', 'Noon.'])
+    })
+
+    test('asks for tools with whole arguments, once for each call and in order', async () => {
+      const calls = [
+        { tool: 'clock', arguments: '{"zone":"Europe/Oslo"}' },
+        { tool: 'clock', arguments: '{"zone":"UTC"}' },
+      ]
+      const events = await play({ text: 'I look.', calls }, (model) => gather(model))
+      expect(callsOf(events)).toEqual(calls.map((call, index) => ({ type: 'call', index, ...call })))
+      expect(textOf(events, 'text')).toBe('I look.')
+      expect(events.at(-1)).toMatchObject({ type: 'finish', finish: 'tool_calls' })
+      for (const [index, call] of calls.entries()) {
+        const deltas = events.filter((event) => event.type === 'call.delta' && event.index === index)
+        expect(deltas.map((delta) => ('arguments' in delta ? delta.arguments : '')).join('')).toBe(call.arguments)
+      }
+    })
+
+    test.each(['length', 'content_filter'] as const)('says that it stopped for %s', async (finish) => {
+      const events = await play({ text: 'It is', finish }, (model) => gather(model))
+      expect(events.at(-1)).toMatchObject({ type: 'finish', finish })
+    })
+
+    test('ends with an error where its stream is cut, and asks for nothing', async () => {
+      const events = await play('cut', (model) => gather(model))
+      expect(events.filter(isEnd)).toEqual([
+        { type: 'error', error: expect.objectContaining({ code: 'model_stream_cut', retryable: true }) },
+      ])
+      expect(callsOf(events)).toEqual([])
+      expect(events.at(-1)?.type).toBe('error')
+    })
+
+    test('ends with an error where it refuses the request', async () => {
+      const events = await play('refused', (model) => gather(model))
+      expect(events).toEqual([
+        { type: 'error', error: expect.objectContaining({ code: 'model_refused_request', retryable: false }) },
+      ])
+    })
+
+    test('ends when its caller leaves', async () => {
+      await play('endless', async (model) => {
+        const leave = new AbortController()
+        const heard: ModelEvent[] = []
+        for await (const event of model.stream(REQUEST, leave.signal)) {
+          heard.push(event)
+          leave.abort(new Error('left'))
+        }
+        expect(textOf(heard.slice(0, 1), 'text')).not.toBe('')
+      })
+    })
+
+    test('ends at once for a caller who has left before', async () => {
+      const events = await play('endless', (model) => gather(model, AbortSignal.abort()))
+      expect(events.filter((event) => event.type !== 'error')).toEqual([])
+    })
+
+    test('can be left in the middle of a stream', async () => {
+      await play('endless', async (model) => {
+        for await (const event of model.stream(REQUEST, NEVER)) {
+          expect(event.type).toBe('text')
+          break
+        }
+      })
+    })
+
+    test('answers request after request', async () => {
+      const [first, second] = await play({ text: 'Noon.' }, async (model) => [await gather(model), await gather(model)])
+      expect(second).toEqual(first)
+    })
+  })
+}

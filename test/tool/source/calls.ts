@@ -1,0 +1,36 @@
+import type { Tool, ToolControl, ToolOutcome, ToolRequest } from '../../../src/contract/tool.ts'
+
+/** A control that nobody aborts. */
+export const CONTROL: ToolControl = { whenAborted: () => new Promise(() => {}), progress: async () => {} }
+
+export function toolRequest(
+  name: string,
+  args: Record<string, unknown> = {},
+  { hash = '', deadline = Date.now() + 20_000 }: { hash?: string; deadline?: number } = {},
+): ToolRequest {
+  return {
+    name,
+    arguments: args,
+    hash,
+    context: {
+      runId: 'run_1',
+      callId: 'call_1',
+      idempotencyKey: 'key_1',
+      attempt: 1,
+      deadline,
+      caller: { tenant: 'acme', scopes: ['chat'] },
+      values: {},
+    },
+  }
+}
+
+/** Calls a tool as a run does that has just been told of it. */
+export function call(tool: Tool | undefined, args: Record<string, unknown> = {}): Promise<ToolOutcome> {
+  if (!tool) throw new Error('There is no such tool')
+  const { name, hash } = tool.definition
+  return tool.call(toolRequest(name, args, { hash }), CONTROL)
+}
+
+export function text(text: string): ToolOutcome {
+  return { ok: true, content: [{ type: 'text', text }] }
+}

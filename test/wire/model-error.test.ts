@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest'
+import { modelError } from '../../src/wire/model-error.ts'
+
+test.each([
+  [400, 'model_refused_request', false],
+  [401, 'model_unauthorized', false],
+  [403, 'model_unauthorized', false],
+  [404, 'model_not_found', false],
+  [408, 'model_unavailable', true],
+  [409, 'model_unavailable', true],
+  [413, 'model_refused_request', false],
+  [422, 'model_refused_request', false],
+  [429, 'model_rate_limited', true],
+  [500, 'model_unavailable', true],
+  [529, 'model_unavailable', true],
+  [304, 'model_bad_response', false],
+])('status %i is %s, retryable: %s', (status, code, retryable) => {
+  expect(modelError({ message: 'm', status })).toMatchObject({ code, retryable, status })
+})
+
+test.each([
+  ['rate_limit_exceeded', 'model_rate_limited', true],
+  ['insufficient_quota', 'model_rate_limited', false],
+  ['invalid_api_key', 'model_unauthorized', false],
+  ['model_not_found', 'model_not_found', false],
+  ['context_length_exceeded', 'model_refused_request', false],
+  ['server_error', 'model_unavailable', true],
+  [undefined, 'model_unavailable', true],
+])('without a status the code %s is %s, retryable: %s', (word, code, retryable) => {
+  const error = modelError({ message: 'm', ...(word !== undefined && { code: word }) })
+  const message = code === 'model_unauthorized' ? 'The model provider refused the credentials of the edge.' : 'm'
+  expect(error).toEqual({ code, message, retryable })
+})
+
+test('a quota that is used up is not worth another try, whatever the status says', () => {
+  expect(modelError({ message: 'Pay.', code: 'insufficient_quota', status: 429 })).toEqual({
+    code: 'model_rate_limited',
+    message: 'Pay.',
+    status: 429,
+    retryable: false,
+  })
+})
+
+test('what is said of a key is not passed on, and no message is endless', () => {
+  expect(modelError({ message: 'Incorrect API key: sk-12***89', status: 401 }).message).not.toContain('sk-')
+  expect(modelError({ message: 'x'.repeat(5000), status: 400 }).message).toHaveLength(1001)
+})

@@ -1,0 +1,562 @@
+import OpenAI from 'openai'
+import type { ChatCompletionChunk } from 'openai/resources/chat/completions'
+import { describe, expect, test } from 'vitest'
+import type { RunEvent, RunEventBody } from '../../../src/contract/event.ts'
+import { completionEncoder } from '../../../src/wire/openai-chat/answer.ts'
+import { completionCollector } from '../../../src/wire/openai-chat/collect.ts'
+
+const RUN = 'run_1'
+const HEAD = { id: 'chatcmpl-1', model: 'probe', created: 1790000000 }
+const USAGE = { inputTokens: 10, outputTokens: 5 }
+const CHAT_USAGE = (inputs: number, outputs: number) => ({
+  prompt_tokens: inputs,
+  completion_tokens: outputs,
+  total_tokens: inputs + outputs,
+  prompt_tokens_details: { cached_tokens: 0 },
+  completion_tokens_details: { reasoning_tokens: 0 },
+})
+
+const place = (bodies: readonly RunEventBody[]): RunEvent[] =>
+  bodies.map((body, index) => ({ ...body, runId: RUN, seq: index + 1 }))
+
+const started: RunEventBody = { type: 'run.started', model: 'openai/probe', tools: ['clock'], at: 0 }
+const step = (step: number): RunEventBody => ({ type: 'step.started', step })
+const delta = (step: number, text: string): RunEventBody => ({ type: 'text.delta', step, text })
+const call = (callId: string, tool = 'clock') => ({ callId, tool, arguments: `{"for":"${callId}"}` })
+const answered = (step: number, text: string, ...calls: ReturnType<typeof call>[]): RunEventBody => ({
+  type: 'step.answered',
+  step,
+  text,
+  calls,
+  finish: calls.length > 0 ? 'tool_calls' : 'stop',
+  usage: USAGE,
+})
+const ended = (step: number): RunEventBody => ({ type: 'step.finished', step, finish: 'tool_calls' })
+const settled = (callId: string, ok = true): RunEventBody => ({
+  type: 'call.settled',
+  callId,
+  tool: 'clock',
+  ok,
+  ...(ok ? { content: [{ type: 'text', text: 'noon' }] } : { error: { code: 'tool_failed', message: 'No.' } }),
+  durationMs: 4,
+})
+const requested = (callId: string): RunEventBody => ({ type: 'call.requested', ...call(callId, 'pick') })
+const finished = (
+  answer: string,
+  rest: Partial<Extract<RunEventBody, { type: 'run.finished' }>> = {},
+): RunEventBody => ({
+  type: 'run.finished',
+  status: 'completed',
+  finish: 'stop',
+  answer,
+  usage: { inputTokens: 20, outputTokens: 10 },
+  ...rest,
+})
+
+type Options = Partial<Parameters<typeof completionEncoder>[0]>
+
+/** The text of the stream, event by event. */
+function encode(bodies: readonly RunEventBody[], options: Options = {}): string {
+  const encoder = completionEncoder({ ...HEAD, ...options })
+  return place(bodies).map(encoder.event).join('') + encoder.end()
+}
+
+/** What the frames of a stream hold; the last one, and an error, are no chunks. */
+function framesOf(text: string): ChatCompletionChunk[] {
+  return text
+    .split('\n\n')
+    .filter((frame) => frame !== '')
+    .map((frame) => (frame === 'data: [DONE]' ? 'DONE' : JSON.parse(frame.replace(/^data: /, ''))))
+}
+
+type Delta = ChatCompletionChunk.Choice.Delta & { readonly reason?: string }
+
+/** The same, each chunk shortened to its delta: all else of it must be alike. */
+function deltasOf(text: string): Delta[] {
+  return framesOf(text).map((frame): Delta => {
+    if (!frame.choices) return frame as Delta
+    const { id, model, created, object, choices } = frame
+    expect({ id, model, created, object }).toEqual({ ...HEAD, object: 'chat.completion.chunk' })
+    const { delta, finish_reason: reason, ...rest } = choices[0]!
+    expect(rest).toEqual({ index: 0, logprobs: null })
+    return reason === null ? delta : { ...delta, reason }
+  })
+}
+
+function collect(bodies: readonly RunEventBody[], options: Options & { conversation?: string } = {}) {
+  const collector = completionCollector({ ...HEAD, ...options })
+  for (const event of place(bodies)) collector.event(event)
+  return collector.result()
+}
+
+/** Content and reason of the whole answer, and the same put together from the stream. */
+function bothOf(bodies: readonly RunEventBody[], options: Options = {}) {
+  const result = collect(bodies, options)
+  if (!result.ok) throw new Error(result.error.message)
+  const [choice] = result.body.choices
+  const deltas = deltasOf(encode(bodies, options))
+  const content = deltas.map((delta) => delta.content ?? '').join('')
+  return {
+    whole: { content: choice.message.content ?? '', reason: choice.finish_reason },
+    streamed: { content, reason: deltas.find((delta) => delta.reason)?.reason },
+  }
+}
+
+const ROLE = { role: 'assistant', content: '' }
+const ANSWER = [
+  started,
+  step(1),
+  delta(1, 'It is '),
+  delta(1, 'noon.'),
+  answered(1, 'It is noon.'),
+  ended(1),
+  finished('It is noon.'),
+]
+const AFTER_TOOL = [
+  started,
+  step(1),
+  delta(1, 'Let me look.'),
+  { type: 'call.proposed', ...call('a') } as const,
+  answered(1, 'Let me look.', call('a')),
+  settled('a'),
+  ended(1),
+  step(2),
+  delta(2, 'Noon.'),
+  answered(2, 'Noon.'),
+  ended(2),
+  finished('Noon.'),
+]
+
+const chunk = (delta: string, reason = 'null') =>
+  `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1790000000,"model":"probe","choices":[{"index":0,"delta":${delta},"logprobs":null,"finish_reason":${reason}}]}\n\n`
+
+const first = (index: number, id: string) => ({
+  tool_calls: [{ index, id, type: 'function', function: { name: 'pick', arguments: '' } }],
+})
+
+const rest = (index: number, id: string) => ({
+  tool_calls: [{ index, function: { arguments: `{"for":"${id}"}` } }],
+})
+
+const chatCall = (id: string) => ({
+  id,
+  type: 'function',
+  function: { name: 'pick', arguments: `{"for":"${id}"}` },
+})
+
+const waitingText = (calls: readonly { callId: string; tool: string; arguments: string }[]) =>
+  `Waits for ${calls.map((each) => `${each.tool} ${each.callId}`).join(', ')}.`
+
+const clientOf = (text: string) =>
+  new OpenAI({
+    apiKey: 'none',
+    maxRetries: 0,
+    fetch: () => Promise.resolve(new Response(text, { headers: { 'content-type': 'text/event-stream' } })),
+  })
+
+describe('a streamed answer', () => {
+  test('is frames of one form, then [DONE]', () => {
+    expect(encode(ANSWER)).toBe(
+      chunk('{"role":"assistant","content":""}') +
+        chunk('{"content":"It is noon."}') +
+        chunk('{}', '"stop"') +
+        'data: [DONE]\n\n',
+    )
+  })
+
+  test('has its usage in a frame of its own where that was asked for', () => {
+    const frames = framesOf(encode(AFTER_TOOL, { includeUsage: true }))
+    expect(frames.map((frame) => frame.usage)).toEqual([null, null, null, CHAT_USAGE(20, 10), undefined])
+    expect(frames.at(-2)).toEqual({ ...HEAD, object: 'chat.completion.chunk', choices: [], usage: CHAT_USAGE(20, 10) })
+    expect(frames.at(-1)).toBe('DONE')
+  })
+
+  test('begins with the run and comes as the model speaks, once it is longer than a preamble', () => {
+    const encoder = completionEncoder(HEAD)
+    const long = 'x'.repeat(250)
+    const events = [
+      started,
+      step(1),
+      delta(1, long),
+      delta(1, '123456'),
+      delta(1, '7'),
+      delta(1, '8'),
+      answered(1, `${long}12345678`),
+    ]
+    expect(place(events).map((event) => deltasOf(encoder.event(event)))).toEqual([
+      [ROLE],
+      [],
+      [],
+      [],
+      [{ content: `${long}1234567` }],
+      [{ content: '8' }],
+      [],
+    ])
+  })
+
+  test('says nothing after its end', () => {
+    const encoder = completionEncoder(HEAD)
+    const events = place([...ANSWER, delta(2, 'more')])
+    for (const event of events.slice(0, -2)) encoder.event(event)
+    expect(encoder.done).toBe(false)
+    encoder.event(events.at(-2)!)
+    expect(encoder.done).toBe(true)
+    expect([encoder.event(events.at(-1)!), encoder.end()]).toEqual(['', ''])
+  })
+
+  test('has reasoning in a field that OpenAI’s clients ignore', () => {
+    const events: RunEventBody[] = [
+      started,
+      step(1),
+      { type: 'reasoning.delta', step: 1, text: 'A tool.' },
+      answered(1, '', call('a')),
+      step(2),
+      { type: 'reasoning.delta', step: 2, text: 'It ' },
+      { type: 'reasoning.delta', step: 2, text: 'said noon.' },
+      delta(2, 'Noon.'),
+      answered(2, 'Noon.'),
+      finished('Noon.'),
+    ]
+    expect(deltasOf(encode(events))).toEqual([
+      ROLE,
+      { reasoning_content: 'A tool.' },
+      { reasoning_content: '\n\nIt ' },
+      { reasoning_content: 'said noon.' },
+      { content: 'Noon.' },
+      { reason: 'stop' },
+      'DONE',
+    ])
+    expect(collect(events)).toMatchObject({
+      body: { choices: [{ message: { content: 'Noon.', reasoning_content: 'A tool.\n\nIt said noon.' } }] },
+    })
+  })
+
+  test('ends in an error where the run fails, and never says it is done', () => {
+    const error = { code: 'model_unreachable', message: 'The model server cannot be reached.' }
+    const failed = finished('', { status: 'failed', finish: 'error', error })
+    const frame = { error: { message: error.message, type: 'server_error', param: null, code: error.code } }
+    expect(deltasOf(encode([started, step(1), delta(1, 'It'), failed]))).toEqual([ROLE, frame])
+    expect(collect([started, failed])).toEqual({ ok: false, error })
+  })
+
+  test.each([
+    ['run_cancelled', 'The run was cancelled.', finished('', { status: 'cancelled', finish: 'cancelled' })],
+    [
+      'limit_reached',
+      'Enough.',
+      finished('', { status: 'failed', finish: 'limit', error: { code: 'limit_reached', message: 'Enough.' } }),
+    ],
+    ['run_interrupted', 'The events of the run broke off.', ended(1)],
+  ])('fails with %s', (code, message, last) => {
+    const frame = { error: { message, type: 'server_error', param: null, code } }
+    expect(deltasOf(encode([started, last]))).toEqual([ROLE, frame])
+    expect(collect([started, last])).toEqual({ ok: false, error: { code, message } })
+  })
+})
+
+describe('which text is shown', () => {
+  test('hides what is said before the edge’s tools, and shows it with rounds "all"', () => {
+    expect(deltasOf(encode(AFTER_TOOL))).toEqual([ROLE, { content: 'Noon.' }, { reason: 'stop' }, 'DONE'])
+    expect(deltasOf(encode(AFTER_TOOL, { rounds: 'all' }))).toEqual([
+      ROLE,
+      { content: 'Let me look.' },
+      { content: '\n\nNoon.' },
+      { reason: 'stop' },
+      'DONE',
+    ])
+  })
+
+  const preamble = 'y'.repeat(300)
+  test.each([
+    ['a short preamble is hidden', AFTER_TOOL, {}, 'Noon.'],
+    ['all is shown with rounds "all"', AFTER_TOOL, { rounds: 'all' }, 'Let me look.\n\nNoon.'],
+    [
+      'a long preamble is shown, for it might have been the answer',
+      [
+        started,
+        step(1),
+        delta(1, preamble),
+        answered(1, preamble, call('a')),
+        step(2),
+        answered(2, 'Noon.'),
+        finished('Noon.'),
+      ],
+      {},
+      `${preamble}\n\nNoon.`,
+    ],
+    [
+      'an answer of which no delta was seen is shown',
+      [started, step(1), answered(1, 'Noon.'), finished('Noon.')],
+      {},
+      'Noon.',
+    ],
+    [
+      'what an answer has beyond its deltas is shown',
+      [started, step(1), delta(1, 'No'), answered(1, 'Noon.'), finished('Noon. Sharp.')],
+      {},
+      'Noon. Sharp.',
+    ],
+    [
+      'results returned direct are the answer',
+      [
+        started,
+        step(1),
+        delta(1, 'I look.'),
+        answered(1, 'I look.', call('a')),
+        settled('a'),
+        finished('noon', { finish: 'return_direct' }),
+      ],
+      {},
+      'noon',
+    ],
+    [
+      'results returned direct stand apart from what was said before',
+      [
+        started,
+        step(1),
+        delta(1, 'I look.'),
+        answered(1, 'I look.', call('a')),
+        finished('noon', { finish: 'return_direct' }),
+      ],
+      { rounds: 'all' },
+      'I look.\n\nnoon',
+    ],
+  ] as const)('%s', (_, events, options, content) => {
+    const said = { content, reason: 'stop' }
+    expect(bothOf(events, options)).toEqual({ whole: said, streamed: said })
+  })
+
+  test('a step that is asked again begins anew; what was sent cannot be taken back', () => {
+    const events: RunEventBody[] = [
+      started,
+      step(1),
+      { type: 'reasoning.delta', step: 1, text: 'Hm' },
+      delta(1, 'It is aft'),
+      { type: 'step.restarted', step: 1, attempt: 2 },
+      delta(1, 'It is noon.'),
+      answered(1, 'It is noon.'),
+      finished('It is noon.'),
+    ]
+    expect(bothOf(events)).toMatchObject({ whole: { content: 'It is noon.' }, streamed: { content: 'It is noon.' } })
+    expect(bothOf(events, { rounds: 'all' })).toMatchObject({
+      whole: { content: 'It is noon.' },
+      streamed: { content: 'It is aft\n\nIt is noon.' },
+    })
+    expect(collect(events)).not.toHaveProperty('body.choices.0.message.reasoning_content')
+  })
+})
+
+describe('calls that the caller runs', () => {
+  const mixed: RunEventBody[] = [
+    started,
+    step(1),
+    delta(1, 'One moment.'),
+    answered(1, 'One moment.', call('a'), call('b', 'pick'), call('c', 'pick')),
+    settled('a'),
+    requested('b'),
+    requested('c'),
+  ]
+
+  test('are told in fragments after the text that belongs to them; the edge’s own are not', () => {
+    const deltas = [
+      ROLE,
+      { content: 'One moment.' },
+      first(0, 'b'),
+      rest(0, 'b'),
+      first(1, 'c'),
+      rest(1, 'c'),
+      { reason: 'tool_calls' },
+      'DONE',
+    ]
+    expect(deltasOf(encode([...mixed, { type: 'run.waiting', for: 'caller', at: 1 }]))).toEqual(deltas)
+    expect(deltasOf(encode([...mixed, ended(1), finished('One moment.', { finish: 'tool_calls' })]))).toEqual(deltas)
+  })
+
+  test('are in a whole answer beside what the edge did', () => {
+    const waiting = collect([...mixed, { type: 'run.waiting', for: 'caller', at: 1 }], { conversation: 'conv_1' })
+    expect(waiting).toEqual({
+      ok: true,
+      body: {
+        ...HEAD,
+        object: 'chat.completion',
+        choices: [
+          {
+            index: 0,
+            message: {
+              role: 'assistant',
+              content: 'One moment.',
+              refusal: null,
+              tool_calls: [chatCall('b'), chatCall('c')],
+            },
+            logprobs: null,
+            finish_reason: 'tool_calls',
+          },
+        ],
+        usage: CHAT_USAGE(10, 5),
+        edgecall: {
+          runId: RUN,
+          conversation: 'conv_1',
+          steps: 1,
+          calls: [{ id: 'a', tool: 'clock', arguments: { for: 'a' }, ok: true, durationMs: 4 }],
+          finish: 'tool_calls',
+        },
+      },
+    })
+  })
+
+  test('make the content null where nothing was said', () => {
+    const events = [
+      started,
+      step(1),
+      answered(1, '', call('b', 'pick')),
+      requested('b'),
+      finished('', { finish: 'tool_calls' }),
+    ]
+    expect(collect(events)).toMatchObject({ body: { choices: [{ message: { content: null } }] } })
+  })
+
+  test('once answered go on in an answer that counts its own steps alone', () => {
+    const resumed: RunEventBody[] = [
+      { type: 'run.resumed', at: 2 },
+      ended(1),
+      step(2),
+      delta(2, 'Picked.'),
+      answered(2, 'Picked.'),
+      ended(2),
+      finished('Picked.', { usage: { inputTokens: 99, outputTokens: 99 } }),
+    ]
+    expect(collect(resumed)).toMatchObject({
+      body: {
+        choices: [{ message: { content: 'Picked.' } }],
+        usage: CHAT_USAGE(10, 5),
+        edgecall: { steps: 1, finish: 'stop' },
+      },
+    })
+  })
+})
+
+describe('a run that waits for approval', () => {
+  const asked = (callId: string): RunEventBody => ({ type: 'approval.requested', ...call(callId) })
+  const waiting: RunEventBody = { type: 'run.waiting', for: 'approval', at: 1 }
+  const events: RunEventBody[] = [
+    started,
+    step(1),
+    delta(1, 'I need consent.'),
+    answered(1, 'I need consent.', call('a'), call('b')),
+    asked('a'),
+    asked('b'),
+    { type: 'approval.decided', callId: 'a', decision: 'approve' },
+    waiting,
+  ]
+
+  test('says what it waits for', () => {
+    const said = { content: 'Waits for clock b.', reason: 'stop' }
+    expect(bothOf(events, { waitingText })).toEqual({ whole: said, streamed: said })
+    expect(collect(events, { waitingText })).toMatchObject({ body: { edgecall: { finish: 'waiting' } } })
+  })
+
+  test('still hands out the calls that its caller must run', () => {
+    const both = [...events.slice(0, -1), requested('c'), waiting]
+    const said = { content: 'I need consent.\n\nWaits for clock b.', reason: 'tool_calls' }
+    expect(bothOf(both, { waitingText })).toEqual({ whole: said, streamed: said })
+  })
+})
+
+test.each([
+  ['stop', 'stop'],
+  ['return_direct', 'stop'],
+  ['tool_calls', 'tool_calls'],
+  ['length', 'length'],
+  ['limit', 'length'],
+  ['content_filter', 'content_filter'],
+] as const)('the finish %s is %s', (finish, reason) => {
+  const events = [started, step(1), answered(1, 'So far.'), finished('So far.', { finish })]
+  const { whole, streamed } = bothOf(events)
+  expect([whole.reason, streamed.reason]).toEqual([reason, reason])
+  expect(collect(events)).toMatchObject({ body: { edgecall: { finish } } })
+})
+
+describe('a whole answer', () => {
+  test('tells what happened at the edge', () => {
+    const broken = { callId: 'b', tool: 'clock', arguments: '{zone' }
+    const events: RunEventBody[] = [
+      started,
+      step(1),
+      answered(1, '', call('a'), broken, { ...call('c'), arguments: '' }),
+      settled('c'),
+      settled('b', false),
+      settled('a'),
+      step(2),
+      answered(2, 'Noon.'),
+      finished('Noon.'),
+    ]
+    expect(collect(events)).toEqual({
+      ok: true,
+      body: {
+        ...HEAD,
+        object: 'chat.completion',
+        choices: [
+          {
+            index: 0,
+            message: { role: 'assistant', content: 'Noon.', refusal: null },
+            logprobs: null,
+            finish_reason: 'stop',
+          },
+        ],
+        usage: CHAT_USAGE(20, 10),
+        edgecall: {
+          runId: RUN,
+          steps: 2,
+          calls: [
+            { id: 'a', tool: 'clock', arguments: { for: 'a' }, ok: true, durationMs: 4 },
+            { id: 'b', tool: 'clock', arguments: '{zone', ok: false, durationMs: 4 },
+            { id: 'c', tool: 'clock', arguments: {}, ok: true, durationMs: 4 },
+          ],
+          finish: 'stop',
+        },
+      },
+    })
+  })
+})
+
+describe('OpenAI’s own client', () => {
+  const request = { model: 'probe', messages: [{ role: 'user' as const, content: 'Hi' }] }
+
+  test('puts the stream together', async () => {
+    const events = [
+      started,
+      step(1),
+      delta(1, 'One moment.'),
+      answered(1, 'One moment.', call('b', 'pick')),
+      requested('b'),
+      finished('One moment.', { finish: 'tool_calls' }),
+    ]
+    const completion = await clientOf(encode(events, { includeUsage: true }))
+      .chat.completions.stream({ ...request, stream_options: { include_usage: true } })
+      .finalChatCompletion()
+    expect(completion).toMatchObject({
+      ...HEAD,
+      choices: [
+        {
+          finish_reason: 'tool_calls',
+          message: {
+            role: 'assistant',
+            content: 'One moment.',
+            tool_calls: [{ id: 'b', type: 'function', function: { name: 'pick', arguments: '{"for":"b"}' } }],
+          },
+        },
+      ],
+      usage: CHAT_USAGE(20, 10),
+    })
+  })
+
+  test('throws what a failed run says', async () => {
+    const error = { code: 'model_unavailable', message: 'The engine is overloaded.' }
+    const text = encode([started, finished('', { status: 'failed', finish: 'error', error })])
+    const stream = await clientOf(text).chat.completions.create({ ...request, stream: true })
+    const read = async () => {
+      for await (const chunk of stream) expect(chunk.object).toBe('chat.completion.chunk')
+    }
+    await expect(read()).rejects.toThrow('The engine is overloaded.')
+  })
+})

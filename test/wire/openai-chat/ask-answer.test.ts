@@ -1,0 +1,264 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import type { ModelEvent, ModelFinish, Usage } from '../../../src/contract/model.ts'
+import { chatAnswers } from '../../../src/wire/openai-chat/ask-answer.ts'
+import { inPieces, replay } from '../../fixtures/replay.ts'
+
+const FIXTURES = 'test/fixtures/openai-chat'
+
+const text = (text: string): ModelEvent => ({ type: 'text', text })
+const reasoning = (text: string): ModelEvent => ({ type: 'reasoning', text })
+const first = (index: number, tool: string, args = ''): ModelEvent => ({
+  type: 'call.delta',
+  index,
+  tool,
+  arguments: args,
+})
+const more = (index: number, args: string): ModelEvent => ({ type: 'call.delta', index, arguments: args })
+const call = (index: number, tool: string, args: string): ModelEvent => ({ type: 'call', index, tool, arguments: args })
+const finish = (finish: ModelFinish, usage?: Usage): ModelEvent => ({ type: 'finish', finish, ...(usage && { usage }) })
+const error = (code: string, message: string, rest: { retryable: boolean; status?: number }): ModelEvent => ({
+  type: 'error',
+  error: { code, message, ...rest },
+})
+
+const OSLO = '{"place":"Oslo"}'
+const ROME = '{"place":"Rome"}'
+const UTC = '{"zone":"UTC"}'
+const CUT = error('model_stream_cut', "The model's answer was cut off before its end.", { retryable: true })
+const USAGE = { inputTokens: 21, outputTokens: 7, cachedInputTokens: 16, reasoningTokens: 3 }
+
+/** A call to the weather of Oslo in three fragments, as OpenAI streams it. */
+const IN_THREE = [first(0, 'weather'), more(0, '{"place":'), more(0, '"Oslo"}')]
+const WEATHER = call(0, 'weather', OSLO)
+const INTERLEAVED = [more(0, ':"Oslo"}'), more(1, ':"UTC"}'), WEATHER, call(1, 'clock', UTC), finish('tool_calls')]
+
+/** What each recorded stream says. */
+const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
+  text: [text('It is '), text('half past four, naïve friend 🕟.'), finish('stop', USAGE)],
+  'no-usage': [text('Short.'), finish('stop')],
+  'finish-without-done': [text('Enough.'), finish('stop')],
+  'done-without-finish': [text('Enough.'), finish('stop')],
+  'usage-on-every-chunk': [text('One '), text('two'), finish('stop', { inputTokens: 5, outputTokens: 2 })],
+  'usage-on-the-choice': [text('Here.'), finish('stop', { inputTokens: 9, outputTokens: 4 })],
+  'usage-of-the-vendor': [text('Here.'), finish('stop', { inputTokens: 9, outputTokens: 4 })],
+  'finish-on-the-usage-chunk': [
+    text('Late.'),
+    finish('stop', { inputTokens: 3, outputTokens: 1, cachedInputTokens: 2 }),
+  ],
+  'empty-choices': [text('Past the filter.'), finish('stop')],
+  'content-null': [text('Still here.'), finish('stop')],
+  'content-parts': [reasoning('Parts it is. '), text('In '), text('parts.'), finish('stop')],
+  refusal: [text('That I will '), text('not do.'), finish('stop')],
+  'reasoning-content': [reasoning('Two and two. '), reasoning('Four.'), text('4'), finish('stop')],
+  reasoning: [reasoning('Two and two.'), reasoning(' Four.'), text('4'), finish('stop')],
+  comments: [text('Through the '), text('noise.'), finish('stop')],
+  'last-line-without-break': [text('Done.'), finish('stop')],
+
+  call: [...IN_THREE, WEATHER, finish('tool_calls', USAGE)],
+  'calls-in-order': [
+    ...IN_THREE,
+    WEATHER,
+    first(1, 'clock'),
+    more(1, UTC),
+    call(1, 'clock', UTC),
+    finish('tool_calls'),
+  ],
+  'text-then-call': [text('Let me look.'), ...IN_THREE, WEATHER, finish('tool_calls')],
+  'stop-with-calls': [...IN_THREE, WEATHER, finish('tool_calls')],
+  'tool-calls-without-calls': [text('No tool needed.'), finish('stop')],
+  'calls-interleaved': [
+    first(0, 'weather'),
+    first(1, 'clock'),
+    more(0, '{"place"'),
+    more(1, '{"zone"'),
+    ...INTERLEAVED,
+  ],
+  'index-always-0': [
+    first(0, 'weather', OSLO),
+    WEATHER,
+    first(1, 'weather', ROME),
+    call(1, 'weather', ROME),
+    finish('tool_calls'),
+  ],
+  'index-shared-in-fragments': [first(0, 'weather', '{"place"'), first(1, 'clock', '{"zone"'), ...INTERLEAVED],
+  'index-missing': [
+    first(0, 'weather', '{"place":'),
+    more(0, '"Oslo"}'),
+    WEATHER,
+    first(1, 'clock', '{}'),
+    call(1, 'clock', '{}'),
+    finish('tool_calls'),
+  ],
+  'index-missing-in-one-delta': [
+    first(0, 'weather', '{"place":'),
+    first(1, 'clock', '{"zone":'),
+    more(0, '"Oslo"}'),
+    more(1, '"UTC"}'),
+    WEATHER,
+    call(1, 'clock', UTC),
+    finish('tool_calls'),
+  ],
+  'index-miscounted': [first(0, 'weather'), more(0, OSLO), WEATHER, finish('tool_calls')],
+  'index-null': [first(0, 'weather', OSLO), WEATHER, finish('tool_calls')],
+  'id-missing': [
+    first(0, 'weather', OSLO),
+    WEATHER,
+    first(1, 'weather', ROME),
+    call(1, 'weather', ROME),
+    finish('tool_calls'),
+  ],
+  'id-and-index-missing': [
+    first(0, 'weather', OSLO),
+    WEATHER,
+    first(1, 'weather', OSLO),
+    call(1, 'weather', OSLO),
+    finish('tool_calls'),
+  ],
+  'id-late': [first(0, 'weather', '{"place":'), more(0, '"Oslo"}'), WEATHER, finish('tool_calls')],
+  'id-repeated': [first(0, 'weather', '{"place":'), more(0, '"Oslo"'), more(0, '}'), WEATHER, finish('tool_calls')],
+  'id-empty': [first(0, 'weather', '{"place":'), more(0, '"Oslo"'), more(0, '}'), WEATHER, finish('tool_calls')],
+  'id-new-in-every-fragment': [
+    first(0, 'weather', '{"place":'),
+    more(0, '"Oslo"'),
+    more(0, ',"unit":"C"'),
+    more(0, '}'),
+    call(0, 'weather', '{"place":"Oslo","unit":"C"}'),
+    finish('tool_calls'),
+  ],
+  'id-of-two-calls': [
+    first(0, 'weather', OSLO),
+    WEATHER,
+    first(1, 'weather', ROME),
+    call(1, 'weather', ROME),
+    finish('tool_calls'),
+  ],
+  'name-late': [more(0, '{"place":'), first(0, 'weather', '"Oslo"}'), WEATHER, finish('tool_calls')],
+  'call-repeated-whole': [first(0, 'weather', '{"place":'), more(0, '"Oslo"}'), WEATHER, finish('tool_calls')],
+  'call-of-nothing': [...IN_THREE, WEATHER, finish('tool_calls')],
+  'no-arguments': [
+    first(0, 'now'),
+    first(1, 'now'),
+    first(2, 'later'),
+    call(0, 'now', ''),
+    call(1, 'now', ''),
+    call(2, 'later', ''),
+    finish('tool_calls'),
+  ],
+  'arguments-object': [first(0, 'weather', OSLO), WEATHER, finish('tool_calls')],
+  'arguments-not-json': [first(0, 'weather', '{place: Oslo'), call(0, 'weather', '{place: Oslo'), finish('tool_calls')],
+  'function-call': [first(0, 'weather'), more(0, OSLO), WEATHER, finish('tool_calls')],
+  'message-for-delta': [text('All at once.'), first(0, 'now', '{}'), call(0, 'now', '{}'), finish('tool_calls')],
+  'length-with-calls': [text('I shall'), first(0, 'weather', '{"place":"Os'), finish('length', USAGE)],
+  'content-filter': [text('Well, '), finish('content_filter')],
+  'unknown-finish': [text('Fin.'), finish('stop')],
+
+  cut: [text('I was about to'), CUT],
+  'cut-in-a-call': [first(0, 'weather'), more(0, '{"place":'), CUT],
+  'cut-in-a-frame': [text('Half'), CUT],
+  'done-in-a-call': [first(0, 'weather', '{"place":'), CUT],
+  empty: [CUT],
+  'name-never': [
+    more(0, OSLO),
+    error('model_bad_response', 'The model asked for a tool without naming it.', { retryable: true }),
+  ],
+  'error-object': [text('Work'), error('model_unavailable', 'The engine is overloaded.', { retryable: true })],
+  'error-with-status': [error('model_rate_limited', 'Slow down.', { status: 429, retryable: true })],
+  'error-text': [error('model_unavailable', 'out of memory', { retryable: true })],
+  'error-event': [error('model_refused_request', 'context_length_exceeded', { retryable: false })],
+  'error-finish': [text('Hm'), error('model_unavailable', 'The model server stopped: error.', { retryable: true })],
+  'not-json': [
+    text('Good '),
+    error('model_bad_response', 'The model server sent an event that is not JSON.', { retryable: true }),
+  ],
+}
+
+const completion = (message: unknown, finish_reason = 'stop') => ({
+  object: 'chat.completion',
+  choices: [{ index: 0, message, finish_reason }],
+  usage: { prompt_tokens: 4, completion_tokens: 2 },
+})
+
+test('every recorded stream is read', () => {
+  const recorded = readdirSync(FIXTURES).map((file) => file.replace(/\.sse$/, ''))
+  expect(recorded.toSorted()).toEqual(Object.keys(SAID).toSorted())
+})
+
+describe.each(Object.entries(SAID))('the stream "%s"', (name, said) => {
+  const recorded = readFileSync(`${FIXTURES}/${name}.sse`, 'utf8')
+  const lines = { LF: recorded, CRLF: recorded.replaceAll('\n', '\r\n') }
+
+  for (const [breaks, body] of Object.entries(lines)) {
+    const bytes = new TextEncoder().encode(body)
+    test.each([bytes.length, 1, 7, 97])(`says the same with ${breaks}, in pieces of %i bytes`, async (size) => {
+      expect(await replay(inPieces(bytes, size), chatAnswers)).toEqual(said)
+    })
+  }
+})
+
+describe('a whole answer', () => {
+  test('says what a stream would say', () => {
+    const message = {
+      role: 'assistant',
+      content: 'Looking.',
+      reasoning_content: 'A tool.',
+      tool_calls: [
+        { id: 'call_a', type: 'function', function: { name: 'weather', arguments: OSLO } },
+        { id: 'call_b', type: 'function', function: { name: 'clock', arguments: UTC } },
+      ],
+    }
+    expect(chatAnswers.decodeWhole(completion(message, 'tool_calls'))).toEqual([
+      reasoning('A tool.'),
+      text('Looking.'),
+      first(0, 'weather', OSLO),
+      WEATHER,
+      first(1, 'clock', UTC),
+      call(1, 'clock', UTC),
+      finish('tool_calls', { inputTokens: 4, outputTokens: 2 }),
+    ])
+  })
+
+  test('needs a choice, or else an error that says why there is none', () => {
+    const refused = { error: { message: 'No such model.', type: 'invalid_request_error', code: 'model_not_found' } }
+    expect(chatAnswers.decodeWhole(refused)).toEqual([error('model_not_found', 'No such model.', { retryable: false })])
+    const none = error('model_bad_response', 'The model server answered no completion.', { retryable: true })
+    expect(chatAnswers.decodeWhole({})).toEqual([none])
+    expect(chatAnswers.decodeWhole({ choices: [] })).toEqual([none])
+    expect(chatAnswers.decodeWhole(undefined)).toEqual([none])
+  })
+
+  test('that breaks off for length or a filter tells no calls', () => {
+    const message = { content: null, tool_calls: [{ id: 'call_a', function: { name: 'weather', arguments: '{"pl' } }] }
+    expect(chatAnswers.decodeWhole(completion(message, 'length'))).toEqual([
+      first(0, 'weather', '{"pl'),
+      finish('length', { inputTokens: 4, outputTokens: 2 }),
+    ])
+  })
+})
+
+test('an error says what the server said, in whatever form', () => {
+  const bodies = [
+    { error: { message: 'Bad key', type: 'auth', code: 'invalid_api_key' } },
+    [{ error: { code: 404, message: 'models/x is not found', status: 'NOT_FOUND' } }],
+    { error: 'model "x" not found, try pulling it first' },
+    { object: 'error', message: 'too long', type: 'BadRequestError', code: 400 },
+    { detail: [{ loc: ['body', 'tools'], msg: 'Extra inputs are not permitted' }] },
+    { error: { code: 'overloaded' } },
+    {},
+    { error: '' },
+    'text',
+    null,
+  ]
+  expect(bodies.map(chatAnswers.explain)).toEqual([
+    { message: 'Bad key', code: 'invalid_api_key' },
+    { message: 'models/x is not found', status: 404 },
+    { message: 'model "x" not found, try pulling it first' },
+    { message: 'too long', code: 'BadRequestError', status: 400 },
+    { message: '[{"loc":["body","tools"],"msg":"Extra inputs are not permitted"}]' },
+    { message: 'The model server failed and did not say why.', code: 'overloaded' },
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ])
+})

@@ -1,0 +1,188 @@
+import { describe, expect, test } from 'vitest'
+import type { Message } from '../../../src/contract/message.ts'
+import type { ModelRequest } from '../../../src/contract/model.ts'
+import type { ToolDefinition } from '../../../src/contract/tool.ts'
+import { encodeRequest, hasReasoning } from '../../../src/wire/openai-chat/ask-request.ts'
+
+const CLOCK: ToolDefinition = {
+  name: 'clock',
+  title: 'Clock',
+  description: 'Tells the time.',
+  inputSchema: { type: 'object', properties: { zone: { type: 'string' } } },
+  version: '1',
+  hash: 'h',
+  annotations: { readOnly: true },
+}
+const USER: Message = { role: 'user', content: 'What time is it?' }
+
+const bodyOf = (request: Partial<ModelRequest>): unknown =>
+  JSON.parse(encodeRequest('probe', { messages: [USER], tools: [], ...request }))
+
+const messagesOf = (...messages: Message[]): unknown => {
+  const body = bodyOf({ messages })
+  return typeof body === 'object' && body !== null && 'messages' in body ? body.messages : undefined
+}
+
+describe('the request', () => {
+  test('asks for a stream with its usage, and says nothing of tools where there are none', () => {
+    expect(
+      bodyOf({ toolChoice: 'none', sampling: { temperature: 0.2, stop: ['x'], parallel_tool_calls: false } }),
+    ).toEqual({
+      temperature: 0.2,
+      stop: ['x'],
+      model: 'probe',
+      stream: true,
+      stream_options: { include_usage: true },
+      messages: [{ role: 'user', content: 'What time is it?' }],
+    })
+  })
+
+  test('offers tools by name, description and schema', () => {
+    const tools = [CLOCK, { ...CLOCK, name: 'sundial' }]
+    const parameters = CLOCK.inputSchema
+    expect(bodyOf({ tools, toolChoice: { tool: 'clock' }, sampling: { parallel_tool_calls: false } })).toEqual({
+      model: 'probe',
+      stream: true,
+      stream_options: { include_usage: true },
+      tool_choice: { type: 'function', function: { name: 'clock' } },
+      parallel_tool_calls: false,
+      tools: [
+        { type: 'function', function: { name: 'clock', description: 'Tells the time.', parameters } },
+        { type: 'function', function: { name: 'sundial', description: 'Tells the time.', parameters } },
+      ],
+      messages: [{ role: 'user', content: 'What time is it?' }],
+    })
+    expect(bodyOf({ tools, toolChoice: 'required' })).toMatchObject({ tool_choice: 'required' })
+  })
+
+  test('encodes tools once for each array, and messages once for each object', () => {
+    let reads = 0
+    const counted = {
+      ...CLOCK,
+      get description() {
+        reads += 1
+        return 'Tells the time.'
+      },
+    }
+    const message: Message = {
+      role: 'user',
+      get content() {
+        reads += 1
+        return 'Hi'
+      },
+    }
+    const request = { messages: [message], tools: [counted] }
+    const first = encodeRequest('probe', request)
+    expect(encodeRequest('probe', request)).toBe(first)
+    expect(encodeRequest('probe', { ...request, tools: [counted] })).toBe(first)
+    expect(reads).toBe(2)
+  })
+
+  test.each([
+    [{ type: 'text' }, { type: 'text' }],
+    [{ type: 'json_object' }, { type: 'json_object' }],
+    [
+      { type: 'json_schema', name: 'answer', schema: { type: 'object' }, strict: true },
+      { type: 'json_schema', json_schema: { name: 'answer', schema: { type: 'object' }, strict: true } },
+    ],
+  ] as const)('asks for the form %j', (responseFormat, response_format) => {
+    expect(bodyOf({ responseFormat })).toMatchObject({ response_format })
+  })
+})
+
+describe('the history', () => {
+  const calls = [{ callId: 'call_1', tool: 'clock', arguments: '{"zone":"UTC"}' }]
+
+  test('has every role, results as text', () => {
+    expect(
+      messagesOf(
+        { role: 'system', content: 'Be brief.' },
+        USER,
+        { role: 'assistant', content: '', calls },
+        {
+          role: 'tool',
+          callId: 'call_1',
+          tool: 'clock',
+          ok: true,
+          content: [
+            { type: 'text', text: 'noon' },
+            { type: 'image', mediaType: 'image/png', data: 'AAAA' },
+          ],
+        },
+        { role: 'assistant', content: 'Noon.' },
+      ),
+    ).toEqual([
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'What time is it?' },
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'clock', arguments: '{"zone":"UTC"}' } }],
+      },
+      { role: 'tool', tool_call_id: 'call_1', content: 'noon\n[image: image/png]' },
+      { role: 'assistant', content: 'Noon.' },
+    ])
+  })
+
+  test('has text beside calls, and an empty text where there are none', () => {
+    expect(messagesOf({ role: 'assistant', content: 'I look.', calls }, { role: 'assistant', content: '' })).toEqual([
+      { role: 'assistant', content: 'I look.', tool_calls: [expect.anything()] },
+      { role: 'assistant', content: '' },
+    ])
+  })
+
+  test('has the pictures and files of users as data URLs', () => {
+    const content = [
+      { type: 'text', text: 'What is this?' },
+      { type: 'image', mediaType: 'image/png', data: 'AAAA' },
+      { type: 'file', mediaType: 'application/pdf', data: 'QQ==' },
+    ] as const
+    expect(messagesOf({ role: 'user', content })).toEqual([
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'What is this?' },
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
+          { type: 'file', file: { filename: 'file', file_data: 'data:application/pdf;base64,QQ==' } },
+        ],
+      },
+    ])
+  })
+
+  test.each([
+    ['{"a":1}', '{"a":1}'],
+    ['', '{}'],
+    ['  ', '{}'],
+    ['{place: Oslo', '{"unreadable":"{place: Oslo"}'],
+    ['["Oslo"]', '{"unreadable":"[\\"Oslo\\"]"}'],
+    ['null', '{"unreadable":"null"}'],
+  ])('has only objects as arguments: %j as %j', (args, sent) => {
+    const message: Message = {
+      role: 'assistant',
+      content: '',
+      calls: [{ callId: 'c', tool: 'clock', arguments: args }],
+    }
+    const call = { id: 'c', type: 'function', function: { name: 'clock', arguments: sent } }
+    expect(messagesOf(message)).toEqual([{ role: 'assistant', content: null, tool_calls: [call] }])
+  })
+
+  test('says the reasoning before calls again where the server wants it, and only then', () => {
+    const asked: Message = { role: 'assistant', content: '', reasoning: 'I need a clock.', calls }
+    const messages: Message[] = [asked, { role: 'assistant', content: 'Noon.', reasoning: 'It said noon.' }]
+    const plain = encodeRequest('probe', { messages, tools: [] })
+    expect(plain).not.toContain('reasoning')
+    const replayed = encodeRequest('probe', { messages, tools: [] }, { replayReasoning: true })
+    expect(JSON.parse(replayed)).toMatchObject({
+      messages: [
+        { role: 'assistant', reasoning_content: 'I need a clock.' },
+        { role: 'assistant', content: 'Noon.' },
+      ],
+    })
+    expect(replayed).not.toContain('It said noon.')
+    expect([hasReasoning(messages), hasReasoning(messages.slice(1)), hasReasoning([USER])]).toEqual([
+      true,
+      false,
+      false,
+    ])
+  })
+})

@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest'
+import { decodeRunBody } from '../../src/wire/request.ts'
+
+const hi = [{ role: 'user', content: 'Hi' }]
+
+describe('the body of a run', () => {
+  test('may be a text alone', () => {
+    expect(decodeRunBody({ input: 'Hi' })).toEqual({ ok: true, request: { input: hi } })
+  })
+
+  test('has all that a run may be asked', () => {
+    const body = {
+      system: 'Be brief.',
+      model: 'openai/probe',
+      tools: { add: ['clock'], remove: ['weather'] },
+      clientTools: [{ name: 'pick', description: 'Picks.', inputSchema: { type: 'object', properties: {} } }],
+      context: { tenantId: 't1' },
+      toolChoice: { tool: 'clock' },
+      limits: {
+        steps: 3,
+        calls: 4,
+        callsPerTool: 2,
+        callMs: 10,
+        runMs: 20,
+        resultBytes: 30,
+        concurrentCalls: 1,
+        tokens: 9,
+      },
+      responseFormat: { type: 'json_schema', name: 'answer', schema: { type: 'object' }, strict: true },
+      onBusy: 'reject',
+      execution: 'caller',
+      rounds: 'all',
+    }
+    expect(decodeRunBody({ input: 'Hi', ...body })).toEqual({ ok: true, request: { input: hi, ...body } })
+  })
+
+  test('has messages in our words, with what may be left out', () => {
+    const input = [
+      { role: 'user', content: [{ type: 'image', mediaType: 'image/png', data: 'AAAA' }] },
+      { role: 'assistant', content: '', calls: [{ callId: 'c1', tool: 'clock', arguments: '{}' }] },
+      { role: 'tool', callId: 'c1', content: 'noon' },
+    ]
+    expect(decodeRunBody({ input, clientTools: [{ name: 'pick' }], tools: [] })).toEqual({
+      ok: true,
+      request: {
+        tools: [],
+        clientTools: [{ name: 'pick', description: '', inputSchema: { type: 'object', properties: {} } }],
+        input: [
+          ...input.slice(0, 2),
+          { role: 'tool', callId: 'c1', tool: 'clock', ok: true, content: [{ type: 'text', text: 'noon' }] },
+        ],
+      },
+    })
+  })
+
+  test.each([
+    ['text', '', 'The body: expected Object, received "text".'],
+    [{}, 'input', 'input: this member is required.'],
+    [{ input: '' }, 'input', 'input: must not be empty.'],
+    [{ input: [] }, 'input', 'input: there are no messages.'],
+    [{ input: 7 }, 'input', 'input: expected Array, received 7.'],
+    [{ input: 'Hi', sistem: '' }, 'sistem', 'sistem: there is no such member.'],
+    [{ input: 'Hi', limits: { steps: 0 } }, 'limits.steps', 'limits.steps: must be a whole number from 1.'],
+    [{ input: 'Hi', limits: { steps: 1.5 } }, 'limits.steps', 'limits.steps: must be a whole number from 1.'],
+    [{ input: 'Hi', limits: { step: 1 } }, 'limits.step', 'limits.step: there is no such member.'],
+    [{ input: 'Hi', tools: ['a b'] }, 'tools[0]', 'tools[0]: must match ^[a-zA-Z0-9_-]{1,64}$.'],
+    [{ input: 'Hi', context: [] }, 'context', 'context: must be an object.'],
+    [{ input: 'Hi', context: { a: 'é'.repeat(8192) } }, 'context', 'context: may have 16384 bytes of JSON.'],
+    [
+      { input: 'Hi', clientTools: [{ name: 'a', inputSchema: { type: 'array' } }] },
+      'clientTools[0].inputSchema',
+      'clientTools[0].inputSchema: must have type "object" at its root.',
+    ],
+    [
+      { input: 'Hi', clientTools: [{ name: 'a' }, { name: 'a' }] },
+      'clientTools[1].name',
+      'clientTools[1].name: another tool has this name.',
+    ],
+    [{ input: [{ role: 'user' }] }, 'input[0].content', 'input[0].content: this member is required.'],
+    [
+      { input: [{ role: 'tool', callId: 'c', content: 'x' }] },
+      'input[0]',
+      'input[0]: the assistant message before it asks for no call "c".',
+    ],
+    [
+      { input: 'Hi', onBusy: 'wait' },
+      'onBusy',
+      'onBusy: expected ("queue" | "reject" | "interrupt" | "steer"), received "wait".',
+    ],
+    [{ input: 'Hi', model: ['x'.repeat(99)] }, 'model', 'model: expected string, received Array.'],
+    [
+      { input: 'Hi', rounds: 'x'.repeat(99) },
+      'rounds',
+      `rounds: expected ("final" | "all"), received "${'x'.repeat(59)}….`,
+    ],
+  ])('is refused: %j', (body, path, message) => {
+    const missing = message.endsWith('is required.')
+    expect(decodeRunBody(body)).toEqual({ ok: false, error: { path, message, missing } })
+  })
+})

@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest'
+import { readSse, sseComment, sseFrame, type SseFrame } from '../../src/wire/sse.ts'
+import { inPieces } from '../fixtures/replay.ts'
+
+async function framesOf(body: ReadableStream<Uint8Array>): Promise<SseFrame[]> {
+  const frames: SseFrame[] = []
+  for await (const together of readSse(body)) frames.push(...together)
+  return frames
+}
+
+const utf8 = (text: string) => new TextEncoder().encode(text)
+
+describe('an event stream', () => {
+  const stream = ': hello\r\n\r\nevent: a\r\nid: 7\r\ndata: {"ä":"🎈"}\r\n\r\ndata:one\r\ndata: two\r\n\r\ndata\r\n\r\n'
+  const frames = [{ event: 'a', id: '7', data: '{"ä":"🎈"}' }, { data: 'one\ntwo' }, { data: '' }]
+
+  test.each([1000, 1, 2, 3, 5, 7, 97])('is the same in pieces of %i bytes', async (size) => {
+    expect(await framesOf(inPieces(utf8(stream), size))).toEqual(frames)
+    expect(await framesOf(inPieces(utf8(stream.replaceAll('\r\n', '\n')), size))).toEqual(frames)
+    expect(await framesOf(inPieces(utf8(stream.replaceAll('\r\n', '\r')), size))).toEqual(frames)
+  })
+
+  test('hands over together what one read brought', async () => {
+    const batches: (readonly SseFrame[])[] = []
+    for await (const together of readSse(inPieces(utf8('data: 1\n\ndata: 2\n\ndata: 3\n\n'), 18)))
+      batches.push(together)
+    expect(batches).toEqual([[{ data: '1' }, { data: '2' }], [{ data: '3' }]])
+  })
+
+  test('lets through a last event that only lacks the empty line, and drops half a line', async () => {
+    expect(await framesOf(inPieces(utf8('data: 1\n\ndata: 2\n')))).toEqual([{ data: '1' }, { data: '2' }])
+    expect(await framesOf(inPieces(utf8('data: 1\n\ndata: 2')))).toEqual([{ data: '1' }])
+    expect(await framesOf(inPieces(utf8('')))).toEqual([])
+  })
+
+  test('takes text that is not UTF-8 and a byte order mark', async () => {
+    const bytes = new Uint8Array([0xef, 0xbb, 0xbf, ...utf8('data: a'), 0xff, ...utf8('b\n\n')])
+    expect(await framesOf(inPieces(bytes, 1))).toEqual([{ data: 'a\u{fffd}b' }])
+  })
+
+  test('is cancelled when its reader stops early', async () => {
+    let cancelled = false
+    const body = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(utf8('data: x\n\n')),
+      cancel: () => {
+        cancelled = true
+      },
+    })
+    for await (const [frame] of readSse(body)) {
+      expect(frame).toEqual({ data: 'x' })
+      break
+    }
+    expect(cancelled).toBe(true)
+  })
+
+  test('fails as its body fails, after the events before', async () => {
+    let pulls = 0
+    const body = new ReadableStream<Uint8Array>({
+      pull: (controller) =>
+        pulls++ === 0 ? controller.enqueue(utf8('data: x\n\n')) : controller.error(new Error('gone')),
+    })
+    const frames: SseFrame[] = []
+    const read = async () => {
+      for await (const together of readSse(body)) frames.push(...together)
+    }
+    await expect(read()).rejects.toThrow('gone')
+    expect(frames).toEqual([{ data: 'x' }])
+  })
+
+  test('fails for an event without end', async () => {
+    const mebibyte = utf8('x'.repeat(1024 * 1024))
+    let pulls = 0
+    const body = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(pulls++ === 0 ? utf8('data: ') : mebibyte),
+    })
+    await expect(framesOf(body)).rejects.toThrow('An event has more than 8388608 characters')
+    expect(pulls).toBeLessThan(12)
+  })
+})
+
+test('an event is written with its name, its id, and a data line for each line', async () => {
+  expect(sseFrame('{"a":1}')).toBe('data: {"a":1}\n\n')
+  expect(sseFrame('x', { event: 'note', id: 'r.1' })).toBe('event: note\nid: r.1\ndata: x\n\n')
+  const lines = sseFrame('one\ntwo\r\nthree\rfour')
+  expect(lines).toBe('data: one\ndata: two\ndata: three\ndata: four\n\n')
+  expect(await framesOf(inPieces(utf8(lines)))).toEqual([{ data: 'one\ntwo\nthree\nfour' }])
+})
+
+test('a comment stays a comment, whatever it says', async () => {
+  expect(sseComment('alive')).toBe(': alive\n\n')
+  expect(await framesOf(inPieces(utf8(`${sseComment('a\n\ndata: b')}data: c\n\n`)))).toEqual([{ data: 'c' }])
+})
