@@ -1,9 +1,9 @@
 import { readConfig } from './contract/config.ts'
 import type { ConversationService, DirectoryService, Objects } from './contract/conversation.ts'
+import type { ModelProvider } from './contract/model.ts'
 import type { Setup } from './contract/setup.ts'
 import type { ToolService } from './contract/tool.ts'
 import { modelChooser } from './model/choose.ts'
-import { offlineRules } from './model/offline-rules.ts'
 import { openai } from './model/openai.ts'
 import { matches } from './tool/glob.ts'
 import { chain } from './tool/source/chain.ts'
@@ -22,9 +22,9 @@ export interface Env {
 
 /**
  * What this edge is made of. The one file that reads the env and names bindings, and yours to edit: add a model
- * provider, a tool source or a check here. Called once for an isolate.
+ * provider, a tool source or a check here. Called once for an isolate. `providers` are those of a door that has more.
  */
-export function setup(env: Env): Setup {
+export function setup(env: Env, providers: Readonly<Record<string, ModelProvider>> = {}): Setup {
   const config = readConfig(env)
   const services = serviceSource({ bindings: toolWorkers(env), offered: (name) => matches(config.defaultTools, name) })
   const stored = kvSource({
@@ -36,11 +36,7 @@ export function setup(env: Env): Setup {
   return {
     config,
     models: modelChooser({
-      // A provider that is not named here is not in the bundle either: drop `offline` for a deployment of your own.
-      providers: {
-        openai: openai({ baseUrl: env.OPENAI_BASE_URL, apiKey: env.OPENAI_API_KEY }),
-        offline: offlineRules,
-      },
+      providers: { openai: openai({ baseUrl: env.OPENAI_BASE_URL, apiKey: env.OPENAI_API_KEY }), ...providers },
       defaultModel: config.model,
       allowed: config.models,
     }),

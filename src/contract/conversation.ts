@@ -57,7 +57,9 @@ export type CallAnswer =
 export interface ConversationService {
   create(): Promise<Reply<{ readonly created: boolean }>>
   /** Accepts a run, durably, and starts it or queues it. */
-  start(request: StartRequest): Promise<Reply<{ readonly runId: string; readonly status: RunStatus }>>
+  start(
+    request: StartRequest,
+  ): Promise<Reply<{ readonly runId: string; readonly status: RunStatus; readonly created: boolean }>>
   /** The run's record once it has ended or waits for others, or as it stands after `waitMs`. */
   record(runId: string, waitMs: number): Promise<Reply<{ readonly record: RunRecord }>>
   /** The run's events after `after`, as native SSE bytes: what was, then what comes, until the run ends or waits. */

@@ -104,15 +104,3 @@ export interface RunFinished {
 
 /** An event of a run in its place: `seq` rises from 1, with gaps only where a crash swallowed news. */
 export type RunEvent = RunEventBody & { readonly runId: string; readonly seq: number }
-
-const NEWS = new Set<RunEventBody['type']>([
-  'reasoning.delta',
-  'text.delta',
-  'call.delta',
-  'call.proposed',
-  'call.progress',
-] satisfies RunNews['type'][])
-
-export function isNews(event: RunEventBody): event is RunNews {
-  return NEWS.has(event.type)
-}

@@ -99,7 +99,8 @@ export interface Progress {
 
 /**
  * The host's end of one call. It lives for that call alone: over RPC it is a stub, and a tool must not store it.
- * `whenAborted` settles with the reason once nobody wants the outcome any more.
+ * `whenAborted` settles with the reason once nobody wants the outcome any more: `timeout`, `cancelled`, or `settled`
+ * when the outcome is there.
  */
 export interface ToolControl {
   whenAborted(): Promise<string>

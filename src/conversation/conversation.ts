@@ -53,7 +53,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     onBusy,
     create,
     expires,
-  }: StartRequest): Promise<Reply<{ runId: string; status: RunStatus }>> {
+  }: StartRequest): Promise<Reply<{ runId: string; status: RunStatus; created: boolean }>> {
     const life = this.#store.life()
     if (life === 'deleted') return DELETED
     if (life === 'none' && !create) return UNKNOWN
@@ -71,7 +71,8 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     await this.ctx.storage.setAlarm(Date.now() + WATCHDOG_MS)
     if (onBusy === 'interrupt') await this.#interrupt(run.runId)
     this.#runner.pump()
-    return { ok: true, runId: run.runId, status: unfinished > 0 && onBusy !== 'interrupt' ? 'queued' : 'running' }
+    const status = unfinished > 0 && onBusy !== 'interrupt' ? 'queued' : 'running'
+    return { ok: true, runId: run.runId, status, created: life === 'none' }
   }
 
   async record(runId: string, waitMs: number): Promise<Reply<{ record: RunRecord }>> {

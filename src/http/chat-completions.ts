@@ -64,9 +64,10 @@ async function withConversation(asked: Asked, id: string, create: boolean): Prom
   const system = chat.messages.filter((message) => message.role === 'system').map((message) => message.content)
   const body = { ...bodyOf(chat), input, ...(system.length > 0 && { system: system.join('\n\n') }) }
   const { run, tools } = await accept(asked, body, { conversation: id })
-  if (create) await setup.directories.getByName(caller.tenant).add(id)
   const definitions = tools.map((tool) => tool.definition)
-  return launchThere(service, { run, tools: definitions, onBusy: 'queue', create }, id)
+  const launched = await launchThere(service, { run, tools: definitions, onBusy: 'queue', create }, id)
+  if (launched.created) await setup.directories.getByName(caller.tenant).add(id)
+  return launched
 }
 
 /**

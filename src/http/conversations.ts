@@ -28,8 +28,8 @@ conversations.post('/', async (c) => {
   if (typeof id !== 'string' || !ID.test(id)) {
     throw invalidRequest({ message: `A conversation's id matches ${ID.source}.`, path: 'id' })
   }
-  await setup.directories.getByName(caller.tenant).add(id)
   granted(await conversationOf(setup, caller.tenant, id).create())
+  await setup.directories.getByName(caller.tenant).add(id)
   return c.json({ id }, 201)
 })
 

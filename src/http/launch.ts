@@ -63,9 +63,9 @@ export async function launchThere(
   conversation: ConversationService,
   request: StartRequest,
   id?: string,
-): Promise<Launched> {
-  const { runId } = granted(await conversation.start(request))
-  return following(conversation, { runId, after: 0, ...(id !== undefined && { conversation: id }) })
+): Promise<Launched & { readonly created: boolean }> {
+  const { runId, created } = granted(await conversation.start(request))
+  return { ...following(conversation, { runId, after: 0, ...(id !== undefined && { conversation: id }) }), created }
 }
 
 /** Follows a run of a conversation after an event. */

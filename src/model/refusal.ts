@@ -8,7 +8,8 @@ const MOST_REFUSAL = 64 * 1024
 /** A response that is no answer, as an error: the status decides, the body explains, the headers say when to retry. */
 export async function refusal(response: Response, explain: AnswerCodec['explain']): Promise<ModelError> {
   const { status, headers } = response
-  const text = await readText(response, MOST_REFUSAL)
+  // A body that breaks off explains nothing; the status stands.
+  const text = await readText(response, MOST_REFUSAL).catch(() => '')
   const { message, code } = explained(text, explain) ?? { message: `The model server answered with status ${status}.` }
   const error = modelError({ message, status, ...(code !== undefined && { code }) })
   const wait = retryAfterMs(headers, Date.now())
@@ -20,7 +21,7 @@ export async function refusal(response: Response, explain: AnswerCodec['explain'
   }
 }
 
-/** The text of a body up to so many bytes; the rest is not fetched. A body that breaks off has the text that came. */
+/** The text of a body up to so many bytes; the rest is not fetched. Rejects where the body breaks off. */
 export async function readText(response: Response, most: number): Promise<string> {
   const reader = response.body?.getReader()
   if (!reader) return ''
@@ -41,7 +42,7 @@ export async function readText(response: Response, most: number): Promise<string
 }
 
 /** How long a server asks to be left alone, in milliseconds, or undefined. Takes seconds and HTTP dates. */
-export function retryAfterMs(headers: Headers, now: number): number | undefined {
+function retryAfterMs(headers: Headers, now: number): number | undefined {
   const exact = number(headers.get('retry-after-ms'))
   if (exact !== undefined) return exact
   const after = headers.get('retry-after')

@@ -29,10 +29,15 @@ export function scripted(scripts: readonly Script[], name = 'scripted/model'): S
   }
 }
 
+/** Ends when the caller leaves, even where the script would wait for ever. */
 async function* play(events: Events, signal: AbortSignal): AsyncGenerator<ModelEvent, void> {
-  for await (const event of events) {
-    if (signal.aborted) return
-    yield event
+  const left = Promise.withResolvers<undefined>()
+  signal.addEventListener('abort', () => left.resolve(undefined), { once: true })
+  const iterator = Symbol.asyncIterator in events ? events[Symbol.asyncIterator]() : events[Symbol.iterator]()
+  while (!signal.aborted) {
+    const next = await Promise.race([iterator.next(), left.promise])
+    if (!next || next.done) return
+    yield next.value
   }
 }
 

@@ -1,9 +1,9 @@
 import { isObject, type JsonObject } from '../contract/json.ts'
 import type { DefinitionIssue } from '../contract/setup.ts'
-import { received } from './misfit.ts'
 import { patternFault } from './pattern.ts'
 import { plainFault } from './plain.ts'
 import { HOLDERS, resolveRef, subschemas } from './subschema.ts'
+import { received } from './wording.ts'
 
 const JSON_LIMITS = { depth: 64, values: 20_000, visible: true }
 const MOST_LEVELS = 16

@@ -10,7 +10,7 @@ export interface CompiledSchema {
   /** The part of the schema that these keys lead to, through references. */
   partAt(keys: readonly string[]): unknown
   /** What a reference in such a part stands for. */
-  target(ref: string): unknown
+  readonly target: (ref: string) => unknown
 }
 
 const MOST_REFERENCES = 20_000

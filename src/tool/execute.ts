@@ -40,6 +40,8 @@ export async function execute(tool: Tool, request: ToolRequest, options: Execute
     return boundOutcome(outcome, Math.min(definition.maxResultBytes ?? Infinity, options.resultBytes))
   } finally {
     open = false
+    // A tool that still listens holds on to this object; it is told that nothing more will come.
+    stop.resolve('settled')
     clearTimeout(timer)
     options.signal.removeEventListener('abort', onAbort)
   }

@@ -11,7 +11,7 @@ import type { StoredTool } from './stored.ts'
 export type HttpToolHosts = Readonly<Record<string, readonly string[]>>
 
 /** The secrets that may go to an origin, or undefined where no request may. */
-export function secretsFor(origin: URL, hosts: HttpToolHosts): readonly string[] | undefined {
+function secretsFor(origin: URL, hosts: HttpToolHosts): readonly string[] | undefined {
   const granted = Object.entries(hosts).flatMap(([key, secrets]) => (grants(key, origin) ? [secrets] : []))
   return granted.length === 0 ? undefined : granted.flat()
 }

@@ -44,7 +44,7 @@ function runContext<Env>({ context }: ToolRequest, env: Env, control?: ToolContr
   const abort = new AbortController()
   // The host's stub dies with the host: then nobody is left to want the outcome, nor to be told of progress.
   control?.whenAborted().then(
-    (reason) => abort.abort(new Error(reason)),
+    (reason) => reason !== 'settled' && abort.abort(new Error(reason)),
     () => {},
   )
   return {

@@ -15,8 +15,8 @@ export interface SseFrame {
 const MOST_CHARACTERS = 8 * 1024 * 1024
 
 /**
- * The events of a byte stream, those of one read together: an array a read costs less than a promise an event. How the
- * bytes were cut makes no difference to the events. Throws what the body throws, and an Error for an event of more than
+ * The events of a byte stream, those of one read together: an array a read costs less than a promise an event. It is
+ * empty where bytes came, such as a comment, but no whole event. How they were cut makes no difference. Throws what the body throws, and an Error for an event of more than
  * 8 Mi characters. The body is cancelled when the reader stops early.
  */
 export async function* readSse(body: ReadableStream<Uint8Array>): AsyncGenerator<readonly SseFrame[], void> {
@@ -39,11 +39,9 @@ export async function* readSse(body: ReadableStream<Uint8Array>): AsyncGenerator
       // The break at the end lets through an event whose lines are whole, though the empty line after it is missing.
       parser.feed(done ? `${decoder.decode()}\n` : decoder.decode(value, { stream: true }))
       if (tooLong) throw new Error(`An event has more than ${MOST_CHARACTERS} characters`)
-      if (frames.length > 0) {
-        yield frames
-        frames = []
-      }
+      if (!done || frames.length > 0) yield frames
       if (done) return
+      frames = []
     }
   } finally {
     reader.cancel().catch(() => {})

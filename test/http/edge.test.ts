@@ -7,7 +7,7 @@ const hello = { messages: [{ role: 'user', content: 'Hello' }] }
 const CHAT = '/v1/chat/completions'
 
 async function errorOf(response: Response): Promise<{ status: number; code: string; param?: string }> {
-  const body = (await response.json()) as Record<string, never>
+  const body = (await response.json()) as Record<string, any>
   const { code, param } = body.error ?? body
   return { status: response.status, code, ...(param !== undefined && param !== null && { param }) }
 }
@@ -39,10 +39,10 @@ describe('who may ask', () => {
     expect(await errorOf(await edge.ask('/tools', bearer))).toEqual({ status: 403, code: 'missing_scope' })
   })
 
-  test.each([undefined, 'Bearer', 'Bearer ek_tesu', 'Basic ek_test', `Bearer ${key} x`])(
+  test.each(['', 'Bearer', 'Bearer ek_tesu', 'Basic ek_test', `Bearer ${key} x`])(
     'is not %s',
     async (authorization) => {
-      const response = await closed(apiKey()).ask('/v1/models', { headers: authorization ? { authorization } : {} })
+      const response = await closed(apiKey()).ask('/v1/models', { headers: { authorization } })
       expect(await errorOf(response)).toEqual({ status: 401, code: 'unauthorized' })
     },
   )
@@ -166,6 +166,24 @@ describe('bad input gets a clear error', () => {
   test('an unknown path fails in its surface’s form', async () => {
     expect(await (await testEdge().ask('/v1/nope')).json()).toMatchObject({ error: { code: 'not_found' } })
     expect(await (await testEdge().ask('/nope')).json()).toMatchObject({ status: 404, code: 'not_found' })
+  })
+})
+
+describe('a caller who leaves', () => {
+  test('stops a run that nobody else can follow', async () => {
+    const aborted = Promise.withResolvers<void>()
+    const edge = testEdge({
+      script: [
+        async function* speaking(_request, signal) {
+          signal.addEventListener('abort', () => aborted.resolve())
+          yield { type: 'text', text: 'One ' }
+          await aborted.promise
+        },
+      ],
+    })
+    const response = await edge.ask('/runs', { json: { input: 'Hi' }, headers: { accept: 'text/event-stream' } })
+    await response.body?.cancel()
+    await aborted.promise
   })
 })
 

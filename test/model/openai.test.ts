@@ -39,6 +39,8 @@ modelSuite('OpenAI’s format', async (scene) => {
   return { model: openai({ baseUrl: server.baseUrl })('probe'), close: () => server.close() }
 })
 
+const said = (message: string, code?: string) => ({ error: { message, type: 'some_error', code } })
+
 describe('a request', () => {
   test('goes to chat/completions with the key', async () => {
     const { server, events } = await exchange([{ chunks: chunksOf({ text: 'Hello.' }) }])
@@ -75,11 +77,11 @@ describe('a request', () => {
   })
 
   test('goes to OpenAI by default', async () => {
-    const asked: string[] = []
+    const asked: unknown[] = []
     const model = openai({
       baseUrl: '',
       fetch: (input) => {
-        asked.push(String(input))
+        asked.push(input)
         return Promise.reject(new TypeError('no network here'))
       },
     })('gpt-5')
@@ -131,8 +133,6 @@ describe('an answer', () => {
 })
 
 describe('a refusal', () => {
-  const said = (message: string, code?: string) => ({ error: { message, type: 'some_error', code } })
-
   test.each([
     [400, said('tools[0] is bad'), { code: 'model_refused_request', message: 'tools[0] is bad', retryable: false }],
     [
@@ -199,6 +199,12 @@ describe('a refusal', () => {
     expect(error?.retryable).toBe(retryable)
   })
 
+  test('whose body breaks off still has its status', async () => {
+    const body = new ReadableStream({ pull: (controller) => controller.error(new Error('gone')) })
+    const { error } = await exchange([], { fetch: () => Promise.resolve(new Response(body, { status: 503 })) })
+    expect(error).toMatchObject({ code: 'model_unavailable', status: 503 })
+  })
+
   test('of endless length is read in part', async () => {
     const { error } = await exchange([{ status: 400, body: 'x'.repeat(200_000) }])
     expect(error?.message).toHaveLength(1001)
@@ -223,6 +229,7 @@ describe('a server', () => {
   test.each([
     ['before the first byte', [], { firstByteMs: 20 }],
     ['in the middle', chunksOf({ text: 'Hello.' }).slice(0, 2), { idleMs: 20 }],
+    ['after a comment', [': ping\n\n'], { idleMs: 20 }],
   ])('that falls silent %s is given up', async (_, chunks, times) => {
     const { error, server } = await exchange([{ chunks, end: 'hang' }], times)
     expect(error).toEqual({
@@ -270,7 +277,10 @@ describe('reasoning of earlier steps', () => {
       { type: 'text', text: 'Noon.' },
       { type: 'finish', finish: 'stop' },
     ])
-    expect(server.calls.map(({ body }) => body.messages[1].reasoning_content)).toEqual([undefined, 'I need the clock.'])
+    expect(server.calls.map(({ body }) => body.messages[1]?.reasoning_content)).toEqual([
+      undefined,
+      'I need the clock.',
+    ])
   })
 
   test('is sent at once to a server that once wanted it', async () => {
@@ -280,7 +290,7 @@ describe('reasoning of earlier steps', () => {
     for (const model of [provider('probe'), provider('probe')]) {
       for await (const event of model.stream(request, NEVER)) expect(event.type).not.toBe('error')
     }
-    const sent = server.calls.map(({ body }) => body.messages[1].reasoning_content !== undefined)
+    const sent = server.calls.map(({ body }) => body.messages[1]?.reasoning_content !== undefined)
     expect(sent).toEqual([false, true, true])
   })
 

@@ -24,9 +24,9 @@ function scriptOf(scene: Scene): Script {
     return [{ type: 'error', error: { code: 'model_refused_request', message: 'No.', status: 400, retryable: false } }]
   }
   if (scene === 'endless') {
-    return async function* (_, signal): AsyncGenerator<ModelEvent> {
+    return async function* (): AsyncGenerator<ModelEvent> {
       yield { type: 'text', text: 'It ' }
-      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      await new Promise(() => {})
     }
   }
   const { reasoning, text, calls = [], finish, usage } = scene

@@ -11,7 +11,7 @@ export type Scene = Speech | 'cut' | 'refused' | 'endless'
 /** A model set up for one scene. */
 export interface Staged {
   readonly model: ChatModel
-  close(): Promise<void>
+  readonly close: () => Promise<void>
 }
 
 const REQUEST: ModelRequest = {

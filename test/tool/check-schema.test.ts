@@ -75,6 +75,7 @@ describe('schemas of real use are sound', () => {
       {
         type: 'object',
         if: { required: ['a'] },
+        // oxlint-disable-next-line unicorn/no-thenable
         then: { required: ['b'] },
         else: true,
         not: false,
@@ -239,8 +240,6 @@ describe('size is bounded', () => {
   })
 
   test('500 schemas', () => {
-    const properties = (count: number) =>
-      Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, {}]))
     expect(checkSchema({ type: 'object', properties: properties(499) })).toEqual([])
     expect(checkSchema({ type: 'object', properties: properties(500) })).toEqual([
       { path: 'properties.p499', message: 'expected at most 500 schemas' },
@@ -259,7 +258,11 @@ test('the root of an output may be anything', () => {
   expect(checkSchema({ type: 'array', items: {} }, 'any')).toEqual([])
 })
 
-function prop(schema: unknown): unknown {
+function properties(count: number): object {
+  return Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, {}]))
+}
+
+function prop(schema: unknown): object {
   return { type: 'object', properties: { a: schema } }
 }
 

@@ -65,11 +65,10 @@ describe('a definition of each kind is taken as it is', () => {
   })
 
   test('those of this repository', () => {
-    const folder = new URL('../../tools/definitions/', import.meta.url)
-    const files = readdirSync(folder)
+    const files = readdirSync('tools/definitions')
     expect(files.length).toBeGreaterThan(0)
     for (const file of files) {
-      const definition: unknown = JSON.parse(readFileSync(new URL(file, folder), 'utf8'))
+      const definition: unknown = JSON.parse(readFileSync(`tools/definitions/${file}`, 'utf8'))
       expect(parseStored(definition)).toEqual({ ok: true, stored: definition })
     }
   })
@@ -302,14 +301,14 @@ describe('headers', () => {
   })
 })
 
-describe('hosts', () => {
-  function hostIssues(url: string, hosts: Record<string, readonly string[]>, secrets: string[] = []): string[] {
-    const headers = Object.fromEntries(secrets.map((secret, index) => [`x-${index}`, `{${secret}}`]))
-    const parsed = parseStored(http({ url, headers, secrets }))
-    if (!parsed.ok) throw new Error(JSON.stringify(parsed.issues))
-    return checkHosts(parsed.stored, hosts).map(({ path, message }) => `${path}: ${message}`)
-  }
+function hostIssues(url: string, hosts: Record<string, readonly string[]>, secrets: string[] = []): string[] {
+  const headers = Object.fromEntries(secrets.map((secret, index) => [`x-${index}`, `{${secret}}`]))
+  const parsed = parseStored(http({ url, headers, secrets }))
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.issues))
+  return checkHosts(parsed.stored, hosts).map(({ path, message }) => `${path}: ${message}`)
+}
 
+describe('hosts', () => {
   test.each<[string, Record<string, readonly string[]>]>([
     ['https://api.example.com/', { 'api.example.com': [] }],
     ['https://API.Example.com:443/', { 'api.example.com': [] }],

@@ -27,6 +27,12 @@ describe('an event stream', () => {
     expect(batches).toEqual([[{ data: '1' }, { data: '2' }], [{ data: '3' }]])
   })
 
+  test('tells of bytes that are no event yet', async () => {
+    const sizes: number[] = []
+    for await (const together of readSse(inPieces(utf8(': ping\n\ndata: 1\n\n'), 8))) sizes.push(together.length)
+    expect(sizes).toEqual([0, 0, 1])
+  })
+
   test('lets through a last event that only lacks the empty line, and drops half a line', async () => {
     expect(await framesOf(inPieces(utf8('data: 1\n\ndata: 2\n')))).toEqual([{ data: '1' }, { data: '2' }])
     expect(await framesOf(inPieces(utf8('data: 1\n\ndata: 2')))).toEqual([{ data: '1' }])

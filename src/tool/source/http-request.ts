@@ -1,6 +1,7 @@
 import { type Endpoint, isDots, parseEndpoint } from '../endpoint.ts'
 import { HEADER_VALUE, type HttpCall } from '../http-call.ts'
 import { asText, fillJson, fillText, parseTemplate, type Template, type Values } from '../template.ts'
+import { received } from '../wording.ts'
 
 export interface HttpRequest {
   readonly url: string
@@ -55,8 +56,8 @@ function fillSegment(segment: Template, values: Values): string {
     ? undefined
     : fillText(segment, values, (value) => encodeURIComponent(value.toWellFormed()))
   if (text !== undefined && text !== '' && !isDots(text)) return text
-  const received = names.map((name) => `"${name}" = ${JSON.stringify(values.get(name))}`).join(', ')
-  throw new UnfitArgument(`Expected one name or number for the path of the request, received ${received}.`)
+  const came = names.map((name) => `"${name}" = ${received(values.get(name))}`).join(', ')
+  throw new UnfitArgument(`Expected one name or number for the path of the request, received ${came}.`)
 }
 
 /** A list alone in its place gives its key once for each item, as most servers read lists. */

@@ -1,5 +1,5 @@
 import type { Tool, ToolContext, ToolControl, ToolListing, ToolSource } from '../../contract/tool.ts'
-import { failure } from '../../contract/tool.ts'
+import { changed } from '../changed.ts'
 import type { DefinedTool, RunContext } from '../define.ts'
 
 export interface InlineOptions<Env> {
@@ -25,9 +25,7 @@ export function inlineSource<Env>(tools: readonly DefinedTool<Env>[], options: I
       origin: 'inline',
       offered: offered(name),
       call: async (request, control) =>
-        request.hash === hash
-          ? tool.call(request.arguments, runContext(request.context, env, control))
-          : failure('tool_changed', `The tool "${name}" has changed since it was offered; it was not called.`),
+        request.hash === hash ? tool.call(request.arguments, runContext(request.context, env, control)) : changed(name),
     }
   }
   return {

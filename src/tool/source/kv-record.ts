@@ -9,7 +9,7 @@ export type KvRecord =
   | { readonly ok: false; readonly reason: string }
 
 /** What lies in KV beside a definition's text, and in its metadata: enough to know what is offered by default. */
-export interface KvMetadata {
+interface KvMetadata {
   readonly default: boolean
   readonly hash: string
 }

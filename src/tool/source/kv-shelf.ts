@@ -12,7 +12,7 @@ export interface ToolNamespace {
   list(options: { prefix: string; cursor?: string }): Promise<ToolKeys>
 }
 
-export interface ToolKeys {
+interface ToolKeys {
   readonly keys: readonly { readonly name: string; readonly metadata?: unknown }[]
   readonly list_complete: boolean
   readonly cursor?: string
@@ -57,50 +57,12 @@ export function kvShelf(namespace: ToolNamespace, now: () => number): KvShelf {
   const memory = memories.get(namespace) ?? { entries: new Map<string, Entry>(), writes: 0 }
   memories.set(namespace, memory)
   const isFresh = (kept?: { readonly at: number }) => kept !== undefined && now() - kept.at < FRESH_MS
-
-  const fetchEntries = async (names: readonly string[]): Promise<[string, Entry | Error][]> => {
-    const { writes } = memory
-    try {
-      const texts = await namespace.get(names.map(keyOf), 'text')
-      const fetched = names.map((name): [string, Entry] => {
-        const text = texts.get(keyOf(name)) ?? null
-        const before = memory.entries.get(name)
-        return [name, { ...(before?.text === text && before), at: now(), text }]
-      })
-      if (memory.entries.size > MOST_REMEMBERED) memory.entries.clear()
-      if (memory.writes === writes) for (const [name, entry] of fetched) memory.entries.set(name, entry)
-      return fetched
-    } catch (error) {
-      return names.map((name) => [name, memory.entries.get(name) ?? new Error(`KV: ${messageOf(error)}`)])
-    }
-  }
-
-  const entryOf = (name: string): Entry | undefined => {
+  const freshEntry = (name: string) => {
     const entry = memory.entries.get(name)
-    if (isFresh(entry)) return entry
-    const isAbsent = isFresh(memory.names) && memory.names?.offered.has(name) === false
-    return isAbsent ? { at: now(), text: null } : undefined
+    return isFresh(entry) ? entry : undefined
   }
-
-  const recordOf = async (name: string, entry: Entry | Error): Promise<KvRecord | undefined> => {
-    if (entry instanceof Error) return { ok: false, reason: entry.message }
-    if (entry.text === null) return undefined
-    if (entry.record) return entry.record
-    const record = await readRecord(name, entry.text)
-    if (memory.entries.get(name) === entry) memory.entries.set(name, { ...entry, record })
-    return record
-  }
-
-  const settle = (name: string, text: string | null, offered?: boolean): void => {
-    memory.writes += 1
-    memory.entries.set(name, { at: now(), text })
-    if (!memory.names) return
-    const names = new Map(memory.names.offered)
-    if (offered === undefined) names.delete(name)
-    else names.set(name, offered)
-    memory.names = { at: memory.names.at, offered: names }
-  }
-
+  const isKnown = (name: string) =>
+    freshEntry(name) !== undefined || (isFresh(memory.names) && memory.names?.offered.has(name) === false)
   return {
     names: async () => {
       const { writes, names } = memory
@@ -116,27 +78,67 @@ export function kvShelf(namespace: ToolNamespace, now: () => number): KvShelf {
     },
     read: async (names) => {
       const wanted = [...new Set(names)].filter((name) => TOOL_NAME.test(name))
-      const known = wanted.flatMap((name): [string, Entry][] => {
-        const entry = entryOf(name)
-        return entry ? [[name, entry]] : []
-      })
-      const unknown = wanted.filter((name) => !known.some(([other]) => other === name))
-      const fetched = await Promise.all(chunks(unknown, KEYS_A_READ).map(fetchEntries))
-      const records = await Promise.all(
-        [...known, ...fetched.flat()].map(async ([name, entry]) => [name, await recordOf(name, entry)] as const),
-      )
-      return new Map(records.flatMap(([name, record]) => (record ? [[name, record]] : [])))
+      const known = wanted.filter(isKnown).map((name) => [name, freshEntry(name)] as const)
+      const unknown = wanted.filter((name) => !isKnown(name))
+      const fetched = chunks(unknown, KEYS_A_READ).map((chunk) => fetchEntries(namespace, memory, chunk, now()))
+      const entries = [...known, ...(await Promise.all(fetched)).flat()]
+      const records = entries.map(async ([name, entry]) => [name, await recordOf(memory, name, entry)] as const)
+      return new Map((await Promise.all(records)).flatMap(([name, record]) => (record ? [[name, record]] : [])))
     },
     has: async (name) => typeof (await namespace.get([keyOf(name)], 'text')).get(keyOf(name)) === 'string',
     write: async (name, { text, metadata }) => {
       await namespace.put(keyOf(name), text, { metadata })
-      settle(name, text, metadata.default)
+      remember(memory, name, { at: now(), text }, metadata.default)
     },
     remove: async (name) => {
       await namespace.delete(keyOf(name))
-      settle(name, null)
+      remember(memory, name, { at: now(), text: null })
     },
   }
+}
+
+type Fetched = readonly [name: string, entry: Entry | Error]
+
+async function fetchEntries(
+  namespace: ToolNamespace,
+  memory: Memory,
+  names: readonly string[],
+  at: number,
+): Promise<Fetched[]> {
+  const { writes, entries } = memory
+  try {
+    const texts = await namespace.get(names.map(keyOf), 'text')
+    const fetched = names.map((name) => {
+      const text = texts.get(keyOf(name)) ?? null
+      const before = entries.get(name)
+      return [name, { ...(before?.text === text && before), at, text }] as const
+    })
+    if (entries.size > MOST_REMEMBERED) entries.clear()
+    if (memory.writes === writes) for (const [name, entry] of fetched) entries.set(name, entry)
+    return fetched
+  } catch (error) {
+    return names.map((name) => [name, entries.get(name) ?? new Error(`KV: ${messageOf(error)}`)])
+  }
+}
+
+async function recordOf(memory: Memory, name: string, entry: Entry | Error | undefined): Promise<KvRecord | undefined> {
+  if (entry instanceof Error) return { ok: false, reason: entry.message }
+  if (!entry || entry.text === null) return undefined
+  if (entry.record) return entry.record
+  const record = await readRecord(name, entry.text)
+  if (memory.entries.get(name) === entry) memory.entries.set(name, { ...entry, record })
+  return record
+}
+
+/** Notes a write of this isolate's own; `offered` is absent where it was a removal. */
+function remember(memory: Memory, name: string, entry: Entry, offered?: boolean): void {
+  memory.writes += 1
+  memory.entries.set(name, entry)
+  if (!memory.names) return
+  const names = new Map(memory.names.offered)
+  if (offered === undefined) names.delete(name)
+  else names.set(name, offered)
+  memory.names = { at: memory.names.at, offered: names }
 }
 
 function keyOf(name: string): string {

@@ -2,7 +2,7 @@ import { TOOL_NAME } from '../../contract/id.ts'
 import { isObject } from '../../contract/json.ts'
 import type { DefinitionIssue, StoredTools } from '../../contract/setup.ts'
 import type { Tool, ToolListing, Unavailable } from '../../contract/tool.ts'
-import { failure } from '../../contract/tool.ts'
+import { changed } from '../changed.ts'
 import { checkHosts } from '../hosts.ts'
 import { parseStored, type StoredTool } from '../stored.ts'
 import { validateArguments } from '../validate.ts'
@@ -97,7 +97,7 @@ function toTool({ stored, definition }: KvRecord & { ok: true }, options: KvOpti
     call: async (request, control) =>
       request.hash === hash
         ? (validateArguments(name, inputSchema, request.arguments) ?? call(request, control))
-        : failure('tool_changed', `The tool "${name}" has changed since it was offered; it was not called.`),
+        : changed(name),
   }
 }
 

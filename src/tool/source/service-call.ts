@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { canonicalJson } from '../../contract/json.ts'
 import type { Tool, ToolControl, ToolDefinition, ToolOutcome, ToolRequest } from '../../contract/tool.ts'
 import { failure } from '../../contract/tool.ts'
+import { changed } from '../changed.ts'
 import { plainFault } from '../plain.ts'
 import { readBody } from './body.ts'
 import { type Described, isMissingMethod, type ToolBinding } from './describe.ts'
@@ -29,11 +30,10 @@ export function callService(definition: ToolDefinition, options: ServiceCallOpti
     if (!described.ok) return failure('tool_unreachable', `The tool "${name}" cannot be reached.`, described.reason)
     const now = described.tools.find((tool) => tool.name === name)
     if (!now) return failure('tool_unavailable', `The tool "${name}" is not available any more.`)
-    const changed = failure('tool_changed', `The tool "${name}" has changed since it was offered; it was not called.`)
     // Only of the definition that the model saw is it known what its arguments were to mean.
-    if (request.hash !== definition.hash || !sameInput(now, definition)) return changed
+    if (request.hash !== definition.hash || !sameInput(now, definition)) return changed(name)
     const again = await send({ ...request, hash: now.hash }, control, options)
-    return isMismatch(again) ? changed : again
+    return isMismatch(again) ? changed(name) : again
   }
 }
 

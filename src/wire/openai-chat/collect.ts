@@ -6,7 +6,7 @@ import { BROKEN_OFF, type CompletionOptions } from './answer.ts'
 import type { ChatCompletion, ChatToolCall, EdgecallReport } from './types.ts'
 import { toChatUsage } from './usage.ts'
 
-export type CompletionResult =
+type CompletionResult =
   | { readonly ok: true; readonly body: ChatCompletion }
   | { readonly ok: false; readonly error: RunError }
 

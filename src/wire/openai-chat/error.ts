@@ -3,19 +3,10 @@ import type { RunError } from '../../contract/run.ts'
 import type { ProviderFault } from '../model-error.ts'
 import type { ChatErrorObject } from './types.ts'
 
-/** OpenAI's error object. `param` is the path of what was wrong, such as `messages[2].content`. */
-export function errorObject(
-  message: string,
-  type: string,
-  param: string | null = null,
-  code: string | null = null,
-): ChatErrorObject {
-  return { error: { message, type, param, code } }
-}
-
 /** The error object of a failed run. */
 export function runErrorObject({ code, message }: RunError): ChatErrorObject {
-  return errorObject(message, code === 'model_rate_limited' ? 'rate_limit_error' : 'server_error', null, code)
+  const type = code === 'model_rate_limited' ? 'rate_limit_error' : 'server_error'
+  return { error: { message, type, param: null, code } }
 }
 
 /**

@@ -36,7 +36,7 @@ export interface ChatRequest {
 }
 
 /** The body's extension (API.md §1). */
-export interface EdgecallOptions {
+interface EdgecallOptions {
   readonly conversation?: string
   readonly tools?: ToolSelection
   readonly context?: Readonly<Record<string, unknown>>
@@ -46,7 +46,7 @@ export interface EdgecallOptions {
 }
 
 /** What is wrong with a body, as OpenAI's error object says it. */
-export interface ChatFault {
+interface ChatFault {
   readonly message: string
   /** The path of what is wrong; null for the whole body. */
   readonly param: string | null

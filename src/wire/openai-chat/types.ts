@@ -1,6 +1,9 @@
 import type { CallRecord, Finish } from '../../contract/run.ts'
 
-/** The shapes of OpenAI Chat Completions that the edge writes. What it reads is checked field by field instead. */
+/**
+ * OpenAI Chat Completions, both ways: the files named `ask-…` face a model, the others a client. Here are the shapes that
+ * are written; what is read is checked field by field.
+ */
 
 export interface ChatToolCall {
   readonly id: string
@@ -27,25 +30,11 @@ export interface ChatDelta {
 }
 
 /** The first fragment of a call names it; those after it bring the arguments. */
-export interface ChatCallDelta {
+interface ChatCallDelta {
   readonly index: number
   readonly id?: string
   readonly type?: 'function'
   readonly function: { readonly name?: string; readonly arguments: string }
-}
-
-export interface ChatCompletionChunk {
-  readonly id: string
-  readonly object: 'chat.completion.chunk'
-  readonly created: number
-  readonly model: string
-  readonly choices: readonly {
-    readonly index: 0
-    readonly delta: ChatDelta
-    readonly logprobs: null
-    readonly finish_reason: ChatFinish | null
-  }[]
-  readonly usage?: ChatUsage | null
 }
 
 export interface ChatCompletion {

@@ -26,6 +26,12 @@ const server = createServer((request, response) => {
   request.on('end', () => handler(request, response, Buffer.concat(chunks).toString()))
 })
 
+const silent: Handler = () => {}
+const dripping: Handler = (_, response) => void response.writeHead(200, { 'content-type': 'text/plain' }).write('x')
+
+/** For calls that must not come to a request. */
+const refuse = () => Promise.reject(new Error('sent'))
+
 beforeAll(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -75,7 +81,7 @@ describe('each argument is encoded for its place', () => {
   test.each<[string, Record<string, unknown>, Record<string, unknown>, string]>([
     ['a path segment', {}, { id: 'a/b?c#d&e=f g%2F é' }, '/items/a%2Fb%3Fc%23d%26e%3Df%20g%252F%20%C3%A9'],
     ['a number in a path', {}, { id: 5 }, '/items/5'],
-    ['part of a segment', { url: `${''}@/v1:{id}.json` }, { id: '..' }, '/v1:...json'],
+    ['part of a segment', { url: '@/v1:{id}.json' }, { id: '..' }, '/v1:...json'],
     ['a query', { query: { q: '{q}', fixed: 'x y' } }, { id: 1, q: 'a&b=c #d' }, '/items/1?q=a%26b%3Dc+%23d&fixed=x+y'],
     ['a query in the URL', { url: '@/x?q=in:{q}&units=m%2Fs' }, { id: 1, q: 'a b' }, '/x?q=in%3Aa+b&units=m%2Fs'],
     ['a query left out', { query: { q: '{q}', n: 'from {n} to {q}' } }, { id: 1, n: 2 }, '/items/1'],
@@ -153,7 +159,7 @@ describe('an argument that would reach beyond its place is refused, and nothing 
       'an object',
       {},
       { id: { a: 1 } },
-      'Expected one name or number for the path of the request, received "id" = {"a":1}.',
+      'Expected one name or number for the path of the request, received "id" = Object.',
     ],
     [
       'two halves',
@@ -182,8 +188,7 @@ describe('an argument that would reach beyond its place is refused, and nothing 
   ])('%s', async (_, http, args, message) => {
     const url = typeof http['url'] === 'string' ? { url: http['url'].replace('@', origin) } : {}
     const tool = stored({ ...http, ...url }, ['id', 'q'])
-    const fetch = () => Promise.reject(new Error('sent'))
-    expect(await callHttp(tool, options({ fetch }))(toolRequest('t', args), CONTROL)).toEqual({
+    expect(await callHttp(tool, options({ fetch: refuse }))(toolRequest('t', args), CONTROL)).toEqual({
       ok: false,
       error: { code: 'invalid_arguments', message: `The arguments of "t" do not fit: ${message}` },
     })
@@ -336,8 +341,9 @@ describe('what comes back', () => {
   })
 
   test('a server that is not there', async () => {
-    const fetch = () => Promise.reject(new TypeError('fetch failed', { cause: new Error(`refused ${SECRET}`) }))
+    const failure = new TypeError('fetch failed', { cause: new Error(`refused ${SECRET}`) })
     const tool = stored({ headers: { a: '{SECRET_A}' }, secrets: ['SECRET_A'] })
+    const fetch = () => Promise.reject(failure)
     expect(await callHttp(tool, options({ fetch }))(toolRequest('t', { id: 1 }), CONTROL)).toEqual({
       ok: false,
       error: {
@@ -351,9 +357,6 @@ describe('what comes back', () => {
 })
 
 describe('a call ends in time', () => {
-  const silent: Handler = () => {}
-  const dripping: Handler = (_, response) => void response.writeHead(200, { 'content-type': 'text/plain' }).write('x')
-
   test.each([
     ['before the head', silent],
     ['before the end of the body', dripping],
@@ -377,9 +380,8 @@ describe('a call ends in time', () => {
   })
 
   test('when it comes too late, nothing is sent', async () => {
-    const fetch = () => Promise.reject(new Error('sent'))
     const request = toolRequest('t', { id: 1 }, { deadline: 1000 })
-    expect(await callHttp(stored({}), options({ fetch, now: () => 1000 }))(request, CONTROL)).toMatchObject({
+    expect(await callHttp(stored({}), options({ fetch: refuse, now: () => 1000 }))(request, CONTROL)).toMatchObject({
       error: { code: 'timeout' },
     })
   })
@@ -447,8 +449,10 @@ describe('secrets', () => {
     ['without a value', { secret: () => undefined }, 'SECRET_A has no value'],
     ['without a grant', { hosts: {} }, 'expected an origin that HTTP_TOOL_HOSTS allows, received '],
   ])('%s, nothing is sent', async (_, rest, detail) => {
-    const fetch = () => Promise.reject(new Error('sent'))
-    const outcome = await callHttp(stored(call), options({ fetch, ...rest }))(toolRequest('t', { id: 1 }), CONTROL)
+    const outcome = await callHttp(stored(call), options({ fetch: refuse, ...rest }))(
+      toolRequest('t', { id: 1 }),
+      CONTROL,
+    )
     expect(outcome).toMatchObject({
       error: {
         code: 'tool_misconfigured',

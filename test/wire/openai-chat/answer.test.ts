@@ -3,7 +3,9 @@ import type { ChatCompletionChunk } from 'openai/resources/chat/completions'
 import { describe, expect, test } from 'vitest'
 import type { RunEvent, RunEventBody } from '../../../src/contract/event.ts'
 import { completionEncoder } from '../../../src/wire/openai-chat/answer.ts'
+import { chatAnswers } from '../../../src/wire/openai-chat/ask-answer.ts'
 import { completionCollector } from '../../../src/wire/openai-chat/collect.ts'
+import { inPieces, replay } from '../../fixtures/replay.ts'
 
 const RUN = 'run_1'
 const HEAD = { id: 'chatcmpl-1', model: 'probe', created: 1790000000 }
@@ -517,6 +519,27 @@ describe('a whole answer', () => {
       },
     })
   })
+})
+
+test('an edge can be the model of another edge', async () => {
+  const events = [
+    started,
+    step(1),
+    { type: 'reasoning.delta', step: 1, text: 'A tool.' } as const,
+    delta(1, 'One moment.'),
+    answered(1, 'One moment.', call('b', 'pick')),
+    requested('b'),
+    finished('One moment.', { finish: 'tool_calls' }),
+  ]
+  const bytes = new TextEncoder().encode(encode(events, { includeUsage: true }))
+  expect(await replay(inPieces(bytes, 50), chatAnswers)).toEqual([
+    { type: 'reasoning', text: 'A tool.' },
+    { type: 'text', text: 'One moment.' },
+    { type: 'call.delta', index: 0, tool: 'pick', arguments: '' },
+    { type: 'call.delta', index: 0, arguments: '{"for":"b"}' },
+    { type: 'call', index: 0, tool: 'pick', arguments: '{"for":"b"}' },
+    { type: 'finish', finish: 'tool_calls', usage: { inputTokens: 20, outputTokens: 10 } },
+  ])
 })
 
 describe('OpenAI’s own client', () => {

@@ -1,0 +1,13 @@
+/** The door of `npm start`: the edge with the offline model among its providers. It is never deployed. */
+import { conversation } from './conversation/conversation.ts'
+import { Directory } from './conversation/directory.ts'
+import { edge } from './http/edge.ts'
+import page from './http/playground.html'
+import { offlineRules } from './model/offline-rules.ts'
+import { type Env, setup } from './setup.ts'
+
+const local = (env: Env) => setup(env, { offline: offlineRules })
+
+export class Conversation extends conversation(local) {}
+export { Directory }
+export default edge(local, page)

@@ -1,0 +1,281 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { chunksOf, type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
+import { readEvents, type Stage, startStage } from './stage.ts'
+
+let model: ModelServer
+let stage: Stage
+let reply: (body: Record<string, any>) => ModelReply | Promise<ModelReply>
+
+beforeAll(async () => {
+  model = await startModelServer(({ body }) => reply(body))
+  stage = await startStage({ AUTH: 'open', MODEL: 'openai/test', OPENAI_BASE_URL: model.baseUrl }, { rogue: true })
+})
+afterAll(async () => {
+  await stage?.close()
+  await model?.close()
+})
+
+const say = (text: string): ModelReply => ({ chunks: chunksOf({ text, usage: { inputTokens: 3, outputTokens: 2 } }) })
+const ask = (tool: string, args: object = {}): ModelReply => ({
+  chunks: chunksOf({ calls: [{ tool, arguments: JSON.stringify(args) }] }),
+})
+/** Asks for these tools one after the other, then says the last result. */
+function after(...tools: [string, object?][]): typeof reply {
+  return ({ messages }) => {
+    const done = messages.slice(messages.findLastIndex((message: any) => message.role === 'user') + 1)
+    const next = tools[done.filter((message: any) => message.role === 'tool').length]
+    return next ? ask(...next) : say(`Result: ${done.at(-1)?.content}`)
+  }
+}
+
+async function json(path: string, ask?: Parameters<Stage['ask']>[1]): Promise<any> {
+  const response = await stage.ask(path, ask)
+  const text = await response.text()
+  return text === '' ? { status: response.status } : JSON.parse(text)
+}
+
+async function conversation(): Promise<string> {
+  return (await json('/conversations', { json: {} })).id
+}
+
+const lastUser = ({ messages }: Record<string, any>) =>
+  messages.findLast((message: any) => message.role === 'user').content
+
+describe('a conversation', () => {
+  test('keeps every step, survives its object, and the next run sees it', async () => {
+    const id = await conversation()
+    reply = after(['squareRoot', { number: 16 }])
+    const run = await json(`/conversations/${id}/runs`, { json: { input: 'Root of 16?' } })
+    expect(run).toMatchObject({ conversation: id, status: 'completed', finish: 'stop', steps: 2 })
+    expect(run.answer).toContain('"value":4')
+
+    await stage.server.getWorker('edgecall').evictDurableObject('Conversation', { name: `v1/local/${id}` })
+    let seen: string[] = []
+    reply = (body) => {
+      seen = body.messages.map((message: any) => `${message.role}: ${message.content ?? ''}`)
+      return say('You asked for the root of 16.')
+    }
+    await json(`/conversations/${id}/runs`, { json: { input: 'What did I ask?' } })
+    expect(seen).toEqual([
+      'user: Root of 16?',
+      'assistant: ',
+      expect.stringContaining('"value":4'),
+      expect.stringMatching(/^assistant: Result: /),
+      'user: What did I ask?',
+    ])
+    expect(await json(`/conversations/${id}/runs/${run.id}`)).toEqual(run)
+    const messages = await json(`/conversations/${id}/messages`)
+    expect(messages.map((each: any) => each.message.role)).toEqual([
+      ...['user', 'assistant', 'tool', 'assistant'],
+      ...['user', 'assistant'],
+    ])
+    const page = await json(`/conversations/${id}/messages?limit=2&before=${messages[4].position}`)
+    expect(page).toEqual(messages.slice(2, 4))
+    expect(await json(`/conversations/${id}/usage`)).toMatchObject({ runs: 2, outputTokens: 4 })
+  })
+
+  test('runs its runs one at a time, in the order in which they came', async () => {
+    const id = await conversation()
+    const first = Promise.withResolvers<void>()
+    const begun = Promise.withResolvers<void>()
+    const seen: string[] = []
+    reply = async (body) => {
+      const text = lastUser(body)
+      seen.push(text)
+      if (text === 'one') {
+        begun.resolve()
+        await first.promise
+      }
+      return say(`did ${text}`)
+    }
+    const one = json(`/conversations/${id}/runs`, { json: { input: 'one' } })
+    await begun.promise
+    const others = ['two', 'three', 'four'].map(async (input) =>
+      json(`/conversations/${id}/runs`, { json: { input }, headers: { prefer: 'respond-async' } }),
+    )
+    const accepted = await Promise.all(others)
+    expect(accepted.map((run) => run.status)).toEqual(['queued', 'queued', 'queued'])
+    expect(seen).toEqual(['one'])
+    first.resolve()
+    await one
+    const runs = await Promise.all(
+      accepted.map((run) => stage.ask(`/conversations/${id}/runs/${run.id}/events`).then(readEvents)),
+    )
+    expect(runs.map((events) => events.at(-1)?.answer).sort()).toEqual(['did four', 'did three', 'did two'])
+    expect(seen[0]).toBe('one')
+    const listed = await json(`/conversations/${id}/runs`)
+    expect(listed.map((run: any) => run.status)).toEqual(Array(4).fill('completed'))
+    // What was accepted first ran first.
+    const messages = await json(`/conversations/${id}/messages`)
+    const users = messages.filter((each: any) => each.message.role === 'user').map((each: any) => each.message.content)
+    expect(users).toEqual(seen)
+  })
+
+  test('that is busy refuses where the request says so, or makes way', async () => {
+    const id = await conversation()
+    const begun = Promise.withResolvers<void>()
+    reply = (body) => {
+      if (lastUser(body) === 'stop me') {
+        begun.resolve()
+        return { chunks: [], end: 'hang' }
+      }
+      return say('Here I am.')
+    }
+    const stopped = json(`/conversations/${id}/runs`, { json: { input: 'stop me' } })
+    await begun.promise
+    const refused = await stage.ask(`/conversations/${id}/runs`, { json: { input: 'no', onBusy: 'reject' } })
+    expect(refused.status).toBe(409)
+    expect(await refused.json()).toMatchObject({ code: 'conversation_busy' })
+    const run = await json(`/conversations/${id}/runs`, { json: { input: 'me first', onBusy: 'interrupt' } })
+    expect(run.answer).toBe('Here I am.')
+    expect(await stopped).toMatchObject({ status: 'cancelled', finish: 'cancelled' })
+  })
+
+  test('is made by a header of the OpenAI surface, takes what is new, and is listed', async () => {
+    const headers = { 'x-conversation-id': 'from-header' }
+    const seen: number[] = []
+    reply = (body) => {
+      seen.push(body.messages.length)
+      return say('Hi.')
+    }
+    const messages = [{ role: 'user', content: 'Hello' }]
+    await json('/v1/chat/completions', { headers, json: { messages } })
+    const again = [...messages, { role: 'assistant', content: 'Hi.' }, { role: 'user', content: 'Again' }]
+    await json('/v1/chat/completions', { headers, json: { messages: again } })
+    expect(seen).toEqual([1, 3])
+    expect(await json('/conversations')).toContainEqual({ id: 'from-header' })
+  })
+
+  test('that does not exist is 404, in every surface’s form', async () => {
+    const native = await stage.ask('/conversations/never/runs', { json: { input: 'Hi' } })
+    expect([native.status, ((await native.json()) as any).code]).toEqual([404, 'unknown_conversation'])
+    const body = { messages: [{ role: 'user', content: 'Hi' }], edgecall: { conversation: 'never' } }
+    const openAi = await stage.ask('/v1/chat/completions', { json: body })
+    expect([openAi.status, ((await openAi.json()) as any).error.code]).toEqual([404, 'unknown_conversation'])
+    expect((await stage.ask('/conversations/never/messages')).status).toBe(404)
+  })
+
+  test('that was deleted is gone for good', async () => {
+    const id = await conversation()
+    expect((await stage.ask(`/conversations/${id}`, { method: 'DELETE' })).status).toBe(204)
+    for (const response of [
+      await stage.ask(`/conversations/${id}/runs`),
+      await stage.ask(`/conversations/${id}/runs`, { json: { input: 'Hi' } }),
+      await stage.ask('/conversations', { json: { id } }),
+    ]) {
+      expect(response.status).toBe(410)
+      expect(await response.json()).toMatchObject({ code: 'conversation_deleted' })
+    }
+    expect(await json('/conversations')).not.toContainEqual({ id })
+  })
+})
+
+describe('the events of a run', () => {
+  test('replay from the start and from any event, the same as they came live', async () => {
+    const id = await conversation()
+    reply = after(['squareRoot', { number: 16 }])
+    const live = await stage.ask(`/conversations/${id}/runs`, {
+      json: { input: 'Root?' },
+      headers: { accept: 'text/event-stream' },
+    })
+    const run = live.headers.get('x-run-id')
+    const text = await live.text()
+    const path = `/conversations/${id}/runs/${run}/events`
+    expect(await (await stage.ask(path)).text()).toBe(text)
+    const frames = text.split(/(?<=\n\n)/)
+    for (let seq = 1; seq <= frames.length; seq++) {
+      const rest = await stage.ask(path, { headers: { 'last-event-id': `${run}.${seq}` } })
+      expect(await rest.text()).toBe(frames.slice(seq).join(''))
+    }
+    expect(await (await stage.ask(`${path}?after=${frames.length - 1}`)).text()).toBe(frames.at(-1))
+    expect((await stage.ask(path, { headers: { 'last-event-id': 'run_other.1' } })).status).toBe(400)
+  })
+
+  test('reach several readers, and a run goes on when its caller leaves', async () => {
+    const id = await conversation()
+    const rest = Promise.withResolvers<undefined>()
+    const chunks = chunksOf({ text: 'One two three.' })
+    reply = () => ({ chunks: [...chunks.slice(0, 2), rest.promise, ...chunks.slice(2)] })
+    const abort = new AbortController()
+    const caller = await fetch(new URL(`/conversations/${id}/runs`, stage.url), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
+      body: JSON.stringify({ input: 'Hello' }),
+      signal: abort.signal,
+    })
+    const run = caller.headers.get('x-run-id')
+    abort.abort()
+    const path = `/conversations/${id}/runs/${run}/events`
+    const readers = [1, 2].map(async () => readEvents(await stage.ask(path)))
+    rest.resolve(undefined)
+    const [one, two] = await Promise.all(readers)
+    expect(one).toEqual(two)
+    expect(one?.at(-1)).toMatchObject({ type: 'run.finished', answer: 'One two three.' })
+  })
+})
+
+describe('a run that waits', () => {
+  test('for approval goes on when a person agrees, and tells the model when not', async () => {
+    for (const [decision, told] of [
+      ['approve', 'paid'],
+      ['reject', 'A person refused this call: too dear'],
+    ]) {
+      const id = await conversation()
+      reply = after(['pays', { sum: 5 }])
+      const asked = await stage.ask(`/conversations/${id}/runs`, { json: { input: 'Pay', tools: ['pays'] } })
+      expect(asked.status).toBe(202)
+      const waiting = (await asked.json()) as any
+      expect(waiting).toMatchObject({
+        status: 'waiting',
+        finish: 'waiting',
+        calls: [{ tool: 'pays', status: 'approval' }],
+      })
+      expect(asked.headers.get('location')).toBe(`/conversations/${id}/runs/${waiting.id}`)
+      const path = `/conversations/${id}/runs/${waiting.id}`
+      await json(`${path}/calls/${waiting.calls[0].id}`, { json: { decision, reason: 'too dear' } })
+      await readEvents(await stage.ask(`${path}/events`))
+      expect((await json(path)).answer).toBe(`Result: ${told}`)
+      const again = await stage.ask(`${path}/calls/${waiting.calls[0].id}`, { json: { decision } })
+      expect(again.status).toBe(409)
+    }
+  })
+
+  test('for its caller goes on with the result, over both surfaces', async () => {
+    const id = await conversation()
+    reply = after(['locate', {}])
+    const clientTools = [{ name: 'locate', description: 'Where the user is' }]
+    const run = await json(`/conversations/${id}/runs`, { json: { input: 'Where am I?', clientTools } })
+    expect(run).toMatchObject({
+      status: 'waiting',
+      finish: 'tool_calls',
+      calls: [{ tool: 'locate', status: 'caller' }],
+    })
+    const path = `/conversations/${id}/runs/${run.id}`
+    await json(`${path}/calls/${run.calls[0].id}`, { json: { result: { city: 'Oslo' } } })
+    await readEvents(await stage.ask(`${path}/events`))
+    expect((await json(path)).answer).toBe('Result: {"city":"Oslo"}')
+
+    const headers = { 'x-conversation-id': id }
+    const tools = [{ type: 'function', function: { name: 'locate', description: 'Where the user is' } }]
+    const messages: object[] = [{ role: 'user', content: 'And now?' }]
+    const first = await json('/v1/chat/completions', { headers, json: { messages, tools } })
+    expect(first.choices[0].finish_reason).toBe('tool_calls')
+    const [call] = first.choices[0].message.tool_calls
+    messages.push(first.choices[0].message, { role: 'tool', tool_call_id: call.id, content: 'Bergen' })
+    const second = await json('/v1/chat/completions', { headers, json: { messages, tools } })
+    expect(second.choices[0].message.content).toBe('Result: Bergen')
+    expect(second.edgecall.runId).toBe(first.edgecall.runId)
+  })
+
+  test('can be cancelled', async () => {
+    const id = await conversation()
+    reply = after(['pays'])
+    const run = await json(`/conversations/${id}/runs`, { json: { input: 'Pay', tools: ['pays'] } })
+    const path = `/conversations/${id}/runs/${run.id}`
+    expect(await json(`${path}/cancel`, { method: 'POST' })).toEqual({ status: 'cancelled' })
+    expect(await json(`${path}/cancel`, { method: 'POST' })).toEqual({ status: 'already_terminal' })
+    expect(await json(path)).toMatchObject({ status: 'cancelled', calls: [{ ok: false }] })
+    reply = () => say('Next.')
+    expect((await json(`/conversations/${id}/runs`, { json: { input: 'Next' } })).answer).toBe('Next.')
+  })
+})
