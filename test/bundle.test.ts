@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -17,7 +17,8 @@ async function bundle(config: string, ...flags: string[]): Promise<string> {
   const folder = mkdtempSync(join(out, 'built-'))
   const env = { ...process.env, CI: '1', WRANGLER_SEND_METRICS: 'false' }
   await run('wrangler', ['deploy', '--dry-run', '--outdir', folder, '-c', config, ...flags], { env })
-  return readFileSync(join(folder, 'index.js'), 'utf8')
+  const [file = ''] = readdirSync(folder).filter((name) => name.endsWith('.js'))
+  return readFileSync(join(folder, file), 'utf8')
 }
 
 test('a one-tool Worker is small, and holds nothing of the edge', async () => {
