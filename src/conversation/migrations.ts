@@ -33,16 +33,19 @@ const MIGRATIONS: readonly string[] = [
 
 /** Brings the database to the newest version, in one transaction. */
 export function migrate(storage: DurableObjectStorage): void {
+  const { sql } = storage
+  const version = isMade(storage) ? versionOf(sql) : 0
+  if (version === MIGRATIONS.length) return
   storage.transactionSync(() => {
-    const { sql } = storage
     sql.exec('CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)')
-    const [row] = sql.exec<{ value: string }>("SELECT value FROM meta WHERE key = 'version'").toArray()
-    const version = Number(row?.value ?? 0)
     for (const statements of MIGRATIONS.slice(version)) sql.exec(statements)
-    if (version < MIGRATIONS.length) {
-      sql.exec("INSERT OR REPLACE INTO meta VALUES ('version', ?)", String(MIGRATIONS.length))
-    }
+    sql.exec("INSERT OR REPLACE INTO meta VALUES ('version', ?)", String(MIGRATIONS.length))
   })
+}
+
+function versionOf(sql: SqlStorage): number {
+  const [row] = sql.exec<{ value: string }>("SELECT value FROM meta WHERE key = 'version'").toArray()
+  return Number(row?.value ?? 0)
 }
 
 /** Whether the database was ever made; asking makes nothing. */

@@ -102,7 +102,8 @@ export class Runner {
 
   #isAtRest(id: string): boolean {
     if (this.#ports.store.record(id)) return true
-    return this.#open?.stored.id === id && !this.#open.driving && this.#waits(this.#open)
+    const open = this.find(id)
+    return open === undefined || (!open.driving && this.#waits(open))
   }
 
   async #atRest(id: string, waitMs: number): Promise<void> {

@@ -11,7 +11,7 @@ import {
   readAlarms,
   recordAttempt,
 } from '../../tools/alarm/store.ts'
-import { memorySql } from './sqlite.ts'
+import { memorySql } from '../fixtures/sqlite.ts'
 
 const NOW = Date.parse('2026-11-20T12:00:00Z')
 const SECOND = 1000

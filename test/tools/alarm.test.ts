@@ -7,7 +7,7 @@ import { addAlarm, createTable, endAlarm, fireDue, type NewAlarm, readAlarms } f
 import { parseMoment } from '../../tools/alarm/time.ts'
 import { cancelAlarm, listAlarms, setAlarm } from '../../tools/alarm/tools.ts'
 import { runContext } from './context.ts'
-import { memorySql } from './sqlite.ts'
+import { memorySql } from '../fixtures/sqlite.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ now: Date.parse('2026-11-20T12:00:00Z'), toFake: ['Date'] })

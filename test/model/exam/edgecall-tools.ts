@@ -8,7 +8,7 @@ import { customerCard, getCustomer } from '../../../tools/customers/tools.ts'
 import { forecast } from '../../../tools/weather/tools.ts'
 import { isObject } from '../../../src/contract/json.ts'
 import { runContext } from '../../tools/context.ts'
-import { memorySql } from '../../tools/sqlite.ts'
+import { memorySql } from '../../fixtures/sqlite.ts'
 import type { Arguments, Deed, ExamTool } from './exam-tool.ts'
 import { HOME } from './moment.ts'
 

@@ -1,0 +1,214 @@
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, test } from 'vitest'
+import type { RunEvent } from '../../src/contract/event.ts'
+import type { ChatModel } from '../../src/contract/model.ts'
+import type { Setup } from '../../src/contract/setup.ts'
+import type { Tool, ToolAnnotations } from '../../src/contract/tool.ts'
+import { Readers } from '../../src/conversation/readers.ts'
+import { Runner } from '../../src/conversation/runner.ts'
+import { Store } from '../../src/conversation/store.ts'
+import { decodeLine } from '../../src/wire/events.ts'
+import { ask, requestOf, RUN_ID, say, type ScriptStep, tool, types } from '../fixtures/play.ts'
+import { memoryStorage } from '../fixtures/sqlite.ts'
+
+/** A conversation's database, and the lives that its object has had. */
+class World {
+  readonly database = new DatabaseSync(':memory:')
+  /** Attempts whose effect happened, by call. */
+  readonly effects: string[] = []
+  readonly requests: unknown[] = []
+  now = 0
+  wakeAt = 0
+  readonly #script: readonly ScriptStep[]
+  readonly #annotations: ToolAnnotations
+
+  constructor(script: readonly ScriptStep[], annotations: ToolAnnotations = {}) {
+    this.#script = script
+    this.#annotations = annotations
+    this.store().make()
+  }
+
+  store(onTransaction?: (moment: 'before' | 'after') => void): Store {
+    return new Store(memoryStorage(this.database, onTransaction))
+  }
+
+  accept(): void {
+    const definitions = this.#tools().map(({ definition }) => definition)
+    this.store().accept(requestOf({ conversation: 'conv_1' }), definitions, this.now)
+  }
+
+  /** One life of the object, which ends for good once `dies` says so. Resolves when it has nothing more to do. */
+  async live(dies: (transaction: number, moment: 'before' | 'after') => boolean = () => false): Promise<void> {
+    let transaction = 0
+    let isUp = false
+    let dead = false
+    const died = Promise.withResolvers<void>()
+    const store = this.store((moment) => {
+      if (!isUp) return
+      if (moment === 'before') transaction += 1
+      if (dead || dies(transaction, moment)) {
+        dead = true
+        died.resolve()
+        throw new Error('the object is gone')
+      }
+    })
+    isUp = true
+    const runner = new Runner({
+      setup: this.#setup(),
+      store,
+      readers: new Readers(),
+      now: () => this.now,
+      wakeAt: (time) => void (this.wakeAt = time),
+    })
+    runner.pump()
+    await Promise.race([died.promise, runner.current()?.driving])
+  }
+
+  /** Lives until the run has ended, woken as the object would be, and says how many lives that took. */
+  async liveOn(): Promise<void> {
+    for (let life = 0; life < 10; life++) {
+      await this.live()
+      if (this.store().record(RUN_ID)) return
+      this.now = Math.max(this.now + 1, this.wakeAt)
+    }
+    throw new Error('the run does not end')
+  }
+
+  events(): RunEvent[] {
+    return [...this.store().events(RUN_ID, 0)].flatMap((row) => row.lines.map((line) => decodeLine(line)!))
+  }
+
+  #tools(): Tool[] {
+    const effect = (name: string) =>
+      tool(
+        name,
+        (_args, { callId, attempt }) => {
+          this.effects.push(`${callId.slice(-3)}#${attempt}`)
+          return `did ${name}`
+        },
+        { annotations: this.#annotations },
+      )
+    return [effect('one'), effect('two')]
+  }
+
+  #setup(): Setup {
+    const model: ChatModel = {
+      name: 'test/scripted',
+      stream: (request, signal) => {
+        this.requests.push(request)
+        const step = this.#script[request.messages.filter(({ role }) => role === 'assistant').length]!
+        return typeof step === 'function' ? step(request, signal) : streamOf(step)
+      },
+    }
+    const find = async () => this.#tools()
+    return {
+      models: { resolve: () => ({ ok: true, name: model.name, model }), list: () => [] },
+      tools: { find, list: async () => ({ tools: this.#tools(), unavailable: [] }) },
+      report: () => {},
+    } as unknown as Setup
+  }
+}
+
+async function* streamOf<Item>(items: readonly Item[]): AsyncGenerator<Item> {
+  yield* items
+}
+
+const SCRIPT = [ask(['one'], ['two']), ask(['one']), say('Done.')]
+
+function expectWhole(world: World): void {
+  const events = world.events()
+  const seqs = events.map((event) => event.seq)
+  expect(seqs).toEqual([...new Set(seqs)].sort((a, b) => a - b))
+  expect(types(events).filter((type) => type === 'run.finished')).toHaveLength(1)
+  expect(types(events).at(-1)).toBe('run.finished')
+  const settled = events.filter((event) => event.type === 'call.settled').map((event) => event.callId)
+  expect(settled).toEqual([...new Set(settled)])
+  const roles = world
+    .store()
+    .messages(Number.MAX_SAFE_INTEGER, 100)
+    .map(({ message }) => message.role)
+  expect(roles).toEqual(['user', 'assistant', 'tool', 'tool', 'assistant', 'tool', 'assistant'])
+  expect(world.store().record(RUN_ID)).toMatchObject({ status: 'completed', answer: 'Done.' })
+}
+
+/** How many transactions an undisturbed run takes. */
+async function transactions(): Promise<number> {
+  const world = new World(SCRIPT)
+  world.accept()
+  let count = 0
+  await world.live((transaction) => {
+    count = transaction
+    return false
+  })
+  return count
+}
+
+describe('an object that is lost at any commit', () => {
+  test.each(['before', 'after'] as const)('%s it was written: the run ends once and whole', async (moment) => {
+    const count = await transactions()
+    expect(count).toBeGreaterThan(10)
+    for (let at = 1; at <= count; at++) {
+      const world = new World(SCRIPT)
+      world.accept()
+      await world.live((transaction, now) => transaction === at && now === moment)
+      await world.liveOn()
+      expectWhole(world)
+      // At most once: no effect happens twice, and nothing is sent again.
+      expect(world.effects.every((effect) => effect.endsWith('#1'))).toBe(true)
+      expect(new Set(world.effects).size).toBe(world.effects.length)
+    }
+  })
+
+  test('an idempotent call in flight is sent again with the same key, after its deadline', async () => {
+    const count = await transactions()
+    let resent = 0
+    for (let at = 1; at <= count; at++) {
+      const world = new World(SCRIPT, { idempotent: true })
+      world.accept()
+      await world.live((transaction, now) => transaction === at && now === 'after')
+      const inFlight = world.events().filter((event) => event.type === 'call.started')
+      await world.liveOn()
+      expectWhole(world)
+      // Whatever happened, each of the three calls took effect.
+      expect(new Set(world.effects.map((effect) => effect.slice(0, 3)))).toEqual(new Set(['1_0', '1_1', '2_0']))
+      const again = world.events().filter((event) => event.type === 'call.started' && event.attempt > 1)
+      resent += again.length
+      for (const event of again) {
+        const before = inFlight.find((each) => 'callId' in event && each.callId === event.callId)
+        expect('at' in event && event.at).toBeGreaterThan(before?.deadline ?? Infinity)
+      }
+    }
+    expect(resent).toBeGreaterThan(0)
+  })
+
+  test('a model step that was not answered is asked again, and nothing of it stays', async () => {
+    const world = new World([say('Done.')])
+    world.accept()
+    // Lost when the answer was to be written.
+    await world.live((_transaction, moment) => moment === 'before' && world.requests.length === 1)
+    await world.liveOn()
+    expect(world.requests).toHaveLength(2)
+    expect(types(world.events())).toEqual([
+      'run.started',
+      'step.started',
+      'step.restarted',
+      'text.delta',
+      'step.answered',
+      'step.finished',
+      'run.finished',
+    ])
+  })
+
+  test('a run that is lost again and again is given up, once', async () => {
+    const world = new World(SCRIPT)
+    world.accept()
+    for (let life = 0; life < 8; life++) {
+      const asked = world.requests.length
+      await world.live((_transaction, moment) => moment === 'before' && world.requests.length > asked)
+      world.now += 60_000
+    }
+    await world.liveOn()
+    expect(world.store().record(RUN_ID)).toMatchObject({ status: 'failed', error: { code: 'interrupted' } })
+    expect(types(world.events()).filter((type) => type === 'run.finished')).toHaveLength(1)
+  })
+})
