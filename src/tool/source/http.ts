@@ -83,7 +83,10 @@ function endOf(name: string, leftMs: number, control: ToolControl): CallEnd {
   const timer = setTimeout(timeUp, Math.min(leftMs, LONGEST_TIMER))
   // A control that fails belongs to a host that is gone: then nobody is left to abort anything.
   control.whenAborted().then(
-    () => giveUp('cancelled', `The call of "${name}" was cancelled`),
+    (reason) => {
+      if (reason === 'timeout') timeUp()
+      else if (reason !== 'settled') giveUp('cancelled', `The call of "${name}" was cancelled`)
+    },
     () => {},
   )
   return { signal: abort.signal, outcome: () => outcome, clear: () => clearTimeout(timer) }

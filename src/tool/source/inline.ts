@@ -37,7 +37,7 @@ export function inlineSource<Env>(tools: readonly DefinedTool<Env>[], options: I
 function runContext<Env>(context: ToolContext, env: Env, control: ToolControl): RunContext<Env> {
   const abort = new AbortController()
   control.whenAborted().then(
-    (reason) => abort.abort(new Error(reason)),
+    (reason) => reason !== 'settled' && abort.abort(new Error(reason)),
     () => {},
   )
   return {

@@ -74,7 +74,7 @@ const MOST_BYTES = 32 * 1024 * 1024
 async function overFetch(binding: ToolBinding, request: ToolRequest, control: ToolControl): Promise<unknown> {
   const abort = new AbortController()
   control.whenAborted().then(
-    (reason) => abort.abort(new Error(reason)),
+    (reason) => reason !== 'settled' && abort.abort(new Error(reason)),
     () => {},
   )
   const response = await binding.fetch?.('https://tool/call', {

@@ -369,14 +369,23 @@ describe('a call ends in time', () => {
     })
   })
 
-  test('when it is aborted', async () => {
+  test.each([
+    ['cancelled', 'cancelled', 'The call of "t" was cancelled; whether it took effect is unknown.'],
+    ['timeout', 'timeout', 'The tool "t" did not answer in time; whether it took effect is unknown.'],
+  ])('when its host gives it up: %s', async (reason, code, message) => {
     const arrived = Promise.withResolvers<string>()
-    handler = () => arrived.resolve('enough')
+    handler = () => arrived.resolve(reason)
     const control = { ...CONTROL, whenAborted: () => arrived.promise }
-    expect(await callHttp(stored({}), options())(toolRequest('t', { id: 1 }), control)).toEqual({
-      ok: false,
-      error: { code: 'cancelled', message: 'The call of "t" was cancelled; whether it took effect is unknown.' },
-    })
+    const outcome = await callHttp(stored({}), options())(toolRequest('t', { id: 1 }), control)
+    expect(outcome).toEqual({ ok: false, error: { code, message } })
+  })
+
+  test('but not when its host says that all is settled, or is gone', async () => {
+    for (const whenAborted of [async () => 'settled', () => Promise.reject(new Error('gone'))]) {
+      handler = answer(200, 'text/plain', 'done')
+      const control = { ...CONTROL, whenAborted }
+      expect(await callHttp(stored({}), options())(toolRequest('t', { id: 1 }), control)).toEqual(text('done'))
+    }
   })
 
   test('when it comes too late, nothing is sent', async () => {
