@@ -1,0 +1,51 @@
+import { EventSourceParserStream } from 'eventsource-parser/stream'
+import type { RunEvent, RunFinished } from '../contract/event.ts'
+import { isObject } from '../contract/json.ts'
+import { type Edge, problemOf, send } from './edge.ts'
+import { Failure } from './failure.ts'
+
+/**
+ * Asks an edge one question, and passes on the run's events as they come. Resolves when the run has completed. Throws a
+ * Failure with the reason when it was refused, failed, or broke off.
+ */
+export async function ask(
+  edge: Edge,
+  question: string,
+  { onEvent, signal }: { onEvent: (event: RunEvent) => void; signal: AbortSignal },
+): Promise<void> {
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
+  const body = { input: question, context: { timeZone } }
+  const response = await send(edge, { method: 'POST', path: '/runs', body, accept: 'text/event-stream' }, signal)
+  if (!response.ok) throw new Failure(`The run was refused: ${(await problemOf(response)).message}`)
+  const finished = await follow(response, onEvent).catch((error: unknown) => {
+    signal.throwIfAborted()
+    throw new Failure(`The answer broke off: ${error instanceof Error ? error.message : String(error)}`)
+  })
+  if (!finished) throw new Failure('The answer ended before the run had finished.')
+  if (finished.status !== 'completed') {
+    throw new Failure(`The run ${finished.status}: ${finished.error?.message ?? finished.finish}`)
+  }
+}
+
+/** The last event of a run; undefined where the stream ends without it. */
+async function follow(response: Response, onEvent: (event: RunEvent) => void): Promise<RunFinished | undefined> {
+  for await (const event of eventsOf(response)) {
+    onEvent(event)
+    if (event.type === 'run.finished') return event
+  }
+  return undefined
+}
+
+async function* eventsOf({ body }: Response): AsyncGenerator<RunEvent> {
+  if (!body) return
+  const frames = body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
+  for await (const { data } of frames) {
+    const event: unknown = JSON.parse(data)
+    if (isRunEvent(event)) yield event
+  }
+}
+
+/** The fields of each type are trusted: they come from an edge. */
+function isRunEvent(value: unknown): value is RunEvent {
+  return isObject(value) && typeof value.type === 'string' && typeof value.runId === 'string'
+}

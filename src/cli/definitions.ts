@@ -1,0 +1,65 @@
+import { globSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { isObject } from '../contract/json.ts'
+import { type Edge, problemOf, send } from './edge.ts'
+import { Failure } from './failure.ts'
+
+/** A definition that is to be stored, and the file that it stands in. */
+export interface DefinitionFile {
+  readonly file: string
+  readonly name: string
+  readonly definition: Readonly<Record<string, unknown>>
+}
+
+/**
+ * The definitions in `tools/definitions/`. Only what a file can be blamed for is checked here; the edge checks the rest
+ * when it stores them. Throws a Failure that names the file.
+ */
+export function readDefinitions(root: string): DefinitionFile[] {
+  return globSync('tools/definitions/*.json', { cwd: root })
+    .sort()
+    .map((file) => readDefinition(root, file))
+}
+
+function readDefinition(root: string, file: string): DefinitionFile {
+  const definition = readJson(join(root, file), file)
+  const name = isObject(definition) ? definition['name'] : undefined
+  if (!isObject(definition) || typeof name !== 'string') throw new Failure(`${file} must be an object with a \`name\`.`)
+  const stem = basename(file, '.json')
+  if (stem === name || stem === kebab(name)) return { file, name, definition }
+  throw new Failure(`${file} defines the tool "${name}".`, `Name the file ${kebab(name)}.json, or the tool after it.`)
+}
+
+function readJson(path: string, file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'))
+  } catch (error) {
+    throw new Failure(`${file} is not JSON: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+/** `exchangeRate` as file names have it: `exchange-rate`. */
+function kebab(name: string): string {
+  return name.replace(/[A-Z]/g, (letter, at: number) => `${at > 0 ? '-' : ''}${letter.toLowerCase()}`)
+}
+
+/** The hosts that these definitions call, in the form of HTTP_TOOL_HOSTS, without secrets. */
+export function hostsOf(definitions: readonly DefinitionFile[]): Record<string, readonly string[]> {
+  const urls = definitions.flatMap(({ definition: { http } }) => (isObject(http) ? [http['url']] : []))
+  const hosts = urls.flatMap((url) => (typeof url === 'string' && URL.canParse(url) ? [new URL(url).host] : []))
+  return Object.fromEntries(hosts.map((host) => [host, []]))
+}
+
+/** Stores the definitions at an edge, one after another. Throws a Failure that names the first file which it refuses. */
+export async function putDefinitions(
+  edge: Edge,
+  definitions: readonly DefinitionFile[],
+  signal?: AbortSignal,
+): Promise<void> {
+  for (const { file, name, definition } of definitions) {
+    const path = `/tools/${encodeURIComponent(name)}`
+    const answer = await send(edge, { method: 'PUT', path, body: definition }, signal)
+    if (!answer.ok) throw new Failure(`${file} was not stored: ${(await problemOf(answer)).message}`)
+    await answer.body?.cancel()
+  }
+}

@@ -1,0 +1,82 @@
+import { once } from 'node:events'
+import { build, type Build } from './build.ts'
+import { type DefinitionFile, putDefinitions, readDefinitions } from './definitions.ts'
+import { Failure } from './failure.ts'
+import { findWorkers, type Worker } from './workers.ts'
+import { deployArguments, spawnWrangler } from './wrangler.ts'
+
+export interface DeployOptions {
+  /** The repository's folder. */
+  readonly root: string
+  /** Read for EDGECALL_URL and EDGECALL_KEY, and by wrangler for what it knows. */
+  readonly env: NodeJS.ProcessEnv
+  /** Build them all and print their sizes; deploy nothing. Needs no account and no network. */
+  readonly dryRun: boolean
+}
+
+/**
+ * Deploys every tool Worker, then the edge, which cannot be bound to what is not there yet, then puts the stored
+ * definitions. Throws a Failure at the first step that fails; those after it are not taken.
+ */
+export async function deploy({ root, env, dryRun }: DeployOptions): Promise<void> {
+  const { edge, tools } = findWorkers(root)
+  const definitions = readDefinitions(root)
+  const workers = [...tools, edge]
+  if (dryRun) {
+    const builds: Build[] = []
+    for (const worker of workers) builds.push(await build(worker, { root, env }))
+    print(table([{ name: 'Worker', size: 'size', gzip: 'gzip' }, ...builds]))
+    return
+  }
+  for (const [index, worker] of workers.entries()) {
+    print(`\n${worker.name}, ${index + 1} of ${workers.length}\n`)
+    const child = spawnWrangler(deployArguments(worker), { root, env, stdio: 'inherit' })
+    await once(child, 'close')
+    if (child.exitCode !== 0) throw notDeployed(worker, workers.slice(index + 1))
+  }
+  await storeDefinitions(definitions, env)
+}
+
+function notDeployed({ name, config }: Worker, rest: readonly Worker[]): Failure {
+  const skipped = rest.length === 0 ? '' : ` Not tried after it: ${rest.map((worker) => worker.name).join(', ')}.`
+  return new Failure(
+    `\n${name} was not deployed; wrangler says why above.${skipped}`,
+    `Then run this again; what is deployed already is only replaced. To try this Worker alone: npx wrangler deploy -c ${config}`,
+  )
+}
+
+/** Only the edge itself checks definitions and keeps them in order, so they are put through it. */
+async function storeDefinitions(definitions: readonly DefinitionFile[], env: NodeJS.ProcessEnv): Promise<void> {
+  const { EDGECALL_URL: url = '', EDGECALL_KEY: key = '' } = env
+  if (definitions.length === 0) return
+  if (url !== '' && key !== '') {
+    await putDefinitions({ url: url.replace(/\/+$/, ''), key }, definitions)
+    print(`\nStored at ${url}: ${definitions.map(({ name }) => name).join(', ')}\n`)
+    return
+  }
+  print(`
+The stored definitions were not put. That takes the address of the edge and a key with the scope tools:write: run this
+again with EDGECALL_URL and EDGECALL_KEY set, or with both of them set in your shell:
+
+${definitions.map(putLine).join('\n')}
+`)
+}
+
+function putLine({ file, name }: DefinitionFile): string {
+  const headers = `-H "authorization: Bearer $EDGECALL_KEY" -H 'content-type: application/json'`
+  return `  curl -X PUT "$EDGECALL_URL/tools/${name}" ${headers} -d @${file}`
+}
+
+/** The names to the left, the figures to the right. */
+function table(rows: readonly Build[]): string {
+  const width = (column: keyof Build) => Math.max(...rows.map((row) => row[column].length))
+  const [names, sizes, gzips] = [width('name'), width('size'), width('gzip')]
+  const lines = rows.map(
+    ({ name, size, gzip }) => `${name.padEnd(names)}  ${size.padStart(sizes)}  ${gzip.padStart(gzips)}\n`,
+  )
+  return lines.join('')
+}
+
+function print(text: string): void {
+  process.stdout.write(text)
+}

@@ -1,0 +1,89 @@
+import { once } from 'node:events'
+import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { EnvFile } from './env-file.ts'
+import { Failure } from './failure.ts'
+import { setGuard } from './guard.ts'
+import { type Output, readOutput } from './output.ts'
+import { family, killAll, type Process, stillRunning } from './processes.ts'
+import { spawnWrangler, UNATTENDED } from './wrangler.ts'
+
+export interface DevServerOptions {
+  readonly root: string
+  readonly env: NodeJS.ProcessEnv
+  /** What the first Worker runs instead of its configuration's `main`; from the root. */
+  readonly main: string
+  /** The edge's configuration first: the port and the env file are its alone. */
+  readonly configs: readonly string[]
+  readonly port: number
+  readonly envFile: EnvFile
+  /** Where KV and Durable Objects are kept; from the root. */
+  readonly stateDir: string
+}
+
+/** Workers that run on this machine, in workerd, under `wrangler dev`. */
+export interface DevServer {
+  readonly output: Output
+  /** Resolves when wrangler has ended, for whatever reason. */
+  readonly ended: Promise<unknown>
+  /** Notes the server's processes, so that `stop` finds them even after wrangler itself has died. */
+  noteProcesses(): void
+  /** Ends every process of the server; those that do not end within 5 s are killed. */
+  stop(): Promise<void>
+}
+
+const STOP_MS = 5000
+const STOP_CHECK_MS = 50
+
+/** Starts the Workers of these configurations, without waiting until they serve. */
+export function startDevServer(options: DevServerOptions): DevServer {
+  const child = spawnWrangler(devArguments(options), {
+    root: options.root,
+    env: devEnv(options),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const { pid, stdout, stderr } = child
+  if (pid === undefined || !stdout || !stderr) throw new Failure('wrangler could not be started.')
+  const ended = once(child, 'close').catch(() => {})
+  const guard = setGuard({ pid, folder: options.envFile.folder })
+  const isRunning = () => child.exitCode === null && child.signalCode === null
+  const processes = new Map<string, Process>()
+  const noteProcesses = () => {
+    // Once it has ended, its number may be another's.
+    for (const each of isRunning() ? family(pid) : []) processes.set(`${each.pid} ${each.started}`, each)
+  }
+  return {
+    output: readOutput(stdout, stderr),
+    ended,
+    noteProcesses,
+    stop: async () => {
+      // Where wrangler has died before, nobody is left to end its processes in order.
+      const deadline = isRunning() ? Date.now() + STOP_MS : 0
+      noteProcesses()
+      child.kill('SIGTERM')
+      while (Date.now() < deadline && stillRunning(processes.values()).length > 0) {
+        await sleep(STOP_CHECK_MS)
+        noteProcesses()
+      }
+      killAll(processes.values())
+      guard.release()
+    },
+  }
+}
+
+function devArguments({ root, main, configs, port, envFile, stateDir }: DevServerOptions): string[] {
+  const own = ['--ip', '127.0.0.1', '--port', String(port), '--persist-to', resolve(root, stateDir)]
+  return ['dev', main, ...configs.flatMap((config) => ['-c', config]), ...own, '--env-file', envFile.path]
+}
+
+function devEnv({ env, envFile }: DevServerOptions): NodeJS.ProcessEnv {
+  return {
+    ...env,
+    ...UNATTENDED,
+    // The edge gets its variables from the env file, all of them, and no Worker gets the rest of the environment.
+    CLOUDFLARE_LOAD_DEV_VARS_FROM_DOT_ENV: 'true',
+    CLOUDFLARE_INCLUDE_PROCESS_ENV: 'false',
+    // A registry of its own: two starts on one machine have Workers of the same names.
+    WRANGLER_REGISTRY_PATH: join(envFile.folder, 'registry'),
+  }
+}

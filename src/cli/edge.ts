@@ -1,0 +1,66 @@
+import { isObject } from '../contract/json.ts'
+import { Failure } from './failure.ts'
+
+/** Where an edge answers, without a slash at the end, and the key to send, if it wants one. */
+export interface Edge {
+  readonly url: string
+  readonly key?: string | undefined
+}
+
+export interface EdgeRequest {
+  readonly method: 'GET' | 'PUT' | 'POST'
+  readonly path: string
+  /** Sent as JSON. */
+  readonly body?: unknown
+  readonly accept?: string
+}
+
+/** Sends a request to an edge. Throws the signal's reason, and a Failure where nobody answers. */
+export async function send(
+  { url, key }: Edge,
+  { method, path, body, accept }: EdgeRequest,
+  signal?: AbortSignal,
+): Promise<Response> {
+  const headers = {
+    ...(key !== undefined && { authorization: `Bearer ${key}` }),
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+    ...(accept !== undefined && { accept }),
+  }
+  try {
+    return await fetch(url + path, {
+      method,
+      headers,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(signal && { signal }),
+    })
+  } catch (error) {
+    signal?.throwIfAborted()
+    const { cause } = error instanceof Error ? error : {}
+    throw new Failure(`${url} does not answer: ${cause instanceof Error ? cause.message : String(error)}`)
+  }
+}
+
+/** What an answer that is no success says: its stable code, and its detail with the issues of what was sent. */
+export async function problemOf(response: Response): Promise<{ readonly code: string; readonly message: string }> {
+  const text = await response.text()
+  const body = parse(text)
+  if (!isObject(body)) return { code: '', message: `HTTP ${response.status} ${text.slice(0, 500)}`.trim() }
+  const { code, detail, issues } = body
+  const lines = Array.isArray(issues) ? issues.map(issueLine) : []
+  const said = typeof detail === 'string' ? detail : `HTTP ${response.status}`
+  return { code: typeof code === 'string' ? code : '', message: lines.length > 0 ? lines.join('; ') : said }
+}
+
+function issueLine(issue: unknown): string {
+  if (!isObject(issue)) return String(issue)
+  const { path, message } = issue
+  return path === '' ? String(message) : `${String(path)}: ${String(message)}`
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,21 @@
+/** What ends a command: `message` says what is wrong, `hint` what to do about it. */
+export class Failure extends Error {
+  readonly hint: string
+
+  constructor(message: string, hint = '') {
+    super(message)
+    this.name = 'Failure'
+    this.hint = hint
+  }
+}
+
+/** A signal came before the command's work was done. */
+export class Stopped extends Error {
+  readonly signal: NodeJS.Signals
+
+  constructor(signal: NodeJS.Signals) {
+    super(`Stopped by ${signal}`)
+    this.name = 'Stopped'
+    this.signal = signal
+  }
+}

@@ -1,0 +1,29 @@
+import { isObject } from '../contract/json.ts'
+import { type Edge, problemOf, send } from './edge.ts'
+import { Failure } from './failure.ts'
+
+/** A tool in the edge's listing, or a place that should have brought tools. */
+export interface ListedTool {
+  readonly name: string
+  readonly source: string
+  /** What the operator knows the source by, such as the service binding. */
+  readonly place: string
+  readonly available: boolean
+  /** Why it is not available. */
+  readonly reason?: string
+}
+
+/** What an edge has. Throws a Failure for an edge that does not tell. */
+export async function listTools(edge: Edge, signal: AbortSignal): Promise<ListedTool[]> {
+  const response = await send(edge, { method: 'GET', path: '/tools' }, signal)
+  if (!response.ok) throw new Failure(`GET /tools: ${(await problemOf(response)).message}`)
+  const tools: unknown = await response.json()
+  return Array.isArray(tools) ? tools.filter(isListedTool) : []
+}
+
+function isListedTool(value: unknown): value is ListedTool {
+  if (!isObject(value)) return false
+  const { name, source, place, available, reason = '' } = value
+  const texts = [name, source, place, reason]
+  return texts.every((text) => typeof text === 'string') && typeof available === 'boolean'
+}

@@ -1,0 +1,57 @@
+/**
+ * cli/: the commands of this repository, in Node alone. May import contract/ and tool/. Must never be imported by what
+ * runs in a Worker.
+ */
+import { constants } from 'node:os'
+import { parseArgs, type ParseArgsOptionsConfig } from 'node:util'
+import { deploy } from './deploy.ts'
+import { Failure, Stopped } from './failure.ts'
+import { start } from './start.ts'
+
+const USAGE = `npm start                       start the edge and every tool Worker, ask an example, keep serving
+npm start -- --ask "…"          start them, ask this question, print the run and end
+npm run deploy                  deploy every tool Worker, then the edge, then the stored definitions
+npm run deploy -- --dry-run     build them all and print their sizes; nothing is deployed
+`
+
+const HELP = { help: { type: 'boolean', short: 'h' } } as const
+
+/** The exit code: 0, 1 for a failure, 2 for wrong usage, 128 and its number for a signal. */
+async function run([command = 'help', ...args]: readonly string[]): Promise<number> {
+  const root = process.cwd()
+  const { env } = process
+  if (command === 'start') {
+    const options = parse(args, { ...HELP, ask: { type: 'string' } })
+    if (!options.help) return start({ root, env, ask: options.ask }).then(() => 0)
+  } else if (command === 'deploy') {
+    const options = parse(args, { ...HELP, 'dry-run': { type: 'boolean' } })
+    if (!options.help) return deploy({ root, env, dryRun: options['dry-run'] === true }).then(() => 0)
+  } else if (!['help', '--help', '-h'].includes(command)) {
+    throw new UsageError(`There is no command "${command}"`)
+  }
+  process.stdout.write(USAGE)
+  return 0
+}
+
+class UsageError extends Error {}
+
+function parse<const Options extends ParseArgsOptionsConfig>(args: string[], options: Options) {
+  try {
+    return parseArgs({ args, options }).values
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error))
+  }
+}
+
+function explain(error: unknown): number {
+  if (error instanceof Stopped) return 128 + constants.signals[error.signal]
+  if (error instanceof UsageError) {
+    process.stderr.write(`${error.message}\n\n${USAGE}`)
+    return 2
+  }
+  if (!(error instanceof Failure)) throw error
+  process.stderr.write(`${error.message}\n${error.hint === '' ? '' : `${error.hint}\n`}`)
+  return 1
+}
+
+process.exitCode = await run(process.argv.slice(2)).catch(explain)

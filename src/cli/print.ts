@@ -1,0 +1,57 @@
+import type { RunEvent } from '../contract/event.ts'
+import { textOf } from '../contract/message.ts'
+
+export interface RunPrinterOptions {
+  readonly write: (text: string) => void
+  /** Where a tool comes from: the name of its Worker, or its source. */
+  readonly origin: (tool: string) => string
+}
+
+const MOST_CHARACTERS = 600
+
+/** Prints a run as it happens: each call with its arguments, what came back, and the answer. */
+export function runPrinter({ write, origin }: RunPrinterOptions): (event: RunEvent) => void {
+  const calls = new Map<string, string>()
+  // Text is written as it comes; a line that is not finished is ended before anything else is said.
+  let text = ''
+  const line = (label: string, rest: string) => {
+    if (text !== '') write('\n')
+    text = ''
+    write(`  ${label.padEnd(8)}${oneLine(rest)}\n`)
+  }
+  return (event) => {
+    switch (event.type) {
+      case 'call.proposed':
+        calls.set(event.callId, event.arguments)
+        return
+      case 'call.started':
+        return line('call', `${event.tool} (${origin(event.tool)}) ${calls.get(event.callId) ?? ''}`)
+      case 'call.progress':
+        return event.message === undefined ? undefined : line('', event.message)
+      case 'call.settled': {
+        const { tool, ok, content = [], error, durationMs } = event
+        const result = ok ? textOf(content) : `failed (${error?.code}): ${error?.message}`
+        return line('result', `${tool}, ${durationMs} ms: ${result}`)
+      }
+      case 'text.delta':
+        text += event.text
+        write(visible(event.text))
+        return
+      case 'run.finished':
+        if (event.answer.trim() !== text.trim()) write(`${text === '' ? '' : '\n'}${visible(event.answer)}`)
+        write('\n')
+        return
+      default:
+    }
+  }
+}
+
+function oneLine(text: string): string {
+  const line = visible(text).replace(/\s+/g, ' ').trim()
+  return line.length > MOST_CHARACTERS ? `${line.slice(0, MOST_CHARACTERS)}… (${line.length} characters)` : line
+}
+
+/** Without control characters, which a terminal would obey. */
+function visible(text: string): string {
+  return text.replace(/[^\P{Cc}\n\t]/gu, '')
+}

@@ -1,0 +1,114 @@
+import { once } from 'node:events'
+import { ask } from './ask.ts'
+import { hostsOf, putDefinitions, readDefinitions, type DefinitionFile } from './definitions.ts'
+import { startDevServer, type DevServer } from './dev-server.ts'
+import type { Edge } from './edge.ts'
+import { writeEnvFile } from './env-file.ts'
+import { Failure, Stopped } from './failure.ts'
+import { listTools } from './listing.ts'
+import { checkFree, readPort } from './port.ts'
+import { runPrinter } from './print.ts'
+import { untilReady } from './ready.ts'
+import { localEdge } from './variables.ts'
+import { findWorkers, type Workers } from './workers.ts'
+
+export interface StartOptions {
+  /** The repository's folder. */
+  readonly root: string
+  /** Read for PORT, STATE_DIR and the edge's variables. */
+  readonly env: NodeJS.ProcessEnv
+  /** Ask this and end, instead of asking the example and serving. */
+  readonly ask?: string | undefined
+}
+
+/** The edge's door here: unlike the deployed one it has the offline model. */
+const MAIN = 'src/local.ts'
+const STATE_DIR = '.wrangler/state'
+const EXAMPLE = 'What time is it in Tokyo?'
+
+/**
+ * Starts the edge and every tool Worker on this machine, stores the repository's definitions, asks a question, prints
+ * the run and serves until a signal comes. Every process that it started has ended when it settles. Throws a Failure
+ * with the reason, and Stopped for a signal before its work was done.
+ */
+export async function start({ root, env, ask: question }: StartOptions): Promise<void> {
+  const workers = findWorkers(root)
+  const definitions = readDefinitions(root)
+  const local = await localEdge(env, { vars: workers.edge.vars, hosts: hostsOf(definitions) })
+  const port = readPort(env['PORT'])
+  await checkFree(port)
+  const stop = stopOnSignal()
+  const envFile = writeEnvFile(local.variables)
+  try {
+    print(`Starting ${workers.edge.name} and ${workers.tools.length} tool Workers, model ${local.model}\n`)
+    const configs = [workers.edge, ...workers.tools].map((worker) => worker.config)
+    const stateDir = env['STATE_DIR'] ?? STATE_DIR
+    const server = startDevServer({ root, env, main: MAIN, configs, port, envFile, stateDir })
+    void server.ended.then(() =>
+      stop.abort(new Failure('wrangler has ended. It said last:', server.output.lastLines())),
+    )
+    try {
+      const edge = { url: `http://127.0.0.1:${port}`, key: local.key }
+      await prepare(edge, { server, workers, definitions, signal: stop.signal })
+      await demonstrate(edge, question ?? EXAMPLE, { workers, signal: stop.signal })
+      if (question === undefined) await serve(edge, server, stop.signal)
+    } finally {
+      await server.stop()
+    }
+  } finally {
+    envFile.remove()
+  }
+}
+
+interface Session {
+  readonly workers: Workers
+  readonly signal: AbortSignal
+}
+
+async function prepare(
+  edge: Edge,
+  { server, definitions, workers, signal }: Session & { server: DevServer; definitions: readonly DefinitionFile[] },
+): Promise<void> {
+  await untilReady(edge, { output: server.output, bindings: [...workers.edge.tools.keys()], signal })
+  server.noteProcesses()
+  await putDefinitions(edge, definitions, signal)
+}
+
+/** Asks a question and prints the run. */
+async function demonstrate(edge: Edge, question: string, { workers, signal }: Session): Promise<void> {
+  const tools = await listTools(edge, signal)
+  print(`Ready: ${tools.filter((tool) => tool.available).length} tools\n\n> ${question}\n`)
+  const origins = new Map(tools.map(({ name, source, place }) => [name, workers.edge.tools.get(place) ?? source]))
+  const onEvent = runPrinter({ write: print, origin: (tool) => origins.get(tool) ?? 'unknown' })
+  await ask(edge, question, { onEvent, signal })
+}
+
+/** Tells how to call the edge, and shows what the Workers log until a signal comes. */
+async function serve({ url, key }: Edge, server: DevServer, signal: AbortSignal): Promise<void> {
+  const auth = key === undefined ? '' : ` -H 'authorization: Bearer ${key}'`
+  const body = JSON.stringify({ input: EXAMPLE })
+  print(`
+Serving ${url} until Ctrl-C${key === undefined ? '' : `, to the key ${key}`}. Ask it:
+
+  curl ${url}/runs -H 'content-type: application/json'${auth} -d '${body}'
+
+`)
+  server.output.onLine((line) => print(`${line}\n`))
+  if (!signal.aborted) await once(signal, 'abort')
+  if (!(signal.reason instanceof Stopped)) throw signal.reason
+}
+
+/** Aborted by the first signal that asks to end. A second one ends this process at once; the guard does the rest. */
+function stopOnSignal(): AbortController {
+  const stop = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => stop.abort(new Stopped(signal)))
+  }
+  // Nobody reads any more, such as after `npm start | head`.
+  process.stdout.on('error', () => stop.abort(new Stopped('SIGPIPE')))
+  return stop
+}
+
+function print(text: string): void {
+  process.stdout.write(text)
+}

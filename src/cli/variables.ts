@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto'
+import { ConfigError, readConfig } from '../contract/config.ts'
+import { sha256 } from '../contract/json.ts'
+import { Failure } from './failure.ts'
+
+type Vars = Readonly<Record<string, unknown>>
+
+/** The edge's variables that are passed on from the environment; so is whatever begins with `SECRET_`. */
+const NAMES = new Set([
+  'MODEL',
+  'MODELS',
+  ...['OPENAI', 'ANTHROPIC', 'GEMINI'].flatMap((vendor) => [`${vendor}_BASE_URL`, `${vendor}_API_KEY`]),
+  'AUTH',
+  'API_KEYS',
+  'SYSTEM_PROMPT',
+  'DEFAULT_TOOLS',
+  'MAX_STEPS',
+  'MAX_CALLS',
+  'MAX_CALLS_PER_TOOL',
+  'CALL_TIMEOUT_MS',
+  'RUN_TIMEOUT_MS',
+  'MAX_RESULT_BYTES',
+  'MAX_CONCURRENT_CALLS',
+  'MAX_QUEUE',
+  'MAX_BODY_BYTES',
+  'TOOL_ERRORS',
+  'TOOL_EXECUTION',
+  'TOOL_SEARCH',
+  'INCLUDE_CONTENT',
+  'COMPAT',
+  'HTTP_TOOL_HOSTS',
+  'CORS_ORIGINS',
+  'PLAYGROUND',
+])
+
+/** What a local edge is given beside its wrangler.toml. */
+export interface LocalEdge {
+  readonly model: string
+  readonly variables: Readonly<Record<string, string>>
+  /** A key made for this start, where the edge wants keys. */
+  readonly key: string | undefined
+}
+
+const SCOPES = ['chat', 'tools:read', 'tools:write', 'approve']
+
+/**
+ * The variables of a local edge: those of the environment, over those of its wrangler.toml (`vars`), over `MODEL`
+ * offline/rules, `AUTH` open and the `hosts` of the repository's own definitions. An edge that wants keys gets a new
+ * one beside its own, for its caller here. Throws a Failure that names a variable which the edge could not read.
+ */
+export async function localEdge(
+  env: NodeJS.ProcessEnv,
+  { vars, hosts }: { vars: Vars; hosts: Readonly<Record<string, readonly string[]>> },
+): Promise<LocalEdge> {
+  const given = passedOn(env)
+  const defaults = { MODEL: 'offline/rules', AUTH: 'open', HTTP_TOOL_HOSTS: JSON.stringify(hosts) }
+  const missing = Object.entries(defaults).filter(([name]) => !Object.hasOwn(vars, name))
+  const variables = { ...Object.fromEntries(missing), ...given }
+  const { auth, apiKeys, model = '' } = read({ ...vars, ...variables })
+  if (auth === 'open') return { model, variables, key: undefined }
+  const key = `ek_${randomBytes(24).toString('base64url')}`
+  const own = { sha256: await sha256(key), tenant: 'local', scopes: SCOPES }
+  return { model, variables: { ...variables, API_KEYS: JSON.stringify([...apiKeys, own]) }, key }
+}
+
+function passedOn(env: NodeJS.ProcessEnv): Record<string, string> {
+  const passed: Record<string, string> = {}
+  for (const [name, value] of Object.entries(env)) {
+    if (value !== undefined && (NAMES.has(name) || name.startsWith('SECRET_'))) passed[name] = value
+  }
+  return passed
+}
+
+function read(vars: Vars): ReturnType<typeof readConfig> {
+  try {
+    return readConfig(vars)
+  } catch (error) {
+    if (error instanceof ConfigError) throw new Failure(`${error.message}.`, 'Change it, or unset it for its default.')
+    throw error
+  }
+}

@@ -1,0 +1,79 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { setGuard } from '../../src/cli/guard.ts'
+import { family, killAll, type Process, stillRunning } from '../../src/cli/processes.ts'
+
+/** Runs a script in a Node of its own; whatever it starts ends with the test. */
+function node(script: string): number {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  return endLater(child.pid!)
+}
+
+function endLater(pid: number): number {
+  onTestFinished(() => killAll(family(pid)))
+  return pid
+}
+
+async function familyOf(pid: number, size: number): Promise<Process[]> {
+  await vi.waitFor(() => expect(family(pid)).toHaveLength(size), 5000)
+  return family(pid)
+}
+
+function folderHere(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'guard-test-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+test('a family is a process with all that it started', async () => {
+  const pid = node(`
+    import { spawn } from 'node:child_process'
+    spawn('sh', ['-c', 'sleep 60 & wait'])
+    setInterval(() => {}, 1000)
+  `)
+  const [first, second, third] = await familyOf(pid, 3)
+  expect([first!.pid, second!.parent, third!.parent]).toEqual([pid, pid, second!.pid])
+  process.kill(second!.pid, 'SIGKILL')
+  await vi.waitFor(() => expect(stillRunning([first!, second!, third!])).toEqual([first, third]), 5000)
+  process.kill(third!.pid, 'SIGKILL')
+  await vi.waitFor(() => expect(stillRunning([third!])).toEqual([]), 5000)
+})
+
+test('a number that is used again is another process', () => {
+  const [own] = family(process.pid)
+  expect(stillRunning([own!, { ...own!, started: 'earlier' }])).toEqual([own])
+})
+
+test('a guard ends its process and removes its folder when its owner dies hard', async () => {
+  const folder = folderHere()
+  const pid = node(`
+    import { spawn } from 'node:child_process'
+    import { setGuard } from ${JSON.stringify(new URL('../../src/cli/guard.ts', import.meta.url).href)}
+    setGuard({ pid: spawn('sleep', ['60']).pid, folder: ${JSON.stringify(folder)} })
+  `)
+  const members = await familyOf(pid, 3)
+  process.kill(pid, 'SIGKILL')
+  await vi.waitFor(() => expect(stillRunning(members)).toEqual([]), 5000)
+  expect(existsSync(folder)).toBe(false)
+})
+
+test('a guard that was released leaves both alone', async () => {
+  const folder = folderHere()
+  const child = spawn('sleep', ['60'])
+  endLater(child.pid!)
+  const before = family(process.pid)
+  const guard = setGuard({ pid: child.pid!, folder })
+  const shell = family(process.pid).filter(({ pid }) => !before.some((each) => each.pid === pid))
+  guard.release()
+  await vi.waitFor(() => expect(stillRunning(shell)).toEqual([]), 5000)
+  expect(family(child.pid!)).toHaveLength(1)
+  expect(existsSync(folder)).toBe(true)
+  child.kill()
+  await once(child, 'exit')
+})

@@ -1,0 +1,84 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { Stopped } from '../../src/cli/failure.ts'
+import { type ReadyOptions, untilReady } from '../../src/cli/ready.ts'
+
+const CLOCK = { name: 'currentTime', source: 'service', place: 'TOOL_CLOCK', available: true }
+const NO_ALARM = {
+  name: 'TOOL_ALARM',
+  source: 'service',
+  place: 'TOOL_ALARM',
+  available: false,
+  reason: 'it has no describe()',
+}
+const NO_STORED = {
+  name: 'tool:old',
+  source: 'kv',
+  place: 'tool:old',
+  available: false,
+  reason: 'there is no binding TOOL_OLD',
+}
+const ALARM = { name: 'setAlarm', source: 'service', place: 'TOOL_ALARM', available: true }
+
+/** Waits for an edge that lists these tools, one answer after another; the last one again and again. */
+async function wait(listings: object[][], options: Partial<ReadyOptions> = {}, health: object = {}): Promise<void> {
+  let asked = 0
+  const server = createServer((request, response) => {
+    const tools = listings[Math.min(asked, listings.length - 1)]
+    if (request.url === '/tools') asked += 1
+    const isWell = Object.keys(health).length === 0
+    response.writeHead(isWell ? 200 : 503).end(JSON.stringify(request.url === '/tools' ? tools : health))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return untilReady({ url }, { ...OPTIONS, ...options })
+}
+
+const OPTIONS: ReadyOptions = {
+  output: { lastLines: () => 'last words', hasFailed: () => false },
+  bindings: ['TOOL_CLOCK', 'TOOL_ALARM'],
+  signal: new AbortController().signal,
+  withinMs: 0,
+}
+
+test('waits until every tool Worker has brought tools', async () => {
+  await expect(wait([[], [CLOCK], [CLOCK, NO_ALARM], [CLOCK, ALARM, NO_STORED]], { withinMs: 10_000 })).resolves.toBe(
+    undefined,
+  )
+})
+
+test.each([
+  [[CLOCK, NO_ALARM], 'Not ready after 0 s: TOOL_ALARM: it has no describe()'],
+  [[CLOCK], 'Not ready after 0 s: TOOL_ALARM: it brings no tools'],
+])('says what is missing when the time is over', async (tools, message) => {
+  await expect(wait([tools])).rejects.toMatchObject({ message, hint: 'wrangler said last:\nlast words' })
+})
+
+test('does not wait for what will not mend itself', async () => {
+  const forever = { withinMs: 1e9 }
+  await expect(wait([[]], forever, { code: 'misconfigured', detail: 'X must be Y' })).rejects.toMatchObject({
+    message: 'GET /health: X must be Y',
+  })
+  const options = { ...OPTIONS, ...forever, output: { lastLines: () => 'No such file', hasFailed: () => true } }
+  await expect(untilReady({ url: 'http://127.0.0.1:1' }, options)).rejects.toMatchObject({
+    message: 'The Workers cannot start. wrangler says:',
+    hint: 'No such file',
+  })
+})
+
+test('says so when no edge answers', async () => {
+  await expect(untilReady({ url: 'http://127.0.0.1:1' }, OPTIONS)).rejects.toThrow(
+    'Not ready after 0 s: http://127.0.0.1:1 does not answer',
+  )
+})
+
+test('a signal ends it with its own reason', async () => {
+  const signal = AbortSignal.abort(new Stopped('SIGTERM'))
+  await expect(wait([[]], { signal, withinMs: 1e9 })).rejects.toThrow(new Stopped('SIGTERM'))
+})

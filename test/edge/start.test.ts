@@ -1,0 +1,153 @@
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { globSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { family, stillRunning } from '../../src/cli/processes.ts'
+import { type Command, freePort, start } from '../cli/command.ts'
+import { chunksOf, startModelServer } from '../fixtures/model-server.ts'
+
+interface Started extends Command {
+  readonly url: string
+  /** Where all that it writes for itself lies. */
+  readonly folder: string
+}
+
+const temp = mkdtempSync(join(tmpdir(), 'start-test-'))
+const commands: Command[] = []
+
+afterAll(() => {
+  for (const command of commands) command.kill()
+  rmSync(temp, { recursive: true, force: true })
+})
+
+/** `npm start` on a free port, with its state and its private files in a folder of its own. */
+async function npmStart(env: Record<string, string>, ...args: string[]): Promise<Started> {
+  const port = String(await freePort())
+  const folder = mkdtempSync(join(temp, 'run-'))
+  const command = start('npm', ['start', '--', ...args], {
+    env: { PORT: port, TMPDIR: folder, STATE_DIR: join(folder, 'state'), ...env },
+  })
+  commands.push(command)
+  return { ...command, folder, url: `http://127.0.0.1:${port}` }
+}
+
+function privateFolders(folder: string): string[] {
+  return readdirSync(folder).filter((name) => name.startsWith('edgecall-'))
+}
+
+describe('npm start', () => {
+  let edge: Started
+  let curl = ''
+  let key = ''
+
+  beforeAll(async () => {
+    edge = await npmStart({ AUTH: 'keys', SECRET_TEST: 'never-in-the-process-list' })
+    await edge.until('Tokyo?"}\'\n')
+    curl = /^ {2}(curl .+)$/m.exec(edge.out())?.[1] ?? ''
+    key = /\bek_\S+(?=\. )/.exec(edge.out())?.[0] ?? ''
+  })
+
+  test('asks the example, and prints the call, what came back, and the answer', () => {
+    const [, run] = edge.out().split('> What time is it in Tokyo?\n')
+    const time = String.raw`\{"timeZone":"Asia/Tokyo","dateTime":"\d{4}-.+"\}`
+    const [call, result, answer] = (run ?? '').split('\n')
+    expect(call).toMatch(/^ {2}call {4}currentTime \(edgecall-clock\) \{"timeZone":"Asia\/Tokyo"\}$/)
+    expect(result).toMatch(new RegExp(String.raw`^  result  \w+, \d+ ms: ${time}$`))
+    expect(answer).toMatch(/\d\d:\d\d.*Tokyo/)
+  })
+
+  test('prints a curl line that works', () => {
+    const answer: unknown = JSON.parse(execFileSync('sh', ['-c', `${curl} --silent`], { encoding: 'utf8' }))
+    expect(answer).toMatchObject({ status: 'completed', finish: 'stop', calls: [{ ok: true }] })
+  })
+
+  test('answers with the key that it made and printed, and not without', async () => {
+    const tools = await fetch(`${edge.url}/tools?source=kv`, { headers: { authorization: `Bearer ${key}` } })
+    const names = ((await tools.json()) as { name: string }[]).map((tool) => tool.name)
+    expect(names).toEqual(['exchangeRate', 'localTime', 'supportHours'])
+    expect((await fetch(`${edge.url}/tools`)).status).toBe(401)
+  })
+
+  test('keeps what it passes on where nobody else can read it', () => {
+    const [file = ''] = globSync(join(edge.folder, 'edgecall-*/*.env'))
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    const list = execFileSync('ps', ['-A', '-o', 'args='], { encoding: 'utf8' })
+    expect(list).toContain(file)
+    expect(list).not.toContain('never-in-the-process-list')
+  })
+
+  test('on SIGTERM to npm ends every process that it started, and removes its file', async () => {
+    const processes = family(edge.pid)
+    expect(processes.length).toBeGreaterThan(3)
+    process.kill(edge.pid, 'SIGTERM')
+    await edge.ended
+    await vi.waitFor(() => expect(stillRunning(processes)).toEqual([]), 10_000)
+    expect(privateFolders(edge.folder)).toEqual([])
+    expect(edge.errors()).not.toMatch(/error|failed/i)
+  })
+})
+
+describe('npm start -- --ask', () => {
+  test('passes its variables on to the edge, prints the run, and ends with 0', async () => {
+    const prompt = 'Don\'t say "so" in `code`: $HOME ${PATH} \\n \\$1 \\\\ # none\n\n# Rules\n{"a": [1]}\t明天 '
+    const replies = [{ calls: [{ tool: 'shiftTime', arguments: '{"days":"two"}' }] }, { text: 'I could not tell.' }]
+    const server = await startModelServer((_call, index) => ({ chunks: chunksOf(replies[index] ?? {}) }))
+    try {
+      const edge = await npmStart(
+        {
+          MODEL: 'openai/test-model',
+          OPENAI_BASE_URL: server.baseUrl,
+          OPENAI_API_KEY: 'sk-`"$#\'',
+          SYSTEM_PROMPT: prompt,
+        },
+        '--ask',
+        'What day is in two days?',
+      )
+      expect(await edge.ended, edge.errors()).toBe(0)
+      expect(edge.out()).toMatch(
+        / {2}call {4}shiftTime \(edgecall-clock\) \{"days":"two"\}\n {2}result {2}shiftTime, \d+ ms: failed \(/,
+      )
+      expect(edge.out()).toMatch(/\nI could not tell\.\n$/)
+      expect(server.calls).toHaveLength(2)
+      const [{ headers, body }] = server.calls as [(typeof server.calls)[0]]
+      expect(headers.authorization).toBe('Bearer sk-`"$#\'')
+      expect(body.model).toBe('test-model')
+      expect(body.messages).toEqual([
+        { role: 'system', content: prompt.trim() },
+        { role: 'user', content: 'What day is in two days?' },
+      ])
+      expect(privateFolders(edge.folder)).toEqual([])
+    } finally {
+      await server.close()
+    }
+  })
+
+  test('says why a run was refused', async () => {
+    const edge = await npmStart({ MODEL: 'nobody/nothing' }, '--ask', 'Hello')
+    expect(await edge.ended).toBe(1)
+    expect(edge.errors()).toMatch(/^The run was refused: .*nobody/m)
+  })
+})
+
+describe('npm start ends at once', () => {
+  test('where the port is taken, before anything starts', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as { port: number }
+    const edge = await npmStart({ PORT: String(port) })
+    expect(await edge.ended).toBe(1)
+    expect(edge.errors()).toContain(`Port ${port} is taken.\n`)
+    expect(edge.out()).not.toContain('Starting')
+    server.close()
+  })
+
+  test('where the edge refuses a definition of the repository', async () => {
+    const edge = await npmStart({ HTTP_TOOL_HOSTS: '{}' })
+    expect(await edge.ended).toBe(1)
+    expect(edge.errors()).toMatch(/^tools\/definitions\/exchange-rate\.json was not stored: http\.url: .+frankfurter/m)
+    expect(privateFolders(edge.folder)).toEqual([])
+  })
+})
