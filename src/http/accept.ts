@@ -35,7 +35,7 @@ export interface Accepted {
 export async function accept(
   { setup, caller, request }: { setup: Setup; caller: Caller; request: Request },
   body: RunBody,
-  { conversation, durable = conversation !== undefined }: { conversation?: string; durable?: boolean } = {},
+  { conversation }: { conversation?: string } = {},
 ): Promise<Accepted> {
   const { config } = setup
   const model = setup.models.resolve(body.model)
@@ -50,7 +50,7 @@ export async function accept(
   const run: RunRequest = {
     runId: newId('run'),
     ...(conversation !== undefined && { conversation }),
-    durable,
+    durable: conversation !== undefined,
     caller,
     input: body.input,
     ...(system !== '' && { system }),
@@ -79,16 +79,7 @@ function checkChoice(choice: ToolChoice | undefined, names: readonly string[]): 
 
 /** A request may ask for less than the edge allows, never for more. */
 function tighten(limits: Limits, wished: Partial<Limits>): Limits {
-  const least = <Name extends keyof Limits>(name: Name) => Math.min(limits[name] ?? Infinity, wished[name] ?? Infinity)
-  const tokens = least('tokens')
-  return {
-    steps: least('steps'),
-    calls: least('calls'),
-    callsPerTool: least('callsPerTool'),
-    callMs: least('callMs'),
-    runMs: least('runMs'),
-    resultBytes: least('resultBytes'),
-    concurrentCalls: least('concurrentCalls'),
-    ...(Number.isFinite(tokens) && { tokens }),
-  }
+  const most: Readonly<Record<string, number>> = { ...limits }
+  const tighter = Object.entries(wished).map(([name, value]) => [name, Math.min(value, most[name] ?? Infinity)])
+  return { ...limits, ...Object.fromEntries(tighter) }
 }

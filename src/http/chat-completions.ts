@@ -56,16 +56,15 @@ async function withConversation(asked: Asked, id: string, create: boolean): Prom
   }
   const service = conversationOf(setup, caller.tenant, id)
   const { results, input } = newPart(chat.messages)
-  const waiting = results.length > 0 ? runOfResults(results) : undefined
-  if (waiting !== undefined) {
-    const { after } = granted(await service.answer(waiting, answersOf(results)))
-    return following(service, { runId: waiting, conversation: id, after })
+  if (results.length > 0) {
+    const runId = runOf(results, input)
+    const { after } = granted(await service.answer(runId, answersOf(results)))
+    return following(service, { runId, conversation: id, after })
   }
   const system = chat.messages.filter((message) => message.role === 'system').map((message) => message.content)
   const body = { ...bodyOf(chat), input, ...(system.length > 0 && { system: system.join('\n\n') }) }
-  const { run, tools } = await accept(asked, body, { conversation: id })
-  const definitions = tools.map((tool) => tool.definition)
-  const launched = await launchThere(service, { run, tools: definitions, onBusy: 'queue', create }, id)
+  const accepted = await accept(asked, body, { conversation: id })
+  const launched = await launchThere(service, accepted, { id, onBusy: 'queue', create })
   if (launched.created) await setup.directories.getByName(caller.tenant).add(id)
   return launched
 }
@@ -76,23 +75,23 @@ async function withConversation(asked: Asked, id: string, create: boolean): Prom
  */
 async function withoutConversation(asked: Asked): Promise<Launched> {
   const { setup, caller, chat } = asked
-  const { results } = newPart(chat.messages)
-  const waiting = results.length > 0 ? runOfResults(results) : undefined
-  if (waiting !== undefined) {
-    const service = conversationOf(setup, caller.tenant, hiddenId(waiting))
-    const answered = await service.answer(waiting, answersOf(results))
-    if (answered.ok) return following(service, { runId: waiting, after: answered.after })
+  // No caller can name it: the tilde is in no id.
+  const hidden = (runId: string) => conversationOf(setup, caller.tenant, `~${runId}`)
+  const { results, input } = newPart(chat.messages)
+  if (results.some((result) => runOfCall(result.callId) !== undefined)) {
+    const runId = runOf(results, input)
+    const answered = await hidden(runId).answer(runId, answersOf(results))
+    if (answered.ok) return following(hidden(runId), { runId, after: answered.after })
+    // A run that only handed calls out left nothing behind: its history is all here.
     if (answered.code !== 'unknown_conversation') return granted(answered)
   }
-  const accepted = await accept(asked, { ...bodyOf(chat), input: chat.messages }, { durable: false })
+  const accepted = await accept(asked, { ...bodyOf(chat), input: chat.messages })
   const { run, tools } = accepted
   if (run.clientTools.length === 0 || tools.length === 0 || run.execution === 'caller') {
     return launchHere(setup, run, tools)
   }
-  const service = conversationOf(setup, caller.tenant, hiddenId(run.runId))
-  const definitions = tools.map((tool) => tool.definition)
-  const hidden = { run: { ...run, durable: true }, tools: definitions, onBusy: 'queue', create: true } as const
-  return launchThere(service, { ...hidden, expires: Date.now() + HIDDEN_MS })
+  const kept = { ...accepted, run: { ...run, durable: true } }
+  return launchThere(hidden(run.runId), kept, { onBusy: 'queue', create: true, expires: Date.now() + HIDDEN_MS })
 }
 
 async function stream(launched: Launched, chat: ChatRequest): Promise<Response> {
@@ -149,16 +148,14 @@ function newPart(messages: readonly Message[]): { results: ToolMessage[]; input:
   }
 }
 
-function runOfResults(results: readonly ToolMessage[]): string | undefined {
-  const runs = new Set(results.map((result) => runOfCall(result.callId)))
-  return runs.size === 1 ? [...runs][0] : undefined
+/** The one run that all these results are for; they come alone, since its answer comes first. */
+function runOf(results: readonly ToolMessage[], input: readonly Message[]): string {
+  const [runId, ...others] = new Set(results.map((result) => runOfCall(result.callId)))
+  if (runId !== undefined && others.length === 0 && input.length === 0) return runId
+  const message = 'Send the results of one run, alone; then the next message.'
+  throw new Problem({ status: 400, code: 'unknown_call', message, param: 'messages' })
 }
 
 function answersOf(results: readonly ToolMessage[]): Record<string, CallAnswer> {
   return Object.fromEntries(results.map(({ callId, content }) => [callId, { result: textOf(content), ok: true }]))
-}
-
-/** No caller can name it: the tilde is in no id. */
-function hiddenId(runId: string): string {
-  return `~${runId}`
 }

@@ -74,10 +74,9 @@ conversations.post('/:id/runs', async (c) => {
   const id = c.req.param('id')
   const decoded = decodeRunBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
-  const { run, tools } = await accept({ setup, caller, request: c.req.raw }, decoded.request, { conversation: id })
-  const definitions = tools.map((tool) => tool.definition)
-  const start = { run, tools: definitions, onBusy: decoded.request.onBusy ?? 'queue', create: false }
-  return answerRun(c.req.raw, await launchThere(service, start, id))
+  const accepted = await accept({ setup, caller, request: c.req.raw }, decoded.request, { conversation: id })
+  const { onBusy = 'queue' } = decoded.request
+  return answerRun(c.req.raw, await launchThere(service, accepted, { id, onBusy, create: false }))
 })
 
 conversations.get('/:id/runs/:run', async (c) => {

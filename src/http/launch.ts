@@ -58,14 +58,15 @@ export function launchHere(setup: Setup, request: RunRequest, tools: readonly To
   }
 }
 
-/** A run in its conversation, which goes on whoever follows. */
+/** A run in its conversation, which goes on whoever follows. Without an `id` the caller does not know of it. */
 export async function launchThere(
-  conversation: ConversationService,
-  request: StartRequest,
-  id?: string,
+  service: ConversationService,
+  { run, tools }: { readonly run: RunRequest; readonly tools: readonly Tool[] },
+  { id, ...start }: Omit<StartRequest, 'run' | 'tools'> & { readonly id?: string },
 ): Promise<Launched & { readonly created: boolean }> {
-  const { runId, created } = granted(await conversation.start(request))
-  return { ...following(conversation, { runId, after: 0, ...(id !== undefined && { conversation: id }) }), created }
+  const definitions = tools.map((tool) => tool.definition)
+  const { runId, created } = granted(await service.start({ run, tools: definitions, ...start }))
+  return { ...following(service, { runId, after: 0, ...(id !== undefined && { conversation: id }) }), created }
 }
 
 /** Follows a run of a conversation after an event. */

@@ -24,19 +24,14 @@ export async function offer(
 }
 
 async function select(source: ToolSource, selection: ToolSelection | undefined): Promise<readonly Tool[]> {
-  if (selection === undefined) return defaults(source)
+  if (selection === undefined) return source.offered()
   if (!('length' in selection)) {
     const { add = [], remove = [] } = selection
-    const kept = (await defaults(source)).filter(({ definition }) => !remove.includes(definition.name))
+    const kept = (await source.offered()).filter(({ definition }) => !remove.includes(definition.name))
     const missing = add.filter((name) => !kept.some(({ definition }) => definition.name === name))
     return [...kept, ...(await named(source, missing))]
   }
   return named(source, selection)
-}
-
-async function defaults(source: ToolSource): Promise<readonly Tool[]> {
-  const { tools } = await source.list()
-  return tools.filter((tool) => tool.offered)
 }
 
 async function named(source: ToolSource, names: readonly string[]): Promise<readonly Tool[]> {

@@ -101,17 +101,23 @@ tools.post('/:name/call', async (c) => {
 })
 
 type Entry = Omit<ToolDefinition, 'inputSchema' | 'version' | 'hash' | 'annotations' | 'description'> &
-  Partial<ToolDefinition> & { source: string; available: boolean; reason?: string }
+  Partial<ToolDefinition> & { source: string; place: string; available: boolean; reason?: string }
 
 function entries({ tools, unavailable }: ToolListing): Entry[] {
   return [
     ...tools.map(toEntry),
-    ...unavailable.map(({ origin, place, reason }) => ({ name: place, source: origin, available: false, reason })),
+    ...unavailable.map(({ origin, place, reason }) => ({
+      name: place,
+      source: origin,
+      place,
+      available: false,
+      reason,
+    })),
   ]
 }
 
-function toEntry({ definition, origin }: Tool): Entry {
-  return { ...definition, source: origin, available: true }
+function toEntry({ definition, origin, place }: Tool): Entry {
+  return { ...definition, source: origin, place, available: true }
 }
 
 function mentions({ name, description = '' }: Entry, query: string): boolean {

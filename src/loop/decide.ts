@@ -75,7 +75,7 @@ function refuse(state: RunState, call: CallState): CallSettled[] {
   if (!onOffer.includes(call.tool)) return [settledBy(call, unknownTool(call.tool, onOffer))]
   const parsed = parseArguments(call.tool, call.arguments)
   if (!parsed.ok) return [settledBy(call, parsed)]
-  return needsApproval(state, call) && !state.request.durable ? [settledBy(call, NOBODY_TO_ASK)] : []
+  return needsApproval(state, call) && !state.request.conversation ? [settledBy(call, NOBODY_TO_ASK)] : []
 }
 
 function limitReached(state: RunState, open: readonly CallState[]): RunFact[] {
