@@ -24,6 +24,8 @@ export interface OpenRun {
   readonly state: RunState
   readonly journal: RunJournal
   readonly abort: AbortController
+  /** The object was lost while the run was under way. */
+  interrupted: boolean
   driving?: Promise<void>
 }
 
@@ -87,7 +89,10 @@ export class Runner {
 
   /** Records answers to calls, and goes on where nothing else is waited for. */
   answer(open: OpenRun, events: readonly RunFact[]): void {
+    // Only the run whose turn it is waits for answers.
+    this.#open = open
     this.#commit(open, events)
+    if (!this.#waits(open)) this.#commit(open, [{ type: 'run.resumed', at: this.#ports.now() }])
     this.pump()
   }
 
@@ -140,16 +145,23 @@ export class Runner {
       }
     }
     const projected = stored.status === 'queued' ? 0 : state.messages.length
-    return { stored, state, journal: new RunJournal(store, readers, stored, projected), abort: new AbortController() }
+    return {
+      stored,
+      state,
+      journal: new RunJournal(store, readers, stored, projected),
+      abort: new AbortController(),
+      interrupted: state.status === 'running' || state.status === 'cancelling',
+    }
   }
 
   async #drive(open: OpenRun): Promise<void> {
     const { setup, store, now, wakeAt } = this.#ports
     const { stored, state, journal, abort } = open
     try {
-      if (state.status === 'running') {
+      if (open.interrupted) {
         const fencedUntil = fence(state) + AFTER_FENCE_MS
         if (fencedUntil > now()) return wakeAt(fencedUntil)
+        open.interrupted = false
         store.countInterruption(stored.id)
         if (stored.interrupted >= MOST_INTERRUPTIONS) return this.#giveUp(open)
       }

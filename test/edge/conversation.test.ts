@@ -232,7 +232,10 @@ describe('a run that waits', () => {
       })
       expect(asked.headers.get('location')).toBe(`/conversations/${id}/runs/${waiting.id}`)
       const path = `/conversations/${id}/runs/${waiting.id}`
-      await json(`${path}/calls/${waiting.calls[0].id}`, { json: { decision, reason: 'too dear' } })
+      const decided = await stage.ask(`${path}/calls/${waiting.calls[0].id}`, {
+        json: { decision, reason: 'too dear' },
+      })
+      expect([decided.status, ((await decided.json()) as any).status]).toEqual([200, 'running'])
       await readEvents(await stage.ask(`${path}/events`))
       expect((await json(path)).answer).toBe(`Result: ${told}`)
       const again = await stage.ask(`${path}/calls/${waiting.calls[0].id}`, { json: { decision } })

@@ -1,0 +1,160 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { chunksOf, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
+import { type Stage, startStage } from './stage.ts'
+
+let rates: Server
+let origin: string
+let asked: { url: string | undefined; key: string | undefined; auth: string | undefined }[] = []
+let model: ModelServer
+let stage: Stage
+
+beforeAll(async () => {
+  rates = createServer((request, response) => {
+    const { 'idempotency-key': key, authorization: auth } = request.headers
+    asked.push({ url: request.url, key: key as string | undefined, auth })
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ data: { rate: 7.46, echo: auth } }))
+  })
+  await new Promise<void>((resolve) => rates.listen(0, '127.0.0.1', resolve))
+  origin = `http://127.0.0.1:${(rates.address() as AddressInfo).port}`
+  model = await startModelServer(({ body }) => {
+    const last = body.messages.at(-1)
+    if (last.role === 'tool') return { chunks: chunksOf({ text: `It said ${last.content}` }) }
+    return { chunks: chunksOf({ calls: [{ tool: last.content, arguments: '{"from":"EUR/x","to":"DKK"}' }] }) }
+  })
+  stage = await startStage({
+    AUTH: 'open',
+    MODEL: 'openai/test',
+    OPENAI_BASE_URL: model.baseUrl,
+    HTTP_TOOL_HOSTS: JSON.stringify({ [origin]: ['SECRET_RATES'] }),
+    SECRET_RATES: 'tell-nobody',
+  })
+})
+afterAll(async () => {
+  await stage?.close()
+  await model?.close()
+  rates?.close()
+})
+
+const pair = {
+  type: 'object',
+  properties: { from: { type: 'string' }, to: { type: 'string', enum: ['DKK', 'SEK'] } },
+  required: ['from', 'to'],
+}
+const rate = () => ({
+  name: 'rate',
+  description: 'Tells an exchange rate.',
+  inputSchema: pair,
+  http: {
+    method: 'GET',
+    url: `${origin}/rates/{from}`,
+    query: { to: '{to}' },
+    headers: { authorization: 'Bearer {SECRET_RATES}' },
+    secrets: ['SECRET_RATES'],
+    result: '/data/rate',
+  },
+})
+
+const put = (name: string, json: object) => stage.ask(`/tools/${name}`, { method: 'PUT', json })
+const call = async (name: string, args: object) => {
+  const response = await stage.ask(`/tools/${name}/call`, { json: { arguments: args } })
+  return { status: response.status, body: (await response.json()) as any }
+}
+
+describe('a stored definition', () => {
+  test('of an HTTP request is put, told, called in a run, and removed', async () => {
+    expect((await put('rate', rate())).status).toBe(201)
+    expect((await put('rate', rate())).status).toBe(200)
+    expect(await (await stage.ask('/tools/rate')).json()).toMatchObject({ name: 'rate', source: 'kv', available: true })
+
+    asked = []
+    const run = await stage.ask('/runs', { json: { input: 'rate', tools: ['rate'] } })
+    expect(((await run.json()) as any).answer).toBe('It said 7.46')
+    expect(asked).toEqual([{ url: '/rates/EUR%2Fx?to=DKK', key: undefined, auth: 'Bearer tell-nobody' }])
+
+    expect((await stage.ask('/tools/rate', { method: 'DELETE' })).status).toBe(204)
+    expect((await stage.ask('/tools/rate')).status).toBe(404)
+    expect((await stage.ask('/tools/rate', { method: 'DELETE' })).status).toBe(404)
+  })
+
+  test('is not offered unless it says so, and is called when the request names it', async () => {
+    const offered = async () => {
+      await stage.ask('/runs', { json: { input: 'hello' } })
+      const body = model.calls.findLast((each) => each.body.messages.at(-1).role === 'user')?.body
+      return body?.tools.map((each: any) => each.function.name)
+    }
+    await put('rate', rate())
+    expect(await offered()).not.toContain('rate')
+    await put('rate', { ...rate(), default: true })
+    expect(await offered()).toContain('rate')
+    await stage.ask('/tools/rate', { method: 'DELETE' })
+    expect(await offered()).not.toContain('rate')
+  })
+
+  test('gets arguments that fit, or no request leaves', async () => {
+    await put('rate', rate())
+    asked = []
+    const { status, body } = await call('rate', { from: 'EUR', to: 'USD' })
+    expect(status).toBe(422)
+    expect(body).toMatchObject({ code: 'invalid_arguments', detail: expect.stringContaining('- to: expected') })
+    expect(asked).toEqual([])
+  })
+
+  test('never shows a secret, though the server says it back', async () => {
+    const { http, ...rest } = rate()
+    const { result: _, ...whole } = http
+    await put('echo', { ...rest, name: 'echo', http: whole })
+    const { body } = await call('echo', { from: 'EUR', to: 'DKK' })
+    expect(body.ok).toBe(true)
+    expect(JSON.stringify(body)).not.toContain('tell-nobody')
+  })
+
+  test('gives a bound tool another face', async () => {
+    const face = {
+      name: 'rootOf',
+      description: 'The root of a number.',
+      inputSchema: { type: 'object', properties: { number: { type: 'number', maximum: 100 } }, required: ['number'] },
+      binding: 'TOOL_CALCULATOR',
+      call: 'squareRoot',
+    }
+    expect((await put('rootOf', face)).status).toBe(201)
+    expect((await call('rootOf', { number: 16 })).body).toMatchObject({ ok: true, structured: { value: 4 } })
+    expect((await call('rootOf', { number: 101 })).status).toBe(422)
+    expect((await put('rootOf', { ...face, call: 'nope' })).status).toBe(422)
+  })
+
+  test('may answer the same always', async () => {
+    const hours = {
+      name: 'hours',
+      description: 'Opening hours.',
+      inputSchema: { type: 'object' },
+      static: { text: '9 to 5' },
+    }
+    await put('hours', hours)
+    expect((await call('hours', {})).body).toMatchObject({ ok: true, content: [{ type: 'text', text: '9 to 5' }] })
+  })
+
+  test.each([
+    ['a schema that is none', { inputSchema: { type: 'object', properties: { x: { type: 'strin' } } } }, /inputSchema/],
+    ['a name of a bound tool', { name: 'squareRoot' }, /name/],
+    ['a name that is not the path’s', { name: 'other' }, /name/],
+    ['a host off the list', { http: { method: 'GET', url: 'https://example.com/' } }, /http\.url/],
+    ['an address in disguise', { http: { method: 'GET', url: 'https://0x7f.1/' } }, /http\.url/],
+    ['an unknown member', { colour: 'red' }, /colour/],
+    ['two kinds at once', { static: { text: 'x' } }, /^$/],
+  ])('with %s is refused with its path, and nothing is stored', async (_name, change, path) => {
+    const name = 'name' in change && change.name === 'squareRoot' ? 'squareRoot' : 'refused'
+    const response = await put(name, { ...rate(), name, ...change })
+    const body = (await response.json()) as any
+    expect([response.status, body.code]).toEqual([422, 'invalid_definition'])
+    expect(body.issues.map((issue: any) => issue.path).join(' ')).toMatch(path)
+    expect((await stage.ask('/tools/refused')).status).toBe(404)
+  })
+
+  test('that is bound cannot be removed', async () => {
+    const response = await stage.ask('/tools/squareRoot', { method: 'DELETE' })
+    expect([response.status, ((await response.json()) as any).code]).toEqual([422, 'tool_not_stored'])
+  })
+})
