@@ -32,6 +32,15 @@ export interface StartRequest {
   readonly expires?: number
 }
 
+export interface StartReply {
+  readonly runId: string
+  readonly status: RunStatus
+  /** The conversation was made for it. */
+  readonly created: boolean
+  /** The run is not new: its Idempotency-Key was here before. */
+  readonly replayed: boolean
+}
+
 export interface RunSummary {
   readonly id: string
   readonly status: RunStatus
@@ -57,9 +66,7 @@ export type CallAnswer =
 export interface ConversationService {
   create(): Promise<Reply<{ readonly created: boolean }>>
   /** Accepts a run, durably, and starts it or queues it. */
-  start(
-    request: StartRequest,
-  ): Promise<Reply<{ readonly runId: string; readonly status: RunStatus; readonly created: boolean }>>
+  start(request: StartRequest): Promise<Reply<StartReply>>
   /** The run's record once it has ended or waits for others, or as it stands after `waitMs`. */
   record(runId: string, waitMs: number): Promise<Reply<{ readonly record: RunRecord }>>
   /** The run's events after `after`, as native SSE bytes: what was, then what comes, until the run ends or waits. */

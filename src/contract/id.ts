@@ -19,6 +19,13 @@ export function newId(prefix: 'conv' | 'run' | 'key'): string {
   return `${prefix}_${id}`
 }
 
+/** The id of the run that these texts stand for: the same for the same texts, and as hard to guess as they are. */
+export async function runIdOf(...texts: readonly string[]): Promise<string> {
+  const bytes = new TextEncoder().encode(JSON.stringify(texts))
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
+  return `run_${Array.from(digest.subarray(0, LENGTH), (byte) => ALPHABET[byte % ALPHABET.length]).join('')}`
+}
+
 /**
  * The id of a call: its run, step and place, so that a resumed run gives it again. At most 40 characters, as OpenAI
  * wants, for runs of fewer than 1,000 steps and calls a step.

@@ -44,6 +44,8 @@ export interface RunRequest {
   /** Whether the run is kept: it can wait for people and for its caller, and outlives the request. */
   readonly durable: boolean
   readonly caller: Caller
+  /** Of a request with an Idempotency-Key, which made the run's id: the hash of its body. */
+  readonly fingerprint?: string
   readonly input: readonly Message[]
   readonly system?: string
   /** `provider/name`, allowed by the configuration. */

@@ -125,7 +125,9 @@ export type ToolOrigin = 'service' | 'kv' | 'mcp' | 'agent' | 'inline'
 export interface Tool {
   readonly definition: ToolDefinition
   readonly origin: ToolOrigin
-  /** Offered when a request names no tools and its name matches `DEFAULT_TOOLS`. */
+  /** What the operator knows its source by, such as the binding `TOOL_CLOCK`. */
+  readonly place: string
+  /** Whether it belongs to the default set: what a request gets that names no tools. */
   readonly offered: boolean
   /** Contract: resolves with the outcome; what it throws counts as a failed call. */
   call(request: ToolRequest, control: ToolControl): Promise<ToolOutcome>
@@ -146,10 +148,12 @@ export interface ToolListing {
 
 /**
  * Where tools come from.
- * Contract: neither method rejects because one tool or one Worker is broken; that is listed as unavailable.
+ * Contract: no method rejects because one tool or one Worker is broken; that is listed as unavailable.
  */
 export interface ToolSource {
   list(): Promise<ToolListing>
+  /** The default set, at no cost that grows with the rest. */
+  offered(): Promise<readonly Tool[]>
   /** The tools of these names that this source knows, in any order. */
   find(names: readonly string[]): Promise<readonly Tool[]>
 }

@@ -5,20 +5,21 @@ import type {
   Refusal,
   Reply,
   RunSummary,
+  StartReply,
   StartRequest,
   StoredMessage,
 } from '../contract/conversation.ts'
 import type { CallSettled, RunFact } from '../contract/event.ts'
 import type { Usage } from '../contract/model.ts'
-import { isTerminal, type RunRecord, type RunStatus } from '../contract/run.ts'
+import { isTerminal, type RunRecord, type RunRequest } from '../contract/run.ts'
 import type { MakeSetup, Setup } from '../contract/setup.ts'
 import type { CallState } from '../loop/state.ts'
 import { Readers } from './readers.ts'
 import { Runner } from './runner.ts'
-import { Store } from './store.ts'
+import { Store, type StoredRun } from './store.ts'
 
 /** While a run is under way the object is woken this often, so that a lost run goes on with no request from anyone. */
-const WATCHDOG_MS = 30_000
+const WATCHDOG_MS = 10_000
 
 /** The Durable Object of one conversation. Its methods are its RPC surface. */
 export abstract class ConversationObject<Env> extends DurableObject<Env> implements ConversationService {
@@ -47,17 +48,13 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     return { ok: true, created: life === 'none' }
   }
 
-  async start({
-    run,
-    tools,
-    onBusy,
-    create,
-    expires,
-  }: StartRequest): Promise<Reply<{ runId: string; status: RunStatus; created: boolean }>> {
+  async start({ run, tools, onBusy, create, expires }: StartRequest): Promise<Reply<StartReply>> {
     const life = this.#store.life()
     if (life === 'deleted') return DELETED
     if (life === 'none' && !create) return UNKNOWN
     if (life === 'none') this.#store.make()
+    const known = this.#store.run(run.runId)
+    if (known) return replay(known, run)
     const unfinished = this.#store.unfinished()
     if (onBusy === 'reject' && unfinished > 0)
       return refuse('conversation_busy', 'A run of this conversation is under way.')
@@ -72,7 +69,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     if (onBusy === 'interrupt') await this.#interrupt(run.runId)
     this.#runner.pump()
     const status = unfinished > 0 && onBusy !== 'interrupt' ? 'queued' : 'running'
-    return { ok: true, runId: run.runId, status, created: life === 'none' }
+    return { ok: true, runId: run.runId, status, created: life === 'none', replayed: false }
   }
 
   async record(runId: string, waitMs: number): Promise<Reply<{ record: RunRecord }>> {
@@ -186,6 +183,11 @@ export function conversation<Env>(
       super(ctx, env, makeSetup(env))
     }
   }
+}
+
+function replay({ id, status, request }: StoredRun, { fingerprint }: RunRequest): Reply<StartReply> {
+  if (request.fingerprint === fingerprint) return { ok: true, runId: id, status, created: false, replayed: true }
+  return refuse('idempotency_mismatch', 'This Idempotency-Key came with another body before.')
 }
 
 function answerOf(call: CallState, answer: CallAnswer): RunFact | undefined {

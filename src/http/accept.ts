@@ -1,4 +1,5 @@
-import { newId } from '../contract/id.ts'
+import { newId, runIdOf } from '../contract/id.ts'
+import { canonicalJson, sha256 } from '../contract/json.ts'
 import type { Message } from '../contract/message.ts'
 import type { ResponseFormat, ToolChoice } from '../contract/model.ts'
 import type { ClientTool, Limits, RunRequest, ToolSelection } from '../contract/run.ts'
@@ -48,7 +49,7 @@ export async function accept(
   checkChoice(body.toolChoice, [...tools.map((tool) => tool.definition.name), ...clientTools.map((tool) => tool.name)])
   const system = [config.system, body.system].filter((text) => text !== undefined && text !== '').join('\n\n')
   const run: RunRequest = {
-    runId: newId('run'),
+    ...(await identify(request, caller, { body, conversation })),
     ...(conversation !== undefined && { conversation }),
     durable: conversation !== undefined,
     caller,
@@ -65,6 +66,22 @@ export async function accept(
     toolErrors: config.toolErrors,
   }
   return { run, tools }
+}
+
+/** A request with an Idempotency-Key stands for one run, whose id its key makes; any other for a new one. */
+async function identify(
+  request: Request,
+  { tenant }: Caller,
+  { body, conversation = '' }: { body: RunBody; conversation?: string | undefined },
+): Promise<{ runId: string; fingerprint?: string }> {
+  const key = request.headers.get('idempotency-key')
+  if (key === null) return { runId: newId('run') }
+  if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
+    const message = 'An Idempotency-Key is 1 to 255 printable ASCII characters without spaces.'
+    throw new Problem({ status: 400, code: 'invalid_idempotency_key', message })
+  }
+  const runId = await runIdOf(tenant, conversation, new URL(request.url).pathname, key)
+  return { runId, fingerprint: await sha256(canonicalJson(body)) }
 }
 
 function checkChoice(choice: ToolChoice | undefined, names: readonly string[]): void {

@@ -10,7 +10,15 @@ import { accept } from './accept.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
 import type { EdgeEnv } from './context.ts'
-import { conversationOf, following, type Launched, launchHere, launchThere } from './launch.ts'
+import {
+  conversationOf,
+  following,
+  hiddenConversation,
+  type Launched,
+  launchHere,
+  launchHidden,
+  launchThere,
+} from './launch.ts'
 import { runHeaders } from './native.ts'
 import { failedProblem } from './outcome.ts'
 import { granted, Problem } from './problem.ts'
@@ -18,9 +26,6 @@ import { streamRun } from './stream.ts'
 
 /** `POST /v1/chat/completions`, as OpenAI's clients speak it. */
 export const chatCompletions = new Hono<EdgeEnv>()
-
-/** How long the journal of a run without a conversation is kept where its caller must answer calls. */
-const HIDDEN_MS = 24 * 60 * 60 * 1000
 
 chatCompletions.post('/', async (c) => {
   const { setup, caller } = c.var
@@ -71,27 +76,24 @@ async function withConversation(asked: Asked, id: string, create: boolean): Prom
 
 /**
  * Nothing is kept, unless the run may both run tools here and hand calls to its caller: then its journal goes to a
- * hidden conversation, which the ids of those calls find again, so that nothing runs twice.
+ * hidden conversation, which the ids of those calls find again, so that nothing runs twice. So does that of a run with an
+ * Idempotency-Key.
  */
 async function withoutConversation(asked: Asked): Promise<Launched> {
   const { setup, caller, chat } = asked
-  // No caller can name it: the tilde is in no id.
-  const hidden = (runId: string) => conversationOf(setup, caller.tenant, `~${runId}`)
   const { results, input } = newPart(chat.messages)
   if (results.some((result) => runOfCall(result.callId) !== undefined)) {
     const runId = runOf(results, input)
-    const answered = await hidden(runId).answer(runId, answersOf(results))
-    if (answered.ok) return following(hidden(runId), { runId, after: answered.after })
+    const service = hiddenConversation(setup, caller.tenant, runId)
+    const answered = await service.answer(runId, answersOf(results))
+    if (answered.ok) return following(service, { runId, after: answered.after })
     // A run that only handed calls out left nothing behind: its history is all here.
     if (answered.code !== 'unknown_conversation') return granted(answered)
   }
   const accepted = await accept(asked, { ...bodyOf(chat), input: chat.messages })
   const { run, tools } = accepted
-  if (run.clientTools.length === 0 || tools.length === 0 || run.execution === 'caller') {
-    return launchHere(setup, run, tools)
-  }
-  const kept = { ...accepted, run: { ...run, durable: true } }
-  return launchThere(hidden(run.runId), kept, { onBusy: 'queue', create: true, expires: Date.now() + HIDDEN_MS })
+  const handsOut = run.clientTools.length > 0 && tools.length > 0 && run.execution === 'edge'
+  return handsOut || run.fingerprint !== undefined ? launchHidden(setup, accepted) : launchHere(setup, run, tools)
 }
 
 async function stream(launched: Launched, chat: ChatRequest): Promise<Response> {

@@ -14,6 +14,8 @@ import { granted, Problem } from './problem.ts'
 export interface Launched {
   readonly runId: string
   readonly conversation?: string
+  /** The run was there before: its Idempotency-Key came again. */
+  readonly replayed?: boolean
   /** Hands over each event as it comes. Resolves when the run has ended or waits for others. */
   follow(onEvent: (event: RunEvent) => void): Promise<void>
   /** The record once the run has ended or waits, or as it stands after `waitMs`. Not after `follow`. */
@@ -58,6 +60,25 @@ export function launchHere(setup: Setup, request: RunRequest, tools: readonly To
   }
 }
 
+/** How long the journal of a run without a conversation is kept, where it is kept at all. */
+const HIDDEN_MS = 24 * 60 * 60 * 1000
+
+/** The conversation that nobody asked for, of a run that must be found again. */
+export function hiddenConversation(setup: Setup, tenant: string, runId: string): ConversationService {
+  // No caller can name it: the tilde is in no id.
+  return conversationOf(setup, tenant, `~${runId}`)
+}
+
+/** A run without a conversation that is kept for a day all the same. */
+export function launchHidden(
+  setup: Setup,
+  { run, tools }: { run: RunRequest; tools: readonly Tool[] },
+): Promise<Launched> {
+  const service = hiddenConversation(setup, run.caller.tenant, run.runId)
+  const kept = { run: { ...run, durable: true }, tools }
+  return launchThere(service, kept, { onBusy: 'queue', create: true, expires: Date.now() + HIDDEN_MS })
+}
+
 /** A run in its conversation, which goes on whoever follows. Without an `id` the caller does not know of it. */
 export async function launchThere(
   service: ConversationService,
@@ -65,8 +86,12 @@ export async function launchThere(
   { id, ...start }: Omit<StartRequest, 'run' | 'tools'> & { readonly id?: string },
 ): Promise<Launched & { readonly created: boolean }> {
   const definitions = tools.map((tool) => tool.definition)
-  const { runId, created } = granted(await service.start({ run, tools: definitions, ...start }))
-  return { ...following(service, { runId, after: 0, ...(id !== undefined && { conversation: id }) }), created }
+  const { runId, created, replayed } = granted(await service.start({ run, tools: definitions, ...start }))
+  return {
+    ...following(service, { runId, after: 0, ...(id !== undefined && { conversation: id }) }),
+    created,
+    replayed,
+  }
 }
 
 /** Follows a run of a conversation after an event. */

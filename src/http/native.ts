@@ -24,7 +24,7 @@ export async function answerRun(request: Request, launched: Launched): Promise<R
 }
 
 /** The answer that a record is: the run itself, 202 while it waits for others, or the Problem that ended it. */
-export function answerRecord(record: RunRecord, launched: Pick<Launched, 'runId' | 'conversation'>): Response {
+export function answerRecord(record: RunRecord, launched: RunPlace): Response {
   const headers = runHeaders(launched)
   const { status, calls, error, finish = 'error' } = record
   if (status === 'failed' && finish === 'error') {
@@ -44,11 +44,17 @@ export function wantsEvents(request: Request): boolean {
   return /\btext\/event-stream\b/i.test(request.headers.get('accept') ?? '')
 }
 
-export function runHeaders({ runId, conversation }: Pick<Launched, 'runId' | 'conversation'>): Record<string, string> {
-  return { 'x-run-id': runId, ...(conversation !== undefined && { 'x-conversation-id': conversation }) }
+export function runHeaders({ runId, conversation, replayed }: RunPlace): Record<string, string> {
+  return {
+    'x-run-id': runId,
+    ...(conversation !== undefined && { 'x-conversation-id': conversation }),
+    ...(replayed === true && { 'idempotent-replayed': 'true' }),
+  }
 }
 
-function location({ runId, conversation }: Pick<Launched, 'runId' | 'conversation'>): Record<string, string> {
+type RunPlace = Pick<Launched, 'runId' | 'conversation' | 'replayed'>
+
+function location({ runId, conversation }: RunPlace): Record<string, string> {
   return conversation === undefined ? {} : { location: `/conversations/${conversation}/runs/${runId}` }
 }
 

@@ -4,11 +4,11 @@ import { accept } from './accept.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
 import type { EdgeEnv } from './context.ts'
-import { launchHere } from './launch.ts'
+import { launchHere, launchHidden } from './launch.ts'
 import { answerRun } from './native.ts'
 import { Problem } from './problem.ts'
 
-/** `POST /runs`: a run without a conversation, of which nothing is stored. */
+/** `POST /runs`: a run without a conversation, of which nothing is stored, but for a day where an Idempotency-Key came with it. */
 export const runs = new Hono<EdgeEnv>()
 
 runs.post('/', async (c) => {
@@ -16,8 +16,10 @@ runs.post('/', async (c) => {
   const { setup, caller } = c.var
   const decoded = decodeRunBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
-  const { run, tools } = await accept({ setup, caller, request: c.req.raw }, decoded.request)
-  return answerRun(c.req.raw, launchHere(setup, run, tools))
+  const accepted = await accept({ setup, caller, request: c.req.raw }, decoded.request)
+  const { run, tools } = accepted
+  const launched = run.fingerprint === undefined ? launchHere(setup, run, tools) : await launchHidden(setup, accepted)
+  return answerRun(c.req.raw, launched)
 })
 
 export function invalidRequest({ message, path }: { message: string; path: string }): Problem {

@@ -282,3 +282,52 @@ describe('a run that waits', () => {
     expect((await json(`/conversations/${id}/runs`, { json: { input: 'Next' } })).answer).toBe('Next.')
   })
 })
+
+describe('an Idempotency-Key', () => {
+  const headers = { 'idempotency-key': 'k-1' }
+
+  test('sent twenty times at once makes one run, and every caller gets it', async () => {
+    const id = await conversation()
+    let asked = 0
+    reply = () => {
+      asked += 1
+      return say('Once.')
+    }
+    const posts = Array.from({ length: 20 }, () =>
+      stage.ask(`/conversations/${id}/runs`, { json: { input: 'Hello' }, headers }),
+    )
+    const responses = await Promise.all(posts)
+    const runs = (await Promise.all(responses.map((response) => response.json()))) as any[]
+    expect(new Set(runs.map((run) => run.id)).size).toBe(1)
+    expect(runs.every((run) => run.answer === 'Once.')).toBe(true)
+    expect(responses.filter((response) => response.headers.get('idempotent-replayed') === 'true')).toHaveLength(19)
+    expect(asked).toBe(1)
+    expect(await json(`/conversations/${id}/runs`)).toHaveLength(1)
+  })
+
+  test('that came with another body is refused', async () => {
+    const id = await conversation()
+    reply = () => say('Once.')
+    await json(`/conversations/${id}/runs`, { json: { input: 'Hello' }, headers })
+    const other = await stage.ask(`/conversations/${id}/runs`, { json: { input: 'Bye' }, headers })
+    expect([other.status, ((await other.json()) as any).code]).toEqual([422, 'idempotency_mismatch'])
+    const bad = await stage.ask(`/conversations/${id}/runs`, {
+      json: { input: 'Hi' },
+      headers: { 'idempotency-key': ' ' },
+    })
+    expect(bad.status).toBe(400)
+  })
+
+  test('works without a conversation, on both surfaces and streamed', async () => {
+    let asked = 0
+    reply = () => say(`Answer ${++asked}`)
+    const messages = [{ role: 'user', content: 'Hello' }]
+    const chat = async (stream: boolean) =>
+      (await stage.ask('/v1/chat/completions', { json: { messages, stream }, headers })).text()
+    expect(await chat(false)).toContain('Answer 1')
+    expect(await chat(true)).toContain('Answer 1')
+    const run = async () => (await json('/runs', { json: { input: 'Hello' }, headers })).answer
+    expect([await run(), await run()]).toEqual(['Answer 2', 'Answer 2'])
+    expect(await json('/conversations')).not.toContainEqual({ id: expect.stringContaining('~') })
+  })
+})

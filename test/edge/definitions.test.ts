@@ -20,7 +20,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => rates.listen(0, '127.0.0.1', resolve))
   origin = `http://127.0.0.1:${(rates.address() as AddressInfo).port}`
   model = await startModelServer(({ body }) => {
-    const last = body.messages.at(-1)
+    const last: any = body.messages.at(-1)
     if (last.role === 'tool') return { chunks: chunksOf({ text: `It said ${last.content}` }) }
     return { chunks: chunksOf({ calls: [{ tool: last.content, arguments: '{"from":"EUR/x","to":"DKK"}' }] }) }
   })
@@ -82,8 +82,8 @@ describe('a stored definition', () => {
   test('is not offered unless it says so, and is called when the request names it', async () => {
     const offered = async () => {
       await stage.ask('/runs', { json: { input: 'hello' } })
-      const body = model.calls.findLast((each) => each.body.messages.at(-1).role === 'user')?.body
-      return body?.tools.map((each: any) => each.function.name)
+      const body = model.calls.findLast((each) => each.body.messages.at(-1)?.role === 'user')?.body
+      return body?.tools?.map((each: any) => each.function.name)
     }
     await put('rate', rate())
     expect(await offered()).not.toContain('rate')

@@ -210,7 +210,7 @@ describe('tools over HTTP', () => {
     const edge = testEdge({ tools: [add, tool('sub')] })
     const list = await edge.ask('/tools?query=ADD')
     expect(list.headers.get('x-total-count')).toBe('1')
-    expect(await list.json()).toEqual([{ ...add.definition, source: 'inline', available: true }])
+    expect(await list.json()).toEqual([{ ...add.definition, source: 'inline', place: 'test', available: true }])
     expect(await (await edge.ask('/tools/add')).json()).toMatchObject({ name: 'add' })
     expect(await errorOf(await edge.ask('/tools/mul'))).toEqual({ status: 404, code: 'unknown_tool' })
     const outcome = await edge.ask('/tools/add/call', { json: { arguments: { a: 1, b: 2 } } })
