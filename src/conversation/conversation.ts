@@ -83,9 +83,8 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     return this.#whenOpen(async () => {
       const open = this.#runner.find(runId)
       if (!open) return UNKNOWN_RUN
-      const atRest = open.state.finished !== undefined || (open.state.status === 'waiting' && !open.driving)
-      const frames = open.journal.framesAfter(after)
-      return { ok: true, stream: this.#readers.open(runId, frames, atRest) }
+      const ended = open.state.finished !== undefined || (open.state.status === 'waiting' && !open.driving)
+      return { ok: true, stream: this.#readers.open(runId, open.journal, { after, ended }) }
     })
   }
 

@@ -4,19 +4,21 @@ import type { Journal } from '../loop/journal.ts'
 import { recordOf } from '../loop/record.ts'
 import type { RunState } from '../loop/state.ts'
 import { encodeLine, eventId, frameOfLine, typeOfLine } from '../wire/events.ts'
-import type { Readers } from './readers.ts'
+import type { FrameSource, Readers } from './readers.ts'
 import type { Store, StoredRun } from './store.ts'
 
 /** Event numbers set aside at a time, so that news need no write of its own. */
 const BLOCK = 1024
 /** Lines of news are kept with the next fact, or once they come to this many characters. */
 const MOST_PENDING = 128 * 1024
+/** Characters that a reader who is behind is given at a time, or a row more. */
+const PORTION = 64 * 1024
 
 /**
  * The journal of one run in SQLite. Facts, the news before them and what is projected from them are one transaction
  * and one row; the platform holds back what leaves the object until it is on disk.
  */
-export class RunJournal implements Journal {
+export class RunJournal implements Journal, FrameSource {
   readonly #store: Store
   readonly #readers: Readers
   readonly #run: StoredRun
@@ -50,7 +52,7 @@ export class RunJournal implements Journal {
       this.#flush()
       this.#project(state)
     })
-    this.#readers.push(this.#run.id, frames.join(''))
+    this.#readers.push(this.#run.id, frames.join(''), this.#last)
   }
 
   show(event: RunNews): void {
@@ -60,15 +62,21 @@ export class RunJournal implements Journal {
       this.#store.reserve(this.#run.id, this.#reserved)
     }
     if (this.#pendingSize > MOST_PENDING) this.#flush()
-    this.#readers.push(this.#run.id, frame)
+    this.#readers.push(this.#run.id, frame, this.#last)
   }
 
-  /** The frames of all events after a number, kept or not yet. */
-  framesAfter(after: number): string {
+  /** The next frames after a number, kept or not yet: about `PORTION` characters of them. */
+  read(after: number): { frames: string; last: number } {
     const { id } = this.#run
     let frames = ''
-    for (const row of this.#store.events(id, after)) frames += framesOf(id, row.first, row.lines, after)
-    return frames + framesOf(id, this.#last - this.#pending.length + 1, this.#pending, after)
+    let last = after
+    for (const row of this.#store.events(id, after)) {
+      frames += framesOf(id, row.first, row.lines, after)
+      last = row.last
+      if (frames.length > PORTION) return { frames, last }
+    }
+    frames += framesOf(id, this.#last - this.#pending.length + 1, this.#pending, after)
+    return { frames, last: Math.max(last, this.#last) }
   }
 
   #take(event: RunEventBody): string {
@@ -98,7 +106,7 @@ export class RunJournal implements Journal {
 }
 
 /** Frames of the lines that come after a number; `first` is the number of the first line. */
-export function framesOf(run: string, first: number, lines: readonly string[], after: number): string {
+function framesOf(run: string, first: number, lines: readonly string[], after: number): string {
   const from = Math.max(0, after - first + 1)
   return lines
     .slice(from)

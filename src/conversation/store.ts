@@ -179,9 +179,14 @@ export class Store {
   }
 
   *events(run: string, after: number): Generator<EventRow> {
-    const query = 'SELECT first, last, lines FROM events WHERE run = ? AND last > ? ORDER BY first'
-    const rows = this.#sql.exec<{ first: number; last: number; lines: string }>(query, run, after).toArray()
-    for (const { first, last, lines } of rows) yield { first, last, lines: lines.split('\n') }
+    const query = 'SELECT first, last, lines FROM events WHERE run = ? AND last > ? ORDER BY first LIMIT 1'
+    for (let at = after; ;) {
+      // A row at a time: the cursor would not outlast what is awaited between them, nor all rows fit in memory.
+      const [row] = this.#sql.exec<{ first: number; last: number; lines: string }>(query, run, at).toArray()
+      if (!row) return
+      at = row.last
+      yield { ...row, lines: row.lines.split('\n') }
+    }
   }
 
   appendMessages(place: number, run: string, from: number, messages: readonly Message[]): void {

@@ -1,0 +1,99 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { Readers } from '../../src/conversation/readers.ts'
+
+/** A run's frames, numbered from 1, of which a portion is read at a time. */
+class Frames {
+  readonly all: string[] = []
+  readonly readers = new Readers()
+
+  say(text: string): void {
+    this.all.push(text)
+    this.readers.push('run', text, this.all.length)
+  }
+
+  read = (after: number) => {
+    const portion = this.all.slice(after, after + 2)
+    return { frames: portion.join(''), last: after + portion.length }
+  }
+
+  open(after = 0, ended = false): ReadableStream<Uint8Array> {
+    return this.readers.open('run', { read: this.read }, { after, ended })
+  }
+}
+
+async function textOf(stream: ReadableStream<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  for await (const bytes of stream) text += decoder.decode(bytes, { stream: true })
+  return text
+}
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] }))
+afterEach(() => void vi.useRealTimers())
+
+test('a reader gets what was, then what comes, to the end', async () => {
+  const frames = new Frames()
+  for (const text of ['a', 'b', 'c']) frames.say(text)
+  const stream = textOf(frames.open(1))
+  await Promise.resolve()
+  frames.say('d')
+  frames.readers.close('run')
+  expect(await stream).toBe('bcd')
+})
+
+test('a stream of a run that has ended holds what is left, and ends', async () => {
+  const frames = new Frames()
+  for (const text of ['a', 'b', 'c', 'd', 'e']) frames.say(text)
+  expect(await textOf(frames.open(0, true))).toBe('abcde')
+  expect(await textOf(frames.open(5, true))).toBe('')
+})
+
+test('a reader who does not read falls behind, fills no memory, and misses nothing when it reads on', async () => {
+  const frames = new Frames()
+  const stream = frames.open()
+  const text = 'x'.repeat(10_000)
+  for (let said = 0; said < 1000; said++) frames.say(`${said}:${text};`)
+  const reader = stream.getReader()
+  const first = await reader.read()
+  expect(first.value?.byteLength).toBeLessThan(256 * 1024)
+  frames.say('last')
+  frames.readers.close('run')
+  reader.releaseLock()
+  const rest = await textOf(stream)
+  const all = new TextDecoder().decode(first.value) + rest
+  expect(all).toBe(frames.all.join(''))
+})
+
+test('two readers do not hold each other up', async () => {
+  const frames = new Frames()
+  const idle = frames.open()
+  const keen = textOf(frames.open())
+  const text = 'x'.repeat(100_000)
+  for (let said = 0; said < 20; said++) {
+    frames.say(text)
+    await Promise.resolve()
+  }
+  frames.readers.close('run')
+  expect((await keen).length).toBe(2_000_000)
+  await idle.cancel()
+})
+
+test('a live reader hears that the stream is alive; one that stopped reading loses it', async () => {
+  const frames = new Frames()
+  const live = frames.open().getReader()
+  const read = live.read()
+  await Promise.resolve()
+  vi.advanceTimersByTime(15_000)
+  expect(new TextDecoder().decode((await read).value)).toBe(': alive\n\n')
+
+  const stalled = frames.open()
+  await Promise.resolve()
+  for (let said = 0; said < 10; said++) frames.say('x'.repeat(100_000))
+  vi.advanceTimersByTime(45_000)
+  const reader = stalled.getReader()
+  await expect(
+    (async () => {
+      for (;;) if ((await reader.read()).done) return
+    })(),
+  ).rejects.toThrow('read on from the last event id')
+})
