@@ -150,11 +150,13 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   /** The watchdog: goes on with what a lost life of this object left, and comes again while there is work. */
   override async alarm(): Promise<void> {
     if (this.#store.life() !== 'open') return
-    const current = this.#runner.current()
-    const works = current !== undefined && current.state.status !== 'waiting'
+    const now = Date.now()
     const expires = this.#store.expires() ?? Infinity
-    if (!works && expires <= Date.now()) return this.#store.forget()
-    const next = works ? Date.now() + WATCHDOG_MS : expires
+    const current = this.#runner.current()
+    if (current?.state.status !== 'running' && expires <= now) return this.#store.forget()
+    this.#runner.expire(now)
+    const waitsUntil = this.#runner.waitsUntil()
+    const next = current === undefined ? expires : Math.min(waitsUntil ?? now + WATCHDOG_MS, expires)
     if (Number.isFinite(next)) await this.ctx.storage.setAlarm(next)
     this.#runner.pump()
   }

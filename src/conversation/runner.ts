@@ -5,7 +5,7 @@ import type { Tool } from '../contract/tool.ts'
 import { recordOf } from '../loop/record.ts'
 import { fence } from '../loop/recover.ts'
 import { run } from '../loop/run.ts'
-import { fold, newState, type RunState } from '../loop/state.ts'
+import { type CallState, fold, newState, type RunState } from '../loop/state.ts'
 import { failedRun } from '../loop/verdict.ts'
 import { pinTools } from '../tool/pin.ts'
 import { decodeLine } from '../wire/events.ts'
@@ -17,6 +17,8 @@ import { WINDOW, window } from './window.ts'
 /** Lives of the object that one run may take: it is given up when it was lost more often. */
 const MOST_INTERRUPTIONS = 5
 const AFTER_FENCE_MS = 1000
+/** How long a run waits for people and for its caller. */
+const MOST_WAIT_MS = 24 * 60 * 60 * 1000
 
 /** A run in memory: folded from its journal, and driven by at most one `run()` at a time. */
 export interface OpenRun {
@@ -94,6 +96,20 @@ export class Runner {
     this.#commit(open, events)
     if (!this.#waits(open)) this.#commit(open, [{ type: 'run.resumed', at: this.#ports.now() }])
     this.pump()
+  }
+
+  /** Epoch milliseconds until which the current run waits for others; undefined where it does not wait. */
+  waitsUntil(): number | undefined {
+    const { waitingSince } = this.current()?.state ?? {}
+    return waitingSince === undefined ? undefined : waitingSince + MOST_WAIT_MS
+  }
+
+  /** Refuses, in the place of those who did not answer in time, what the current run waits for. */
+  expire(now: number): void {
+    const open = this.current()
+    if (!open || (this.waitsUntil() ?? Infinity) > now) return
+    const late = open.state.step?.calls.filter(isWithOthers) ?? []
+    this.answer(open, late.map(expired))
   }
 
   /** The record of a run once it has ended or waits, or as it stands after `waitMs`. */
@@ -194,6 +210,13 @@ export class Runner {
     if (tools.length === 0 || request.execution === 'caller') return new Map()
     return pinTools(tools, await this.#ports.setup.tools.find(tools.map((tool) => tool.name)))
   }
+}
+
+function expired({ callId, tool, status }: CallState): RunFact {
+  if (status === 'asked')
+    return { type: 'approval.decided', callId, decision: 'reject', reason: 'nobody decided in time' }
+  const error = { code: 'expired', message: 'The caller sent no result in time.' }
+  return { type: 'call.settled', callId, tool, ok: false, error, durationMs: 0 }
 }
 
 function isWithOthers({ status }: { status: string }): boolean {

@@ -21,10 +21,16 @@ class World {
   wakeAt = 0
   readonly #script: readonly ScriptStep[]
   readonly #annotations: ToolAnnotations
+  readonly #approval: 'never' | 'always'
 
-  constructor(script: readonly ScriptStep[], annotations: ToolAnnotations = {}) {
+  constructor(
+    script: readonly ScriptStep[],
+    annotations: ToolAnnotations = {},
+    approval: 'never' | 'always' = 'never',
+  ) {
     this.#script = script
     this.#annotations = annotations
+    this.#approval = approval
     this.store().make()
   }
 
@@ -60,6 +66,7 @@ class World {
       now: () => this.now,
       wakeAt: (time) => void (this.wakeAt = time),
     })
+    runner.expire(this.now)
     runner.pump()
     await Promise.race([died.promise, runner.current()?.driving])
   }
@@ -86,7 +93,7 @@ class World {
           this.effects.push(`${callId.slice(-3)}#${attempt}`)
           return `did ${name}`
         },
-        { annotations: this.#annotations },
+        { annotations: this.#annotations, approval: this.#approval },
       )
     return [effect('one'), effect('two')]
   }
@@ -210,5 +217,32 @@ describe('an object that is lost at any commit', () => {
     await world.liveOn()
     expect(world.store().record(RUN_ID)).toMatchObject({ status: 'failed', error: { code: 'interrupted' } })
     expect(types(world.events()).filter((type) => type === 'run.finished')).toHaveLength(1)
+  })
+})
+
+describe('a run that waits for people', () => {
+  test('is refused in their place after a day, and goes on', async () => {
+    const world = new World([ask(['one']), say('Then not.')], {}, 'always')
+    world.accept()
+    await world.live()
+    world.now = 24 * 60 * 60 * 1000 - 1
+    await world.live()
+    expect(types(world.events()).at(-1)).toBe('run.waiting')
+    world.now += 1
+    await world.live()
+    expect(types(world.events()).slice(-10)).toEqual([
+      'run.waiting',
+      'approval.decided',
+      'run.resumed',
+      'call.settled',
+      'step.finished',
+      'step.started',
+      'text.delta',
+      'step.answered',
+      'step.finished',
+      'run.finished',
+    ])
+    expect(world.store().record(RUN_ID)).toMatchObject({ status: 'completed', answer: 'Then not.' })
+    expect(world.effects).toEqual([])
   })
 })
