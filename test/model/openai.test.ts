@@ -113,7 +113,7 @@ describe('an answer', () => {
     const { error } = await exchange([{ chunks: chunksOf({ text: 'Hello.' }).slice(0, 2), end: 'close' }])
     expect(error).toEqual({
       code: 'model_stream_cut',
-      message: "The model's answer was cut off before its end.",
+      message: "The model's answer was cut off.",
       retryable: true,
     })
   })
@@ -122,13 +122,16 @@ describe('an answer', () => {
     [
       { 'content-type': 'text/html' },
       '<p>Welcome</p>',
-      'The model server answered with content type "text/html", not with an event stream.',
+      'The model server answered with "text/html", not with an event stream.',
       false,
     ],
-    [{ 'content-type': 'application/json' }, '{"cho', 'The model server answered no completion.', true],
+    [{ 'content-type': 'application/json' }, '{"cho', 'The model server sent what is not JSON.', true],
+    [{ 'content-type': 'application/json' }, '{}', 'The model server answered no completion.', true],
+    [{ 'content-type': 'application/json' }, '', 'The model server answered no completion.', true],
   ])('is no answer with %j', async (headers, body, message, retryable) => {
     const { events } = await exchange([{ headers, body }])
-    expect(events).toEqual([{ type: 'error', error: { code: 'model_bad_response', message, retryable } }])
+    const status = retryable ? {} : { status: 200 }
+    expect(events).toEqual([{ type: 'error', error: { code: 'model_bad_response', message, ...status, retryable } }])
   })
 })
 
@@ -140,7 +143,7 @@ describe('a refusal', () => {
       said(`Incorrect API key provided: ${KEY}`),
       {
         code: 'model_unauthorized',
-        message: 'The model provider refused the credentials of the edge.',
+        message: 'The model provider refused the key of the edge.',
         retryable: false,
       },
     ],
@@ -149,7 +152,7 @@ describe('a refusal', () => {
       'Forbidden',
       {
         code: 'model_unauthorized',
-        message: 'The model provider refused the credentials of the edge.',
+        message: 'The model provider refused the key of the edge.',
         retryable: false,
       },
     ],
@@ -234,7 +237,7 @@ describe('a server', () => {
     const { error, server } = await exchange([{ chunks, end: 'hang' }], times)
     expect(error).toEqual({
       code: 'model_timeout',
-      message: 'The model server has been silent for too long.',
+      message: 'The model server timed out.',
       retryable: true,
     })
     await server.left

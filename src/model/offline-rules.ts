@@ -1,0 +1,64 @@
+/**
+ * The offline model: an honest stand-in for a language model that needs no network and no key. It reads the
+ * conversation and the offered tools and decides by rules alone (offline/ has them, a page each): which tool fits the
+ * question (rank), what it must be called with (fill), in which order (plan), and what its result means (answer). The
+ * rules know general English and Chinese and no tool by name; what they cannot answer, they say so. System messages
+ * are not read; response formats and sampling fields have no effect. Usage counts words (Han characters one by one)
+ * where a provider would count tokens: an approximation.
+ */
+import { textOf } from '../contract/message.ts'
+import type { ChatModel, ModelEvent, ModelRequest } from '../contract/model.ts'
+import { nextStep } from './offline/plan.ts'
+
+export interface OfflineRulesOptions {
+  /**
+   * A clock lent to the model, for times in arguments when no offered tool tells the time. Default: none, since a
+   * language model has none; then it says that it cannot know.
+   */
+  readonly now?: () => Date
+}
+
+const WORD = /\p{Script=Han}|(?:(?!\p{Script=Han})\S)+\s*|\s+/gu
+
+/** The offline model under that name, such as `offline/rules`. The same request always gets the same answer. */
+export function offlineRules(name: string, options: OfflineRulesOptions = {}): ChatModel {
+  return {
+    name,
+    async *stream(request, signal) {
+      try {
+        for (const event of eventsOf(request, options.now)) {
+          if (signal.aborted) return
+          yield event
+        }
+      } catch (error) {
+        const message = `The offline model failed: ${error instanceof Error ? error.message : String(error)}`
+        yield { type: 'error', error: { code: 'model_failed', message, retryable: false } }
+      }
+    },
+  }
+}
+
+function eventsOf(request: ModelRequest, now: (() => Date) | undefined): readonly ModelEvent[] {
+  const step = nextStep(request, now)
+  const inputTokens = request.messages.reduce((sum, { content }) => sum + pieces(textOf(content)).length, 0)
+  if ('text' in step) {
+    const words = pieces(step.text)
+    return [
+      ...words.map((text) => ({ type: 'text', text }) as const),
+      { type: 'finish', finish: 'stop', usage: { inputTokens, outputTokens: words.length } },
+    ]
+  }
+  const calls = step.calls.map((call) => ({ tool: call.tool, arguments: JSON.stringify(call.arguments) }))
+  const outputTokens = calls.reduce((sum, call) => sum + pieces(call.arguments).length + 1, 0)
+  return [
+    ...calls.flatMap((call, index) => [
+      { type: 'call.delta', index, ...call } as const,
+      { type: 'call', index, ...call } as const,
+    ]),
+    { type: 'finish', finish: 'tool_calls', usage: { inputTokens, outputTokens } },
+  ]
+}
+
+function pieces(text: string): readonly string[] {
+  return text.match(WORD) ?? []
+}

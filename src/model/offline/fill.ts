@@ -1,0 +1,187 @@
+/**
+ * Arguments for a tool, from what the message says. A required field that the message does not speak of is asked for,
+ * never invented; an optional one is left out. Four things go without saying: the label of a reminder is “Reminder”,
+ * the day of a tool that only reads is today, the time zone of a date is UTC, and a flag that nobody mentions is off.
+ */
+import type { Field } from './field.ts'
+import { isoDate, isoDateTime, isoTime, type Moment, wall } from './moment.ts'
+import { payloadOf } from './payload.ts'
+import { properName, zoneOf } from './place.ts'
+import type { Profile } from './profile.ts'
+import type { Reading } from './read.ts'
+import { resolve } from './resolve.ts'
+import { wordsOf } from './vocabulary.ts'
+import { DAY, hasDay } from './when.ts'
+
+export interface Filled {
+  readonly values: Readonly<Record<string, unknown>>
+  /** Required fields that the message says nothing of. */
+  readonly missing: readonly Field[]
+  /** A value depends on the present time, which is not known yet. */
+  readonly needsNow: boolean
+}
+
+export interface Source {
+  readonly profile: Profile
+  readonly reading: Reading
+  readonly now?: Moment | undefined
+  /** The call serves only to learn the present time: any zone or place will do. */
+  readonly forTime?: boolean
+}
+
+const NEEDS_NOW = Symbol('needs now')
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, second: 1000, minute: 60_000, hour: 3_600_000, day: DAY }
+
+/** The arguments for `fields`, by default the profile's own. */
+export function fill(source: Source, fields: readonly Field[] = source.profile.fields): Filled {
+  const values: Record<string, unknown> = {}
+  const missing: Field[] = []
+  let needsNow = false
+  // The second number field takes the second number, and so on.
+  const taken: Field[] = []
+  for (const field of fields) {
+    const inner = field.kind === 'object' ? fill(source, field.fields) : undefined
+    const isEmpty = inner && Object.keys(inner.values).length === 0
+    const found = isEmpty ? undefined : (inner?.values ?? valueOf(field, source, taken))
+    const value = found ?? (field.required ? fallback(field, source) : field.isNullable ? null : undefined)
+    if (value === NEEDS_NOW || inner?.needsNow) needsNow = true
+    else if (value !== undefined) values[field.name] = value
+    else if (field.required) missing.push(...(inner ? inner.missing : [field]))
+    taken.push(field)
+  }
+  return { values, missing, needsNow }
+}
+
+/** What a required field gets when the message is silent. */
+function fallback(field: Field, { profile, reading, now, forTime }: Source): unknown {
+  const options = optionsOf(field)
+  if (field.schema.default !== undefined) return field.schema.default
+  if (field.kind === 'boolean') return false
+  if (field.kind === 'enum' && options.length === 1) return options[0]
+  // What is asked without a time is asked of the present.
+  if (field.kind === 'enum' && !reading.when)
+    return options.find((option) => /^(?:today|now|current)$/i.test(String(option)))
+  if (field.kind === 'zone' && reading.places.length === 0 && (forTime || !reading.terms.has('time'))) return 'UTC'
+  if (field.kind === 'place' && forTime) return 'London'
+  if (field.kind === 'text' && profile.reminds) return reading.han ? '提醒' : 'Reminder'
+  if (field.kind === 'date' && profile.action === 'read' && !reading.when) return now ? isoDate(now) : NEEDS_NOW
+  const reply = reading.reply?.replace(/^\s*(?:in|at|for) |[.!?\s]+$/gi, '')
+  if (field.kind === 'place') return reply && properName(reply)
+  return field.kind === 'text' || (field.kind === 'id' && field.types[0] === 'string') ? reply : undefined
+}
+
+function valueOf(field: Field, source: Source, taken: readonly Field[]): unknown {
+  const { reading, profile, forTime } = source
+  const { kind, required } = field
+  const before = taken.filter((other) => other.kind === kind).length
+  if (forTime && !required) return undefined
+  switch (kind) {
+    case 'enum':
+      return optionsOf(field)
+        .map((option) => ({ option, said: mentions(reading, String(option)) }))
+        .filter(({ said }) => said > (required ? 0 : 8))
+        .sort((a, b) => b.said - a.said)[0]?.option
+    case 'boolean':
+      return mentions(reading, field.name) > 8 || undefined
+    case 'zone':
+      return reading.places[0] && (reading.places[0].zone ?? zoneOf(reading.places[0].name))
+    case 'place':
+      return reading.places[before]?.name ?? (required && !forTime && before === 0 ? guessPlace(source) : undefined)
+    case 'number':
+    case 'id': {
+      if (!required && kind === 'number' && mentions(reading, field.name) < 9) return undefined
+      const number = (kind === 'id' && before === 0 ? reading.id : undefined) ?? reading.numbers[before]
+      if (field.types[0] === 'string') return reading.codes[before] ?? number
+      // A number holds 15 digits; one that may be text keeps them all.
+      return number && (number.length > 15 && field.types.includes('string') ? number : Number(number))
+    }
+    case 'sum':
+      return reading.sum
+    case 'email':
+      return reading.emails[before]
+    case 'array': {
+      const [item] = field.fields
+      const value = item && valueOf({ ...item, required }, source, [])
+      return value === undefined || value === NEEDS_NOW ? value : [value]
+    }
+    case 'text':
+      return required || profile.reminds || reading.quoted.length > 0 ? leftOf(source) || undefined : undefined
+    default:
+      return timeOf(field, source)
+  }
+}
+
+function leftOf({ reading, profile: { terms } }: Source): string {
+  return payloadOf(reading, ({ stem, senses }) =>
+    [`=${stem}`, ...senses.map(([concept]) => concept)].some((term) => (terms.get(term) ?? 0) > 0.5),
+  )
+}
+
+function optionsOf({ schema }: Field): readonly unknown[] {
+  return Array.isArray(schema.enum) ? schema.enum : [schema.const]
+}
+
+/** How surely the message speaks of an option or a flag: 9 by its words, less by what they mean, 0 not at all. */
+function mentions({ text, terms, when }: Reading, option: string): number {
+  if (when && option.toLowerCase() === ['yesterday', 'today', 'tomorrow'][(when.day ?? 9) + 1]) return 9
+  const said = new Set(wordsOf(text).map((word) => word.stem))
+  const words = wordsOf(option).filter(({ text }) => !/^(?:is|has|with|include)$/.test(text))
+  return Math.min(
+    ...words.map(({ stem, senses }) => (said.has(stem) ? 9 : (terms.get(senses[0]?.[0] ?? '') ?? 0))),
+    words.length * 9,
+  )
+}
+
+/** A place that neither a list nor a capital letter gives away: what is left when all else is taken off. */
+function guessPlace(source: Source): string | undefined {
+  const left = leftOf(source)
+  const name = /(?:\b(?:in|for|at|near) |(^))(?!me\b|it\b|the\b)((?:[\p{L}'.-]+ ?){1,3})$/u.exec(left)
+  // A word that only stands there may be anything where the time is asked.
+  return name && !(source.profile.tellsNow && name[1] === '') ? properName(name[2]?.trim() ?? '') : undefined
+}
+
+/** A value for a field about time; the symbol where the present time must be known first. */
+function timeOf(field: Field, { reading, now, profile }: Source): unknown {
+  const { when } = reading
+  const { kind, unit, required } = field
+  const waits = profile.fields.filter((other) => other.kind === 'duration')
+  const isAbsolute = when?.instant !== undefined || (kind === 'date' && when?.date?.[0] !== undefined)
+  // An instant beside durations is where they begin.
+  const isStart = kind === 'instant' && waits.length > 0 && !when?.date
+  if (isStart && !isAbsolute) return required ? (now ? isoDateTime(now) : NEEDS_NOW) : undefined
+  if (!when) return undefined
+  if (kind === 'phrase') return when.phrase
+  // A date that is left out is today's.
+  if (kind === 'date' && !required && (!hasDay(when) || when.day === 0)) return undefined
+  const span = when.ms ?? (when.clock ? undefined : (when.days ?? when.day) && (when.days ?? when.day ?? 0) * DAY)
+  const isWait = kind === 'duration' || kind === 'period'
+  if (isWait && span !== undefined) return waitOf(field, span, waits)
+  if (isWait && !required) return undefined
+  // A tool that tells the day alone does not help to tell a time of day.
+  const isUseless = now?.isDay && (when.ms !== undefined || !hasDay(when))
+  if ((!now || isUseless) && !isAbsolute) return NEEDS_NOW
+  const today = now ?? { epoch: 0, offset: 0 }
+  const target = resolve(when, today)
+  if (isWait) return waitOf(field, target.epoch - today.epoch, [])
+  if (kind === 'date') return isoDate(target)
+  if (kind === 'clock') return isoTime(target).slice(0, /ss/i.test(field.description) ? 8 : 5)
+  if (kind === 'epoch') return Math.round(target.epoch / (unit === 'ms' ? 1 : 1000))
+  if (kind !== 'part') return isoDateTime(target)
+  const parts = wall(target).toISOString().split(/\D/)
+  return Number(parts[['year', 'month', 'day', 'hour', 'minute'].indexOf(unit)])
+}
+
+/** A span in the field's unit. Where a tool has a field for each unit, each takes its share. */
+function waitOf({ kind, unit, types, required }: Field, ms: number, waits: readonly Field[]): unknown {
+  if (kind === 'period') {
+    const [hours, minutes, seconds] = [Math.trunc(ms / 3_600_000), Math.trunc(ms / 60_000) % 60, (ms / 1000) % 60]
+    return `PT${hours ? `${hours}H` : ''}${minutes ? `${minutes}M` : ''}${seconds ? `${seconds}S` : ''}`
+  }
+  const size = UNIT_MS[unit] ?? 1
+  const sizes = waits.map((other) => UNIT_MS[other.unit] ?? 1)
+  const larger = Math.min(...sizes.filter((other) => other > size && other <= Math.abs(ms)))
+  const share = (ms % larger) / size
+  const value = types[0] === 'integer' || sizes.some((other) => other < size) ? Math.trunc(share) : share
+  if (value === 0 && !required) return undefined
+  return types[0] === 'string' ? String(value) : value
+}

@@ -1,0 +1,158 @@
+/**
+ * The next step of a run. Every intent is filled anew from the conversation, so the same question with the same
+ * results always comes to the same calls; a call whose result is there is not made again. A value that depends on the
+ * present time waits for a tool that tells it. A call that failed is made once more where the tool's message shows
+ * how; then its error is part of the answer.
+ */
+import { isObject } from '../../contract/json.ts'
+import { textOf } from '../../contract/message.ts'
+import type { ModelRequest } from '../../contract/model.ts'
+import type { ToolDefinition } from '../../contract/tool.ts'
+import { ask, ASKS, noClock, refuse, tell } from './answer.ts'
+import { type Field, fieldsOf } from './field.ts'
+import { fill, type Filled } from './fill.ts'
+import { type Asked, type Intent, intentsOf } from './intent.ts'
+import type { Moment } from './moment.ts'
+import { type Profile, profileOf } from './profile.ts'
+import { rank } from './rank.ts'
+import { read } from './read.ts'
+import { stem } from './text.ts'
+import { type Done, doneIn, isSame, type PlannedCall, timeIn, timeSaid } from './turn.ts'
+
+export type Step = { readonly calls: readonly PlannedCall[] } | { readonly text: string }
+
+type Settled = { readonly call: PlannedCall } | { readonly answer: string } | { readonly waits: Intent }
+
+/** What is not part of the question: “remind me: what …?” sets no reminder, and “it is now …” tells the time. */
+const ASIDE = new RegExp(
+  '\\b(?:(?:can|could) you )?(?:remind me|jog my memory)[,:]? (?=(?:what|who|which|how|where)\\b)|' +
+    "(?:\\bit(?:'s| is) )?(?:\\bnow|现在)(?: is|是)?:? ?\\d{4}-\\d\\d-\\d\\dT[\\d:.]+(?:Z|[+-][\\d:]+)?[.,;]?",
+  'gi',
+)
+
+/** How much of a message is read. */
+const MOST_CHARACTERS = 2000
+
+/** The step that follows a conversation. `lent`: a clock for want of a tool that tells the time. */
+export function nextStep({ messages, tools, toolChoice = 'auto' }: ModelRequest, lent?: () => Date): Step {
+  const at = messages.findLastIndex(({ role }) => role === 'user')
+  const said = messages.slice(0, at + 1).flatMap((message) => {
+    return message.role === 'user' ? textOf(message.content).slice(0, MOST_CHARACTERS) : []
+  })
+  const [question = '', ...earlier] = said.map((text) => text.replace(ASIDE, '')).toReversed()
+  const before = messages.slice(0, Math.max(at, 0)).findLast(({ role }) => role === 'assistant')
+  const isReply = before !== undefined && ASKS.test(textOf(before.content))
+  const profiles = toolChoice === 'none' ? [] : tools.map(profileOf)
+  const asked = chosen(intentsOf(question, earlier, profiles, isReply), toolChoice, profiles, question)
+  const done = doneIn(messages.slice(at + 1))
+  const clocks = profiles.filter((profile) => profile.tellsNow)
+  const clock = rank(clocks, read('What are the current date and time now?'))[0]?.profile
+  const isTold = ({ tool }: PlannedCall): boolean => clocks.some(({ definition }) => definition.name === tool)
+  const lentNow = lent && { epoch: lent().getTime(), offset: 0 }
+  const now = timeIn(done.filter(isTold)) ?? (!clock || done.some(isTold) ? (timeSaid(said) ?? lentNow) : undefined)
+  const settled = asked.intents.map((intent) => settle(intent, done, now))
+  const calls = settled.flatMap((one) => ('call' in one ? [one.call] : []))
+  const waiting = settled.find((one) => 'waits' in one)
+  if (waiting && clock && !calls.some(isTold)) {
+    calls.push(callOf(clock, fill({ profile: clock, reading: waiting.waits.reading, forTime: true }).values))
+  }
+  if (asked.intents.length === 0) calls.push(...finderCall(profiles, question))
+  const fresh = calls.filter((call, at) => ![...done, ...calls.slice(0, at)].some((other) => isSame(other, call)))
+  if (fresh.length > 0) return { calls: fresh }
+  return {
+    text: answerOf({
+      question,
+      settled,
+      unfit: asked.unfit,
+      done,
+      tools,
+      failed: done.find((old) => !old.ok && isTold(old)),
+    }),
+  }
+}
+
+interface Outcome {
+  readonly question: string
+  readonly settled: readonly Settled[]
+  readonly unfit: readonly string[]
+  readonly done: readonly Done[]
+  readonly tools: readonly ToolDefinition[]
+  /** The call that should have told the time. */
+  readonly failed: Done | undefined
+}
+
+/** What there is to say once nothing is left to call. */
+function answerOf({ question, settled, unfit, done, tools, failed }: Outcome): string {
+  const reading = read(question)
+  const clockless = failed ? tell({ ...failed, reading }) : noClock(reading.han)
+  const answers = settled.map((one) => ('answer' in one ? one.answer : clockless))
+  // Results that no intent claims are all there is where the tools are gone.
+  if (tools.length === 0) answers.push(...done.map((old) => tell({ ...old, reading })))
+  const isUnanswered = answers.length === 0
+  if (isUnanswered || unfit.length > 0) answers.push(refuse(reading, isUnanswered ? [] : unfit, tools))
+  return [...new Set(answers)].join('\n')
+}
+
+/** Where nothing fits, the call of a tool that finds tools, if one is on offer. */
+function finderCall(profiles: readonly Profile[], question: string): readonly PlannedCall[] {
+  const finder = profiles.find(({ purpose, action }) => action === 'read' && purpose.has(`=${stem('tools')}`))
+  const [field, more] = finder?.fields.filter(({ required }) => required) ?? []
+  return finder && field?.kind === 'text' && !more ? [callOf(finder, { [field.name]: question })] : []
+}
+
+/** What the tool choice leaves of the intents. */
+function chosen(
+  asked: Asked,
+  choice: ModelRequest['toolChoice'],
+  profiles: readonly Profile[],
+  question: string,
+): Asked {
+  const message = read(question)
+  const named = isObject(choice) ? profiles.find(({ definition }) => definition.name === choice.tool) : undefined
+  const able = (): Profile | undefined =>
+    rank(profiles, message).find(({ profile }) => fill({ profile, reading: message }).missing.length === 0)?.profile
+  const forced = named ?? (choice === 'required' && asked.intents.length === 0 ? able() : undefined)
+  return forced ? { intents: [{ profile: forced, reading: message, message }], unfit: [] } : asked
+}
+
+function settle(intent: Intent, done: readonly Done[], now: Moment | undefined): Settled {
+  const { profile, reading } = intent
+  const first = filled(intent, now)
+  if (first.missing.length > 0) return { answer: ask(first.missing, reading.han) }
+  if (first.needsNow) return { waits: intent }
+  const call = callOf(profile, first.values)
+  const result = done.find((old) => isSame(old, call))
+  if (!result) return { call }
+  const better = result.ok ? undefined : corrected(intent, result, now)
+  const second = better && done.find((old) => isSame(old, better))
+  if (better && !second) return { call: better }
+  return { answer: tell({ ...(second ?? result), reading, profile, now }) }
+}
+
+/** The arguments from the intent's own words, and for what they lack from the whole message. */
+function filled({ profile, reading, message }: Intent, now: Moment | undefined, fields?: readonly Field[]): Filled {
+  const own = fill({ profile, reading, now }, fields)
+  if (own.missing.length === 0) return own
+  const when = reading.when ?? message.when
+  const places = reading.places.length > 0 ? reading.places : message.places.slice(0, 1)
+  return fill({ profile, reading: { ...reading, places, ...(when && { when }) }, now }, fields)
+}
+
+/** The call that a tool's error message asks for instead, or undefined where it does not say. */
+function corrected(intent: Intent, failed: Done, now: Moment | undefined): PlannedCall | undefined {
+  const { profile } = intent
+  const meant = /\b(?:you mean|meant):? ?["'“‘`]([^"'”’`]+)["'”’`]/i.exec(failed.text)?.[1]
+  const strings = Object.entries(failed.arguments).filter(([, value]) => typeof value === 'string')
+  const [name] =
+    strings.find(([name, value]) => failed.text.includes(String(value)) || failed.text.includes(name)) ??
+    strings[0] ??
+    []
+  if (meant !== undefined && name !== undefined) return callOf(profile, { ...failed.arguments, [name]: meant })
+  const again = filled(intent, now, fieldsOf(profile.definition.inputSchema, failed.text))
+  const call = callOf(profile, again.values)
+  return again.missing.length > 0 || again.needsNow || isSame(call, failed) ? undefined : call
+}
+
+function callOf({ definition }: Profile, values: Readonly<Record<string, unknown>>): PlannedCall {
+  return { tool: definition.name, arguments: values }
+}

@@ -1,0 +1,119 @@
+/**
+ * What a tool is for, told by the words of its definition alone: those of its name and of how its description begins
+ * say it, the rest lends support. Nothing here knows a tool by name.
+ */
+import type { ToolDefinition } from '../../contract/tool.ts'
+import { type Field, fieldsOf, type Kind } from './field.ts'
+import { type Action, wordsOf } from './vocabulary.ts'
+
+export interface Profile {
+  readonly definition: ToolDefinition
+  readonly fields: readonly Field[]
+  /** How surely the tool is about a term, 0 to 1. */
+  readonly terms: ReadonlyMap<string, number>
+  /** What the tool is for: each term with its share. */
+  readonly purpose: ReadonlyMap<string, number>
+  readonly action: Action
+  /** It tells the present time or date, and need not be told an instant. */
+  readonly tellsNow: boolean
+  /** It tells its user something at a later time. */
+  readonly reminds: boolean
+}
+
+/** Kinds of fields about time. */
+export const TEMPORAL: readonly Kind[] = ['instant', 'date', 'clock', 'phrase', 'duration', 'period', 'epoch', 'part']
+
+export function isConcept(term: string): boolean {
+  return !/^[=~]/.test(term)
+}
+
+const profiles = new WeakMap<ToolDefinition, Profile>()
+
+/** What a definition says of its tool; worked out once for each. */
+export function profileOf(definition: ToolDefinition): Profile {
+  const profile = profiles.get(definition) ?? profiled(definition)
+  profiles.set(definition, profile)
+  return profile
+}
+
+function profiled(definition: ToolDefinition): Profile {
+  const fields = fieldsOf(definition.inputSchema)
+  const { terms, purpose } = gist(definition, fields)
+  if (saysLater(fields)) {
+    terms.set('remind', 1)
+    purpose.set('remind', Math.max(1, purpose.get('remind') ?? 0))
+  }
+  const action = actionOf(definition, fields, purpose.has('remind'))
+  const needs = fields.filter(({ required, kind }) => required && !['zone', 'place', 'enum', 'boolean'].includes(kind))
+  const isAbout = (term: string): boolean => (purpose.get(term) ?? 0) > 0
+  const isForeign = ([term, share]: readonly [string, number]): boolean =>
+    isConcept(term) && share >= 1.2 && term !== 'time' && term !== 'date'
+  const isClock = (isAbout('time') || isAbout('date')) && !purpose.entries().some(isForeign)
+  const tellsNow = action === 'read' && isClock && needs.length === 0
+  // Who knows the time knows the date.
+  if (tellsNow) terms.set('date', Math.max(terms.get('date') ?? 0, 0.9 * (terms.get('time') ?? 0)))
+  const reminds = action === 'create' && (terms.get('remind') ?? 0) > 0.7
+  return { definition, fields, terms, purpose, action, tellsNow, reminds }
+}
+
+const BOILERPLATE = /\b(?:(?:use|call) )?this (?:tool|function)\b|\bwhen(?:ever)? (?:the|a) user\b(?: asks| wants)?/gi
+/** How a description begins, the rest of its first sentence, and what follows. */
+const PARTS = /^(.*?)((?:[,:;(，：；（]|\b(?:and|with|by|that|which|for|from|as|if|when) ).*?)?(?:[.。\n](.*))?$/s
+
+/** The terms of a definition: how surely it is about each, and how much of its purpose each is. */
+function gist({ name, title = '', description }: ToolDefinition, fields: readonly Field[]) {
+  const terms = new Map<string, number>()
+  const purpose = new Map<string, number>()
+  const raise = (map: Map<string, number>, term: string, value: number): void => {
+    if (value > 0) map.set(term, Math.max(value, map.get(term) ?? 0))
+  }
+  const say = (text: string, strength: number, share = 0): void => {
+    for (const { stem, senses, empty } of wordsOf(text)) {
+      if (empty) continue
+      // A word is there for its first sense.
+      const [first] = senses
+      for (const [concept] of senses) raise(terms, concept, strength)
+      if (first) raise(purpose, first[0], first[1] * share)
+      raise(terms, first ? `~${stem}` : `=${stem}`, strength)
+      raise(purpose, first ? `~${stem}` : `=${stem}`, (first ? 0.15 : 0.5) * share)
+    }
+  }
+  const [, head = '', rest = '', more = ''] = PARTS.exec(description.replace(BOILERPLATE, ' ').trim()) ?? []
+  say(`${name} ${title}`, 1, 1)
+  say(head, 0.9, 0.6)
+  say(rest, 0.9, 0.2)
+  say(more, 0.5)
+  for (const field of fields) {
+    say(field.name, 0.6)
+    say(field.description, 0.4)
+    if (Array.isArray(field.schema.enum)) say(field.schema.enum.join(' '), 0.6)
+    if (field.kind === 'sum') say('calculate square root', 0.7)
+    if (field.kind === 'zone') say('time', 0.4)
+  }
+  return { terms, purpose }
+}
+
+/** An instant and a text are all it needs: something is to be said then. */
+function saysLater(fields: readonly Field[]): boolean {
+  const needed = fields.filter(({ required }) => required).map(({ kind }) => kind)
+  return needed.length === 2 && needed.includes('instant') && needed.includes('text')
+}
+
+/** Verbs that say so of a tool, and little of a question: temperatures drop too. */
+const REMOVES = /^(?:drop|discard|withdraw|abort|clear|stop|end|(?:call|take|switch)s? (?:off|back))(?:s|_|\b|[A-Z])/i
+
+function actionOf(
+  { name, description, annotations }: ToolDefinition,
+  fields: readonly Field[],
+  isAboutReminders: boolean,
+): Action {
+  if (annotations.readOnly) return 'read'
+  const named = wordsOf(name)
+  const begins = [wordsOf(description)[0]?.action, named[0]?.action]
+  const said = [...begins, named.at(-1)?.action]
+  if (said.includes('remove') || REMOVES.test(description) || REMOVES.test(name)) return 'remove'
+  if (said.includes('change')) return 'change'
+  const isTimed = fields.some(({ kind }) => TEMPORAL.includes(kind))
+  const takesText = fields.some(({ kind }) => kind === 'text')
+  return begins.includes('create') || (isTimed && (isAboutReminders || takesText)) ? 'create' : 'read'
+}
