@@ -16,28 +16,27 @@ export interface ChooserOptions {
  */
 export function modelChooser({ providers, defaultModel, allowed = [] }: ChooserOptions): ModelChooser {
   const known = defaultModel === undefined ? allowed : [defaultModel, ...allowed]
-  const home = defaultModel?.split('/', 1)[0]
+  const makers = new Map(Object.entries(providers))
   return {
-    resolve: (name) => {
-      const asked = name ?? defaultModel
-      if (asked === undefined)
-        return refuse('model_not_configured', 'The request names no model, and MODEL is not set.')
-      const full = asked.includes('/') || home === undefined ? asked : `${home}/${asked}`
-      const [provider, model] = split(full)
+    resolve: (name = defaultModel) => {
+      if (name === undefined) return refuse('model_not_configured', 'The request names no model, and MODEL is not set.')
+      const full = name.includes('/') || !defaultModel ? name : `${providerOf(defaultModel)}/${name}`
+      const provider = providerOf(full)
+      const model = full.slice(provider.length + 1)
       if (model === '' || !known.some((pattern) => fits(pattern, full))) {
-        return refuse('unknown_model', `There is no model "${asked}" here.`)
+        return refuse('unknown_model', `There is no model "${name}" here.`)
       }
-      const make = Object.hasOwn(providers, provider) ? providers[provider] : undefined
+      const make = makers.get(provider)
       if (!make) return refuse('model_not_configured', `The model provider "${provider}" is not set up.`)
       return { ok: true, name: full, model: make(model) }
     },
-    list: () => [...new Set(known)].filter((name) => !name.endsWith('*') && Object.hasOwn(providers, split(name)[0])),
+    list: () => [...new Set(known)].filter((name) => !name.endsWith('*') && makers.has(providerOf(name))),
   }
 }
 
-function split(name: string): [provider: string, model: string] {
-  const slash = name.indexOf('/')
-  return slash === -1 ? [name, ''] : [name.slice(0, slash), name.slice(slash + 1)]
+/** The part of a name before its first slash. */
+function providerOf(name: string): string {
+  return name.replace(/\/.*/s, '')
 }
 
 function fits(pattern: string, name: string): boolean {

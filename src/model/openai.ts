@@ -20,9 +20,6 @@ export interface OpenAIOptions {
 
 const OPENAI = 'https://api.openai.com/v1'
 
-/** Bytes of a refused request's explanation. */
-const MOST_EXPLANATION = 64 * 1024
-
 /** The models of any server that speaks Chat Completions: OpenAI, Ollama, vLLM, Groq, a gateway. */
 export function openai(options: OpenAIOptions = {}): ModelProvider {
   const { baseUrl, apiKey, provider = 'openai', fetch: send = fetch, ...times } = options
@@ -37,12 +34,12 @@ export function openai(options: OpenAIOptions = {}): ModelProvider {
 
   async function ask(model: string, request: ModelRequest, signal: AbortSignal): Promise<Response> {
     const post = (replayReasoning: boolean) =>
-      send(url, { method: 'POST', headers, body: encodeRequest(model, request, { replayReasoning }), signal })
+      send(url, { method: 'POST', headers, body: encodeRequest(model, request, replayReasoning), signal })
     const replays = replaying.has(model)
     const response = await post(replays)
     // Some servers must have the reasoning of earlier steps back, others must not, and none says so before it refuses.
-    if (!REFUSED.has(response.status) || !hasReasoning(request.messages)) return response
-    const text = await readText(response, MOST_EXPLANATION)
+    if (![400, 422].includes(response.status) || !hasReasoning(request.messages)) return response
+    const text = await readText(response)
     if (!text.includes('reasoning_content')) return new Response(text, response)
     if (replays) replaying.delete(model)
     else replaying.add(model)
@@ -55,5 +52,3 @@ export function openai(options: OpenAIOptions = {}): ModelProvider {
       exchange({ send: (abort) => ask(model, request, abort), codec: chatAnswers, signal, secret: apiKey, ...times }),
   })
 }
-
-const REFUSED = new Set([400, 422])

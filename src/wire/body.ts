@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { brief } from './brief.ts'
 
 /** What is wrong with a body, and where: `limits.steps`, or '' for the whole. */
 export interface BodyFault {
@@ -9,9 +10,12 @@ export interface BodyFault {
   readonly missing: boolean
 }
 
-export type Decoded<Value> =
-  | { readonly ok: true; readonly request: Value }
-  | { readonly ok: false; readonly error: BodyFault }
+export interface Refused {
+  readonly ok: false
+  readonly error: BodyFault
+}
+
+export type Decoded<Value> = { readonly ok: true; readonly request: Value } | Refused
 
 /** Checks a body. The first fault ends the check, so that a bad body costs no more than a good one. */
 export function parseBody<Schema extends v.GenericSchema>(
@@ -21,11 +25,25 @@ export function parseBody<Schema extends v.GenericSchema>(
   const parsed = v.safeParse(schema, body, { abortEarly: true })
   if (parsed.success) return { ok: true, request: parsed.output }
   const [issue] = parsed.issues
-  return { ok: false, error: bodyFault(pathOf(issue), explain(issue), issue.received === 'undefined') }
+  return bodyFault(pathOf(issue), explain(issue), issue.received === 'undefined')
 }
 
-export function bodyFault(path: string, what: string, missing = false): BodyFault {
-  return { path, message: `${path === '' ? 'The body' : path}: ${what}`, missing }
+export function bodyFault(path: string, what: string, missing = false): Refused {
+  return { ok: false, error: { path, message: `${path || 'The body'}: ${what}`, missing } }
+}
+
+/** Undefined, or the fault of two tools with one name, which is at `member` of a tool in `list`. */
+export function sameName(
+  tools: readonly { readonly name: string }[],
+  list: string,
+  member: string,
+): Refused | undefined {
+  const names = new Set<string>()
+  for (const [index, { name }] of tools.entries()) {
+    if (names.has(name)) return bodyFault(`${list}[${index}].${member}`, 'is used twice.')
+    names.add(name)
+  }
+  return undefined
 }
 
 const MOST_RECEIVED = 60
@@ -33,18 +51,12 @@ const MOST_RECEIVED = 60
 /** Checks of ours say by themselves what they want; of the schemas it is what was expected that says most. */
 function explain({ kind, type, expected, received, message }: v.BaseIssue<unknown>): string {
   if (kind === 'validation' || type === 'custom') return message
-  if (expected === 'never') return 'there is no such member.'
-  if (received === 'undefined') return 'this member is required.'
-  const came = received.length > MOST_RECEIVED ? `${received.slice(0, MOST_RECEIVED)}…` : received
-  return `expected ${expected}, received ${came}.`
+  if (expected === 'never') return 'is unknown.'
+  if (received === 'undefined') return 'is required.'
+  return `expected ${expected}, received ${brief(received, MOST_RECEIVED)}.`
 }
 
 /** Such as `messages[2].tool_call_id`. */
 function pathOf(issue: v.BaseIssue<unknown>): string {
-  let text = ''
-  for (const { key } of issue.path ?? []) {
-    if (typeof key === 'number') text += `[${key}]`
-    else text += text === '' ? String(key) : `.${String(key)}`
-  }
-  return text
+  return v.getDotPath(issue)?.replace(/\.(\d+)/g, '[$1]') ?? ''
 }

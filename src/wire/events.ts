@@ -1,6 +1,7 @@
 import type { RunEvent, RunEventBody } from '../contract/event.ts'
 import { isObject } from '../contract/json.ts'
-import { readSse, type SseFrame } from './sse.ts'
+import { parseJson } from './json.ts'
+import { readSse } from './sse.ts'
 
 const TYPES = {
   'run.started': true,
@@ -33,7 +34,7 @@ export function encodeLine({ type, ...rest }: RunEvent): string {
 
 /** The type of a line that `encodeLine` made, as its first member says it; '' for a line without. */
 export function typeOfLine(line: string): string {
-  return /^\{"type":"([a-z.]+)"/.exec(line)?.[1] ?? ''
+  return line.split('"', 4)[3] ?? ''
 }
 
 /** The SSE text of a line that is at hand. `id` is `<run>.<seq>`. */
@@ -46,26 +47,17 @@ export function encodeEvent(event: RunEvent): string {
   return frameOfLine(event.type, eventId(event.runId, event.seq), encodeLine(event))
 }
 
-/** The event of a native frame; undefined for one of a type that this edge does not know, or that is no event. */
-export function decodeEvent(frame: SseFrame): RunEvent | undefined {
-  return decodeLine(frame.data)
-}
-
-/** The event of a line that `encodeLine` made, or undefined. */
+/** The event of a line that `encodeLine` made; undefined for one of a type that this edge does not know, or for none. */
 export function decodeLine(line: string): RunEvent | undefined {
-  try {
-    const event: unknown = JSON.parse(line)
-    return isRunEvent(event) ? event : undefined
-  } catch {
-    return undefined
-  }
+  const event = parseJson(line)
+  return isRunEvent(event) ? event : undefined
 }
 
 /** The events of a native stream, in order. Throws what the body throws. */
 export async function* decodeEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<RunEvent, void> {
   for await (const frames of readSse(body)) {
     for (const frame of frames) {
-      const event = decodeEvent(frame)
+      const event = decodeLine(frame.data)
       if (event) yield event
     }
   }
@@ -77,8 +69,8 @@ export function eventId(runId: string, seq: number): string {
 
 /** The run and place that an event id names, or undefined for a text that is no event id. */
 export function parseEventId(id: string): { readonly runId: string; readonly seq: number } | undefined {
-  const match = /^([A-Za-z0-9_-]{1,64})\.(\d{1,15})$/.exec(id)
-  return match ? { runId: String(match[1]), seq: Number(match[2]) } : undefined
+  const [, runId = '', seq] = /^([\w-]{1,64})\.(\d{1,15})$/.exec(id) ?? []
+  return seq ? { runId, seq: Number(seq) } : undefined
 }
 
 /** The fields of each type are trusted: lines come from an edge, not from a caller. */

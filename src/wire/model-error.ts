@@ -1,4 +1,5 @@
 import type { ModelError } from '../contract/model.ts'
+import { brief } from './brief.ts'
 
 /** What a provider said about a failure, in whatever form it said it. */
 export interface ProviderFault {
@@ -11,36 +12,44 @@ export interface ProviderFault {
 
 const MOST_MESSAGE = 1000
 
+const CODES: Readonly<Record<number, string>> = {
+  401: 'model_unauthorized',
+  403: 'model_unauthorized',
+  404: 'model_not_found',
+  408: 'model_unavailable',
+  409: 'model_unavailable',
+  429: 'model_rate_limited',
+}
+
 /** A provider's failure as ours: the status decides, and where there is none, the provider's own code. */
 export function modelError({ message, code = '', status }: ProviderFault): ModelError {
-  const kind = kindOf(status ?? statusOf(code))
+  const kind = codeOf(status ?? statusOf(code))
   return {
-    code: kind.code,
+    code: kind,
     // What is said of a wrong key may hold a part of it.
     message:
-      kind.code === 'model_unauthorized' ? 'The model provider refused the credentials of the edge.' : brief(message),
+      kind === 'model_unauthorized' ? 'The model provider refused the key of the edge.' : brief(message, MOST_MESSAGE),
     ...(status !== undefined && { status }),
-    retryable: kind.retryable && code !== 'insufficient_quota',
+    retryable: /rate_limited|unavailable/.test(kind) && code !== 'insufficient_quota',
   }
 }
 
+/** A failure that no provider told of, and that may be gone at the next try. */
+export function transient(code: string, message: string): ModelError {
+  return { code, message, retryable: true }
+}
+
 /** The stream ended before the model had. */
-export function streamCut(): ModelError {
-  return { code: 'model_stream_cut', message: "The model's answer was cut off before its end.", retryable: true }
-}
+export const STREAM_CUT = transient('model_stream_cut', "The model's answer was cut off.")
 
-/** The answer is not of the format. `what` begins a sentence. */
+/** The answer is not of the format. `what` is a sentence. */
 export function badResponse(what: string): ModelError {
-  return { code: 'model_bad_response', message: brief(what), retryable: true }
+  return transient('model_bad_response', what)
 }
 
-function kindOf(status: number): { code: string; retryable: boolean } {
-  if (status === 401 || status === 403) return { code: 'model_unauthorized', retryable: false }
-  if (status === 404) return { code: 'model_not_found', retryable: false }
-  if (status === 429) return { code: 'model_rate_limited', retryable: true }
-  if (status === 408 || status === 409 || status >= 500) return { code: 'model_unavailable', retryable: true }
-  if (status >= 400) return { code: 'model_refused_request', retryable: false }
-  return { code: 'model_bad_response', retryable: false }
+function codeOf(status: number): string {
+  if (status < 400) return 'model_bad_response'
+  return CODES[status] ?? (status < 500 ? 'model_refused_request' : 'model_unavailable')
 }
 
 /** The status that a provider's word stands for; an unknown word is a fault on its side. */
@@ -50,8 +59,4 @@ function statusOf(code: string): number {
   if (/not_found/i.test(code)) return 404
   if (/invalid|context_length|too_large|unsupported/i.test(code)) return 400
   return 500
-}
-
-function brief(message: string): string {
-  return message.length > MOST_MESSAGE ? `${message.slice(0, MOST_MESSAGE)}…` : message
 }

@@ -2,7 +2,6 @@
  * wire/: pure codecs, each the one owner of its format in both directions. May import contract/. Must never fetch,
  * read env, or know who asks.
  */
-import { createParser } from 'eventsource-parser'
 
 /** One event of an event stream. */
 export interface SseFrame {
@@ -16,47 +15,72 @@ const MOST_CHARACTERS = 8 * 1024 * 1024
 
 /**
  * The events of a byte stream, those of one read together: an array a read costs less than a promise an event. It is
- * empty where bytes came, such as a comment, but no whole event. How they were cut makes no difference. Throws what the body throws, and an Error for an event of more than
- * 8 Mi characters. The body is cancelled when the reader stops early.
+ * empty where bytes came, such as a comment, but no whole event. How they were cut makes no difference. Throws what the
+ * body throws, and an Error for an event of more than 8 Mi characters. The body is cancelled when the reader stops early.
  */
 export async function* readSse(body: ReadableStream<Uint8Array>): AsyncGenerator<readonly SseFrame[], void> {
-  let frames: SseFrame[] = []
-  let tooLong = false
-  const parser = createParser({
-    maxBufferSize: MOST_CHARACTERS,
-    onEvent: (frame) => {
-      frames.push(frame)
-    },
-    onError: (error) => {
-      tooLong ||= error.type === 'max-buffer-size-exceeded'
-    },
-  })
   const decoder = new TextDecoder()
+  const read = frameReader()
   const reader = body.getReader()
   try {
     for (;;) {
       const { done, value } = await reader.read()
       // The break at the end lets through an event whose lines are whole, though the empty line after it is missing.
-      parser.feed(done ? `${decoder.decode()}\n` : decoder.decode(value, { stream: true }))
-      if (tooLong) throw new Error(`An event has more than ${MOST_CHARACTERS} characters`)
+      const frames = read(done ? `${decoder.decode()}\r` : decoder.decode(value, { stream: true }))
       if (!done || frames.length > 0) yield frames
       if (done) return
-      frames = []
     }
   } finally {
     reader.cancel().catch(() => {})
   }
 }
 
-const LINE_BREAK = /\r\n|\r|\n/g
+/** Takes the text of a stream piece by piece; says which events each piece completes. */
+function frameReader(): (text: string) => readonly SseFrame[] {
+  /** The pieces of a line whose end has not come, joined only then: to add each to one text would copy it every time. */
+  let pieces: string[] = []
+  let endedInReturn = false
+  let data: string | undefined
+  let event: string | undefined
+  let id: string | undefined
+  let size = 0
 
-/** An event as text. `event` and `id` hold no line breaks; `data` may. */
-export function sseFrame(data: string, { event, id }: { event?: string; id?: string } = {}): string {
-  const head = (event === undefined ? '' : `event: ${event}\n`) + (id === undefined ? '' : `id: ${id}\n`)
-  return `${head}data: ${data.replace(LINE_BREAK, '\ndata: ')}\n\n`
-}
+  function take(line: string): void {
+    const colon = line.indexOf(':')
+    const end = colon < 0 ? line.length : colon
+    const name = line.slice(0, end)
+    const value = line.slice(end + (line[end + 1] === ' ' ? 2 : 1))
+    if (name === 'data') data = data === undefined ? value : `${data}\n${value}`
+    else if (name === 'event') event = value || undefined
+    else if (name === 'id' && !value.includes('\0')) id = value
+  }
 
-/** A comment, which every reader ignores: a heartbeat. */
-export function sseComment(text: string): string {
-  return `: ${text.replace(LINE_BREAK, ' ')}\n\n`
+  return (text) => {
+    const frames: SseFrame[] = []
+    // The line feed after a carriage return is the rest of one line break.
+    let rest = endedInReturn && text[0] === '\n' ? text.slice(1) : text
+    if (text !== '') endedInReturn = text.endsWith('\r')
+    if (rest.includes('\r')) rest = rest.replace(/\r\n?/g, '\n')
+    let from = 0
+    for (let to = rest.indexOf('\n'); to !== -1; to = rest.indexOf('\n', from)) {
+      let line = rest.slice(from, to)
+      from = to + 1
+      size += line.length
+      if (pieces.length > 0) {
+        line = pieces.join('') + line
+        pieces = []
+      }
+      if (line !== '') {
+        take(line)
+        continue
+      }
+      if (data !== undefined) frames.push({ event, id, data })
+      data = event = id = undefined
+      size = 0
+    }
+    if (from < rest.length) pieces.push(rest.slice(from))
+    size += rest.length - from
+    if (size > MOST_CHARACTERS) throw new Error('An event is too long')
+    return frames
+  }
 }

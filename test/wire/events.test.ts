@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { RunEvent } from '../../src/contract/event.ts'
 import {
-  decodeEvent,
   decodeEvents,
   decodeLine,
   encodeEvent,
@@ -72,7 +71,7 @@ describe('a run’s event', () => {
       'null',
       '{"type"',
     ]
-    expect(lines.map((data) => decodeEvent({ data }))).toEqual(lines.map(() => undefined))
+    expect(lines.map((data) => decodeLine(data))).toEqual(lines.map(() => undefined))
   })
 })
 

@@ -2,6 +2,8 @@ import { describe, expect, test } from 'vitest'
 import type { Message } from '../../src/contract/message.ts'
 import { checkHistory } from '../../src/wire/history.ts'
 
+const check = (messages: readonly Message[]) => checkHistory(messages, 'input', 'callId')
+
 const user: Message = { role: 'user', content: 'Hi' }
 const answer: Message = { role: 'assistant', content: 'Hello.' }
 const asks = (...ids: string[]): Message => ({
@@ -17,6 +19,8 @@ const result = (callId: string, tool = ''): Message => ({
   content: [{ type: 'text', text: `result of ${callId}` }],
 })
 
+const LAST = 'must not be from the assistant: it is the last.'
+
 describe('a history', () => {
   test('that ends with a user’s word or with results stays as it is', () => {
     const histories: Message[][] = [
@@ -25,34 +29,33 @@ describe('a history', () => {
       [user, asks('a'), result('a', 'tool_a')],
       [{ role: 'system', content: 'Be brief.' }],
     ]
-    for (const messages of histories) expect(checkHistory(messages)).toEqual({ ok: true, messages })
+    for (const messages of histories) expect(check(messages)).toEqual({ ok: true, request: messages })
   })
 
   test('gets its results in call order, with the names of the tools', () => {
-    expect(checkHistory([user, asks('a', 'b'), result('b', 'other'), result('a'), answer, user])).toEqual({
+    expect(check([user, asks('a', 'b'), result('b', 'other'), result('a'), answer, user])).toEqual({
       ok: true,
-      messages: [user, asks('a', 'b'), result('a', 'tool_a'), result('b', 'tool_b'), answer, user],
+      request: [user, asks('a', 'b'), result('a', 'tool_a'), result('b', 'tool_b'), answer, user],
     })
   })
 
   test('may use an id again in a later step', () => {
     const messages = [user, asks('a'), result('a', 'tool_a'), asks('a'), result('a', 'tool_a')]
-    expect(checkHistory(messages)).toEqual({ ok: true, messages })
+    expect(check(messages)).toEqual({ ok: true, request: messages })
   })
 
   test.each([
-    ['no_messages', 0, undefined, []],
-    ['ends_with_assistant', 1, undefined, [user, answer]],
-    ['ends_with_assistant', 1, undefined, [user, asks('a')]],
-    ['unknown_call', 1, 'a', [user, result('a')]],
-    ['unknown_call', 2, 'b', [user, asks('a'), result('b')]],
-    ['unknown_call', 4, 'a', [user, asks('a'), result('a'), user, result('a')]],
-    ['duplicate_call', 1, 'a', [user, asks('a', 'b', 'a')]],
-    ['duplicate_result', 3, 'a', [user, asks('a'), result('a'), result('a')]],
-    ['missing_result', 3, 'b', [user, asks('a', 'b'), result('a'), user]],
-    ['missing_result', 2, 'b', [user, asks('a', 'b'), result('a')]],
-  ] as const)('is refused for %s at %i', (kind, index, callId, messages) => {
-    const fault = { kind, index, ...(callId !== undefined && { callId }) }
-    expect(checkHistory(messages)).toEqual({ ok: false, fault })
+    ['input', 'must not be empty.', []],
+    ['input[1]', LAST, [user, answer]],
+    ['input[1]', LAST, [user, asks('a')]],
+    ['input[1].callId', 'the call "a" was not just asked for.', [user, result('a')]],
+    ['input[2].callId', 'the call "b" was not just asked for.', [user, asks('a'), result('b')]],
+    ['input[4].callId', 'the call "a" was not just asked for.', [user, asks('a'), result('a'), user, result('a')]],
+    ['input[1]', 'the call "a" is asked for twice.', [user, asks('a', 'b', 'a')]],
+    ['input[3].callId', 'the call "a" has a result already.', [user, asks('a'), result('a'), result('a')]],
+    ['input[3]', 'the call "b" has no result.', [user, asks('a', 'b'), result('a'), user]],
+    ['input[2]', 'the call "b" has no result.', [user, asks('a', 'b'), result('a')]],
+  ])('is refused at %s: %s', (path, what, messages) => {
+    expect(check(messages)).toEqual({ ok: false, error: { path, message: `${path}: ${what}`, missing: false } })
   })
 })

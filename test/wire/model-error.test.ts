@@ -28,7 +28,7 @@ test.each([
   [undefined, 'model_unavailable', true],
 ])('without a status the code %s is %s, retryable: %s', (word, code, retryable) => {
   const error = modelError({ message: 'm', ...(word !== undefined && { code: word }) })
-  const message = code === 'model_unauthorized' ? 'The model provider refused the credentials of the edge.' : 'm'
+  const message = code === 'model_unauthorized' ? 'The model provider refused the key of the edge.' : 'm'
   expect(error).toEqual({ code, message, retryable })
 })
 

@@ -1,109 +1,88 @@
 import { isObject } from '../../contract/json.ts'
-import type { ModelEvent, ModelFinish, Usage } from '../../contract/model.ts'
+import type { ModelError, ModelEvent, ModelFinish, Usage } from '../../contract/model.ts'
+import { parseJson } from '../json.ts'
 import type { AnswerCodec, AnswerDecoder } from '../model-answer.ts'
-import { badResponse, modelError, type ProviderFault, streamCut } from '../model-error.ts'
-import type { SseFrame } from '../sse.ts'
-import { type CallAssembly, callAssembly } from './ask-calls.ts'
-import { explainError } from './error.ts'
-import { fromChatUsage } from './usage.ts'
+import { badResponse, modelError, STREAM_CUT } from '../model-error.ts'
+import { callAssembly } from './ask-calls.ts'
+import { explainError, UNEXPLAINED } from './error.ts'
+import { usageOf } from './usage.ts'
 
 /** How the answers of Chat Completions servers are read. */
-export const chatAnswers: AnswerCodec = {
-  decoder: () => new ChatAnswer(),
-  decodeWhole: (json) => {
-    if (!isObject(json) || !Array.isArray(json.choices) || json.choices.length === 0) {
-      const said = explainError(json)
-      return [
-        { type: 'error', error: said ? modelError(said) : badResponse('The model server answered no completion.') },
-      ]
-    }
-    const answer = new ChatAnswer()
-    const events = answer.take(json)
-    return answer.done ? events : [...events, ...answer.close()]
-  },
-  explain: explainError,
-}
+export const chatAnswers: AnswerCodec = { decoder: chatAnswer, explain: explainError }
 
 const NOTHING: readonly ModelEvent[] = []
 
 /**
- * One streamed answer, as real servers stream it. It is complete once a `finish_reason` or `[DONE]` has come; one that
- * ends with neither was cut. The calls of an answer that ran out of tokens, or that was filtered, are not told.
+ * One answer, as real servers send it. It is complete once a `finish_reason` or `[DONE]` has come; one that ends with
+ * neither was cut. The calls of an answer that ran out of tokens, or that was filtered, are not told.
  */
-class ChatAnswer implements AnswerDecoder {
-  readonly #calls: CallAssembly = callAssembly()
-  #reason = ''
-  #usage: Usage | undefined
-  #done = false
+function chatAnswer(): AnswerDecoder {
+  const calls = callAssembly()
+  let hasBegun = false
+  let reason = ''
+  let usage: Usage | undefined
+  let done = false
+  /** What came without a choice. It brings the usage, a filter's verdict or nothing; alone, it may say what is wrong. */
+  let aside: unknown
 
-  get done(): boolean {
-    return this.#done
+  function fail(error: ModelError): readonly ModelEvent[] {
+    done = true
+    return [{ type: 'error', error }]
   }
 
-  push({ data, event }: SseFrame): readonly ModelEvent[] {
-    if (this.#done || data === '') return NOTHING
-    if (data.startsWith('[DONE]')) return this.close()
-    let chunk: unknown
-    try {
-      chunk = JSON.parse(data)
-    } catch {
-      return this.#fail(badResponse('The model server sent an event that is not JSON.'))
-    }
-    return event === 'error' ? this.#failedBy(explainError(chunk)) : this.take(chunk)
-  }
-
-  end(): readonly ModelEvent[] {
-    if (this.#done) return NOTHING
-    return this.#reason === '' ? this.#fail(streamCut()) : this.close()
-  }
-
-  take(chunk: unknown): readonly ModelEvent[] {
-    if (!isObject(chunk)) return NOTHING
-    if (chunk.error || chunk.object === 'error') return this.#failedBy(explainError(chunk))
-    const choices: unknown = chunk.choices
-    // No choices: the chunk brings the usage, a filter's verdict, or nothing.
+  function take(chunk: unknown, event?: string): readonly ModelEvent[] {
+    const { choices, x_groq, error, object }: Record<string, unknown> = isObject(chunk) ? chunk : {}
+    if (event === 'error' || error || object === 'error') return fail(modelError(explainError(chunk) ?? UNEXPLAINED))
     const choice: unknown = Array.isArray(choices) ? choices[0] : undefined
-    this.#usage = usageOf(chunk, choice) ?? this.#usage
-    if (!isObject(choice)) return NOTHING
+    // It is on the chunk, on the choice (Moonshot), or in a field of the vendor (Groq).
+    usage = usageOf(chunk) ?? usageOf(choice) ?? usageOf(x_groq) ?? usage
+    if (!isObject(choice)) {
+      aside = chunk
+      return NOTHING
+    }
+    hasBegun = true
+    if (typeof choice.finish_reason === 'string') reason = choice.finish_reason || reason
     const events: ModelEvent[] = []
     const delta = choice.delta ?? choice.message
-    if (isObject(delta)) this.#takeDelta(delta, events)
-    const reason = choice.finish_reason
-    if (typeof reason === 'string' && reason !== '') this.#reason = reason
-    return events
-  }
-
-  /** The end of an answer that came whole. */
-  close(): readonly ModelEvent[] {
-    const events: ModelEvent[] = []
-    const finish = finishOf(this.#reason, this.#calls.count() > 0)
-    if (!finish) return this.#fail(modelError({ message: `The model server stopped: ${this.#reason}.` }))
-    if (this.#reason === '' && this.#calls.isInMidst()) return this.#fail(streamCut())
-    if (finish === 'tool_calls' && !this.#calls.finish(events)) {
-      return [...events, ...this.#fail(badResponse('The model asked for a tool without naming it.'))]
-    }
-    this.#done = true
-    events.push({ type: 'finish', finish, ...(this.#usage && { usage: this.#usage }) })
-    return events
-  }
-
-  #takeDelta(delta: Record<string, unknown>, events: ModelEvent[]): void {
-    const { content, refusal, tool_calls, function_call } = delta
+    if (!isObject(delta)) return events
     // Both names for one thing; servers in transition send both.
     tell('reasoning', delta.reasoning_content || delta.reasoning, events)
-    tell('text', content, events)
-    tell('text', refusal, events)
-    if (Array.isArray(tool_calls)) this.#calls.take(tool_calls, events)
-    if (isObject(function_call)) this.#calls.take([function_call], events)
+    tell('text', delta.content, events)
+    tell('text', delta.refusal, events)
+    if (Array.isArray(delta.tool_calls)) calls.take(delta.tool_calls, events)
+    if (isObject(delta.function_call)) calls.take([delta.function_call], events)
+    return events
   }
 
-  #failedBy(fault: ProviderFault = { message: 'The model server failed and did not say why.' }): readonly ModelEvent[] {
-    return this.#fail(modelError(fault))
+  function close(): readonly ModelEvent[] {
+    if (!hasBegun) {
+      const fault = explainError(aside)
+      return fail(fault ? modelError(fault) : badResponse('The model server answered no completion.'))
+    }
+    if (FAILED.test(reason)) return fail(modelError({ message: `The model server stopped: ${reason}.` }))
+    const events: ModelEvent[] = []
+    const finish = finishOf(reason, calls.any())
+    const fault = finish === 'tool_calls' ? calls.finish(events, reason !== '') : undefined
+    if (fault) return [...events, ...fail(fault)]
+    done = true
+    return [...events, { type: 'finish', finish, ...(usage && { usage }) }]
   }
 
-  #fail(error: Extract<ModelEvent, { type: 'error' }>['error']): readonly ModelEvent[] {
-    this.#done = true
-    return [{ type: 'error', error }]
+  return {
+    get done() {
+      return done
+    },
+    push: ({ data, event }) => {
+      if (done || data === '') return NOTHING
+      if (data.startsWith('[DONE]')) return close()
+      const chunk = parseJson(data)
+      if (chunk === undefined) return fail(badResponse('The model server sent what is not JSON.'))
+      return take(chunk, event)
+    },
+    end: (isWhole = false) => {
+      if (done) return NOTHING
+      return reason === '' && !isWhole ? fail(STREAM_CUT) : close()
+    },
   }
 }
 
@@ -121,23 +100,13 @@ function tell(type: 'text' | 'reasoning', content: unknown, events: ModelEvent[]
   }
 }
 
-/** Usage is on the chunk, on the choice (Moonshot), or in a field of the vendor (Groq). */
-function usageOf(chunk: Record<string, unknown>, choice: unknown): Usage | undefined {
-  return (
-    fromChatUsage(chunk.usage) ??
-    (isObject(choice) ? fromChatUsage(choice.usage) : undefined) ??
-    (isObject(chunk.x_groq) ? fromChatUsage(chunk.x_groq.usage) : undefined)
-  )
-}
-
-const LENGTH = /^(length|max_tokens|model_length|max_length)$/i
+const LENGTH = /length|max_tokens/i
 const FILTERED = /filter|safety|blocked/i
-const FAILED = /^(error|insufficient_system_resource|abort|aborted|cancelled)$/i
+const FAILED = /^error$|insufficient|abort|cancel/i
 
-/** Servers say `stop` with calls and `tool_calls` without: what came decides. Undefined where the server gave up. */
-function finishOf(reason: string, hasCalls: boolean): ModelFinish | undefined {
+/** Servers say `stop` with calls and `tool_calls` without: what came decides. */
+function finishOf(reason: string, hasCalls: boolean): ModelFinish {
   if (LENGTH.test(reason)) return 'length'
   if (FILTERED.test(reason)) return 'content_filter'
-  if (FAILED.test(reason)) return undefined
   return hasCalls ? 'tool_calls' : 'stop'
 }

@@ -1,17 +1,12 @@
 import { isObject } from '../../contract/json.ts'
-import type { ModelEvent } from '../../contract/model.ts'
+import type { ModelError, ModelEvent } from '../../contract/model.ts'
+import { parseJson } from '../json.ts'
+import { badResponse, STREAM_CUT } from '../model-error.ts'
 
-/** One entry of a delta's `tool_calls`, cleaned: '' stands for what is not there. */
-interface Fragment {
-  readonly label: number | undefined
-  readonly id: string
-  readonly name: string
-  readonly text: string
-}
-
+/** A call as far as it has been said; '' and undefined stand for what was not. */
 interface OpenCall {
   readonly index: number
-  label: number | undefined
+  label?: number | undefined
   id: string
   tool: string
   arguments: string
@@ -21,12 +16,13 @@ interface OpenCall {
 export interface CallAssembly {
   /** Takes the `tool_calls` of one delta. What it adds is pushed to `events`. */
   readonly take: (entries: readonly unknown[], events: ModelEvent[]) => void
-  /** Calls so far. */
-  readonly count: () => number
-  /** Whether the arguments of a call have begun and not ended. */
-  readonly isInMidst: () => boolean
-  /** The calls not yet told as complete. False where one of them was never named. */
-  readonly finish: (events: ModelEvent[]) => boolean
+  /** Whether there are calls so far. */
+  readonly any: () => boolean
+  /**
+   * Tells the calls that are not yet told as complete, up to one that cannot be: it was never named, or it ends in the
+   * midst of its arguments. That is its own affair where the answer itself `isOver`, but else it was cut.
+   */
+  readonly finish: (events: ModelEvent[], isOver: boolean) => ModelError | undefined
 }
 
 /**
@@ -41,112 +37,81 @@ export function callAssembly(): CallAssembly {
   /** Calls told as complete: always the first ones, so that they are told in order. */
   let told = 0
 
-  function find({ id, label, name }: Fragment): OpenCall | undefined {
-    const byId = id === '' ? undefined : calls.findLast((call) => call.id === id && agree(call.label, label))
-    if (byId || label === undefined) return byId ?? last
-    // A fragment that neither names a tool nor has an id begins nothing, whatever its index.
-    return calls.findLast((call) => call.label === label) ?? (id === '' && name === '' ? last : undefined)
-  }
-
-  function tellComplete(events: ModelEvent[]): void {
-    for (; told < calls.length; told++) {
-      const call = calls[told]
-      if (!call || call.tool === '' || !isWhole(call.arguments)) return
+  function begin(events: ModelEvent[]): OpenCall {
+    for (const call of calls.slice(told)) {
+      if (!call.tool || !isWhole(call.arguments)) break
       events.push(toEvent(call))
+      told += 1
     }
-  }
-
-  function begin(events: ModelEvent[], { label, id }: Fragment): OpenCall {
-    tellComplete(events)
-    const call = { index: calls.length, label, id, tool: '', arguments: '' }
+    const call = { index: calls.length, id: '', tool: '', arguments: '' }
     calls.push(call)
     return call
   }
 
-  function add(fragment: Fragment, events: ModelEvent[]): void {
-    const known = find(fragment)
-    if (!known && isEmpty(fragment)) return
-    const call = known && !isAnother(known, fragment) ? known : begin(events, fragment)
+  function add(entry: Record<string, unknown>, position: number | undefined, events: ModelEvent[]): void {
+    // The legacy `function_call` has name and arguments without the wrapper.
+    const called = isObject(entry.function) ? entry.function : entry
+    const id = textOf(entry.id)
+    const tool = textOf(called.name)
+    const text = textOf(called.arguments)
+    // Where it is missing, the place in the array tells apart the calls that one delta names together.
+    const label = typeof entry.index === 'number' ? entry.index : position
+    let known = calls.findLast((call) => id && call.id === id && (call.label ?? label) === (label ?? call.label))
+    if (label !== undefined) known ??= calls.findLast((call) => call.label === label)
+    // A fragment that neither names a tool nor has an id begins nothing, whatever its index.
+    if (label === undefined || !(id || tool)) known ??= last
+    if (!known && !id && !tool && !text.trim()) return
+    const call = known && !isAnother(known, id, tool, text) ? known : begin(events)
     last = call
-    call.label ??= fragment.label
-    call.id ||= fragment.id
-    const named = call.tool === '' && fragment.name !== '' ? { tool: fragment.name } : undefined
-    if (named) call.tool = named.tool
+    call.label ??= label
+    call.id ||= id
+    const named = !call.tool && tool ? { tool } : undefined
+    call.tool ||= tool
     // Some servers end with the whole call once more; after a call was told, only blanks can follow.
-    const repeated = fragment.text === call.arguments && isWhole(call.arguments)
-    const text = repeated || call.index < told ? '' : fragment.text
-    call.arguments += text
-    if (named || text !== '') events.push({ type: 'call.delta', index: call.index, ...named, arguments: text })
+    const isAgain = call.index < told || (text === call.arguments && isWhole(text))
+    if (!isAgain) call.arguments += text
+    if (named || (text && !isAgain)) {
+      events.push({ type: 'call.delta', index: call.index, ...named, arguments: isAgain ? '' : text })
+    }
   }
 
   return {
     take: (entries, events) => {
       for (const [position, entry] of entries.entries()) {
-        if (isObject(entry)) add(toFragment(entry, entries.length > 1 ? position : undefined), events)
+        if (isObject(entry)) add(entry, entries.length > 1 ? position : undefined, events)
       }
     },
-    count: () => calls.filter((call) => call.tool !== '' || call.arguments !== '').length,
-    isInMidst: () => calls.some((call) => call.arguments !== '' && !isWhole(call.arguments)),
-    finish: (events) => {
+    any: () => calls.some((call) => call.tool || call.arguments),
+    finish: (events, isOver) => {
       for (const call of calls.slice(told)) {
-        if (call.tool !== '') events.push(toEvent(call))
-        else if (call.arguments !== '') return false
+        if (call.arguments && !isOver && !isWhole(call.arguments)) return STREAM_CUT
+        if (call.tool) events.push(toEvent(call))
+        else if (call.arguments) return badResponse('The model asked for a tool without a name.')
       }
-      told = calls.length
-      return true
+      return undefined
     },
   }
 }
 
-/** Where `index` is missing, the place in the array tells apart the calls that one delta names together. */
-function toFragment(entry: Record<string, unknown>, position: number | undefined): Fragment {
-  // The legacy `function_call` has name and arguments without the wrapper.
-  const called = isObject(entry.function) ? entry.function : entry
-  return {
-    label: typeof entry.index === 'number' ? entry.index : position,
-    id: textOf(entry.id),
-    name: textOf(called.name),
-    text: argumentsText(called.arguments),
-  }
-}
-
-function argumentsText(value: unknown): string {
-  if (value === undefined || value === null) return ''
-  return typeof value === 'string' ? value : JSON.stringify(value)
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : ''
-}
-
-function agree(a: number | undefined, b: number | undefined): boolean {
-  return a === undefined || b === undefined || a === b
-}
-
-function isEmpty({ id, name, text }: Fragment): boolean {
-  return id === '' && name === '' && text.trim() === ''
-}
-
-function isAnother(call: OpenCall, { id, name, text }: Fragment): boolean {
-  if (name !== '' && call.tool !== '' && name !== call.tool) return true
-  const otherId = id !== '' && call.id !== '' && id !== call.id
+function isAnother(call: OpenCall, id: string, tool: string, text: string): boolean {
+  if (tool && call.tool && tool !== call.tool) return true
+  const hasOtherId = id && call.id && id !== call.id
   // Some servers make the id anew for every fragment: what goes on in the middle of arguments is no beginning.
-  if (otherId && name !== '' && (call.arguments === '' || /^\s*(\{|$)/.test(text))) return true
-  if (text.trim() === '' || (name === '' && !otherId)) return false
-  const sameAgain = id !== '' && id === call.id && text === call.arguments
-  return !sameAgain && isWhole(call.arguments)
+  if (hasOtherId && tool && (!call.arguments || /^\s*(\{|$)/.test(text))) return true
+  if (!text.trim() || !(tool || hasOtherId)) return false
+  const isAgain = id && id === call.id && text === call.arguments
+  return !isAgain && isWhole(call.arguments)
+}
+
+/** A text as it is, nothing as '', anything else as JSON. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : value ? JSON.stringify(value) : ''
 }
 
 /** Whether nothing but blanks can follow this arguments text. */
 function isWhole(text: string): boolean {
   // Read for every fragment: the last character rules out nearly all.
-  if (!text.trimEnd().endsWith('}')) return false
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
+  return text.trimEnd().endsWith('}') && parseJson(text) !== undefined
 }
 
 function toEvent({ index, tool, arguments: text }: OpenCall): ModelEvent {

@@ -1,48 +1,41 @@
 import { isObject } from '../../contract/json.ts'
-import { textOf } from '../../contract/message.ts'
-import type { AssistantMessage, BinaryContent, Content, Message, ToolCall } from '../../contract/message.ts'
+import { type Content, type Message, textOf } from '../../contract/message.ts'
 import type { ModelRequest, ResponseFormat, ToolChoice } from '../../contract/model.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
-import type { ChatToolCall } from './types.ts'
-
-export interface RequestOptions {
-  /**
-   * Says the reasoning of earlier steps again, as `reasoning_content`. Some servers refuse a request without it, others
-   * one with it. Default: not.
-   */
-  readonly replayReasoning?: boolean
-}
+import { parseJson } from '../json.ts'
+import { toChatCall } from './call.ts'
 
 /**
- * The body text of a streamed request for an answer. Tools are encoded once for each array and definition, messages
- * once for each object: a step costs what it added.
+ * The body text of a streamed request for an answer. Each definition and message is encoded once: a step costs what it
+ * added. `replayReasoning` says the reasoning of earlier steps again, as `reasoning_content`: some servers refuse a
+ * request without it, others one with it.
  */
-export function encodeRequest(model: string, request: ModelRequest, options: RequestOptions = {}): string {
+export function encodeRequest(model: string, request: ModelRequest, replayReasoning = false): string {
   const { messages, tools, toolChoice, responseFormat, sampling } = request
-  const { parallel_tool_calls: parallel, ...passed } = sampling ?? {}
+  const { parallel_tool_calls, ...passed } = sampling ?? {}
   const head = JSON.stringify({
     ...passed,
     model,
     stream: true,
     stream_options: { include_usage: true },
-    ...(responseFormat && { response_format: toResponseFormat(responseFormat) }),
+    response_format: responseFormat && toResponseFormat(responseFormat),
     // Without tools OpenAI refuses what is said about them.
-    ...(tools.length > 0 && {
-      ...(toolChoice !== undefined && { tool_choice: toToolChoice(toolChoice) }),
-      ...(parallel !== undefined && { parallel_tool_calls: parallel }),
-    }),
+    ...(tools.length > 0 && { tool_choice: toToolChoice(toolChoice), parallel_tool_calls }),
   })
-  const toolsText = tools.length > 0 ? `,"tools":${encodeTools(tools)}` : ''
-  const encode = options.replayReasoning ? encodeWithReasoning : encodeMessage
+  const toolsText = tools.length > 0 ? `,"tools":[${tools.map(encodeTool).join(',')}]` : ''
+  const encode = replayReasoning ? encodeWithReasoning : encodeMessage
   return `${head.slice(0, -1)}${toolsText},"messages":[${messages.map(encode).join(',')}]}`
 }
 
 /** Whether the history holds reasoning that `replayReasoning` would send. */
 export function hasReasoning(messages: readonly Message[]): boolean {
-  return messages.some((message) => message.role === 'assistant' && message.calls && message.reasoning)
+  return messages.some((message) => reasoningOf(message))
 }
 
-const encodeTools = once((tools: readonly ToolDefinition[]) => `[${tools.map(encodeTool).join(',')}]`)
+/** Only what led to calls is wanted back. */
+function reasoningOf(message: Message): string | undefined {
+  return message.role === 'assistant' && message.calls ? message.reasoning : undefined
+}
 
 const encodeTool = once(({ name, description, inputSchema }: ToolDefinition) =>
   JSON.stringify({ type: 'function', function: { name, description, parameters: inputSchema } }),
@@ -50,10 +43,9 @@ const encodeTool = once(({ name, description, inputSchema }: ToolDefinition) =>
 
 const encodeMessage = once((message: Message) => JSON.stringify(toChatMessage(message)))
 
-const encodeWithReasoning = once((message: Message) => {
-  const replayed = message.role === 'assistant' && message.calls && message.reasoning
-  return JSON.stringify({ ...toChatMessage(message), ...(replayed && { reasoning_content: message.reasoning }) })
-})
+const encodeWithReasoning = once((message: Message) =>
+  JSON.stringify({ ...toChatMessage(message), reasoning_content: reasoningOf(message) }),
+)
 
 /** Encodes a value the first time only, for as long as it lives. */
 function once<Value extends object>(encode: (value: Value) => string): (value: Value) => string {
@@ -66,56 +58,42 @@ function once<Value extends object>(encode: (value: Value) => string): (value: V
 }
 
 function toChatMessage(message: Message): object {
-  switch (message.role) {
-    case 'system':
-      return { role: 'system', content: message.content }
+  const { role, content } = message
+  switch (role) {
     case 'user':
-      return { role: 'user', content: toUserContent(message.content) }
-    case 'assistant':
-      return toAssistantMessage(message)
+      return { role, content: typeof content === 'string' ? content : content.map(toChatPart) }
+    case 'assistant': {
+      const { calls = [] } = message
+      if (calls.length === 0) return { role, content }
+      const tool_calls = calls.map((call) => toChatCall({ ...call, arguments: objectText(call.arguments) }))
+      // Beside calls the format wants null, and some servers refuse an empty text.
+      return { role, content: content || null, tool_calls }
+    }
+    case 'tool':
+      return { role, tool_call_id: message.callId, content: textOf(content) }
     default:
-      return { role: 'tool', tool_call_id: message.callId, content: textOf(message.content) }
+      return { role, content }
   }
 }
 
-function toAssistantMessage({ content, calls = [] }: AssistantMessage): object {
-  if (calls.length === 0) return { role: 'assistant', content }
-  // Beside calls the format wants null, and some servers refuse an empty text.
-  return { role: 'assistant', content: content === '' ? null : content, tool_calls: calls.map(toChatCall) }
-}
-
-function toUserContent(content: string | readonly Content[]): unknown {
-  if (typeof content === 'string') return content
-  return content.map((part) => (part.type === 'text' ? { type: 'text', text: part.text } : toBinaryPart(part)))
-}
-
-function toBinaryPart({ type, mediaType, data }: BinaryContent): object {
-  const url = `data:${mediaType};base64,${data}`
-  if (type === 'image') return { type: 'image_url', image_url: { url } }
-  return { type: 'file', file: { filename: 'file', file_data: url } }
-}
-
-function toChatCall({ callId, tool, arguments: text }: ToolCall): ChatToolCall {
-  return { id: callId, type: 'function', function: { name: tool, arguments: objectText(text) } }
+function toChatPart(part: Content): object {
+  if (part.type === 'text') return part
+  const url = `data:${part.mediaType};base64,${part.data}`
+  return part.type === 'image'
+    ? { type: 'image_url', image_url: { url } }
+    : { type: 'file', file: { filename: 'file', file_data: url } }
 }
 
 /** Servers parse the arguments of earlier calls, and fail for good on text that is no object: it is wrapped in one. */
 function objectText(text: string): string {
   if (text.trim() === '') return '{}'
-  try {
-    if (isObject(JSON.parse(text))) return text
-  } catch {
-    // Falls through: the model sees what it wrote, as a value.
-  }
-  return JSON.stringify({ unreadable: text })
+  return isObject(parseJson(text)) ? text : JSON.stringify({ unreadable: text })
 }
 
-function toToolChoice(choice: ToolChoice): unknown {
-  return typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.tool } }
+function toToolChoice(choice: ToolChoice | undefined): unknown {
+  return typeof choice === 'object' ? { type: 'function', function: { name: choice.tool } } : choice
 }
 
-function toResponseFormat(format: ResponseFormat): unknown {
-  if (format.type !== 'json_schema') return { type: format.type }
-  const { name, schema, strict } = format
-  return { type: 'json_schema', json_schema: { name, schema, ...(strict !== undefined && { strict }) } }
+function toResponseFormat({ type, ...format }: ResponseFormat): object {
+  return type === 'json_schema' ? { type, json_schema: format } : { type }
 }

@@ -1,8 +1,10 @@
-import type { RunEvent } from '../../contract/event.ts'
+import type { CallSettled, RunEvent } from '../../contract/event.ts'
 import type { ToolCall } from '../../contract/message.ts'
 import type { RunError } from '../../contract/run.ts'
-import { Shown, type ShownPart } from './shown.ts'
+import { parseJson } from '../json.ts'
 import { BROKEN_OFF, type CompletionOptions } from './answer.ts'
+import { toChatCall } from './call.ts'
+import { Shown, type ShownPart } from './shown.ts'
 import type { ChatCompletion, ChatToolCall, EdgecallReport } from './types.ts'
 import { toChatUsage } from './usage.ts'
 
@@ -17,101 +19,72 @@ export interface CompletionCollector {
   readonly result: () => CompletionResult
 }
 
-/** It shows what the stream would have shown, but for the text of steps that were asked again. */
+/** It shows what the stream would have shown, but for what was said by steps that were asked again. */
 export function completionCollector(
   options: CompletionOptions & { readonly conversation?: string | undefined },
 ): CompletionCollector {
   const { id, created, model, conversation } = options
   const shown = new Shown(options)
-  const calls = callReports()
-  const texts = new Map<number, string>()
-  const reasonings = new Map<number, string>()
+  const said = { text: '', reasoning: '' }
   const toolCalls: ChatToolCall[] = []
-  let end: Extract<ShownPart, { type: 'end' | 'failure' }> = { type: 'failure', error: BROKEN_OFF }
+  const asked: ToolCall[] = []
+  const settled = new Map<string, CallSettled>()
+  let end: Extract<ShownPart, { type: 'end' | 'failure' }> = BROKEN_OFF
   let runId = ''
   let steps = 0
 
   function take(part: ShownPart): void {
-    if (part.type === 'text') add(texts, part)
-    else if (part.type === 'reasoning') add(reasonings, part)
+    if ('text' in part) said[part.type] += part.text
     else if (part.type === 'call') toolCalls.push(toChatCall(part.call))
-    else if (part.type !== 'void') end = part
-    else {
-      texts.delete(part.block)
-      reasonings.delete(part.block)
-    }
+    else end = part
   }
 
-  function message(): ChatCompletion['choices'][0]['message'] {
-    const text = joined(texts)
-    return {
-      role: 'assistant',
-      content: text === '' && toolCalls.length > 0 ? null : text,
-      refusal: null,
-      ...(reasonings.size > 0 && { reasoning_content: joined(reasonings) }),
-      ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
-    }
+  /** The settled calls, in the order in which the model asked for them. */
+  function report(): EdgecallReport['calls'] {
+    return asked.flatMap(({ callId, tool, arguments: text }) => {
+      const outcome = settled.get(callId)
+      if (!outcome) return []
+      return [{ id: callId, tool, arguments: valueOf(text), ok: outcome.ok, durationMs: outcome.durationMs }]
+    })
   }
 
   return {
     event: (event) => {
       runId = event.runId
-      if (event.type === 'step.answered') steps += 1
-      calls.see(event)
+      // The answer of a step holds all that its deltas say, and nothing of an attempt before it.
+      if (event.type.endsWith('.delta')) return
+      if (event.type === 'call.settled') settled.set(event.callId, event)
+      if (event.type === 'step.answered') {
+        steps += 1
+        asked.push(...event.calls)
+      }
       for (const part of shown.take(event)) take(part)
     },
     result: () => {
       if (end.type === 'failure') return { ok: false, error: end.error }
-      const report = { runId, ...(conversation !== undefined && { conversation }), steps, calls: calls.settled() }
+      const message = {
+        role: 'assistant',
+        content: said.text || (toolCalls.length > 0 ? null : ''),
+        refusal: null,
+        ...(said.reasoning && { reasoning_content: said.reasoning }),
+        ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
+      } as const
       const body: ChatCompletion = {
         id,
         object: 'chat.completion',
         created,
         model,
-        choices: [{ index: 0, message: message(), logprobs: null, finish_reason: end.reason }],
+        choices: [{ index: 0, message, logprobs: null, finish_reason: end.reason }],
         usage: toChatUsage(end.usage),
-        edgecall: { ...report, finish: end.finish },
+        edgecall: { runId, conversation, steps, calls: report(), finish: end.finish },
       }
       return { ok: true, body }
     },
   }
 }
 
-function add(texts: Map<number, string>, { block, text }: { block: number; text: string }): void {
-  texts.set(block, (texts.get(block) ?? '') + text)
-}
-
-function joined(texts: ReadonlyMap<number, string>): string {
-  return [...texts.values()].join('\n\n')
-}
-
-/** The settled calls of the events seen, in the order in which the model asked for them. */
-function callReports(): { see(event: RunEvent): void; settled(): EdgecallReport['calls'] } {
-  const asked = new Map<string, ToolCall>()
-  const settled = new Map<string, { ok: boolean; durationMs: number }>()
-  return {
-    see: (event) => {
-      if (event.type === 'step.answered') for (const call of event.calls) asked.set(call.callId, call)
-      if (event.type === 'call.settled') settled.set(event.callId, { ok: event.ok, durationMs: event.durationMs })
-    },
-    settled: () =>
-      [...asked.values()].flatMap(({ callId, tool, arguments: text }) => {
-        const outcome = settled.get(callId)
-        return outcome ? [{ id: callId, tool, arguments: valueOf(text), ...outcome }] : []
-      }),
-  }
-}
-
 /** Arguments as JSON; text that is none stays text. */
 function valueOf(text: string): unknown {
-  if (text.trim() === '') return {}
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
-}
-
-function toChatCall({ callId, tool, arguments: text }: ToolCall): ChatToolCall {
-  return { id: callId, type: 'function', function: { name: tool, arguments: text } }
+  const value = parseJson(text.trim() || '{}')
+  return value === undefined ? text : value
 }

@@ -12,30 +12,27 @@ export interface ShownOptions {
   readonly waitingText?: ((calls: readonly ToolCall[]) => string) | undefined
 }
 
-/** What an event adds to the one message that a caller of Chat Completions sees. */
+/** What an event adds to the one message that a caller of Chat Completions sees. What is shown is never taken back. */
 export type ShownPart =
-  /** Texts of different blocks stand apart by an empty line. */
-  | { readonly type: 'text'; readonly block: number; readonly text: string }
-  | { readonly type: 'reasoning'; readonly block: number; readonly text: string }
+  | { readonly type: 'text' | 'reasoning'; readonly text: string }
   /** A call that the caller runs. */
   | { readonly type: 'call'; readonly call: ToolCall }
-  /** The block is void: its step is asked again. What has been sent cannot be taken back. */
-  | { readonly type: 'void'; readonly block: number }
   | { readonly type: 'end'; readonly reason: ChatFinish; readonly finish: Finish; readonly usage: Usage }
   | { readonly type: 'failure'; readonly error: RunError }
 
 /** Characters of a step's text that are held back: a preamble is a sentence, an answer is not. */
 const HELD = 256
 
-const CHAT_FINISH: Readonly<Record<Exclude<Finish, 'cancelled' | 'error'>, ChatFinish>> = {
-  stop: 'stop',
-  return_direct: 'stop',
-  waiting: 'stop',
+const CHAT_FINISH: Readonly<Partial<Record<Finish, ChatFinish>>> = {
   tool_calls: 'tool_calls',
   length: 'length',
   limit: 'length',
   content_filter: 'content_filter',
 }
+
+const CANCELLED: RunError = { code: 'run_cancelled', message: 'The run was cancelled.' }
+
+const NOTHING: readonly ShownPart[] = []
 
 /**
  * Reads a run's events as one answer.
@@ -46,37 +43,35 @@ const CHAT_FINISH: Readonly<Record<Exclude<Finish, 'cancelled' | 'error'>, ChatF
  * it comes. Text before calls that the caller runs is shown: it is part of the message that the caller must send back.
  */
 export class Shown {
-  readonly #rounds: Rounds
-  readonly #waitingText: NonNullable<ShownOptions['waitingText']>
+  readonly #options: ShownOptions
   readonly #approvals = new Map<string, ToolCall>()
+  /** A step, an attempt at one, or another text of its own: what it shows stands apart by an empty line. */
   #block = 0
-  /** The step's text so far, and how much of it is shown. */
-  #text = ''
+  /** The block that was last shown something of. */
+  readonly #last = { text: 0, reasoning: 0 }
+  /** The block's text that is held back, the characters of it that are shown, and whether the rest may be. */
+  #held = ''
   #shown = 0
-  #open = false
+  #isOpen = false
   #hasCalls = false
-  #isResumed = false
-  #usage: Usage = NO_USAGE
+  /** Of this answer's steps alone: those before a wait were told in the answer before. */
+  #usage = NO_USAGE
 
-  constructor({ rounds = 'final', waitingText = () => '' }: ShownOptions) {
-    this.#rounds = rounds
-    this.#waitingText = waitingText
+  constructor(options: ShownOptions) {
+    this.#options = options
+    this.#begin()
   }
 
   take(event: RunEvent): readonly ShownPart[] {
     switch (event.type) {
       case 'text.delta':
-        return this.#said(event.text)
+        this.#held += event.text
+        return this.#show(false)
       case 'reasoning.delta':
-        return [{ type: 'reasoning', block: this.#block, text: event.text }]
+        return this.#part('reasoning', event.text)
       case 'step.started':
-        this.#beginBlock()
-        return NOTHING
-      case 'step.restarted': {
-        const block = this.#block
-        this.#beginBlock()
-        return [{ type: 'void', block }]
-      }
+      case 'step.restarted':
+        return this.#begin()
       case 'step.answered':
         return this.#answered(event)
       case 'approval.requested':
@@ -85,16 +80,11 @@ export class Shown {
       case 'approval.decided':
         this.#approvals.delete(event.callId)
         return NOTHING
-      case 'call.requested': {
+      case 'call.requested':
         this.#hasCalls = true
-        const { callId, tool, arguments: text } = event
-        return [...this.#show(), { type: 'call', call: { callId, tool, arguments: text } }]
-      }
-      case 'run.resumed':
-        this.#isResumed = true
-        return NOTHING
+        return [...this.#show(true), { type: 'call', call: event }]
       case 'run.waiting':
-        return this.#waiting(event.for)
+        return this.#waiting(event.for === 'approval')
       case 'run.finished':
         return this.#finished(event)
       default:
@@ -102,69 +92,61 @@ export class Shown {
     }
   }
 
-  #beginBlock(): void {
+  #begin(): readonly ShownPart[] {
     this.#block += 1
-    this.#text = ''
+    this.#held = ''
     this.#shown = 0
-    this.#open = false
+    this.#isOpen = this.#options.rounds === 'all'
+    return NOTHING
   }
 
-  #said(text: string): readonly ShownPart[] {
-    const isNext = this.#shown === this.#text.length
-    this.#text += text
-    if (!this.#isShown()) return NOTHING
-    if (!isNext) return this.#show()
-    // The usual case. To cut it out of the whole would copy the whole for every token.
-    this.#shown = this.#text.length
-    return [{ type: 'text', block: this.#block, text }]
+  #part(type: 'text' | 'reasoning', text: string): readonly ShownPart[] {
+    if (text === '') return NOTHING
+    const last = this.#last[type]
+    this.#last[type] = this.#block
+    return [{ type, text: last > 0 && last < this.#block ? `\n\n${text}` : text }]
   }
 
-  #isShown(): boolean {
-    this.#open ||= this.#rounds === 'all' || this.#text.length > HELD
-    return this.#open
+  /** Shows what is held back, unless it still could be a preamble and need not be shown. */
+  #show(must: boolean): readonly ShownPart[] {
+    this.#isOpen ||= must || this.#held.length > HELD
+    if (!this.#isOpen) return NOTHING
+    const text = this.#held
+    this.#held = ''
+    this.#shown += text.length
+    return this.#part('text', text)
   }
 
-  /** Shows what the step has said and was not shown. */
-  #show(): readonly ShownPart[] {
-    const text = this.#shown === 0 ? this.#text : this.#text.slice(this.#shown)
-    this.#shown = this.#text.length
-    return text === '' ? NOTHING : [{ type: 'text', block: this.#block, text }]
-  }
-
-  #answered({ text, calls, usage }: Extract<RunEvent, { type: 'step.answered' }>): readonly ShownPart[] {
+  #answered({
+    text,
+    reasoning = '',
+    calls,
+    usage,
+  }: Extract<RunEvent, { type: 'step.answered' }>): readonly ShownPart[] {
     if (usage) this.#usage = addUsage(this.#usage, usage)
-    // A reader who came late has missed deltas: the answer holds them all.
-    if (text.startsWith(this.#text)) this.#text = text
-    return this.#isShown() || calls.length === 0 ? this.#show() : NOTHING
+    // A reader may have missed deltas: the answer holds them all.
+    const missed = this.#last.reasoning === this.#block ? '' : reasoning
+    this.#held = text.slice(this.#shown)
+    return [...this.#part('reasoning', missed), ...this.#show(calls.length === 0)]
   }
 
-  #waiting(cause: 'approval' | 'caller'): readonly ShownPart[] {
-    const parts: ShownPart[] = []
-    if (cause === 'approval') {
-      this.#beginBlock()
-      this.#text = this.#waitingText([...this.#approvals.values()])
-      parts.push(...this.#show())
-    }
-    const finish = cause === 'approval' ? 'waiting' : 'tool_calls'
+  #waiting(isApproval: boolean): readonly ShownPart[] {
+    const finish = isApproval ? 'waiting' : 'tool_calls'
     // A caller who was handed calls must run them, whatever else is waited for.
-    const reason = this.#hasCalls ? 'tool_calls' : CHAT_FINISH[finish]
-    return [...parts, { type: 'end', reason, finish, usage: this.#usage }]
+    const reason = this.#hasCalls || !isApproval ? 'tool_calls' : 'stop'
+    if (isApproval) {
+      this.#begin()
+      this.#held = this.#options.waitingText?.([...this.#approvals.values()]) ?? ''
+    }
+    return [...this.#show(isApproval), { type: 'end', reason, finish, usage: this.#usage }]
   }
 
-  #finished({ status, finish, answer, usage, error }: RunFinished): readonly ShownPart[] {
-    if (status === 'cancelled' || finish === 'cancelled') {
-      return [{ type: 'failure', error: { code: 'run_cancelled', message: 'The run was cancelled.' } }]
-    }
-    if (status === 'failed' || finish === 'error') {
-      return [{ type: 'failure', error: error ?? { code: 'run_failed', message: 'The run failed.' } }]
-    }
-    // An answer that goes on where the step's text ends is its rest; any other, such as a tool's result, is another text.
-    if (finish === 'return_direct' || !answer.startsWith(this.#text.slice(0, this.#shown))) this.#beginBlock()
-    this.#text = answer
-    // The steps before a wait were told in the answer before.
-    const told = this.#isResumed ? this.#usage : usage
-    return [...this.#show(), { type: 'end', reason: CHAT_FINISH[finish], finish, usage: told }]
+  #finished({ status, finish, answer, error }: RunFinished): readonly ShownPart[] {
+    // Only a run that was cancelled ends without an error of its own.
+    if (status !== 'completed') return [{ type: 'failure', error: error ?? CANCELLED }]
+    // The answer is the last step's text, but for a result that is returned direct.
+    if (finish === 'return_direct') this.#begin()
+    this.#held = answer.slice(this.#shown)
+    return [...this.#show(true), { type: 'end', reason: CHAT_FINISH[finish] ?? 'stop', finish, usage: this.#usage }]
   }
 }
-
-const NOTHING: readonly ShownPart[] = []

@@ -26,15 +26,8 @@ export interface ChatDelta {
   readonly content?: string
   /** What several servers call it; OpenAI has no word for it, and its clients ignore it. */
   readonly reasoning_content?: string
-  readonly tool_calls?: readonly ChatCallDelta[]
-}
-
-/** The first fragment of a call names it; those after it bring the arguments. */
-interface ChatCallDelta {
-  readonly index: number
-  readonly id?: string
-  readonly type?: 'function'
-  readonly function: { readonly name?: string; readonly arguments: string }
+  /** Each whole, for the edge knows a call only once it is. */
+  readonly tool_calls?: readonly (ChatToolCall & { readonly index: number })[]
 }
 
 export interface ChatCompletion {
@@ -63,7 +56,7 @@ export interface ChatCompletion {
 /** The extension of a whole answer (API.md §1): what happened at the edge. */
 export interface EdgecallReport {
   readonly runId: string
-  readonly conversation?: string
+  readonly conversation?: string | undefined
   readonly steps: number
   readonly calls: readonly Required<Pick<CallRecord, 'id' | 'tool' | 'arguments' | 'ok' | 'durationMs'>>[]
   readonly finish: Finish

@@ -12,17 +12,19 @@ export function toChatUsage({ inputTokens, outputTokens, cachedInputTokens, reas
   }
 }
 
-/** The usage that a server reports, or undefined for what is none: many send `null`, some `{}`. */
-export function fromChatUsage(value: unknown): Usage | undefined {
-  if (!isObject(value)) return undefined
-  const { prompt_tokens, completion_tokens, prompt_tokens_details, completion_tokens_details } = value
-  if (typeof prompt_tokens !== 'number' && typeof completion_tokens !== 'number') return undefined
+/** The usage that an object reports as its `usage`, or undefined for what is none: many send `null`, some `{}` or zeros. */
+export function usageOf(holder: unknown): Usage | undefined {
+  const usage = isObject(holder) ? holder.usage : undefined
+  if (!isObject(usage)) return undefined
+  const inputTokens = count(usage, 'prompt_tokens')
+  const outputTokens = count(usage, 'completion_tokens')
+  if (inputTokens + outputTokens === 0) return undefined
   // DeepSeek has its own name for what was cached.
-  const cached = count(prompt_tokens_details, 'cached_tokens') || count(value, 'prompt_cache_hit_tokens')
-  const reasoning = count(completion_tokens_details, 'reasoning_tokens')
+  const cached = count(usage.prompt_tokens_details, 'cached_tokens') || count(usage, 'prompt_cache_hit_tokens')
+  const reasoning = count(usage.completion_tokens_details, 'reasoning_tokens')
   return {
-    inputTokens: count(value, 'prompt_tokens'),
-    outputTokens: count(value, 'completion_tokens'),
+    inputTokens,
+    outputTokens,
     ...(cached > 0 && { cachedInputTokens: cached }),
     ...(reasoning > 0 && { reasoningTokens: reasoning }),
   }

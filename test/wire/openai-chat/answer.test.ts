@@ -33,6 +33,8 @@ const answered = (step: number, text: string, ...calls: ReturnType<typeof call>[
   finish: calls.length > 0 ? 'tool_calls' : 'stop',
   usage: USAGE,
 })
+const thought = (reasoning: string, ...rest: Parameters<typeof answered>) =>
+  ({ ...answered(...rest), reasoning }) as RunEventBody
 const ended = (step: number): RunEventBody => ({ type: 'step.finished', step, finish: 'tool_calls' })
 const settled = (callId: string, ok = true): RunEventBody => ({
   type: 'call.settled',
@@ -132,12 +134,8 @@ const AFTER_TOOL = [
 const chunk = (delta: string, reason = 'null') =>
   `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1790000000,"model":"probe","choices":[{"index":0,"delta":${delta},"logprobs":null,"finish_reason":${reason}}]}\n\n`
 
-const first = (index: number, id: string) => ({
-  tool_calls: [{ index, id, type: 'function', function: { name: 'pick', arguments: '' } }],
-})
-
-const rest = (index: number, id: string) => ({
-  tool_calls: [{ index, function: { arguments: `{"for":"${id}"}` } }],
+const told = (index: number, id: string) => ({
+  tool_calls: [{ index, id, type: 'function', function: { name: 'pick', arguments: `{"for":"${id}"}` } }],
 })
 
 const chatCall = (id: string) => ({
@@ -199,10 +197,7 @@ describe('a streamed answer', () => {
   test('says nothing after its end', () => {
     const encoder = completionEncoder(HEAD)
     const events = place([...ANSWER, delta(2, 'more')])
-    for (const event of events.slice(0, -2)) encoder.event(event)
-    expect(encoder.done).toBe(false)
-    encoder.event(events.at(-2)!)
-    expect(encoder.done).toBe(true)
+    expect(events.slice(0, -1).map(encoder.event).join('')).toBe(encode(ANSWER))
     expect([encoder.event(events.at(-1)!), encoder.end()]).toEqual(['', ''])
   })
 
@@ -211,12 +206,12 @@ describe('a streamed answer', () => {
       started,
       step(1),
       { type: 'reasoning.delta', step: 1, text: 'A tool.' },
-      answered(1, '', call('a')),
+      thought('A tool.', 1, '', call('a')),
       step(2),
       { type: 'reasoning.delta', step: 2, text: 'It ' },
       { type: 'reasoning.delta', step: 2, text: 'said noon.' },
       delta(2, 'Noon.'),
-      answered(2, 'Noon.'),
+      thought('It said noon.', 2, 'Noon.'),
       finished('Noon.'),
     ]
     expect(deltasOf(encode(events))).toEqual([
@@ -231,6 +226,12 @@ describe('a streamed answer', () => {
     expect(collect(events)).toMatchObject({
       body: { choices: [{ message: { content: 'Noon.', reasoning_content: 'A tool.\n\nIt said noon.' } }] },
     })
+  })
+
+  test('has the reasoning of a step of which no delta was seen', () => {
+    const events = [started, step(1), thought('It said noon.', 1, 'Noon.'), finished('Noon.')]
+    const [, reasoning, content] = deltasOf(encode(events))
+    expect([reasoning, content]).toEqual([{ reasoning_content: 'It said noon.' }, { content: 'Noon.' }])
   })
 
   test('ends in an error where the run fails, and never says it is done', () => {
@@ -293,7 +294,7 @@ describe('which text is shown', () => {
       'Noon.',
     ],
     [
-      'what an answer has beyond its deltas is shown',
+      'what an answer has beyond the deltas that were seen is shown',
       [started, step(1), delta(1, 'No'), answered(1, 'Noon.'), finished('Noon. Sharp.')],
       {},
       'Noon. Sharp.',
@@ -359,17 +360,8 @@ describe('calls that the caller runs', () => {
     requested('c'),
   ]
 
-  test('are told in fragments after the text that belongs to them; the edge’s own are not', () => {
-    const deltas = [
-      ROLE,
-      { content: 'One moment.' },
-      first(0, 'b'),
-      rest(0, 'b'),
-      first(1, 'c'),
-      rest(1, 'c'),
-      { reason: 'tool_calls' },
-      'DONE',
-    ]
+  test('are told after the text that belongs to them; the edge’s own are not', () => {
+    const deltas = [ROLE, { content: 'One moment.' }, told(0, 'b'), told(1, 'c'), { reason: 'tool_calls' }, 'DONE']
     expect(deltasOf(encode([...mixed, { type: 'run.waiting', for: 'caller', at: 1 }]))).toEqual(deltas)
     expect(deltasOf(encode([...mixed, ended(1), finished('One moment.', { finish: 'tool_calls' })]))).toEqual(deltas)
   })
@@ -535,10 +527,9 @@ test('an edge can be the model of another edge', async () => {
   expect(await replay(inPieces(bytes, 50), chatAnswers)).toEqual([
     { type: 'reasoning', text: 'A tool.' },
     { type: 'text', text: 'One moment.' },
-    { type: 'call.delta', index: 0, tool: 'pick', arguments: '' },
-    { type: 'call.delta', index: 0, arguments: '{"for":"b"}' },
+    { type: 'call.delta', index: 0, tool: 'pick', arguments: '{"for":"b"}' },
     { type: 'call', index: 0, tool: 'pick', arguments: '{"for":"b"}' },
-    { type: 'finish', finish: 'tool_calls', usage: { inputTokens: 20, outputTokens: 10 } },
+    { type: 'finish', finish: 'tool_calls', usage: USAGE },
   ])
 })
 
@@ -569,7 +560,7 @@ describe('OpenAI’s own client', () => {
           },
         },
       ],
-      usage: CHAT_USAGE(20, 10),
+      usage: CHAT_USAGE(10, 5),
     })
   })
 

@@ -25,7 +25,7 @@ const error = (code: string, message: string, rest: { retryable: boolean; status
 const OSLO = '{"place":"Oslo"}'
 const ROME = '{"place":"Rome"}'
 const UTC = '{"zone":"UTC"}'
-const CUT = error('model_stream_cut', "The model's answer was cut off before its end.", { retryable: true })
+const CUT = error('model_stream_cut', "The model's answer was cut off.", { retryable: true })
 const USAGE = { inputTokens: 21, outputTokens: 7, cachedInputTokens: 16, reasoningTokens: 3 }
 
 /** A call to the weather of Oslo in three fragments, as OpenAI streams it. */
@@ -160,7 +160,7 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   empty: [CUT],
   'name-never': [
     more(0, OSLO),
-    error('model_bad_response', 'The model asked for a tool without naming it.', { retryable: true }),
+    error('model_bad_response', 'The model asked for a tool without a name.', { retryable: true }),
   ],
   'error-object': [text('Work'), error('model_unavailable', 'The engine is overloaded.', { retryable: true })],
   'error-with-status': [error('model_rate_limited', 'Slow down.', { status: 429, retryable: true })],
@@ -169,7 +169,7 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   'error-finish': [text('Hm'), error('model_unavailable', 'The model server stopped: error.', { retryable: true })],
   'not-json': [
     text('Good '),
-    error('model_bad_response', 'The model server sent an event that is not JSON.', { retryable: true }),
+    error('model_bad_response', 'The model server sent what is not JSON.', { retryable: true }),
   ],
 }
 
@@ -178,6 +178,12 @@ const completion = (message: unknown, finish_reason = 'stop') => ({
   choices: [{ index: 0, message, finish_reason }],
   usage: { prompt_tokens: 4, completion_tokens: 2 },
 })
+
+/** What is read of an answer that comes whole. */
+const whole = (body: unknown): ModelEvent[] => {
+  const decoder = chatAnswers.decoder()
+  return [...decoder.push({ data: JSON.stringify(body) ?? '' }), ...decoder.end(true)]
+}
 
 test('every recorded stream is read', () => {
   const recorded = readdirSync(FIXTURES).map((file) => file.replace(/\.sse$/, ''))
@@ -207,7 +213,7 @@ describe('a whole answer', () => {
         { id: 'call_b', type: 'function', function: { name: 'clock', arguments: UTC } },
       ],
     }
-    expect(chatAnswers.decodeWhole(completion(message, 'tool_calls'))).toEqual([
+    expect(whole(completion(message, 'tool_calls'))).toEqual([
       reasoning('A tool.'),
       text('Looking.'),
       first(0, 'weather', OSLO),
@@ -220,20 +226,37 @@ describe('a whole answer', () => {
 
   test('needs a choice, or else an error that says why there is none', () => {
     const refused = { error: { message: 'No such model.', type: 'invalid_request_error', code: 'model_not_found' } }
-    expect(chatAnswers.decodeWhole(refused)).toEqual([error('model_not_found', 'No such model.', { retryable: false })])
+    expect(whole(refused)).toEqual([error('model_not_found', 'No such model.', { retryable: false })])
     const none = error('model_bad_response', 'The model server answered no completion.', { retryable: true })
-    expect(chatAnswers.decodeWhole({})).toEqual([none])
-    expect(chatAnswers.decodeWhole({ choices: [] })).toEqual([none])
-    expect(chatAnswers.decodeWhole(undefined)).toEqual([none])
+    expect(whole({})).toEqual([none])
+    expect(whole({ choices: [] })).toEqual([none])
+    expect(whole(undefined)).toEqual([none])
+  })
+
+  test('may say why there is none in the words of other frameworks', () => {
+    const full = { code: 'rate_limit_exceeded', message: 'Slow down.' }
+    const slow = error('model_rate_limited', 'Slow down.', { retryable: true })
+    expect([{ error: full }, [{ error: full }], { detail: 'Slow down.', code: 429 }].map(whole)).toEqual([
+      [slow],
+      [slow],
+      [error('model_rate_limited', 'Slow down.', { status: 429, retryable: true })],
+    ])
   })
 
   test('that breaks off for length or a filter tells no calls', () => {
     const message = { content: null, tool_calls: [{ id: 'call_a', function: { name: 'weather', arguments: '{"pl' } }] }
-    expect(chatAnswers.decodeWhole(completion(message, 'length'))).toEqual([
+    expect(whole(completion(message, 'length'))).toEqual([
       first(0, 'weather', '{"pl'),
       finish('length', { inputTokens: 4, outputTokens: 2 }),
     ])
   })
+})
+
+test('the end of a stream that said nothing is no answer', () => {
+  const decoder = chatAnswers.decoder()
+  expect([...decoder.push({ data: '[DONE]' }), ...decoder.push({ data: '[DONE]' }), ...decoder.end()]).toEqual([
+    error('model_bad_response', 'The model server answered no completion.', { retryable: true }),
+  ])
 })
 
 test('an error says what the server said, in whatever form', () => {
@@ -255,7 +278,7 @@ test('an error says what the server said, in whatever form', () => {
     { message: 'model "x" not found, try pulling it first' },
     { message: 'too long', code: 'BadRequestError', status: 400 },
     { message: '[{"loc":["body","tools"],"msg":"Extra inputs are not permitted"}]' },
-    { message: 'The model server failed and did not say why.', code: 'overloaded' },
+    { message: 'The model server failed and gave no reason.', code: 'overloaded' },
     undefined,
     undefined,
     undefined,

@@ -171,7 +171,7 @@ describe('the history', () => {
     const messages: Message[] = [asked, { role: 'assistant', content: 'Noon.', reasoning: 'It said noon.' }]
     const plain = encodeRequest('probe', { messages, tools: [] })
     expect(plain).not.toContain('reasoning')
-    const replayed = encodeRequest('probe', { messages, tools: [] }, { replayReasoning: true })
+    const replayed = encodeRequest('probe', { messages, tools: [] }, true)
     expect(JSON.parse(replayed)).toMatchObject({
       messages: [
         { role: 'assistant', reasoning_content: 'I need a clock.' },

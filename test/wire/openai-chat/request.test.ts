@@ -88,7 +88,6 @@ describe('the body of a chat completion', () => {
         responseFormat: { type: 'json_schema', name: 'answer', schema: parameters },
         sampling: {},
         edgecall,
-        user: 'u1',
       },
     })
   })
@@ -302,9 +301,9 @@ describe('a body is refused', () => {
       decodeRequest({ messages: [USER, asks('a', 'b'), { role: 'tool', tool_call_id: 'a', content: '' }] }),
     ].map((decoded) => (decoded.ok ? '' : decoded.error.message))
     expect(messages).toEqual([
-      'messages[0].content[0].image_url.url: is not supported: send a base64 data: URL, for the edge fetches no addresses.',
+      'messages[0].content[0].image_url.url: must be a base64 data: URL.',
       'n: expected 1, received 3.',
-      'messages[2]: the call "b" of the assistant has no result.',
+      'messages[2]: the call "b" has no result.',
     ])
   })
 })

@@ -1,0 +1,94 @@
+import * as v from 'valibot'
+import { ID, TOOL_NAME } from '../contract/id.ts'
+import { isObject } from '../contract/json.ts'
+import type { Content } from '../contract/message.ts'
+
+/** One schema or the other, as the value is. A union could only say that none fits, not what is wrong with which. */
+export function either<First extends v.GenericSchema, Second extends v.GenericSchema>(
+  isFirst: (value: unknown) => boolean,
+  first: First,
+  second: Second,
+): v.LazySchema<First | Second> {
+  return v.lazy((value) => (isFirst(value) ? first : second))
+}
+
+export function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}
+
+/** A text, or a list of parts. */
+export function textOr<Part extends v.GenericSchema>(part: Part) {
+  return either(isText, v.string(), v.array(part))
+}
+
+/** Content as parts alone. */
+export function partsOf<Part extends Content>(content: string | Part[]): (Part | Content)[] {
+  return isText(content) ? [{ type: 'text', text: content }] : content
+}
+
+function matching(pattern: RegExp) {
+  return v.pipe(v.string(), v.regex(pattern, `must match ${pattern.source}.`))
+}
+
+/** The id of a conversation. */
+export const idSchema = matching(ID)
+
+export const toolName = matching(TOOL_NAME)
+
+/** A text that is not empty. */
+export const someText = v.pipe(v.string(), v.nonEmpty('must not be empty.'))
+
+/** A tool choice that names no tool. */
+export const choiceWord = v.picklist(['auto', 'none', 'required'])
+
+/** Any object, as a schema or a tool context is. */
+export const plainObject = v.custom<Record<string, unknown>>(isObject, 'must be an object.')
+
+/** The schema of a tool's arguments. One without a type, such as `{}`, is taken for that of an object. */
+export const parametersSchema = v.pipe(
+  plainObject,
+  v.check(({ type = 'object' }) => type === 'object', 'must have type "object".'),
+  v.transform((schema) => ({ properties: {}, ...schema, type: 'object' })),
+)
+
+const COUNT = 'must be a whole number from 1.'
+
+const count = v.exactOptional(v.pipe(v.number(), v.integer(COUNT), v.minValue(1, COUNT)))
+
+const limits = v.strictObject({
+  steps: count,
+  calls: count,
+  callsPerTool: count,
+  callMs: count,
+  runMs: count,
+  resultBytes: count,
+  concurrentCalls: count,
+  tokens: count,
+})
+
+const MOST_CONTEXT = 16 * 1024
+
+const context = v.pipe(
+  plainObject,
+  v.check(
+    (context) => new TextEncoder().encode(JSON.stringify(context)).length <= MOST_CONTEXT,
+    'may have at most 16 KiB of JSON.',
+  ),
+)
+
+const toolNames = v.array(toolName)
+
+const selection = either(
+  Array.isArray,
+  toolNames,
+  v.strictObject({ add: v.exactOptional(toolNames), remove: v.exactOptional(toolNames) }),
+)
+
+/** What both surfaces may ask of a run in the same words. */
+export const runOptions = {
+  tools: v.exactOptional(selection),
+  context: v.exactOptional(context),
+  limits: v.exactOptional(limits),
+  rounds: v.exactOptional(v.picklist(['final', 'all'])),
+  execution: v.exactOptional(v.picklist(['edge', 'caller'])),
+}
