@@ -1,5 +1,6 @@
 import { readConfig } from './contract/config.ts'
 import type { ConversationService, DirectoryService, Objects } from './contract/conversation.ts'
+import type { DefinitionService } from './contract/definition.ts'
 import type { ModelProvider } from './contract/model.ts'
 import type { Setup } from './contract/setup.ts'
 import type { ToolService } from './contract/tool.ts'
@@ -15,6 +16,7 @@ export interface Env {
   readonly CONVERSATIONS: Objects<ConversationService>
   readonly DIRECTORIES: Objects<DirectoryService>
   readonly TOOLS: KVNamespace
+  readonly DEFINITIONS: DefinitionService
   readonly OPENAI_BASE_URL?: string
   readonly OPENAI_API_KEY?: string
   readonly [name: string]: unknown
@@ -29,6 +31,7 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
   const services = serviceSource({ bindings: toolWorkers(env), offered: (name) => matches(config.defaultTools, name) })
   const stored = kvSource({
     namespace: env.TOOLS,
+    definitions: env.DEFINITIONS,
     hosts: config.httpToolHosts,
     secret: (name) => secretOf(env, name),
     services,

@@ -36,6 +36,7 @@ test('the edge Worker stays under 40 KiB gzip, and carries no library that it mu
 
 test('the offline model is in what `npm start` runs, and in nothing that deploys', async () => {
   const [deployed, local] = await Promise.all([bundle('wrangler.toml'), bundle('wrangler.toml', 'src/local.ts')])
-  expect(local).toContain('offlineRules')
-  expect(deployed).not.toContain('offline')
+  const words = 'offline model that works by fixed rules'
+  expect(local).toContain(words)
+  expect(deployed).not.toContain(words)
 })

@@ -1,3 +1,4 @@
+import { ID } from './id.ts'
 import { isObject } from './json.ts'
 import type { Limits, RunRequest } from './run.ts'
 
@@ -7,8 +8,8 @@ export interface ApiKey {
   readonly sha256: string
   readonly tenant: string
   readonly scopes: readonly string[]
-  /** Epoch milliseconds. */
-  readonly expires?: number
+  /** Epoch milliseconds; Infinity for never. */
+  readonly expires: number
 }
 
 /** The edge's variables, read and checked (API.md §0). */
@@ -119,29 +120,28 @@ function json(vars: Vars, name: string, expected: string): unknown {
   }
 }
 
+const KEYS =
+  'a JSON array of { "sha256": 64 hex digits, "tenant": 1 to 64 letters, digits, "_" or "-", "scopes": [texts], "expires"?: ISO 8601 date or epoch milliseconds }'
+
 function readKeys(vars: Vars): ApiKey[] {
-  const expected = 'a JSON array of { "sha256", "tenant", "scopes", "expires"? }'
-  const keys = json(vars, 'API_KEYS', expected) ?? []
-  if (!Array.isArray(keys)) throw new ConfigError('API_KEYS', expected)
+  const keys = json(vars, 'API_KEYS', KEYS) ?? []
+  if (!Array.isArray(keys)) throw new ConfigError('API_KEYS', KEYS)
   return keys.map((key: unknown) => {
-    if (!isObject(key)) throw new ConfigError('API_KEYS', expected)
-    const { sha256, tenant, scopes, expires } = key
-    if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/i.test(sha256)) {
-      throw new ConfigError('API_KEYS', 'a list whose "sha256" are 64 hex digits')
+    const { sha256, tenant, scopes, expires } = isObject(key) ? key : {}
+    const until = typeof expires === 'string' ? Date.parse(expires) : (expires ?? Infinity)
+    if (!isLike(sha256, /^[0-9a-f]{64}$/i) || !isLike(tenant, ID) || !isStrings(scopes) || !isTime(until)) {
+      throw new ConfigError('API_KEYS', KEYS)
     }
-    if (typeof tenant !== 'string' || !/^[A-Za-z0-9_-]{1,64}$/.test(tenant)) {
-      throw new ConfigError('API_KEYS', 'a list whose "tenant" are 1 to 64 letters, digits, "_" or "-"')
-    }
-    if (!isStrings(scopes)) throw new ConfigError('API_KEYS', 'a list whose "scopes" are arrays of texts')
-    return { sha256: sha256.toLowerCase(), tenant, scopes, ...(expires !== undefined && { expires: time(expires) }) }
+    return { sha256: sha256.toLowerCase(), tenant, scopes, expires: until }
   })
 }
 
-/** Epoch milliseconds of a number, which is that already, or an ISO 8601 date. */
-function time(value: unknown): number {
-  const at = typeof value === 'string' ? Date.parse(value) : value
-  if (typeof at === 'number' && Number.isFinite(at)) return at
-  throw new ConfigError('API_KEYS', 'a list whose "expires" are ISO 8601 dates or epoch milliseconds')
+function isLike(value: unknown, pattern: RegExp): value is string {
+  return typeof value === 'string' && pattern.test(value)
+}
+
+function isTime(value: unknown): value is number {
+  return typeof value === 'number' && !Number.isNaN(value)
 }
 
 function readHosts(vars: Vars): Record<string, readonly string[]> {

@@ -1,4 +1,5 @@
 import type { Config } from './config.ts'
+import type { DefinitionIssue } from './definition.ts'
 import type { ConversationService, DirectoryService, Objects } from './conversation.ts'
 import type { ChatModel } from './model.ts'
 import type { ToolSource } from './tool.ts'
@@ -12,12 +13,6 @@ export interface ModelChooser {
     | { readonly ok: false; readonly code: 'model_not_configured' | 'unknown_model'; readonly message: string }
   /** Exact names, for listings. */
   list(): readonly string[]
-}
-
-/** Problems of a definition that was to be stored: where in it, and what to change. */
-export interface DefinitionIssue {
-  readonly path: string
-  readonly message: string
 }
 
 /** The stored definitions, as their writers see them. */

@@ -60,7 +60,7 @@ export async function accept(
     ...(body.toolChoice && { toolChoice: body.toolChoice }),
     ...(body.responseFormat && { responseFormat: body.responseFormat }),
     ...(body.sampling && Object.keys(body.sampling).length > 0 && { sampling: body.sampling }),
-    context: requestValues(request, body.context ?? {}),
+    context: requestValues(request, body.context),
     limits: tighten(config.limits, body.limits ?? {}),
     execution: body.execution ?? config.execution,
     toolErrors: config.toolErrors,

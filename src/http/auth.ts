@@ -21,7 +21,7 @@ export async function authenticate(request: Request, config: Config, now: number
   const found = key && (await findKey(key, config.apiKeys))
   if (!found)
     throw new Problem({ status: 401, code: 'unauthorized', message: 'Send a valid key: Authorization: Bearer …' })
-  if (found.expires !== undefined && found.expires <= now) {
+  if (found.expires <= now) {
     throw new Problem({ status: 401, code: 'key_expired', message: 'This key has expired.' })
   }
   return { tenant: found.tenant, scopes: found.scopes }

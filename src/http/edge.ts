@@ -1,11 +1,11 @@
 import { Hono } from 'hono/tiny'
-import { cors } from 'hono/cors'
 import { ConfigError } from '../contract/config.ts'
 import type { MakeSetup, Setup } from '../contract/setup.ts'
 import { authenticate } from './auth.ts'
 import { chatCompletions } from './chat-completions.ts'
 import type { EdgeEnv } from './context.ts'
 import { conversations } from './conversations.ts'
+import { cors } from './cors.ts'
 import { models } from './models.ts'
 import { openAiError, Problem, problemJson } from './problem.ts'
 import { runs } from './runs.ts'
@@ -38,20 +38,7 @@ function routes(page: string): Hono<EdgeEnv> {
     c.set('setup', c.env.setup)
     await next()
   })
-  app.use(
-    cors({
-      origin: (origin, c) => (c.env.setup.config.corsOrigins.includes(origin) ? origin : null),
-      allowHeaders: [
-        'authorization',
-        'content-type',
-        'idempotency-key',
-        'last-event-id',
-        'prefer',
-        'x-conversation-id',
-      ],
-      exposeHeaders: ['x-run-id', 'x-conversation-id', 'x-total-count', 'location', 'retry-after'],
-    }),
-  )
+  app.use(cors)
   app.get('/health', (c) => c.json({ status: 'ok' }))
   app.get('/', (c) => (page !== '' && c.var.setup.config.playground ? c.html(page, 200, PAGE_HEADERS) : c.notFound()))
   app.use(async (c, next) => {

@@ -30,10 +30,10 @@ export class Problem extends Error {
   }
 }
 
-/** The answer of RFC 9457, with a stable `code`. */
+/** The answer of RFC 9457, with a stable `code`; its type is `about:blank`, as where none is said. */
 export function problemJson({ details }: Problem): Response {
   const { status, code, message, param, extra } = details
-  const body = { type: 'about:blank', title: TITLES[status] ?? 'Error', status, code, detail: message, ...extra }
+  const body = { status, code, detail: message, ...extra }
   return Response.json(param === undefined ? body : { ...body, param }, {
     status,
     headers: { ...retryHeaders(details), 'content-type': 'application/problem+json' },
@@ -52,23 +52,6 @@ function retryHeaders({ retryAfterMs, mayRetry }: ProblemDetails): Record<string
     ...(retryAfterMs !== undefined && { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }),
     ...(mayRetry === false && { 'x-should-retry': 'false' }),
   }
-}
-
-const TITLES: Readonly<Record<number, string>> = {
-  400: 'Bad request',
-  401: 'Unauthorized',
-  403: 'Forbidden',
-  404: 'Not found',
-  409: 'Conflict',
-  410: 'Gone',
-  413: 'Content too large',
-  415: 'Unsupported media type',
-  422: 'Unprocessable content',
-  429: 'Too many requests',
-  500: 'Internal error',
-  502: 'Bad gateway',
-  503: 'Service unavailable',
-  504: 'Gateway timeout',
 }
 
 const REFUSALS: Readonly<Record<Refusal['code'], number>> = {

@@ -1,8 +1,8 @@
 import { Hono } from 'hono/tiny'
 import { newId } from '../contract/id.ts'
-import { isObject } from '../contract/json.ts'
 import type { Tool, ToolDefinition, ToolListing } from '../contract/tool.ts'
 import { execute } from '../tool/execute.ts'
+import { decodeCallBody } from '../wire/request.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
 import type { EdgeEnv } from './context.ts'
@@ -54,17 +54,12 @@ tools.post('/:name/call', async (c) => {
   demand(c.var.caller, 'chat')
   const { setup, caller } = c.var
   const tool = await find(setup.tools, c.req.param('name'))
-  const body = await readJson(c.req.raw, setup.config.maxBodyBytes)
-  const { arguments: args, context = {} } = isObject(body) ? body : {}
-  if (!isObject(args) || !isObject(context)) {
-    const message = 'Send { "arguments": { … }, "context"?: { … } }.'
-    throw new Problem({
-      status: 422,
-      code: 'invalid_request',
-      message,
-      param: isObject(args) ? 'context' : 'arguments',
-    })
+  const decoded = decodeCallBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
+  if (!decoded.ok) {
+    const { message, path } = decoded.error
+    throw new Problem({ status: 422, code: 'invalid_request', message, param: path })
   }
+  const { arguments: args, context } = decoded.request
   const { name, hash, approval } = tool.definition
   if (approval === 'always') {
     const message = `The tool "${name}" needs a person's approval, which takes a run in a conversation.`

@@ -1,14 +1,23 @@
 /**
- * tool/: from definition to outcome. `define`, `schema`, `result` and `serve` make a tool Worker; the rest is the
- * host's side. May import contract/ and wire/. `cloudflare:workers` is imported by `serve` alone.
+ * tool/: from definition to outcome. `define`, `input-schema`, `result` and `serve` make a tool Worker; the rest is
+ * the host's side. May import contract/ and wire/. `cloudflare:workers` is imported by `serve` alone.
  */
 import * as v from 'valibot'
 import { canonicalJson, isObject, sha256 } from '../contract/json.ts'
-import type { Caller, Progress, ToolAnnotations, ToolDefinition, ToolOutcome } from '../contract/tool.ts'
+import type {
+  Caller,
+  Progress,
+  ToolAnnotations,
+  ToolControl,
+  ToolDefinition,
+  ToolOutcome,
+  ToolRequest,
+} from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
-import { describeIssues, ToolError } from './fault.ts'
+import { signalOf } from './control.ts'
+import { describeIssues, toIssue, ToolError } from './fault.ts'
 import { toOutcome } from './result.ts'
-import { inputSchema, type ObjectSchema } from './schema.ts'
+import { inputSchema, type ObjectSchema } from './input-schema.ts'
 
 /** What `run` gets beside its input. */
 export interface RunContext<Env = unknown> {
@@ -93,11 +102,24 @@ export function defineTool<const Schema extends ObjectSchema, Env = unknown>(
     call: async (value, context) => {
       try {
         const parsed = await v.safeParseAsync(input, value)
-        if (!parsed.success) return failure('invalid_arguments', describeIssues(name, parsed.issues))
+        if (!parsed.success) return failure('invalid_arguments', describeIssues(name, parsed.issues.map(toIssue)))
         return toOutcome(await run(parsed.output, context))
       } catch (error) {
         return toFailure(name, error)
       }
+    },
+  }
+}
+
+/** What `run` gets for a request. */
+export function runContext<Env>({ context }: ToolRequest, env: Env, control?: ToolControl): RunContext<Env> {
+  return {
+    ...context,
+    env,
+    signal: signalOf(control),
+    progress: (news) => {
+      // Nobody is left to be told where the host is gone.
+      control?.progress(typeof news === 'string' ? { message: news } : news).catch(() => {})
     },
   }
 }

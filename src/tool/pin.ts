@@ -1,4 +1,4 @@
-import type { Tool, ToolDefinition } from '../contract/tool.ts'
+import type { Tool, ToolDefinition, ToolFailure } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 
 /**
@@ -13,8 +13,17 @@ export function pinTools(definitions: readonly ToolDefinition[], found: readonly
 function pin(definition: ToolDefinition, tool: Tool | undefined): Tool {
   const { name, hash } = definition
   if (tool?.definition.hash === hash) return { ...tool, definition, call: (...call) => tool.call(...call) }
-  const gone = tool
-    ? failure('tool_changed', `The tool "${name}" has changed since this run began; it was not called.`)
-    : failure('tool_unavailable', `The tool "${name}" is not available any more.`)
-  return { definition, origin: tool?.origin ?? 'inline', offered: false, call: async () => gone }
+  const gone = tool ? changed(name) : failure('tool_unavailable', `The tool "${name}" is not available any more.`)
+  return {
+    definition,
+    origin: tool?.origin ?? 'inline',
+    place: tool?.place ?? 'none',
+    offered: false,
+    call: async () => gone,
+  }
+}
+
+/** The outcome of a call that was meant for another definition than the tool has now. */
+export function changed(name: string): ToolFailure {
+  return failure('tool_changed', `The tool "${name}" has changed since it was offered; it was not called.`)
 }

@@ -1,4 +1,4 @@
-import type { DefinitionIssue } from '../contract/setup.ts'
+import type { DefinitionIssue } from '../contract/definition.ts'
 
 export interface PlainLimits {
   /** Levels of objects and arrays. */

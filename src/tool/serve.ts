@@ -1,7 +1,7 @@
 import { WorkerEntrypoint } from 'cloudflare:workers'
 import type { ToolControl, ToolDescription, ToolOutcome, ToolRequest } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
-import type { DefinedTool, RunContext } from './define.ts'
+import { type DefinedTool, runContext } from './define.ts'
 
 type ToolWorker<Env> = new (
   ctx: ExecutionContext,
@@ -37,22 +37,5 @@ export function serveTools<Env>(...tools: readonly DefinedTool<Env>[]): ToolWork
     override fetch(): Response {
       return new Response('A tool Worker answers over its service binding alone.\n', { status: 404 })
     }
-  }
-}
-
-function runContext<Env>({ context }: ToolRequest, env: Env, control?: ToolControl): RunContext<Env> {
-  const abort = new AbortController()
-  // The host's stub dies with the host: then nobody is left to want the outcome, nor to be told of progress.
-  control?.whenAborted().then(
-    (reason) => reason !== 'settled' && abort.abort(new Error(reason)),
-    () => {},
-  )
-  return {
-    ...context,
-    env,
-    signal: abort.signal,
-    progress: (news) => {
-      control?.progress(typeof news === 'string' ? { message: news } : news).catch(() => {})
-    },
   }
 }

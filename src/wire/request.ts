@@ -7,6 +7,7 @@ import { type Decoded, parseBody, sameName } from './body.ts'
 import { checkHistory } from './history.ts'
 import {
   choiceWord,
+  contentPart,
   either,
   isText,
   parametersSchema,
@@ -41,12 +42,7 @@ export interface RunBody extends RunOptions {
   readonly onBusy?: OnBusy
 }
 
-const content = textOr(
-  v.variant('type', [
-    v.strictObject({ type: v.literal('text'), text: v.string() }),
-    v.strictObject({ type: v.picklist(['image', 'file']), mediaType: v.string(), data: v.string() }),
-  ]),
-)
+const content = textOr(contentPart)
 
 const call = v.strictObject({ callId: someText, tool: toolName, arguments: v.string() })
 
@@ -105,4 +101,11 @@ export function decodeRunBody(body: unknown): Decoded<RunBody> {
   if (!history.ok) return history
   const fault = sameName(rest.clientTools ?? [], 'clientTools', 'name')
   return fault ?? { ok: true, request: { ...rest, input: history.request } }
+}
+
+const callBody = v.strictObject({ arguments: plainObject, context: runOptions.context })
+
+/** Reads the body of `POST /tools/{name}/call`. */
+export function decodeCallBody(body: unknown): Decoded<v.InferOutput<typeof callBody>> {
+  return parseBody(callBody, body)
 }

@@ -51,9 +51,16 @@ export const parametersSchema = v.pipe(
   v.transform((schema) => ({ properties: {}, ...schema, type: 'object' })),
 )
 
+/** A part of our own content, of a message or a result. */
+export const contentPart = v.variant('type', [
+  v.strictObject({ type: v.literal('text'), text: v.string() }),
+  v.strictObject({ type: v.picklist(['image', 'file']), mediaType: v.string(), data: v.string() }),
+])
+
 const COUNT = 'must be a whole number from 1.'
 
-const count = v.exactOptional(v.pipe(v.number(), v.integer(COUNT), v.minValue(1, COUNT)))
+/** A whole number from 1, or nothing. */
+export const count = v.exactOptional(v.pipe(v.number(), v.integer(COUNT), v.minValue(1, COUNT)))
 
 const limits = v.strictObject({
   steps: count,

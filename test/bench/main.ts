@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs'
 import { createTestHarness } from 'wrangler'
 import { cpuMs, runtimes } from './cpu.ts'
 import { startModelServer } from './model-server.ts'
@@ -23,7 +24,7 @@ const WORKLOADS: readonly Workload[] = [
 ]
 
 const model = await startModelServer()
-const tools = ['clock', 'alarm', 'calculator', 'weather', 'customers']
+const tools = readdirSync(new URL('../../tools', import.meta.url).pathname)
 const server = createTestHarness({
   root: new URL('../..', import.meta.url).pathname,
   workers: [

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -30,7 +30,7 @@ test('README’s tool Worker, bound as README says, is found and called', async 
   writeFileSync(join(copy, 'tools/dice/wrangler.toml'), block('toml', 'name = "edgecall-dice"'))
   const edge = readFileSync(join(root, 'wrangler.toml'), 'utf8')
   writeFileSync(join(copy, 'wrangler.toml'), `${edge}\n${block('toml', 'binding = "TOOL_DICE"')}`)
-  const tools = ['clock', 'alarm', 'calculator', 'weather', 'customers', 'dice']
+  const tools = readdirSync(join(copy, 'tools'))
   const server = createTestHarness({
     root: copy,
     workers: ['wrangler.toml', ...tools.map((name) => `tools/${name}/wrangler.toml`)].map((configPath, index) => ({

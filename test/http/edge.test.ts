@@ -66,7 +66,8 @@ describe('a setup that is wrong', () => {
   test.each([
     [{ MAX_STEPS: 'many' }, 'MAX_STEPS must be a whole number from 1'],
     [{ AUTH: 'none' }, 'AUTH must be "keys" or "open"'],
-    [{ API_KEYS: '{' }, 'API_KEYS must be a JSON array of { "sha256", "tenant", "scopes", "expires"? }'],
+    [{ API_KEYS: '{' }, expect.stringContaining('API_KEYS must be a JSON array of { "sha256": 64 hex digits')],
+    [{ API_KEYS: '[{ "sha256": "12", "tenant": "a", "scopes": [] }]' }, expect.stringContaining('API_KEYS must be')],
     [{ HTTP_TOOL_HOSTS: '[]' }, 'HTTP_TOOL_HOSTS must be a JSON object { host: [secret names] }'],
   ])('%j is named, and nothing is answered', async (vars, detail) => {
     const response = await testEdge({ vars }).ask('/health')

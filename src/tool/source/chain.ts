@@ -1,48 +1,29 @@
 import type { Tool, ToolListing, ToolSource } from '../../contract/tool.ts'
-import { merge } from './place.ts'
-import { messageOf } from './thrown.ts'
-
-/** A source that knows which tools are offered by default without reading all the others. */
-export interface OfferingSource extends ToolSource {
-  /** The tools that are `offered`. Like `find`, it never rejects because one of them is broken. */
-  offered(): Promise<readonly Tool[]>
-}
-
-type AnySource = ToolSource & Partial<OfferingSource>
+import { merge } from './merge.ts'
+import { messageOf } from '../thrown.ts'
 
 /**
  * Several sources as one. The same tool from two of them, by name and hash, is one tool; a name with two meanings is
  * listed as unavailable at both places, and cannot be called. A source that fails is listed, and hides no other.
  */
-export function chain(sources: readonly AnySource[]): OfferingSource {
+export function chain(sources: readonly ToolSource[]): ToolSource {
+  const gather = async (ask: (source: ToolSource) => Promise<readonly Tool[]>): Promise<readonly Tool[]> =>
+    (await Promise.all(sources.map((source) => ask(source).catch(() => [])))).flat()
   const find = async (names: readonly string[]): Promise<readonly Tool[]> => {
-    if (names.length === 0) return []
-    const found = await Promise.all(sources.map((source) => source.find(names).catch(nothing)))
-    return merge(found.flat()).tools
+    const found = names.length === 0 ? [] : await gather((source) => source.find(names))
+    return merge([{ tools: found, unavailable: [] }]).tools
   }
   return {
     find,
-    list: async () => {
-      const listings = await Promise.all(sources.map((source, index) => source.list().catch(brokenSource(index))))
-      const { tools, unavailable } = merge(listings.flatMap((listing) => listing.tools))
-      return { tools, unavailable: [...listings.flatMap((listing) => listing.unavailable), ...unavailable] }
-    },
+    list: async () =>
+      merge(await Promise.all(sources.map((source, index) => source.list().catch(brokenSource(index))))),
     offered: async () => {
-      const offered = await Promise.all(sources.map((source) => offeredBy(source).catch(nothing)))
+      const offered = await gather((source) => source.offered())
       // Looked up by name once more: a tool that is not offered may have the name of one that is.
-      const tools = await find(offered.flat().map((tool) => tool.definition.name))
+      const tools = await find(offered.map((tool) => tool.definition.name))
       return tools.filter((tool) => tool.offered)
     },
   }
-}
-
-async function offeredBy(source: AnySource): Promise<readonly Tool[]> {
-  if (source.offered) return source.offered()
-  return (await source.list()).tools.filter((tool) => tool.offered)
-}
-
-function nothing(): readonly Tool[] {
-  return []
 }
 
 /** Sources keep their failures to themselves; one that does not is code of this Worker's own. */

@@ -1,6 +1,6 @@
-import type { Tool, ToolContext, ToolControl, ToolListing, ToolSource } from '../../contract/tool.ts'
-import { changed } from '../changed.ts'
-import type { DefinedTool, RunContext } from '../define.ts'
+import type { Tool, ToolSource } from '../../contract/tool.ts'
+import { changed } from '../pin.ts'
+import { type DefinedTool, runContext } from '../define.ts'
 
 export interface InlineOptions<Env> {
   /** The bindings and variables that the tools get. */
@@ -14,8 +14,8 @@ export interface InlineOptions<Env> {
  * two tools of one name.
  */
 export function inlineSource<Env>(tools: readonly DefinedTool<Env>[], options: InlineOptions<Env>): ToolSource {
-  const byName = new Map(tools.map((tool) => [tool.name, tool]))
-  if (byName.size < tools.length) throw new TypeError('Two inline tools have one name')
+  const names = tools.map((tool) => tool.name)
+  if (new Set(names).size < tools.length) throw new TypeError('Two inline tools have one name')
   const { env, offered = () => true } = options
   const toTool = async (tool: DefinedTool<Env>): Promise<Tool> => {
     const definition = await tool.describe()
@@ -23,29 +23,16 @@ export function inlineSource<Env>(tools: readonly DefinedTool<Env>[], options: I
     return {
       definition,
       origin: 'inline',
+      place: 'inline',
       offered: offered(name),
       call: async (request, control) =>
-        request.hash === hash ? tool.call(request.arguments, runContext(request.context, env, control)) : changed(name),
+        request.hash === hash ? tool.call(request.arguments, runContext(request, env, control)) : changed(name),
     }
   }
+  const find = (wanted: readonly string[]) => Promise.all(tools.filter(({ name }) => wanted.includes(name)).map(toTool))
   return {
-    list: async (): Promise<ToolListing> => ({ tools: await Promise.all(tools.map(toTool)), unavailable: [] }),
-    find: (names) => Promise.all([...new Set(names)].flatMap((name) => byName.get(name) ?? []).map(toTool)),
-  }
-}
-
-function runContext<Env>(context: ToolContext, env: Env, control: ToolControl): RunContext<Env> {
-  const abort = new AbortController()
-  control.whenAborted().then(
-    (reason) => reason !== 'settled' && abort.abort(new Error(reason)),
-    () => {},
-  )
-  return {
-    ...context,
-    env,
-    signal: abort.signal,
-    progress: (news) => {
-      control.progress(typeof news === 'string' ? { message: news } : news).catch(() => {})
-    },
+    find,
+    list: async () => ({ tools: await find(names), unavailable: [] }),
+    offered: () => find(names.filter(offered)),
   }
 }

@@ -1,15 +1,14 @@
-import type { Tool, ToolControl, ToolListing, ToolSource, Unavailable } from '../../contract/tool.ts'
-import { type Described, describeBinding, type ToolBinding } from './describe.ts'
-import { merge, type PlacedTool } from './place.ts'
-import { callService } from './service-call.ts'
+import type { ToolListing, ToolSource } from '../../contract/tool.ts'
+import { describeBinding } from '../worker/describe.ts'
+import { merge } from './merge.ts'
+import { callService } from '../worker/call.ts'
+import type { ToolBinding } from '../worker/answer.ts'
 
 export interface ServiceOptions {
   /** Service bindings to tool Workers, by the binding's name. */
   readonly bindings: Readonly<Record<string, ToolBinding>>
   /** Which tools are offered by default. */
   readonly offered: (name: string) => boolean
-  /** Makes a control fit to cross RPC. Default: as it is, since plain functions cross too. */
-  readonly toStub?: (control: ToolControl) => unknown
   readonly now?: () => number
   /** How long one Worker may take to describe itself. Default 5 s. */
   readonly describeMs?: number
@@ -21,53 +20,44 @@ export interface ServiceSource extends ToolSource {
   bound(binding: string): ToolSource | undefined
 }
 
+type Place = readonly [name: string, binding: ToolBinding]
+
 /**
  * Finds the tools of the tool Workers that are bound to this one. All are asked at once and in their own time: one that
  * is absent, slow, broken or lying is listed as unavailable, and takes no other down.
  */
 export function serviceSource(options: ServiceOptions): ServiceSource {
-  const { bindings, offered, toStub = (control) => control, now = Date.now, describeMs = 5000 } = options
-  const tools = (place: string, binding: ToolBinding, described: Described): PlacedTool[] => {
-    if (!described.ok) return []
-    const describe = () => describeBinding(binding, { now, timeoutMs: describeMs, fresh: true })
-    return described.tools.map((definition) => ({
+  const { bindings, offered, now = Date.now, describeMs: timeoutMs = 5000 } = options
+  const listPlace = async ([place, binding]: Place): Promise<ToolListing> => {
+    const described = await describeBinding(binding, { now, timeoutMs })
+    if (!described.ok) return { tools: [], unavailable: [{ origin: 'service', place, reason: described.reason }] }
+    const describe = () => describeBinding(binding, { now, timeoutMs, fresh: true })
+    const tools = described.tools.map((definition) => ({
       definition,
+      origin: 'service' as const,
       place,
-      origin: 'service',
       offered: offered(definition.name),
-      call: callService(definition, { binding, face: described.face, describe, toStub }),
+      call: callService(definition, { binding, face: described.face, describe }),
     }))
+    return { tools, unavailable: [] }
   }
-  const list = async (asked: readonly (readonly [string, ToolBinding])[]): Promise<ToolListing> => {
-    const answers = await Promise.all(
-      asked.map(async ([place, binding]) => {
-        const described = await describeBinding(binding, { now, timeoutMs: describeMs })
-        return { tools: tools(place, binding, described), unavailable: reasonOf(place, described) }
-      }),
-    )
-    const merged = merge(answers.flatMap((answer) => answer.tools))
+  const sourceOf = (places: readonly Place[]): ToolSource => {
+    const list = async () => merge(await Promise.all(places.map(listPlace)))
     return {
-      tools: merged.tools,
-      unavailable: [...answers.flatMap((answer) => answer.unavailable), ...merged.unavailable],
+      list,
+      offered: async () => (await list()).tools.filter((tool) => tool.offered),
+      find: async (names) => {
+        const { tools } = names.length === 0 ? { tools: [] } : await list()
+        return tools.filter((tool) => names.includes(tool.definition.name))
+      },
     }
   }
-  const source = (asked: readonly (readonly [string, ToolBinding])[]): ToolSource => ({
-    list: () => list(asked),
-    find: async (names) => (names.length === 0 ? [] : (await list(asked)).tools.filter(isNamed(names))),
-  })
+  const places = Object.entries(bindings)
   return {
-    ...source(Object.entries(bindings)),
-    bound: (place) => {
-      const binding = Object.hasOwn(bindings, place) ? bindings[place] : undefined
-      return binding && source([[place, binding]])
+    ...sourceOf(places),
+    bound: (name) => {
+      const place = places.find(([each]) => each === name)
+      return place && sourceOf([place])
     },
   }
-}
-
-function isNamed(names: readonly string[]): (tool: Tool) => boolean {
-  return (tool) => names.includes(tool.definition.name)
-}
-
-function reasonOf(place: string, described: Described): Unavailable[] {
-  return described.ok ? [] : [{ origin: 'service', place, reason: described.reason }]
 }

@@ -54,7 +54,7 @@ const SAMPLING = {
   frequency_penalty: number,
   max_tokens: number,
   max_completion_tokens: number,
-  logit_bias: v.nullish(v.record(v.string(), v.number())),
+  logit_bias: v.nullish(plainObject),
   reasoning_effort: text,
   verbosity: text,
   parallel_tool_calls: flag,

@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest'
 import type { Tool, ToolListing, ToolOrigin, ToolSource } from '../../../src/contract/tool.ts'
 import { chain } from '../../../src/tool/source/chain.ts'
-import type { PlacedTool } from '../../../src/tool/source/place.ts'
 import { call, text } from './calls.ts'
 
-function tool(name: string, answer: string, rest: Partial<PlacedTool> & { hash?: string } = {}): Tool {
+function tool(name: string, answer: string, rest: Partial<Tool> & { hash?: string } = {}): Tool {
   const { hash = `hash of ${name}`, ...more } = rest
   const definition = { name, description: name, inputSchema: { type: 'object' }, version: '1', hash, annotations: {} }
-  return { definition, origin: 'inline', offered: true, call: async () => text(answer), ...more }
+  return { definition, origin: 'inline', place: 'inline', offered: true, call: async () => text(answer), ...more }
 }
 
 function source(...tools: readonly Tool[]): ToolSource {
   return {
     list: async () => ({ tools, unavailable: [] }),
+    offered: async () => tools.filter((tool) => tool.offered),
     find: async (names) => tools.filter(({ definition }) => names.includes(definition.name)),
   }
 }
@@ -73,7 +73,7 @@ test('a tool that is not offered takes the name from one that is', async () => {
 test('a source that knows what it offers is not asked for all', async () => {
   const a = tool('a', '1')
   const all = { list: (): Promise<ToolListing> => Promise.reject(new Error('asked for all')) }
-  const tools = chain([{ ...source(a), ...all, offered: async () => [a] }])
+  const tools = chain([{ ...source(a), ...all }])
   expect(names(await tools.offered())).toEqual(['a'])
 })
 
@@ -81,6 +81,7 @@ test('a source that fails is listed, and hides no other', async () => {
   const broken: ToolSource = {
     list: () => Promise.reject(new Error('no list')),
     find: () => Promise.reject(new Error('no find')),
+    offered: () => Promise.reject(new Error('none offered')),
   }
   const tools = chain([source(tool('a', '1')), broken])
   const listing = await tools.list()

@@ -1,4 +1,4 @@
-import type { ToolNamespace } from '../../../src/tool/source/kv-shelf.ts'
+import type { ToolNamespace } from '../../../src/tool/source/shelf.ts'
 
 const PAGE = 3
 

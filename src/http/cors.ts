@@ -1,0 +1,22 @@
+import type { MiddlewareHandler } from 'hono'
+import type { EdgeEnv } from './context.ts'
+
+const EXPOSED = 'x-run-id, x-conversation-id, x-total-count, idempotent-replayed, location, retry-after'
+
+/** Answers pages of the configured origins, each exactly, and never with credentials (Fetch standard, CORS protocol). */
+export const cors: MiddlewareHandler<EdgeEnv> = async (c, next) => {
+  const origin = c.req.header('origin')
+  const isAllowed = origin !== undefined && c.var.setup.config.corsOrigins.includes(origin)
+  if (c.req.method === 'OPTIONS') c.res = preflight(c.req.header('access-control-request-headers'))
+  else await next()
+  c.header('vary', 'origin', { append: true })
+  if (!isAllowed) return
+  c.header('access-control-allow-origin', origin)
+  c.header('access-control-expose-headers', EXPOSED)
+}
+
+/** Any header may be sent: what counts is the key in one of them. */
+function preflight(headers = ''): Response {
+  const allowed = { 'access-control-allow-methods': 'GET, POST, PUT, DELETE', 'access-control-allow-headers': headers }
+  return new Response(null, { status: 204, headers: { ...allowed, 'access-control-max-age': '86400' } })
+}

@@ -1,0 +1,50 @@
+import type { Tool } from '../../contract/tool.ts'
+import { failure } from '../../contract/tool.ts'
+import { signalOf } from '../control.ts'
+import { messageOf } from '../thrown.ts'
+import type { HttpCall } from './definition.ts'
+import { checkHosts, type HttpToolHosts } from './hosts.ts'
+import { redactor } from './redact.ts'
+import { buildRequest, UnfitArgument } from './request.ts'
+import { readResult } from './result.ts'
+
+export interface HttpOptions {
+  readonly hosts: HttpToolHosts
+  /** The value of a secret, such as `SECRET_WEATHER`. */
+  readonly secret: (name: string) => string | undefined
+  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
+  readonly now?: () => number
+}
+
+/**
+ * Calls an HTTP tool: one request, to a host that the deployment allows, that follows no redirect and ends when its host
+ * gives the call up. Secrets are looked up here and nowhere else, and are in no outcome. Expects arguments that fit the
+ * schema.
+ */
+export function callHttp(name: string, http: HttpCall, options: HttpOptions): Tool['call'] {
+  const { fetch = globalThis.fetch.bind(globalThis), now = Date.now } = options
+  return async (request, control) => {
+    const secrets = new Map((http.secrets ?? []).map((secret) => [secret, options.secret(secret) ?? '']))
+    const faults = [
+      ...checkHosts(http, options.hosts).map(({ message }) => message),
+      ...[...secrets].flatMap(([secret, value]) => (value === '' ? [`${secret} has no value`] : [])),
+    ]
+    if (faults.length > 0) return failure('tool_misconfigured', `The tool "${name}" is not set up.`, faults.join('\n'))
+    // A call whose time is up already must not have an effect.
+    if (request.context.deadline <= now()) return failure('timeout', `The tool "${name}" was called too late.`)
+    const redact = redactor([...secrets.values()])
+    try {
+      const { url, ...init } = buildRequest(http, request, secrets)
+      const response = await fetch(url, { ...init, redirect: 'manual', signal: signalOf(control) })
+      return await readResult(name, response, http.result ?? '', redact)
+    } catch (error) {
+      if (error instanceof UnfitArgument) {
+        return failure('invalid_arguments', `The arguments of "${name}" do not fit: ${error.message}`)
+      }
+      const cause = error instanceof Error && error.cause !== undefined ? ` (${messageOf(error.cause)})` : ''
+      const detail = redact.text(messageOf(error) + cause)
+      const message = `The service of "${name}" could not be reached.`
+      return { ok: false, error: { code: 'http_unreachable', message, detail, retryable: true } }
+    }
+  }
+}

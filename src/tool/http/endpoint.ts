@@ -1,0 +1,34 @@
+import { withoutNames } from './template.ts'
+
+/** Where an HTTP tool sends its requests, taken apart. Its origin is fixed; path and query may hold placeholders. */
+export interface Endpoint {
+  /** Scheme, host and port alone. */
+  readonly base: URL
+  /** The path's segments, each to be encoded by itself. */
+  readonly segments: readonly string[]
+  readonly query: readonly (readonly [name: string, value: string])[]
+}
+
+const PARTS = /^(https?:\/\/[^/?#{}@]+)(\/[^?#]*)?(?:\?([^#]*))?$/i
+
+/** Reads the template of a URL, or says what was expected of it. */
+export function parseEndpoint(template: string): Endpoint | string {
+  // A URL parser drops tabs and line ends, and takes a backslash for a slash: neither may hide anything here.
+  const [, origin = '', path = '/', query = ''] = (!/[\s\\]/.test(template) && PARTS.exec(template)) || []
+  if (!URL.canParse(origin)) {
+    return 'an absolute URL: https://, a fixed host, a path; no user name, fragment, space or backslash'
+  }
+  const segments = path.slice(1).split('/')
+  const pairs = [...new URLSearchParams(query)]
+  const written = [...segments, ...pairs.map(([, value]) => value)].map((text) => withoutNames(text, 'x'))
+  if ([...written, ...pairs.map(([name]) => name)].some((text) => /[{}]/.test(text))) {
+    return 'placeholders such as {city}, each within one path segment or query value'
+  }
+  if (written.slice(0, segments.length).some(isDots)) return 'a path without the segments . and ..'
+  return { base: new URL(origin), segments, query: pairs }
+}
+
+/** True for a path segment that a URL parser takes for “here” or “one up”: `.` and `..`, also as `%2e`. */
+export function isDots(segment: string): boolean {
+  return /^(?:\.|%2e){1,2}$/i.test(segment)
+}

@@ -1,0 +1,40 @@
+import type { DefinitionIssue } from '../../contract/definition.ts'
+import type { HttpCall } from './definition.ts'
+import { parseEndpoint } from './endpoint.ts'
+
+/**
+ * Where stored HTTP tools may send requests, and the names of the secrets that may go there (`HTTP_TOOL_HOSTS`). A key
+ * is a host (`api.example.com`: https, port 443), a host with its port, or a whole origin (`http://127.0.0.1:8080`).
+ * A whole origin is the only way to plain http, IP addresses and hosts of a private network. Part of a deployment's
+ * configuration, and so out of reach for whoever writes definitions.
+ */
+export type HttpToolHosts = Readonly<Record<string, readonly string[]>>
+
+/** What keeps a request from being sent here: its origin, or a secret that may not go there. */
+export function checkHosts({ url, secrets = [] }: HttpCall, hosts: HttpToolHosts): DefinitionIssue[] {
+  const endpoint = parseEndpoint(url)
+  if (typeof endpoint === 'string') return [{ path: 'http.url', message: `expected ${endpoint}` }]
+  const { origin } = endpoint.base
+  const granted = Object.entries(hosts).filter(([key]) => grants(key, endpoint.base))
+  if (granted.length === 0) {
+    return [{ path: 'http.url', message: `expected an origin that HTTP_TOOL_HOSTS allows, received ${origin}` }]
+  }
+  return secrets.flatMap((secret, index) => {
+    if (granted.some(([, names]) => names.includes(secret))) return []
+    const message = `expected a secret that HTTP_TOOL_HOSTS allows for ${origin}, received ${secret}`
+    return [{ path: `http.secrets.${index}`, message }]
+  })
+}
+
+function grants(key: string, { origin, protocol, hostname, host }: URL): boolean {
+  if (key.includes('://')) return URL.canParse(key) && new URL(key).href === `${origin}/`
+  if (protocol !== 'https:' || isPrivate(hostname)) return false
+  // A key that says more than host and port is no host, and grants nothing.
+  return URL.canParse(`https://${key}`) && /^[^/?#@\\]+$/.test(key) && new URL(`https://${key}`).host === host
+}
+
+/** Hosts that no name in public DNS has: addresses (a URL's parser has made every spelling of IPv4 plain), and local names. */
+function isPrivate(hostname: string): boolean {
+  if (hostname.startsWith('[') || /^[\d.]+$/.test(hostname) || hostname.endsWith('.')) return true
+  return !hostname.includes('.') || /\.(?:localhost|local|internal|intranet|lan|home\.arpa|onion)$/.test(hostname)
+}

@@ -1,0 +1,34 @@
+import { isObject } from '../../contract/json.ts'
+
+/** Takes known secrets out of what a server sent back. */
+export interface Redactor {
+  /** Length of the longest text it looks for: so much of the end of a cut text may be the head of a secret. */
+  readonly longest: number
+  text(text: string): string
+  /** Of a JSON value: its texts, keys, and numbers that are a secret. Recurses: bound the depth first. */
+  json(value: unknown): unknown
+}
+
+const REDACTED = '[redacted]'
+
+/** Finds each secret as it is, and as JSON, a URL and base64 would write it. */
+export function redactor(secrets: readonly string[]): Redactor {
+  // A form that holds another goes first, or its rest would stay.
+  const forms = secrets.flatMap(formsOf).sort((a, b) => b.length - a.length)
+  const text = (value: string): string => forms.reduce((rest, form) => rest.replaceAll(form, REDACTED), value)
+  const json = (value: unknown): unknown => {
+    if (typeof value === 'string') return text(value)
+    if (typeof value === 'number') return forms.includes(String(value)) ? REDACTED : value
+    if (Array.isArray(value)) return value.map(json)
+    return isObject(value)
+      ? Object.fromEntries(Object.entries(value).map(([key, inner]) => [text(key), json(inner)]))
+      : value
+  }
+  return { longest: forms[0]?.length ?? 0, text, json }
+}
+
+function formsOf(secret: string): string[] {
+  const base64 = btoa(String.fromCharCode(...new TextEncoder().encode(secret)))
+  const url64 = base64.replace(/=+$/, '').replaceAll('+', '-').replaceAll('/', '_')
+  return [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret.toWellFormed()), base64, url64]
+}

@@ -1,0 +1,73 @@
+import type { ToolRequest } from '../../contract/tool.ts'
+import { received } from '../fault.ts'
+import { HEADER_VALUE, type HttpCall } from './definition.ts'
+import { isDots, parseEndpoint } from './endpoint.ts'
+import { asText, fillJson, fillText, namesIn, type Values, valueOf } from './template.ts'
+
+export interface HttpRequest {
+  readonly url: string
+  readonly method: HttpCall['method']
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+/** Arguments that a place of the request cannot hold. Its message is for the model. */
+export class UnfitArgument extends Error {}
+
+/**
+ * What an HTTP tool sends for a call, each argument encoded for its place. Optional arguments that were left out take
+ * their query key, header, or key of the body with them; in query and headers null counts as left out. Secrets go into
+ * headers and body alone. Throws an UnfitArgument where an argument would reach beyond its place.
+ */
+export function buildRequest(http: HttpCall, { arguments: args, context }: ToolRequest, secrets: Values): HttpRequest {
+  const { method } = http
+  const all = Object.entries(args)
+  const given = new Map(all.filter(([, value]) => value !== null))
+  const body = fillJson(http.body, new Map([...all, ...secrets]))
+  const headers = {
+    accept: 'application/json, text/*;q=0.9',
+    'user-agent': 'edgecall',
+    ...(method !== 'GET' && method !== 'HEAD' && { 'idempotency-key': context.idempotencyKey }),
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+    ...fillHeaders(http, new Map([...given, ...secrets])),
+  }
+  return { url: buildUrl(http, given), method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) }
+}
+
+function buildUrl({ url: template, query = {} }: HttpCall, values: Values): string {
+  const endpoint = parseEndpoint(template)
+  if (typeof endpoint === 'string') throw new TypeError(`expected ${endpoint}`)
+  const { base, segments, query: written } = endpoint
+  const url = new URL(`/${segments.map((segment) => fillSegment(segment, values)).join('/')}`, base)
+  for (const [name, text] of [...written, ...Object.entries(query)]) {
+    const value = valueOf(text, values)
+    // A list gives its key once for each item, as most servers read lists.
+    for (const each of Array.isArray(value) ? value : [value]) {
+      if (each !== undefined) url.searchParams.append(name, asText(each).toWellFormed())
+    }
+  }
+  return url.href
+}
+
+/** Nothing but `.` and `..` can lead out of a segment once its values are encoded. */
+function fillSegment(segment: string, values: Values): string {
+  const names = namesIn(segment)
+  const text = fillText(segment, values, (value) => encodeURIComponent(value.toWellFormed()))
+  if (names.length === 0) return segment
+  const isOne = names.every((name) => typeof values.get(name) !== 'object')
+  if (isOne && text !== undefined && text !== '' && !isDots(text)) return text
+  const came = names.map((name) => `"${name}" = ${received(values.get(name))}`).join(', ')
+  throw new UnfitArgument(`Expected one name or number for the path of the request, received ${came}.`)
+}
+
+function fillHeaders({ headers = {} }: HttpCall, values: Values): Record<string, string> {
+  const filled: Record<string, string> = {}
+  for (const [name, text] of Object.entries(headers)) {
+    const value = fillText(text, values)
+    if (value === undefined) continue
+    if (!HEADER_VALUE.test(value))
+      throw new UnfitArgument(`Expected one line of Latin-1 text for the header "${name}".`)
+    filled[name.toLowerCase()] = value
+  }
+  return filled
+}

@@ -1,0 +1,254 @@
+import { ToolError } from './fault.ts'
+
+/** What is known of a key: nothing; that its work has begun and was not seen to end; or that it is done. */
+export type KeyStatus = 'absent' | 'started' | 'done'
+
+/** Does a piece of work once for each key, such as a call's `idempotencyKey`. */
+export interface Once {
+  /**
+   * Runs `work`, unless it ran for this key before: then it resolves with the result that was kept. Whoever asks while
+   * it runs shares its outcome. A result is plain JSON, and everybody gets a copy.
+   * A ToolError of `work` says that nothing has happened: the key is forgotten, and may come again. Any other error, a
+   * ToolError with the code `in_doubt`, and a crash leave the key in doubt: it never runs again by itself, and fails
+   * with a ToolError of that code until `onDoubt` settles it.
+   * Contract: `work` ends in bounded time.
+   */
+  <Result>(key: string, work: () => Result | Promise<Result>, options?: OnceOptions<Result>): Promise<Result>
+  /** For a tool that is asked whether a call of its own took effect. */
+  status(key: string): Promise<KeyStatus>
+}
+
+export interface OnceOptions<Result> {
+  /**
+   * Finds out what became of a key that was started and never seen to end: `done`, with its result, or `absent`: then
+   * the work runs. What it throws is the call's failure, and the key stays in doubt.
+   */
+  readonly onDoubt?: (key: string) => Finding<Result> | Promise<Finding<Result>>
+}
+
+export type Finding<Result> = { readonly status: 'done'; readonly result: Result } | { readonly status: 'absent' }
+
+/** `Once` with a form for work that is nothing but writes to the same database. */
+export interface SqlOnce extends Once {
+  /**
+   * Runs `work`, which may not wait for anything. All that it writes commits together with its key, or not at all when
+   * it throws: such a key is never in doubt.
+   */
+  sync<Result>(key: string, work: () => Result): Result
+}
+
+export interface KeepOptions {
+  /** Milliseconds that a key is remembered: longer than anybody would send it again. Default 7 days. */
+  readonly keepMs?: number
+  readonly now?: () => number
+}
+
+const WEEK = 7 * 86_400_000
+/** A row of a Durable Object holds 2 MB. */
+const MOST_BYTES = 1024 * 1024
+
+/** `kept` is null where the result could not be. */
+type Entry = { readonly state: 'started' } | { readonly state: 'done'; readonly kept: string | null }
+
+interface Store {
+  read(key: string): Entry | undefined | Promise<Entry | undefined>
+  /** Notes that the key has started, unless there is an entry: then it returns that and changes nothing. */
+  start(key: string): Entry | undefined | Promise<Entry | undefined>
+  finish(key: string, kept: string | null): void | Promise<void>
+  drop(key: string): void | Promise<void>
+}
+
+/**
+ * Keeps keys in the table `once` of a Durable Object; make one in its constructor. A key is noted before its work
+ * begins, so that a crash at any point leaves it done, absent, or known to be in doubt.
+ */
+export function onceInSql(
+  storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>,
+  options: KeepOptions = {},
+): SqlOnce {
+  const store = sqlStore(storage.sql, options)
+  const sync = <Result>(key: string, work: () => Result): Result =>
+    storage.transactionSync(() => {
+      const entry = store.start(key)
+      if (entry) return decode(settled(entry))
+      const result = work()
+      if (result instanceof Promise) throw new TypeError('The work of once.sync() must not be asynchronous')
+      const text = encode(result)
+      store.finish(key, keepable(text))
+      return decode(told(text))
+    })
+  return Object.assign(createOnce(store), { sync })
+}
+
+/**
+ * Keeps keys in a KV namespace; make one for each call. The promise is weaker than a Durable Object's: it holds for
+ * calls that come one after the other and in one place. Two at the same moment, or within a minute in two places, may
+ * both run; one that comes while another runs finds the key in doubt. For work whose second effect costs little.
+ */
+export function onceInKv(namespace: KeyValues, { keepMs = WEEK }: Pick<KeepOptions, 'keepMs'> = {}): Once {
+  const expires = { expirationTtl: Math.max(60, Math.ceil(keepMs / 1000)) }
+  // Two keys: KV takes one write a second to each.
+  const started = (key: string) => `once:started:${key}`
+  const done = (key: string) => `once:done:${key}`
+  const read = async (key: string): Promise<Entry | undefined> => {
+    const [end, begin] = await Promise.all([namespace.get(done(key)), namespace.get(started(key))])
+    if (end !== null) return { state: 'done', kept: end === '' ? null : end }
+    return begin === null ? undefined : { state: 'started' }
+  }
+  return createOnce({
+    read,
+    start: async (key) => {
+      const entry = await read(key)
+      if (!entry) await namespace.put(started(key), '1', expires)
+      return entry
+    },
+    finish: (key, kept) => namespace.put(done(key), kept ?? '', expires),
+    drop: (key) => namespace.delete(started(key)),
+  })
+}
+
+/** As much of a KV namespace as keys take. */
+export interface KeyValues {
+  get(key: string): Promise<string | null>
+  put(key: string, value: string, options: { readonly expirationTtl: number }): Promise<void>
+  delete(key: string): Promise<void>
+}
+
+function createOnce(store: Store): Once {
+  // What runs here and now: all who ask meanwhile share it.
+  const running = new Map<string, Promise<string>>()
+  const once = async <Result>(
+    key: string,
+    work: () => Result | Promise<Result>,
+    options: OnceOptions<Result> = {},
+  ): Promise<Result> => {
+    const shared = running.get(key)
+    if (shared) return decode(await shared)
+    const attempt = attemptOnce(store, key, { ...options, work })
+    running.set(key, attempt)
+    try {
+      return decode(await attempt)
+    } finally {
+      running.delete(key)
+    }
+  }
+  return Object.assign(once, { status: async (key: string) => (await store.read(key))?.state ?? 'absent' })
+}
+
+interface Attempt<Result> extends OnceOptions<Result> {
+  readonly work: () => Result | Promise<Result>
+}
+
+async function attemptOnce<Result>(store: Store, key: string, { work, onDoubt }: Attempt<Result>): Promise<string> {
+  const entry = await store.start(key)
+  if (entry && (entry.state === 'done' || !onDoubt)) return settled(entry)
+  const finding = entry && (await onDoubt?.(key))
+  const result = finding?.status === 'done' ? finding.result : await perform(store, key, work)
+  const text = encode(result)
+  await note(key, () => store.finish(key, keepable(text)))
+  return told(text)
+}
+
+async function perform<Result>(store: Store, key: string, work: () => Result | Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof ToolError)) throw inDoubt(error)
+    if (error.code !== IN_DOUBT) await note(key, () => store.drop(key))
+    throw error
+  }
+}
+
+/** What has happened has happened, whether it can be noted or not: a key whose end was not stays in doubt. */
+async function note(key: string, write: () => void | Promise<void>): Promise<void> {
+  try {
+    await write()
+  } catch (error) {
+    console.error(`once: what became of the key "${key}" could not be noted`, error)
+  }
+}
+
+const IN_DOUBT = 'in_doubt'
+
+function inDoubt(cause?: unknown): ToolError {
+  const message =
+    'This call was cut off on its way: whether it took effect is unknown, and it was not repeated. Find out whether it ' +
+    'did, or tell the person who asked, before you call again.'
+  return new ToolError(message, { code: IN_DOUBT, cause })
+}
+
+function settled(entry: Entry): string {
+  if (entry.state === 'started') throw inDoubt()
+  if (entry.kept !== null) return entry.kept
+  const message = 'This call was made before and took effect, but its result was not kept. Do not make it again.'
+  throw new ToolError(message, { code: 'result_not_kept' })
+}
+
+/** Undefined for what has no JSON form. */
+function encode(result: unknown): string | undefined {
+  try {
+    return JSON.stringify({ result })
+  } catch {
+    return undefined
+  }
+}
+
+/** The one place where a result is taken at its word: whoever uses a key says what its result is. */
+function decode(text: string) {
+  return JSON.parse(text).result
+}
+
+function told(text: string | undefined): string {
+  if (text === undefined) throw new TypeError('The result of work that is done once must be JSON')
+  return text
+}
+
+function keepable(text: string | undefined): string | null {
+  return text !== undefined && new TextEncoder().encode(text).byteLength <= MOST_BYTES ? text : null
+}
+
+interface SqlStore extends Store {
+  read(key: string): Entry | undefined
+  start(key: string): Entry | undefined
+  finish(key: string, kept: string | null): void
+  drop(key: string): void
+}
+
+/** `kept` is NULL while a key is only started. */
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS once (
+    key TEXT PRIMARY KEY,
+    state TEXT NOT NULL CHECK (state IN ('started', 'done')),
+    kept TEXT,
+    at INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX IF NOT EXISTS once_at ON once (at);
+`
+
+function sqlStore(sql: SqlStorage, { keepMs = WEEK, now = Date.now }: KeepOptions): SqlStore {
+  sql.exec(SCHEMA)
+  const read = (key: string) => {
+    const query = 'SELECT state, kept FROM once WHERE key = ? AND at > ?'
+    return sql.exec<Row>(query, key, now() - keepMs).toArray()[0]
+  }
+  return {
+    read,
+    start: (key) => {
+      sql.exec('DELETE FROM once WHERE at <= ?', now() - keepMs)
+      const row = read(key)
+      if (!row) sql.exec(`INSERT INTO once (key, state, at) VALUES (?, 'started', ?)`, key, now())
+      return row
+    },
+    finish: (key, kept) => {
+      sql.exec(`REPLACE INTO once (key, state, kept, at) VALUES (?, 'done', ?, ?)`, key, kept, now())
+    },
+    drop: (key) => {
+      sql.exec('DELETE FROM once WHERE key = ?', key)
+    },
+  }
+}
+
+interface Row extends Record<string, SqlStorageValue> {
+  readonly state: 'started' | 'done'
+  readonly kept: string | null
+}

@@ -1,0 +1,32 @@
+import type { JsonSchema } from '../../contract/json.ts'
+import type { DefinitionIssue } from '../../contract/definition.ts'
+import type { ToolFailure } from '../../contract/tool.ts'
+import { failure } from '../../contract/tool.ts'
+import { describeIssues } from '../fault.ts'
+import { plainFault } from '../plain.ts'
+import { misfits } from './fit.ts'
+
+/**
+ * Checks arguments against a JSON Schema that `checkSchema` found sound. Undefined where they fit, else the failure
+ * `invalid_arguments`, whose message tells the model what to correct. Arguments that are nested or numerous beyond use
+ * do not fit.
+ */
+export function validateArguments(tool: string, schema: JsonSchema, value: unknown): ToolFailure | undefined {
+  const issues = issuesOf(schema, value)
+  return issues.length === 0 ? undefined : failure('invalid_arguments', describeIssues(tool, issues))
+}
+
+const LIMITS = { depth: 32, values: 10_000 }
+
+function issuesOf(schema: JsonSchema, value: unknown): readonly DefinitionIssue[] {
+  const fault = plainFault(value, LIMITS)
+  if (fault) return [fault]
+  try {
+    return misfits(schema, value).map(({ keys, expected, received }) => ({
+      path: keys.join('.'),
+      message: `expected ${expected}, received ${received}`,
+    }))
+  } catch (error) {
+    return [{ path: '', message: `cannot be checked: ${error instanceof Error ? error.message : String(error)}` }]
+  }
+}

@@ -1,0 +1,102 @@
+import * as v from 'valibot'
+import { TOOL_NAME } from '../../contract/id.ts'
+import { isObject } from '../../contract/json.ts'
+import type { DefinitionIssue } from '../../contract/definition.ts'
+import { toIssue } from '../fault.ts'
+import { checkHttpCall, HTTP_CALL } from '../http/definition.ts'
+import { plainFault } from '../plain.ts'
+import { checkSchema } from '../schema/check.ts'
+
+const text = (most: number) => v.pipe(v.string(), v.nonEmpty(), v.maxLength(most))
+const count = v.pipe(v.number(), v.integer(), v.minValue(1))
+const flag = v.exactOptional(v.boolean())
+const schema = v.record(v.string(), v.unknown())
+
+/** What a model and a host are told, as it is. */
+const SAID = {
+  name: v.pipe(v.string(), v.regex(TOOL_NAME)),
+  title: v.exactOptional(text(128)),
+  description: v.pipe(text(1024), v.regex(/\S/)),
+  inputSchema: schema,
+  outputSchema: v.exactOptional(schema),
+  version: v.exactOptional(text(64)),
+  annotations: v.exactOptional(
+    v.strictObject({ readOnly: flag, idempotent: flag, destructive: flag, openWorld: flag }),
+  ),
+  returnDirect: v.exactOptional(v.picklist(['always', 'if-last'])),
+  approval: v.exactOptional(v.picklist(['never', 'always'])),
+  timeoutMs: v.exactOptional(count),
+  maxResultBytes: v.exactOptional(count),
+  tags: v.exactOptional(v.pipe(v.array(text(64)), v.maxLength(32))),
+}
+
+const HTTP_TOOL = v.strictObject({ ...SAID, default: flag, http: HTTP_CALL })
+const FACE = v.strictObject({
+  ...SAID,
+  default: flag,
+  binding: v.pipe(v.string(), v.regex(/^TOOL_[A-Z0-9_]+$/)),
+  call: v.pipe(v.string(), v.regex(TOOL_NAME)),
+})
+const STATIC_TOOL = v.strictObject({
+  ...SAID,
+  default: flag,
+  static: v.union(
+    [v.strictObject({ text: v.string() }), v.strictObject({ structured: v.unknown() })],
+    'expected either { text } or { structured }',
+  ),
+})
+
+/**
+ * A KV-backed definition (API.md §3), checked: a tool that sends one HTTP request, one of a tool Worker under another
+ * name, with another description and schema, or one that always answers the same.
+ */
+export type StoredTool = Readonly<
+  v.InferOutput<typeof HTTP_TOOL> | v.InferOutput<typeof FACE> | v.InferOutput<typeof STATIC_TOOL>
+>
+
+export type ParsedStored =
+  | { readonly ok: true; readonly stored: StoredTool }
+  | { readonly ok: false; readonly issues: readonly DefinitionIssue[] }
+
+const LIMITS = { depth: 64, values: 20_000, visible: true }
+
+const KINDS = [
+  ['http', HTTP_TOOL],
+  ['binding', FACE],
+  ['static', STATIC_TOOL],
+] as const
+
+/**
+ * Checks a definition that is to be stored, or was. Of one kind alone (`http`, `binding` or `static`), no key unknown,
+ * schemas sound, requests safe but for their host: that is a matter of the deployment (`checkHosts`). Issues name the
+ * path in the definition. Never throws, whatever the value.
+ */
+export function parseStored(value: unknown): ParsedStored {
+  const fault = plainFault(value, LIMITS)
+  if (fault) return { ok: false, issues: [fault] }
+  const kinds = KINDS.filter(([key]) => isObject(value) && Object.hasOwn(value, key))
+  const [kind] = kinds
+  if (!kind || kinds.length > 1) {
+    const received = kinds.map(([key]) => key).join(' and ') || 'none'
+    return {
+      ok: false,
+      issues: [{ path: '', message: `expected an object with one of http, binding, static, received ${received}` }],
+    }
+  }
+  const parsed = v.safeParse(kind[1], value)
+  const issues = parsed.success ? issuesOf(parsed.output) : parsed.issues.map(toIssue)
+  return issues.length === 0 && parsed.success ? { ok: true, stored: parsed.output } : { ok: false, issues }
+}
+
+function issuesOf(stored: StoredTool): DefinitionIssue[] {
+  const { inputSchema, outputSchema = {} } = stored
+  return [
+    ...checkSchema(inputSchema).map(under('inputSchema')),
+    ...checkSchema(outputSchema, 'any').map(under('outputSchema')),
+    ...('http' in stored ? checkHttpCall(stored.http, inputSchema) : []),
+  ]
+}
+
+function under(outer: string): (issue: DefinitionIssue) => DefinitionIssue {
+  return ({ path, message }) => ({ path: path === '' ? outer : `${outer}.${path}`, message })
+}

@@ -1,0 +1,89 @@
+import type { DefinitionService, ReadDefinition, ToolHosts } from '../../contract/definition.ts'
+import { isObject } from '../../contract/json.ts'
+import type { ToolControl, ToolOutcome, ToolRequest } from '../../contract/tool.ts'
+import { failure } from '../../contract/tool.ts'
+import { callHttp, type HttpOptions } from '../http/call.ts'
+import { checkHosts } from '../http/hosts.ts'
+import { validateArguments } from '../schema/validate.ts'
+import { parseStored, type StoredTool } from './definition.ts'
+import { keep, readKept } from './record.ts'
+
+/** How stored definitions are checked and performed. `fetch` and `now` are the platform's unless a test lends its own. */
+export function definitionService(options: Pick<HttpOptions, 'fetch' | 'now'> = {}): DefinitionService {
+  return {
+    write: async (name, definition, hosts) => {
+      const parsed = parseStored(isObject(definition) ? { name, ...definition } : definition)
+      if (!parsed.ok) return parsed
+      const { stored } = parsed
+      const issues = [
+        ...(stored.name === name ? [] : [{ path: 'name', message: `expected "${name}", received "${stored.name}"` }]),
+        ...hostIssues(stored, hosts),
+      ]
+      if (issues.length > 0) return { ok: false, issues }
+      const { kept, definition: told } = await keep(stored, (options.now ?? Date.now)())
+      return { ok: true, kept, read: toRead(stored, told) }
+    },
+    read: (kept, hosts) =>
+      Promise.all(
+        kept.map(async ({ name, text }) => {
+          const record = await readKept(name, text)
+          if (typeof record === 'string') return record
+          const [issue] = hostIssues(record.stored, hosts)
+          return issue ? issue.message : toRead(record.stored, record.definition)
+        }),
+      ),
+    call: async (value, request, { hosts, secrets }, control) => {
+      const parsed = parsedOnce(value)
+      if (!parsed.ok) return failure('tool_misconfigured', `The tool "${request.name}" is not set up.`)
+      const { stored } = parsed
+      const unfit = validateArguments(stored.name, stored.inputSchema, request.arguments)
+      if (unfit) return unfit
+      return perform(stored, { ...options, hosts, secret: (name) => secrets[name] }, request, control)
+    },
+  }
+}
+
+function perform(
+  stored: StoredTool,
+  options: HttpOptions,
+  request: ToolRequest,
+  control: ToolControl,
+): Promise<ToolOutcome> | ToolOutcome | undefined {
+  if ('http' in stored) return callHttp(stored.name, stored.http, options)(request, control)
+  if ('binding' in stored) return undefined
+  const { static: answer } = stored
+  const text = 'text' in answer ? answer.text : JSON.stringify(answer.structured)
+  return {
+    ok: true,
+    content: [{ type: 'text', text }],
+    ...('structured' in answer && { structured: answer.structured }),
+  }
+}
+
+function hostIssues(stored: StoredTool, hosts: ToolHosts) {
+  return 'http' in stored ? checkHosts(stored.http, hosts) : []
+}
+
+function toRead(stored: StoredTool, definition: ReadDefinition['definition']): ReadDefinition {
+  return {
+    definition,
+    offered: stored.default === true,
+    ...('binding' in stored && { face: { binding: stored.binding, call: stored.call } }),
+    secrets: 'http' in stored ? (stored.http.secrets ?? []) : [],
+    stored,
+  }
+}
+
+/** Across RPC each call brings a copy: what is compiled from its schemas is kept by its text. */
+const parsed = new Map<string, ReturnType<typeof parseStored>>()
+const MOST_PARSED = 1000
+
+function parsedOnce(value: unknown): ReturnType<typeof parseStored> {
+  const text = JSON.stringify(value)
+  let known = parsed.get(text)
+  if (!known) {
+    if (parsed.size >= MOST_PARSED) parsed.clear()
+    parsed.set(text, (known = parseStored(value)))
+  }
+  return known
+}

@@ -1,0 +1,87 @@
+import * as v from 'valibot'
+import { TOOL_NAME } from '../../contract/id.ts'
+import type { ToolDefinition } from '../../contract/tool.ts'
+import { count, either, isText, plainObject, someText } from '../../wire/schema.ts'
+import { messageOf } from '../thrown.ts'
+import { askByFetch, isMissingMethod, missingMethod, readAnswer, type ToolBinding } from './answer.ts'
+
+/** What a tool Worker says of itself, and whether it said so over RPC or `fetch`; or why it said nothing of use. */
+export type Described =
+  | { readonly ok: true; readonly face: 'rpc' | 'fetch'; readonly tools: readonly ToolDefinition[] }
+  | { readonly ok: false; readonly reason: string }
+
+export interface DescribeOptions {
+  readonly now: () => number
+  readonly timeoutMs: number
+  /** Asks anew, whatever is remembered. */
+  readonly fresh?: boolean
+}
+
+const SUCCESS_MS = 60_000
+const FAILURE_MS = 2000
+
+/** Values, never promises or stubs: those belong to the request that made them. */
+const remembered = new WeakMap<ToolBinding, { readonly at: number; readonly described: Described }>()
+
+/** Asks a tool Worker what it offers; remembers the answer for a minute, a failure for two seconds. Never rejects. */
+export async function describeBinding(binding: ToolBinding, options: DescribeOptions): Promise<Described> {
+  const { now, timeoutMs, fresh = false } = options
+  const known = fresh ? undefined : remembered.get(binding)
+  if (known && now() - known.at < (known.described.ok ? SUCCESS_MS : FAILURE_MS)) return known.described
+  const { promise: late, resolve } = Promise.withResolvers<Described>()
+  const timer = setTimeout(() => resolve(useless(`no answer within ${timeoutMs} ms`)), timeoutMs)
+  const asked = ask(binding).catch((error: unknown) => useless(messageOf(error)))
+  const described = await Promise.race([asked, late])
+  clearTimeout(timer)
+  remembered.set(binding, { at: now(), described })
+  return described
+}
+
+function useless(reason: string): Described {
+  return { ok: false, reason }
+}
+
+async function ask(binding: ToolBinding): Promise<Described> {
+  let answer: unknown
+  let face: 'rpc' | 'fetch' = 'rpc'
+  try {
+    answer = await (binding.describe?.() ?? missingMethod('describe'))
+  } catch (error) {
+    if (!isMissingMethod(error)) throw error
+    answer = await askByFetch(binding, 'GET /describe')
+    face = 'fetch'
+  }
+  const description = readAnswer(Description, answer)
+  if (typeof description === 'string') return useless(`bad description: ${description}`)
+  return { ok: true, face, tools: description.value.tools }
+}
+
+const flag = v.exactOptional(v.boolean())
+
+const Definition = v.object({
+  name: v.pipe(v.string(), v.regex(TOOL_NAME)),
+  title: v.exactOptional(v.string()),
+  description: v.pipe(v.string(), v.regex(/\S/)),
+  inputSchema: v.pipe(
+    plainObject,
+    v.check((schema) => schema['type'] === 'object', 'expected a schema of type "object"'),
+  ),
+  outputSchema: v.exactOptional(plainObject),
+  version: v.string(),
+  hash: someText,
+  annotations: v.object({ readOnly: flag, idempotent: flag, destructive: flag, openWorld: flag }),
+  returnDirect: v.exactOptional(v.picklist(['always', 'if-last'])),
+  approval: v.exactOptional(v.picklist(['never', 'always'])),
+  timeoutMs: count,
+  maxResultBytes: count,
+  exclusive: v.exactOptional(either(isText, v.string(), v.boolean())),
+  tags: v.exactOptional(v.array(v.string())),
+})
+
+const Description = v.object({
+  contract: v.literal(1),
+  tools: v.pipe(
+    v.array(Definition),
+    v.check((tools) => new Set(tools.map(({ name }) => name)).size === tools.length, 'expected each name once'),
+  ),
+})

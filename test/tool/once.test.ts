@@ -1,0 +1,288 @@
+import { DatabaseSync } from 'node:sqlite'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { type KeyValues, type Once, onceInKv, onceInSql, type SqlOnce } from '../../src/tool/once.ts'
+import { ToolError } from '../../src/tool/fault.ts'
+import { memoryStorage } from '../fixtures/sqlite.ts'
+
+const DAY = 86_400_000
+const NOT_SENT = new ToolError('There is no such mailbox.', { code: 'unknown_mailbox' })
+const IN_DOUBT = {
+  name: 'ToolError',
+  code: 'in_doubt',
+  message: expect.stringContaining('whether it took effect is unknown, and it was not repeated'),
+}
+
+/** An effect that counts, and tells how often it has happened. */
+function counter() {
+  let count = 0
+  return { effect: async () => ({ effects: (count += 1) }), count: () => count }
+}
+
+/** Work that is at its effect until it is let go on. */
+function held<Result>(result: Result) {
+  const { promise, resolve, reject } = Promise.withResolvers<Result>()
+  return { work: vi.fn(() => promise), finish: () => resolve(result), fail: reject }
+}
+
+interface Shelf {
+  /** A new one over the same storage, as after a restart. */
+  readonly open: () => Once
+}
+
+let now = 0
+beforeEach(() => {
+  now = Date.parse('2026-11-20T12:00:00Z')
+})
+const clock = () => now
+
+function sqlShelf(): Shelf & { open: () => SqlOnce; database: DatabaseSync } {
+  const database = new DatabaseSync(':memory:')
+  return { database, open: () => onceInSql(memoryStorage(database), { now: clock }) }
+}
+
+function kvShelf(): Shelf & { values: Map<string, { value: string; expires: number }> } {
+  const values = new Map<string, { value: string; expires: number }>()
+  const namespace: KeyValues = {
+    get: async (key) => {
+      const entry = values.get(key)
+      return entry && entry.expires > now ? entry.value : null
+    },
+    put: async (key, value, { expirationTtl }) => void values.set(key, { value, expires: now + expirationTtl * 1000 }),
+    delete: async (key) => void values.delete(key),
+  }
+  return { values, open: () => onceInKv(namespace) }
+}
+
+describe.each([
+  ['a SQLite database', sqlShelf],
+  ['KV', kvShelf],
+])('over %s', (_, shelfOf) => {
+  let shelf: Shelf
+  beforeEach(() => {
+    shelf = shelfOf()
+  })
+
+  test('the work of a key runs once, and its result is kept, over a restart too', async () => {
+    const { effect, count } = counter()
+    const once = shelf.open()
+    expect(await once('a', effect)).toEqual({ effects: 1 })
+    expect(await once('a', effect)).toEqual({ effects: 1 })
+    expect(await shelf.open()('a', effect)).toEqual({ effects: 1 })
+    expect(await once('b', effect)).toEqual({ effects: 2 })
+    expect(count()).toBe(2)
+  })
+
+  test.each([[undefined], [null], [0], [''], [['x']], [{ text: '明日' }]])('the result may be %j', async (result) => {
+    await shelf.open()('a', () => result)
+    expect(await shelf.open()('a', () => 'another')).toEqual(result)
+  })
+
+  test('those who ask while it runs share its outcome', async () => {
+    const once = shelf.open()
+    const { work, finish } = held('sent')
+    const asked = Array.from({ length: 20 }, () => once('a', work))
+    await vi.waitFor(() => expect(work).toHaveBeenCalled())
+    expect(await once.status('a')).toBe('started')
+    finish()
+    expect(await Promise.all(asked)).toEqual(Array(20).fill('sent'))
+    expect(work).toHaveBeenCalledTimes(1)
+    expect(await once.status('a')).toBe('done')
+  })
+
+  test('those who ask while it runs share its failure', async () => {
+    const once = shelf.open()
+    const { work, fail } = held('sent')
+    const asked = [once('a', work), once('a', work)]
+    fail(NOT_SENT)
+    const rejected = { status: 'rejected', reason: NOT_SENT }
+    expect(await Promise.allSettled(asked)).toEqual([rejected, rejected])
+    expect(work).toHaveBeenCalledTimes(1)
+  })
+
+  test('after a ToolError it may run again', async () => {
+    const once = shelf.open()
+    await expect(once('a', () => Promise.reject(NOT_SENT))).rejects.toBe(NOT_SENT)
+    expect(await once.status('a')).toBe('absent')
+    expect(await once('a', () => 'sent')).toBe('sent')
+  })
+
+  test('cut off by a crash it is in doubt, and does not run again by itself', async () => {
+    const before = held('sent')
+    void shelf.open()('a', before.work)
+    await vi.waitFor(() => expect(before.work).toHaveBeenCalled())
+    const once = shelf.open()
+    const { effect, count } = counter()
+    expect(await once.status('a')).toBe('started')
+    await expect(once('a', effect)).rejects.toMatchObject(IN_DOUBT)
+    await expect(once('a', effect)).rejects.toMatchObject(IN_DOUBT)
+    expect(count()).toBe(0)
+  })
+
+  test('after any other error it is in doubt, and the error is the cause', async () => {
+    const once = shelf.open()
+    const lost = new Error('Network connection lost.')
+    const { effect, count } = counter()
+    await expect(once('a', () => Promise.reject(lost))).rejects.toMatchObject({ ...IN_DOUBT, cause: lost })
+    await expect(once('a', effect)).rejects.toMatchObject(IN_DOUBT)
+    expect([count(), await once.status('a')]).toEqual([0, 'started'])
+  })
+
+  test('work can say itself that it is in doubt', async () => {
+    const once = shelf.open()
+    const doubt = new ToolError('The service gave no answer.', { code: 'in_doubt' })
+    await expect(once('a', () => Promise.reject(doubt))).rejects.toBe(doubt)
+    await expect(once('a', () => 'sent')).rejects.toMatchObject(IN_DOUBT)
+  })
+
+  describe('a key in doubt', () => {
+    beforeEach(async () => {
+      await expect(shelf.open()('a', () => Promise.reject(new Error('cut')))).rejects.toThrow()
+    })
+
+    test('that proves done is done', async () => {
+      const { effect, count } = counter()
+      const onDoubt = vi.fn(async () => ({ status: 'done' as const, result: { effects: 7 } }))
+      expect(await shelf.open()('a', effect, { onDoubt })).toEqual({ effects: 7 })
+      expect(await shelf.open()('a', effect, { onDoubt })).toEqual({ effects: 7 })
+      expect(onDoubt.mock.calls).toEqual([['a']])
+      expect(count()).toBe(0)
+    })
+
+    test('that proves absent runs, once for all who ask', async () => {
+      const once = shelf.open()
+      const { effect, count } = counter()
+      const onDoubt = vi.fn(async () => ({ status: 'absent' as const }))
+      const asked = [once('a', effect, { onDoubt }), once('a', effect, { onDoubt })]
+      expect(await Promise.all(asked)).toEqual([{ effects: 1 }, { effects: 1 }])
+      expect(await once('a', effect, { onDoubt })).toEqual({ effects: 1 })
+      expect([onDoubt.mock.calls.length, count()]).toEqual([1, 1])
+    })
+
+    test('of which nothing can be found out stays in doubt', async () => {
+      const once = shelf.open()
+      const down = new Error('The service is down.')
+      await expect(once('a', () => 'sent', { onDoubt: () => Promise.reject(down) })).rejects.toBe(down)
+      expect(await once.status('a')).toBe('started')
+    })
+  })
+
+  test('a result over 1 MiB is told, and after that only that the work was done', async () => {
+    const long = 'ä'.repeat(600 * 1024)
+    const once = shelf.open()
+    expect(await once('a', () => long)).toBe(long)
+    await expect(once('a', () => long)).rejects.toMatchObject({ code: 'result_not_kept' })
+    expect(await once.status('a')).toBe('done')
+  })
+
+  test('a result without a JSON form is a mistake, and does not make the work run again', async () => {
+    const once = shelf.open()
+    await expect(once<unknown>('a', () => 10n)).rejects.toThrow(TypeError)
+    await expect(once('a', () => 'again')).rejects.toMatchObject({ code: 'result_not_kept' })
+  })
+
+  test('a key is remembered for seven days after its end', async () => {
+    const once = shelf.open()
+    const { effect } = counter()
+    await once('a', effect)
+    now += 7 * DAY - 1
+    expect(await once('a', effect)).toEqual({ effects: 1 })
+    now += 1
+    expect(await once.status('a')).toBe('absent')
+    expect(await once('a', effect)).toEqual({ effects: 2 })
+  })
+})
+
+test('in SQLite, old keys are dropped when a new one comes', async () => {
+  const { open, database } = sqlShelf()
+  const once = open()
+  for (const key of ['a', 'b', 'c']) await once(key, () => key)
+  await expect(once('d', () => Promise.reject(new Error('cut')))).rejects.toThrow()
+  now += 7 * DAY
+  await once('e', () => 'e')
+  expect(database.prepare('SELECT key FROM once').all()).toEqual([{ key: 'e' }])
+})
+
+test('in SQLite, a key is noted before its work begins', async () => {
+  const { open, database } = sqlShelf()
+  const rows = () => database.prepare('SELECT key, state FROM once').all()
+  expect(await open()('a', rows)).toEqual([{ key: 'a', state: 'started' }])
+  expect(rows()).toEqual([{ key: 'a', state: 'done' }])
+})
+
+test('in KV, no key is written twice in a row, nor forgotten by KV before its time', async () => {
+  const { open, values } = kvShelf()
+  await open()('a', () => 'sent')
+  expect([...values]).toEqual([
+    ['once:started:a', { value: '1', expires: now + 7 * DAY }],
+    ['once:done:a', { value: '{"result":"sent"}', expires: now + 7 * DAY }],
+  ])
+})
+
+test('an end that cannot be noted fails no work that was done, and leaves its key in doubt', async () => {
+  const said = vi.spyOn(console, 'error').mockImplementation(() => {})
+  const values = new Map<string, string>()
+  const once = onceInKv({
+    get: async (key) => values.get(key) ?? null,
+    put: async (key, value) => {
+      if (key.startsWith('once:done:')) throw new Error('KV PUT failed: 429 Too Many Requests')
+      values.set(key, value)
+    },
+    delete: () => Promise.reject(new Error('KV DELETE failed: 429 Too Many Requests')),
+  })
+  expect(await once('a', () => 'sent')).toBe('sent')
+  await expect(once('a', () => 'sent')).rejects.toMatchObject(IN_DOUBT)
+  await expect(once('b', () => Promise.reject(NOT_SENT))).rejects.toBe(NOT_SENT)
+  expect(said.mock.calls.map(([text]) => text)).toEqual([
+    'once: what became of the key "a" could not be noted',
+    'once: what became of the key "b" could not be noted',
+  ])
+  said.mockRestore()
+})
+
+describe('sync', () => {
+  let database: DatabaseSync
+  let once: SqlOnce
+  beforeEach(() => {
+    database = new DatabaseSync(':memory:')
+    database.exec('CREATE TABLE effects (name TEXT)')
+    once = onceInSql(memoryStorage(database), { now: clock })
+  })
+
+  const add = (name: string) => {
+    database.prepare('INSERT INTO effects VALUES (?)').run(name)
+    return { name, of: effects().length }
+  }
+  const effects = () =>
+    database
+      .prepare('SELECT name FROM effects')
+      .all()
+      .map((row) => row['name'])
+
+  test('runs once, and keeps the result', async () => {
+    expect(once.sync('a', () => add('tea'))).toEqual({ name: 'tea', of: 1 })
+    expect(once.sync('a', () => add('coffee'))).toEqual({ name: 'tea', of: 1 })
+    expect(effects()).toEqual(['tea'])
+    expect(await once.status('a')).toBe('done')
+  })
+
+  test('commits its key and what it wrote together, or neither', async () => {
+    const failing = () => {
+      add('tea')
+      throw new Error('The disk is full.')
+    }
+    expect(() => once.sync('a', failing)).toThrow('The disk is full.')
+    expect(() => once.sync<unknown>('a', () => ({ ...add('tea'), price: 10n }))).toThrow(TypeError)
+    expect([effects(), await once.status('a')]).toEqual([[], 'absent'])
+    expect(once.sync('a', () => add('tea'))).toEqual({ name: 'tea', of: 1 })
+  })
+
+  test('refuses work that waits for something', async () => {
+    expect(() => once.sync('a', async () => add('tea'))).toThrow(TypeError)
+    expect([effects(), await once.status('a')]).toEqual([[], 'absent'])
+  })
+
+  test('finds a key in doubt that was started otherwise', async () => {
+    await expect(once('a', () => Promise.reject(new Error('cut')))).rejects.toThrow()
+    expect(() => once.sync('a', () => add('tea'))).toThrow(expect.objectContaining(IN_DOUBT))
+  })
+})

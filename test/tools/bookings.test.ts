@@ -1,0 +1,188 @@
+import { DatabaseSync } from 'node:sqlite'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { Bookings, type BookingsEnv } from '../../tools/bookings/bookings.ts'
+import { isDay, nightsOf } from '../../tools/bookings/day.ts'
+import { bookRoom, cancelBooking, findBooking } from '../../tools/bookings/tools.ts'
+import type { DefinedTool } from '../../src/tool.ts'
+import { memoryStorage } from '../fixtures/sqlite.ts'
+import { runContext } from './context.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: Date.parse('2026-11-20T12:00:00Z'), toFake: ['Date'] })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+/** Hotels whose objects are made anew for each request, as after an eviction: only their storage lasts. */
+function hotels(): BookingsEnv {
+  const databases = new Map<string, DatabaseSync>()
+  const get = (tenant: string) => {
+    const database = databases.get(tenant) ?? new DatabaseSync(':memory:')
+    databases.set(tenant, database)
+    return new Bookings({ storage: memoryStorage(database) } as unknown as DurableObjectState, env)
+  }
+  const env = {
+    BOOKINGS: { idFromName: (name: string) => name, get } as unknown as DurableObjectNamespace<Bookings>,
+  }
+  return env
+}
+
+let env: BookingsEnv
+let calls = 0
+beforeEach(() => {
+  env = hotels()
+  calls = 0
+})
+
+/** What a call came to: its structured result, or its error's code and message. Each call has a key of its own. */
+async function call(tool: DefinedTool<BookingsEnv>, input: object, parts: Parameters<typeof runContext>[1] = {}) {
+  const context = runContext(env, { idempotencyKey: `key-${(calls += 1)}`, ...parts } as { idempotencyKey: string })
+  const outcome = await tool.call(input, context)
+  return outcome.ok ? outcome.structured : outcome.error
+}
+
+const STAY = { guest: ' Noor Haddad ', room: 'double', checkIn: '2026-12-24', nights: 2 }
+const BOOKED = {
+  number: 'B-12346',
+  state: 'confirmed',
+  guest: 'Noor Haddad',
+  room: 'double',
+  checkIn: '2026-12-24',
+  checkOut: '2026-12-26',
+  price: 240,
+}
+const SAMPLE = {
+  number: 'B-12345',
+  state: 'confirmed',
+  guest: 'Ada Okafor',
+  room: 'double',
+  checkIn: '2027-03-12',
+  checkOut: '2027-03-15',
+  price: 360,
+}
+
+describe('findBooking', () => {
+  test.each(['B-12345', 'b-12345', ' B-12345 '])('finds %s', async (number) => {
+    expect(await call(findBooking, { number })).toEqual(SAMPLE)
+  })
+
+  test.each(['B-12346', '12345', 'B-0012345', 'B-12345; DROP TABLE', ''])('does not find "%s"', async (number) => {
+    expect(await call(findBooking, { number })).toEqual({
+      code: 'unknown_booking',
+      message: `There is no booking "${number}". A booking number looks like "B-12345".`,
+    })
+  })
+})
+
+describe('bookRoom', () => {
+  test('books, and the booking is found by its number', async () => {
+    expect(await call(bookRoom, STAY)).toEqual(BOOKED)
+    expect(await call(findBooking, { number: 'B-12346' })).toEqual(BOOKED)
+    expect(await call(bookRoom, STAY)).toEqual({ ...BOOKED, number: 'B-12347' })
+  })
+
+  test('is one booking for one key, however often it is sent', async () => {
+    const idempotencyKey = 'the same'
+    expect(await call(bookRoom, STAY, { idempotencyKey })).toEqual(BOOKED)
+    expect(await call(bookRoom, STAY, { idempotencyKey, attempt: 2 })).toEqual(BOOKED)
+    expect(await call(findBooking, { number: 'B-12347' })).toMatchObject({ code: 'unknown_booking' })
+  })
+
+  test('is one refusal for one key, whatever has become free since', async () => {
+    const suite = { ...STAY, room: 'suite' }
+    await call(bookRoom, suite)
+    const idempotencyKey = 'the same'
+    expect(await call(bookRoom, suite, { idempotencyKey })).toMatchObject({ code: 'no_room' })
+    await call(cancelBooking, { number: 'B-12346' })
+    expect(await call(bookRoom, suite, { idempotencyKey })).toMatchObject({ code: 'no_room' })
+    expect(await call(bookRoom, suite)).toMatchObject({ number: 'B-12347' })
+  })
+
+  test('takes no more guests than there are rooms of the kind, on any night', async () => {
+    for (const checkIn of ['2026-12-22', '2026-12-23', '2026-12-25']) await call(bookRoom, { ...STAY, checkIn })
+    // The 24th has one guest of these, the 23rd two, and the 25th one.
+    expect(await call(bookRoom, { ...STAY, checkIn: '2026-12-23', nights: 4 })).toMatchObject({ number: 'B-12349' })
+    expect(await call(bookRoom, { ...STAY, checkIn: '2026-12-20', nights: 7 })).toEqual({
+      code: 'no_room',
+      message:
+        'No double room is free on each night from 2026-12-20 to 2026-12-27. Offer other days, or another kind of room.',
+    })
+    // Who leaves in the morning makes room for the night.
+    expect(await call(bookRoom, { ...STAY, checkIn: '2026-12-20', nights: 3 })).toMatchObject({ number: 'B-12350' })
+    expect(await call(bookRoom, { ...STAY, room: 'single', checkIn: '2026-12-20', nights: 7 })).toMatchObject({
+      price: 630,
+    })
+  })
+
+  test.each(['2026-11-19', '2027-11-21', '2026-11-31', 'tomorrow', '2026-11-21T00:00'])(
+    'refuses %s',
+    async (checkIn) => {
+      expect(await call(bookRoom, { ...STAY, checkIn })).toEqual({
+        code: 'invalid_date',
+        message: `"${checkIn}" cannot be booked. Send \`checkIn\` as YYYY-MM-DD, from 2026-11-20 to 2027-11-20.`,
+      })
+    },
+  )
+
+  test('takes today, and a year ahead', async () => {
+    expect(await call(bookRoom, { ...STAY, checkIn: '2026-11-20' })).toMatchObject({ checkOut: '2026-11-22' })
+    expect(await call(bookRoom, { ...STAY, checkIn: '2027-11-20' })).toMatchObject({ checkOut: '2027-11-22' })
+  })
+
+  test.each([{ guest: ' ' }, { room: 'penthouse' }, { nights: 0 }, { nights: 31 }, { nights: 1.5 }, { pets: 2 }])(
+    'refuses %o',
+    async (wrong) => {
+      expect(await call(bookRoom, { ...STAY, ...wrong })).toMatchObject({ code: 'invalid_arguments' })
+    },
+  )
+})
+
+describe('cancelBooking', () => {
+  test('takes back what bookRoom did, and says the same when asked again', async () => {
+    const suite = { ...STAY, room: 'suite' }
+    const { number } = (await call(bookRoom, suite)) as { number: string }
+    const cancelled = { ...BOOKED, room: 'suite', price: 480, state: 'cancelled' }
+    expect(await call(cancelBooking, { number })).toEqual(cancelled)
+    expect(await call(cancelBooking, { number })).toEqual(cancelled)
+    expect(await call(findBooking, { number })).toEqual(cancelled)
+    expect(await call(bookRoom, suite)).toMatchObject({ number: 'B-12347', state: 'confirmed' })
+  })
+
+  test('says so when there is none', async () => {
+    expect(await call(cancelBooking, { number: 'B-1' })).toMatchObject({ code: 'unknown_booking' })
+  })
+
+  test('the sample stays cancelled', async () => {
+    await call(cancelBooking, { number: 'B-12345' })
+    expect(await call(findBooking, { number: 'B-12345' })).toEqual({ ...SAMPLE, state: 'cancelled' })
+  })
+})
+
+test('each tenant has a hotel of its own', async () => {
+  const globex = { caller: { tenant: 'globex', scopes: [] }, values: { tenantId: 'acme' } }
+  await call(bookRoom, STAY)
+  expect(await call(findBooking, { number: 'B-12346' }, globex)).toMatchObject({ code: 'unknown_booking' })
+  expect(await call(cancelBooking, { number: 'B-12345' }, globex)).toMatchObject({ state: 'cancelled' })
+  expect(await call(findBooking, { number: 'B-12345' })).toEqual(SAMPLE)
+})
+
+test('all may be sent twice, and a person agrees to each cancellation', async () => {
+  const described = await Promise.all([findBooking, bookRoom, cancelBooking].map((tool) => tool.describe()))
+  expect(described.map(({ annotations, approval }) => ({ ...annotations, approval }))).toEqual([
+    { readOnly: true, idempotent: true, openWorld: false, approval: undefined },
+    { readOnly: false, idempotent: true, destructive: false, openWorld: false, approval: undefined },
+    { readOnly: false, idempotent: true, destructive: true, openWorld: false, approval: 'always' },
+  ])
+})
+
+test('days are those of the calendar', () => {
+  expect(['2028-02-29', '2027-02-29', '2027-2-3', '+12027-02-03', ''].map(isDay)).toEqual([
+    true,
+    false,
+    false,
+    false,
+    false,
+  ])
+  expect(nightsOf('2027-12-30', '2028-01-02')).toEqual(['2027-12-30', '2027-12-31', '2028-01-01'])
+})

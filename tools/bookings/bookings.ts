@@ -1,0 +1,34 @@
+import { DurableObject } from 'cloudflare:workers'
+import { onceInSql, type SqlOnce } from '../../src/tool.ts'
+import * as store from './store.ts'
+import type { Booking, NewBooking } from './store.ts'
+
+export interface BookingsEnv {
+  readonly BOOKINGS: DurableObjectNamespace<Bookings>
+}
+
+/** The hotel of one tenant, and who has booked it. */
+export class Bookings extends DurableObject<BookingsEnv> {
+  readonly #sql: SqlStorage
+  readonly #once: SqlOnce
+
+  constructor(ctx: DurableObjectState, env: BookingsEnv) {
+    super(ctx, env)
+    this.#sql = ctx.storage.sql
+    this.#once = onceInSql(ctx.storage)
+    store.createTable(this.#sql)
+  }
+
+  find(number: number): Booking | undefined {
+    return store.findBooking(this.#sql, number)
+  }
+
+  /** Two requests with the same key are one booking, or one refusal. */
+  book(key: string, booking: NewBooking): Booking | 'full' {
+    return this.#once.sync(key, () => store.addBooking(this.#sql, booking))
+  }
+
+  cancel(number: number): Booking | undefined {
+    return store.cancelBooking(this.#sql, number)
+  }
+}

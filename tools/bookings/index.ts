@@ -1,0 +1,5 @@
+import { serveTools } from '../../src/tool.ts'
+import { bookRoom, cancelBooking, findBooking } from './tools.ts'
+
+export { Bookings } from './bookings.ts'
+export default serveTools(findBooking, bookRoom, cancelBooking)

@@ -1,0 +1,1 @@
+export { Definitions as default } from '../../src/stored.ts'

@@ -1,0 +1,5 @@
+import { serveTools } from '../../src/tool.ts'
+import { listSent, sendMail } from './tools.ts'
+
+export { Outbox } from './outbox.ts'
+export default serveTools(sendMail, listSent)

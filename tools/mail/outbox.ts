@@ -1,0 +1,61 @@
+import { DurableObject } from 'cloudflare:workers'
+import { type Once, onceInSql, ToolError } from '../../src/tool.ts'
+import { type Mail, type MailService, postMail } from './service.ts'
+import * as store from './store.ts'
+import type { ListedMail, SentMail } from './store.ts'
+
+export interface MailEnv extends MailService {
+  readonly OUTBOXES: DurableObjectNamespace<Outbox>
+}
+
+export interface Order {
+  /** Two orders with the same key send one mail. */
+  readonly key: string
+  readonly mail: Mail
+  /** Epoch milliseconds after which it must not be sent any more. */
+  readonly deadline: number
+}
+
+/** Why a mail was not sent, or may not have been: what a ToolError says, as a value that crosses RPC. */
+export interface NotSent {
+  readonly code: string
+  readonly message: string
+  readonly retryable?: boolean
+}
+
+/** Sends the mail of one tenant, each once, and keeps what went out. */
+export class Outbox extends DurableObject<MailEnv> {
+  readonly #sql: SqlStorage
+  readonly #once: Once
+  readonly #service: MailService
+
+  constructor(ctx: DurableObjectState, env: MailEnv) {
+    super(ctx, env)
+    this.#sql = ctx.storage.sql
+    this.#once = onceInSql(ctx.storage)
+    this.#service = env
+    store.createTable(this.#sql)
+  }
+
+  async send({ key, mail, deadline }: Order): Promise<SentMail | NotSent> {
+    try {
+      return await this.#once(key, async () => {
+        const receipt = await postMail(mail, { key, deadline, service: this.#service })
+        return store.addMail(this.#sql, { ...mail, ...receipt }, Date.now())
+      })
+    } catch (error) {
+      if (!(error instanceof ToolError)) throw error
+      return toNotSent(error, key)
+    }
+  }
+
+  list(): ListedMail[] {
+    return store.readMails(this.#sql)
+  }
+}
+
+function toNotSent({ code, message, retryable, cause }: ToolError, key: string): NotSent {
+  const problem = cause instanceof Error ? cause.message : undefined
+  console.warn(JSON.stringify({ event: 'mail.not_sent', key, code, problem }))
+  return { code, message, ...(retryable !== undefined && { retryable }) }
+}

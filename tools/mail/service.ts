@@ -1,0 +1,125 @@
+/**
+ * The mail service, over HTTP. Its contract:
+ *
+ *     POST {MAIL_URL}/messages
+ *     Authorization: Bearer {MAIL_TOKEN}                 where there is such a secret
+ *     Idempotency-Key: <key>
+ *     { "to": "friend@example.com", "subject": "News", "text": "…" }
+ *
+ *     2xx   it takes the mail: { "id"?: "m-1", "source"?: "smtp" }
+ *     4xx   it sends nothing: { "message"?: "No such mailbox." }
+ *     503   it sends nothing now: as 429, worth another try later
+ *
+ * Without a `source` the service's host is named as one. Any other status, and no answer in time, leave open whether the
+ * mail goes out. Each key comes once, unless its answer was 4xx or 503.
+ */
+import * as v from 'valibot'
+import { ToolError } from '../../src/tool.ts'
+import { standIn } from './stand-in.ts'
+
+export interface MailService {
+  readonly MAIL_URL?: string
+  readonly MAIL_TOKEN?: string
+  readonly MAIL_TIMEOUT_MS?: string
+}
+
+export interface Mail {
+  readonly to: string
+  readonly subject: string
+  readonly text: string
+}
+
+/** What the service says of a mail that it has taken. */
+export interface Receipt {
+  readonly id: string
+  readonly source: string
+}
+
+export interface PostOptions {
+  readonly key: string
+  /** Epoch milliseconds after which nobody waits for the mail. */
+  readonly deadline: number
+  readonly service: MailService
+}
+
+const STAND_IN_URL = 'http://stand-in'
+const TIMEOUT_MS = 10_000
+
+// A model reads these: a service that has gone astray shall not fill its window.
+const text = v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(200)))
+const Answer = v.fallback(v.object({ id: text, source: text, message: text }), {})
+
+/**
+ * Hands a mail to the service that `service` names, or to the stand-in where it names none. Throws a ToolError for every
+ * failure: with the code `in_doubt` where the mail may have gone out, else nothing was sent.
+ */
+export async function postMail(mail: Mail, { key, deadline, service }: PostOptions): Promise<Receipt> {
+  const timeoutMs = Math.min(deadline - Date.now(), Number(service.MAIL_TIMEOUT_MS) || TIMEOUT_MS)
+  if (timeoutMs <= 0) throw new ToolError('Nothing was sent: the time for it was up.', { code: 'mail_too_late' })
+  const late = new AbortController()
+  // Unlike that of AbortSignal.timeout this timer can end before its time: while it stands, its object stays in memory.
+  const timer = setTimeout(() => late.abort(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs)
+  try {
+    const request = requestOf(mail, { key, service, signal: late.signal })
+    const post = service.MAIL_URL ? fetch : standIn
+    const response = await post(request).catch((error: unknown) => {
+      throw inDoubt('gave no answer', error)
+    })
+    const { id = crypto.randomUUID(), source = new URL(request.url).host, message } = await readAnswer(response)
+    if (response.ok) return { id, source }
+    throw refused(response.status, message)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function requestOf(
+  mail: Mail,
+  { key, service, signal }: { readonly key: string; readonly service: MailService; readonly signal: AbortSignal },
+): Request {
+  const { MAIL_URL, MAIL_TOKEN } = service
+  try {
+    return new Request(`${(MAIL_URL || STAND_IN_URL).replace(/\/+$/, '')}/messages`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'idempotency-key': key,
+        ...(MAIL_TOKEN && { authorization: `Bearer ${MAIL_TOKEN}` }),
+      },
+      body: JSON.stringify(mail),
+      redirect: 'manual',
+      signal,
+    })
+  } catch (cause) {
+    const message = 'Nothing was sent: the mail service is not set up as it should be. Trying again will not help.'
+    throw new ToolError(message, { code: 'mail_misconfigured', cause })
+  }
+}
+
+/** Whatever is wrong with a body, its status has said what became of the mail. */
+async function readAnswer(response: Response): Promise<v.InferOutput<typeof Answer>> {
+  try {
+    return v.parse(Answer, await response.json())
+  } catch {
+    return {}
+  }
+}
+
+function refused(status: number, message: string | undefined): ToolError {
+  if (status === 429 || status === 503) {
+    const text = 'Nothing was sent: the mail service takes no mail now. Try again later.'
+    return new ToolError(text, { code: 'mail_unavailable', retryable: true })
+  }
+  if (status >= 400 && status < 500) {
+    const why = message ?? `it answered HTTP ${status}`
+    return new ToolError(`Nothing was sent: the mail service refused the mail: ${why}`, { code: 'mail_refused' })
+  }
+  return inDoubt(`answered HTTP ${status}`)
+}
+
+function inDoubt(why: string, cause?: unknown): ToolError {
+  const message =
+    `The mail service ${why}: whether the mail was sent is unknown. It is not sent again by itself. Tell the person who ` +
+    'asked, and send it again only if they want to risk a second one.'
+  return new ToolError(message, { code: 'in_doubt', cause })
+}
