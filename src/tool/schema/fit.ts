@@ -2,6 +2,7 @@ import { isObject, type JsonObject, type JsonSchema } from '../../contract/json.
 import { documentOf, refsOf, type SchemaDocument } from './document.ts'
 import { UNMET } from './keywords.ts'
 import { likeliest, type Misfit, misfit, type Place } from './misfit.ts'
+import { type Budget, MOST_STEPS } from './pattern.ts'
 import { nameOf } from './wording.ts'
 
 /** A place, with the keys and indexes that schemas have spoken of: `unevaluatedProperties` is about the others. */
@@ -10,7 +11,7 @@ interface Part extends Place {
 }
 
 /** One look at a value through a schema. */
-interface Look {
+interface Look extends Budget {
   readonly document: SchemaDocument
   /** References alone can make the work larger than schema times value: so many are left. */
   references: number
@@ -29,7 +30,7 @@ const MOST_REFERENCES = 20_000
  * for a value that takes too many references to check, and a TypeError for a reference that leads nowhere.
  */
 export function misfits(schema: JsonSchema, value: unknown): Misfit[] {
-  const look = { document: documentOf(schema), references: MOST_REFERENCES, unsure: 0 }
+  const look = { document: documentOf(schema), references: MOST_REFERENCES, steps: MOST_STEPS, unsure: 0 }
   return [...fit(look, schema, { value, keys: [], seen: new Set() })]
 }
 
@@ -80,7 +81,7 @@ function follow(look: Look, schema: JsonObject, ref: string): unknown {
 }
 
 function matches(look: Look, pattern: string, text: string): boolean | undefined {
-  const isMatch = look.document.matcher(pattern)(text)
+  const isMatch = look.document.matcher(pattern)(text, look)
   if (isMatch === undefined) look.unsure += 1
   return isMatch
 }

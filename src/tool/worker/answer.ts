@@ -50,12 +50,13 @@ export function readAnswer<Schema extends v.GenericSchema>(
 }
 
 const JSON_KINDS = new Set(
-  ['Object', 'Array', 'String', 'Number', 'Boolean', 'Null', 'Undefined'].map((kind) => `[object ${kind}]`),
+  ['Object', 'Array', 'String', 'Boolean', 'Null', 'Undefined'].map((kind) => `[object ${kind}]`),
 )
 
 /** JSON leaves out what it does not know; here that is a fault of who said it. */
 function onlyJson(key: string, value: unknown): unknown {
-  const kind = Object.prototype.toString.call(value)
-  if (key === '__proto__' || Number.isNaN(value) || !JSON_KINDS.has(kind)) throw new TypeError(`"${key}" is no JSON`)
+  const isJson =
+    typeof value === 'number' ? Number.isFinite(value) : JSON_KINDS.has(Object.prototype.toString.call(value))
+  if (key === '__proto__' || !isJson) throw new TypeError(`"${key}" is no JSON`)
   return value
 }

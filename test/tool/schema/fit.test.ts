@@ -358,6 +358,12 @@ describe('a pattern that is not run refuses nothing, wherever it is', () => {
       [long],
     ],
     ['contains', { contains: unsure, maxContains: 0 }, [[long]], []],
+    [
+      'a list whose texts take too long together',
+      { items: { pattern: '^a*$' } },
+      [['a'.repeat(7000), 'b'.repeat(7000)]],
+      [['b'.repeat(7000)]],
+    ],
   ])('%s', (...each) => holds(each))
 })
 

@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { matcher } from '../../../src/tool/schema/pattern.ts'
+import { matcher, MOST_STEPS } from '../../../src/tool/schema/pattern.ts'
+
+/** Whether the pattern matches, where nothing was run before it. */
+function isMatch(pattern: string, text: string): boolean | undefined {
+  return matcher(pattern)(text, { steps: MOST_STEPS })
+}
 
 /** As long as a text can be that a model writes into one argument, within reason. */
 const LONG = 'a'.repeat(1000)
@@ -37,12 +42,12 @@ describe('a pattern that can hold the engine for hours is not run', () => {
     '\\s+$',
     '((a{1000}){1000}){1000}',
   ])('%s', (pattern) => {
-    expect(matcher(pattern)(`${LONG}${LONG}${LONG}${LONG}${LONG}${LONG}${LONG}${LONG}!`)).toBeUndefined()
+    expect(isMatch(pattern, `${LONG}${LONG}${LONG}${LONG}${LONG}${LONG}${LONG}${LONG}!`)).toBeUndefined()
   })
 
   test('nor on a short text, where it has more ways than the text has places', () => {
-    expect(matcher(`${'(|)'.repeat(60)}b`)('')).toBeUndefined()
-    expect(matcher('(a+)+$')('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!')).toBeUndefined()
+    expect(isMatch(`${'(|)'.repeat(60)}b`, '')).toBeUndefined()
+    expect(isMatch('(a+)+$', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!')).toBeUndefined()
   })
 })
 
@@ -57,7 +62,7 @@ describe('a harmless one may not be run either, and refuses nothing then', () =>
     '(?P<year>\\d+)',
     '\\_',
   ])('%s', (pattern) => {
-    expect(matcher(pattern)('!')).toBeUndefined()
+    expect(isMatch(pattern, '!')).toBeUndefined()
   })
 })
 
@@ -83,15 +88,23 @@ describe('a plain one is run', () => {
     ['^\\u{1F600}$', '\u{1F600}', 'x'],
     ['^.{1,2000}$', LONG, ''],
   ])('%s', (pattern, good, bad) => {
-    expect([matcher(pattern)(good), matcher(pattern)(bad)]).toEqual([true, false])
+    expect([isMatch(pattern, good), isMatch(pattern, bad)]).toEqual([true, false])
   })
 
   test('for as long as its text is short enough', () => {
-    expect([100, 1000, 10_000].map((length) => matcher('^a+b*$')('a'.repeat(length)))).toEqual([
+    expect([100, 1000, 10_000].map((length) => isMatch('^a+b*$', 'a'.repeat(length)))).toEqual([
       true,
       undefined,
       undefined,
     ])
-    expect([100, 1_000_000].map((length) => matcher('^a{3}')('a'.repeat(length)))).toEqual([true, true])
+    expect([100, 1_000_000].map((length) => isMatch('^a{3}', 'a'.repeat(length)))).toEqual([true, true])
   })
+})
+
+test('many texts share one budget', () => {
+  const budget = { steps: 1000 }
+  const isMatch = matcher('^a{3}$')
+  expect([isMatch('aaa', budget), budget.steps]).toEqual([true, 985])
+  expect([isMatch('a'.repeat(400), budget), isMatch('b', { steps: 0 })]).toEqual([undefined, undefined])
+  expect([isMatch('aa', budget), budget.steps]).toEqual([false, 973])
 })
