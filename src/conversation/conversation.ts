@@ -39,6 +39,8 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       now: () => Date.now(),
       wakeAt: (time) => void ctx.storage.setAlarm(time),
     })
+    // Whoever wakes the object, what a lost life of it left goes on.
+    if (this.#store.life() === 'open') this.#runner.pump()
   }
 
   async create(): Promise<Reply<{ created: boolean }>> {

@@ -101,7 +101,7 @@ describe('a conversation', () => {
     const runs = await Promise.all(
       accepted.map((run) => stage.ask(`/conversations/${id}/runs/${run.id}/events`).then(readEvents)),
     )
-    expect(runs.map((events) => events.at(-1)?.answer).sort()).toEqual(['did four', 'did three', 'did two'])
+    expect(new Set(runs.map((events) => events.at(-1)?.answer))).toEqual(new Set(['did two', 'did three', 'did four']))
     expect(seen[0]).toBe('one')
     const listed = await json(`/conversations/${id}/runs`)
     expect(listed.map((run: any) => run.status)).toEqual(Array(4).fill('completed'))
