@@ -1,0 +1,77 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Command, freePort, start } from '../cli/command.ts'
+
+const state = mkdtempSync(join(tmpdir(), 'questions-'))
+let edge: Command
+let url: string
+
+beforeAll(async () => {
+  const port = await freePort()
+  url = `http://127.0.0.1:${port}`
+  edge = start('npm', ['start'], { env: { PORT: String(port), STATE_DIR: state } })
+  await edge.until('Tokyo?"}\'\n')
+})
+afterAll(async () => {
+  edge?.kill()
+  await edge?.ended
+  rmSync(state, { recursive: true, force: true })
+})
+
+async function ask(
+  input: string,
+  rest: object = {},
+): Promise<{ calls: [tool: string, args: unknown][]; answer: string }> {
+  const response = await fetch(`${url}/runs`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ input, context: { timeZone: 'Europe/Berlin' }, ...rest }),
+  })
+  const run = (await response.json()) as any
+  return { calls: run.calls.map((call: any) => [call.tool, call.arguments]), answer: run.answer }
+}
+
+/** A day in Berlin, some days from now, as `YYYY-MM-DD`. */
+function day(offset: number): string {
+  return new Date(Date.now() + offset * 86_400_000).toLocaleDateString('sv-SE', { timeZone: 'Europe/Berlin' })
+}
+
+test.each([
+  ['What time is it in Tokyo?', ['currentTime', { timeZone: 'Asia/Tokyo' }], /\d\d:\d\d.*Tokyo/],
+  ['What is the square root of 475695037565?', ['squareRoot', { number: 475695037565 }], /689706\.486532/],
+  ['Remind me in 10 minutes to stretch', ['setAlarm', { time: expect.any(String), message: 'stretch' }], /stretch/],
+  ['Will it rain in Copenhagen tomorrow?', ['forecast', { place: 'Copenhagen', date: day(1) }], /stand-in/],
+  ['明天是多少号？', ['currentTime', {}], new RegExp(`${Number(day(1).slice(-2))}日`)],
+  ['十分钟后提醒我', ['setAlarm', { time: expect.any(String), message: expect.any(String) }], /提醒/],
+  ['长春天气怎么样？', ['forecast', expect.objectContaining({ place: '长春' })], /长春/],
+] as const)('%s', async (question, call, answer) => {
+  const told = await ask(question)
+  expect(told.calls.at(-1)).toEqual(call)
+  expect(told.answer).toMatch(answer)
+})
+
+test('What day is tomorrow? with no tools is an honest no', async () => {
+  const { calls, answer } = await ask('What day is tomorrow?', { tools: [] })
+  expect(calls).toEqual([])
+  expect(answer).toMatch(/cannot/)
+})
+
+test('Tell me more about the customer with ID 42, for a tenant and for nobody', async () => {
+  const question = 'Tell me more about the customer with ID 42'
+  const acme = await ask(question, { context: { tenantId: 'acme' } })
+  expect(acme.calls).toEqual([['getCustomer', { id: 42 }]])
+  expect(acme.answer).toContain('Ada')
+  const globex = await ask(question, { context: { tenantId: 'globex' } })
+  expect(globex.answer).not.toContain('Ada')
+  expect((await ask(question)).answer).toContain('tenantId')
+})
+
+test('a mail is not sent where nobody can agree to it', async () => {
+  const { calls, answer } = await ask(
+    'Send a mail to friend@example.com with the subject Hi and the text "Hello there"',
+  )
+  expect(calls.map(([tool]) => tool)).toEqual(['sendMail'])
+  expect(answer).toMatch(/person must agree/)
+})
