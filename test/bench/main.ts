@@ -14,15 +14,20 @@ interface Workload {
   readonly model: string
   readonly stream: boolean
   readonly requests: number
+  /** Each request in a conversation of its own, or all in one. */
+  readonly conversations?: 'new' | 'one'
 }
 
 const WORKLOADS: readonly Workload[] = [
   { name: 'answer alone', model: 'steps-0', stream: false, requests: 60 },
   { name: '10 one-tool steps', model: 'steps-10', stream: false, requests: 30 },
   { name: '10 one-tool steps, streamed', model: 'steps-10', stream: true, requests: 30 },
+  { name: '10 steps in a new conversation', model: 'steps-10', stream: false, requests: 20, conversations: 'new' },
+  { name: '10 steps in a long conversation', model: 'steps-10', stream: false, requests: 20, conversations: 'one' },
   { name: '2,000 tokens, streamed', model: 'tokens-2000', stream: true, requests: 10 },
 ]
 
+let made = 0
 const model = await startModelServer()
 const tools = readdirSync(new URL('../../tools', import.meta.url).pathname)
 const server = createTestHarness({
@@ -61,12 +66,16 @@ try {
 process.exit(0)
 
 /** Processor time of one request, over a batch of them. */
-async function spend(pids: readonly number[], path: string, { model, stream, requests }: Workload): Promise<number> {
+async function spend(pids: readonly number[], path: string, workload: Workload): Promise<number> {
+  const { model, stream, requests, conversations } = workload
   const before = cpuMs(pids)
   for (let sent = 0; sent < requests; sent++) {
     const response = await fetch(new URL(path, url), {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
+      headers: {
+        'content-type': 'application/json',
+        ...(conversations && { 'x-conversation-id': conversations === 'one' ? 'long' : `new-${++made}` }),
+      },
       body: JSON.stringify({
         model: path === '/raw' ? model : `openai/${model}`,
         messages: [{ role: 'user', content: 'What is the square root of 2?' }],

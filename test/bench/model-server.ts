@@ -13,7 +13,8 @@ export async function startModelServer(): Promise<{ url: string; close: () => vo
     request.on('end', () => {
       const { model, messages }: { model: string; messages: { role: string }[] } = JSON.parse(body)
       const [kind = '', count = '0'] = model.split('-')
-      const asked = messages.filter((message) => message.role === 'assistant').length
+      const turn = messages.slice(messages.findLastIndex((message) => message.role === 'user'))
+      const asked = turn.filter((message) => message.role === 'assistant').length
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       const chunks =
         kind === 'steps' && asked < Number(count) ? call(asked) : text(kind === 'tokens' ? Number(count) : 8)

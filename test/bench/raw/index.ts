@@ -1,3 +1,4 @@
+import { DurableObject } from 'cloudflare:workers'
 import type { ToolService } from '../../../src/contract/tool.ts'
 
 /**
@@ -6,6 +7,7 @@ import type { ToolService } from '../../../src/contract/tool.ts'
  */
 interface Env {
   EDGE: Fetcher
+  RAW: DurableObjectNamespace<RawConversation>
   TOOL: ToolService
   MODEL_URL: string
 }
@@ -36,6 +38,11 @@ export default {
   async fetch(request: Request, env: Env): Promise<Response> {
     const url = new URL(request.url)
     if (url.pathname.startsWith('/edge')) return env.EDGE.fetch(new URL(url.pathname.slice(5), url), request)
+    const conversation = request.headers.get('x-conversation-id')
+    if (conversation !== null) {
+      const { messages, model } = await request.json<{ messages: object[]; model: string }>()
+      return Response.json({ content: await env.RAW.getByName(conversation).run(messages, model) })
+    }
     const { messages, model, stream } = await request.json<{ messages: object[]; model: string; stream: boolean }>()
     if (!stream) return Response.json({ content: await loop(env, { messages, model }, () => {}) })
     const encoder = new TextEncoder()
@@ -53,17 +60,42 @@ export default {
   },
 }
 
+/** The same loop in a Durable Object that writes each message to SQLite, and reads the last ones before a run. */
+export class RawConversation extends DurableObject<Env> {
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env)
+    ctx.storage.sql.exec('CREATE TABLE IF NOT EXISTS messages (id INTEGER PRIMARY KEY, json TEXT NOT NULL)')
+  }
+
+  async run(messages: object[], model: string): Promise<string> {
+    const { sql } = this.ctx.storage
+    const rows = sql.exec<{ json: string }>('SELECT json FROM messages ORDER BY id DESC LIMIT 200').toArray().reverse()
+    const history: object[] = rows.map((row) => JSON.parse(row.json))
+    const write = (message: object) => sql.exec('INSERT INTO messages (json) VALUES (?)', JSON.stringify(message))
+    for (const message of messages) {
+      write(message)
+      history.push(message)
+    }
+    const content = await loop(this.env, { messages: history, model }, () => {}, write)
+    write({ role: 'assistant', content })
+    return content
+  }
+}
+
 async function loop(
   env: Env,
   { messages, model }: { messages: object[]; model: string },
   onText: (text: string) => void,
+  write: (message: object) => unknown = () => {},
 ): Promise<string> {
   const { tools } = await describe(env)
   const hash = tools.find((tool) => tool.name === 'squareRoot')?.hash ?? ''
   for (;;) {
     const { content, calls } = await ask(env, { messages, model }, onText)
     if (calls.length === 0) return content
-    messages.push({ role: 'assistant', content, tool_calls: calls })
+    const asked = { role: 'assistant', content, tool_calls: calls }
+    write(asked)
+    messages.push(asked)
     const results = await Promise.all(
       calls.map(async (call) => {
         const outcome = await env.TOOL.call({
@@ -78,6 +110,7 @@ async function loop(
         return { role: 'tool', tool_call_id: call.id, content: JSON.stringify(outcome) }
       }),
     )
+    results.forEach(write)
     messages.push(...results)
   }
 }
