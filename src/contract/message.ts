@@ -1,3 +1,5 @@
+import { parseJson } from './json.ts'
+
 /** A part of a message or of a tool's result. `data` is base64 without a `data:` prefix. */
 export type Content = TextContent | BinaryContent
 
@@ -51,4 +53,10 @@ export interface ToolMessage {
 export function textOf(content: string | readonly Content[]): string {
   if (typeof content === 'string') return content
   return content.map((part) => (part.type === 'text' ? part.text : `[${part.type}: ${part.mediaType}]`)).join('\n')
+}
+
+/** The arguments of a call as a value, for people: the text itself where it is no JSON. */
+export function argumentsOf(text: string): unknown {
+  const value = parseJson(text.trim() || '{}')
+  return value === undefined ? text : value
 }

@@ -1,3 +1,4 @@
+import { argumentsOf } from '../contract/message.ts'
 import type { CallRecord, RunRecord } from '../contract/run.ts'
 import type { CallState, RunState } from './state.ts'
 
@@ -25,16 +26,7 @@ function waitsForPeople(calls: readonly CallState[]): boolean {
 }
 
 function callRecord({ callId, tool, arguments: text, status, settled }: CallState): CallRecord {
-  const call = { id: callId, tool, arguments: valueOf(text) }
+  const call = { id: callId, tool, arguments: argumentsOf(text) }
   if (settled) return { ...call, status: 'settled', ok: settled.ok, durationMs: settled.durationMs }
   return { ...call, status: status === 'asked' ? 'approval' : status === 'handed' ? 'caller' : 'open' }
-}
-
-function valueOf(text: string): unknown {
-  if (text.trim() === '') return {}
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }

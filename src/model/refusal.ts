@@ -1,5 +1,5 @@
+import { parseJson } from '../contract/json.ts'
 import type { ModelError } from '../contract/model.ts'
-import { parseJson } from '../wire/json.ts'
 import type { AnswerCodec } from '../wire/model-answer.ts'
 import { modelError, type ProviderFault } from '../wire/model-error.ts'
 

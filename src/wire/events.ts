@@ -1,6 +1,5 @@
 import type { RunEvent, RunEventBody } from '../contract/event.ts'
-import { isObject } from '../contract/json.ts'
-import { parseJson } from './json.ts'
+import { isObject, parseJson } from '../contract/json.ts'
 import { readSse } from './sse.ts'
 
 const TYPES = {

@@ -1,5 +1,5 @@
 import type { KeptDefinition } from '../../contract/definition.ts'
-import { isObject } from '../../contract/json.ts'
+import { isObject, parseJson } from '../../contract/json.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { definitionHash } from '../define.ts'
 import { parseStored, type StoredTool } from './definition.ts'
@@ -35,14 +35,6 @@ export async function readKept(name: string, text: string): Promise<StoredRecord
   return written === undefined || written === hash
     ? { stored, definition: toDefinition(stored, hash) }
     : 'the definition has changed since it was stored: its hash is another'
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 function toDefinition(stored: StoredTool, hash: string): ToolDefinition {

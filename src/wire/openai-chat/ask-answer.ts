@@ -1,6 +1,5 @@
-import { isObject } from '../../contract/json.ts'
+import { isObject, parseJson } from '../../contract/json.ts'
 import type { ModelError, ModelEvent, ModelFinish, Usage } from '../../contract/model.ts'
-import { parseJson } from '../json.ts'
 import type { AnswerCodec, AnswerDecoder } from '../model-answer.ts'
 import { badResponse, modelError, STREAM_CUT } from '../model-error.ts'
 import { callAssembly } from './ask-calls.ts'

@@ -1,6 +1,5 @@
-import { isObject } from '../../contract/json.ts'
+import { isObject, parseJson } from '../../contract/json.ts'
 import type { ModelError, ModelEvent } from '../../contract/model.ts'
-import { parseJson } from '../json.ts'
 import { badResponse, STREAM_CUT } from '../model-error.ts'
 
 /** A call as far as it has been said; '' and undefined stand for what was not. */

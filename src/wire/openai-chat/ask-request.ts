@@ -1,8 +1,7 @@
-import { isObject } from '../../contract/json.ts'
+import { isObject, parseJson } from '../../contract/json.ts'
 import { type Content, type Message, textOf } from '../../contract/message.ts'
 import type { ModelRequest, ResponseFormat, ToolChoice } from '../../contract/model.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
-import { parseJson } from '../json.ts'
 import { toChatCall } from './call.ts'
 
 /**

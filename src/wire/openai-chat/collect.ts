@@ -1,7 +1,6 @@
 import type { CallSettled, RunEvent } from '../../contract/event.ts'
-import type { ToolCall } from '../../contract/message.ts'
+import { argumentsOf, type ToolCall } from '../../contract/message.ts'
 import type { RunError } from '../../contract/run.ts'
-import { parseJson } from '../json.ts'
 import { BROKEN_OFF, type CompletionOptions } from './answer.ts'
 import { toChatCall } from './call.ts'
 import { Shown, type ShownPart } from './shown.ts'
@@ -44,7 +43,7 @@ export function completionCollector(
     return asked.flatMap(({ callId, tool, arguments: text }) => {
       const outcome = settled.get(callId)
       if (!outcome) return []
-      return [{ id: callId, tool, arguments: valueOf(text), ok: outcome.ok, durationMs: outcome.durationMs }]
+      return [{ id: callId, tool, arguments: argumentsOf(text), ok: outcome.ok, durationMs: outcome.durationMs }]
     })
   }
 
@@ -81,10 +80,4 @@ export function completionCollector(
       return { ok: true, body }
     },
   }
-}
-
-/** Arguments as JSON; text that is none stays text. */
-function valueOf(text: string): unknown {
-  const value = parseJson(text.trim() || '{}')
-  return value === undefined ? text : value
 }

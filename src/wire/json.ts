@@ -1,8 +1,0 @@
-/** The value of a JSON text; undefined, which no JSON text stands for, where the text is none. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
