@@ -11,22 +11,25 @@ import { fold, type RunState } from './state.ts'
  */
 export async function run(state: RunState, ports: RunPorts): Promise<RunState> {
   const timeUp = new AbortController()
+  // In a Worker the clock stands still between events: what the timer says counts, whatever the clock does.
+  const now = () => (timeUp.signal.aborted ? Math.max(ports.now(), state.deadline) : ports.now())
   const running: Running = {
     ...ports,
     state,
+    now,
     signal: AbortSignal.any([ports.signal, timeUp.signal]),
     commit: (events) => {
       for (const event of events) fold(state, event)
       ports.journal.commit(events, state)
     },
   }
-  running.commit(recover(state, ports.now()))
+  running.commit(recover(state, now()))
   let timer: ReturnType<typeof setTimeout> | undefined
   try {
     for (;;) {
       if (ports.signal.aborted && state.status === 'running') running.commit([{ type: 'run.cancelling' }])
-      const next = decide(state, ports.now())
-      if (Number.isFinite(state.deadline)) timer ??= setTimeout(() => timeUp.abort(), state.deadline - ports.now())
+      const next = decide(state, now())
+      if (Number.isFinite(state.deadline)) timer ??= setTimeout(() => timeUp.abort(), state.deadline - now())
       switch (next.do) {
         case 'record':
           running.commit(next.events)

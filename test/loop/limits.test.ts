@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ModelEvent } from '../../src/contract/model.ts'
+import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import { ask, bodies, id, play, say, tool, types } from '../fixtures/play.ts'
 
 const add = tool('add')
@@ -127,6 +127,16 @@ describe('a limit', () => {
       error: { code: 'run_timeout' },
     })
     expect(state.messages.map((message) => message.role)).toEqual(['user', 'assistant', 'tool'])
+  })
+})
+
+describe('a run whose time is up', () => {
+  test('ends though the clock stands still, as it does in a Worker between events', async () => {
+    async function* silent(_request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+    }
+    const { state } = await play({ script: [silent], request: { limits: { runMs: 5 } }, now: () => 0 })
+    expect(state.finished).toMatchObject({ status: 'failed', finish: 'limit', which: 'runMs' })
   })
 })
 
