@@ -4,23 +4,20 @@
  * that calls itself a stand-in is named as such.
  */
 import type { ToolDefinition } from '../../contract/tool.ts'
-import { type Fact, factsOf, listed, rains } from './facts.ts'
+import { allFacts, type Fact, findFacts, type Found, type List, marksStandIn } from './facts.ts'
 import type { Field } from './field.ts'
-import { inZone, isoDate, isoTime, type Moment, readMoment, wall } from './moment.ts'
-import type { Profile } from './profile.ts'
+import { hanName, wordsIn } from './label.ts'
+import { inZone, isoDate, isoTime, readMoment, wall } from './moment.ts'
+import { singular } from './phrase.ts'
 import type { Reading } from './read.ts'
+import { tellRecord, tellRow } from './record.ts'
+import { tellReminder } from './reminder.ts'
 import { resolve } from './resolve.ts'
+import type { Result, Voice } from './result.ts'
+import { sentence } from './sentence.ts'
+import { spokenDay } from './spoken.ts'
+import { tellVerdict } from './verdict.ts'
 import { hasDay } from './when.ts'
-
-/** What became of a call. `profile` is absent where its tool is no longer on offer. */
-export interface Result {
-  readonly reading: Reading
-  readonly profile?: Profile
-  readonly arguments: Readonly<Record<string, unknown>>
-  readonly ok: boolean
-  readonly text: string
-  readonly now?: Moment | undefined
-}
 
 /** Marks a question of ours, so that the reply to it is known for one. */
 export const ASKS = /I still need to know|我还需要知道/
@@ -58,26 +55,29 @@ export function tell(result: Result): string {
   if (!ok) return (han ? '工具返回了错误：' : 'The tool said: ') + text
   // Where nothing tells the time, the first day that a result names is taken for today.
   const today = now ?? readMoment(`${/\d{4}-\d\d-\d\d/.exec(text)?.[0]}T12:00`)
-  const facts = factsOf(text, when && hasDay(when) && today ? isoDate(resolve(when, today)) : undefined)
+  const found = findFacts(text, when && hasDay(when) && today ? isoDate(resolve(when, today)) : undefined)
+  const facts = found && allFacts(found)
   const said = profile?.tellsNow
     ? (tellTime(result) ?? text)
     : profile?.reminds
       ? tellReminder(result, facts ?? [])
-      : facts
-        ? (tellNumber(result, facts) ?? tellRest(reading, facts) ?? text)
-        : text
-  if (!isStandIn(text, facts)) return said.trim()
-  return said.trim() + (han ? '（这是模拟数据。）' : ' (This is stand-in data, not a real measurement.)')
+      : found
+        ? (tellNumber(result, facts ?? []) ?? tellFound(result, found))
+        : tellText(reading, text)
+  const isStandIn = facts?.some(marksStandIn) ?? /stand-?in/i.test(text)
+  return (said.trim() || tellNothing(result)) + (isStandIn ? standInNote(reading) : '')
 }
 
-function isStandIn(text: string, facts: readonly Fact[] | undefined): boolean {
-  const isMark = ({ key, value }: Fact): boolean =>
-    /source|provider|origin|note/i.test(key) && /stand-?in|sample|mock|fake|demo|simulat|模拟/i.test(String(value))
-  return facts?.some(isMark) ?? /stand-?in/i.test(text)
+/** For a result without a word for a person. */
+function tellNothing({ reading: { han }, profile }: Result): string {
+  if (profile && profile.action !== 'read') return han ? '已完成。' : 'Done.'
+  return han ? '工具的回答里没有内容。' : 'The tool answered, but told nothing.'
 }
 
-function spoken(moment: Moment, han: boolean): string {
-  return new Intl.DateTimeFormat(han ? 'zh-CN' : 'en-GB', { dateStyle: 'full', timeZone: 'UTC' }).format(wall(moment))
+function standInNote({ han, topics }: Reading): string {
+  const isWeather = topics.has('weather')
+  if (han) return isWeather ? '（这是模拟数据，不是真实预报。）' : '（这是模拟数据。）'
+  return ` (This is stand-in data, not ${isWeather ? 'a real forecast' : 'the real thing'}.)`
 }
 
 const DAYS = [
@@ -102,53 +102,64 @@ function tellTime({ reading, text, profile }: Result): string | undefined {
     const time = when.ms === undefined && !when.clock ? '' : `${isoTime(target).slice(0, 5)}, `
     const named = when.days === undefined && !time ? DAYS[(when.day ?? 9) + 1]?.[han ? 1 : 0] : undefined
     const phrase = when.phrase.charAt(0).toUpperCase() + when.phrase.slice(1)
-    const day = `${named ?? phrase + (han ? '是' : ':')}${han ? '' : ' '}${time}${spoken(target, han)}${end}`
+    const day = `${named ?? phrase + (han ? '是' : ':')}${han ? '' : ' '}${time}${spokenDay(target, han)}${end}`
     if (!named || when.weekday === undefined) return day
     const isSame = when.weekday === wall(target).getUTCDay()
     return (han ? (isSame ? '是的，' : '不是，') : isSame ? 'Yes. ' : 'No. ') + day
   }
-  const day = spoken(now, han)
+  const day = spokenDay(now, han)
   if (!terms.has('time') || told.isDay) return `${han ? '今天是' : 'Today is '}${day}${zone}${end}`
   const time = isoTime(now).slice(0, 5)
   if (han) return `${isThere ? place.name : ''}现在是${time}，${day}${zone}${end}`
   return `It is ${time} on ${day}${isThere ? ` in ${place.name}` : ''}${zone}${end}`
 }
 
-function tellReminder({ reading, arguments: values, profile, now }: Result, facts: readonly Fact[]): string {
-  const { when, han } = reading
-  const given = Object.values(values)
-  const told = values[profile?.fields.find(({ kind }) => kind === 'text')?.name ?? '']
-  const label = typeof told === 'string' ? told : ''
-  const instants = profile?.fields.filter(({ kind }) => kind === 'instant') ?? []
-  const set = instants.flatMap(({ name }) => readMoment(String(values[name]), now?.zone) ?? [])[0]
-  const at = set ?? (now && when && resolve(when, now))
-  const time = at ? `${isoTime(at).slice(0, 5)}, ${spoken(at, han)}` : ''
-  const span = when ? ` (${when.phrase})` : ''
-  const ids = facts.filter(({ key, value }) => /id$/i.test(key) && !given.includes(value))
-  const id = ids.length > 0 ? ` (${listed(ids, reading)})` : ''
-  if (han) return `提醒已设置${time && `：${time}`}${span}${label && `，${label}`}。${id}`
-  return `The reminder is set${time && ` for ${time}`}${span}${label && `: ${label}`}.${id}`
-}
-
 /** What a calculation came to; undefined where none was asked for. */
 function tellNumber({ reading, arguments: values }: Result, facts: readonly Fact[]): string | undefined {
   const { terms, topics, numbers, sum, han } = reading
   const given = Object.values(values)
-  const isNews = ({ value }: Fact): boolean =>
-    /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(String(value)) && !given.includes(value)
-  const { value } = facts.find(isNews) ?? facts.at(-1) ?? {}
+  const isNumber = ({ value }: Fact): boolean => /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(String(value))
+  const isNews = (fact: Fact): boolean => isNumber(fact) && !given.includes(fact.value)
+  const { value } = facts.find(isNews) ?? facts.findLast(isNumber) ?? {}
   const [number] = numbers
   if (value === undefined || !topics.has('calc')) return undefined
   if (!terms.has('root') || number === undefined) return sum && `${sum} = ${value}`
   return han ? `${number}的平方根是${value}。` : `The square root of ${number} is ${value}.`
 }
 
-function tellRest(reading: Reading, facts: readonly Fact[]): string | undefined {
-  const rest = listed(facts, reading)
-  const wet = rains(reading, facts)
-  if (reading.han)
-    return rest === '' ? undefined : `${wet === undefined ? '' : wet ? '很可能会下雨。' : '大概不会下雨。'}${rest}。`
-  return rest === ''
-    ? undefined
-    : `${wet === undefined ? '' : wet ? 'Rain is likely. ' : 'Rain is not likely. '}${rest}.`
+/** A text as the tool worded it, behind what it says to a question of yes or no. */
+function tellText(reading: Reading, text: string): string {
+  const verdict = tellVerdict(reading, [{ key: 'summary', value: text }])
+  if (verdict === undefined) return text
+  return reading.han ? `${verdict}。${text}` : `${sentence(verdict)}. ${text}`
+}
+
+const MOST_ROWS = 20
+
+/** The record of a result as a sentence, then its lists a line each. */
+function tellFound(voice: Voice, found: Found): string {
+  const { reading } = voice
+  const [only, second] = found.facts
+  if (only?.key === '' && typeof only.value === 'string' && !second) return tellText(reading, only.value)
+  const verdict = tellVerdict(reading, allFacts(found))
+  const record = tellRecord(found.facts, voice, verdict)
+  const stop = reading.han ? '。' : '.'
+  const said = record === '' || /[.。!?]$/.test(record) ? record : record + stop
+  const lists = found.lists.map((list) => tellList(list, voice))
+  return [said, ...lists].filter(Boolean).join('\n')
+}
+
+function tellList({ key, rows }: List, voice: Voice): string {
+  const { han } = voice.reading
+  const name = wordsIn(key).join(' ')
+  if (rows.length === 0) {
+    if (han) return `没有${hanName(name) ?? '结果'}。`
+    return name === '' ? 'Nothing was found.' : `There are no ${name}.`
+  }
+  const lines = rows.slice(0, MOST_ROWS).map((row) => `- ${tellRow(row, voice, rows.length === 1)}`)
+  const more = rows.length - lines.length
+  if (more > 0) lines.push(han ? `- 还有${more}个` : `- and ${more} more`)
+  const things = name || 'results'
+  const count = rows.length === 1 ? `There is 1 ${singular(things)}` : `There are ${rows.length} ${things}`
+  return [han ? `共${rows.length}个${hanName(name) ?? '结果'}：` : `${count}:`, ...lines].join('\n')
 }

@@ -1,63 +1,67 @@
 /**
- * What a tool's JSON result says, as a flat list of facts, and how those that matter to a question are told: those it
- * asks for by name, else all. Of a list with an entry a day, only the entry of the day in question counts.
+ * What a tool's JSON result says: a record of facts, and lists of records. Objects within objects are one record with
+ * their parents; of a list with an entry a day, only the entry of the day in question counts.
  */
 import { isObject } from '../../contract/json.ts'
-import type { Reading } from './read.ts'
-import { wordsOf } from './vocabulary.ts'
 
 export interface Fact {
-  /** The last name on the way to the value; `''` for a bare value. */
+  /** The last name on the way to the value, after its parent's where two are alike; `''` for a bare value. */
   readonly key: string
   readonly value: string | number | boolean
 }
 
+export interface List {
+  readonly key: string
+  readonly rows: readonly (readonly Fact[])[]
+}
+
+export interface Found {
+  readonly facts: readonly Fact[]
+  readonly lists: readonly List[]
+}
+
 const MOST_FACTS = 40
 
-/** The facts of a result that is JSON; undefined for plain text. */
-export function factsOf(text: string, date = '?'): readonly Fact[] | undefined {
-  const facts: Fact[] = []
-  const walk = (key: string, value: unknown): void => {
-    if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') facts.push({ key, value })
-    else if (Array.isArray(value)) {
-      const entry: unknown = value.find((item) => JSON.stringify(item).includes(`"${date}`))
-      for (const item of entry === undefined ? value : [entry]) walk(key, item)
-    } else if (isObject(value)) for (const [name, inner] of Object.entries(value)) walk(name, inner)
-  }
+/** What a result that is JSON says; undefined for plain text. `date`: the day in question, as YYYY-MM-DD. */
+export function findFacts(text: string, date = '?'): Found | undefined {
   try {
-    walk('', JSON.parse(text))
+    return collect(JSON.parse(text), date)
   } catch {
     return undefined
   }
-  return facts.slice(0, MOST_FACTS)
 }
 
-/** `plan: pro; since: 2021` */
-export function listed(facts: readonly Fact[], { terms }: Reading): string {
-  const isAsked = ({ key }: Fact): boolean => wordsOf(key).some(({ stem }) => terms.has(`=${stem}`))
-  const shown = facts.some(isAsked)
-    ? facts.filter((fact) => isAsked(fact) || /^(?:id|name|title)$/i.test(fact.key))
-    : facts
-  const said = shown.map(({ key, value }) => {
-    const spaced = key.replace(/_/g, ' ').replace(/([a-z\d])([A-Z])/g, '$1 $2')
-    const name = spaced.replace(/[A-Z](?=[a-z])/g, (letter) => letter.toLowerCase())
-    return name === '' ? String(value) : `${name}: ${value}`
+/** The facts of the record and of every list. */
+export function allFacts({ facts, lists }: Found): readonly Fact[] {
+  return [...facts, ...lists.flatMap(({ rows }) => rows.flat())]
+}
+
+function collect(json: unknown, date: string): Found {
+  const named: (Fact & { readonly parent: string })[] = []
+  const lists: List[] = []
+  const walk = (key: string, value: unknown, parent: string): void => {
+    if (isScalar(value)) named.push({ key, value, parent })
+    else if (isObject(value)) for (const [name, inner] of Object.entries(value)) walk(name, inner, key)
+    else if (Array.isArray(value)) {
+      const entry: unknown = value.find((item) => JSON.stringify(item).includes(`"${date}`))
+      if (entry !== undefined) walk(key, entry, parent)
+      else if (value.length > 0 && value.every(isScalar)) named.push({ key, value: value.join(', '), parent })
+      else lists.push({ key, rows: value.map((item) => allFacts(collect(item, date)).slice(0, MOST_FACTS)) })
+    }
+  }
+  walk('', json, '')
+  const isAmbiguous = (key: string): boolean => named.filter((fact) => fact.key === key).length > 1
+  const facts = named.map(({ key, value, parent }) => {
+    return { key: parent !== '' && isAmbiguous(key) ? `${parent} ${key}` : key, value }
   })
-  return [...new Set(said)].join('; ')
+  return { facts: facts.slice(0, MOST_FACTS), lists }
 }
 
-const RAIN = /rain|shower|drizzle|sleet|storm|snow|hail|雨|雪/i
-const DRY = /\bno (?:rain|precip)|dry|无雨/i
+function isScalar(value: unknown): value is Fact['value'] {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+}
 
-/** Whether it rains, where the question is of rain and the result says. */
-export function rains({ text, topics }: Reading, facts: readonly Fact[]): boolean | undefined {
-  const asksRain = /rain|umbrella|\bwet|\bdry|shower|pour|drizzl|precip|soak|雨|伞/i.test(text)
-  if (!asksRain || !topics.has('weather')) return undefined
-  const of = (pattern: RegExp): Fact['value'] | undefined => facts.find(({ key }) => pattern.test(key))?.value
-  const chance = of(/(?:precip|rain).*(?:prob|chance)|(?:prob|chance).*(?:precip|rain)|^pop$/i)
-  if (typeof chance === 'number') return chance >= (chance < 1 ? 0.5 : 50)
-  const amount = of(/precip|rain|umbrella/i)
-  if (typeof amount === 'number' || typeof amount === 'boolean') return Number(amount) > 0
-  const words = facts.map(({ value }) => String(value)).find((value) => RAIN.test(value) || DRY.test(value))
-  return words === undefined ? undefined : !DRY.test(words)
+/** Whether a fact says that the data is made up. */
+export function marksStandIn({ key, value }: Fact): boolean {
+  return /source|provider|origin|note/i.test(key) && /stand-?in|sample|mock|fake|demo|simulat|模拟/i.test(String(value))
 }
