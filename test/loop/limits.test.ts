@@ -134,6 +134,7 @@ describe('a run whose time is up', () => {
   test('ends though the clock stands still, as it does in a Worker between events', async () => {
     async function* silent(_request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+      yield { type: 'text', text: 'too late' }
     }
     const { state } = await play({ script: [silent], request: { limits: { runMs: 5 } }, now: () => 0 })
     expect(state.finished).toMatchObject({ status: 'failed', finish: 'limit', which: 'runMs' })

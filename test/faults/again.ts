@@ -1,0 +1,89 @@
+import { type Case, examine, gather, startRun, untilRecord } from './case.ts'
+import { conversation } from './client.ts'
+import { cutShortFaults } from './judge.ts'
+import type { Point, Script, ToolName } from './script.ts'
+import { PATIENCE_MS, until, type World } from './world.ts'
+
+/** Lives of the edge that one run may be lost in before it is given up. */
+const MOST_LIVES = 6
+
+/**
+ * Runs that are lost in every life of the edge: a call that may be sent again is sent three times and no more, and a
+ * run that is lost six times is given up, with a history that the next run can go on with.
+ */
+export async function playAgain(world: World): Promise<string[]> {
+  // The first call is lost three times; of the other run a call is lost in each life.
+  const repeated = await begin(world, {
+    tools: ['idempotent'],
+    callMs: 3000,
+    holdAt: (life) => (life <= 3 ? 'effect 1' : undefined),
+  })
+  const rounds = Array.from({ length: MOST_LIVES + 1 }, () => 'plain' as const)
+  const lost = await begin(world, {
+    tools: rounds,
+    callMs: PATIENCE_MS,
+    holdAt: (life) => (life <= MOST_LIVES ? `effect ${life}` : undefined),
+  })
+  for (let life = 1; life <= MOST_LIVES; life++) {
+    const areLost = () => effectsOf(world, lost) === life && (life > 3 || effectsOf(world, repeated) === life)
+    if (!(await until(areLost, PATIENCE_MS))) return stuck(world, life, [repeated, lost])
+    await world.kill()
+    await world.start()
+  }
+  return [...(await afterRepeats(world, repeated)), ...(await afterLoss(world, lost))]
+}
+
+interface Losing {
+  /** Round by round. */
+  readonly tools: readonly ToolName[]
+  readonly callMs: number
+  /** Where the run waits for the end of a life, from 1. */
+  readonly holdAt: (life: number) => Point | undefined
+}
+
+async function begin(world: World, { tools, callMs, holdAt }: Losing): Promise<Case> {
+  const first = world.life() - 1
+  const token = `again-${tools.length}`
+  const pause = async (point: Point) => {
+    // Nothing lets it go: the edge dies.
+    if (point === holdAt(world.life() - first)) await new Promise(() => {})
+  }
+  const script: Script = { token, rounds: tools.map((tool) => [tool]), pause }
+  world.add(script)
+  await conversation(world.url() ?? '', token).make()
+  const run = await startRun(world.url() ?? '', token, script, { limits: { callMs } })
+  return { script, conversation: token, run }
+}
+
+function effectsOf(world: World, { run }: Case): number {
+  return world.effects.filter((effect) => effect.runId === run).length
+}
+
+async function stuck(world: World, life: number, cases: readonly Case[]): Promise<string[]> {
+  const records = cases.map(({ conversation: id, run }) => conversation(world.url() ?? '', id).run(run))
+  return (await Promise.all(records)).map((record) => `not lost in life ${life}: ${JSON.stringify(record)}`)
+}
+
+async function afterRepeats(world: World, repeated: Case): Promise<string[]> {
+  const { token } = repeated.script
+  if (!(await untilRecord(world, repeated, ({ status }) => status === 'completed')))
+    return [`${token}: the run has no end`]
+  const { calls, faults } = await examine(world, repeated)
+  const [call] = calls
+  return call?.sent === 3 && call.told === 'unknown' ? [...faults] : [...faults, `${token}: ${JSON.stringify(call)}`]
+}
+
+async function afterLoss(world: World, lost: Case): Promise<string[]> {
+  const { token } = lost.script
+  if (!(await untilRecord(world, lost, ({ status }) => status === 'failed'))) return [`${token}: the run has no end`]
+  const evidence = await gather(world, lost)
+  const faults = cutShortFaults(evidence, 'failed').map((fault) => `${token}: ${fault}`)
+  const { error } = evidence.record
+  if (error?.code !== 'interrupted') faults.push(`${token}: the run was given up for ${error?.code}`)
+  const next: Script = { token: `${token}-next`, rounds: [] }
+  world.add(next)
+  const run = await startRun(world.url() ?? '', lost.conversation, next)
+  const after = { script: next, conversation: lost.conversation, run }
+  await untilRecord(world, after, ({ finish }) => finish !== undefined)
+  return [...faults, ...(await examine(world, after)).faults]
+}

@@ -1,0 +1,84 @@
+import { isDeepStrictEqual } from 'node:util'
+import { type Case, examine, startRun } from './case.ts'
+import { conversation } from './client.ts'
+import { Follower } from './follower.ts'
+import { CLASSES, type Script } from './script.ts'
+import { PATIENCE_MS, until, type World } from './world.ts'
+
+/**
+ * Posts so many runs to one conversation at once: all are run, in the order of their acceptance, none twice. The edge
+ * is killed once its model has been asked `killAfter` questions.
+ */
+export async function playQueue(
+  world: World,
+  size: number,
+  { killAfter }: { readonly killAfter?: number } = {},
+): Promise<string[]> {
+  const id = 'queue'
+  await conversation(world.url() ?? '', id).make()
+  const cases = await Promise.all(scriptsOf(world, id, size).map((script) => startCase(world, id, script)))
+  if (killAfter !== undefined) {
+    await until(() => world.asks.length >= killAfter, PATIENCE_MS)
+    await world.kill()
+    await world.start()
+  }
+  const faults = await endsOf(world, cases)
+  const edge = conversation(world.url() ?? '', id)
+  const order = (await edge.runs()).map((run) => run.id)
+  const tokens = new Map(cases.map(({ run, script }) => [run, script.token]))
+  const asked = world.asks.filter(({ token }) => token.startsWith(`${id}-`)).map(({ token }) => token)
+  const kept = (await edge.messages()).map((message) => message.run)
+  if (tokens.size !== size || order.length !== size) faults.push(`${size} posts made ${order.length} runs`)
+  if (
+    !isDeepStrictEqual(
+      firstsOf(asked),
+      order.map((run) => tokens.get(run)),
+    )
+  ) {
+    faults.push(`the runs ran as ${firstsOf(asked).join(', ')}`)
+  }
+  if (!isDeepStrictEqual(firstsOf(kept), order)) faults.push('the messages are not in the order of the runs')
+  return faults
+}
+
+/** Runs so many conversations at once: none sees anything of another. */
+export async function playMany(world: World, size: number): Promise<string[]> {
+  const cases = await Promise.all(
+    scriptsOf(world, 'many', size).map(async (script) => {
+      await conversation(world.url() ?? '', `of-${script.token}`).make()
+      return startCase(world, `of-${script.token}`, script)
+    }),
+  )
+  return endsOf(world, cases)
+}
+
+/** Each value where it came first. */
+function firstsOf(values: readonly string[]): string[] {
+  return [...new Set(values)]
+}
+
+function scriptsOf(world: World, name: string, size: number): Script[] {
+  return Array.from({ length: size }, (_, index) => {
+    const script = { token: `${name}-${index}`, rounds: [[CLASSES[index % CLASSES.length] ?? 'plain']] }
+    world.add(script)
+    return script
+  })
+}
+
+async function startCase(world: World, id: string, script: Script): Promise<Case> {
+  const run = await startRun(world.url() ?? '', id, script)
+  const follower = new Follower(id, run)
+  void follower.follow(world.url)
+  return { script, conversation: id, run, follower }
+}
+
+async function endsOf(world: World, cases: readonly Case[]): Promise<string[]> {
+  await until(() => cases.every((each) => each.follower?.hasSeenEnd), PATIENCE_MS)
+  const found = await Promise.all(
+    cases.map(async (each) => {
+      if (!each.follower?.hasSeenEnd) return [`${each.script.token}: the run has no end`]
+      return (await examine(world, each, 1)).faults
+    }),
+  )
+  return found.flat()
+}

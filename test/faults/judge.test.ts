@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'vitest'
+import type { RunEvent } from '../../src/contract/event.ts'
+import { recordOf } from '../../src/loop/record.ts'
+import { ask, id, play, RUN_ID, say, tool } from '../fixtures/play.ts'
+import type { Frame } from './client.ts'
+import type { Evidence } from './evidence.ts'
+import { keptFault } from './history.ts'
+import { cutShortFaults, faultsOf } from './judge.ts'
+import { type Delivery, effectText } from './recorder.ts'
+import { inputOf, whatOf } from './script.ts'
+
+const TOOLS = ['plain', 'idempotent'] as const
+const DEADLINE = 30_000
+
+/** What a run leaves that nothing happened to. */
+async function evidence(): Promise<Evidence> {
+  const effects: Delivery[] = []
+  const tools = TOOLS.map((name) =>
+    tool(name, ({ what }, { conversationId = '', ...context }) => {
+      effects.push({ tool: name, what: String(what), conversationId, ...context, at: 0 })
+      return effectText(effects, context.idempotencyKey)
+    }),
+  )
+  const calls = TOOLS.map((name, index) => [name, { what: whatOf('t', 1, index) }] as [string, object])
+  const request = { conversation: 'c', input: [{ role: 'user', content: inputOf('t') } as const] }
+  const { events, state } = await play({ script: [ask(...calls), say('Done.')], tools, request })
+  return {
+    script: { token: 't', rounds: [TOOLS] },
+    conversation: 'c',
+    run: RUN_ID,
+    record: recordOf(state),
+    replay: events.map(frameOf),
+    messages: state.messages,
+    effects,
+  }
+}
+
+function frameOf(event: RunEvent): Frame {
+  return { id: `${event.runId}.${event.seq}`, type: event.type, data: JSON.stringify(event), event }
+}
+
+/** The same frames and one more. */
+function withCopyOf(replay: readonly Frame[], type: string): Frame[] {
+  return replay.flatMap((frame) =>
+    frame.type === type ? [frame, frameOf({ ...frame.event, seq: frame.event.seq + 0.5 })] : [frame],
+  )
+}
+
+function without(frames: readonly Frame[], type: string): Frame[] {
+  return frames.filter((frame) => frame.type !== type)
+}
+
+test('a run that nothing happened to has no faults', async () => {
+  const honest = await evidence()
+  expect(faultsOf({ ...honest, seen: honest.replay })).toEqual([])
+  expect(cutShortFaults(honest, 'completed')).toEqual([])
+})
+
+describe('the judge finds', () => {
+  const cases: Record<string, [(honest: Evidence) => Partial<Evidence>, fault: string]> = {
+    'a number that was given twice': [
+      ({ replay: [first, ...rest] }) => ({ replay: [first!, first!, ...rest] }),
+      'event 1 comes after event 1',
+    ],
+    'a second end': [({ replay }) => ({ replay: withCopyOf(replay, 'run.finished') }), 'the run has 2 ends'],
+    'a run without an end': [({ replay }) => ({ replay: without(replay, 'run.finished') }), 'the run has 0 ends'],
+    'a step that was answered twice': [
+      ({ replay }) => ({ replay: withCopyOf(replay, 'step.answered') }),
+      'the facts are',
+    ],
+    'text that was shown twice': [
+      ({ replay }) => ({ replay: withCopyOf(replay, 'text.delta') }),
+      'step 2 said "Done." and showed "Done.Done."',
+    ],
+    'a call that was settled twice': [
+      ({ replay }) => ({ replay: withCopyOf(replay, 'call.settled') }),
+      `the life of plain ${id(1, 0)} is "started settled settled"`,
+    ],
+    'a call that left before its start was written': [
+      ({ replay }) => ({ replay: without(replay, 'call.started') }),
+      `attempt 1 at ${id(1, 0)} is not the one in the journal`,
+    ],
+    'a plain call that took effect twice': [
+      ({ effects: [first, ...rest] }) => ({ effects: [first!, first!, ...rest] }),
+      `the plain call ${id(1, 0)} took effect 2 times`,
+    ],
+    'a call that was sent again too early': [
+      ({ effects }) => ({ effects: [...effects, { ...effects[1]!, attempt: 2, at: DEADLINE }] }),
+      `${id(1, 1)} was sent again before its deadline was over`,
+    ],
+    'a call that was sent again with another key': [
+      ({ effects }) => ({ effects: [...effects, { ...effects[1]!, idempotencyKey: 'new' }] }),
+      `${id(1, 1)} was sent with several keys`,
+    ],
+    'an effect that was had for another run': [
+      ({ effects }) => ({ effects: effects.map((effect) => ({ ...effect, runId: 'run_2' })) }),
+      `the effect of ${id(1, 0)} was had for c, run_2, ${id(1, 0)}`,
+    ],
+    'an effect that the model was told and that never was': [
+      () => ({ effects: [] }),
+      `of ${id(1, 0)}, sent 0 times, the model was told "effect 0"`,
+    ],
+    'a record that says something else': [({ record }) => ({ record: { ...record, steps: 3 } }), 'the record is'],
+    'a message that was kept twice': [({ messages }) => ({ messages: [...messages, messages[0]!] }), 'the messages of'],
+    'a reader who missed something': [
+      ({ replay }) => ({ seen: without(replay, 'call.settled') }),
+      'a reader missed the events',
+    ],
+    'a reader who was shown what was not kept': [
+      ({ replay }) => ({ replay: without(replay, 'step.started'), seen: replay }),
+      'where the journal has nothing',
+    ],
+  }
+
+  test.each(Object.entries(cases))('%s', async (_name, [doctor, fault]) => {
+    const honest = await evidence()
+    expect(faultsOf({ ...honest, ...doctor(honest) })).toContainEqual(expect.stringContaining(fault))
+  })
+
+  test('a history in which a call has no result, or a result no call', async () => {
+    const { messages } = await evidence()
+    expect(keptFault(messages)).toBeUndefined()
+    expect(keptFault(messages.toSpliced(2, 1))).toBe(`message 2 is a result of ${id(1, 1)}, due is ${id(1, 0)}`)
+    expect(keptFault(messages.toSpliced(3, 1))).toBe(`message 3 stands where the result of ${id(1, 1)} is due`)
+    expect(keptFault(messages.slice(0, 3))).toBe(`the call ${id(1, 1)} has no result`)
+  })
+})

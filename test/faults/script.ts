@@ -1,0 +1,72 @@
+import { chunksOf, type ModelCall, type ModelReply } from '../fixtures/model-server.ts'
+
+export const CLASSES = ['plain', 'idempotent', 'readOnly'] as const
+/** A delivery class, and the name of the tool that has it. */
+export type ToolClass = (typeof CLASSES)[number]
+/** `approved` is plain, and a person must agree to it. */
+export type ToolName = ToolClass | 'approved'
+
+/**
+ * A place in a run that shows from outside. Of model request `round`, from 1: it was `asked`, is `speaking` (a first
+ * word is out) or `ending` (all is out but the finish). Of a call that it asked for: the tool was `called`, or its
+ * `effect` is recorded and not yet answered.
+ */
+export type Point = `${'asked' | 'speaking' | 'ending' | 'called' | 'effect'} ${number}`
+
+/** What happens in one run, told apart from all others by its token. */
+export interface Script {
+  readonly token: string
+  /** The tools that the model asks for, answer by answer; after them it says the results. */
+  readonly rounds: readonly (readonly ToolName[])[]
+  /** The run goes no further than this point until it settles. */
+  readonly pause?: (point: Point) => Promise<unknown>
+}
+
+/** Tokens that one answer of the model costs. */
+export const USAGE = { inputTokens: 10, outputTokens: 5 }
+
+/** The user's message of a script's run. */
+export function inputOf(token: string): string {
+  return `case ${token}`
+}
+
+/** Which run a model request is about, and how often its model has answered before. */
+export function placeOf({ body }: ModelCall): { token: string; round: number } {
+  const last = body.messages.findLastIndex((message) => message.role === 'user')
+  const answered = body.messages.slice(last).filter((message) => message.role === 'assistant').length
+  return { token: String(body.messages[last]?.content).slice('case '.length), round: answered + 1 }
+}
+
+/** What a call is about, so that its effect tells which call of which run it is. */
+export function whatOf(token: string, round: number, index: number): string {
+  return `${token}/${round}/${index}`
+}
+
+/** The model's answer. The same question gets the same answer. */
+export async function replyOf({ token, rounds, pause = resolved }: Script, asked: ModelCall): Promise<ModelReply> {
+  const { round } = placeOf(asked)
+  await pause(`asked ${round}`)
+  const calls = rounds[round - 1]?.map((tool, index) => ({
+    tool,
+    arguments: JSON.stringify({ what: whatOf(token, round, index) }),
+  }))
+  const last = asked.body.messages.findLastIndex((message) => message.role === 'user')
+  const results = asked.body.messages.slice(last).filter((message) => message.role === 'tool')
+  const text = calls ? 'Let me see. ' : `Done with ${token}: ${results.map((result) => result.content).join(', ')}`
+  const chunks = chunksOf({ text, ...(calls && { calls }), usage: USAGE })
+  return {
+    // A connection that is kept may be closed just when the next request takes it.
+    headers: { connection: 'close' },
+    chunks: [
+      ...chunks.slice(0, 2),
+      pause(`speaking ${round}`).then(nothing),
+      ...chunks.slice(2, -2),
+      pause(`ending ${round}`).then(nothing),
+      ...chunks.slice(-2),
+    ],
+  }
+}
+
+async function resolved(): Promise<void> {}
+
+function nothing(): undefined {}
