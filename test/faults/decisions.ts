@@ -2,54 +2,60 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunStatus } from '../../src/contract/run.ts'
 import { type Case, examine, gather, startRun, untilRecord } from './case.ts'
 import { conversation, post } from './client.ts'
+import { Follower } from './follower.ts'
 import { cutShortFaults } from './judge.ts'
-import type { Point, ToolName } from './script.ts'
+import type { Point, Script, ToolName } from './script.ts'
 import { PATIENCE_MS, until, WATCHDOG_MS, type World } from './world.ts'
 
 /**
- * Runs that people decide about, over one kill: one was approved after its object had been asleep, one waits for
- * approval still, and one is cancelled as soon as the edge is back, while its call must not be sent again yet.
+ * Runs that people meddle with, over one kill: one was approved after its object had been asleep, one waits for
+ * approval still; of two whose call must not be sent again yet, one is cancelled and one is followed and written to.
  */
 export async function playDecisions(world: World): Promise<string[]> {
-  const approved = await begin(world, 'approved', 'called 1')
-  const undecided = await begin(world, 'approved')
-  const cancelled = await begin(world, 'idempotent', 'effect 1')
-  await until(() => world.effects.some((effect) => effect.runId === cancelled.run), PATIENCE_MS)
+  const approved = await begin(world, 'approved', { tool: 'approved', at: 'called 1' })
+  const undecided = await begin(world, 'undecided', { tool: 'approved' })
+  const cancelled = await begin(world, 'cancelled', { tool: 'idempotent', at: 'effect 1' })
+  const followed = await begin(world, 'followed', { tool: 'idempotent', at: 'effect 1' })
   await untilStatus(world, approved, 'waiting')
   await untilStatus(world, undecided, 'waiting')
-  // Whatever alarm the request had set has come by now.
+  // Whatever alarm their requests had set has come by now.
   await sleep(WATCHDOG_MS + 1000)
   await approve(world, approved)
-  await until(() => approved.held(), PATIENCE_MS)
+  const held = [approved, cancelled, followed]
+  await until(() => held.every((run) => run.isHeld()), PATIENCE_MS)
   await world.kill()
-  approved.letGo()
-  cancelled.letGo()
+  for (const run of held) run.letGo()
   await world.start()
-  const ends = [afterCancel(world, cancelled), afterWait(world, undecided), afterApproval(world, approved)]
-  return (await Promise.all(ends)).flat()
+  const ends = await Promise.all([
+    afterCancel(world, cancelled),
+    afterMessage(world, followed),
+    afterWait(world, undecided),
+    afterApproval(world, approved),
+  ])
+  return ends.flat()
 }
 
 interface Held extends Case {
   /** Whether it has come to where it is held. */
-  readonly held: () => boolean
+  readonly isHeld: () => boolean
   readonly letGo: () => void
 }
 
 /** Starts a run that calls one tool and is held at a point of it. */
-async function begin(world: World, tool: ToolName, at?: Point): Promise<Held> {
-  const token = `${tool}-${at ? `held-${at.replace(' ', '-')}` : 'open'}`
+async function begin(world: World, token: string, { tool, at }: { tool: ToolName; at?: Point }): Promise<Held> {
+  const id = `of-${token}`
   const hold = Promise.withResolvers<void>()
-  let came = false
+  let isHeld = false
   const pause = async (point: Point) => {
     if (point !== at) return
-    came = true
+    isHeld = true
     await hold.promise
   }
   const script = { token, rounds: [[tool]], pause }
   world.add(script)
-  await conversation(world.url() ?? '', `of-${token}`).make()
-  const run = await startRun(world.url() ?? '', `of-${token}`, script, { limits: { callMs: WATCHDOG_MS * 2 } })
-  return { script, conversation: `of-${token}`, run, held: () => came, letGo: hold.resolve }
+  await conversation(world.url() ?? '', id).make()
+  const run = await startRun(world.url() ?? '', id, script, { limits: { callMs: 2 * WATCHDOG_MS } })
+  return { script, conversation: id, run, isHeld: () => isHeld, letGo: hold.resolve }
 }
 
 async function afterApproval(world: World, approved: Case): Promise<string[]> {
@@ -72,13 +78,27 @@ async function afterWait(world: World, undecided: Case): Promise<string[]> {
   return call?.sent === 1 && call.told === 'effect' ? [...faults] : [...faults, `${token}: ${JSON.stringify(call)}`]
 }
 
+/** A message that comes while another run recovers is no reason to end that run's streams. */
+async function afterMessage(world: World, followed: Case): Promise<string[]> {
+  const { script, conversation: id, run } = followed
+  const follower = new Follower(id, run)
+  void follower.follow(world.url)
+  await until(() => follower.frames.length > 0, PATIENCE_MS)
+  const next: Script = { token: 'next', rounds: [] }
+  world.add(next)
+  await startRun(world.url() ?? '', id, next)
+  if (!(await until(() => follower.hasSeenEnd, PATIENCE_MS))) return [`${script.token}: the run has no end`]
+  const { faults } = await examine(world, { ...followed, follower })
+  return follower.early === 0 ? [...faults] : [...faults, `${script.token}: a stream ended before its run`]
+}
+
 async function afterCancel(world: World, cancelled: Case): Promise<string[]> {
   const { script, conversation: id, run } = cancelled
   const faults: string[] = []
   const { body } = await post(`${world.url()}/conversations/${id}/runs/${run}/cancel`, {})
   const { status } = await conversation(world.url() ?? '', id).run(run)
   if ((body as { status?: unknown }).status !== 'cancelled' || status !== 'cancelled') {
-    faults.push(`a cancel of a run that recovers answered ${JSON.stringify(body)} and left it ${status}`)
+    faults.push(`the cancel answered ${JSON.stringify(body)} and left the run ${status}`)
   }
   if (!(await untilStatus(world, cancelled, 'cancelled'))) return [...faults, `${script.token}: the run has no end`]
   const evidence = await gather(world, cancelled)
