@@ -35,7 +35,7 @@ export interface ClientTool {
   readonly inputSchema: JsonSchema
 }
 
-export type OnBusy = 'queue' | 'reject' | 'interrupt' | 'steer'
+export type OnBusy = 'queue' | 'reject' | 'interrupt'
 
 /** An accepted request for a run: checked, complete, plain data. */
 export interface RunRequest {

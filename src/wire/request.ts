@@ -27,7 +27,6 @@ export interface RunOptions {
   readonly tools?: ToolSelection
   readonly context?: Readonly<Record<string, unknown>>
   readonly limits?: Partial<Limits>
-  readonly rounds?: Rounds
   readonly execution?: RunRequest['execution']
 }
 
@@ -40,6 +39,7 @@ export interface RunBody extends RunOptions {
   readonly toolChoice?: ToolChoice
   readonly responseFormat?: ResponseFormat
   readonly onBusy?: OnBusy
+  readonly rounds?: 'all'
 }
 
 const content = textOr(contentPart)
@@ -87,7 +87,9 @@ const runBody = v.strictObject({
   clientTools: v.exactOptional(v.array(clientTool)),
   toolChoice: v.exactOptional(either(isObject, v.strictObject({ tool: toolName }), choiceWord)),
   responseFormat: v.exactOptional(responseFormat),
-  onBusy: v.exactOptional(v.picklist(['queue', 'reject', 'interrupt', 'steer'])),
+  onBusy: v.exactOptional(v.picklist(['queue', 'reject', 'interrupt'])),
+  // Native events hold every round; a reader picks.
+  rounds: v.exactOptional(v.literal('all')),
   ...runOptions,
 })
 

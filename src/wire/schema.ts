@@ -96,6 +96,5 @@ export const runOptions = {
   tools: v.exactOptional(selection),
   context: v.exactOptional(context),
   limits: v.exactOptional(limits),
-  rounds: v.exactOptional(v.picklist(['final', 'all'])),
   execution: v.exactOptional(v.picklist(['edge', 'caller'])),
 }

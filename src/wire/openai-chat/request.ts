@@ -5,7 +5,7 @@ import type { ResponseFormat, ToolChoice } from '../../contract/model.ts'
 import type { ClientTool } from '../../contract/run.ts'
 import { type Decoded, parseBody, sameName } from '../body.ts'
 import { checkHistory } from '../history.ts'
-import type { RunOptions } from '../request.ts'
+import type { Rounds, RunOptions } from '../request.ts'
 import { choiceWord, either, idSchema, parametersSchema, plainObject, runOptions, textOr, toolName } from '../schema.ts'
 import { messageSchema } from './messages.ts'
 
@@ -26,6 +26,7 @@ export interface ChatRequest {
 /** The body's extension (API.md §1). */
 interface EdgecallOptions extends RunOptions {
   readonly conversation?: string
+  readonly rounds?: Rounds
 }
 
 /** What is wrong with a body, as OpenAI's error object says it. */
@@ -107,6 +108,12 @@ const responseFormat = v.variant('type', [
   ),
 ])
 
+const edgecall = v.strictObject({
+  ...runOptions,
+  conversation: v.exactOptional(idSchema),
+  rounds: v.exactOptional(v.picklist(['final', 'all'])),
+})
+
 const chatBody = v.object({
   ...SAMPLING,
   ...UNSUPPORTED,
@@ -117,7 +124,7 @@ const chatBody = v.object({
   tools: v.nullish(v.array(tool), []),
   tool_choice: v.nullish(either(isObject, namedTool, choiceWord)),
   response_format: v.nullish(responseFormat),
-  edgecall: v.nullish(v.strictObject({ ...runOptions, conversation: v.exactOptional(idSchema) }), {}),
+  edgecall: v.nullish(edgecall, {}),
 })
 
 /** Reads the body of a chat completion. */
