@@ -5,6 +5,7 @@ export default defineConfig({
   resolve: { alias: { 'cloudflare:workers': new URL('test/fixtures/runtime.ts', import.meta.url).pathname } },
   test: {
     include: ['test/**/*.test.ts'],
+    setupFiles: ['test/fixtures/seed.ts'],
     // Each file in test/edge starts workerd: two at a time is what two cores carry.
     maxWorkers: 2,
     testTimeout: 30_000,

@@ -78,10 +78,10 @@ test('whatever can be written arrives', () => {
   const value = fc.string({ unit: fc.constantFrom(...PIECES) }).filter((text) => !/\\(`|$)/.test(text))
   fc.assert(
     fc.property(value, value, (a, b) => {
-      const { BACKTICK: _own, ...rest } = roundTrip({ A: a, B: b })
-      expect(rest).toEqual({ A: a, B: b })
+      const { A, B } = roundTrip({ A: a, B: b })
+      expect({ A, B }).toEqual({ A: a, B: b })
     }),
-    { numRuns: 200 },
+    { numRuns: 200, examples: [['${BACKTICK}`', '']] },
   )
 })
 
