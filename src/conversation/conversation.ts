@@ -132,6 +132,8 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
         events.push(event)
       }
       const after = open.journal.last
+      // While it waited nobody watched over it.
+      void this.ctx.storage.setAlarm(Date.now() + WATCHDOG_MS)
       this.#runner.answer(open, events)
       const record = await this.#runner.record(runId, 0)
       return record ? { ok: true, record, after } : UNKNOWN_RUN

@@ -82,7 +82,8 @@ export class Runner {
   async cancel(open: OpenRun): Promise<void> {
     this.#commit(open, [{ type: 'run.cancelling' }])
     open.abort.abort(new Error('cancelled'))
-    await (open.driving ?? this.#drive(open))
+    await open.driving
+    if (!open.state.finished) await this.#drive(open)
     if (this.#open === open) this.#open = undefined
     this.#tell(open.stored.id)
     this.#ports.readers.close(open.stored.id)
@@ -166,7 +167,7 @@ export class Runner {
       state,
       journal: new RunJournal(store, readers, stored, projected),
       abort: new AbortController(),
-      interrupted: state.status === 'running' || state.status === 'cancelling',
+      interrupted: state.status === 'running',
     }
   }
 
@@ -174,7 +175,8 @@ export class Runner {
     const { setup, store, now, wakeAt } = this.#ports
     const { stored, state, journal, abort } = open
     try {
-      if (open.interrupted) {
+      // One that is being cancelled has nothing to wait for.
+      if (open.interrupted && state.status === 'running') {
         const fencedUntil = fence(state) + AFTER_FENCE_MS
         if (fencedUntil > now()) return wakeAt(fencedUntil)
         open.interrupted = false

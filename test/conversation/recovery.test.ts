@@ -19,6 +19,8 @@ class World {
   readonly requests: unknown[] = []
   now = 0
   wakeAt = 0
+  /** The next life cancels the run as soon as it has begun. */
+  cancels = false
   readonly #script: readonly ScriptStep[]
   readonly #annotations: ToolAnnotations
   readonly #approval: 'never' | 'always'
@@ -68,6 +70,11 @@ class World {
     })
     runner.expire(this.now)
     runner.pump()
+    const current = runner.current()
+    if (this.cancels && current) {
+      await runner.cancel(current)
+      expect(current.state.status).toBe('cancelled')
+    }
     await Promise.race([died.promise, runner.current()?.driving])
   }
 
@@ -186,6 +193,19 @@ describe('an object that is lost at any commit', () => {
       }
     }
     expect(resent).toBeGreaterThan(0)
+  })
+
+  test('a run that is cancelled while it waits for a fence ends at once', async () => {
+    const count = await transactions()
+    for (let at = 1; at < count; at++) {
+      const world = new World(SCRIPT, { idempotent: true })
+      world.accept()
+      await world.live((transaction, now) => transaction === at && now === 'after')
+      world.cancels = true
+      await world.live()
+      expect(world.store().record(RUN_ID)).toMatchObject({ status: 'cancelled' })
+      expect(types(world.events()).at(-1)).toBe('run.finished')
+    }
   })
 
   test('a model step that was not answered is asked again, and nothing of it stays', async () => {
