@@ -2,6 +2,7 @@ import type { RunFact } from '../contract/event.ts'
 import type { RunRecord } from '../contract/run.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { Tool } from '../contract/tool.ts'
+import { cutShort } from '../loop/decide.ts'
 import { recordOf } from '../loop/record.ts'
 import { fence } from '../loop/recover.ts'
 import { run } from '../loop/run.ts'
@@ -184,7 +185,10 @@ export class Runner {
         if (stored.interrupted >= MOST_INTERRUPTIONS) return this.#giveUp(open)
       }
       const model = setup.models.resolve(state.request.model)
-      if (!model.ok) return this.#commit(open, [failedRun(state, { code: model.code, message: model.message })])
+      if (!model.ok) {
+        const { code, message } = model
+        return this.#commit(open, cutShort(state, message, failedRun(state, { code, message })))
+      }
       const history = store.messages(store.positionOf(stored.place), WINDOW).map(({ message }) => message)
       await run(state, {
         model: model.model,
@@ -205,7 +209,8 @@ export class Runner {
 
   #giveUp(open: OpenRun): void {
     const message = `The run was interrupted ${MOST_INTERRUPTIONS} times and was given up.`
-    this.#commit(open, [failedRun(open.state, { code: 'interrupted', message })])
+    const end = failedRun(open.state, { code: 'interrupted', message })
+    this.#commit(open, cutShort(open.state, 'the run was given up', end))
   }
 
   async #tools({ tools, request }: StoredRun): Promise<ReadonlyMap<string, Tool>> {

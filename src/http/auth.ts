@@ -15,7 +15,7 @@ const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 export async function authenticate(request: Request, config: Config, now: number): Promise<Caller> {
   if (config.auth === 'open') return openCaller(request)
   if (config.apiKeys.length === 0) {
-    throw new Problem({ status: 503, code: 'auth_not_configured', message: 'This edge has no API keys configured.' })
+    throw new Problem({ status: 503, code: 'auth_not_configured', message: 'No API keys are configured.' })
   }
   const key = /^Bearer +(\S+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
   const found = key && (await findKey(key, config.apiKeys))
@@ -35,7 +35,7 @@ export function demand(caller: Caller, scope: Scope): void {
 
 function openCaller(request: Request): Caller {
   if (LOOPBACK.has(new URL(request.url).hostname)) return { tenant: 'local', scopes: EVERY_SCOPE }
-  const message = 'AUTH is "open", which is answered on loopback alone. Set AUTH to "keys" and configure API_KEYS.'
+  const message = 'AUTH is "open", which is answered on loopback alone; set it to "keys".'
   throw new Problem({ status: 503, code: 'auth_open_not_local', message })
 }
 

@@ -17,7 +17,7 @@ export async function readJson(request: Request, limit: number): Promise<unknown
     })
   }
   const text = decode(await readBytes(request, limit))
-  if (text.trim() === '') throw malformed('The request has no body; send a JSON object.')
+  if (text.trim() === '') throw malformed('There is no body; send a JSON object.')
   if (depthOf(text) > MOST_DEPTH) throw malformed(`The body is nested over ${MOST_DEPTH} levels deep.`)
   try {
     return JSON.parse(text)

@@ -1,4 +1,4 @@
-import type { CallSettled, RunFact } from '../contract/event.ts'
+import type { CallSettled, RunFact, RunFinished } from '../contract/event.ts'
 import { failure, type ToolFailure } from '../contract/tool.ts'
 import { parseArguments } from '../tool/input.ts'
 import { unknownTool } from '../tool/unknown.ts'
@@ -53,16 +53,16 @@ function afterAnswer(state: RunState, step: StepState, now: number): Decision {
   return end ? record(stepFinished(step), end) : record(stepFinished(step))
 }
 
-/** Ends a run that was cancelled or is out of time. Open calls get a result, so that the history stays valid. */
 function windDown(state: RunState, cause: 'cancelled' | 'runMs'): Decision {
-  const { step } = state
-  const open = step?.calls.filter((call) => call.status !== 'settled') ?? []
-  const why = cause === 'cancelled' ? 'the run was cancelled' : "the run's time was up"
-  if (open.length > 0) {
-    return record(...open.map((call) => settledBy(call, failure('cancelled', `Not finished: ${why}.`))))
-  }
   const end = cause === 'cancelled' ? cancelledRun(state) : timedOutRun(state)
-  return step?.answer ? record(stepFinished(step), end) : record(end)
+  return record(...cutShort(state, cause === 'cancelled' ? 'the run was cancelled' : "the run's time was up", end))
+}
+
+/** How a run ends before its step does. Open calls get a result, so that the history stays valid. */
+export function cutShort({ step }: RunState, why: string, end: RunFinished): RunFact[] {
+  const open = step?.calls.filter((call) => call.status !== 'settled') ?? []
+  const settled = open.map((call) => settledBy(call, failure('cancelled', `Not finished: ${why}.`)))
+  return step?.answer ? [...settled, stepFinished(step), end] : [end]
 }
 
 /** Why a call is not run, as its result; nothing for one that may run. */

@@ -238,6 +238,21 @@ describe('an object that is lost at any commit', () => {
     expect(world.store().record(RUN_ID)).toMatchObject({ status: 'failed', error: { code: 'interrupted' } })
     expect(types(world.events()).filter((type) => type === 'run.finished')).toHaveLength(1)
   })
+
+  test('a run that is given up in the middle of a call leaves a valid history', async () => {
+    const world = new World([...Array.from({ length: 8 }, () => ask(['one'])), say('Done.')])
+    world.accept()
+    for (let life = 0; life < 7; life++) {
+      const effects = world.effects.length
+      await world.live((_transaction, moment) => moment === 'before' && world.effects.length > effects)
+      world.now += 60_000
+    }
+    await world.liveOn()
+    expect(world.store().record(RUN_ID)).toMatchObject({ status: 'failed', error: { code: 'interrupted' } })
+    const messages = world.store().messages(Number.MAX_SAFE_INTEGER, 100)
+    const roles = messages.map(({ message }) => message.role)
+    expect(roles).toEqual(['user', ...Array.from({ length: 6 }, () => ['assistant', 'tool']).flat()])
+  })
 })
 
 describe('a run that waits for people', () => {
