@@ -1,5 +1,5 @@
 import type { Message } from './message.ts'
-import type { Usage } from './model.ts'
+import type { Usage } from './usage.ts'
 import type { OnBusy, RunRecord, RunRequest, RunStatus } from './run.ts'
 import type { ToolDefinition } from './tool.ts'
 

@@ -1,6 +1,8 @@
-import type { Content, ToolCall } from './message.ts'
-import type { ModelFinish, Usage } from './model.ts'
-import type { Finish, LimitName, RunError } from './run.ts'
+import type { Content, Message, Opaque, ToolCall } from './message.ts'
+import type { ModelFinish } from './model.ts'
+import type { Usage } from './usage.ts'
+import type { Finish, LimitName, RunError, RunRecord } from './run.ts'
+import type { ToolDefinition } from './tool.ts'
 
 /**
  * Everything that happens in a run. The one union that all else reads: history, streams, records, traces.
@@ -18,7 +20,14 @@ export type RunFact =
       /** Epoch milliseconds. */
       readonly at: number
     }
-  | { readonly type: 'step.started'; readonly step: number }
+  /** What the caller said while the run was under way; the model hears it before its next answer. */
+  | { readonly type: 'input.added'; readonly messages: readonly Message[] }
+  /** Tools that joined the run: pinned from here on, as those it began with. */
+  | { readonly type: 'tools.added'; readonly tools: readonly ToolDefinition[] }
+  /** What was left out of the earlier messages, or filled in, so that a model takes them. */
+  | { readonly type: 'history.repaired'; readonly dropped: number; readonly filled: number }
+  /** `tools`: the names on offer in this step, where they are not all of the run's. */
+  | { readonly type: 'step.started'; readonly step: number; readonly tools?: readonly string[] }
   /** The model's answer of this step is complete; its calls are about to run. */
   | {
       readonly type: 'step.answered'
@@ -28,7 +37,10 @@ export type RunFact =
       readonly calls: readonly ToolCall[]
       readonly finish: ModelFinish
       readonly usage?: Usage
+      readonly opaque?: Opaque
     }
+  /** The answer does not fit the format that was asked for; the model is told why and answers once more. */
+  | { readonly type: 'answer.rejected'; readonly step: number; readonly issues: string }
   | { readonly type: 'approval.requested'; readonly callId: string; readonly tool: string; readonly arguments: string }
   | {
       readonly type: 'approval.decided'
@@ -50,6 +62,14 @@ export type RunFact =
   /** The edge stopped while the call ran; it will be sent again, with the same key. */
   | { readonly type: 'call.interrupted'; readonly callId: string; readonly tool: string }
   | CallSettled
+  /** A finished call was undone, since a later one failed. `error`: why it was not. */
+  | {
+      readonly type: 'call.undone'
+      readonly callId: string
+      readonly tool: string
+      readonly ok: boolean
+      readonly error?: { readonly code: string; readonly message: string }
+    }
   | { readonly type: 'step.finished'; readonly step: number; readonly finish: ModelFinish; readonly usage?: Usage }
   | { readonly type: 'step.restarted'; readonly step: number; readonly attempt: number }
   | { readonly type: 'limit.reached'; readonly which: LimitName }
@@ -60,6 +80,8 @@ export type RunFact =
   | RunFinished
 
 export type RunNews =
+  /** In the place of events that are not kept any more: the run as it was then. Made for one reader, never journalled. */
+  | { readonly type: 'run.snapshot'; readonly record: RunRecord }
   | { readonly type: 'reasoning.delta'; readonly step: number; readonly text: string }
   | { readonly type: 'text.delta'; readonly step: number; readonly text: string }
   | {

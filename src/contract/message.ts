@@ -38,6 +38,14 @@ export interface AssistantMessage {
   readonly content: string
   readonly reasoning?: string
   readonly calls?: readonly ToolCall[]
+  readonly opaque?: Opaque
+}
+
+/** What a provider wants back as it came, such as signatures of its reasoning. Read by the codec that wrote it alone. */
+export interface Opaque {
+  readonly codec: string
+  /** Plain JSON. */
+  readonly data: unknown
 }
 
 /** The one result of the call `callId`. */

@@ -1,6 +1,7 @@
 import type { JsonSchema } from './json.ts'
-import type { Message } from './message.ts'
+import type { Message, Opaque } from './message.ts'
 import type { ToolDefinition } from './tool.ts'
+import type { Usage } from './usage.ts'
 
 export interface ModelRequest {
   readonly messages: readonly Message[]
@@ -22,15 +23,6 @@ export type ResponseFormat =
 /** Why a model stopped. `tool_calls`: it asked for tools. */
 export type ModelFinish = 'stop' | 'tool_calls' | 'length' | 'content_filter'
 
-export interface Usage {
-  readonly inputTokens: number
-  readonly outputTokens: number
-  /** Part of `inputTokens` that the provider read from its cache. */
-  readonly cachedInputTokens?: number
-  /** Part of `outputTokens` spent on reasoning. */
-  readonly reasoningTokens?: number
-}
-
 /** What a model says, as it comes. `index` tells the calls of one answer apart, from 0 in order of first mention. */
 export type ModelEvent =
   | { readonly type: 'text'; readonly text: string }
@@ -38,7 +30,8 @@ export type ModelEvent =
   | { readonly type: 'call.delta'; readonly index: number; readonly tool?: string; readonly arguments: string }
   /** A call is complete: its whole arguments text has arrived. */
   | { readonly type: 'call'; readonly index: number; readonly tool: string; readonly arguments: string }
-  | { readonly type: 'finish'; readonly finish: ModelFinish; readonly usage?: Usage }
+  /** `opaque`: what the codec wants back with this answer in the next request. */
+  | { readonly type: 'finish'; readonly finish: ModelFinish; readonly usage?: Usage; readonly opaque?: Opaque }
   | { readonly type: 'error'; readonly error: ModelError }
 
 export interface ModelError {
@@ -65,16 +58,3 @@ export interface ChatModel {
 
 /** Makes a provider's model of that name, the part after `provider/`. */
 export type ModelProvider = (name: string) => ChatModel
-
-export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0 }
-
-export function addUsage(a: Usage, b: Usage): Usage {
-  const cached = (a.cachedInputTokens ?? 0) + (b.cachedInputTokens ?? 0)
-  const reasoning = (a.reasoningTokens ?? 0) + (b.reasoningTokens ?? 0)
-  return {
-    inputTokens: a.inputTokens + b.inputTokens,
-    outputTokens: a.outputTokens + b.outputTokens,
-    ...(cached > 0 && { cachedInputTokens: cached }),
-    ...(reasoning > 0 && { reasoningTokens: reasoning }),
-  }
-}

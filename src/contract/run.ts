@@ -1,6 +1,7 @@
 import type { JsonSchema } from './json.ts'
 import type { Message } from './message.ts'
-import type { ResponseFormat, ToolChoice, Usage } from './model.ts'
+import type { ResponseFormat, ToolChoice } from './model.ts'
+import type { Usage } from './usage.ts'
 import type { Caller } from './tool.ts'
 
 /** What a run may use. Reached: one last answer without tools; wall time alone ends the run at once. */
@@ -35,7 +36,8 @@ export interface ClientTool {
   readonly inputSchema: JsonSchema
 }
 
-export type OnBusy = 'queue' | 'reject' | 'interrupt'
+/** What becomes of a run that is posted while another is under way. `steer`: its input joins that one. */
+export type OnBusy = 'queue' | 'reject' | 'interrupt' | 'steer'
 
 /** An accepted request for a run: checked, complete, plain data. */
 export interface RunRequest {

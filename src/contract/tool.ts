@@ -1,5 +1,6 @@
 import type { JsonSchema } from './json.ts'
-import type { Content } from './message.ts'
+import type { Content, Message } from './message.ts'
+import type { Usage } from './usage.ts'
 
 /** What a model is told about a tool, and what the host must know to call it. Plain data: it crosses RPC and KV. */
 export interface ToolDefinition {
@@ -25,6 +26,12 @@ export interface ToolDefinition {
   readonly maxResultBytes?: number
   /** Never at the same time as another call of this tool (`true`), or of its group (a name). */
   readonly exclusive?: boolean | string
+  /** The tool can tell by its key what became of a call (`status`): asked before a call in doubt is given up or sent again. */
+  readonly reconcile?: boolean
+  /** The tool can undo a finished call (`undo`): done, newest first, where a later call of the run fails. */
+  readonly undo?: boolean
+  /** The tool wants the messages of the conversation in its context. */
+  readonly history?: boolean
   readonly tags?: readonly string[]
 }
 
@@ -57,6 +64,10 @@ export interface ToolContext {
   readonly caller: Caller
   /** The tool context of the request, such as `{ tenantId, timeZone }`. */
   readonly values: Readonly<Record<string, unknown>>
+  /** What the edge's own setup says, such as the plan of a tenant; no caller can send or change it. */
+  readonly trusted?: Readonly<Record<string, unknown>>
+  /** What the model saw before this call, for a tool whose definition asks for it. */
+  readonly history?: readonly Message[]
 }
 
 export interface ToolRequest {
@@ -74,6 +85,8 @@ export interface ToolSuccess {
   readonly ok: true
   readonly content: readonly Content[]
   readonly structured?: unknown
+  /** What models used inside of the tool; counted as the run's own. */
+  readonly usage?: Usage
 }
 
 export interface ToolFailure {
@@ -87,7 +100,15 @@ export interface ToolFault {
   readonly message: string
   readonly detail?: string
   readonly retryable?: boolean
+  /** The run fails with it, instead of the model being told. */
+  readonly fatal?: boolean
 }
+
+/**
+ * What became of a call, by its idempotency key. `done`: it took effect, and its outcome is not kept; `absent`: it never
+ * did and never will, unless it is sent again; `unknown`: nobody can say.
+ */
+export type CallStatus = ToolOutcome | 'done' | 'absent' | 'unknown'
 
 /** News from a call that is still running, for readers of the run; a model never sees it. */
 export interface Progress {
@@ -113,10 +134,17 @@ export interface ToolDescription {
   readonly tools: readonly ToolDefinition[]
 }
 
-/** What a tool Worker offers over RPC. Contract: both resolve with values, and never throw for a tool's failure. */
+/**
+ * What a tool Worker offers over RPC. Contract: all resolve with values, and never throw for a tool's failure. `status`
+ * and `undo` are asked only of tools whose definitions say `reconcile` and `undo`.
+ */
 export interface ToolService {
   describe(): Promise<ToolDescription>
   call(request: ToolRequest, control?: ToolControl): Promise<ToolOutcome>
+  /** What became of this call, as it was sent before. Changes nothing. */
+  status?(request: ToolRequest): Promise<CallStatus>
+  /** Undoes this call, which came to that outcome. */
+  undo?(request: ToolRequest, outcome: ToolSuccess): Promise<ToolOutcome>
 }
 
 export type ToolOrigin = 'service' | 'kv' | 'mcp' | 'agent' | 'inline'
@@ -131,6 +159,10 @@ export interface Tool {
   readonly offered: boolean
   /** Contract: resolves with the outcome; what it throws counts as a failed call. */
   call(request: ToolRequest, control: ToolControl): Promise<ToolOutcome>
+  /** There for a tool whose definition says `reconcile`. Contract: what it throws counts as `unknown`. */
+  status?(request: ToolRequest): Promise<CallStatus>
+  /** There for a tool whose definition says `undo`. Contract: what it throws counts as a failed undo. */
+  undo?(request: ToolRequest, outcome: ToolSuccess): Promise<ToolOutcome>
 }
 
 /** A place that should have brought tools and did not, with the reason for operators. */

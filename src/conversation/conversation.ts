@@ -10,7 +10,7 @@ import type {
   StoredMessage,
 } from '../contract/conversation.ts'
 import type { CallSettled, RunFact } from '../contract/event.ts'
-import type { Usage } from '../contract/model.ts'
+import type { Usage } from '../contract/usage.ts'
 import { isTerminal, type RunRecord, type RunRequest } from '../contract/run.ts'
 import type { MakeSetup, Setup } from '../contract/setup.ts'
 import type { CallState } from '../loop/state.ts'

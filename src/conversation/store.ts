@@ -1,6 +1,6 @@
 import type { RunSummary, StoredMessage } from '../contract/conversation.ts'
 import type { Message } from '../contract/message.ts'
-import { addUsage, NO_USAGE, type Usage } from '../contract/model.ts'
+import { addUsage, NO_USAGE, type Usage } from '../contract/usage.ts'
 import type { RunRecord, RunRequest, RunStatus } from '../contract/run.ts'
 import type { ToolDefinition } from '../contract/tool.ts'
 import { isMade, migrate } from './migrations.ts'

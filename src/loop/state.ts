@@ -4,7 +4,8 @@
  */
 import type { CallSettled, RunEventBody, RunFinished } from '../contract/event.ts'
 import type { Message, ToolCall, ToolMessage } from '../contract/message.ts'
-import { addUsage, type ModelFinish, NO_USAGE, type Usage } from '../contract/model.ts'
+import type { ModelFinish } from '../contract/model.ts'
+import { addUsage, NO_USAGE, type Usage } from '../contract/usage.ts'
 import type { LimitName, RunRequest, RunStatus } from '../contract/run.ts'
 import type { ToolDefinition } from '../contract/tool.ts'
 

@@ -1,4 +1,5 @@
-import type { ChatModel, ModelEvent, ModelRequest, Usage } from '../contract/model.ts'
+import type { ChatModel, ModelEvent, ModelRequest } from '../contract/model.ts'
+import type { Usage } from '../contract/usage.ts'
 
 /** One answer: its events, or what makes them of the request. */
 export type Script = readonly ModelEvent[] | ((request: ModelRequest, signal: AbortSignal) => Events)

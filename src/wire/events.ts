@@ -4,8 +4,13 @@ import { readSse } from './sse.ts'
 
 const TYPES = {
   'run.started': true,
+  'run.snapshot': true,
+  'input.added': true,
+  'tools.added': true,
+  'history.repaired': true,
   'step.started': true,
   'step.answered': true,
+  'answer.rejected': true,
   'step.finished': true,
   'step.restarted': true,
   'approval.requested': true,
@@ -14,6 +19,7 @@ const TYPES = {
   'call.started': true,
   'call.interrupted': true,
   'call.settled': true,
+  'call.undone': true,
   'call.delta': true,
   'call.proposed': true,
   'call.progress': true,

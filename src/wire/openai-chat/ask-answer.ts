@@ -1,5 +1,6 @@
 import { isObject, parseJson } from '../../contract/json.ts'
-import type { ModelError, ModelEvent, ModelFinish, Usage } from '../../contract/model.ts'
+import type { ModelError, ModelEvent, ModelFinish } from '../../contract/model.ts'
+import type { Usage } from '../../contract/usage.ts'
 import type { AnswerCodec, AnswerDecoder } from '../model-answer.ts'
 import { badResponse, modelError, STREAM_CUT } from '../model-error.ts'
 import { callAssembly } from './ask-calls.ts'

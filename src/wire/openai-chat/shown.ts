@@ -1,6 +1,6 @@
 import type { RunEvent, RunFinished } from '../../contract/event.ts'
 import type { ToolCall } from '../../contract/message.ts'
-import { addUsage, NO_USAGE, type Usage } from '../../contract/model.ts'
+import { addUsage, NO_USAGE, type Usage } from '../../contract/usage.ts'
 import type { Finish, RunError } from '../../contract/run.ts'
 import type { Rounds } from '../request.ts'
 import type { ChatFinish } from './types.ts'

@@ -1,5 +1,5 @@
 import { isObject } from '../../contract/json.ts'
-import type { Usage } from '../../contract/model.ts'
+import type { Usage } from '../../contract/usage.ts'
 import type { ChatUsage } from './types.ts'
 
 export function toChatUsage({ inputTokens, outputTokens, cachedInputTokens, reasoningTokens }: Usage): ChatUsage {

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import type { ModelEvent, ModelFinish, Usage } from '../../../src/contract/model.ts'
+import type { ModelEvent, ModelFinish } from '../../../src/contract/model.ts'
+import type { Usage } from '../../../src/contract/usage.ts'
 import { chatAnswers } from '../../../src/wire/openai-chat/ask-answer.ts'
 import { inPieces, replay } from '../../fixtures/replay.ts'
 
