@@ -38,9 +38,17 @@ export type RunFact =
       readonly finish: ModelFinish
       readonly usage?: Usage
       readonly opaque?: Opaque
+      /** Who runs the calls, where the setup decided otherwise than the request says. */
+      readonly execution?: 'edge' | 'caller'
     }
   /** The answer does not fit the format that was asked for; the model is told why and answers once more. */
-  | { readonly type: 'answer.rejected'; readonly step: number; readonly issues: string }
+  | {
+      readonly type: 'answer.rejected'
+      readonly step: number
+      readonly text: string
+      readonly issues: string
+      readonly usage?: Usage
+    }
   | { readonly type: 'approval.requested'; readonly callId: string; readonly tool: string; readonly arguments: string }
   | {
       readonly type: 'approval.decided'
@@ -58,6 +66,8 @@ export type RunFact =
       /** Epoch milliseconds, as `deadline`. */
       readonly at: number
       readonly deadline: number
+      /** Of a call that left while the model still spoke: what it was sent with. */
+      readonly arguments?: string
     }
   /** The edge stopped while the call ran; it will be sent again, with the same key. */
   | { readonly type: 'call.interrupted'; readonly callId: string; readonly tool: string }
@@ -69,6 +79,8 @@ export type RunFact =
       readonly tool: string
       readonly ok: boolean
       readonly error?: { readonly code: string; readonly message: string }
+      /** The failed call. */
+      readonly because: string
     }
   | { readonly type: 'step.finished'; readonly step: number; readonly finish: ModelFinish; readonly usage?: Usage }
   | { readonly type: 'step.restarted'; readonly step: number; readonly attempt: number }
@@ -110,7 +122,9 @@ export interface CallSettled {
   readonly ok: boolean
   readonly content?: readonly Content[]
   readonly structured?: unknown
-  readonly error?: { readonly code: string; readonly message: string }
+  readonly error?: { readonly code: string; readonly message: string; readonly fatal?: true }
+  /** What models used inside of the tool. */
+  readonly usage?: Usage
   readonly durationMs: number
 }
 

@@ -1,7 +1,7 @@
 import type { JsonSchema } from './json.ts'
 import type { Message, Opaque } from './message.ts'
 import type { ToolDefinition } from './tool.ts'
-import type { Usage } from './usage.ts'
+import type { Price, Usage } from './usage.ts'
 
 export interface ModelRequest {
   readonly messages: readonly Message[]
@@ -53,6 +53,8 @@ export interface ModelError {
 export interface ChatModel {
   /** `provider/name`. */
   readonly name: string
+  /** Known where the configuration tells it. */
+  readonly price?: Price
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>
 }
 

@@ -19,10 +19,22 @@ export interface Limits {
   readonly concurrentCalls: number
   /** Input and output tokens summed over the steps. Default: no limit. */
   readonly tokens?: number
+  /** What the steps may cost, in the currency of the model's prices. Default: no limit. */
+  readonly cost?: number
+  /** Calls of one tool with the same arguments; further ones are refused. Default: no limit. */
+  readonly sameCalls?: number
+  /** Calls of the tools of these names, in the place of `callsPerTool`. */
+  readonly tools?: Readonly<Record<string, number>>
 }
 
 /** Which limit ended a run: the names of a request's `limits`. */
-export type LimitName = 'steps' | 'calls' | 'callsPerTool' | 'runMs' | 'tokens'
+export type LimitName = 'steps' | 'calls' | 'callsPerTool' | 'runMs' | 'tokens' | 'cost'
+
+/**
+ * What a limit that is reached brings about. `answer`: one last answer without tools. `model`: the call is refused, and
+ * the model goes on with its tools; of `steps`, `tokens` and `cost` this is as `answer`. `fail`: the run fails.
+ */
+export type OnLimit = 'answer' | 'model' | 'fail'
 
 /** Tools on offer instead of the default set: those named alone, or the default set edited. */
 export type ToolSelection =
@@ -63,6 +75,14 @@ export interface RunRequest {
   readonly execution: 'edge' | 'caller'
   /** What a failed call does: its error goes to the model, or the run fails. */
   readonly toolErrors: 'model' | 'fail'
+  /** Default `answer`. */
+  readonly onLimit?: OnLimit
+  /** Undo the finished calls of the run, newest first, where a tool fails. Default: no. */
+  readonly compensate?: boolean
+  /** Calls of read-only and idempotent tools start while the model still speaks. Default: no. */
+  readonly eager?: boolean
+  /** What the edge's setup lets tools know; no caller can send it. */
+  readonly trusted?: Readonly<Record<string, unknown>>
 }
 
 export type RunStatus = 'queued' | 'running' | 'waiting' | 'cancelling' | 'completed' | 'failed' | 'cancelled'

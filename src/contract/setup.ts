@@ -2,7 +2,8 @@ import type { Config } from './config.ts'
 import type { DefinitionIssue } from './definition.ts'
 import type { ConversationService, DirectoryService, Objects } from './conversation.ts'
 import type { ChatModel } from './model.ts'
-import type { ToolSource } from './tool.ts'
+import type { LoopSetup } from './hook.ts'
+import type { Caller, ToolSource } from './tool.ts'
 
 /** Picks the model of a request. */
 export interface ModelChooser {
@@ -40,6 +41,12 @@ export interface Setup {
   readonly conversations: Objects<ConversationService>
   readonly directories: Objects<DirectoryService>
   readonly report: Report
+  /** Hooks, and what stands in the place of the loop's own ways. Default: nothing. */
+  readonly loop?: LoopSetup
+  /** Tool context under what a request brings: its own values win. */
+  readonly context?: Readonly<Record<string, unknown>>
+  /** What tools are told of a caller and no caller can send, such as the plan of a tenant. */
+  readonly trusted?: (caller: Caller) => Readonly<Record<string, unknown>>
 }
 
 export type MakeSetup<Env> = (env: Env) => Setup

@@ -95,8 +95,17 @@ function checkChoice(choice: ToolChoice | undefined, names: readonly string[]): 
 }
 
 /** A request may ask for less than the edge allows, never for more. */
-function tighten(limits: Limits, wished: Partial<Limits>): Limits {
-  const most: Readonly<Record<string, number>> = { ...limits }
-  const tighter = Object.entries(wished).map(([name, value]) => [name, Math.min(value, most[name] ?? Infinity)])
-  return { ...limits, ...Object.fromEntries(tighter) }
+function tighten(limits: Limits, { tools, ...wished }: Partial<Limits>): Limits {
+  const most: Readonly<Record<string, unknown>> = { ...limits }
+  const least = (value: number, bound: unknown) => (typeof bound === 'number' ? Math.min(value, bound) : value)
+  const tighter = Object.entries(wished).map(([name, value]) => [name, least(value, most[name])])
+  const ofTools = Object.entries(tools ?? {}).map(([name, value]) => [
+    name,
+    least(value, limits.tools?.[name] ?? limits.callsPerTool),
+  ])
+  return {
+    ...limits,
+    ...Object.fromEntries(tighter),
+    ...(tools && { tools: { ...limits.tools, ...Object.fromEntries(ofTools) } }),
+  }
 }

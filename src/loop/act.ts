@@ -1,10 +1,14 @@
-import type { CallSettled } from '../contract/event.ts'
-import type { ToolOutcome } from '../contract/tool.ts'
+import { failure, type ToolOutcome, type ToolRequest } from '../contract/tool.ts'
 import { execute } from '../tool/execute.ts'
-import { parseArguments } from '../tool/input.ts'
+import { messageOf } from '../tool/thrown.ts'
 import { unknownTool } from '../tool/unknown.ts'
+import { around, HookFailure } from './around.ts'
 import { inPool } from './pool.ts'
-import type { Running } from './running.ts'
+import { canTell } from './recover.ts'
+import { statusOf } from './reconcile.ts'
+import { toolRequest } from './request.ts'
+import { hookContext, type Running } from './running.ts'
+import { judged, settled } from './settle.ts'
 import type { CallState } from './state.ts'
 
 /**
@@ -12,78 +16,88 @@ import type { CallState } from './state.ts'
  * its outcome as soon as it is known. After an abort no further call starts.
  */
 export async function act(running: Running, calls: readonly CallState[]): Promise<void> {
-  const { state, signal } = running
+  const { state, signal, inFlight } = running
   await inPool(calls, {
     size: state.request.limits.concurrentCalls,
     groupOf: (call) => exclusiveGroup(running, call),
     work: async (call) => {
-      if (!signal.aborted) await perform(running, call)
+      if (call.status === 'started') await inFlight.get(call.key ?? call.callId)
+      else if (!signal.aborted) await perform(running, call)
     },
   })
 }
 
-async function perform(running: Running, call: CallState): Promise<void> {
-  const { state, commit, now, report } = running
-  const { callId, tool } = call
+/** Runs one call. `early`: it leaves while the model still speaks, so its record says what it was sent with. */
+export async function perform(running: Running, call: CallState, early = false): Promise<void> {
+  const { state, commit, now, report, loop } = running
+  const { callId, tool, arguments: text } = call
   const limit = state.request.limits.callMs
   const startedAt = now()
   const deadline = startedAt + Math.min(state.offered.get(tool)?.timeoutMs ?? Infinity, limit)
   const attempt = call.attempt + 1
-  commit([{ type: 'call.started', callId, tool, attempt, at: startedAt, deadline }])
+  const sent = early ? { arguments: text } : {}
+  commit([{ type: 'call.started', callId, tool, attempt, at: startedAt, deadline, ...sent }])
   const outcome = await outcomeOf(running, call, { attempt, deadline })
   if (!outcome.ok && outcome.error.detail !== undefined) {
     report({ callId, tool, code: outcome.error.code, detail: outcome.error.detail })
   }
   // The run may have ended meanwhile, with this call settled for it.
-  if (call.status === 'started') commit([settled(call, outcome, now() - startedAt)])
+  if (isOpen(running, callId)) commit([judged(settled(call, outcome, now() - startedAt), text, loop.onFault)])
+}
+
+function isOpen({ state }: Running, callId: string): boolean {
+  const { early = [], calls = [] } = state.step ?? {}
+  return [...early, ...calls].some((call) => call.callId === callId && call.status === 'started')
 }
 
 async function outcomeOf(
   running: Running,
   call: CallState,
-  { attempt, deadline }: { attempt: number; deadline: number },
+  times: { attempt: number; deadline: number },
 ): Promise<ToolOutcome> {
-  const { state, tools, journal, signal } = running
-  const { runId, conversation, caller, context, limits } = state.request
-  const tool = tools.get(call.tool)
-  if (!tool) return unknownTool(call.tool, [...tools.keys()])
-  const parsed = parseArguments(call.tool, call.arguments)
-  if (!parsed.ok) return parsed
-  const { callId } = call
-  const request = {
-    name: call.tool,
-    arguments: parsed.value,
-    hash: tool.definition.hash,
-    context: {
-      ...(conversation !== undefined && { conversationId: conversation }),
-      runId,
-      callId,
-      idempotencyKey: callId,
-      attempt,
-      deadline,
-      caller,
-      values: context,
-    },
+  const { state, tools, journal, signal, loop, report } = running
+  const { callId, tool: name } = call
+  const { callMs, resultBytes } = state.request.limits
+  const tool = tools.get(name)
+  if (!tool) return unknownTool(name, [...tools.keys()])
+  const request = toolRequest(running, call, times)
+  if (!request.ok) return request
+  const ways = loop.hooks?.map(
+    (hook) => (input: ToolRequest, next: (input: ToolRequest) => Promise<ToolOutcome>) =>
+      hook.call?.(input, next, { ...hookContext(running), definition: tool.definition }) ?? next(input),
+  )
+  const send = async (input: ToolRequest) => {
+    const outcome = await (loop.execute ?? execute)(tool, input, {
+      signal,
+      timeoutMs: callMs,
+      resultBytes,
+      progress: (progress) => journal.show({ type: 'call.progress', callId, ...progress }),
+    })
+    return isTimeout(outcome) && canTell(state, call) ? told(running, { ...call, ...times }, outcome) : outcome
   }
-  return execute(tool, request, {
-    signal,
-    timeoutMs: limits.callMs,
-    resultBytes: limits.resultBytes,
-    progress: (progress) => journal.show({ type: 'call.progress', callId, ...progress }),
-  })
+  try {
+    return await around(ways ?? [], send)(request.value)
+  } catch (error) {
+    const cause = error instanceof HookFailure ? error.cause : error
+    report({ callId, tool: name, code: 'hook_failed', detail: messageOf(cause) })
+    return { ok: false, error: { ...HOOK_FAILED.error, fatal: true } }
+  }
 }
 
-function settled({ callId, tool }: CallState, outcome: ToolOutcome, durationMs: number): CallSettled {
-  if (outcome.ok) {
-    const { content, structured } = outcome
-    const rest = structured === undefined ? {} : { structured }
-    return { type: 'call.settled', callId, tool, ok: true, content, ...rest, durationMs }
-  }
-  const { code, message } = outcome.error
-  return { type: 'call.settled', callId, tool, ok: false, error: { code, message }, durationMs }
+const HOOK_FAILED = failure('hook_failed', 'A hook of the edge failed.')
+
+function isTimeout(outcome: ToolOutcome): boolean {
+  return !outcome.ok && outcome.error.code === 'timeout'
 }
 
-function exclusiveGroup({ state }: Running, call: CallState): string | undefined {
+/** A call that ran out of time may have taken effect all the same: its tool can say. */
+async function told(running: Running, call: CallState, outcome: ToolOutcome): Promise<ToolOutcome> {
+  const status = await statusOf(running, call)
+  if (status === 'done') return { ok: true, content: [{ type: 'text', text: 'It took effect, after its time.' }] }
+  return typeof status === 'string' ? outcome : status
+}
+
+export function exclusiveGroup({ state }: Running, call: Pick<CallState, 'tool'>): string | undefined {
   const exclusive = state.offered.get(call.tool)?.exclusive
   if (exclusive === true) return `tool:${call.tool}`
   return typeof exclusive === 'string' ? `group:${exclusive}` : undefined

@@ -1,102 +1,129 @@
+import type { RunFact } from '../contract/event.ts'
+import type { StepAnswer } from '../contract/hook.ts'
 import { callId } from '../contract/id.ts'
-import type { Message, ToolCall } from '../contract/message.ts'
-import type { ModelEvent, ModelRequest } from '../contract/model.ts'
-import type { ClientTool } from '../contract/run.ts'
-import type { ToolDefinition } from '../contract/tool.ts'
-import type { Running } from './running.ts'
-import type { RunState, StepState } from './state.ts'
+import type { ToolCall } from '../contract/message.ts'
+import type { ModelError, ModelEvent, ModelRequest } from '../contract/model.ts'
+import { addUsage, priced, type Usage } from '../contract/usage.ts'
+import { around } from './around.ts'
+import { startEarly } from './eager.ts'
+import { misfit, MOST_REJECTED, unfit } from './format.ts'
+import { modelRequest } from './prompt.ts'
+import { hookContext, type Running } from './running.ts'
+import type { StepState } from './state.ts'
 import { failedRun } from './verdict.ts'
 
 /** Asks the model once and records its answer; a model that fails ends the run. */
 export async function ask(running: Running, step: StepState): Promise<void> {
-  const { state, model, history, signal } = running
-  const answer = new Answer(running, step.step)
-  for await (const event of model.stream(modelRequest(state, history), signal)) {
+  const { state, signal, commit, inFlight } = running
+  try {
+    const answer = await answerOf(running, step)
+    if (!signal.aborted) commit(await verdictOn(running, step, answer))
+  } catch (error) {
     // Once aborted, what still comes is not heard; the state says how the run ends.
+    if (!(error instanceof ModelFailure)) throw error
     if (signal.aborted) return
-    answer.take(event)
-  }
-  if (!signal.aborted && !state.finished && !state.step?.answer) {
-    const message = `The model ${model.name} ended its stream without a finish.`
-    running.commit([failedRun(state, { code: 'model_stream_cut', message })])
+    await Promise.all(inFlight.values())
+    const { code, message, retryAfterMs } = error.error
+    commit([failedRun(state, { code, message, ...(retryAfterMs !== undefined && { retryAfterMs }) })])
+  } finally {
+    if (signal.aborted) await Promise.all(inFlight.values())
   }
 }
 
-/** Gathers one answer as it comes, and shows it to readers. */
-class Answer {
-  readonly #running: Running
-  readonly #step: number
-  readonly #calls: ToolCall[] = []
-  #text = ''
-  #reasoning = ''
-
-  constructor(running: Running, step: number) {
-    this.#running = running
-    this.#step = step
+/** The answer as a fact; or, where it does not fit the format that was asked for, what comes of that. */
+async function verdictOn(
+  running: Running,
+  { step, attempt, rejected }: StepState,
+  answer: StepAnswer,
+): Promise<RunFact[]> {
+  const { state, loop } = running
+  const issues = await misfit(running, answer)
+  if (issues === undefined) {
+    const { calls, ...rest } = answer
+    const runs = loop.runsCalls && calls.length > 0 ? loop.runsCalls(answer, state.request) : undefined
+    const execution = runs === undefined ? {} : ({ execution: runs ? 'edge' : 'caller' } as const)
+    return [{ type: 'step.answered', step, ...rest, calls, ...execution }]
   }
+  if (rejected.length >= MOST_REJECTED) return [failedRun(state, unfit(issues))]
+  const { text, usage } = answer
+  return [
+    { type: 'answer.rejected', step, text, issues, ...(usage && { usage }) },
+    { type: 'step.restarted', step, attempt: attempt + 1 },
+  ]
+}
 
-  take(event: ModelEvent): void {
-    const { journal, state, commit } = this.#running
-    const step = this.#step
+/** What the model says in this step, through the hooks around it. */
+function answerOf(running: Running, { step }: StepState): Promise<StepAnswer> {
+  const { state, loop, commit } = running
+  let asked = 0
+  let spent: Usage | undefined
+  const inmost = async (request: ModelRequest): Promise<StepAnswer> => {
+    if (asked++ > 0) commit([{ type: 'step.restarted', step, attempt: (state.step?.attempt ?? 1) + 1 }])
+    const answer = await listen(running, step, request)
+    if (answer.usage) spent = spent ? addUsage(spent, answer.usage) : answer.usage
+    return spent ? { ...answer, usage: spent } : answer
+  }
+  const ways = loop.hooks?.map(
+    (hook) => (request: ModelRequest, next: (request: ModelRequest) => Promise<StepAnswer>) =>
+      hook.step?.(request, next, hookContext(running)) ?? next(request),
+  )
+  return around(ways ?? [], inmost)(modelRequest(running))
+}
+
+/** A model that failed, as hooks around it may catch it. */
+class ModelFailure extends Error {
+  readonly error: ModelError
+
+  constructor(error: ModelError) {
+    super(error.message)
+    this.name = 'ModelFailure'
+    this.error = error
+  }
+}
+
+/** One answer as it comes, shown to readers. */
+async function listen(running: Running, step: number, request: ModelRequest): Promise<StepAnswer> {
+  const { model, journal, state, signal } = running
+  const calls: ToolCall[] = []
+  const said = { text: '', reasoning: '' }
+  let answer: StepAnswer | undefined
+  for await (const event of model.stream(request, signal)) {
+    if (signal.aborted) break
+    take(event)
+  }
+  if (answer) return answer
+  const message = `The model ${model.name} ended its stream without a finish.`
+  throw new ModelFailure({ code: 'model_stream_cut', message, retryable: true })
+
+  function take(event: ModelEvent): void {
     switch (event.type) {
       case 'text':
-        this.#text += event.text
-        return journal.show({ type: 'text.delta', step, text: event.text })
       case 'reasoning':
-        this.#reasoning += event.text
-        return journal.show({ type: 'reasoning.delta', step, text: event.text })
+        said[event.type] += event.text
+        return journal.show({ type: `${event.type}.delta`, step, text: event.text })
       case 'call.delta': {
         const { index, tool, arguments: text } = event
-        const id = callId(state.request.runId, step, index)
         const name = tool === undefined ? {} : { name: tool }
+        const id = callId(state.request.runId, step, index)
         return journal.show({ type: 'call.delta', step, index, callId: id, ...name, arguments: text })
       }
       case 'call': {
-        const call = {
-          callId: callId(state.request.runId, step, event.index),
-          tool: event.tool,
-          arguments: event.arguments,
-        }
-        this.#calls.push(call)
-        return journal.show({ type: 'call.proposed', ...call })
+        const { index, tool, arguments: text } = event
+        const call = { callId: callId(state.request.runId, step, index), tool, arguments: text }
+        calls.push(call)
+        journal.show({ type: 'call.proposed', ...call })
+        return startEarly(running, call)
       }
       case 'finish': {
-        const { finish, usage } = event
-        const reasoning = this.#reasoning === '' ? {} : { reasoning: this.#reasoning }
-        const said = { step, text: this.#text, ...reasoning, calls: this.#calls, finish }
-        return commit([{ type: 'step.answered', ...said, ...(usage && { usage }) }])
+        const { finish, opaque } = event
+        const usage = event.usage && model.price ? priced(event.usage, model.price) : event.usage
+        const { text, reasoning } = said
+        const thought = reasoning === '' ? {} : { reasoning }
+        answer = { text, ...thought, calls, finish, ...(usage && { usage }), ...(opaque && { opaque }) }
+        return
       }
-      case 'error': {
-        const { code, message, retryAfterMs } = event.error
-        return commit([failedRun(state, { code, message, ...(retryAfterMs !== undefined && { retryAfterMs }) })])
-      }
+      case 'error':
+        throw new ModelFailure(event.error)
     }
   }
-}
-
-function modelRequest(state: RunState, history: readonly Message[]): ModelRequest {
-  const { system, toolChoice, responseFormat, sampling } = state.request
-  // After a limit the model must answer in words. A choice that was forced once is kept: repeating it would never end.
-  const tools = state.limit ? [] : definitions(state)
-  const choice = state.rounds === 0 ? toolChoice : toolChoice === 'none' ? 'none' : undefined
-  return {
-    messages: [...(system ? [{ role: 'system', content: system } as const] : []), ...history, ...state.messages],
-    tools,
-    ...(choice !== undefined && tools.length > 0 && { toolChoice: choice }),
-    ...(responseFormat && { responseFormat }),
-    ...(sampling && { sampling }),
-  }
-}
-
-const told = new WeakMap<RunState, readonly ToolDefinition[]>()
-
-/** One array for a run, so that a codec can encode it once. */
-function definitions(state: RunState): readonly ToolDefinition[] {
-  let list = told.get(state)
-  if (!list) told.set(state, (list = [...state.offered.values(), ...state.request.clientTools.map(toDefinition)]))
-  return list
-}
-
-function toDefinition({ name, description, inputSchema }: ClientTool): ToolDefinition {
-  return { name, description, inputSchema, version: '1', hash: '', annotations: {} }
 }

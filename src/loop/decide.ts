@@ -1,16 +1,22 @@
 import type { CallSettled, RunFact, RunFinished } from '../contract/event.ts'
+import type { ToolCall } from '../contract/message.ts'
+import type { LimitName } from '../contract/run.ts'
 import { failure, type ToolFailure } from '../contract/tool.ts'
 import { parseArguments } from '../tool/input.ts'
 import { unknownTool } from '../tool/unknown.ts'
-import { overLimit, refuseOverLimit } from './limits.ts'
+import { endingLimit, refuseOverLimit } from './limits.ts'
+import { refused } from './settle.ts'
 import type { CallState, RunState, StepState } from './state.ts'
-import { cancelledRun, handedRun, timedOutRun, verdict } from './verdict.ts'
+import { toUndo, type Undoing } from './undo.ts'
+import { cancelledRun, handedRun, limitedRun, timedOutRun, verdict } from './verdict.ts'
 
 /** What comes next in a run. `record`: events that follow from the state by rule alone. */
 export type Decision =
   | { readonly do: 'record'; readonly events: readonly RunFact[] }
+  | { readonly do: 'begin'; readonly step: number }
   | { readonly do: 'ask'; readonly step: StepState }
   | { readonly do: 'call'; readonly calls: readonly CallState[] }
+  | ({ readonly do: 'undo' } & Undoing)
   | { readonly do: 'wait' }
   | { readonly do: 'end' }
 
@@ -21,7 +27,7 @@ export function decide(state: RunState, now: number): Decision {
   if (status === 'queued') return record(runStarted(state, now))
   if (status === 'cancelling') return windDown(state, 'cancelled')
   if (status === 'running' && now >= state.deadline) return windDown(state, 'runMs')
-  if (!step) return record({ type: 'step.started', step: state.steps + 1 })
+  if (!step) return { do: 'begin', step: state.steps + 1 }
   return step.answer ? afterAnswer(state, step, now) : { do: 'ask', step }
 }
 
@@ -29,17 +35,23 @@ export function decide(state: RunState, now: number): Decision {
 function afterAnswer(state: RunState, step: StepState, now: number): Decision {
   const open = step.calls.filter((call) => call.status !== 'settled')
   if (state.status === 'waiting') {
-    return open.some(awaitsOthers) ? { do: 'wait' } : record({ type: 'run.resumed', at: now })
+    return open.some(isWithOthers) ? { do: 'wait' } : record({ type: 'run.resumed', at: now })
   }
-  const refused = open.flatMap((call) => refuse(state, call))
-  if (refused.length > 0) return record(...limitReached(state, open), ...refused)
+  const which = limitReached(state, open)
+  if (which && state.request.onLimit === 'fail') {
+    const end = limitedRun(state, which)
+    return record({ type: 'limit.reached', which }, ...cutShort(state, `the limit "${which}" is reached`, end))
+  }
+  const refusals = open.flatMap((call) => refuse(state, step, call))
+  if (refusals.length > 0) return record(...(which ? [{ type: 'limit.reached', which } as const] : []), ...refusals)
 
   const proposed = open.filter((call) => call.status === 'proposed')
-  const unasked = proposed.filter((call) => needsApproval(state, call))
+  const unasked = proposed.filter((call) => needsApproval(state, step, call))
   if (unasked.length > 0) return record(...unasked.map((call) => about('approval.requested', call)))
 
   const ready = open.filter(
-    (call) => call.status === 'approved' || (call.status === 'proposed' && !isHanded(state, call)),
+    ({ status, ...call }) =>
+      status === 'approved' || status === 'started' || (status === 'proposed' && !isHanded(state, step, call)),
   )
   if (ready.length > 0) return { do: 'call', calls: ready }
   if (proposed.length > 0) return record(...proposed.map((call) => about('call.requested', call)))
@@ -49,6 +61,8 @@ function afterAnswer(state: RunState, step: StepState, now: number): Decision {
     const approval = open.some((call) => call.status === 'asked')
     return record({ type: 'run.waiting', for: approval ? 'approval' : 'caller', at: now })
   }
+  const undoing = toUndo(state, step)
+  if (undoing) return { do: 'undo', ...undoing }
   const end = verdict(state, step)
   return end ? record(stepFinished(step), end) : record(stepFinished(step))
 }
@@ -60,29 +74,28 @@ function windDown(state: RunState, cause: 'cancelled' | 'runMs'): Decision {
 
 /** How a run ends before its step does. Open calls get a result, so that the history stays valid. */
 export function cutShort({ step }: RunState, why: string, end: RunFinished): RunFact[] {
-  const open = step?.calls.filter((call) => call.status !== 'settled') ?? []
-  const settled = open.map((call) => settledBy(call, failure('cancelled', `Not finished: ${why}.`)))
-  return step?.answer ? [...settled, stepFinished(step), end] : [end]
+  const open = [...(step?.early ?? []), ...(step?.calls ?? [])].filter((call) => call.status !== 'settled')
+  const settled = open.map((call) => refused(call, failure('cancelled', `Not finished: ${why}.`)))
+  return step?.answer ? [...settled, stepFinished(step), end] : [...settled, end]
 }
 
 /** Why a call is not run, as its result; nothing for one that may run. */
-function refuse(state: RunState, call: CallState): CallSettled[] {
-  if (call.status === 'rejected') return [settledBy(call, rejected(call))]
+function refuse(state: RunState, step: StepState, call: CallState): CallSettled[] {
+  if (call.status === 'rejected') return [refused(call, rejected(call))]
   if (call.status !== 'proposed') return []
   const over = refuseOverLimit(state, call)
-  if (over) return [settledBy(call, over)]
+  if (over) return [refused(call, over)]
   const onOffer = namesOnOffer(state)
-  if (!onOffer.includes(call.tool)) return [settledBy(call, unknownTool(call.tool, onOffer))]
+  if (!onOffer.includes(call.tool)) return [refused(call, unknownTool(call.tool, onOffer))]
   const parsed = parseArguments(call.tool, call.arguments)
-  if (!parsed.ok) return [settledBy(call, parsed)]
-  return needsApproval(state, call) && !state.request.conversation ? [settledBy(call, NOBODY_TO_ASK)] : []
+  if (!parsed.ok) return [refused(call, parsed)]
+  return needsApproval(state, step, call) && !state.request.conversation ? [refused(call, NOBODY_TO_ASK)] : []
 }
 
-function limitReached(state: RunState, open: readonly CallState[]): RunFact[] {
-  if (state.limit) return []
-  const which = open.filter((call) => call.status === 'proposed').map((call) => overLimit(state, call))
-  const first = which.find((name) => name !== undefined)
-  return first ? [{ type: 'limit.reached', which: first }] : []
+function limitReached(state: RunState, open: readonly CallState[]): LimitName | undefined {
+  if (state.limit) return undefined
+  const which = open.filter((call) => call.status === 'proposed').map((call) => endingLimit(state, call))
+  return which.find((name) => name !== undefined)
 }
 
 function runStarted(state: RunState, now: number): RunFact {
@@ -90,20 +103,23 @@ function runStarted(state: RunState, now: number): RunFact {
   return { type: 'run.started', ...(conversation && { conversation }), model, tools: namesOnOffer(state), at: now }
 }
 
-function namesOnOffer({ offered, request }: RunState): string[] {
-  return [...offered.keys(), ...request.clientTools.map((tool) => tool.name)]
+/** What the model was told of: in a step that began with fewer tools, those. */
+export function namesOnOffer({ offered, request, step }: RunState): readonly string[] {
+  return step?.tools ?? [...offered.keys(), ...request.clientTools.map((tool) => tool.name)]
 }
 
-function awaitsOthers({ status }: CallState): boolean {
+/** The call waits for a person or for the caller. */
+export function isWithOthers({ status }: CallState): boolean {
   return status === 'asked' || status === 'handed'
 }
 
-function isHanded({ request }: RunState, call: CallState): boolean {
-  return request.execution === 'caller' || request.clientTools.some((tool) => tool.name === call.tool)
+function isHanded({ request }: RunState, { answer }: StepState, { tool }: ToolCall): boolean {
+  const execution = answer?.execution ?? request.execution
+  return execution === 'caller' || request.clientTools.some(({ name }) => name === tool)
 }
 
-function needsApproval(state: RunState, call: CallState): boolean {
-  return state.offered.get(call.tool)?.approval === 'always' && !isHanded(state, call)
+function needsApproval(state: RunState, step: StepState, call: CallState): boolean {
+  return state.offered.get(call.tool)?.approval === 'always' && !isHanded(state, step, call)
 }
 
 const NOBODY_TO_ASK = failure(
@@ -113,11 +129,6 @@ const NOBODY_TO_ASK = failure(
 
 function rejected({ reason }: CallState): ToolFailure {
   return failure('rejected', reason ? `A person refused this call: ${reason}` : 'A person refused this call.')
-}
-
-function settledBy({ callId, tool }: CallState, { error }: ToolFailure): CallSettled {
-  const { code, message } = error
-  return { type: 'call.settled', callId, tool, ok: false, error: { code, message }, durationMs: 0 }
 }
 
 function stepFinished({ step, answer }: StepState): RunFact {

@@ -7,10 +7,18 @@ export function overLimit({ request, rounds, calls, usage }: RunState, call: Cal
   const { limits } = request
   if (rounds > limits.steps) return 'steps'
   if (usage.inputTokens + usage.outputTokens > (limits.tokens ?? Infinity)) return 'tokens'
+  if ((usage.cost ?? 0) > (limits.cost ?? Infinity)) return 'cost'
   const upToHere = calls.slice(0, calls.indexOf(call) + 1)
   if (upToHere.length > limits.calls) return 'calls'
-  if (upToHere.filter(({ tool }) => tool === call.tool).length > limits.callsPerTool) return 'callsPerTool'
-  return undefined
+  const most = own(limits.tools, call.tool) ?? limits.callsPerTool
+  return upToHere.filter(({ tool }) => tool === call.tool).length > most ? 'callsPerTool' : undefined
+}
+
+/** The limit that ends the run, or its turn to use tools. Where the model is told, that of one tool ends neither. */
+export function endingLimit(state: RunState, call: CallState): LimitName | undefined {
+  const which = overLimit(state, call)
+  const isOfTools = which === 'calls' || which === 'callsPerTool'
+  return isOfTools && state.request.onLimit === 'model' ? undefined : which
 }
 
 /** Code of a call that came after the limit had been reached, in what was to be the last answer. */
@@ -21,5 +29,26 @@ export function refuseOverLimit(state: RunState, call: CallState): ToolFailure |
   if (state.limit && state.limit.step < state.steps)
     return failure(NO_MORE_TOOLS, 'Not run: no more tools may be called in this run.')
   const which = overLimit(state, call)
-  return which && failure('limit', `Not run: this run's limit "${which}" is reached. Answer with what you have.`)
+  if (which === undefined) return refuseRepeated(state, call)
+  if (endingLimit(state, call)) {
+    return failure('limit', `Not run: this run's limit "${which}" is reached. Answer with what you have.`)
+  }
+  const what = which === 'calls' ? 'tool' : `call of "${call.tool}"`
+  return failure('limit', `Not run: this run's limit "${which}" is reached. No further ${what} is run in it.`)
+}
+
+function refuseRepeated({ request, calls }: RunState, call: CallState): ToolFailure | undefined {
+  const { sameCalls = Infinity } = request.limits
+  const same = calls.slice(0, calls.indexOf(call)).filter((each) => isSame(each, call)).length
+  if (same < sameCalls) return undefined
+  const message = `Not run: "${call.tool}" was called ${same} times with these arguments. Use what it answered, or change them.`
+  return failure('repeated_call', message)
+}
+
+function isSame(a: CallState, b: CallState): boolean {
+  return a.tool === b.tool && a.arguments === b.arguments
+}
+
+function own(numbers: Readonly<Record<string, number>> | undefined, name: string): number | undefined {
+  return numbers && Object.hasOwn(numbers, name) ? numbers[name] : undefined
 }

@@ -1,4 +1,6 @@
 import type { RunFact } from '../contract/event.ts'
+import { failure } from '../contract/tool.ts'
+import { settled } from './settle.ts'
 import type { CallState, RunState } from './state.ts'
 
 /** How often a call may be sent before its outcome is given up as unknown. */
@@ -11,23 +13,32 @@ const MOST_ATTEMPTS = 3
 export function recover(state: RunState, now: number): RunFact[] {
   const { step } = state
   if (!step || state.finished) return []
-  if (!step.answer) return [{ type: 'step.restarted', step: step.step, attempt: step.attempt + 1 }]
-  return step.calls.filter((call) => call.status === 'started').flatMap((call) => recoverCall(state, call, now))
+  const calls = started(state).map((call) => recoverCall(state, call, now))
+  return step.answer ? calls : [{ type: 'step.restarted', step: step.step, attempt: step.attempt + 1 }, ...calls]
 }
 
-/** Epoch milliseconds until which recovery must wait: an earlier attempt at an idempotent call may still be running. */
+/** Calls that have left, and whose outcome nobody has recorded. */
+export function started({ step }: RunState): readonly CallState[] {
+  return [...(step?.early ?? []), ...(step?.calls ?? [])].filter((call) => call.status === 'started')
+}
+
+/** Epoch milliseconds until which recovery must wait: an earlier attempt at a call that may be sent
+again may still be running. */
 export function fence(state: RunState): number {
-  const started = state.step?.calls.filter((call) => call.status === 'started' && mayRepeat(state, call)) ?? []
-  return Math.max(0, ...started.map((call) => call.deadline ?? 0))
+  const open = started(state).filter((call) => mayRepeat(state, call) || canTell(state, call))
+  return Math.max(0, ...open.map((call) => call.deadline ?? 0))
 }
 
-function recoverCall(state: RunState, call: CallState, now: number): RunFact[] {
+/** Whether the tool can tell what became of the call. */
+export function canTell({ offered }: RunState, { tool }: CallState): boolean {
+  return offered.get(tool)?.reconcile === true
+}
+
+function recoverCall(state: RunState, call: CallState, now: number): RunFact {
   const { callId, tool } = call
-  if (mayRepeat(state, call)) return [{ type: 'call.interrupted', callId, tool }]
+  if (mayRepeat(state, call)) return { type: 'call.interrupted', callId, tool }
   const message = 'The edge stopped while this call ran; whether it took effect is unknown. It was not sent again.'
-  const error = { code: 'outcome_unknown', message }
-  const durationMs = Math.max(0, now - (call.startedAt ?? now))
-  return [{ type: 'call.settled', callId, tool, ok: false, error, durationMs }]
+  return settled(call, failure('outcome_unknown', message), Math.max(0, now - (call.startedAt ?? now)))
 }
 
 function mayRepeat({ offered }: RunState, call: CallState): boolean {

@@ -1,9 +1,16 @@
+import { messageOf } from '../tool/thrown.ts'
 import { act } from './act.ts'
+import { around, HookFailure } from './around.ts'
 import { ask } from './ask.ts'
-import { decide } from './decide.ts'
+import { begin } from './begin.ts'
+import { cutShort, decide } from './decide.ts'
+import { reconcile } from './reconcile.ts'
 import { recover } from './recover.ts'
-import type { Running, RunPorts } from './running.ts'
+import { hookContext, type Running, type RunPorts } from './running.ts'
+import { judged } from './settle.ts'
 import { fold, type RunState } from './state.ts'
+import { undo } from './undo.ts'
+import { failedRun } from './verdict.ts'
 
 /**
  * Performs a run from where its state stands until it ends or waits for others. What a crash left in flight is
@@ -16,6 +23,9 @@ export async function run(state: RunState, ports: RunPorts): Promise<RunState> {
   const running: Running = {
     ...ports,
     state,
+    tools: new Map(ports.tools),
+    loop: ports.loop ?? {},
+    inFlight: new Map(),
     now,
     signal: AbortSignal.any([ports.signal, timeUp.signal]),
     commit: (events) => {
@@ -23,29 +33,61 @@ export async function run(state: RunState, ports: RunPorts): Promise<RunState> {
       ports.journal.commit(events, state)
     },
   }
-  running.commit(recover(state, now()))
   let timer: ReturnType<typeof setTimeout> | undefined
+  const watch = () => {
+    if (Number.isFinite(state.deadline)) timer ??= setTimeout(() => timeUp.abort(), state.deadline - now())
+  }
+  const ways = running.loop.hooks?.map(
+    (hook) => (_: void, next: () => Promise<void>) => hook.run?.(next, hookContext(running)) ?? next(),
+  )
   try {
-    for (;;) {
-      if (ports.signal.aborted && state.status === 'running') running.commit([{ type: 'run.cancelling' }])
-      const next = decide(state, now())
-      if (Number.isFinite(state.deadline)) timer ??= setTimeout(() => timeUp.abort(), state.deadline - now())
-      switch (next.do) {
-        case 'record':
-          running.commit(next.events)
-          break
-        case 'ask':
-          await ask(running, next.step)
-          break
-        case 'call':
-          await act(running, next.calls)
-          break
-        case 'wait':
-        case 'end':
-          return state
-      }
-    }
+    running.commit(await reconcile(running))
+    running.commit(recover(state, now()))
+    await around(ways ?? [], () => drive(running, { watch, isCancelled: () => ports.signal.aborted }))()
+  } catch (error) {
+    if (!(error instanceof HookFailure) || state.finished) throw error
+    ports.report({ code: 'hook_failed', detail: messageOf(error.cause) })
+    const end = failedRun(state, { code: 'hook_failed', message: 'A hook of the edge failed.' })
+    running.commit(cutShort(state, 'the run failed', end))
   } finally {
     clearTimeout(timer)
+  }
+  return state
+}
+
+async function drive(
+  running: Running,
+  { watch, isCancelled }: { watch: () => void; isCancelled: () => boolean },
+): Promise<void> {
+  const { state, now, loop } = running
+  const textOf = (callId: string) => state.calls.find((call) => call.callId === callId)?.arguments ?? ''
+  for (;;) {
+    if (isCancelled() && state.status === 'running') running.commit([{ type: 'run.cancelling' }])
+    const next = decide(state, now())
+    watch()
+    switch (next.do) {
+      case 'record':
+        running.commit(
+          next.events.map((event) =>
+            event.type === 'call.settled' ? judged(event, textOf(event.callId), loop.onFault) : event,
+          ),
+        )
+        break
+      case 'begin':
+        await begin(running, next.step)
+        break
+      case 'ask':
+        await ask(running, next.step)
+        break
+      case 'call':
+        await act(running, next.calls)
+        break
+      case 'undo':
+        await undo(running, next)
+        break
+      case 'wait':
+      case 'end':
+        return
+    }
   }
 }

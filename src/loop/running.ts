@@ -1,4 +1,5 @@
 import type { RunFact } from '../contract/event.ts'
+import type { HookContext, LoopSetup } from '../contract/hook.ts'
 import type { Message } from '../contract/message.ts'
 import type { ChatModel } from '../contract/model.ts'
 import type { Tool } from '../contract/tool.ts'
@@ -10,19 +11,32 @@ export interface RunPorts {
   readonly model: ChatModel
   /** The edge's tools on offer, by name: those of `state.offered`. */
   readonly tools: ReadonlyMap<string, Tool>
+  /** Finds tools that join the run. Default: there are no others. */
+  readonly find?: (names: readonly string[]) => Promise<readonly Tool[]>
   /** What the model sees before this run's own messages: earlier turns, valid by themselves. */
   readonly history: readonly Message[]
   readonly journal: Journal
   /** Cancels the run: what is in flight is told, and nothing new starts. */
   readonly signal: AbortSignal
   readonly now: () => number
-  /** Takes what operators should know of a failed call. */
-  readonly report: (fault: { callId: string; tool: string; code: string; detail: string }) => void
+  /** Takes what operators should know: of a failed call, or, without a call, of a hook. */
+  readonly report: (fault: { callId?: string; tool?: string; code: string; detail: string }) => void
+  /** Hooks and strategies. Default: none. */
+  readonly loop?: LoopSetup
 }
 
 /** A run under way: the state, and the one way to change it. */
-export interface Running extends RunPorts {
+export interface Running extends Omit<RunPorts, 'tools'> {
   readonly state: RunState
+  readonly tools: Map<string, Tool>
+  readonly loop: LoopSetup
   /** Keeps events and folds them into the state. */
   readonly commit: (events: readonly RunFact[]) => void
+  /** Calls that left while the model spoke, and are still under way here. */
+  readonly inFlight: Map<string, Promise<void>>
+}
+
+/** What a hook is told. */
+export function hookContext({ state, signal }: Running): HookContext {
+  return { run: state.request, step: state.steps, messages: state.messages, signal }
 }

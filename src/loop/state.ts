@@ -18,25 +18,45 @@ export interface CallState extends ToolCall {
   /** Epoch milliseconds, as `deadline`. */
   startedAt?: number
   deadline?: number
+  /** The key that it left with, where that is not its id: a call of another attempt at the step stands for it. */
+  key?: string
   settled?: CallSettled
+  undone?: boolean
+  /** What its result tells the model beside the outcome. */
+  notes?: readonly string[]
 }
 
 export interface StepState {
   readonly step: number
   attempt: number
+  /** The names on offer, where they are not all of the run's. */
+  readonly tools?: readonly string[]
   /** Absent while the model speaks. */
-  answer?: { readonly text: string; readonly finish: ModelFinish; readonly usage?: Usage }
+  answer?: Answer
   calls: readonly CallState[]
+  /** Calls that left while the model still spoke; the answer's calls take them over. */
+  early: readonly CallState[]
+  /** Answers that did not fit the format, and why; the model alone reads of them. */
+  rejected: readonly { readonly text: string; readonly issues: string }[]
+}
+
+interface Answer {
+  readonly text: string
+  readonly finish: ModelFinish
+  readonly usage?: Usage
+  readonly execution?: RunRequest['execution']
 }
 
 /** A run so far. Only `fold` changes it. */
 export interface RunState {
   readonly request: RunRequest
   /** The edge's tools on offer, by name. */
-  readonly offered: ReadonlyMap<string, ToolDefinition>
+  offered: ReadonlyMap<string, ToolDefinition>
   status: RunStatus
   /** What the model has seen and said in this run: the input, then answers and results, each call with its result. */
   readonly messages: Message[]
+  /** What was said meanwhile; it joins the messages when the step is over. */
+  added: readonly Message[]
   steps: number
   /** The step under way, if any. */
   step?: StepState
@@ -59,6 +79,7 @@ export function newState(request: RunRequest, offered: ReadonlyMap<string, ToolD
     offered,
     status: 'queued',
     messages: [...request.input],
+    added: [],
     steps: 0,
     rounds: 0,
     calls: [],
@@ -74,12 +95,25 @@ export function fold(state: RunState, event: RunEventBody): void {
       state.status = 'running'
       state.deadline = event.at + state.request.limits.runMs
       return
-    case 'step.started':
-      state.steps = event.step
-      state.step = { step: event.step, attempt: 1, calls: [] }
+    case 'input.added':
+      state.added = [...state.added, ...event.messages]
+      if (!state.step) foldAdded(state)
       return
+    case 'tools.added':
+      state.offered = new Map([...state.offered, ...event.tools.map((tool) => [tool.name, tool] as const)])
+      return
+    case 'step.started': {
+      const { step, tools } = event
+      state.steps = step
+      state.step = { step, attempt: 1, calls: [], early: [], rejected: [], ...(tools && { tools }) }
+      return
+    }
     case 'step.restarted':
       if (state.step) state.step.attempt = event.attempt
+      return
+    case 'answer.rejected':
+      if (state.step) state.step.rejected = [...state.step.rejected, event]
+      if (event.usage) state.usage = addUsage(state.usage, event.usage)
       return
     case 'step.answered':
       return foldAnswer(state, event)
@@ -94,14 +128,15 @@ export function fold(state: RunState, event: RunEventBody): void {
       })
     case 'call.requested':
       return patchCall(state, event.callId, { status: 'handed' })
-    case 'call.started': {
-      const { attempt, at, deadline } = event
-      return patchCall(state, event.callId, { status: 'started', attempt, startedAt: at, deadline })
-    }
+    case 'call.started':
+      return foldStarted(state, event)
     case 'call.interrupted':
       return patchCall(state, event.callId, { status: 'approved' })
     case 'call.settled':
+      if (event.usage) state.usage = addUsage(state.usage, event.usage)
       return patchCall(state, event.callId, { status: 'settled', settled: event })
+    case 'call.undone':
+      return foldUndone(state, event)
     case 'limit.reached':
       state.limit = { which: event.which, step: state.steps }
       return
@@ -127,15 +162,14 @@ export function fold(state: RunState, event: RunEventBody): void {
   }
 }
 
-function foldAnswer(state: RunState, event: Extract<RunEventBody, { type: 'step.answered' }>): void {
-  const { text, reasoning, finish, usage } = event
-  const calls = event.calls.map((call): CallState => ({ ...call, status: 'proposed', attempt: 0 }))
-  state.step = {
-    step: event.step,
-    attempt: state.step?.attempt ?? 1,
-    answer: usage === undefined ? { text, finish } : { text, finish, usage },
-    calls,
-  }
+type Folded<Type extends RunEventBody['type']> = Extract<RunEventBody, { type: Type }>
+
+function foldAnswer(state: RunState, event: Folded<'step.answered'>): void {
+  const { step, text, reasoning, finish, usage, opaque, execution } = event
+  const early = [...(state.step?.early ?? [])]
+  const calls = event.calls.map((call) => takeOver(call, early))
+  const answer = { text, finish, ...(usage && { usage }), ...(execution && { execution }) }
+  state.step = { attempt: 1, rejected: [], ...state.step, step, answer, calls, early: [] }
   state.calls.push(...calls)
   if (calls.length > 0) state.rounds += 1
   if (usage) state.usage = addUsage(state.usage, usage)
@@ -144,20 +178,72 @@ function foldAnswer(state: RunState, event: Extract<RunEventBody, { type: 'step.
     content: text,
     ...(reasoning !== undefined && { reasoning }),
     ...(calls.length > 0 && { calls: event.calls }),
+    ...(opaque && { opaque }),
   })
+}
+
+/** A call of the answer; one like it that has left already stands for it, and is not run anew. */
+function takeOver(call: ToolCall, early: CallState[]): CallState {
+  const isSame = ({ tool, arguments: text }: ToolCall) => tool === call.tool && text === call.arguments
+  const at = early.findIndex((sent) => isSame(sent) && sent.callId === call.callId)
+  const [sent] = early.splice(at < 0 ? early.findIndex(isSame) : at, at < 0 && !early.some(isSame) ? 0 : 1)
+  if (!sent) return { ...call, status: 'proposed', attempt: 0 }
+  const { callId } = call
+  return {
+    ...sent,
+    ...call,
+    ...(sent.callId !== callId && { key: sent.key ?? sent.callId }),
+    ...(sent.settled && { settled: { ...sent.settled, callId } }),
+  }
+}
+
+function foldStarted(state: RunState, event: Folded<'call.started'>): void {
+  const { callId, tool, attempt, at, deadline, arguments: text } = event
+  const { step } = state
+  if (text !== undefined && step && !step.answer && !step.early.some((call) => call.callId === callId)) {
+    step.early = [...step.early, { callId, tool, arguments: text, status: 'proposed', attempt: 0 }]
+  }
+  patchCall(state, callId, { status: 'started', attempt, startedAt: at, deadline })
+}
+
+/** What was undone is no success any more, and the result of the call that failed says so: earlier messages stand. */
+function foldUndone({ calls, step }: RunState, { callId, tool, ok, error, because }: Folded<'call.undone'>): void {
+  const call = calls.find((each) => each.callId === callId)
+  const failed = step?.calls.find((each) => each.callId === because)
+  if (!call || !failed) return
+  call.undone = true
+  const what = `${tool}(${call.arguments})`
+  if (!ok) {
+    failed.notes = [...(failed.notes ?? []), `${what} was NOT undone: ${error?.message ?? ''}`]
+  } else if (call.settled && step?.calls.includes(call)) {
+    const message = `The tool "${tool}" succeeded, and was undone since "${failed.tool}" failed.`
+    const { content: _, structured: __, ...settled } = call.settled
+    call.settled = { ...settled, ok: false, error: { code: 'undone', message } }
+  } else {
+    failed.notes = [...(failed.notes ?? []), `${what} was undone because of it.`]
+  }
 }
 
 /** Results join the history together and in call order, however they came in. */
 function foldStepEnd(state: RunState): void {
-  for (const { settled } of state.step?.calls ?? []) if (settled) state.messages.push(toolMessage(settled))
+  for (const { settled, notes } of state.step?.calls ?? []) {
+    if (settled) state.messages.push(toolMessage(settled, notes))
+  }
   delete state.step
+  foldAdded(state)
 }
 
-function toolMessage({ callId, tool, ok, content, error }: CallSettled): ToolMessage {
-  return { role: 'tool', callId, tool, ok, content: content ?? [{ type: 'text', text: error?.message ?? '' }] }
+function foldAdded(state: RunState): void {
+  state.messages.push(...state.added)
+  state.added = []
 }
 
-function patchCall(state: RunState, callId: string, patch: Partial<CallState>): void {
-  const call = state.step?.calls.find((open) => open.callId === callId)
+function toolMessage({ callId, tool, ok, content, error }: CallSettled, notes: readonly string[] = []): ToolMessage {
+  const text = [error?.message ?? '', ...notes].join('\n')
+  return { role: 'tool', callId, tool, ok, content: content ?? [{ type: 'text', text }] }
+}
+
+function patchCall({ step }: RunState, callId: string, patch: Partial<CallState>): void {
+  const call = [...(step?.calls ?? []), ...(step?.early ?? [])].find((open) => open.callId === callId)
   if (call) Object.assign(call, patch)
 }

@@ -5,27 +5,33 @@ import { NO_MORE_TOOLS } from './limits.ts'
 import type { CallState, RunState, StepState } from './state.ts'
 
 /** How the run ends with this step, all of whose calls are settled; undefined where the model goes on. */
-export function verdict(state: RunState, { answer, calls }: StepState): RunFinished | undefined {
-  if (calls.length === 0) {
-    const text = answer?.text ?? ''
-    if (state.limit)
-      return finished(state, { status: 'completed', finish: 'limit', which: state.limit.which, answer: text })
-    // Some servers say `tool_calls` and ask for none.
-    const finish = answer === undefined || answer.finish === 'tool_calls' ? 'stop' : answer.finish
-    return finished(state, { status: 'completed', finish, answer: text })
-  }
+export function verdict(state: RunState, step: StepState): RunFinished | undefined {
+  const { answer, calls } = step
   const failed = calls.find((call) => !call.settled?.ok)
-  if (state.limit && calls.every((call) => call.settled?.error?.code === NO_MORE_TOOLS))
-    return wentOnAsking(state, state.limit.which)
-  if (failed && state.request.toolErrors === 'fail') {
-    const { code = 'tool_failed', message = '' } = failed.settled?.error ?? {}
+  if (state.limit && calls.length > 0 && calls.every((call) => call.settled?.error?.code === NO_MORE_TOOLS))
+    return limitedRun(state, state.limit.which)
+  const fatal = calls.find((call) => call.settled?.error?.fatal) ?? (state.request.toolErrors === 'fail' && failed)
+  if (fatal) {
+    const { code = 'tool_failed', message = '' } = fatal.settled?.error ?? {}
     return failedRun(state, { code, message })
   }
+  // Whoever said something meanwhile is answered first.
+  if (state.added.length > 0) return undefined
+  if (calls.length === 0) return answered(state, answer)
   if (failed === undefined && returnsDirect(state, calls)) {
     const answer = calls.map((call) => textOf(call.settled?.content ?? [])).join('\n\n')
     return finished(state, { status: 'completed', finish: 'return_direct', answer })
   }
   return undefined
+}
+
+function answered(state: RunState, answer: StepState['answer']): RunFinished {
+  const text = answer?.text ?? ''
+  if (state.limit)
+    return finished(state, { status: 'completed', finish: 'limit', which: state.limit.which, answer: text })
+  // Some servers say `tool_calls` and ask for none.
+  const finish = answer === undefined || answer.finish === 'tool_calls' ? 'stop' : answer.finish
+  return finished(state, { status: 'completed', finish, answer: text })
 }
 
 export function failedRun(state: RunState, error: NonNullable<RunFinished['error']>): RunFinished {
@@ -46,8 +52,10 @@ export function timedOutRun(state: RunState): RunFinished {
   return finished(state, { status: 'failed', finish: 'limit', which: 'runMs', answer: '', error })
 }
 
-function wentOnAsking(state: RunState, which: LimitName): RunFinished {
-  const message = `The limit "${which}" is reached, and the model asked for tools instead of answering.`
+/** A limit that fails its run: asked to answer without tools, the model went on, or the run would rather fail. */
+export function limitedRun(state: RunState, which: LimitName): RunFinished {
+  const isLast = state.limit !== undefined
+  const message = `The limit "${which}" is reached${isLast ? ', and the model asked for tools instead of answering' : ''}.`
   return finished(state, {
     status: 'failed',
     finish: 'limit',

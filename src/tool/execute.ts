@@ -1,14 +1,7 @@
+import type { ExecuteOptions } from '../contract/hook.ts'
 import type { Progress, Tool, ToolOutcome, ToolRequest } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 import { boundOutcome } from './bound.ts'
-
-export interface ExecuteOptions {
-  /** Aborts when the run is cancelled or out of time. */
-  readonly signal: AbortSignal
-  readonly timeoutMs: number
-  readonly resultBytes: number
-  readonly progress: (progress: Progress) => void
-}
 
 /**
  * Performs one call and waits for its outcome, until its time is up or the run is aborted. A call cannot be stopped

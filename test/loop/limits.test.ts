@@ -4,6 +4,74 @@ import { ask, bodies, id, play, say, tool, types } from '../fixtures/play.ts'
 
 const add = tool('add')
 
+describe('a limit that is reached', () => {
+  test('fails the run where it says so, with every call settled', async () => {
+    const { state, events } = await play({
+      script: [ask(['add'], ['sub'], ['sub'])],
+      tools: [add, tool('sub')],
+      request: { onLimit: 'fail', limits: { callsPerTool: 1 } },
+    })
+    expect(state.finished).toMatchObject({
+      status: 'failed',
+      finish: 'limit',
+      which: 'callsPerTool',
+      error: { code: 'limit_reached', message: 'The limit "callsPerTool" is reached.' },
+    })
+    expect(state.calls.every(({ settled }) => settled?.error?.code === 'cancelled')).toBe(true)
+    expect(types(events).at(-1)).toBe('run.finished')
+  })
+
+  test('is told to the model where it says so: the call is refused, the others run, and tools stay on offer', async () => {
+    const { state, requests } = await play({
+      script: [ask(['add'], ['sub']), ask(['add'], ['sub']), say('done')],
+      tools: [add, tool('sub')],
+      request: { onLimit: 'model', limits: { tools: { add: 1 } } },
+    })
+    expect(state.calls.map(({ settled }) => settled?.ok)).toEqual([true, true, false, true])
+    expect(state.calls[2]?.settled?.error?.message).toBe(
+      'Not run: this run\'s limit "callsPerTool" is reached. No further call of "add" is run in it.',
+    )
+    expect(requests.map(({ tools }) => tools.length)).toEqual([2, 2, 2])
+    expect(state.finished).toMatchObject({ finish: 'stop', answer: 'done' })
+  })
+
+  test('may be one of cost, counted with what the provider had in its cache', async () => {
+    const { state } = await play({
+      script: [
+        [
+          ...ask(['add']).slice(0, -1),
+          {
+            type: 'finish',
+            finish: 'tool_calls',
+            usage: { inputTokens: 1_000_000, outputTokens: 100_000, cachedInputTokens: 500_000 },
+          },
+        ],
+        say('enough'),
+      ],
+      tools: [add],
+      price: { input: 2, output: 8, cachedInput: 0.5 },
+      request: { limits: { cost: 2 } },
+    })
+    expect(state.finished).toMatchObject({ finish: 'limit', which: 'cost', answer: 'enough' })
+    expect(state.usage.cost).toBeCloseTo(1 + 0.25 + 0.8 + (10 * 2 + 5 * 8) / 1e6)
+  })
+})
+
+test('the same call over and over is refused, and the model told to use what it has', async () => {
+  const { state } = await play({
+    script: [ask(['add', { a: 1 }]), ask(['add', { a: 1 }], ['add', { a: 2 }]), ask(['add', { a: 1 }]), say('done')],
+    tools: [add],
+    request: { limits: { sameCalls: 2 } },
+  })
+  expect(state.calls.map(({ settled }) => settled?.error?.code)).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    'repeated_call',
+  ])
+  expect(state.finished).toMatchObject({ finish: 'stop', answer: 'done' })
+})
+
 describe('a limit', () => {
   test('on steps: the calls over it are refused, then one last answer without tools', async () => {
     const { state, requests, events } = await play({

@@ -22,11 +22,26 @@ const TOOLS = [
   tool('alone', undefined, { exclusive: true }),
   tool('direct', undefined, { returnDirect: 'always' }),
   tool('asked', undefined, { approval: 'always' }),
+  tool('reads', undefined, { annotations: { readOnly: true } }),
+  { ...tool('undoable', undefined, { undo: true }), undo: async () => ({ ok: true, content: [] }) as const },
 ]
 const CLIENT_TOOLS = [{ name: 'mine', description: 'The caller runs it', inputSchema: { type: 'object' } }]
 
 const call = fc.tuple(
-  fc.constantFrom('fine', 'slow', 'failing', 'throwing', 'waiting', 'alone', 'direct', 'asked', 'mine', 'unheard_of'),
+  fc.constantFrom(
+    'fine',
+    'slow',
+    'failing',
+    'throwing',
+    'waiting',
+    'alone',
+    'direct',
+    'asked',
+    'reads',
+    'undoable',
+    'mine',
+    'unheard_of',
+  ),
   fc.constantFrom('{}', '', '{"a":1}', '{"a":', '[]', 'null'),
 )
 const error: ModelEvent = { type: 'error', error: { code: 'model_unavailable', message: 'down', retryable: true } }
@@ -47,17 +62,20 @@ const scene = fc.record({
     tokens: fc.integer({ min: 1, max: 100 }),
   }),
   toolErrors: fc.constantFrom('model' as const, 'fail' as const),
+  onLimit: fc.constantFrom('answer' as const, 'model' as const, 'fail' as const),
+  eager: fc.boolean(),
+  compensate: fc.boolean(),
   durable: fc.boolean(),
   cancelAt: fc.option(fc.integer({ min: 1, max: 30 }), { nil: undefined }),
 })
 
 test('for any script, failures and cancels: one end, one outcome a call, a valid history, limits kept', async () => {
   await fc.assert(
-    fc.asyncProperty(scene, async ({ steps, limits, toolErrors, durable, cancelAt }) => {
+    fc.asyncProperty(scene, async ({ steps, limits, durable, cancelAt, ...choices }) => {
       const abort = new AbortController()
       const request = {
+        ...choices,
         limits,
-        toolErrors,
         durable,
         clientTools: CLIENT_TOOLS,
         ...(durable && { conversation: 'conv_1' }),
@@ -77,7 +95,7 @@ test('for any script, failures and cancels: one end, one outcome a call, a valid
       expectLimits(played.events, { ...LIMITS, ...limits })
       expectReplay(played, request)
     }),
-    { numRuns: 400 },
+    { numRuns: 600 },
   )
 })
 

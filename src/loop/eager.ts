@@ -1,0 +1,43 @@
+import type { ToolCall } from '../contract/message.ts'
+import { parseArguments } from '../tool/input.ts'
+import { exclusiveGroup, perform } from './act.ts'
+import { namesOnOffer } from './decide.ts'
+import { started } from './recover.ts'
+import type { Running } from './running.ts'
+import type { CallState } from './state.ts'
+
+/**
+ * Starts a call while the model still speaks, where the run wants that and nothing can speak against it: its tool only
+ * reads or is idempotent, nobody must be asked, and no limit is near.
+ */
+export function startEarly(running: Running, call: ToolCall): void {
+  if (!mayLeave(running, call)) return
+  const { inFlight } = running
+  const state: CallState = { ...call, status: 'proposed', attempt: 0 }
+  const work = perform(running, state, true).finally(() => inFlight.delete(call.callId))
+  // Whoever waits for it hears of it; until then a rejection has been heard.
+  work.catch(() => {})
+  inFlight.set(call.callId, work)
+}
+
+function mayLeave(running: Running, { tool, arguments: text }: ToolCall): boolean {
+  const { state, tools, signal } = running
+  const { request, calls, rounds, step } = state
+  const { limits, eager, execution } = request
+  const definition = state.offered.get(tool)
+  if (!eager || execution === 'caller' || signal.aborted || state.limit || !definition || !tools.has(tool)) return false
+  const { readOnly, idempotent } = definition.annotations
+  const sent = [...calls, ...(step?.early ?? [])]
+  return (
+    (readOnly === true || idempotent === true) &&
+    definition.approval !== 'always' &&
+    exclusiveGroup(running, { tool }) === undefined &&
+    namesOnOffer(state).includes(tool) &&
+    parseArguments(tool, text).ok &&
+    !sent.some((each) => each.tool === tool && each.arguments === text) &&
+    rounds < limits.steps &&
+    sent.length < limits.calls &&
+    sent.filter((each) => each.tool === tool).length < (limits.tools?.[tool] ?? limits.callsPerTool) &&
+    started(state).length < limits.concurrentCalls
+  )
+}

@@ -1,0 +1,39 @@
+import type { Message } from '../contract/message.ts'
+import type { ModelRequest } from '../contract/model.ts'
+import type { ClientTool } from '../contract/run.ts'
+import type { ToolDefinition } from '../contract/tool.ts'
+import { feedback } from './format.ts'
+import type { Running } from './running.ts'
+import type { RunState } from './state.ts'
+
+/** What the model is asked in the step under way. */
+export function modelRequest({ state, history }: Pick<Running, 'state' | 'history'>): ModelRequest {
+  const { system, toolChoice, responseFormat, sampling } = state.request
+  const rejected = state.step?.rejected ?? []
+  // After a limit, and to mend its answer, the model must answer in words. A choice that was forced once is kept:
+  // repeating it would never end.
+  const tools = state.limit || rejected.length > 0 ? [] : definitions(state)
+  const choice = state.rounds === 0 ? toolChoice : toolChoice === 'none' ? 'none' : undefined
+  const messages: Message[] = [...history, ...state.messages, ...feedback(rejected)]
+  if (system) messages.unshift({ role: 'system', content: system })
+  return {
+    messages,
+    tools,
+    ...(choice !== undefined && tools.length > 0 && { toolChoice: choice }),
+    ...(responseFormat && { responseFormat }),
+    ...(sampling && { sampling }),
+  }
+}
+
+const told = new WeakMap<RunState['offered'], readonly ToolDefinition[]>()
+
+/** One array for a run whose tools stay, so that a codec can encode it once. */
+function definitions({ offered, request, step }: RunState): readonly ToolDefinition[] {
+  let list = told.get(offered)
+  if (!list) told.set(offered, (list = [...offered.values(), ...request.clientTools.map(toDefinition)]))
+  return step?.tools ? list.filter(({ name }) => step.tools?.includes(name)) : list
+}
+
+function toDefinition({ name, description, inputSchema }: ClientTool): ToolDefinition {
+  return { name, description, inputSchema, version: '1', hash: '', annotations: {} }
+}

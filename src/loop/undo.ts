@@ -1,0 +1,61 @@
+import type { ToolOutcome } from '../contract/tool.ts'
+import { failure } from '../contract/tool.ts'
+import { messageOf } from '../tool/thrown.ts'
+import type { Running } from './running.ts'
+import { toolRequest } from './request.ts'
+import type { CallState, RunState, StepState } from './state.ts'
+
+/** Finished calls to undo, newest first, and the failed call that is the reason. */
+export interface Undoing {
+  readonly calls: readonly CallState[]
+  readonly because: CallState
+}
+
+/** Codes of calls that failed before their tool did anything that the others would have to be undone for. */
+const HARMLESS = new Set(['invalid_arguments', 'schema_mismatch', 'tool_changed'])
+
+/** What a failed call of this step brings about where the run compensates; undefined where there is nothing to undo. */
+export function toUndo({ request, calls, offered }: RunState, step: StepState): Undoing | undefined {
+  if (!request.compensate) return undefined
+  const because = step.calls.find(
+    ({ settled, attempt }) => attempt > 0 && settled?.error && !HARMLESS.has(settled.error.code),
+  )
+  const open = calls.filter((call) => call.settled?.ok && !call.undone && offered.get(call.tool)?.undo)
+  return because && open.length > 0 ? { calls: open.toReversed(), because } : undefined
+}
+
+/**
+ * Undoes calls one after the other. One that cannot be undone is recorded as such and stops no other. After a crash
+ * what was not recorded is undone again, with the same key.
+ */
+export async function undo(running: Running, { calls, because }: Undoing): Promise<void> {
+  for (const call of calls) {
+    const outcome = await undoOne(running, call)
+    const { callId, tool } = call
+    if (!outcome.ok && outcome.error.detail !== undefined) {
+      running.report({ callId, tool, code: outcome.error.code, detail: outcome.error.detail })
+    }
+    const { code, message } = outcome.ok ? { code: '', message: '' } : outcome.error
+    const error = outcome.ok ? {} : { error: { code, message } }
+    running.commit([{ type: 'call.undone', callId, tool, ok: outcome.ok, ...error, because: because.callId }])
+  }
+}
+
+async function undoOne(running: Running, call: CallState): Promise<ToolOutcome> {
+  const { state, tools, now } = running
+  const tool = tools.get(call.tool)
+  const { content = [], structured } = call.settled ?? {}
+  const limit = state.request.limits.callMs
+  const request = toolRequest(running, call, { attempt: call.attempt, deadline: now() + limit })
+  if (!tool?.undo || !request.ok) return failure('tool_unavailable', 'Its tool is not available any more.')
+  const late = Promise.withResolvers<ToolOutcome>()
+  const timer = setTimeout(() => late.resolve(failure('timeout', `It was not undone within ${limit} ms.`)), limit)
+  try {
+    const done = { ok: true, content, ...(structured !== undefined && { structured }) } as const
+    return await Promise.race([late.promise, tool.undo(request.value, done)])
+  } catch (error) {
+    return failure('tool_failed', 'Its undoing failed.', messageOf(error))
+  } finally {
+    clearTimeout(timer)
+  }
+}

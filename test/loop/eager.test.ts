@@ -1,0 +1,124 @@
+import { expect, test } from 'vitest'
+import type { ModelEvent } from '../../src/contract/model.ts'
+import { fold } from '../../src/loop/state.ts'
+import { ask, bodies, id, play, RUN_ID, say, tool, types } from '../fixtures/play.ts'
+
+const reads = { annotations: { readOnly: true } }
+const call = { callId: id(1, 0), tool: 'look' }
+
+/** The first call is complete; then something must happen before the model goes on. */
+function slowly(then: Promise<unknown>, ...rest: ModelEvent[]) {
+  return async function* (): AsyncGenerator<ModelEvent> {
+    yield { type: 'call', index: 0, tool: 'look', arguments: '{}' }
+    await then
+    yield* rest
+  }
+}
+
+test('a call that only reads starts while the model still speaks, and is recorded before it leaves', async () => {
+  const seen = Promise.withResolvers<void>()
+  const { events, state } = await play({
+    script: [
+      slowly(seen.promise, { type: 'text', text: 'One moment.' }, { type: 'finish', finish: 'tool_calls' }),
+      say('done'),
+    ],
+    tools: [tool('look', () => seen.resolve(), reads)],
+    request: { eager: true },
+  })
+  expect(types(events).slice(2, 8)).toEqual([
+    'call.proposed',
+    'call.started',
+    'text.delta',
+    'call.settled',
+    'step.answered',
+    'step.finished',
+  ])
+  expect(bodies(events)[3]).toEqual({
+    type: 'call.started',
+    ...call,
+    attempt: 1,
+    at: 0,
+    deadline: 30_000,
+    arguments: '{}',
+  })
+  expect(state.calls).toHaveLength(1)
+  expect(state.finished?.answer).toBe('done')
+})
+
+test('a call that may change something waits for the whole answer, as does one that a person must agree to', async () => {
+  for (const definition of [{}, { ...reads, approval: 'always' as const }, { ...reads, exclusive: true }]) {
+    const { events } = await play({
+      script: [ask(['look']), say('done')],
+      tools: [tool('look', undefined, definition)],
+      request: { eager: true, conversation: 'conv_1' },
+    })
+    const names = types(events)
+    const started = names.indexOf('call.started')
+    if (started >= 0) expect(started).toBeGreaterThan(names.indexOf('step.answered'))
+  }
+})
+
+test('a step that is asked again takes the outcome of a matching call, and does not run it anew', async () => {
+  let ran = 0
+  const { state } = await play({
+    script: [ask(['other'], ['look']), say('done')],
+    tools: [tool('look', () => ++ran, reads), tool('other', undefined, {})],
+    request: { eager: true },
+    before: (state) => {
+      fold(state, { type: 'run.started', model: 'test/scripted', tools: [], at: 0 })
+      fold(state, { type: 'step.started', step: 1 })
+      fold(state, { type: 'call.started', ...call, attempt: 1, at: 0, deadline: 9, arguments: '{}' })
+      const content = [{ type: 'text', text: 'seen before' }] as const
+      fold(state, { type: 'call.settled', ...call, ok: true, content, durationMs: 1 })
+    },
+  })
+  expect(ran).toBe(0)
+  expect(state.calls.map(({ callId, settled }) => [callId, settled?.callId, settled?.content])).toEqual([
+    [id(1, 0), id(1, 0), [{ type: 'text', text: 'done' }]],
+    [id(1, 1), id(1, 1), [{ type: 'text', text: 'seen before' }]],
+  ])
+})
+
+test('one whose outcome a crash took is sent again, with the key that it had', async () => {
+  const keys: string[] = []
+  const { state } = await play({
+    script: [ask(['other'], ['look']), say('done')],
+    tools: [
+      tool('look', (_, { idempotencyKey, attempt }) => keys.push(`${idempotencyKey} ${attempt}`), reads),
+      tool('other'),
+    ],
+    request: { eager: true },
+    before: (state) => {
+      fold(state, { type: 'run.started', model: 'test/scripted', tools: [], at: 0 })
+      fold(state, { type: 'step.started', step: 1 })
+      fold(state, { type: 'call.started', ...call, attempt: 1, at: 0, deadline: 9, arguments: '{}' })
+    },
+  })
+  expect(keys).toEqual([`${id(1, 0)} 2`])
+  expect(state.finished?.answer).toBe('done')
+})
+
+test('a model that fails in mid-answer leaves no call unaccounted', async () => {
+  const { events } = await play({
+    script: [
+      slowly(Promise.resolve(), {
+        type: 'error',
+        error: { code: 'model_unavailable', message: 'down', retryable: true },
+      }),
+    ],
+    tools: [tool('look', () => Promise.resolve('seen'), reads)],
+    request: { eager: true, runId: RUN_ID },
+  })
+  expect(types(events).slice(-3)).toEqual(['call.started', 'call.settled', 'run.finished'])
+})
+
+test('limits count the calls that left early', async () => {
+  let ran = 0
+  const { state } = await play({
+    script: [ask(['look', { a: 1 }], ['look', { a: 2 }], ['look', { a: 3 }]), say('done')],
+    tools: [tool('look', () => ++ran, reads)],
+    request: { eager: true, limits: { calls: 2 } },
+  })
+  expect(ran).toBe(2)
+  expect(state.calls[2]?.settled?.error?.code).toBe('limit')
+})

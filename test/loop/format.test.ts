@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest'
+import type { LoopSetup } from '../../src/contract/hook.ts'
+import { isObject } from '../../src/contract/json.ts'
+import { ask, bodies, play, say, tool, types } from '../fixtures/play.ts'
+
+const schema = { type: 'object', required: ['sum'] }
+const responseFormat = { type: 'json_schema', name: 'Sum', schema } as const
+const loop: LoopSetup = {
+  validate: async (_, value) =>
+    isObject(value) && typeof value.sum === 'number' ? [] : [{ path: 'sum', message: 'expected number' }],
+}
+
+test('an answer that does not fit is mended by the model, without tools and without a trace in the history', async () => {
+  let ran = 0
+  const { events, state, requests } = await play({
+    script: [ask(['add']), say('It is 3.'), say('{"sum":"3"}'), say('{"sum":3}')],
+    tools: [tool('add', () => ++ran)],
+    request: { responseFormat },
+    loop,
+  })
+  expect(ran).toBe(1)
+  expect(bodies(events).filter((event) => /rejected|restarted/.test(JSON.stringify(event)))).toMatchObject([
+    { type: 'answer.rejected', step: 2, text: 'It is 3.', issues: '- the answer is no JSON' },
+    { type: 'step.restarted', step: 2, attempt: 2 },
+    { type: 'answer.rejected', step: 2, text: '{"sum":"3"}', issues: '- sum: expected number' },
+    { type: 'step.restarted', step: 2, attempt: 3 },
+  ])
+  expect(requests.map(({ tools }) => tools.length)).toEqual([1, 1, 0, 0])
+  expect(requests[3]?.messages.slice(-2)).toEqual([
+    { role: 'assistant', content: '{"sum":"3"}' },
+    {
+      role: 'user',
+      content:
+        'This answer does not fit the JSON Schema that was asked for:\n- sum: expected number\nAnswer again with the JSON alone.',
+    },
+  ])
+  expect(state.finished?.answer).toBe('{"sum":3}')
+  expect(state.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant'])
+  // Each answer was paid for.
+  expect(state.usage).toEqual({ inputTokens: 40, outputTokens: 20 })
+})
+
+test('after two mendings that fit no better the run fails, and says what was wrong', async () => {
+  const { state, events } = await play({
+    script: [say('1'), say('2'), say('3')],
+    request: { responseFormat },
+    loop,
+  })
+  expect(state.finished).toMatchObject({
+    status: 'failed',
+    error: {
+      code: 'invalid_answer',
+      message: "The model's answer does not fit the format that was asked for:\n- sum: expected number",
+    },
+  })
+  expect(types(events).at(-1)).toBe('run.finished')
+})
+
+test('an answer that fits is taken as it is', async () => {
+  const { state, requests } = await play({ script: [say('{"sum":3}')], request: { responseFormat }, loop })
+  expect(requests).toHaveLength(1)
+  expect(state.finished?.answer).toBe('{"sum":3}')
+})

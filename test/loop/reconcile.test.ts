@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest'
+import type { CallStatus } from '../../src/contract/tool.ts'
+import { fold, type RunState } from '../../src/loop/state.ts'
+import { ask, id, play, say, tool } from '../fixtures/play.ts'
+
+const call = { callId: id(1, 0), tool: 'pay' }
+
+/** The edge was lost while this call ran. */
+function inFlight(state: RunState): void {
+  fold(state, { type: 'run.started', model: 'test/scripted', tools: ['pay'], at: 0 })
+  fold(state, { type: 'step.started', step: 1 })
+  fold(state, { type: 'step.answered', step: 1, text: '', calls: [{ ...call, arguments: '{}' }], finish: 'tool_calls' })
+  fold(state, { type: 'call.started', ...call, attempt: 1, at: 0, deadline: 10 })
+}
+
+async function resume(status: () => Promise<CallStatus>) {
+  const sent: number[] = []
+  const keys: string[] = []
+  const pay = {
+    ...tool('pay', (_, { attempt }) => `paid ${sent.push(attempt)}`, { reconcile: true }),
+    status: async ({ context }: { context: { idempotencyKey: string } }) => {
+      keys.push(context.idempotencyKey)
+      return status()
+    },
+  }
+  const { state, faults } = await play({ script: [say('done')], tools: [pay], before: inFlight })
+  return { sent, keys, settled: state.calls[0]?.settled, faults }
+}
+
+test('a tool that can tell is asked what became of a call in flight, and its word stands', async () => {
+  const { sent, keys, settled } = await resume(async () => ({ ok: true, content: [{ type: 'text', text: 'paid' }] }))
+  expect(keys).toEqual([id(1, 0)])
+  expect(sent).toEqual([])
+  expect(settled).toMatchObject({ ok: true, content: [{ type: 'text', text: 'paid' }] })
+})
+
+test('a call that took effect is not sent again, even where its outcome is lost', async () => {
+  const { sent, settled } = await resume(async () => 'done')
+  expect(sent).toEqual([])
+  expect(settled).toMatchObject({ ok: true })
+})
+
+test('a call that never took effect is sent again, as the next attempt', async () => {
+  const { sent, settled } = await resume(async () => 'absent')
+  expect(sent).toEqual([2])
+  expect(settled).toMatchObject({ ok: true, content: [{ type: 'text', text: 'paid 1' }] })
+})
+
+test('where nobody can tell, the call is at most once: the model is told that its outcome is unknown', async () => {
+  const { sent, settled } = await resume(async () => 'unknown')
+  expect(sent).toEqual([])
+  expect(settled).toMatchObject({ ok: false, error: { code: 'outcome_unknown' } })
+  const thrown = await resume(() => Promise.reject(new Error('no such method')))
+  expect(thrown.settled).toMatchObject({ error: { code: 'outcome_unknown' } })
+  expect(thrown.faults).toMatchObject([{ code: 'status_failed', detail: 'no such method' }])
+})
+
+test('a call that ran out of time is asked about before the model is told', async () => {
+  const slow = {
+    ...tool('pay', (_args, _context, control) => control.whenAborted(), { reconcile: true, timeoutMs: 1 }),
+    status: async (): Promise<CallStatus> => 'done',
+  }
+  const { state } = await play({ script: [ask(['pay']), say('ok')], tools: [slow] })
+  expect(state.calls[0]?.settled).toMatchObject({
+    ok: true,
+    content: [{ type: 'text', text: 'It took effect, after its time.' }],
+  })
+})

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import type { Message } from '../../src/contract/message.ts'
+import { fold, type RunState } from '../../src/loop/state.ts'
+import { ask, play, say, tool } from '../fixtures/play.ts'
+
+const more: readonly Message[] = [{ role: 'user', content: 'In Celsius, please.' }]
+
+test('what is said while tools run reaches the model after their results', async () => {
+  let state: RunState | undefined
+  const { requests } = await play({
+    script: [ask(['look']), say('20')],
+    tools: [tool('look', () => state && fold(state, { type: 'input.added', messages: more }))],
+    before: (begun) => (state = begun),
+  })
+  expect(requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
+})
+
+test('what is said during the last answer is answered too, in the same run', async () => {
+  let state: RunState | undefined
+  const { requests, state: after } = await play({
+    script: [
+      async function* () {
+        if (state) fold(state, { type: 'input.added', messages: more })
+        yield* say('68 F')
+      },
+      say('20 C'),
+    ],
+    before: (begun) => (state = begun),
+  })
+  expect(requests[1]?.messages).toEqual([
+    { role: 'user', content: 'Hello' },
+    { role: 'assistant', content: '68 F' },
+    ...more,
+  ])
+  expect(after.finished?.answer).toBe('20 C')
+})
