@@ -48,6 +48,7 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
     conversations: env.CONVERSATIONS,
     directories: env.DIRECTORIES,
     report: (entry) => console.error(JSON.stringify(entry)),
+    loop: { validate: (schema, value) => env.DEFINITIONS.validate(schema, value) },
   }
 }
 

@@ -19,6 +19,10 @@ export class Definitions extends WorkerEntrypoint implements DefinitionService {
     return service.call(...request)
   }
 
+  validate(...request: Parameters<DefinitionService['validate']>): ReturnType<DefinitionService['validate']> {
+    return service.validate(...request)
+  }
+
   override fetch(): Response {
     return new Response('This Worker answers over its service binding alone.\n', { status: 404 })
   }

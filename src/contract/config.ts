@@ -1,6 +1,7 @@
 import { ID } from './id.ts'
 import { isObject } from './json.ts'
-import type { Limits, RunRequest } from './run.ts'
+import type { Compat, Limits, OnLimit, RunRequest } from './run.ts'
+import type { Price } from './usage.ts'
 
 /** An API key, known by the hash of its text. */
 export interface ApiKey {
@@ -25,6 +26,16 @@ export interface Config {
   readonly maxBodyBytes: number
   readonly toolErrors: RunRequest['toolErrors']
   readonly execution: RunRequest['execution']
+  readonly onLimit: OnLimit
+  readonly compensate: boolean
+  readonly eager: boolean
+  readonly compat?: Compat
+  /** Whether logs may hold arguments and results. */
+  readonly includeContent: boolean
+  /** Tool context under what a request brings. */
+  readonly context: Readonly<Record<string, unknown>>
+  /** Prices of models, by `provider/name`. */
+  readonly prices: Readonly<Record<string, Price>>
   readonly httpToolHosts: Readonly<Record<string, readonly string[]>>
   readonly corsOrigins: readonly string[]
   readonly playground: boolean
@@ -47,6 +58,7 @@ type Vars = Readonly<Record<string, unknown>>
 export function readConfig(vars: Vars): Config {
   const model = text(vars, 'MODEL')
   const system = text(vars, 'SYSTEM_PROMPT')
+  const [compat] = [oneOf(vars, 'COMPAT', ['none', 'spring-ai', 'langchain4j'])].filter((name) => name !== 'none')
   return {
     ...(model !== undefined && { model }),
     models: list(vars, 'MODELS') ?? (model === undefined ? [] : [model]),
@@ -54,27 +66,85 @@ export function readConfig(vars: Vars): Config {
     apiKeys: readKeys(vars),
     ...(system !== undefined && { system }),
     defaultTools: list(vars, 'DEFAULT_TOOLS') ?? ['*'],
-    limits: readLimits(vars),
+    limits: readLimits(vars, compat),
     maxQueue: count(vars, 'MAX_QUEUE', 128),
     maxBodyBytes: count(vars, 'MAX_BODY_BYTES', 1024 * 1024),
     toolErrors: oneOf(vars, 'TOOL_ERRORS', ['model', 'fail']),
     execution: oneOf(vars, 'TOOL_EXECUTION', ['edge', 'caller']),
-    httpToolHosts: readHosts(vars),
+    onLimit: oneOf(vars, 'ON_LIMIT', compat ? ['fail', 'answer', 'model'] : ['answer', 'model', 'fail']),
+    compensate: oneOf(vars, 'COMPENSATE', ['off', 'on']) === 'on',
+    eager: oneOf(vars, 'EAGER_CALLS', ['off', 'on']) === 'on',
+    ...(compat && { compat }),
+    includeContent: oneOf(vars, 'INCLUDE_CONTENT', ['false', 'true']) === 'true',
+    context: object(vars, 'TOOL_CONTEXT', 'a JSON object', (_value): _value is unknown => true),
+    prices: object(vars, 'MODEL_PRICES', PRICES, isPrice),
+    httpToolHosts: object(vars, 'HTTP_TOOL_HOSTS', 'a JSON object { host: [secret names] }', isStrings),
     corsOrigins: list(vars, 'CORS_ORIGINS') ?? [],
     playground: text(vars, 'PLAYGROUND') !== 'off',
   }
 }
 
-function readLimits(vars: Vars): Limits {
+/** What the two libraries have in the place of our defaults: where they have no limit, one that nobody reaches. */
+const COMPAT_LIMITS: Readonly<Record<Compat, Partial<Limits>>> = {
+  'spring-ai': { steps: 1_000_000, concurrentCalls: 1 },
+  langchain4j: { steps: 100, calls: 1_000_000, callsPerTool: 1_000_000, concurrentCalls: 1 },
+}
+
+function readLimits(vars: Vars, compat: Compat | undefined): Limits {
+  const theirs = compat ? COMPAT_LIMITS[compat] : {}
+  const ofTools = json(vars, 'MAX_CALLS_PER_TOOL', CALLS_PER_TOOL)
+  const perTool = isObject(ofTools) ? object(vars, 'MAX_CALLS_PER_TOOL', CALLS_PER_TOOL, isCount) : undefined
+  const optional = {
+    sameCalls: count(vars, 'MAX_SAME_CALLS', 0),
+    tokens: count(vars, 'MAX_TOKENS', 0),
+    cost: cost(vars, 'MAX_COST'),
+  }
   return {
-    steps: count(vars, 'MAX_STEPS', 50),
-    calls: count(vars, 'MAX_CALLS', 150),
-    callsPerTool: count(vars, 'MAX_CALLS_PER_TOOL', 40),
+    ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value > 0)),
+    ...(perTool && { tools: perTool }),
+    steps: count(vars, 'MAX_STEPS', theirs.steps ?? 50),
+    calls: count(vars, 'MAX_CALLS', theirs.calls ?? 150),
+    callsPerTool: perTool ? (perTool['*'] ?? 40) : count(vars, 'MAX_CALLS_PER_TOOL', theirs.callsPerTool ?? 40),
     callMs: count(vars, 'CALL_TIMEOUT_MS', 30_000),
     runMs: count(vars, 'RUN_TIMEOUT_MS', 900_000),
     resultBytes: count(vars, 'MAX_RESULT_BYTES', 65_536),
-    concurrentCalls: count(vars, 'MAX_CONCURRENT_CALLS', 8),
+    concurrentCalls: count(vars, 'MAX_CONCURRENT_CALLS', theirs.concurrentCalls ?? 8),
   }
+}
+
+const CALLS_PER_TOOL = 'a whole number from 1, or a JSON object of them by the names of tools ("*" for the rest)'
+const PRICES = 'a JSON object { "provider/name": { "input", "output", "cachedInput"? } }, prices of a million tokens'
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 1
+}
+
+function isPrice(value: unknown): value is Price {
+  if (!isObject(value)) return false
+  const { input, output, cachedInput = 0 } = value
+  return [input, output, cachedInput].every((price) => typeof price === 'number' && price >= 0)
+}
+
+function cost(vars: Vars, name: string): number {
+  const value = Number(vars[name] ?? 0)
+  if (!(value >= 0)) throw new ConfigError(name, 'a number above 0')
+  return value
+}
+
+function object<Value>(
+  vars: Vars,
+  name: string,
+  expected: string,
+  isValue: (value: unknown) => value is Value,
+): Record<string, Value> {
+  const value = json(vars, name, expected) ?? {}
+  if (!isObject(value)) throw new ConfigError(name, expected)
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => {
+      if (!isValue(each)) throw new ConfigError(name, expected)
+      return [key, each]
+    }),
+  )
 }
 
 function text(vars: Vars, name: string): string | undefined {
@@ -142,18 +212,6 @@ function isLike(value: unknown, pattern: RegExp): value is string {
 
 function isTime(value: unknown): value is number {
   return typeof value === 'number' && !Number.isNaN(value)
-}
-
-function readHosts(vars: Vars): Record<string, readonly string[]> {
-  const expected = 'a JSON object { host: [secret names] }'
-  const hosts = json(vars, 'HTTP_TOOL_HOSTS', expected) ?? {}
-  if (!isObject(hosts)) throw new ConfigError('HTTP_TOOL_HOSTS', expected)
-  return Object.fromEntries(
-    Object.entries(hosts).map(([host, secrets]) => {
-      if (!isStrings(secrets)) throw new ConfigError('HTTP_TOOL_HOSTS', expected)
-      return [host, secrets]
-    }),
-  )
 }
 
 function isStrings(value: unknown): value is string[] {

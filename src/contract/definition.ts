@@ -1,3 +1,4 @@
+import type { JsonSchema } from './json.ts'
 import type { ToolControl, ToolDefinition, ToolOutcome, ToolRequest } from './tool.ts'
 
 /** Problems of a definition that was to be stored: where in it, and what to change. */
@@ -60,4 +61,6 @@ export interface DefinitionService {
     grant: DefinitionGrant,
     control: ToolControl,
   ): Promise<ToolOutcome | undefined>
+  /** What of a value does not fit a JSON Schema; nothing where all does. A schema that is unsound fits nothing. */
+  validate(schema: JsonSchema, value: unknown): Promise<readonly DefinitionIssue[]>
 }

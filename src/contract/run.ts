@@ -36,6 +36,9 @@ export type LimitName = 'steps' | 'calls' | 'callsPerTool' | 'runMs' | 'tokens' 
  */
 export type OnLimit = 'answer' | 'model' | 'fail'
 
+/** Whose defaults and texts hold where ours differ: limits, faults, results. */
+export type Compat = 'spring-ai' | 'langchain4j'
+
 /** Tools on offer instead of the default set: those named alone, or the default set edited. */
 export type ToolSelection =
   | readonly string[]
@@ -81,6 +84,7 @@ export interface RunRequest {
   readonly compensate?: boolean
   /** Calls of read-only and idempotent tools start while the model still speaks. Default: no. */
   readonly eager?: boolean
+  readonly compat?: Compat
   /** What the edge's setup lets tools know; no caller can send it. */
   readonly trusted?: Readonly<Record<string, unknown>>
 }

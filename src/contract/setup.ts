@@ -3,6 +3,7 @@ import type { DefinitionIssue } from './definition.ts'
 import type { ConversationService, DirectoryService, Objects } from './conversation.ts'
 import type { ChatModel } from './model.ts'
 import type { LoopSetup } from './hook.ts'
+import type { ToolSelection } from './run.ts'
 import type { Caller, ToolSource } from './tool.ts'
 
 /** Picks the model of a request. */
@@ -43,8 +44,8 @@ export interface Setup {
   readonly report: Report
   /** Hooks, and what stands in the place of the loop's own ways. Default: nothing. */
   readonly loop?: LoopSetup
-  /** Tool context under what a request brings: its own values win. */
-  readonly context?: Readonly<Record<string, unknown>>
+  /** The tools of a model for requests that name none. Default: those of the configuration for all models. */
+  readonly toolsOf?: (model: string) => ToolSelection | undefined
   /** What tools are told of a caller and no caller can send, such as the plan of a tenant. */
   readonly trusted?: (caller: Caller) => Readonly<Record<string, unknown>>
 }

@@ -66,6 +66,8 @@ export interface ToolContext {
   readonly values: Readonly<Record<string, unknown>>
   /** What the edge's own setup says, such as the plan of a tenant; no caller can send or change it. */
   readonly trusted?: Readonly<Record<string, unknown>>
+  /** Whose way to write results the run asks for. Default: ours. */
+  readonly compat?: 'spring-ai' | 'langchain4j'
   /** What the model saw before this call, for a tool whose definition asks for it. */
   readonly history?: readonly Message[]
 }

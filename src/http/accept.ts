@@ -22,6 +22,11 @@ export interface RunBody {
   readonly responseFormat?: ResponseFormat | undefined
   readonly sampling?: Readonly<Record<string, unknown>> | undefined
   readonly execution?: RunRequest['execution'] | undefined
+  readonly toolErrors?: RunRequest['toolErrors'] | undefined
+  readonly onLimit?: RunRequest['onLimit'] | undefined
+  readonly compensate?: boolean | undefined
+  readonly eager?: boolean | undefined
+  readonly compat?: RunRequest['compat'] | undefined
 }
 
 export interface Accepted {
@@ -45,10 +50,10 @@ export async function accept(
     throw new Problem({ status, code: model.code, message: model.message, param: 'model' })
   }
   const clientTools = body.clientTools ?? []
-  const tools = await offer(setup.tools, body.tools, clientTools)
-  checkChoice(body.toolChoice, [...tools.map((tool) => tool.definition.name), ...clientTools.map((tool) => tool.name)])
   const system = [config.system, body.system].filter((text) => text !== undefined && text !== '').join('\n\n')
-  const run: RunRequest = {
+  const trusted = setup.trusted?.(caller)
+  const compat = body.compat ?? config.compat
+  const run = await hooked(setup, {
     ...(await identify(request, caller, { body, conversation })),
     ...(conversation !== undefined && { conversation }),
     durable: conversation !== undefined,
@@ -60,12 +65,33 @@ export async function accept(
     ...(body.toolChoice && { toolChoice: body.toolChoice }),
     ...(body.responseFormat && { responseFormat: body.responseFormat }),
     ...(body.sampling && Object.keys(body.sampling).length > 0 && { sampling: body.sampling }),
-    context: requestValues(request, body.context),
+    context: requestValues(request, { ...config.context, ...body.context }),
     limits: tighten(config.limits, body.limits ?? {}),
     execution: body.execution ?? config.execution,
-    toolErrors: config.toolErrors,
-  }
+    toolErrors: body.toolErrors ?? config.toolErrors,
+    onLimit: body.onLimit ?? config.onLimit,
+    compensate: body.compensate ?? config.compensate,
+    eager: body.eager ?? config.eager,
+    ...(compat && { compat }),
+    ...(trusted && { trusted }),
+  })
+  const tools = await offer(setup, run, body.tools)
+  checkChoice(run.toolChoice, [...tools.map((tool) => tool.definition.name), ...clientTools.map((tool) => tool.name)])
   return { run, tools }
+}
+
+/** The request as the hooks want it; throws the Problem of one that refuses it. */
+async function hooked({ loop, report }: Setup, request: RunRequest): Promise<RunRequest> {
+  let run = request
+  for (const hook of loop?.hooks ?? []) {
+    const next = await hook.accept?.(run)
+    if (typeof next === 'string') {
+      report({ event: 'run.refused', hook: hook.name, runId: run.runId })
+      throw new Problem({ status: 403, code: 'refused', message: next })
+    }
+    if (next) run = next
+  }
+  return run
 }
 
 /** A request with an Idempotency-Key stands for one run, whose id its key makes; any other for a new one. */

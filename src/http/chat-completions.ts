@@ -137,8 +137,8 @@ function options({ runId, conversation }: Launched, { model = '', edgecall }: Ch
 }
 
 function bodyOf({ model, clientTools, toolChoice, responseFormat, sampling, edgecall }: ChatRequest) {
-  const { tools, context, limits, execution } = edgecall
-  return { model, clientTools, toolChoice, responseFormat, sampling, tools, context, limits, execution }
+  const { conversation: _, rounds: __, ...options } = edgecall
+  return { model, clientTools, toolChoice, responseFormat, sampling, ...options }
 }
 
 /** What follows the last answer: results of the caller's calls, and the rest. */

@@ -40,6 +40,8 @@ export function launchHere(setup: Setup, request: RunRequest, tools: readonly To
     run(newState(request, new Map(tools.map(({ definition }) => [definition.name, definition]))), {
       model,
       tools: byName,
+      find: (names) => setup.tools.find(names),
+      ...(setup.loop && { loop: setup.loop }),
       history: [],
       journal: memoryJournal(request.runId, onEvent),
       signal: abort.signal,

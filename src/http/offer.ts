@@ -1,26 +1,41 @@
-import type { ClientTool, ToolSelection } from '../contract/run.ts'
+import type { LoopSetup } from '../contract/hook.ts'
+import type { RunRequest, ToolSelection } from '../contract/run.ts'
+import type { Setup } from '../contract/setup.ts'
 import type { Tool, ToolSource } from '../contract/tool.ts'
 import { Problem } from './problem.ts'
 
 /**
- * The edge's tools on offer in a request. Throws a Problem for a name that no source knows, and for a name that both
- * the edge and the caller know.
+ * The edge's tools on offer in a request, with those that the setup's hooks add to it. Throws a Problem for a name that
+ * no source knows, and for a name that both the edge and the caller know.
  */
 export async function offer(
-  source: ToolSource,
-  selection: ToolSelection | undefined,
-  clientTools: readonly ClientTool[],
+  { tools: source, loop, toolsOf }: Setup,
+  run: RunRequest,
+  asked: ToolSelection | undefined,
 ): Promise<readonly Tool[]> {
-  const [tools, clashes] = await Promise.all([
+  const selection = asked ?? toolsOf?.(run.model)
+  const [tools, provided, clashes] = await Promise.all([
     select(source, selection),
-    clientTools.length === 0 ? [] : source.find(clientTools.map((tool) => tool.name)),
+    provide(source, loop, run),
+    run.clientTools.length === 0 ? [] : source.find(run.clientTools.map((tool) => tool.name)),
   ])
   const [clash] = clashes
   if (clash) {
     const message = `The tool "${clash.definition.name}" is known to the edge and sent by the caller; rename yours.`
     throw new Problem({ status: 400, code: 'tool_name_conflict', message, param: 'tools' })
   }
-  return tools
+  // A list of names is the whole of what its caller wants.
+  if (selection && 'length' in selection) return tools
+  const removed = selection?.remove ?? []
+  const known = new Set([...removed, ...tools.map((tool) => tool.definition.name)])
+  return [...tools, ...provided.filter((tool) => !known.has(tool.definition.name))]
+}
+
+/** The tools that the hooks add; a name that no source knows is left out. */
+async function provide(source: ToolSource, loop: LoopSetup | undefined, run: RunRequest): Promise<readonly Tool[]> {
+  const names = await Promise.all(loop?.hooks?.map(async (hook) => (await hook.offer?.(run)) ?? []) ?? [])
+  const all = [...new Set(names.flat())]
+  return all.length === 0 ? [] : source.find(all)
 }
 
 async function select(source: ToolSource, selection: ToolSelection | undefined): Promise<readonly Tool[]> {

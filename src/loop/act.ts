@@ -8,7 +8,7 @@ import { canTell } from './recover.ts'
 import { statusOf } from './reconcile.ts'
 import { toolRequest } from './request.ts'
 import { hookContext, type Running } from './running.ts'
-import { judged, settled } from './settle.ts'
+import { judge, settled } from './settle.ts'
 import type { CallState } from './state.ts'
 
 /**
@@ -29,7 +29,7 @@ export async function act(running: Running, calls: readonly CallState[]): Promis
 
 /** Runs one call. `early`: it leaves while the model still speaks, so its record says what it was sent with. */
 export async function perform(running: Running, call: CallState, early = false): Promise<void> {
-  const { state, commit, now, report, loop } = running
+  const { state, commit, now, report } = running
   const { callId, tool, arguments: text } = call
   const limit = state.request.limits.callMs
   const startedAt = now()
@@ -42,7 +42,7 @@ export async function perform(running: Running, call: CallState, early = false):
     report({ callId, tool, code: outcome.error.code, detail: outcome.error.detail })
   }
   // The run may have ended meanwhile, with this call settled for it.
-  if (isOpen(running, callId)) commit([judged(settled(call, outcome, now() - startedAt), text, loop.onFault)])
+  if (isOpen(running, callId)) commit([settled(call, judge(running, call, outcome), now() - startedAt)])
 }
 
 function isOpen({ state }: Running, callId: string): boolean {

@@ -1,5 +1,6 @@
 import type { LimitName } from '../contract/run.ts'
 import { failure, type ToolFailure } from '../contract/tool.ts'
+import { compatLimit } from './compat.ts'
 import type { CallState, RunState } from './state.ts'
 
 /** The limit that this proposed call would break, counting the run's calls in the order they were asked for. */
@@ -30,6 +31,9 @@ export function refuseOverLimit(state: RunState, call: CallState): ToolFailure |
     return failure(NO_MORE_TOOLS, 'Not run: no more tools may be called in this run.')
   const which = overLimit(state, call)
   if (which === undefined) return refuseRepeated(state, call)
+  const { compat, limits } = state.request
+  const theirs = compat && compatLimit(compat, which, limits, call.tool)
+  if (theirs !== undefined) return failure('limit', theirs)
   if (endingLimit(state, call)) {
     return failure('limit', `Not run: this run's limit "${which}" is reached. Answer with what you have.`)
   }

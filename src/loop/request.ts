@@ -11,7 +11,7 @@ export function toolRequest(
 ): { readonly ok: true; readonly value: ToolRequest } | ToolFailure {
   const parsed = parseArguments(name, text)
   if (!parsed.ok) return parsed
-  const { runId, conversation, caller, context, trusted } = state.request
+  const { runId, conversation, caller, context, trusted, compat } = state.request
   const { hash = '', history: wantsHistory = false } = tools.get(name)?.definition ?? {}
   return {
     ok: true,
@@ -29,6 +29,7 @@ export function toolRequest(
         caller,
         values: context,
         ...(trusted && { trusted }),
+        ...(compat && { compat }),
         ...(wantsHistory && { history: [...history, ...state.messages] }),
       },
     },

@@ -7,7 +7,7 @@ import { cutShort, decide } from './decide.ts'
 import { reconcile } from './reconcile.ts'
 import { recover } from './recover.ts'
 import { hookContext, type Running, type RunPorts } from './running.ts'
-import { judged } from './settle.ts'
+import { judgeRefusal } from './settle.ts'
 import { fold, type RunState } from './state.ts'
 import { undo } from './undo.ts'
 import { failedRun } from './verdict.ts'
@@ -59,8 +59,7 @@ async function drive(
   running: Running,
   { watch, isCancelled }: { watch: () => void; isCancelled: () => boolean },
 ): Promise<void> {
-  const { state, now, loop } = running
-  const textOf = (callId: string) => state.calls.find((call) => call.callId === callId)?.arguments ?? ''
+  const { state, now } = running
   for (;;) {
     if (isCancelled() && state.status === 'running') running.commit([{ type: 'run.cancelling' }])
     const next = decide(state, now())
@@ -68,9 +67,7 @@ async function drive(
     switch (next.do) {
       case 'record':
         running.commit(
-          next.events.map((event) =>
-            event.type === 'call.settled' ? judged(event, textOf(event.callId), loop.onFault) : event,
-          ),
+          next.events.map((event) => (event.type === 'call.settled' ? judgeRefusal(running, event) : event)),
         )
         break
       case 'begin':

@@ -1,6 +1,7 @@
 import type { CallSettled } from '../contract/event.ts'
-import type { CallFault } from '../contract/hook.ts'
 import type { ToolFailure, ToolFault, ToolOutcome } from '../contract/tool.ts'
+import { compatFault } from './compat.ts'
+import type { Running } from './running.ts'
 import type { CallState } from './state.ts'
 
 /** The event of a call that came to this outcome. What operators alone may read is left out. */
@@ -28,13 +29,24 @@ function told({ code, message, fatal }: ToolFault): NonNullable<CallSettled['err
   return { code, message, ...(fatal === true && { fatal }) }
 }
 
-/** A failed call as the setup wants it told. */
-export function judged(
-  event: CallSettled,
-  text: string,
-  onFault?: (fault: CallFault) => { readonly message?: string; readonly fatal?: boolean } | undefined,
-): CallSettled {
-  const { error, callId, tool } = event
-  const verdict = error && onFault?.({ ...error, callId, tool, arguments: text })
-  return verdict ? { ...event, error: told({ ...error, ...verdict }) } : event
+/** A failed call as the run and the setup want it told. */
+export function judge(
+  { state, loop }: Pick<Running, 'state' | 'loop'>,
+  { callId, tool, arguments: text }: CallState,
+  outcome: ToolOutcome,
+): ToolOutcome {
+  if (outcome.ok) return outcome
+  const { compat } = state.request
+  const fault = { ...outcome.error, callId, tool, arguments: text }
+  const told = compat ? { ...fault, ...compatFault(compat, fault) } : fault
+  const { message = told.message, fatal = told.fatal } = loop.onFault?.(told) ?? {}
+  return { ok: false, error: { ...outcome.error, message, ...(fatal !== undefined && { fatal }) } }
+}
+
+/** The same for an event of a call that was refused. */
+export function judgeRefusal(running: Pick<Running, 'state' | 'loop'>, event: CallSettled): CallSettled {
+  const call = running.state.calls.find(({ callId }) => callId === event.callId)
+  return event.error && call
+    ? settled(call, judge(running, call, { ok: false, error: event.error }), event.durationMs)
+    : event
 }

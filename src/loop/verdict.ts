@@ -1,6 +1,7 @@
 import type { RunFinished } from '../contract/event.ts'
 import { textOf } from '../contract/message.ts'
 import type { LimitName } from '../contract/run.ts'
+import { compatLimit } from './compat.ts'
 import { NO_MORE_TOOLS } from './limits.ts'
 import type { CallState, RunState, StepState } from './state.ts'
 
@@ -55,13 +56,16 @@ export function timedOutRun(state: RunState): RunFinished {
 /** A limit that fails its run: asked to answer without tools, the model went on, or the run would rather fail. */
 export function limitedRun(state: RunState, which: LimitName): RunFinished {
   const isLast = state.limit !== undefined
-  const message = `The limit "${which}" is reached${isLast ? ', and the model asked for tools instead of answering' : ''}.`
+  const { compat, limits } = state.request
+  const tool = state.calls.at(-1)?.tool ?? ''
+  const theirs = compat && compatLimit(compat, which, limits, tool)
+  const ours = `The limit "${which}" is reached${isLast ? ', and the model asked for tools instead of answering' : ''}.`
   return finished(state, {
     status: 'failed',
     finish: 'limit',
     which,
     answer: '',
-    error: { code: 'limit_reached', message },
+    error: { code: 'limit_reached', message: theirs ?? ours },
   })
 }
 

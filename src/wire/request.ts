@@ -23,11 +23,11 @@ import {
 export type Rounds = 'final' | 'all'
 
 /** What both surfaces may ask of a run in the same words. */
-export interface RunOptions {
+export interface RunOptions extends Partial<
+  Pick<RunRequest, 'context' | 'execution' | 'toolErrors' | 'onLimit' | 'compensate' | 'eager' | 'compat'>
+> {
   readonly tools?: ToolSelection
-  readonly context?: Readonly<Record<string, unknown>>
   readonly limits?: Partial<Limits>
-  readonly execution?: RunRequest['execution']
 }
 
 /** The body of `POST …/runs`. */
@@ -87,7 +87,7 @@ const runBody = v.strictObject({
   clientTools: v.exactOptional(v.array(clientTool)),
   toolChoice: v.exactOptional(either(isObject, v.strictObject({ tool: toolName }), choiceWord)),
   responseFormat: v.exactOptional(responseFormat),
-  onBusy: v.exactOptional(v.picklist(['queue', 'reject', 'interrupt'])),
+  onBusy: v.exactOptional(v.picklist(['queue', 'reject', 'interrupt', 'steer'])),
   // Native events hold every round; a reader picks.
   rounds: v.exactOptional(v.literal('all')),
   ...runOptions,

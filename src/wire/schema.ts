@@ -71,6 +71,9 @@ const limits = v.strictObject({
   resultBytes: count,
   concurrentCalls: count,
   tokens: count,
+  cost: v.exactOptional(v.pipe(v.number(), v.gtValue(0, 'must be above 0.'))),
+  sameCalls: count,
+  tools: v.exactOptional(v.record(v.string(), v.pipe(v.number(), v.integer(COUNT), v.minValue(1, COUNT)))),
 })
 
 const MOST_CONTEXT = 16 * 1024
@@ -97,4 +100,9 @@ export const runOptions = {
   context: v.exactOptional(context),
   limits: v.exactOptional(limits),
   execution: v.exactOptional(v.picklist(['edge', 'caller'])),
+  toolErrors: v.exactOptional(v.picklist(['model', 'fail'])),
+  onLimit: v.exactOptional(v.picklist(['answer', 'model', 'fail'])),
+  compensate: v.exactOptional(v.boolean()),
+  eager: v.exactOptional(v.boolean()),
+  compat: v.exactOptional(v.picklist(['spring-ai', 'langchain4j'])),
 }

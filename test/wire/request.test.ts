@@ -85,7 +85,7 @@ describe('the body of a run', () => {
     [
       { input: 'Hi', onBusy: 'wait' },
       'onBusy',
-      'onBusy: expected ("queue" | "reject" | "interrupt"), received "wait".',
+      'onBusy: expected ("queue" | "reject" | "interrupt" | "steer"), received "wait".',
     ],
     [{ input: 'Hi', model: ['x'.repeat(99)] }, 'model', 'model: expected string, received Array.'],
     [{ input: 'Hi', rounds: 'x'.repeat(99) }, 'rounds', `rounds: expected "all", received "${'x'.repeat(59)}….`],

@@ -18,7 +18,8 @@ export function validateArguments(tool: string, schema: JsonSchema, value: unkno
 
 const LIMITS = { depth: 32, values: 10_000 }
 
-function issuesOf(schema: JsonSchema, value: unknown): readonly DefinitionIssue[] {
+/** What of a value does not fit a sound schema. */
+export function issuesOf(schema: JsonSchema, value: unknown): readonly DefinitionIssue[] {
   const fault = plainFault(value, LIMITS)
   if (fault) return [fault]
   try {

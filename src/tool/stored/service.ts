@@ -4,7 +4,8 @@ import type { ToolControl, ToolOutcome, ToolRequest } from '../../contract/tool.
 import { failure } from '../../contract/tool.ts'
 import { callHttp, type HttpOptions } from '../http/call.ts'
 import { checkHosts } from '../http/hosts.ts'
-import { validateArguments } from '../schema/validate.ts'
+import { checkSchema } from '../schema/check.ts'
+import { issuesOf, validateArguments } from '../schema/validate.ts'
 import { parseStored, type StoredTool } from './definition.ts'
 import { keep, readKept } from './record.ts'
 
@@ -39,6 +40,12 @@ export function definitionService(options: Pick<HttpOptions, 'fetch' | 'now'> = 
       const unfit = validateArguments(stored.name, stored.inputSchema, request.arguments)
       if (unfit) return unfit
       return perform(stored, { ...options, hosts, secret: (name) => secrets[name] }, request, control)
+    },
+    validate: async (schema, value) => {
+      const unsound = checkSchema(schema, 'any')
+      return unsound.length > 0
+        ? unsound.map(({ path, message }) => ({ path: '', message: `the schema is unsound at ${path}: ${message}` }))
+        : issuesOf(schema, value)
     },
   }
 }
