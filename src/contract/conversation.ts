@@ -39,6 +39,8 @@ export interface StartReply {
   readonly created: boolean
   /** The run is not new: its Idempotency-Key was here before. */
   readonly replayed: boolean
+  /** The input joined this run, which was under way; what came after this event is to be followed. */
+  readonly joinedAfter?: number
 }
 
 export interface RunSummary {
@@ -71,7 +73,9 @@ export interface ConversationService {
   record(runId: string, waitMs: number): Promise<Reply<{ readonly record: RunRecord }>>
   /** The run's events after `after`, as native SSE bytes: what was, then what comes, until the run ends or waits. */
   events(runId: string, after: number): Promise<Reply<{ readonly stream: ReadableStream<Uint8Array> }>>
-  runs(): Promise<Reply<{ readonly runs: readonly RunSummary[] }>>
+  /** The newest runs before a run, oldest first. */
+  runs(page: { before?: string; limit: number }): Promise<Reply<{ readonly runs: readonly RunSummary[] }>>
+  /** The newest messages before a position, oldest first: fewer than `limit` where they are very long. */
   messages(page: { before?: number; limit: number }): Promise<Reply<{ readonly messages: readonly StoredMessage[] }>>
   usage(): Promise<Reply<{ readonly usage: Usage; readonly runs: number }>>
   cancel(runId: string): Promise<Reply<{ readonly status: 'cancelled' | 'already_terminal' }>>

@@ -94,6 +94,8 @@ export interface ToolSuccess {
 export interface ToolFailure {
   readonly ok: false
   readonly error: ToolFault
+  /** As of a success. */
+  readonly usage?: Usage
 }
 
 export interface ToolFault {

@@ -1,15 +1,11 @@
 import { messageOf } from '../tool/thrown.ts'
-import { act } from './act.ts'
 import { around, HookFailure } from './around.ts'
-import { ask } from './ask.ts'
-import { begin } from './begin.ts'
-import { cutShort, decide } from './decide.ts'
+import { cutShort } from './decide.ts'
+import { drive } from './drive.ts'
 import { reconcile } from './reconcile.ts'
 import { recover } from './recover.ts'
 import { hookContext, type Running, type RunPorts } from './running.ts'
-import { judgeRefusal } from './settle.ts'
 import { fold, type RunState } from './state.ts'
-import { undo } from './undo.ts'
 import { failedRun } from './verdict.ts'
 
 /**
@@ -53,38 +49,4 @@ export async function run(state: RunState, ports: RunPorts): Promise<RunState> {
     clearTimeout(timer)
   }
   return state
-}
-
-async function drive(
-  running: Running,
-  { watch, isCancelled }: { watch: () => void; isCancelled: () => boolean },
-): Promise<void> {
-  const { state, now } = running
-  for (;;) {
-    if (isCancelled() && state.status === 'running') running.commit([{ type: 'run.cancelling' }])
-    const next = decide(state, now())
-    watch()
-    switch (next.do) {
-      case 'record':
-        running.commit(
-          next.events.map((event) => (event.type === 'call.settled' ? judgeRefusal(running, event) : event)),
-        )
-        break
-      case 'begin':
-        await begin(running, next.step)
-        break
-      case 'ask':
-        await ask(running, next.step)
-        break
-      case 'call':
-        await act(running, next.calls)
-        break
-      case 'undo':
-        await undo(running, next)
-        break
-      case 'wait':
-      case 'end':
-        return
-    }
-  }
 }

@@ -6,8 +6,10 @@ import type { CallState } from './state.ts'
 
 /** The event of a call that came to this outcome. What operators alone may read is left out. */
 export function settled({ callId, tool }: CallState, outcome: ToolOutcome, durationMs: number): CallSettled {
-  if (!outcome.ok) return { type: 'call.settled', callId, tool, ok: false, error: told(outcome.error), durationMs }
-  const { content, structured, usage } = outcome
+  const used = outcome.usage ? { usage: outcome.usage } : {}
+  if (!outcome.ok)
+    return { type: 'call.settled', callId, tool, ok: false, error: told(outcome.error), ...used, durationMs }
+  const { content, structured } = outcome
   return {
     type: 'call.settled',
     callId,
@@ -15,7 +17,7 @@ export function settled({ callId, tool }: CallState, outcome: ToolOutcome, durat
     ok: true,
     content,
     ...(structured !== undefined && { structured }),
-    ...(usage && { usage }),
+    ...used,
     durationMs,
   }
 }
@@ -40,7 +42,7 @@ export function judge(
   const fault = { ...outcome.error, callId, tool, arguments: text }
   const told = compat ? { ...fault, ...compatFault(compat, fault) } : fault
   const { message = told.message, fatal = told.fatal } = loop.onFault?.(told) ?? {}
-  return { ok: false, error: { ...outcome.error, message, ...(fatal !== undefined && { fatal }) } }
+  return { ...outcome, error: { ...outcome.error, message, ...(fatal !== undefined && { fatal }) } }
 }
 
 /** The same for an event of a call that was refused. */

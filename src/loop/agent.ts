@@ -1,0 +1,173 @@
+import type { AgentOptions } from '../contract/agent.ts'
+import type { LoopSetup } from '../contract/hook.ts'
+import { runIdOf, TOOL_NAME } from '../contract/id.ts'
+import { canonicalJson, parseJson, sha256 } from '../contract/json.ts'
+import type { Limits, RunRequest } from '../contract/run.ts'
+import type { ModelChooser } from '../contract/setup.ts'
+import {
+  failure,
+  type Tool,
+  type ToolControl,
+  type ToolDefinition,
+  type ToolOutcome,
+  type ToolRequest,
+  type ToolSource,
+} from '../contract/tool.ts'
+import { signalOf } from '../tool/control.ts'
+import { changed } from '../tool/pin.ts'
+import { memoryJournal } from './journal.ts'
+import { run } from './run.ts'
+import { newState } from './state.ts'
+
+/** What agents work with. */
+export interface AgentPorts {
+  readonly models: ModelChooser
+  /** Where their tools are found. Default: they have none. */
+  readonly tools?: ToolSource
+  readonly loop?: LoopSetup
+  readonly now?: () => number
+}
+
+const QUESTION = {
+  type: 'object',
+  properties: { question: { type: 'string', description: 'What to ask, with all that is needed to answer it.' } },
+  required: ['question'],
+}
+
+const LIMITS: Limits = {
+  steps: 20,
+  calls: 60,
+  callsPerTool: 40,
+  callMs: 30_000,
+  runMs: 300_000,
+  resultBytes: 65_536,
+  concurrentCalls: 8,
+}
+
+/** Agents that ask agents that ask agents: so deep and no further. */
+const MOST_DEPTH = 4
+const DEPTH = 'edgecall.depth'
+
+/**
+ * Agents as tools. Each call of one is a run of its own inside the call: its events reach readers as progress of the call
+ * (`data: { event }`), its usage counts as the asking run's, its time ends with the call's, and so does what it does when
+ * the call is cancelled. It keeps nothing, so its tools cannot wait for a person's approval. Throws a TypeError at once for
+ * a bad or double name.
+ */
+export function agentSource(agents: readonly AgentOptions[], ports: AgentPorts): ToolSource {
+  const names = agents.map(({ name }) => name)
+  if (new Set(names).size < names.length) throw new TypeError('Two agents have one name')
+  const bad = agents.find(({ name, description }) => !TOOL_NAME.test(name) || description.trim() === '')
+  if (bad) throw new TypeError(`The agent "${bad.name}" needs a name like ${TOOL_NAME.source} and a description`)
+  const find = (wanted: readonly string[]) =>
+    Promise.all(agents.filter(({ name }) => wanted.includes(name)).map((agent) => agentTool(agent, ports)))
+  return {
+    find,
+    list: async () => ({ tools: await find(names), unavailable: [] }),
+    offered: () => find(names),
+  }
+}
+
+/** One agent as a tool. */
+export async function agentTool(agent: AgentOptions, ports: AgentPorts): Promise<Tool> {
+  const { name, description, input = QUESTION, output, annotations = {}, returnDirect, timeoutMs, tags } = agent
+  const said = { name, description, inputSchema: input, ...(output && { outputSchema: output }) }
+  const definition: ToolDefinition = {
+    ...said,
+    version: '1',
+    hash: await sha256(canonicalJson({ ...said, instructions: agent.instructions, template: agent.template })),
+    annotations,
+    ...(returnDirect && { returnDirect }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(tags && { tags }),
+  }
+  return {
+    definition,
+    origin: 'agent',
+    place: `agent ${name}`,
+    offered: true,
+    call: async (request, control) =>
+      request.hash === definition.hash ? ask(agent, ports, request, control) : changed(name),
+  }
+}
+
+async function ask(
+  agent: AgentOptions,
+  ports: AgentPorts,
+  request: ToolRequest,
+  control: ToolControl,
+): Promise<ToolOutcome> {
+  const resolved = ports.models.resolve(agent.model)
+  if (!resolved.ok) return failure('agent_failed', `The agent "${agent.name}" has no model.`, resolved.message)
+  const depth = Number(request.context.trusted?.[DEPTH] ?? 0) + 1
+  if (depth > MOST_DEPTH) return failure('agent_too_deep', 'Agents ask agents too deeply here; answer yourself.')
+  const { now = Date.now } = ports
+  const tools = await toolsOf(agent, ports.tools)
+  const inner: RunRequest = {
+    ...(await requestOf(agent, request, depth)),
+    model: resolved.name,
+    limits: { ...LIMITS, ...agent.limits, runMs: Math.max(1, request.context.deadline - now()) },
+  }
+  const state = await run(newState(inner, new Map(tools.map(({ definition }) => [definition.name, definition]))), {
+    model: resolved.model,
+    tools: new Map(tools.map((tool) => [tool.definition.name, tool])),
+    history: [],
+    journal: memoryJournal(inner.runId, (event) => {
+      if (event.type !== 'run.finished') control.progress({ data: { event } }).catch(() => {})
+    }),
+    signal: signalOf(control),
+    now,
+    report: () => {},
+    ...(ports.loop && { loop: ports.loop }),
+  })
+  const { status, answer = '', error } = state.finished ?? {}
+  if (status !== 'completed') {
+    const { message = 'it was stopped' } = error ?? {}
+    return { ...failure('agent_failed', `The agent "${agent.name}" failed: ${message}`), usage: state.usage }
+  }
+  const structured = agent.output && parseJson(answer)
+  return {
+    ok: true,
+    content: [{ type: 'text', text: answer }],
+    ...(structured !== undefined && { structured }),
+    usage: state.usage,
+  }
+}
+
+/** The run inside the call. Its id is made of the call's key, so that a call that is sent again has the same one. */
+async function requestOf(
+  { name, instructions, template = '{{question}}', output }: AgentOptions,
+  { arguments: args, context }: ToolRequest,
+  depth: number,
+): Promise<Omit<RunRequest, 'model' | 'limits'>> {
+  return {
+    runId: await runIdOf(context.idempotencyKey, name),
+    durable: false,
+    caller: context.caller,
+    input: [{ role: 'user', content: render(template, args) }],
+    system: instructions,
+    clientTools: [],
+    execution: 'edge',
+    toolErrors: 'model',
+    ...(output && { responseFormat: { type: 'json_schema', name, schema: output } as const }),
+    context: context.values,
+    trusted: { ...context.trusted, [DEPTH]: depth },
+  }
+}
+
+async function toolsOf({ name, tools }: AgentOptions, source: ToolSource | undefined): Promise<readonly Tool[]> {
+  if (!source || tools === undefined) return []
+  if ('length' in tools) return source.find(tools)
+  const { add = [], remove = [] } = tools
+  const [offered, added] = await Promise.all([source.offered(), source.find(add)])
+  const all = new Map([...offered, ...added].map((tool) => [tool.definition.name, tool]))
+  return [...all.values()].filter(({ definition }) => definition.name !== name && !remove.includes(definition.name))
+}
+
+/** `{{field}}` becomes the field's value: a text as it is, anything else as JSON; what is absent, nothing. */
+function render(template: string, args: Readonly<Record<string, unknown>>): string {
+  return template.replace(/\{\{\s*([\w-]+)\s*\}\}/g, (_, field: string) => {
+    const value = Object.hasOwn(args, field) ? args[field] : ''
+    return typeof value === 'string' ? value : JSON.stringify(value)
+  })
+}

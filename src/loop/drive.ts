@@ -1,0 +1,49 @@
+import { act } from './act.ts'
+import { ask } from './ask.ts'
+import { begin } from './begin.ts'
+import { decide, type Decision } from './decide.ts'
+import type { Running } from './running.ts'
+import { judgeRefusal } from './settle.ts'
+import { undo } from './undo.ts'
+
+/** What else decides how far a run is driven. */
+export interface DriveOptions {
+  /** Called before each decision is performed, once the run's deadline may be known. */
+  readonly watch: () => void
+  readonly isCancelled: () => boolean
+  /** Stops before this decision is performed. Default: at none. */
+  readonly until?: (next: Decision) => boolean
+}
+
+/** Decides and performs, over and over, until the run ends or waits for others. */
+export async function drive(running: Running, { watch, isCancelled, until }: DriveOptions): Promise<void> {
+  const { state, now } = running
+  for (;;) {
+    if (isCancelled() && state.status === 'running') running.commit([{ type: 'run.cancelling' }])
+    const next = decide(state, now())
+    watch()
+    if (until?.(next)) return
+    switch (next.do) {
+      case 'record':
+        running.commit(
+          next.events.map((event) => (event.type === 'call.settled' ? judgeRefusal(running, event) : event)),
+        )
+        break
+      case 'begin':
+        await begin(running, next.step)
+        break
+      case 'ask':
+        await ask(running, next.step)
+        break
+      case 'call':
+        await act(running, next.calls)
+        break
+      case 'undo':
+        await undo(running, next)
+        break
+      case 'wait':
+      case 'end':
+        return
+    }
+  }
+}

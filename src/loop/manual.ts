@@ -1,0 +1,150 @@
+import type { RunEvent } from '../contract/event.ts'
+import type { LoopSetup, StepAnswer } from '../contract/hook.ts'
+import { callId, newId } from '../contract/id.ts'
+import type { Message, ToolCall, ToolMessage } from '../contract/message.ts'
+import type { ModelError, ModelEvent } from '../contract/model.ts'
+import type { Limits, RunRequest } from '../contract/run.ts'
+import type { Tool } from '../contract/tool.ts'
+import { drive } from './drive.ts'
+import { memoryJournal } from './journal.ts'
+import { fold, newState } from './state.ts'
+
+/** What calls are run with, by those who drive the loop themselves. */
+export interface ManualOptions {
+  /** What the model saw: calls after the last user message count towards the limits. */
+  readonly messages: readonly Message[]
+  readonly tools: readonly Tool[]
+  /** Tool context; never shown to a model. */
+  readonly context?: Readonly<Record<string, unknown>>
+  readonly limits?: Partial<Limits>
+  readonly loop?: LoopSetup
+  /** Whatever else a run's request may say of its calls, such as `compensate`, `toolErrors` or `compat`. */
+  readonly request?: Partial<RunRequest>
+  readonly signal?: AbortSignal
+  readonly onEvent?: (event: RunEvent) => void
+}
+
+export interface ManualResult {
+  /** The messages, the answer and its results: what the model is asked with next. */
+  readonly messages: readonly Message[]
+  /** A result for each call, in the order of the calls. */
+  readonly results: readonly ToolMessage[]
+  /** The results are the answer: all tools of the step return directly (API.md §2). */
+  readonly returnDirect: boolean
+  /** Why the loop should end, where a limit or a fatal fault says so. */
+  readonly error?: { readonly code: string; readonly message: string }
+}
+
+const LIMITS: Limits = {
+  steps: 50,
+  calls: 150,
+  callsPerTool: 40,
+  callMs: 30_000,
+  runMs: 900_000,
+  resultBytes: 65_536,
+  concurrentCalls: 8,
+}
+
+/**
+ * Runs the calls of one answer exactly as the loop does: checked, side by side, bounded, each with one result in call
+ * order. Asks no model. An answer without calls brings no results. A call that a person must agree to is refused: nobody
+ * waits here.
+ */
+export async function executeToolCalls(options: ManualOptions, answer: StepAnswer): Promise<ManualResult> {
+  const { messages, tools, context = {}, limits, signal = new AbortController().signal } = options
+  const request: RunRequest = {
+    runId: newId('run'),
+    durable: false,
+    caller: { tenant: 'local', scopes: [] },
+    input: [...messages],
+    model: 'manual/model',
+    clientTools: [],
+    execution: 'edge',
+    toolErrors: 'model',
+    onLimit: 'model',
+    context,
+    ...options.request,
+    limits: { ...LIMITS, ...limits },
+  }
+  const state = newState(request, new Map(tools.map(({ definition }) => [definition.name, definition])))
+  fold(state, { type: 'run.started', model: request.model, tools: [], at: Date.now() })
+  countEarlier(state, messages)
+  fold(state, { type: 'step.started', step: 1 })
+  fold(state, { type: 'step.answered', step: 1, ...answer })
+  const journal = memoryJournal(request.runId, options.onEvent ?? (() => {}))
+  await drive(
+    {
+      state,
+      tools: new Map(tools.map((tool) => [tool.definition.name, tool])),
+      model: NO_MODEL,
+      history: [],
+      journal,
+      signal,
+      now: () => Date.now(),
+      report: () => {},
+      loop: options.loop ?? {},
+      inFlight: new Map(),
+      commit: (events) => {
+        for (const event of events) fold(state, event)
+        journal.commit(events, state)
+      },
+    },
+    { watch: () => {}, isCancelled: () => signal.aborted, until: (next) => next.do === 'begin' },
+  )
+  const { finished } = state
+  const results = state.messages.slice(messages.length + 1).filter((message) => message.role === 'tool')
+  return {
+    messages: state.messages,
+    results,
+    returnDirect: finished?.finish === 'return_direct',
+    ...(finished?.error && { error: finished.error }),
+  }
+}
+
+/** Calls of this turn that ran before count towards the limits. */
+function countEarlier(state: ReturnType<typeof newState>, messages: readonly Message[]): void {
+  const turn = messages.slice(messages.findLastIndex((message) => message.role === 'user') + 1)
+  for (const message of turn) {
+    if (message.role !== 'assistant' || !message.calls) continue
+    state.rounds += 1
+    state.calls.push(...message.calls.map((call) => ({ ...call, status: 'settled' as const, attempt: 1 })))
+  }
+}
+
+const NO_MODEL = {
+  name: 'manual/model',
+  stream: () => {
+    throw new Error('Nobody asks a model here')
+  },
+}
+
+/** A model that failed while its answer was collected. */
+export class CollectError extends Error {
+  readonly error: ModelError
+
+  constructor(error: ModelError) {
+    super(error.message)
+    this.name = 'CollectError'
+    this.error = error
+  }
+}
+
+/** The whole answer of a model's stream, each call with an id. Rejects with a CollectError where the model fails. */
+export async function collect(stream: AsyncIterable<ModelEvent>): Promise<StepAnswer> {
+  const runId = newId('run')
+  const calls: ToolCall[] = []
+  const said = { text: '', reasoning: '' }
+  for await (const event of stream) {
+    if (event.type === 'text' || event.type === 'reasoning') said[event.type] += event.text
+    if (event.type === 'error') throw new CollectError(event.error)
+    if (event.type === 'call') {
+      const { index, tool, arguments: text } = event
+      calls.push({ callId: callId(runId, 1, index), tool, arguments: text })
+    }
+    if (event.type === 'finish') {
+      const { type: _, ...end } = event
+      return { text: said.text, ...(said.reasoning !== '' && { reasoning: said.reasoning }), calls, ...end }
+    }
+  }
+  throw new CollectError({ code: 'model_stream_cut', message: 'The stream ended without a finish.', retryable: true })
+}

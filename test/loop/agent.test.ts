@@ -1,0 +1,176 @@
+import { describe, expect, test } from 'vitest'
+import type { AgentOptions } from '../../src/contract/agent.ts'
+import type { ModelChooser } from '../../src/contract/setup.ts'
+import type { Tool, ToolSource } from '../../src/contract/tool.ts'
+import { agentSource, agentTool } from '../../src/loop/agent.ts'
+import { scripted, type Script } from '../../src/model/scripted.ts'
+import { ask, play, say, tool } from '../fixtures/play.ts'
+
+/** The clock of `play`. */
+const now = () => 0
+
+const expert = (name: string): AgentOptions => ({
+  name,
+  description: `Answers questions on ${name} matters.`,
+  instructions: `You are a ${name} expert.`,
+  returnDirect: 'always',
+})
+
+/** Models by name, each with a script of its own. */
+function models(scripts: Readonly<Record<string, readonly Script[]>>) {
+  const made = new Map(Object.entries(scripts).map(([name, script]) => [name, scripted(script, name)]))
+  const chooser: ModelChooser = {
+    list: () => [...made.keys()],
+    resolve: (name = 'default') => {
+      const model = made.get(name)
+      return model ? { ok: true, name, model } : { ok: false, code: 'unknown_model', message: `no ${name}` }
+    },
+  }
+  return { chooser, made }
+}
+
+function source(tools: readonly Tool[]): ToolSource {
+  return {
+    list: async () => ({ tools, unavailable: [] }),
+    offered: async () => tools,
+    find: async (names) => tools.filter(({ definition }) => names.includes(definition.name)),
+  }
+}
+
+describe('an agent as a tool', () => {
+  test('answers for a router, unchanged', async () => {
+    const advice = 'Do not walk on it. Call an ambulance.'
+    const { chooser, made } = models({ default: [say(advice)] })
+    const experts = agentSource(['legal', 'medical', 'technical'].map(expert), { models: chooser, now })
+    const { tools } = await experts.list()
+    const { state } = await play({
+      script: [ask(['medical', { question: 'I broke my leg what should I do' }])],
+      tools,
+      request: { input: [{ role: 'user', content: 'I broke my leg what should I do' }] },
+    })
+    expect(state.finished).toMatchObject({ finish: 'return_direct', answer: advice })
+    expect(made.get('default')?.requests[0]?.messages).toEqual([
+      { role: 'system', content: 'You are a medical expert.' },
+      { role: 'user', content: 'I broke my leg what should I do' },
+    ])
+  })
+
+  test("has tools and limits of its own; its events and usage are the run's", async () => {
+    const { chooser } = models({ default: [ask(['look', { at: 'x' }]), say('seen')] })
+    const look = tool('look', ({ at }) => `saw ${at}`)
+    const agent = await agentTool(
+      { ...expert('watcher'), tools: ['look'] },
+      { models: chooser, now, tools: source([look]) },
+    )
+    const { events, state } = await play({ script: [ask(['watcher', { question: 'What?' }])], tools: [agent] })
+    expect(state.usage).toEqual({ inputTokens: 3 * 10, outputTokens: 3 * 5 })
+    const inner = events.flatMap((event) =>
+      event.type === 'call.progress' ? [(event.data as { event: { type: string } }).event.type] : [],
+    )
+    expect(inner).toEqual([
+      'run.started',
+      'step.started',
+      'call.proposed',
+      'step.answered',
+      'call.started',
+      'call.settled',
+      'step.finished',
+      'step.started',
+      'text.delta',
+      'step.answered',
+      'step.finished',
+    ])
+    const limited = await agentTool(
+      { ...expert('watcher'), tools: ['look'], limits: { steps: 1 } },
+      {
+        models: models({ default: [ask(['look']), ask(['look']), say('enough')] }).chooser,
+        now,
+        tools: source([look]),
+      },
+    )
+    const cut = await play({ script: [ask(['watcher', { question: 'What?' }])], tools: [limited] })
+    expect(cut.state.finished?.answer).toBe('enough')
+  })
+
+  test('is cancelled with the run that asked it', async () => {
+    const abort = new AbortController()
+    const inner: AbortSignal[] = []
+    const { chooser } = models({
+      default: [
+        async function* (_, signal) {
+          inner.push(signal)
+          abort.abort()
+          await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+          yield* say('too late')
+        },
+      ],
+    })
+    const agent = await agentTool(expert('slow'), { models: chooser, now })
+    const { state } = await play({
+      script: [ask(['slow', { question: 'x' }])],
+      tools: [agent],
+      signal: abort.signal,
+    })
+    expect(state.finished?.status).toBe('cancelled')
+    expect(inner[0]?.aborted).toBe(true)
+  })
+
+  test('that fails is a failed call, whose usage counts', async () => {
+    const { chooser } = models({
+      default: [
+        ask(['nosuch']),
+        [{ type: 'error', error: { code: 'model_unavailable', message: 'down', retryable: true } }],
+      ],
+    })
+    const agent = await agentTool(expert('broken'), { models: chooser, now })
+    const { state } = await play({ script: [ask(['broken', { question: 'x' }]), say('sorry')], tools: [agent] })
+    expect(state.calls[0]?.settled).toMatchObject({
+      ok: false,
+      error: { code: 'agent_failed', message: 'The agent "broken" failed: down' },
+    })
+    expect(state.usage.inputTokens).toBe(30)
+  })
+
+  test('fills its template, and answers with data where it has a schema for it', async () => {
+    const { chooser, made } = models({ default: [say('{"kind":"bug"}')] })
+    const agent = await agentTool(
+      {
+        ...expert('triage'),
+        input: { type: 'object', properties: { title: { type: 'string' }, labels: { type: 'array' } } },
+        template: 'Issue: {{title}}, labelled {{ labels }}{{nothing}}.',
+        output: { type: 'object' },
+      },
+      { models: chooser, now },
+    )
+    const { state } = await play({
+      script: [ask(['triage', { title: 'It {{labels}}', labels: ['a'] }])],
+      tools: [agent],
+    })
+    expect(made.get('default')?.requests[0]).toMatchObject({
+      messages: [{}, { role: 'user', content: 'Issue: It {{labels}}, labelled ["a"].' }],
+      responseFormat: { type: 'json_schema', name: 'triage', schema: { type: 'object' } },
+    })
+    expect(state.calls[0]?.settled?.structured).toEqual({ kind: 'bug' })
+  })
+
+  test('does not ask agents without end', async () => {
+    const scripts: Script[] = Array.from({ length: 9 }, () => ask(['again', { question: 'x' }]))
+    const { chooser, made } = models({
+      default: [...scripts.slice(0, 4), ...Array.from({ length: 9 }, () => say('done'))],
+    })
+    const agents: ToolSource = agentSource([{ ...expert('again'), tools: ['again'] }], {
+      models: chooser,
+      now,
+      tools: { list: () => agents.list(), offered: () => agents.offered(), find: (names) => agents.find(names) },
+    })
+    await play({ script: [ask(['again', { question: 'x' }])], tools: await agents.offered() })
+    const last = made.get('default')?.requests.at(4)?.messages.at(-1)
+    expect(last).toMatchObject({ role: 'tool', ok: false, content: [{ text: /too deeply/ }] })
+  })
+
+  test('is refused at once for a bad name or two of one name', () => {
+    const ports = { models: models({}).chooser }
+    expect(() => agentSource([expert('a b')], ports)).toThrow(TypeError)
+    expect(() => agentSource([expert('a'), expert('a')], ports)).toThrow('Two agents have one name')
+  })
+})

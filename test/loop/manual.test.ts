@@ -1,0 +1,97 @@
+import { describe, expect, test } from 'vitest'
+import type { Message } from '../../src/contract/message.ts'
+import type { ModelRequest } from '../../src/contract/model.ts'
+import { memory } from '../../src/conversation/memory.ts'
+import { collect, executeToolCalls } from '../../src/loop/manual.ts'
+import { scripted, type Script } from '../../src/model/scripted.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
+
+const multiply = tool('multiply', ({ a, b }) => Number(a) * Number(b))
+const NEVER = new AbortController().signal
+
+/** The loop that a caller writes: as in the seeds, ask, run, ask again. */
+async function drive(messages: readonly Message[], scripts: readonly Script[], tools = [multiply]) {
+  const model = scripted(scripts)
+  const request = (seen: readonly Message[]): ModelRequest => ({
+    messages: seen,
+    tools: tools.map(({ definition }) => definition),
+  })
+  let seen = messages
+  for (;;) {
+    const answer = await collect(model.stream(request(seen), NEVER))
+    if (answer.calls.length === 0) return { seen, answer, asked: model.requests.length }
+    const executed = await executeToolCalls({ messages: seen, tools }, answer)
+    seen = executed.messages
+    if (executed.returnDirect) return { seen, answer, asked: model.requests.length }
+  }
+}
+
+const QUESTION: Message = { role: 'user', content: 'What is 6 * 8?' }
+
+describe('a loop of your own', () => {
+  test('asks, runs what is asked for, and asks again', async () => {
+    const { seen, answer } = await drive([QUESTION], [ask(['multiply', { a: 6, b: 8 }]), say('48')])
+    expect(seen.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
+    expect(seen[2]).toMatchObject({ tool: 'multiply', ok: true, content: [{ type: 'text', text: '48' }] })
+    expect(answer).toMatchObject({ text: '48', finish: 'stop' })
+  })
+
+  test('remembers: the next question sees the first, its work and its answer', async () => {
+    const remembered = memory()
+    remembered.add(QUESTION)
+    const first = await drive(remembered.messages(), [ask(['multiply', { a: 6, b: 8 }]), say('48')])
+    remembered.add(...first.seen.slice(1), { role: 'assistant', content: first.answer.text })
+    remembered.add({ role: 'user', content: 'What did I ask you earlier?' })
+    const second = await drive(remembered.messages(), [
+      ({ messages }) => say(messages.find(({ role }) => role === 'user')?.content === QUESTION.content ? '6 * 8' : '?'),
+    ])
+    expect(remembered.messages().map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'user'])
+    expect(second.answer.text).toBe('6 * 8')
+  })
+
+  test('is told when the results are the answer', async () => {
+    const direct = tool('multiply', () => 48, { returnDirect: 'always' })
+    const { seen, asked } = await drive([QUESTION], [ask(['multiply'])], [direct])
+    expect(asked).toBe(1)
+    expect(seen.at(-1)).toEqual({ role: 'assistant', content: '48' })
+  })
+
+  test('gets one result for each call, in their order, whatever becomes of them', async () => {
+    const answer = await collect(
+      scripted([ask(['nosuch'], ['multiply', '{'], ['multiply', { a: 2, b: 3 }])]).stream(
+        { messages: [QUESTION], tools: [] },
+        NEVER,
+      ),
+    )
+    const { results, returnDirect } = await executeToolCalls({ messages: [QUESTION], tools: [multiply] }, answer)
+    expect(results.map(({ callId }) => callId)).toEqual(answer.calls.map(({ callId }) => callId))
+    expect(results.map(({ ok }) => ok)).toEqual([false, false, true])
+    expect(returnDirect).toBe(false)
+  })
+
+  test('counts the calls of its turn towards the limits', async () => {
+    const answer = await collect(
+      scripted([ask(['multiply', { a: 1, b: 1 }])]).stream({ messages: [], tools: [] }, NEVER),
+    )
+    const done: Message[] = [
+      QUESTION,
+      { role: 'assistant', content: '', calls: [{ callId: 'c1', tool: 'multiply', arguments: '{}' }] },
+      { role: 'tool', callId: 'c1', tool: 'multiply', ok: true, content: [] },
+    ]
+    const options = { tools: [multiply], limits: { callsPerTool: 1 } }
+    const over = await executeToolCalls({ ...options, messages: done }, answer)
+    expect(over.results).toMatchObject([{ ok: false }])
+    const fresh = await executeToolCalls({ ...options, messages: [...done, QUESTION] }, answer)
+    expect(fresh.results).toMatchObject([{ ok: true }])
+  })
+
+  test('fails where the model does', async () => {
+    const failing = scripted([
+      [{ type: 'error', error: { code: 'model_unavailable', message: 'down', retryable: true } }],
+    ])
+    await expect(collect(failing.stream({ messages: [], tools: [] }, NEVER))).rejects.toMatchObject({
+      name: 'CollectError',
+      error: { code: 'model_unavailable' },
+    })
+  })
+})
