@@ -32,6 +32,8 @@ export interface Config {
   readonly compat?: Compat
   /** Whether logs may hold arguments and results. */
   readonly includeContent: boolean
+  /** What is logged: faults alone, or runs and their calls too. */
+  readonly log: 'faults' | 'runs'
   /** Tool context under what a request brings. */
   readonly context: Readonly<Record<string, unknown>>
   /** Prices of models, by `provider/name`. */
@@ -75,6 +77,7 @@ export function readConfig(vars: Vars): Config {
     compensate: oneOf(vars, 'COMPENSATE', ['off', 'on']) === 'on',
     eager: oneOf(vars, 'EAGER_CALLS', ['off', 'on']) === 'on',
     ...(compat && { compat }),
+    log: oneOf(vars, 'LOG', ['faults', 'runs']),
     includeContent: oneOf(vars, 'INCLUDE_CONTENT', ['false', 'true']) === 'true',
     context: object(vars, 'TOOL_CONTEXT', 'a JSON object', (_value): _value is unknown => true),
     prices: object(vars, 'MODEL_PRICES', PRICES, isPrice),

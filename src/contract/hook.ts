@@ -1,4 +1,5 @@
 import type { DefinitionIssue } from './definition.ts'
+import type { RunFact } from './event.ts'
 import type { JsonSchema } from './json.ts'
 import type { Message, Opaque, ToolCall } from './message.ts'
 import type { ModelFinish, ModelRequest } from './model.ts'
@@ -86,6 +87,9 @@ export interface CallFault extends ToolFault {
   readonly arguments: string
 }
 
+/** Takes what happens in runs: for logs, traces, counts. */
+export type Observer = (event: RunFact, run: RunRequest) => void
+
 /** What an application may put in the place of the loop's own ways. */
 export interface LoopSetup {
   readonly hooks?: readonly Hook[]
@@ -98,6 +102,11 @@ export interface LoopSetup {
   readonly onFault?: (fault: CallFault) => { readonly message?: string; readonly fatal?: boolean } | undefined
   /** Whether the edge runs the calls of an answer; else they are handed to the caller. Default: as the request says. */
   readonly runsCalls?: (answer: StepAnswer, request: RunRequest) => boolean
+  /**
+   * Told of a run's facts once they are kept, each once and in order; deltas and progress are not among them. What it
+   * throws is reported, and stops nothing.
+   */
+  readonly observe?: Observer
   /** What is wrong with a structured answer; nothing where it fits. Default: answers are not checked. */
   readonly validate?: (schema: JsonSchema, value: unknown) => Promise<readonly DefinitionIssue[]>
 }

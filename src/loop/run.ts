@@ -4,7 +4,7 @@ import { cutShort } from './decide.ts'
 import { drive } from './drive.ts'
 import { reconcile } from './reconcile.ts'
 import { recover } from './recover.ts'
-import { hookContext, type Running, type RunPorts } from './running.ts'
+import { hookContext, observe, type Running, type RunPorts } from './running.ts'
 import { fold, type RunState } from './state.ts'
 import { failedRun } from './verdict.ts'
 
@@ -27,6 +27,7 @@ export async function run(state: RunState, ports: RunPorts): Promise<RunState> {
     commit: (events) => {
       for (const event of events) fold(state, event)
       ports.journal.commit(events, state)
+      observe(events, state, ports)
     },
   }
   let timer: ReturnType<typeof setTimeout> | undefined

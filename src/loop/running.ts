@@ -3,6 +3,7 @@ import type { HookContext, LoopSetup } from '../contract/hook.ts'
 import type { Message } from '../contract/message.ts'
 import type { ChatModel } from '../contract/model.ts'
 import type { Tool } from '../contract/tool.ts'
+import { messageOf } from '../tool/thrown.ts'
 import type { Journal } from './journal.ts'
 import type { RunState } from './state.ts'
 
@@ -39,4 +40,20 @@ export interface Running extends Omit<RunPorts, 'tools'> {
 /** What a hook is told. */
 export function hookContext({ state, signal }: Running): HookContext {
   return { run: state.request, step: state.steps, messages: state.messages, signal }
+}
+
+/** Tells the setup's observer of facts that are kept. */
+export function observe(
+  events: readonly RunFact[],
+  { request }: RunState,
+  { loop, report }: Pick<RunPorts, 'loop' | 'report'>,
+): void {
+  if (!loop?.observe) return
+  for (const event of events) {
+    try {
+      loop.observe(event, request)
+    } catch (error) {
+      report({ code: 'observer_failed', detail: messageOf(error) })
+    }
+  }
 }

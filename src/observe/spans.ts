@@ -1,0 +1,146 @@
+import type { RunFact } from '../contract/event.ts'
+import type { Observer } from '../contract/hook.ts'
+import type { RunRequest } from '../contract/run.ts'
+import type { Usage } from '../contract/usage.ts'
+
+/** A span as OpenTelemetry knows it, for an exporter to send. Times are epoch milliseconds. */
+export interface Span {
+  readonly name: string
+  /** 32 hex digits, one for a run. */
+  readonly traceId: string
+  /** 16 hex digits. */
+  readonly spanId: string
+  readonly parentId?: string
+  readonly start: number
+  readonly end: number
+  /** The code of what failed; absent where nothing did. */
+  readonly error?: string
+  readonly attributes: Readonly<Record<string, string | number | boolean>>
+}
+
+export interface SpanOptions {
+  readonly now?: () => number
+  /** Adds arguments and results to the spans of calls. Default: no. */
+  readonly includeContent?: boolean
+}
+
+interface OpenRun {
+  readonly traceId: string
+  readonly spanId: string
+  readonly start: number
+  readonly steps: Map<number, { readonly spanId: string; readonly start: number }>
+  readonly calls: Map<
+    string,
+    { readonly parentId: string; readonly start: number; readonly text: string; attempt: number }
+  >
+  step: number
+}
+
+/**
+ * Turns each run into spans, by the names of OpenTelemetry's conventions for generative AI: `invoke_agent` for the run,
+ * `chat <model>` for each model call, `execute_tool <tool>` for each call below the step that asked for it. A call that
+ * failed is an error. A run that another life of its object began has no span of its own: its steps and calls have.
+ */
+export function spans(
+  emit: (span: Span) => void,
+  { now = Date.now, includeContent = false }: SpanOptions = {},
+): Observer {
+  const runs = new Map<string, OpenRun>()
+  return (event, run) => {
+    const open = runs.get(run.runId) ?? begun(now())
+    runs.set(run.runId, open)
+    take(open, event, run)
+    if (event.type === 'run.finished') runs.delete(run.runId)
+  }
+
+  function take(open: OpenRun, event: RunFact, run: RunRequest): void {
+    const { traceId } = open
+    switch (event.type) {
+      case 'step.started':
+        open.step = event.step
+        open.steps.set(event.step, { spanId: hex(8), start: now() })
+        return
+      case 'step.answered': {
+        const { spanId = hex(8), start = now() } = open.steps.get(event.step) ?? {}
+        for (const { callId, arguments: text } of event.calls) {
+          open.calls.set(callId, { parentId: spanId, start: now(), text, attempt: 1 })
+        }
+        const attributes = {
+          'gen_ai.operation.name': 'chat',
+          'gen_ai.request.model': run.model,
+          'gen_ai.response.finish_reason': event.finish,
+          'edgecall.step': event.step,
+          ...usageOf(event.usage),
+        }
+        return emit({
+          name: `chat ${run.model}`,
+          traceId,
+          spanId,
+          parentId: open.spanId,
+          start,
+          end: now(),
+          attributes,
+        })
+      }
+      case 'call.started': {
+        const call = open.calls.get(event.callId)
+        const parentId = call?.parentId ?? open.steps.get(open.step)?.spanId ?? open.spanId
+        const text = call?.text ?? event.arguments ?? ''
+        open.calls.set(event.callId, { parentId, start: event.at, text, attempt: event.attempt })
+        return
+      }
+      case 'call.settled': {
+        const { callId, tool, ok, error, durationMs } = event
+        const { parentId = open.spanId, start = now(), text = '', attempt = 1 } = open.calls.get(callId) ?? {}
+        open.calls.delete(callId)
+        const attributes = {
+          'gen_ai.operation.name': 'execute_tool',
+          'gen_ai.tool.name': tool,
+          'gen_ai.tool.call.id': callId,
+          'gen_ai.tool.type': 'function',
+          'edgecall.attempt': attempt,
+          'edgecall.ok': ok,
+          ...(includeContent && {
+            'gen_ai.tool.call.arguments': text,
+            'gen_ai.tool.call.result': JSON.stringify(event.content ?? error?.message ?? ''),
+          }),
+        }
+        const failed = error ? { error: error.code } : {}
+        return emit({
+          name: `execute_tool ${tool}`,
+          ...{ traceId, spanId: hex(8), parentId, start, end: start + durationMs, attributes },
+          ...failed,
+        })
+      }
+      case 'run.finished': {
+        const attributes = {
+          'gen_ai.operation.name': 'invoke_agent',
+          'gen_ai.request.model': run.model,
+          'edgecall.run.id': run.runId,
+          'edgecall.finish': event.finish,
+          ...(run.conversation !== undefined && { 'gen_ai.conversation.id': run.conversation }),
+          ...usageOf(event.usage),
+        }
+        const failed = event.status === 'failed' ? { error: event.error?.code ?? 'failed' } : {}
+        const { spanId, start } = open
+        return emit({ name: 'invoke_agent', traceId, spanId, start, end: now(), attributes, ...failed })
+      }
+      default:
+    }
+  }
+}
+
+function begun(start: number): OpenRun {
+  return { traceId: hex(16), spanId: hex(8), start, steps: new Map(), calls: new Map(), step: 0 }
+}
+
+function usageOf(usage: Usage | undefined): Record<string, number> {
+  return usage
+    ? { 'gen_ai.usage.input_tokens': usage.inputTokens, 'gen_ai.usage.output_tokens': usage.outputTokens }
+    : {}
+}
+
+function hex(bytes: number): string {
+  const digits = (byte: number) => byte.toString(16).padStart(2, '0')
+  return Array.from(crypto.getRandomValues(new Uint8Array(bytes)), digits).join('')
+}

@@ -1,0 +1,101 @@
+import { expect, test } from 'vitest'
+import { failure } from '../../src/contract/tool.ts'
+import { logs } from '../../src/observe/log.ts'
+import { type Span, spans } from '../../src/observe/spans.ts'
+import { ask, id, play, RUN_ID, say, tool } from '../fixtures/play.ts'
+
+const scene = {
+  script: [ask(['add', { a: 1 }], ['broken']), say('done')],
+  tools: [tool('add', () => '3'), tool('broken', () => failure('gone', 'The secret is gone.'))],
+  request: { conversation: 'conv_1' },
+}
+
+const CALLS = { runId: RUN_ID, tenant: 'acme', durationMs: 0 }
+const RUN = {
+  event: 'run',
+  runId: RUN_ID,
+  tenant: 'acme',
+  conversation: 'conv_1',
+  model: 'test/scripted',
+  status: 'completed',
+  finish: 'stop',
+  usage: { inputTokens: 20, outputTokens: 10 },
+}
+
+test('logs tell of calls and runs, and nothing of what was said', async () => {
+  const entries: object[] = []
+  await play({ ...scene, loop: { observe: logs((entry) => entries.push(entry)) } })
+  expect(entries).toEqual([
+    { event: 'call', ...CALLS, callId: id(1, 0), tool: 'add', ok: true, bytes: 1 },
+    { event: 'call', ...CALLS, callId: id(1, 1), tool: 'broken', ok: false, bytes: 0, code: 'gone' },
+    RUN,
+  ])
+})
+
+test('logs hold what was said where that was asked for', async () => {
+  const entries: object[] = []
+  await play({ ...scene, loop: { observe: logs((entry) => entries.push(entry), { includeContent: true }) } })
+  expect(entries).toMatchObject([
+    { arguments: { a: 1 }, content: [{ type: 'text', text: '3' }] },
+    { arguments: {}, error: { code: 'gone', message: 'The secret is gone.' } },
+    { answer: 'done' },
+  ])
+})
+
+test('a run is a trace: the run, its model calls, and below each the calls that it asked for', async () => {
+  const seen: Span[] = []
+  await play({ ...scene, loop: { observe: spans((span) => seen.push(span), { now: () => 5 }) } })
+  const run = seen.find(({ name }) => name === 'invoke_agent')
+  const [first, second] = seen.filter(({ name }) => name === 'chat test/scripted')
+  const tree = seen.map(({ name, parentId, error }) => [
+    name,
+    parentId === run?.spanId ? 'run' : parentId === first?.spanId ? 'first step' : parentId,
+    error,
+  ])
+  expect(tree).toEqual([
+    ['chat test/scripted', 'run', undefined],
+    ['execute_tool add', 'first step', undefined],
+    ['execute_tool broken', 'first step', 'gone'],
+    ['chat test/scripted', 'run', undefined],
+    ['invoke_agent', undefined, undefined],
+  ])
+  expect(new Set(seen.map(({ traceId }) => traceId)).size).toBe(1)
+  expect(second?.attributes).toEqual({
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.request.model': 'test/scripted',
+    'gen_ai.response.finish_reason': 'stop',
+    'gen_ai.usage.input_tokens': 10,
+    'gen_ai.usage.output_tokens': 5,
+    'edgecall.step': 2,
+  })
+  expect(seen[2]?.attributes).toEqual({
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.tool.name': 'broken',
+    'gen_ai.tool.call.id': id(1, 1),
+    'gen_ai.tool.type': 'function',
+    'edgecall.attempt': 1,
+    'edgecall.ok': false,
+  })
+})
+
+test('spans hold arguments and results where that was asked for', async () => {
+  const seen: Span[] = []
+  await play({ ...scene, loop: { observe: spans((span) => seen.push(span), { includeContent: true }) } })
+  expect(seen[1]?.attributes).toMatchObject({
+    'gen_ai.tool.call.arguments': '{"a":1}',
+    'gen_ai.tool.call.result': '[{"type":"text","text":"3"}]',
+  })
+})
+
+test('an observer that throws is reported, and stops nothing', async () => {
+  const { state, faults } = await play({
+    script: [say('done')],
+    loop: {
+      observe: () => {
+        throw new Error('no disk')
+      },
+    },
+  })
+  expect(state.finished?.answer).toBe('done')
+  expect(faults).toMatchObject([{ code: 'observer_failed', detail: 'no disk' }, {}, {}, {}, {}])
+})
