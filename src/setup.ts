@@ -6,6 +6,7 @@ import type { Setup } from './contract/setup.ts'
 import type { ToolService } from './contract/tool.ts'
 import { modelChooser } from './model/choose.ts'
 import { openai } from './model/openai.ts'
+import { logs } from './observe/log.ts'
 import { matches } from './tool/glob.ts'
 import { chain } from './tool/source/chain.ts'
 import { kvSource } from './tool/source/kv.ts'
@@ -42,14 +43,22 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
       providers: { openai: openai({ baseUrl: env.OPENAI_BASE_URL, apiKey: env.OPENAI_API_KEY }), ...providers },
       defaultModel: config.model,
       allowed: config.models,
+      prices: config.prices,
     }),
     tools: chain([services, stored]),
     stored,
     conversations: env.CONVERSATIONS,
     directories: env.DIRECTORIES,
-    report: (entry) => console.error(JSON.stringify(entry)),
-    loop: { validate: (schema, value) => env.DEFINITIONS.validate(schema, value) },
+    report,
+    loop: {
+      validate: (schema, value) => env.DEFINITIONS.validate(schema, value),
+      ...(config.log === 'runs' && { observe: logs(report, config) }),
+    },
   }
+}
+
+function report(entry: object): void {
+  console.error(JSON.stringify(entry))
 }
 
 function toolWorkers(env: Env): Record<string, ToolService> {

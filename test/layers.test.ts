@@ -16,11 +16,12 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: ['contract', 'tool'],
 }
 
-/** One for tool authors, one for the Worker of the stored definitions. */
-const TOOL_DOORS = ['src/tool.ts', 'src/stored.ts']
+/** For tool authors, for the Worker of the stored definitions, for Workers that have agents and their setup. */
+const TOOL_DOORS = ['src/tool.ts', 'src/stored.ts', 'src/agent.ts', 'src/setup.ts']
 
 /** Where a class must extend what the runtime gives. */
 const MAY_IMPORT_RUNTIME = [
+  'src/agent.ts',
   'src/conversation/conversation.ts',
   'src/conversation/directory.ts',
   'src/index.ts',

@@ -38,6 +38,8 @@ export type RunFact =
       readonly finish: ModelFinish
       readonly usage?: Usage
       readonly opaque?: Opaque
+      /** Calls that a person must agree to by the setup's rule, whatever their tools say. */
+      readonly approvals?: readonly string[]
       /** Who runs the calls, where the setup decided otherwise than the request says. */
       readonly execution?: 'edge' | 'caller'
     }
@@ -121,6 +123,8 @@ export interface CallSettled {
   readonly tool: string
   readonly ok: boolean
   readonly content?: readonly Content[]
+  /** Bytes of the whole result, where `content` is a part of it; the rest is kept beside the journal. */
+  readonly cut?: number
   readonly structured?: unknown
   readonly error?: { readonly code: string; readonly message: string; readonly fatal?: true }
   /** What models used inside of the tool. */

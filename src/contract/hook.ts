@@ -74,7 +74,7 @@ export interface ExecuteOptions {
   readonly signal: AbortSignal
   /** Milliseconds. */
   readonly timeoutMs: number
-  /** Bytes of the result that a model may see. */
+  /** Bytes of the result that are kept. */
   readonly resultBytes: number
   readonly progress: (progress: Progress) => void
 }
@@ -100,6 +100,8 @@ export interface LoopSetup {
    * tool's. A text is what the model reads instead; `fatal` fails the run with it; undefined leaves it as it is.
    */
   readonly onFault?: (fault: CallFault) => { readonly message?: string; readonly fatal?: boolean } | undefined
+  /** Whether a person must agree to a call, by its arguments or who asks; what a definition demands holds in any case. */
+  readonly needsApproval?: (call: ToolCall, definition: ToolDefinition, run: RunRequest) => boolean
   /** Whether the edge runs the calls of an answer; else they are handed to the caller. Default: as the request says. */
   readonly runsCalls?: (answer: StepAnswer, request: RunRequest) => boolean
   /**

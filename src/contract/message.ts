@@ -55,6 +55,8 @@ export interface ToolMessage {
   readonly tool: string
   readonly ok: boolean
   readonly content: readonly Content[]
+  /** Bytes of the whole result, where `content` is a part of it. */
+  readonly cut?: number
 }
 
 /** The text of some content, parts joined by line breaks; what is not text is named, not shown. */

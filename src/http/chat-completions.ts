@@ -121,13 +121,14 @@ async function collect(launched: Launched, chat: ChatRequest): Promise<Response>
   throw failedProblem({ finish: 'error', error: result.error }, { runId, started })
 }
 
-function options({ runId, conversation }: Launched, { model = '', edgecall }: ChatRequest) {
+function options({ runId, conversation }: Launched, { model = '', edgecall, responseFormat }: ChatRequest) {
   return {
     id: `chatcmpl-${runId}`,
     model,
     created: Math.floor(Date.now() / 1000),
     ...(conversation !== undefined && { conversation }),
     ...(edgecall.rounds && { rounds: edgecall.rounds }),
+    ...(responseFormat?.type === 'json_schema' && { whole: true }),
     waitingText: (calls: readonly ToolCall[]) => {
       const tools = calls.map((call) => `"${call.tool}"`).join(', ')
       const url = `/conversations/${conversation}/runs/${runId}/calls/`

@@ -60,7 +60,7 @@ tools.post('/:name/call', async (c) => {
     throw new Problem({ status: 422, code: 'invalid_request', message, param: path })
   }
   const { arguments: args, context } = decoded.request
-  const { name, hash, approval } = tool.definition
+  const { name, hash, approval, maxResultBytes = Infinity } = tool.definition
   if (approval === 'always') {
     const message = `The tool "${name}" needs a person's approval, which takes a run in a conversation.`
     throw new Problem({ status: 422, code: 'approval_needs_conversation', message })
@@ -85,7 +85,12 @@ tools.post('/:name/call', async (c) => {
         values,
       },
     },
-    { signal: new AbortController().signal, timeoutMs: callMs, resultBytes, progress: () => {} },
+    {
+      signal: new AbortController().signal,
+      timeoutMs: callMs,
+      resultBytes: Math.min(maxResultBytes, resultBytes),
+      progress: () => {},
+    },
   )
   const durationMs = Date.now() - startedAt
   if (outcome.ok) return c.json({ ...outcome, durationMs })

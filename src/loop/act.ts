@@ -1,4 +1,5 @@
 import { failure, type ToolOutcome, type ToolRequest } from '../contract/tool.ts'
+import { boundOutcome, sizeOf } from '../tool/bound.ts'
 import { execute } from '../tool/execute.ts'
 import { messageOf } from '../tool/thrown.ts'
 import { unknownTool } from '../tool/unknown.ts'
@@ -10,6 +11,7 @@ import { toolRequest } from './request.ts'
 import { hookContext, type Running } from './running.ts'
 import { judge, settled } from './settle.ts'
 import type { CallState } from './state.ts'
+import { READ_RESULT } from './whole.ts'
 
 /**
  * Runs a step's calls, side by side up to the run's limit. Each is recorded as started before its request leaves, and
@@ -42,7 +44,19 @@ export async function perform(running: Running, call: CallState, early = false):
     report({ callId, tool, code: outcome.error.code, detail: outcome.error.detail })
   }
   // The run may have ended meanwhile, with this call settled for it.
-  if (isOpen(running, callId)) commit([settled(call, judge(running, call, outcome), now() - startedAt)])
+  if (isOpen(running, callId)) record(running, call, outcome, now() - startedAt)
+}
+
+/** Records an outcome. What is too much for the model is kept whole, and can be read on from what it sees. */
+function record(running: Running, call: CallState, outcome: ToolOutcome, durationMs: number): void {
+  const { state, commit, journal } = running
+  const { callId, tool } = call
+  const limit = Math.min(state.offered.get(tool)?.maxResultBytes ?? Infinity, state.request.limits.resultBytes)
+  const shown = boundOutcome(outcome, limit, `; ${READ_RESULT} with the id "${callId}" reads the rest`)
+  const isCut = outcome.ok && shown !== outcome
+  if (isCut) journal.keep(callId, outcome.content)
+  const size = isCut ? outcome.content.reduce((sum, part) => sum + sizeOf(part), 0) : undefined
+  commit([settled(call, judge(running, call, shown), durationMs, size)])
 }
 
 function isOpen({ state }: Running, callId: string): boolean {
@@ -57,7 +71,7 @@ async function outcomeOf(
 ): Promise<ToolOutcome> {
   const { state, tools, journal, signal, loop, report } = running
   const { callId, tool: name } = call
-  const { callMs, resultBytes } = state.request.limits
+  const { callMs } = state.request.limits
   const tool = tools.get(name)
   if (!tool) return unknownTool(name, [...tools.keys()])
   const request = toolRequest(running, call, times)
@@ -70,7 +84,7 @@ async function outcomeOf(
     const outcome = await (loop.execute ?? execute)(tool, input, {
       signal,
       timeoutMs: callMs,
-      resultBytes,
+      resultBytes: MOST_KEPT,
       progress: (progress) => journal.show({ type: 'call.progress', callId, ...progress }),
     })
     return isTimeout(outcome) && canTell(state, call) ? told(running, { ...call, ...times }, outcome) : outcome
@@ -83,6 +97,9 @@ async function outcomeOf(
     return { ok: false, error: { ...HOOK_FAILED.error, fatal: true } }
   }
 }
+
+/** Bytes of a result that are kept whole. */
+const MOST_KEPT = 8 * 1024 * 1024
 
 const HOOK_FAILED = failure('hook_failed', 'A hook of the edge failed.')
 

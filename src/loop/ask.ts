@@ -5,7 +5,7 @@ import type { ToolCall } from '../contract/message.ts'
 import type { ModelError, ModelEvent, ModelRequest } from '../contract/model.ts'
 import { addUsage, priced, type Usage } from '../contract/usage.ts'
 import { around } from './around.ts'
-import { startEarly } from './eager.ts'
+import { isGuarded, startEarly } from './eager.ts'
 import { misfit, MOST_REJECTED, unfit } from './format.ts'
 import { modelRequest } from './prompt.ts'
 import { hookContext, type Running } from './running.ts'
@@ -42,7 +42,9 @@ async function verdictOn(
     const { calls, ...rest } = answer
     const runs = loop.runsCalls && calls.length > 0 ? loop.runsCalls(answer, state.request) : undefined
     const execution = runs === undefined ? {} : ({ execution: runs ? 'edge' : 'caller' } as const)
-    return [{ type: 'step.answered', step, ...rest, calls, ...execution }]
+    const guarded = calls.filter((call) => isGuarded(running, call)).map(({ callId }) => callId)
+    const approvals = guarded.length > 0 ? { approvals: guarded } : {}
+    return [{ type: 'step.answered', step, ...rest, calls, ...execution, ...approvals }]
   }
   if (rejected.length >= MOST_REJECTED) return [failedRun(state, unfit(issues))]
   const { text, usage } = answer

@@ -8,6 +8,7 @@ import { endingLimit, refuseOverLimit } from './limits.ts'
 import { refused } from './settle.ts'
 import type { CallState, RunState, StepState } from './state.ts'
 import { toUndo, type Undoing } from './undo.ts'
+import { READ_RESULT } from './whole.ts'
 import { cancelledRun, handedRun, limitedRun, timedOutRun, verdict } from './verdict.ts'
 
 /** What comes next in a run. `record`: events that follow from the state by rule alone. */
@@ -104,8 +105,9 @@ function runStarted(state: RunState, now: number): RunFact {
 }
 
 /** What the model was told of: in a step that began with fewer tools, those. */
-export function namesOnOffer({ offered, request, step }: RunState): readonly string[] {
-  return step?.tools ?? [...offered.keys(), ...request.clientTools.map((tool) => tool.name)]
+export function namesOnOffer({ offered, request, step, readable }: RunState): readonly string[] {
+  const names = step?.tools ?? [...offered.keys(), ...request.clientTools.map((tool) => tool.name)]
+  return readable ? [...names, READ_RESULT] : names
 }
 
 /** The call waits for a person or for the caller. */
@@ -119,7 +121,8 @@ function isHanded({ request }: RunState, { answer }: StepState, { tool }: ToolCa
 }
 
 function needsApproval(state: RunState, step: StepState, call: CallState): boolean {
-  return state.offered.get(call.tool)?.approval === 'always' && !isHanded(state, step, call)
+  const isGuarded = call.guarded === true || state.offered.get(call.tool)?.approval === 'always'
+  return isGuarded && !isHanded(state, step, call)
 }
 
 const NOBODY_TO_ASK = failure(

@@ -20,7 +20,14 @@ export function startEarly(running: Running, call: ToolCall): void {
   inFlight.set(call.callId, work)
 }
 
-function mayLeave(running: Running, { tool, arguments: text }: ToolCall): boolean {
+/** Whether a person must agree to the call by the setup's rule. */
+export function isGuarded({ state, loop }: Running, call: ToolCall): boolean {
+  const definition = state.offered.get(call.tool)
+  return definition !== undefined && loop.needsApproval?.(call, definition, state.request) === true
+}
+
+function mayLeave(running: Running, call: ToolCall): boolean {
+  const { tool, arguments: text } = call
   const { state, tools, signal } = running
   const { request, calls, rounds, step } = state
   const { limits, eager, execution } = request
@@ -31,6 +38,7 @@ function mayLeave(running: Running, { tool, arguments: text }: ToolCall): boolea
   return (
     (readOnly === true || idempotent === true) &&
     definition.approval !== 'always' &&
+    !isGuarded(running, call) &&
     exclusiveGroup(running, { tool }) === undefined &&
     namesOnOffer(state).includes(tool) &&
     parseArguments(tool, text).ok &&

@@ -5,6 +5,7 @@ import type { ToolDefinition } from '../contract/tool.ts'
 import { feedback } from './format.ts'
 import type { Running } from './running.ts'
 import type { RunState } from './state.ts'
+import { READ_RESULT, READ_RESULT_DEFINITION } from './whole.ts'
 
 /** What the model is asked in the step under way. */
 export function modelRequest({ state, history }: Pick<Running, 'state' | 'history'>): ModelRequest {
@@ -28,10 +29,11 @@ export function modelRequest({ state, history }: Pick<Running, 'state' | 'histor
 const told = new WeakMap<RunState['offered'], readonly ToolDefinition[]>()
 
 /** One array for a run whose tools stay, so that a codec can encode it once. */
-function definitions({ offered, request, step }: RunState): readonly ToolDefinition[] {
+function definitions({ offered, request, step, readable }: RunState): readonly ToolDefinition[] {
   let list = told.get(offered)
   if (!list) told.set(offered, (list = [...offered.values(), ...request.clientTools.map(toDefinition)]))
-  return step?.tools ? list.filter(({ name }) => step.tools?.includes(name)) : list
+  const active = step?.tools ? list.filter(({ name }) => step.tools?.includes(name)) : list
+  return readable && !offered.has(READ_RESULT) ? [...active, READ_RESULT_DEFINITION] : active
 }
 
 function toDefinition({ name, description, inputSchema }: ClientTool): ToolDefinition {

@@ -7,6 +7,7 @@ import { recover } from './recover.ts'
 import { hookContext, observe, type Running, type RunPorts } from './running.ts'
 import { fold, type RunState } from './state.ts'
 import { failedRun } from './verdict.ts'
+import { READ_RESULT, readResultTool } from './whole.ts'
 
 /**
  * Performs a run from where its state stands until it ends or waits for others. What a crash left in flight is
@@ -19,7 +20,7 @@ export async function run(state: RunState, ports: RunPorts): Promise<RunState> {
   const running: Running = {
     ...ports,
     state,
-    tools: new Map(ports.tools),
+    tools: new Map([[READ_RESULT, readResultTool(ports.journal, state.request.limits.resultBytes)], ...ports.tools]),
     loop: ports.loop ?? {},
     inFlight: new Map(),
     now,
@@ -34,6 +35,8 @@ export async function run(state: RunState, ports: RunPorts): Promise<RunState> {
   const watch = () => {
     if (Number.isFinite(state.deadline)) timer ??= setTimeout(() => timeUp.abort(), state.deadline - now())
   }
+  // What an earlier turn cut can be read on too.
+  if (ports.history.some((message) => message.role === 'tool' && message.cut !== undefined)) state.readable = true
   const ways = running.loop.hooks?.map(
     (hook) => (_: void, next: () => Promise<void>) => hook.run?.(next, hookContext(running)) ?? next(),
   )

@@ -4,8 +4,16 @@ import { compatFault } from './compat.ts'
 import type { Running } from './running.ts'
 import type { CallState } from './state.ts'
 
-/** The event of a call that came to this outcome. What operators alone may read is left out. */
-export function settled({ callId, tool }: CallState, outcome: ToolOutcome, durationMs: number): CallSettled {
+/**
+ * The event of a call that came to this outcome. What operators alone may read is left out. `cut`: the bytes of the whole,
+ * where the outcome is a part of it.
+ */
+export function settled(
+  { callId, tool }: CallState,
+  outcome: ToolOutcome,
+  durationMs: number,
+  cut?: number,
+): CallSettled {
   const used = outcome.usage ? { usage: outcome.usage } : {}
   if (!outcome.ok)
     return { type: 'call.settled', callId, tool, ok: false, error: told(outcome.error), ...used, durationMs }
@@ -16,6 +24,7 @@ export function settled({ callId, tool }: CallState, outcome: ToolOutcome, durat
     tool,
     ok: true,
     content,
+    ...(cut !== undefined && { cut }),
     ...(structured !== undefined && { structured }),
     ...used,
     durationMs,

@@ -18,6 +18,8 @@ export interface CallState extends ToolCall {
   /** Epoch milliseconds, as `deadline`. */
   startedAt?: number
   deadline?: number
+  /** A person must agree to it, whatever its tool says. */
+  guarded?: boolean
   /** The key that it left with, where that is not its id: a call of another attempt at the step stands for it. */
   key?: string
   settled?: CallSettled
@@ -68,6 +70,8 @@ export interface RunState {
   /** Epoch milliseconds at which the run's time is up. */
   deadline: number
   waitingSince?: number
+  /** Results were cut, so that `read_result` is on offer. */
+  readable: boolean
   /** The limit that was reached, and in which step: what comes after it is the last answer, without tools. */
   limit?: { readonly which: LimitName; readonly step: number }
   finished?: RunFinished
@@ -80,6 +84,7 @@ export function newState(request: RunRequest, offered: ReadonlyMap<string, ToolD
     status: 'queued',
     messages: [...request.input],
     added: [],
+    readable: false,
     steps: 0,
     rounds: 0,
     calls: [],
@@ -134,6 +139,7 @@ export function fold(state: RunState, event: RunEventBody): void {
       return patchCall(state, event.callId, { status: 'approved' })
     case 'call.settled':
       if (event.usage) state.usage = addUsage(state.usage, event.usage)
+      if (event.cut !== undefined) state.readable = true
       return patchCall(state, event.callId, { status: 'settled', settled: event })
     case 'call.undone':
       return foldUndone(state, event)
@@ -165,9 +171,10 @@ export function fold(state: RunState, event: RunEventBody): void {
 type Folded<Type extends RunEventBody['type']> = Extract<RunEventBody, { type: Type }>
 
 function foldAnswer(state: RunState, event: Folded<'step.answered'>): void {
-  const { step, text, reasoning, finish, usage, opaque, execution } = event
+  const { step, text, reasoning, finish, usage, opaque, execution, approvals = [] } = event
   const early = [...(state.step?.early ?? [])]
   const calls = event.calls.map((call) => takeOver(call, early))
+  for (const call of calls) if (approvals.includes(call.callId)) call.guarded = true
   const answer = { text, finish, ...(usage && { usage }), ...(execution && { execution }) }
   state.step = { attempt: 1, rejected: [], ...state.step, step, answer, calls, early: [] }
   state.calls.push(...calls)
@@ -238,9 +245,19 @@ function foldAdded(state: RunState): void {
   state.added = []
 }
 
-function toolMessage({ callId, tool, ok, content, error }: CallSettled, notes: readonly string[] = []): ToolMessage {
+function toolMessage(
+  { callId, tool, ok, content, error, cut }: CallSettled,
+  notes: readonly string[] = [],
+): ToolMessage {
   const text = [error?.message ?? '', ...notes].join('\n')
-  return { role: 'tool', callId, tool, ok, content: content ?? [{ type: 'text', text }] }
+  return {
+    role: 'tool',
+    callId,
+    tool,
+    ok,
+    content: content ?? [{ type: 'text', text }],
+    ...(cut !== undefined && { cut }),
+  }
 }
 
 function patchCall({ step }: RunState, callId: string, patch: Partial<CallState>): void {

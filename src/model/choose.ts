@@ -1,4 +1,5 @@
-import type { ModelProvider } from '../contract/model.ts'
+import type { ChatModel, ModelProvider } from '../contract/model.ts'
+import type { Price } from '../contract/usage.ts'
 import type { ModelChooser } from '../contract/setup.ts'
 
 export interface ChooserOptions {
@@ -8,13 +9,15 @@ export interface ChooserOptions {
   readonly defaultModel?: string | undefined
   /** What a request may name: `provider/name`, or `provider/*`. Default: the default model alone, which is always in. */
   readonly allowed?: readonly string[] | undefined
+  /** What models cost, by `provider/name`. */
+  readonly prices?: Readonly<Record<string, Price>> | undefined
 }
 
 /**
  * Picks models by name. A name is split at its first slash; a bare one belongs to the default model's provider. What is
  * not allowed is as unknown as what does not exist.
  */
-export function modelChooser({ providers, defaultModel, allowed = [] }: ChooserOptions): ModelChooser {
+export function modelChooser({ providers, defaultModel, allowed = [], prices = {} }: ChooserOptions): ModelChooser {
   const known = defaultModel === undefined ? allowed : [defaultModel, ...allowed]
   const makers = new Map(Object.entries(providers))
   return {
@@ -28,10 +31,14 @@ export function modelChooser({ providers, defaultModel, allowed = [] }: ChooserO
       }
       const make = makers.get(provider)
       if (!make) return refuse('model_not_configured', `The model provider "${provider}" is not set up.`)
-      return { ok: true, name: full, model: make(model) }
+      return { ok: true, name: full, model: withPrice(make(model), prices[full]) }
     },
     list: () => [...new Set(known)].filter((name) => !name.endsWith('*') && makers.has(providerOf(name))),
   }
+}
+
+function withPrice(model: ChatModel, price: Price | undefined): ChatModel {
+  return price ? { name: model.name, price, stream: (...request) => model.stream(...request) } : model
 }
 
 /** The part of a name before its first slash. */

@@ -30,7 +30,7 @@ export async function execute(tool: Tool, request: ToolRequest, options: Execute
       },
     }
     const outcome = await Promise.race([stopped.promise, attempt(tool, request, control)])
-    return boundOutcome(outcome, Math.min(definition.maxResultBytes ?? Infinity, options.resultBytes))
+    return boundOutcome(outcome, options.resultBytes)
   } finally {
     open = false
     // A tool that still listens holds on to this object; it is told that nothing more will come.

@@ -242,4 +242,16 @@ describe('the application decides', () => {
     })
     expect(run.state.finished).toMatchObject({ finish: 'stop', answer: '2' })
   })
+
+  test('to which calls a person must agree, by their arguments', async () => {
+    const { state, events } = await play({
+      script: [ask(['pay', { amount: 5 }], ['pay', { amount: 500 }])],
+      tools: [tool('pay')],
+      request: { conversation: 'conv_1' },
+      loop: { needsApproval: (call) => Number(/\d+/.exec(call.arguments)?.[0]) > 100 },
+    })
+    expect(state.status).toBe('waiting')
+    expect(state.calls.map(({ status }) => status)).toEqual(['settled', 'asked'])
+    expect(types(events).filter((type) => type === 'approval.requested')).toHaveLength(1)
+  })
 })

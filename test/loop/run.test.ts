@@ -233,7 +233,12 @@ describe('a call that cannot be run becomes a result that the model can act on',
       request: { limits: { resultBytes: 10 } },
     })
     expect(requests[1]?.messages.at(-1)).toMatchObject({
-      content: [{ type: 'text', text: '€€€\n[cut: 10 of 300 bytes shown]' }],
+      content: [
+        {
+          type: 'text',
+          text: `€€€\n[cut: 10 of 300 bytes shown; read_result with the id "${id(1, 0)}" reads the rest]`,
+        },
+      ],
     })
   })
 

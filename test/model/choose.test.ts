@@ -71,3 +71,18 @@ test('the list has exact names that have a provider, each once', () => {
   ])
   expect(modelChooser({ providers }).list()).toEqual([])
 })
+
+test('a model whose price is configured knows it', () => {
+  const price = { input: 1, output: 2 }
+  const chooser = modelChooser({
+    providers,
+    defaultModel: 'openai/a',
+    allowed: ['openai/b'],
+    prices: { 'openai/a': price },
+  })
+  const priceOf = (name: string) => {
+    const resolved = chooser.resolve(name)
+    return resolved.ok && resolved.model.price
+  }
+  expect([priceOf('a'), priceOf('b')]).toEqual([price, undefined])
+})

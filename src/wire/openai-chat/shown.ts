@@ -8,6 +8,8 @@ import type { ChatFinish } from './types.ts'
 export interface ShownOptions {
   /** Default `final`. */
   readonly rounds?: Rounds | undefined
+  /** Holds back each step's text until the step is answered: it may still be found not to fit its format. */
+  readonly whole?: boolean | undefined
   /** What a caller reads whose run waits for approval of these calls. */
   readonly waitingText?: ((calls: readonly ToolCall[]) => string) | undefined
 }
@@ -74,6 +76,10 @@ export class Shown {
         return this.#begin()
       case 'step.answered':
         return this.#answered(event)
+      case 'answer.rejected':
+      case 'call.settled':
+        if (event.usage) this.#usage = addUsage(this.#usage, event.usage)
+        return NOTHING
       case 'approval.requested':
         this.#approvals.set(event.callId, event)
         return NOTHING
@@ -96,7 +102,7 @@ export class Shown {
     this.#block += 1
     this.#held = ''
     this.#shown = 0
-    this.#isOpen = this.#options.rounds === 'all'
+    this.#isOpen = this.#options.rounds === 'all' && !this.#options.whole
     return NOTHING
   }
 
@@ -109,7 +115,7 @@ export class Shown {
 
   /** Shows what is held back, unless it still could be a preamble and need not be shown. */
   #show(must: boolean): readonly ShownPart[] {
-    this.#isOpen ||= must || this.#held.length > HELD
+    this.#isOpen ||= must || (this.#held.length > HELD && !this.#options.whole)
     if (!this.#isOpen) return NOTHING
     const text = this.#held
     this.#held = ''
@@ -127,7 +133,7 @@ export class Shown {
     // A reader may have missed deltas: the answer holds them all.
     const missed = this.#last.reasoning === this.#block ? '' : reasoning
     this.#held = text.slice(this.#shown)
-    return [...this.#part('reasoning', missed), ...this.#show(calls.length === 0)]
+    return [...this.#part('reasoning', missed), ...this.#show(calls.length === 0 || this.#options.rounds === 'all')]
   }
 
   #waiting(isApproval: boolean): readonly ShownPart[] {

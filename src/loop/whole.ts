@@ -1,0 +1,56 @@
+import { isObject } from '../contract/json.ts'
+import { textOf } from '../contract/message.ts'
+import { failure, type Tool, type ToolDefinition, type ToolOutcome } from '../contract/tool.ts'
+import type { Journal } from './journal.ts'
+
+/** The tool by which a model reads on in a result that was cut. */
+export const READ_RESULT = 'read_result'
+
+/** On offer once a result was cut. */
+export const READ_RESULT_DEFINITION: ToolDefinition = {
+  name: READ_RESULT,
+  description:
+    'Reads on in a result that was cut, by the id that stands at the cut. Answers a part of its text from `offset` on.',
+  inputSchema: {
+    type: 'object',
+    properties: {
+      id: { type: 'string' },
+      offset: { type: 'integer', minimum: 0, description: 'Characters to leave out first; 0 when left out' },
+    },
+    required: ['id'],
+  },
+  version: '1',
+  hash: READ_RESULT,
+  annotations: { readOnly: true, idempotent: true, openWorld: false },
+}
+
+/** Bytes that one character of text may take. */
+const MOST_BYTES = 4
+/** Room for what is said of the part. */
+const ROOM = 200
+
+export function readResultTool(journal: Journal, resultBytes: number): Tool {
+  const most = Math.max(1, Math.floor((resultBytes - ROOM) / MOST_BYTES))
+  return {
+    definition: READ_RESULT_DEFINITION,
+    origin: 'inline',
+    place: 'edge',
+    offered: false,
+    call: async ({ arguments: args }) => part(journal, args, most),
+  }
+}
+
+function part(journal: Journal, args: unknown, most: number): ToolOutcome {
+  const { id, offset = 0 } = isObject(args) ? args : {}
+  const content = typeof id === 'string' ? journal.kept(id) : undefined
+  if (!content) return failure('unknown_result', 'There is no such result. Give the `id` that stands at the cut.')
+  const text = textOf(content)
+  const from = typeof offset === 'number' ? Math.max(0, Math.floor(offset)) : 0
+  const shown = text.slice(from, from + most)
+  const end = from + shown.length
+  const more = end < text.length ? `; read on from offset ${end}` : ''
+  return {
+    ok: true,
+    content: [{ type: 'text', text: `${shown}\n[${from} to ${end} of ${text.length} characters${more}]` }],
+  }
+}

@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest'
+import { ask, id, play, say, tool } from '../fixtures/play.ts'
+
+const letters = Array.from({ length: 40 }, (_, index) => String.fromCharCode(97 + (index % 26)).repeat(100)).join('')
+const long = tool('long', () => letters)
+const limits = { resultBytes: 1000 }
+
+test('a result that is too long is shown in part, and the model can read on in it', async () => {
+  const { state, requests } = await play({
+    script: [
+      ask(['long']),
+      ask(['read_result', { id: id(1, 0), offset: 1000 }]),
+      ask(['read_result', { id: id(1, 0), offset: 3900 }]),
+      say('read'),
+    ],
+    tools: [long],
+    request: { limits },
+  })
+  expect(requests.map(({ tools }) => tools.map(({ name }) => name))).toEqual([
+    ['long'],
+    ['long', 'read_result'],
+    ['long', 'read_result'],
+    ['long', 'read_result'],
+  ])
+  const results = state.messages.flatMap((message) => (message.role === 'tool' ? [message.content] : []))
+  expect(results).toEqual([
+    [
+      {
+        type: 'text',
+        text: `${letters.slice(0, 1000)}\n[cut: 1000 of 4000 bytes shown; read_result with the id "${id(1, 0)}" reads the rest]`,
+      },
+    ],
+    [
+      {
+        type: 'text',
+        text: `${letters.slice(1000, 1200)}\n[1000 to 1200 of 4000 characters; read on from offset 1200]`,
+      },
+    ],
+    [{ type: 'text', text: `${letters.slice(3900)}\n[3900 to 4000 of 4000 characters]` }],
+  ])
+  expect(state.calls[0]?.settled?.cut).toBe(4000)
+})
+
+test('nobody is told of it where nothing was cut, and it cannot be called then', async () => {
+  const { state, requests } = await play({
+    script: [ask(['read_result', { id: id(1, 0) }]), say('no')],
+    tools: [tool('short', () => 'short')],
+  })
+  expect(requests[0]?.tools.map(({ name }) => name)).toEqual(['short'])
+  expect(state.calls[0]?.settled?.error?.code).toBe('unknown_tool')
+})
+
+test('an id that names no result is told so', async () => {
+  const { state } = await play({
+    script: [ask(['long']), ask(['read_result', { id: 'call_of_another' }], ['read_result']), say('no')],
+    tools: [long],
+    request: { limits },
+  })
+  expect(state.calls.slice(1).map(({ settled }) => settled?.error?.code)).toEqual(['unknown_result', 'unknown_result'])
+})
+
+test('what an earlier turn cut can be read on too', async () => {
+  const { requests } = await play({
+    script: [say('hi')],
+    history: [
+      { role: 'user', content: 'Look' },
+      { role: 'assistant', content: '', calls: [{ callId: 'c', tool: 'long', arguments: '{}' }] },
+      { role: 'tool', callId: 'c', tool: 'long', ok: true, content: [{ type: 'text', text: 'a' }], cut: 9 },
+    ],
+  })
+  expect(requests[0]?.tools.map(({ name }) => name)).toEqual(['read_result'])
+})
