@@ -1,34 +1,89 @@
-import * as v from 'valibot'
+import { isObject } from '../contract/json.ts'
+import type { ToolFailure } from '../contract/tool.ts'
+import { failure } from '../contract/tool.ts'
+import type { StandardIssue } from './standard.ts'
 
 /**
  * The error a tool throws to tell the model what went wrong and what to change, such as “No city of that name; give
- * the country too.” Its message is read by the model: no secrets, no stack.
+ * the country too.” Its message is read by the model: no secrets, no stack. One that is `fatal` fails the run instead.
  */
 export class ToolError extends Error {
   readonly code: string
   readonly retryable: boolean | undefined
+  readonly fatal: boolean | undefined
 
-  constructor(message: string, options: { code?: string; retryable?: boolean; cause?: unknown } = {}) {
+  constructor(message: string, options: { code?: string; retryable?: boolean; fatal?: boolean; cause?: unknown } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'ToolError'
     this.code = options.code ?? 'tool_error'
     this.retryable = options.retryable
+    this.fatal = options.fatal
+  }
+}
+
+/** The outcome of a call that threw. What is no ToolError is told to operators alone. */
+export function toFailure(name: string, error: unknown): ToolFailure {
+  if (error instanceof ToolError) {
+    const { code, message, retryable, fatal, cause } = error
+    return {
+      ok: false,
+      error: {
+        code,
+        message,
+        ...(cause !== undefined && { detail: textOfThrown(cause) }),
+        ...(retryable !== undefined && { retryable }),
+        ...(fatal !== undefined && { fatal }),
+      },
+    }
+  }
+  const detail = textOfThrown(error)
+  console.error(`tool "${name}" threw`, detail)
+  return failure('tool_failed', `The tool "${name}" failed.`, detail)
+}
+
+/** What was thrown, in words for operators. */
+export function textOfThrown(error: unknown): string {
+  try {
+    if (error instanceof Error) return error.stack ?? error.message
+    return isObject(error) ? JSON.stringify(error) : String(error)
+  } catch {
+    return 'an error that cannot be shown'
   }
 }
 
 /** Where something is wrong, empty for the whole, and what, such as `expected string, received 5`. */
-interface Issue {
+export interface Issue {
   readonly path: string
   readonly message: string
 }
 
-/** Valibot's issue in these words. A message that begins with “expected” is a schema's own, and says it all. */
-export function toIssue(issue: v.BaseIssue<unknown>): Issue {
-  const { expected, received, message } = issue
-  const path = v.getDotPath(issue) ?? ''
-  if (message.startsWith('expected')) return { path, message }
-  const words = expected === null ? `${message} (received ${received})` : `expected ${expected}, received ${received}`
-  return { path, message: words }
+/** What Valibot's issues say beyond the standard. */
+interface KnownIssue extends StandardIssue {
+  readonly expected?: string | null
+  readonly received?: string
+}
+
+/** A schema's issue in these words. A message that begins with “expected” is a schema's own, and says it all. */
+export function toIssue({ message, path = [], expected, received }: KnownIssue): Issue {
+  const keys = path.map((each) => (typeof each === 'object' ? each.key : each))
+  // A part of a set has no key.
+  const where = keys.filter((key) => typeof key === 'string' || typeof key === 'number').join('.')
+  if (message.startsWith('expected') || received === undefined) return { path: where, message }
+  const words = expected ? `expected ${wordsOf(expected)}, received ${received}` : `${message} (received ${received})`
+  return { path: where, message: words }
+}
+
+/** What stands in JSON for a value that it does not have. */
+const IN_JSON = new Map([
+  ['Date', 'a date and time such as 2026-01-31T14:30:00Z'],
+  ['bigint', 'integer'],
+  ['Set', 'Array'],
+  ['Map', 'Object'],
+])
+
+function wordsOf(expected: string): string {
+  // Where texts are expected, such words may be theirs.
+  return expected.includes('"') ? expected : expected.replace(/\b\w+\b/g, (word) => IN_JSON.get(word) ?? word)
 }
 
 const MOST_ISSUES = 8

@@ -1,28 +1,105 @@
 import { toJsonSchema } from '@valibot/to-json-schema'
 import type * as v from 'valibot'
-import type { JsonSchema } from '../contract/json.ts'
-
-/** A Valibot schema whose input is an object, synchronous or not. */
-export type ObjectSchema =
-  | v.GenericSchema<Record<string, unknown>, Record<string, unknown>>
-  | v.GenericSchemaAsync<Record<string, unknown>, Record<string, unknown>>
+import { isObject, type JsonSchema } from '../contract/json.ts'
+import { toJson } from './result.ts'
+import type { InputSchema } from './standard.ts'
+import { AS } from './shape.ts'
 
 /**
- * The JSON Schema (2020-12) of what a schema accepts: what a caller must send, before defaults and transforms.
- * Throws a TypeError that begins with `what` for a schema with no JSON form, or whose root is no object.
+ * The JSON Schema (2020-12) of what a schema accepts: what a caller must send, before defaults and transforms. Throws a
+ * TypeError that begins with `what`, and says where and what to do about it, for a schema with no JSON form.
+ *
+ * | Valibot                                | told to the model                       | what `run` gets                  |
+ * |----------------------------------------|-----------------------------------------|----------------------------------|
+ * | string, number, boolean, null, literal | the same; bounds and formats with it    | the same                         |
+ * | pipe with `integer()`                  | `integer`                               | a number                         |
+ * | picklist, enum                         | `enum`                                  | the same                         |
+ * | object, strictObject, record           | `object`; a strict one takes no more    | an object                        |
+ * | array, tuple                           | `array`, `prefixItems`                  | an array                         |
+ * | optional, with or without a default    | not among `required`; `default`         | undefined, or the default        |
+ * | nullable, nullish                      | `anyOf` with `null`                     | null                             |
+ * | union, variant, intersect              | `anyOf`, `oneOf`, `allOf`               | the same                         |
+ * | lazy                                   | `$ref` into `$defs`                     | the same                         |
+ * | date                                   | string, format `date-time`              | a Date; a text without zone: UTC |
+ * | bigint                                 | `integer`                               | a bigint, with all its digits    |
+ * | set                                    | `array`, `uniqueItems`                  | a Set                            |
+ * | map with text for keys                 | `object`, `additionalProperties`        | a Map                            |
+ * | pipe with `transform()`, `toDate()`, … | what comes before it                    | what it makes                    |
+ * | file, blob, function, symbol, custom   | nothing: a TypeError                    |                                  |
+ *
+ * Other libraries say for themselves what they accept.
  */
-export function inputSchema(schema: v.GenericSchema | ObjectSchema, what = 'schema'): JsonSchema {
+export function inputSchema(schema: InputSchema, what = 'The schema'): JsonSchema {
+  return plain(convertInput(schema, what))
+}
+
+/** A schema as plain data, without what is for this Worker alone. */
+export function plain(schema: JsonSchema): JsonSchema {
+  const copy: unknown = JSON.parse(JSON.stringify(schema, toJson))
+  return isObject(copy) ? copy : {}
+}
+
+/** As `inputSchema`, with what `decode` needs to know. */
+export function convertInput(schema: InputSchema, what: string): JsonSchema {
   try {
-    const { $schema: _, ...json } = toJsonSchema(synchronous(schema), {
-      target: 'draft-2020-12',
-      typeMode: 'input',
-      ignoreActions: UNTOLD,
-    })
+    const { jsonSchema, vendor } = schema['~standard']
+    if (!jsonSchema && vendor !== 'valibot') throw new TypeError(`${vendor} does not give it: ${UPDATE}`)
+    const { $schema: _, ...json } = jsonSchema ? jsonSchema.input({ target: 'draft-2020-12' }) : convert(schema)
+    // What JSON cannot hold is noticed here, such as a default that is a symbol.
+    plain(json)
     return json
   } catch (error) {
     throw new TypeError(`${what} has no JSON Schema: ${error instanceof Error ? error.message : String(error)}`, {
       cause: error,
     })
+  }
+}
+
+const UPDATE = 'use a version of it that implements Standard JSON Schema, or `jsonSchema(…)`.'
+
+const REMEDY =
+  'Take what JSON has (text, numbers, booleans, null, objects, arrays) and make it of that: v.transform(…).'
+
+type Schema = v.GenericSchema
+
+function convert(schema: unknown): JsonSchema {
+  const json = attempt(schema)
+  if (!('error' in json)) return json.schema
+  const { path, message } = culprit(schema, [], new Set()) ?? { path: [], message: json.error }
+  throw new TypeError(`${path.length === 0 ? '' : `at ${path.join('.')}, `}${message} ${REMEDY}`)
+}
+
+/** The innermost part of a schema that cannot be converted. */
+function culprit(schema: unknown, path: readonly string[], seen: Set<unknown>): Culprit | undefined {
+  if (!isSchema(schema) || seen.has(schema)) return undefined
+  seen.add(schema)
+  const json = attempt(schema)
+  if (!('error' in json)) return undefined
+  for (const [keys, part] of partsOf(schema)) {
+    const found = culprit(part, [...path, ...keys], seen)
+    if (found) return found
+  }
+  return { path, message: json.error }
+}
+
+interface Culprit {
+  readonly path: readonly string[]
+  readonly message: string
+}
+
+function partsOf(schema: Schema): (readonly [keys: readonly string[], part: unknown])[] {
+  return Object.entries(schema).flatMap(([key, held]: [string, unknown]): (readonly [string[], unknown])[] => {
+    if (key === 'entries') return Object.entries(Object(held)).map(([name, part]) => [[name], part])
+    if (key === 'getter' && typeof held === 'function') return [[[], held()]]
+    return [held].flat().map((part) => [key === 'item' || key === 'value' ? ['*'] : [], part])
+  })
+}
+
+function attempt(schema: unknown): { readonly schema: JsonSchema } | { readonly error: string } {
+  try {
+    return { schema: { ...toJsonSchema(view(schema, new Map()), SETTINGS) } }
+  } catch (error) {
+    return { error: error instanceof Error ? error.message : String(error) }
   }
 }
 
@@ -32,8 +109,55 @@ const UNTOLD = [
   ...['trim', 'trim_start', 'trim_end', 'to_lower_case', 'to_upper_case', 'normalize'],
 ]
 
-/** An asynchronous schema describes itself as its synchronous twin does; the converter's type asks for that one. */
-function synchronous(schema: v.GenericSchema | ObjectSchema): v.GenericSchema {
+const SETTINGS = {
+  target: 'draft-2020-12',
+  typeMode: 'input',
+  ignoreActions: UNTOLD,
+  overrideSchema: ({ valibotSchema, jsonSchema, errors }) => {
+    const as: unknown = Reflect.get(valibotSchema, AS)
+    const { propertyNames } = jsonSchema
+    const isKeyed = isObject(propertyNames) && propertyNames['type'] === 'string'
+    // The converter knows keys of plain text alone, and these may be picked from a list.
+    if (errors && propertyNames) return isKeyed ? { ...jsonSchema, ...(as === 'map' && { [AS]: as }) } : undefined
+    return typeof as === 'string' ? { ...jsonSchema, ...STANDS[as], [AS]: as } : undefined
+  },
+  // A bound on such a value has no words in JSON Schema; it is checked all the same.
+  overrideAction: ({ jsonSchema, errors }) => (errors && AS in jsonSchema ? jsonSchema : undefined),
+} satisfies Parameters<typeof toJsonSchema>[1]
+
+/** What stands for a value that JSON does not have. Sets and maps look like an array and a record to the converter. */
+const STANDS: Readonly<Record<string, object>> = {
+  date: { type: 'string', format: 'date-time' },
+  bigint: { type: 'integer' },
+  set: { uniqueItems: true },
+  map: {},
+}
+
+/**
+ * A Valibot schema as the converter knows it. An asynchronous schema describes itself as its synchronous twin does; the
+ * converter's type asks for that one.
+ */
+function view(schema: unknown, seen: Map<unknown, Schema>): Schema {
+  const known = seen.get(schema)
+  if (known) return known
+  const copy: Record<PropertyKey, unknown> = { ...Object(schema) }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return schema as v.GenericSchema
+  const viewed = copy as unknown as Schema
+  seen.set(schema, viewed)
+  for (const [key, held] of Object.entries(copy)) {
+    if (key === 'entries') {
+      copy[key] = Object.fromEntries(Object.entries(Object(held)).map(([name, each]) => [name, view(each, seen)]))
+    } else if (key === 'getter' && typeof held === 'function') copy[key] = () => view(held(), seen)
+    else if (Array.isArray(held)) copy[key] = held.map((each) => (isSchema(each) ? view(each, seen) : each))
+    else if (isSchema(held)) copy[key] = view(held, seen)
+  }
+  const { type } = copy
+  if (typeof type === 'string' && Object.hasOwn(STANDS, type)) copy[AS] = type
+  if (type === 'set') Object.assign(copy, { type: 'array', item: copy['value'] })
+  if (type === 'map') copy['type'] = 'record'
+  return viewed
+}
+
+function isSchema(value: unknown): value is Schema {
+  return isObject(value) && value['kind'] === 'schema'
 }

@@ -12,18 +12,18 @@ export function pinTools(definitions: readonly ToolDefinition[], found: readonly
 
 function pin(definition: ToolDefinition, tool: Tool | undefined): Tool {
   const { name, hash } = definition
-  if (tool?.definition.hash === hash) return { ...tool, definition, call: (...call) => tool.call(...call) }
+  if (tool?.definition.hash === hash) return { ...tool, definition }
   const gone = tool ? changed(name) : failure('tool_unavailable', `The tool "${name}" is not available any more.`)
-  return {
-    definition,
-    origin: tool?.origin ?? 'inline',
-    place: tool?.place ?? 'none',
-    offered: false,
-    call: async () => gone,
-  }
+  // What was called before, under the definition of then, is asked about and undone by what there is now.
+  return { origin: 'inline', place: 'none', ...tool, definition, offered: false, call: async () => gone }
 }
 
 /** The outcome of a call that was meant for another definition than the tool has now. */
 export function changed(name: string): ToolFailure {
   return failure('tool_changed', `The tool "${name}" has changed since it was offered; it was not called.`)
+}
+
+/** The outcome of undoing a call of a tool that cannot. */
+export function cannotUndo(name: string): ToolFailure {
+  return failure('cannot_undo', `The tool "${name}" cannot undo its calls.`)
 }

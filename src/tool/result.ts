@@ -1,31 +1,49 @@
-import type { Content } from '../contract/message.ts'
+import { parseJson } from '../contract/json.ts'
+import type { BinaryContent, Content } from '../contract/message.ts'
+import type { Compat } from '../contract/run.ts'
 import type { ToolOutcome } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 
+/** Bytes as a tool may have them. A Blob knows its media type; bytes without one are a file. */
+export type Bytes = Blob | ArrayBuffer | ArrayBufferView
+
+/** A part of a result: a text, bytes, or a part as models get it, whose data may still be bytes. */
+export type Part = string | Bytes | Content | BinaryPart
+
+interface BinaryPart extends Omit<BinaryContent, 'data'> {
+  readonly data: string | Bytes
+}
+
 /** Parts of a result, as `content(…)` marks them. */
 class Parts {
-  readonly parts: readonly Content[]
+  readonly parts: readonly Part[]
 
-  constructor(parts: readonly Content[]) {
+  constructor(parts: readonly Part[]) {
     this.parts = parts
   }
 }
 
-/** A result in parts, such as a text and an image: `return content({ type: 'image', mediaType, data })`. */
-export function content(...parts: Content[]): unknown {
+/** A result in parts, such as a text and an image: `return content('The map:', { type: 'image', mediaType, data })`. */
+export function content(...parts: Part[]): unknown {
   return new Parts(parts)
 }
 
 /**
- * What a tool's return value is to a model: nothing is `Success`, a string stays as it is, anything else is compact
- * JSON. Maps become objects, sets arrays, dates ISO text, bigints decimal text. A value with no JSON form (a function,
- * a symbol, a cycle) is the failure `unserialisable`.
+ * What a tool's return value is to a model: nothing is `Success`, a string stays as it is, bytes are an image or a file
+ * by their media type, anything else is compact JSON. Maps become objects, sets arrays, dates ISO text, bigints decimal
+ * text, bytes inside of JSON base64. A value with no JSON form (a function, a symbol, a cycle, one whose `toJSON` or
+ * getter throws) is the failure `unserialisable`. Never rejects. With `compat: 'spring-ai'` texts are as that library
+ * writes them: nothing is `"Done"`, and a string is quoted unless it is JSON already.
  */
-export function toOutcome(value: unknown): ToolOutcome {
-  if (value === undefined || value === null) return text('Success')
-  if (typeof value === 'string') return text(value)
-  if (value instanceof Parts) return { ok: true, content: value.parts }
+export async function toOutcome(value: unknown, compat?: Compat): Promise<ToolOutcome> {
   try {
+    if (compat === 'spring-ai') {
+      if (value === undefined) return text('"Done"')
+      if (typeof value === 'string' && parseJson(value) === undefined) return text(JSON.stringify(value))
+    }
+    if (value === undefined) return text('Success')
+    if (value instanceof Parts) return { ok: true, content: await Promise.all(value.parts.map(toContent)) }
+    if (typeof value === 'string' || isBytes(value)) return { ok: true, content: [await toContent(value)] }
     const json = JSON.stringify(value, toJson)
     return { ok: true, content: [{ type: 'text', text: json }], structured: JSON.parse(json) }
   } catch (error) {
@@ -41,10 +59,43 @@ function text(text: string): ToolOutcome {
   return { ok: true, content: [{ type: 'text', text }] }
 }
 
-function toJson(key: string, value: unknown): unknown {
+async function toContent(part: Part): Promise<Content> {
+  if (typeof part === 'string') return { type: 'text', text: part }
+  if (isBytes(part)) {
+    const mediaType = (part instanceof Blob && part.type) || 'application/octet-stream'
+    return { type: mediaType.startsWith('image/') ? 'image' : 'file', mediaType, data: await toBase64(part) }
+  }
+  if (part.type === 'text') return part
+  const { type, mediaType, data } = part
+  return { type, mediaType, data: typeof data === 'string' ? data : await toBase64(data) }
+}
+
+function isBytes(value: unknown): value is Bytes {
+  return value instanceof Blob || value instanceof ArrayBuffer || ArrayBuffer.isView(value)
+}
+
+async function toBase64(bytes: Bytes): Promise<string> {
+  return base64Of(bytes instanceof Blob ? await bytes.arrayBuffer() : bytes)
+}
+
+/** As many bytes as one call may have for arguments. */
+const CHUNK = 8192
+
+function base64Of(bytes: ArrayBuffer | ArrayBufferView): string {
+  const view = ArrayBuffer.isView(bytes)
+    ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    : new Uint8Array(bytes)
+  let binary = ''
+  for (let at = 0; at < view.length; at += CHUNK) binary += String.fromCharCode(...view.subarray(at, at + CHUNK))
+  return btoa(binary)
+}
+
+/** A replacer for `JSON.stringify` that knows more than JSON does, and throws for what has no form in it. */
+export function toJson(key: string, value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString()
   if (value instanceof Map) return Object.fromEntries(value)
   if (value instanceof Set) return [...value]
+  if (value instanceof ArrayBuffer || ArrayBuffer.isView(value)) return base64Of(value)
   if (typeof value === 'function' || typeof value === 'symbol') {
     throw new TypeError(`a ${typeof value} at ${key === '' ? 'the root' : `"${key}"`}`)
   }

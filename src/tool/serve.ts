@@ -1,41 +1,59 @@
 import { WorkerEntrypoint } from 'cloudflare:workers'
-import type { ToolControl, ToolDescription, ToolOutcome, ToolRequest } from '../contract/tool.ts'
+import type {
+  CallStatus,
+  ToolControl,
+  ToolDescription,
+  ToolOutcome,
+  ToolRequest,
+  ToolService,
+  ToolSuccess,
+} from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
-import { type DefinedTool, runContext } from './define.ts'
+import type { DefinedTool } from './define.ts'
+import { cannotUndo } from './pin.ts'
+import { runContext } from './run-context.ts'
+import { toolsByName } from './named.ts'
 
-type ToolWorker<Env> = new (
-  ctx: ExecutionContext,
-  env: Env,
-) => WorkerEntrypoint<Env> & {
-  describe(): Promise<ToolDescription>
-  call(request: ToolRequest, control?: ToolControl): Promise<ToolOutcome>
-}
+type ToolWorker<Env> = new (ctx: ExecutionContext, env: Env) => WorkerEntrypoint<Env> & Required<ToolService>
 
 /**
- * The Worker of these tools: `export default serveTools(now, shift)`. It answers `describe()` and `call()` over its
- * service binding, and nothing over HTTP. Throws a TypeError at start for two tools of one name.
+ * The Worker of these tools: `export default serveTools(now, shift)`. It answers `describe()`, `call()`, `status()` and
+ * `undo()` over its service binding, and nothing over HTTP. Throws a TypeError at start for two tools of one name; the
+ * same tool twice is one.
  */
 export function serveTools<Env>(...tools: readonly DefinedTool<Env>[]): ToolWorker<Env> {
-  const byName = new Map<string, DefinedTool<Env>>()
-  for (const tool of tools) {
-    if (byName.has(tool.name)) throw new TypeError(`Two tools of this Worker are named "${tool.name}"`)
-    byName.set(tool.name, tool)
-  }
+  const byName = toolsByName(tools)
   return class extends WorkerEntrypoint<Env> {
     async describe(): Promise<ToolDescription> {
-      return { contract: 1, tools: await Promise.all(tools.map((tool) => tool.describe())) }
+      return { contract: 1, tools: await Promise.all([...byName.values()].map((tool) => tool.describe())) }
     }
 
     async call(request: ToolRequest, control?: ToolControl): Promise<ToolOutcome> {
       const tool = byName.get(request.name)
-      if (!tool) return failure('unknown_tool', `There is no tool "${request.name}" here.`)
+      if (!tool) return unknown(request)
       const { hash } = await tool.describe()
       if (hash !== request.hash) return failure('schema_mismatch', `The tool "${request.name}" has changed.`)
       return tool.call(request.arguments, runContext(request, this.env, control))
+    }
+
+    // What was called before is asked about, and undone, whatever the tool's definition is by now.
+    async status(request: ToolRequest): Promise<CallStatus> {
+      const { name, arguments: sent } = request
+      return (await byName.get(name)?.status?.(sent, runContext(request, this.env))) ?? 'unknown'
+    }
+
+    async undo(request: ToolRequest, outcome: ToolSuccess): Promise<ToolOutcome> {
+      const { name, arguments: sent } = request
+      const undone = await byName.get(name)?.undo?.(sent, outcome, runContext(request, this.env))
+      return undone ?? cannotUndo(name)
     }
 
     override fetch(): Response {
       return new Response('A tool Worker answers over its service binding alone.\n', { status: 404 })
     }
   }
+}
+
+function unknown({ name }: ToolRequest): ToolOutcome {
+  return failure('unknown_tool', `There is no tool "${name}" here.`)
 }

@@ -2,6 +2,8 @@
 import { canonicalJson, isObject, type JsonObject } from '../../contract/json.ts'
 import { FORMATS } from './format.ts'
 
+/** The three functions without side effects let a Worker that validates nothing by interpretation leave all this out. */
+/* @__NO_SIDE_EFFECTS__ */
 function table<Row>(rows: readonly (readonly [names: string, row: Row])[]): ReadonlyMap<string, Row> {
   return new Map(rows.flatMap(([names, row]) => names.split(' ').map((name) => [name, row] as const)))
 }
@@ -16,7 +18,7 @@ export const HOLDS = table<'one' | 'list' | 'map'>([
 
 /** Keywords whose schemas speak of the same value, and not of a part of it. */
 export const SAME_VALUE: ReadonlySet<string> = new Set(
-  'allOf anyOf dependencies dependentSchemas else if not oneOf then'.split(' '),
+  /* @__PURE__ */ 'allOf anyOf dependencies dependentSchemas else if not oneOf then'.split(' '),
 )
 
 const isText = (value: unknown) => typeof value === 'string'
@@ -112,6 +114,7 @@ function isOver(size: number, limit: number): boolean {
 }
 
 /** A bound on a number, or on the size of a value of this kind. */
+/* @__NO_SIDE_EFFECTS__ */
 function bound(kind: string, isOut: IsOut, words: string): Unmet {
   return (value, limit) => {
     const isUnmet = kindOf(value) === kind && typeof limit === 'number' && isOut(sizeOf(value), limit)
@@ -120,6 +123,7 @@ function bound(kind: string, isOut: IsOut, words: string): Unmet {
 }
 
 /** Draft-04 and OpenAPI 3.0 write `exclusiveMinimum: true` to make `minimum` exclusive. */
+/* @__NO_SIDE_EFFECTS__ */
 function exclusive(other: string, isOut: IsOut, words: string): Unmet {
   const check = bound('number', isOut, words)
   return (value, limit, schema) => check(value, limit === true ? schema[other] : limit, schema)

@@ -1,38 +1,45 @@
 import type { Tool, ToolSource } from '../../contract/tool.ts'
+import type { DefinedTool } from '../define.ts'
+import { toolsByName } from '../named.ts'
 import { changed } from '../pin.ts'
-import { type DefinedTool, runContext } from '../define.ts'
+import { runContext } from '../run-context.ts'
 
 export interface InlineOptions<Env> {
   /** The bindings and variables that the tools get. */
   readonly env: Env
   /** Which are offered by default. Default: all. */
   readonly offered?: (name: string) => boolean
+  /** What the operator knows these tools by. Default `inline`. */
+  readonly place?: string
 }
 
 /**
  * Tools that the edge carries in its own Worker, as a deployment of one Worker does. Throws a TypeError at once for
- * two tools of one name.
+ * two tools of one name; the same tool twice is one.
  */
 export function inlineSource<Env>(tools: readonly DefinedTool<Env>[], options: InlineOptions<Env>): ToolSource {
-  const names = tools.map((tool) => tool.name)
-  if (new Set(names).size < tools.length) throw new TypeError('Two inline tools have one name')
-  const { env, offered = () => true } = options
+  const byName = toolsByName(tools)
+  const { env, offered = () => true, place = 'inline' } = options
   const toTool = async (tool: DefinedTool<Env>): Promise<Tool> => {
     const definition = await tool.describe()
     const { name, hash } = definition
+    const { call, status, undo } = tool
     return {
       definition,
       origin: 'inline',
-      place: 'inline',
+      place,
       offered: offered(name),
       call: async (request, control) =>
-        request.hash === hash ? tool.call(request.arguments, runContext(request, env, control)) : changed(name),
+        request.hash === hash ? call(request.arguments, runContext(request, env, control)) : changed(name),
+      ...(status && { status: (request) => status(request.arguments, runContext(request, env)) }),
+      ...(undo && { undo: (request, outcome) => undo(request.arguments, outcome, runContext(request, env)) }),
     }
   }
-  const find = (wanted: readonly string[]) => Promise.all(tools.filter(({ name }) => wanted.includes(name)).map(toTool))
+  const all = [...byName.values()]
+  const find = (wanted: readonly string[]) => Promise.all(all.filter(({ name }) => wanted.includes(name)).map(toTool))
   return {
     find,
-    list: async () => ({ tools: await find(names), unavailable: [] }),
-    offered: () => find(names.filter(offered)),
+    list: async () => ({ tools: await Promise.all(all.map(toTool)), unavailable: [] }),
+    offered: () => find([...byName.keys()].filter(offered)),
   }
 }

@@ -37,7 +37,7 @@ export function serviceSource(options: ServiceOptions): ServiceSource {
       origin: 'service' as const,
       place,
       offered: offered(definition.name),
-      call: callService(definition, { binding, face: described.face, describe }),
+      ...callService(definition, { binding, face: described.face, describe }),
     }))
     return { tools, unavailable: [] }
   }

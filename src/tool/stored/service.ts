@@ -1,7 +1,8 @@
 import type { DefinitionService, ReadDefinition, ToolHosts } from '../../contract/definition.ts'
 import { isObject } from '../../contract/json.ts'
-import type { ToolControl, ToolOutcome, ToolRequest } from '../../contract/tool.ts'
+import type { ToolControl, ToolFailure, ToolOutcome, ToolRequest } from '../../contract/tool.ts'
 import { failure } from '../../contract/tool.ts'
+import { coerce } from '../coerce.ts'
 import { callHttp, type HttpOptions } from '../http/call.ts'
 import { checkHosts } from '../http/hosts.ts'
 import { checkSchema } from '../schema/check.ts'
@@ -37,9 +38,10 @@ export function definitionService(options: Pick<HttpOptions, 'fetch' | 'now'> = 
       const parsed = parsedOnce(value)
       if (!parsed.ok) return failure('tool_misconfigured', `The tool "${request.name}" is not set up.`)
       const { stored } = parsed
-      const unfit = validateArguments(stored.name, stored.inputSchema, request.arguments)
-      if (unfit) return unfit
-      return perform(stored, { ...options, hosts, secret: (name) => secrets[name] }, request, control)
+      const fitting = fittingArguments(stored, request.arguments)
+      if (!fitting.ok) return fitting
+      const mended = { ...request, arguments: fitting.value }
+      return perform(stored, { ...options, hosts, secret: (name) => secrets[name] }, mended, control)
     },
     validate: async (schema, value) => {
       const unsound = checkSchema(schema, 'any')
@@ -48,6 +50,17 @@ export function definitionService(options: Pick<HttpOptions, 'fetch' | 'now'> = 
         : issuesOf(schema, value)
     },
   }
+}
+
+/** The arguments as they were sent where they fit, else as they were meant where that fits. */
+function fittingArguments(
+  { name, inputSchema }: StoredTool,
+  sent: ToolRequest['arguments'],
+): { readonly ok: true; readonly value: ToolRequest['arguments'] } | ToolFailure {
+  const unfit = validateArguments(name, inputSchema, sent)
+  if (!unfit) return { ok: true, value: sent }
+  const value = coerce(inputSchema, sent)
+  return isObject(value) && !validateArguments(name, inputSchema, value) ? { ok: true, value } : unfit
 }
 
 function perform(

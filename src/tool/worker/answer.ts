@@ -8,10 +8,12 @@ import { messageOf } from '../thrown.ts'
 export interface ToolBinding {
   describe?(): Promise<unknown>
   call?(request: unknown, control?: unknown): Promise<unknown>
+  status?(request: unknown): Promise<unknown>
+  undo?(request: unknown, outcome: unknown): Promise<unknown>
   fetch?(url: string, init?: RequestInit): Promise<Response>
 }
 
-/** What a tool Worker answers to `GET /describe` or `POST /call`. Throws where that is no JSON. */
+/** What a tool Worker answers to `GET /describe`, or `POST` to `/call`, `/status` or `/undo`. Throws where that is no JSON. */
 export async function askByFetch(binding: ToolBinding, what: string, init?: RequestInit): Promise<unknown> {
   const [, path = ''] = what.split(' ')
   const response = await binding.fetch?.(`https://tool${path}`, { ...init, redirect: 'manual' })

@@ -17,12 +17,16 @@ export interface ServiceCallOptions {
 }
 
 /**
- * Calls a tool of a tool Worker. A tool that has changed meanwhile did not run: it is called again where its arguments
- * still mean the same, and else the model is told. Whatever the Worker throws or answers becomes an outcome.
+ * A tool of a tool Worker. One that has changed before a call did not run: it is called again where its arguments still
+ * mean the same, and else the model is told. Whatever the Worker throws or answers becomes an outcome, of a status
+ * `unknown`.
  */
-export function callService(definition: ToolDefinition, options: ServiceCallOptions): Tool['call'] {
-  const { name, hash, inputSchema } = definition
-  return async (request, control) => {
+export function callService(
+  definition: ToolDefinition,
+  options: ServiceCallOptions,
+): Pick<Tool, 'call' | 'status' | 'undo'> {
+  const { name, hash, inputSchema, reconcile, undo } = definition
+  const call: Tool['call'] = async (request, control) => {
     const outcome = await send(request, control, options)
     if (!isMismatch(outcome)) return outcome
     const described = await options.describe()
@@ -33,6 +37,23 @@ export function callService(definition: ToolDefinition, options: ServiceCallOpti
     if (request.hash !== hash || canonicalJson(now.inputSchema) !== canonicalJson(inputSchema)) return changed(name)
     const again = await send({ ...request, hash: now.hash }, control, options)
     return isMismatch(again) ? changed(name) : again
+  }
+  return {
+    call,
+    ...(reconcile && {
+      status: async (request) => {
+        const asked = ask(options, 'status', () => options.binding.status?.(request), request)
+        const status = readAnswer(Status, await asked.catch(() => 'unknown'))
+        return typeof status === 'string' ? 'unknown' : status.value
+      },
+    }),
+    ...(undo && {
+      undo: (request, outcome) =>
+        read(
+          name,
+          ask(options, 'undo', () => options.binding.undo?.(request, outcome), { request, outcome }),
+        ),
+    }),
   }
 }
 
@@ -45,12 +66,34 @@ export function unreachable(name: string, detail: string): ToolOutcome {
   return failure('tool_unreachable', `The tool "${name}" cannot be reached.`, detail)
 }
 
-async function send(request: ToolRequest, control: ToolControl, options: ServiceCallOptions): Promise<ToolOutcome> {
-  const { name } = request
+function send(request: ToolRequest, control: ToolControl, options: ServiceCallOptions): Promise<ToolOutcome> {
+  return read(
+    request.name,
+    ask(options, 'call', () => options.binding.call?.(request, control), request, control),
+  )
+}
+
+/** Asks over the face that the Worker has: a method over RPC, or `POST` of the same name with a body. */
+async function ask(
+  { binding, face }: ServiceCallOptions,
+  method: string,
+  overRpc: () => Promise<unknown> | undefined,
+  ...[body, control]: [body: unknown, control?: ToolControl]
+): Promise<unknown> {
+  if (face === 'rpc') return overRpc() ?? missingMethod(method)
+  return askByFetch(binding, `POST /${method}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    signal: signalOf(control),
+  })
+}
+
+async function read(name: string, asked: Promise<unknown>): Promise<ToolOutcome> {
   try {
-    const read = readAnswer(Outcome, await ask(request, control, options))
-    if (typeof read !== 'string') return read.value
-    return failure('bad_outcome', `The tool "${name}" answered with something that is no result.`, read)
+    const outcome = readAnswer(Outcome, await asked)
+    if (typeof outcome !== 'string') return outcome.value
+    return failure('bad_outcome', `The tool "${name}" answered with something that is no result.`, outcome)
   } catch (error) {
     const detail = messageOf(error)
     if (isMissingMethod(error) || /^Worker\b.*\bnot found\b/.test(detail)) return unreachable(name, detail)
@@ -58,21 +101,22 @@ async function send(request: ToolRequest, control: ToolControl, options: Service
   }
 }
 
-function ask(request: ToolRequest, control: ToolControl, { binding, face }: ServiceCallOptions): Promise<unknown> {
-  if (face === 'rpc') return binding.call?.(request, control) ?? missingMethod('call')
-  return askByFetch(binding, 'POST /call', {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(request),
-    signal: signalOf(control),
-  })
-}
+const flag = v.exactOptional(v.boolean())
+const count = v.exactOptional(v.number())
 
 const Outcome = v.variant('ok', [
   v.object({
     ok: v.literal(true),
     content: v.array(contentPart),
     structured: v.exactOptional(v.unknown()),
+    usage: v.exactOptional(
+      v.object({
+        inputTokens: v.number(),
+        outputTokens: v.number(),
+        cachedInputTokens: count,
+        reasoningTokens: count,
+      }),
+    ),
   }),
   v.object({
     ok: v.literal(false),
@@ -80,7 +124,10 @@ const Outcome = v.variant('ok', [
       code: v.string(),
       message: v.string(),
       detail: v.exactOptional(v.string()),
-      retryable: v.exactOptional(v.boolean()),
+      retryable: flag,
+      fatal: flag,
     }),
   }),
 ])
+
+const Status = v.union([v.picklist(['done', 'absent', 'unknown']), Outcome])

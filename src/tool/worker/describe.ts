@@ -75,6 +75,9 @@ const Definition = v.object({
   timeoutMs: count,
   maxResultBytes: count,
   exclusive: v.exactOptional(either(isText, v.string(), v.boolean())),
+  reconcile: flag,
+  undo: flag,
+  history: flag,
   tags: v.exactOptional(v.array(v.string())),
 })
 

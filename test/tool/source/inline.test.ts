@@ -35,7 +35,7 @@ test('tools of this Worker: listed, found, called with its env', async () => {
   expect(found).toHaveLength(1)
   expect(found[0]?.definition).toEqual(await greet.describe())
   expect(await call(found[0], { name: 'Ada' })).toEqual(text('Hello Ada acme false'))
-  expect(await call(found[0], { name: 5 })).toMatchObject({ ok: false, error: { code: 'invalid_arguments' } })
+  expect(await call(found[0], { name: [] })).toMatchObject({ ok: false, error: { code: 'invalid_arguments' } })
 })
 
 test('progress and abort reach their ends', async () => {
@@ -60,6 +60,32 @@ test('a call for another definition is not made', async () => {
   })
 })
 
-test('two tools of one name are refused at once', () => {
-  expect(() => inlineSource([greet, greet], { env: '' })).toThrow(new TypeError('Two inline tools have one name'))
+test('two tools of one name are refused at once, and the same tool twice is one', async () => {
+  const other = defineTool({ name: 'greet', description: 'Another.', input: v.object({}), run: () => '' })
+  expect(() => inlineSource([greet, other], { env: '' })).toThrow(new TypeError('Two tools here are named "greet"'))
+  expect((await inlineSource([greet, greet], { env: '' }).list()).tools).toHaveLength(1)
+})
+
+test('the place is what the operator calls it', async () => {
+  const [tool] = await inlineSource([greet], { env: '', place: 'house tools' }).find(['greet'])
+  expect(tool?.place).toBe('house tools')
+})
+
+test('status and undo reach a tool that has them, and are absent where it has not', async () => {
+  const book = defineTool({
+    name: 'book',
+    description: 'Books.',
+    input: v.object({ room: v.string() }),
+    run: () => 'booked',
+    status: ({ idempotencyKey }, { room }) => ({ status: 'done' as const, result: `${idempotencyKey} ${room}` }),
+    undo: ({ room }, outcome, { env }) => `${String(env)}: ${room}, ${outcome.content.length}`,
+  })
+  const [tool, plain] = await inlineSource([book, greet], { env: 'Hotel' }).find(['book', 'greet'])
+  const request = toolRequest('book', { room: '7' }, { hash: 'whatever it was' })
+  expect([tool?.definition.reconcile, tool?.definition.undo]).toEqual([true, true])
+  expect(await tool?.status?.(request)).toEqual(text('key_1 7'))
+  expect(await tool?.undo?.(request, { ok: true, content: [{ type: 'text', text: 'booked' }] })).toEqual(
+    text('Hotel: 7, 1'),
+  )
+  expect(Object.keys(Object(plain))).toEqual(['definition', 'origin', 'place', 'offered', 'call'])
 })

@@ -357,11 +357,11 @@ describe('calling', () => {
   test('arguments that do not fit never leave', async () => {
     const { tools } = setup({ fetch: () => Promise.reject(new Error('sent')) })
     await store(tools, http('a'))
-    expect(await call((await tools.find(['a']))[0], { id: 5 })).toEqual({
+    expect(await call((await tools.find(['a']))[0], { id: [] })).toEqual({
       ok: false,
       error: {
         code: 'invalid_arguments',
-        message: 'The arguments of "a" do not fit:\n- id: expected string, received 5\nCorrect them and call again.',
+        message: 'The arguments of "a" do not fit:\n- id: expected string, received Array\nCorrect them and call again.',
       },
     })
   })
@@ -379,6 +379,15 @@ describe('calling', () => {
       structured: { ok: sent[0] },
     })
     expect(sent).toEqual(['https://api.example.com/x%2Fy'])
+  })
+
+  test('arguments are sent as they were meant, where that is plain', async () => {
+    const { tools } = setup({ fetch: async (url: string) => Response.json(url) })
+    await store(tools, http('a'))
+    expect(await call((await tools.find(['a']))[0], { id: 5 })).toMatchObject({
+      ok: true,
+      structured: 'https://api.example.com/5',
+    })
   })
 
   test('a call for another definition is not made', async () => {

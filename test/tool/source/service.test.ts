@@ -483,3 +483,79 @@ describe('a Worker that answers over fetch', () => {
     })
   })
 })
+
+describe('what became of a call, and undoing it', () => {
+  const DONE = { ok: true as const, content: [{ type: 'text' as const, text: 'booked' }] }
+  const careful = definition('book', { reconcile: true, undo: true, history: true })
+  const request = toolRequest('book', { room: 7 }, { hash: 'of a definition that has changed since' })
+
+  /** A Worker that answers these, over RPC or over fetch. */
+  function careless(face: 'rpc' | 'fetch', answers: { status?: () => unknown; undo?: () => unknown }) {
+    const asked: unknown[] = []
+    const answer = async (method: 'status' | 'undo', ...sent: unknown[]) => {
+      asked.push(sent)
+      return answers[method] ? answers[method]() : thrown(missing(method))
+    }
+    const overFetch = async (url: string, init?: RequestInit) => {
+      if (url.endsWith('/describe')) return Response.json({ contract: 1, tools: [careful] })
+      asked.push([init?.method, url, typeof init?.body === 'string' ? JSON.parse(init.body) : undefined])
+      const said = answers[url.endsWith('/status') ? 'status' : 'undo']?.()
+      return said === undefined ? new Response('no', { status: 404 }) : Response.json(said)
+    }
+    const overRpc: ToolBinding = {
+      describe: async () => ({ contract: 1, tools: [careful] }),
+      status: (...sent) => answer('status', ...sent),
+      undo: (...sent) => answer('undo', ...sent),
+    }
+    return { asked, tools: source({ TOOL_HOTEL: face === 'rpc' ? overRpc : foreign(overFetch) }) }
+  }
+
+  test('are asked for over RPC', async () => {
+    const { asked, tools } = careless('rpc', { status: () => DONE, undo: () => text('undone') })
+    const [tool] = await tools.find(['book'])
+    expect(tool?.definition).toEqual(careful)
+    expect(await tool?.status?.(request)).toEqual(DONE)
+    expect(await tool?.undo?.(request, DONE)).toEqual(text('undone'))
+    expect(asked).toEqual([[request], [request, DONE]])
+  })
+
+  test('are asked for over fetch', async () => {
+    const { asked, tools } = careless('fetch', { status: () => 'absent', undo: () => text('undone') })
+    const [tool] = await tools.find(['book'])
+    expect(await tool?.status?.(request)).toBe('absent')
+    expect(await tool?.undo?.(request, DONE)).toEqual(text('undone'))
+    expect(asked).toEqual([
+      ['POST', 'https://tool/status', request],
+      ['POST', 'https://tool/undo', { request, outcome: DONE }],
+    ])
+  })
+
+  test.each(['rpc', 'fetch'] as const)(
+    'whoever says nothing of use over %s leaves it unknown, or not undone',
+    async (face) => {
+      for (const useless of [undefined, () => ({ ok: 'yes' }), () => 'gone']) {
+        const { tools } = careless(face, useless ? { status: useless, undo: useless } : {})
+        const [tool] = await tools.find(['book'])
+        expect(await tool?.status?.(request)).toBe('unknown')
+        expect(await tool?.undo?.(request, DONE)).toMatchObject({ ok: false })
+      }
+    },
+  )
+
+  test('a tool that does not offer them has neither', async () => {
+    const [tool] = await source({ TOOL_A: worker([definition('a', { reconcile: false })]).binding }).find(['a'])
+    expect(Object.keys(Object(tool))).toEqual(['definition', 'origin', 'place', 'offered', 'call'])
+  })
+})
+
+test('what models used inside of a tool, and that a failure is fatal, are heard', async () => {
+  const usage = { inputTokens: 5, outputTokens: 6, cachedInputTokens: 1, reasoningTokens: 2 }
+  const fatal = { code: 'closed', message: 'Closed.', fatal: true }
+  const tools = source({
+    TOOL_A: worker([definition('a')], () => ({ ok: true, content: [], usage })).binding,
+    TOOL_B: worker([definition('b')], () => ({ ok: false, error: fatal })).binding,
+  })
+  const [a, b] = await tools.find(['a', 'b'])
+  expect(await call(a)).toEqual({ ok: true, content: [], usage })
+  expect(await call(b)).toEqual({ ok: false, error: fatal })
+})

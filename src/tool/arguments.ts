@@ -1,0 +1,70 @@
+import { isObject, type JsonSchema } from '../contract/json.ts'
+import { coerce } from './coerce.ts'
+import { decoder } from './decode.ts'
+import { type Issue, toIssue } from './fault.ts'
+import { convertInput, plain } from './input-schema.ts'
+import { rebase } from './rebase.ts'
+import type { InputSchema, OutputOf } from './standard.ts'
+
+export type Parsed<Output> =
+  | { readonly ok: true; readonly value: Output }
+  | { readonly ok: false; readonly issues: readonly Issue[] }
+
+/** The arguments of a tool: what a model is told of them, and how they are read. */
+export interface Arguments<Output> {
+  /** Its root is `type: "object"`. */
+  readonly schema: JsonSchema
+  /** Reads arguments as they were sent. Rejects where the schema's own code throws. */
+  readonly parse: (sent: unknown) => Promise<Parsed<Output>>
+}
+
+/** Arguments are always an object: what a schema is about that is none is sent as this field of one. */
+const FIELD = 'input'
+
+const OPTIONAL: readonly unknown[] = ['optional', 'exact_optional', 'nullish', 'undefinedable']
+
+/** Throws a TypeError that begins with `what` for a schema with no JSON form. */
+export function argumentsOf<Schema extends InputSchema>(schema: Schema, what: string): Arguments<OutputOf<Schema>> {
+  const json = convertInput(schema, what)
+  const root = objectOf(json)
+  if (root) return { schema: plain(root), parse: parser(schema, root) }
+  const required = OPTIONAL.includes(Reflect.get(schema, 'type')) || 'default' in json ? [] : [FIELD]
+  const parse = parser(schema, json)
+  const properties = { [FIELD]: rebase(json, '#', `#/properties/${FIELD}`) }
+  return {
+    schema: { type: 'object', properties, required },
+    parse: async (sent) => {
+      const parsed = await parse(fieldOf(sent))
+      if (parsed.ok) return parsed
+      const issues = parsed.issues.map(({ path, message }) => ({ path: path ? `${FIELD}.${path}` : FIELD, message }))
+      return { ok: false, issues }
+    },
+  }
+}
+
+/** What was sent in the field, or without it. */
+function fieldOf(sent: unknown): unknown {
+  if (!isObject(sent)) return sent
+  return Object.hasOwn(sent, FIELD) || Object.keys(sent).length === 0 ? sent[FIELD] : sent
+}
+
+function parser<Output>(schema: InputSchema<Output>, json: JsonSchema): Arguments<Output>['parse'] {
+  const standard = schema['~standard']
+  const decode = decoder(json)
+  return async (sent) => {
+    const first = await standard.validate(decode(sent))
+    if (!first.issues) return { ok: true, value: first.value }
+    const mended = coerce(json, sent)
+    const result = mended === sent ? first : await standard.validate(decode(mended))
+    return result.issues ? { ok: false, issues: result.issues.map(toIssue) } : { ok: true, value: result.value }
+  }
+}
+
+const OTHER_ROOTS = ['$ref', 'allOf', 'anyOf', 'const', 'enum', 'items', 'not', 'oneOf', 'prefixItems']
+
+/** The schema as one of an object, where it is about objects; else undefined. */
+function objectOf(json: JsonSchema): JsonSchema | undefined {
+  const { type } = json
+  const isOfObjects = type === undefined ? !OTHER_ROOTS.some((key) => key in json) : [type].flat().includes('object')
+  return isOfObjects ? Object.assign({ type: 'object', properties: {} }, json, { type: 'object' }) : undefined
+}

@@ -1,0 +1,23 @@
+import { isObject, type JsonSchema } from '../contract/json.ts'
+import { alsoOf, AS, asOf, branchesOf, fits, type Look, lookAt, mapParts, step } from './shape.ts'
+
+/** Makes the values that a schema is about of what stands for them in JSON. What stands for none stays as it is. */
+export function decoder(schema: JsonSchema): (value: unknown) => unknown {
+  return isMarked(schema) ? (value) => decodePart(lookAt(schema), schema, value) : (value) => value
+}
+
+function isMarked(schema: unknown): boolean {
+  return typeof schema === 'object' && schema !== null && (AS in schema || Object.values(schema).some(isMarked))
+}
+
+function decodePart(look: Look, schema: unknown, value: unknown): unknown {
+  if (!isObject(schema)) return value
+  const as = asOf(schema)
+  if (as && !as.fits(value)) return value
+  return step(look, value, () => {
+    const branch = branchesOf(schema).find((each) => fits(look, each, value))
+    let decoded = mapParts(schema, value, (inner, part) => decodePart(look, inner, part))
+    for (const also of [branch, ...alsoOf(look, schema)]) decoded = decodePart(look, also, decoded)
+    return as ? as.make(decoded) : decoded
+  })
+}

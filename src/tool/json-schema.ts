@@ -1,0 +1,78 @@
+import { isObject, type JsonSchema } from '../contract/json.ts'
+import type { ToolSettings } from './define.ts'
+import { type DefinedTool, defineTool, type ToolHandlers } from './define.ts'
+import type { RunContext } from './run-context.ts'
+import { checkSchema } from './schema/check.ts'
+import { issuesOf } from './schema/validate.ts'
+import type { InputSchema } from './standard.ts'
+
+/**
+ * A plain JSON Schema (2020-12 or draft-07, such as one from a database or another server) as a schema to define a tool
+ * with. Values are checked against it by interpretation. Throws a TypeError for one that is unsound, naming the places.
+ */
+export function jsonSchema<Output = Record<string, unknown>>(schema: JsonSchema): InputSchema<Output> {
+  const issues = checkSchema(schema, 'any')
+  if (issues.length > 0) {
+    const lines = issues.map(({ path, message }) => `${path || 'it'}: ${message}`)
+    throw new TypeError(`Not a sound JSON Schema: ${lines.join('; ')}`)
+  }
+  return {
+    '~standard': {
+      version: 1,
+      vendor: 'json-schema',
+      jsonSchema: { input: () => ({ ...schema }) },
+      validate: (value) => {
+        const issues = issuesOf(schema, value)
+        if (issues.length > 0)
+          return { issues: issues.map(({ path, message }) => ({ message, path: path ? [path] : [] })) }
+        // The schema is all that is known of such a value; whoever names its type vouches for both.
+        // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+        return { value: value as Output }
+      },
+    },
+  }
+}
+
+/** A definition that was not written here, as databases and other servers have it. */
+export interface RawDefinition extends Omit<ToolSettings, 'description' | 'output'> {
+  readonly name: string
+  /** Default: the title, else the name. */
+  readonly description?: string
+  /** Default: no arguments. */
+  readonly inputSchema?: JsonSchema
+  readonly outputSchema?: JsonSchema
+}
+
+/** Performs a call of a raw definition. Its arguments fit the definition's schema. */
+export type Execute<Env> = (input: unknown, context: RunContext<Env>, definition: RawDefinition) => unknown
+
+/**
+ * A tool from a definition that was loaded, and a function that performs its calls, which gets the definition too: one
+ * function can perform many. Throws a TypeError for an unsound schema, naming tool and place.
+ */
+export function defineRawTool<Env = unknown>(
+  definition: RawDefinition,
+  execute: Execute<Env>,
+  handlers: ToolHandlers<unknown, Env, unknown> = {},
+): DefinedTool<Env> {
+  const { name, inputSchema, outputSchema, ...settings } = definition
+  const { description = '', title } = settings
+  const schemaOf = (schema: unknown, what: string): InputSchema => {
+    try {
+      return jsonSchema<unknown>(isObject(schema) ? schema : { not: {} })
+    } catch (error) {
+      throw new TypeError(`Tool "${name}": ${what}: ${error instanceof Error ? error.message : String(error)}`, {
+        cause: error,
+      })
+    }
+  }
+  return defineTool<InputSchema, Env>({
+    ...handlers,
+    ...settings,
+    name,
+    description: description.trim() || title || name,
+    input: schemaOf(inputSchema ?? { type: 'object', additionalProperties: false }, 'inputSchema'),
+    ...(outputSchema && { output: schemaOf(outputSchema, 'outputSchema') }),
+    run: (input, context: RunContext<Env>) => execute(input, context, definition),
+  })
+}

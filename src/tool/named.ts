@@ -1,0 +1,12 @@
+import type { DefinedTool } from './define.ts'
+
+/** Tools by their names, in their order. The same tool twice is one; throws a TypeError for two of one name. */
+export function toolsByName<Env>(tools: readonly DefinedTool<Env>[]): ReadonlyMap<string, DefinedTool<Env>> {
+  const byName = new Map<string, DefinedTool<Env>>()
+  for (const tool of tools) {
+    const known = byName.get(tool.name)
+    if (known && known !== tool) throw new TypeError(`Two tools here are named "${tool.name}"`)
+    byName.set(tool.name, tool)
+  }
+  return byName
+}

@@ -1,0 +1,130 @@
+import type { Term, Variant } from './keyword-terms.ts'
+
+/** A word of a question: how often it was said, and what it may mean. */
+export interface Asked {
+  readonly weight: number
+  readonly variants: readonly Variant[]
+}
+
+/** A tool of an index, with the terms that name it. */
+export interface Entry {
+  readonly name: string
+  readonly terms: readonly Term[]
+}
+
+export interface Ranked {
+  readonly entry: Entry
+  readonly score: number
+}
+
+/** A question with so many words that fit may ask for several things. */
+const MANY = 10
+/** How much less a word counts once a tool that was taken answers to it wholly. */
+const COVERED = 0.35
+
+/**
+ * The best tools of these slots, best first, equal ones by name. One whose name the question says wholly counts twice.
+ * Where a question may ask for several things, what a tool that was taken answers to counts less for the next ones.
+ */
+export function rank(
+  asked: readonly Asked[],
+  slots: readonly (Entry | undefined)[],
+  count: number,
+  limit: number,
+): readonly Ranked[] {
+  const rarity = ({ slots: { length } }: Term) => Math.log(1 + (count - length + 0.5) / (length + 0.5))
+  const scores = new Float64Array(slots.length)
+  const shares = asked.map((word) => shareOf(word, rarity, scores))
+  const said = new Float64Array(slots.length)
+  for (const term of new Set(asked.flatMap(({ variants }) => variants.map((variant) => variant.term)))) {
+    for (const slot of term.named) said[slot] = rarity(term) + (said[slot] ?? 0)
+  }
+  slots.forEach((entry, slot) => {
+    const part = said[slot]
+    if (entry && part) {
+      const whole = entry.terms.reduce((sum, term) => sum + rarity(term), 0)
+      scores[slot] = (scores[slot] ?? 0) * (1 + part / whole)
+    }
+  })
+  const several = shares.length >= MANY
+  const pool = several ? Math.max(limit * 4, 40) : limit
+  const best = top(scores, slots, pool)
+  return several ? spread(best, shares, limit) : best
+}
+
+/** The places of the highest scores; all are not sorted. */
+function top(scores: Float64Array, slots: readonly (Entry | undefined)[], limit: number): readonly Place[] {
+  const best: Place[] = []
+  slots.forEach((entry, slot) => {
+    const score = scores[slot]
+    if (!entry || !score) return
+    let at = best.length
+    for (let above = best[at - 1]; above; above = best[at - 1]) {
+      if (above.score > score || (above.score === score && above.entry.name < entry.name)) break
+      at -= 1
+    }
+    if (at >= limit) return
+    best.splice(at, 0, { entry, slot, score })
+    if (best.length > limit) best.pop()
+  })
+  return best
+}
+
+interface Place extends Ranked {
+  readonly slot: number
+}
+
+/** What one word of a question adds to the tools that have it: the most of what its variants do. */
+interface Share {
+  /** By slot. */
+  readonly gains: Float64Array
+  /** What it would add to a tool that is about nothing else. */
+  readonly most: number
+}
+
+function shareOf({ weight, variants }: Asked, rarity: (term: Term) => number, scores: Float64Array): Share {
+  const gains = new Float64Array(scores.length)
+  const [first] = variants
+  // A rarer form of a word that is there itself says no more than the word does.
+  const cap = first?.likeness === 1 ? Math.max(rarity(first.term), 1) : Infinity
+  let most = 0
+  for (const { term, likeness } of variants) {
+    const factor = weight * likeness * Math.min(rarity(term), cap)
+    most = Math.max(most, factor)
+    term.slots.forEach((slot, at) => {
+      const gain = factor * (term.weights[at] ?? 0)
+      const more = gain - (gains[slot] ?? 0)
+      if (more <= 0) return
+      gains[slot] = gain
+      scores[slot] = (scores[slot] ?? 0) + more
+    })
+  }
+  return { gains, most }
+}
+
+function spread(places: readonly Place[], shares: readonly Share[], limit: number): readonly Ranked[] {
+  const open = shares.map(() => 1)
+  const left = new Set(places)
+  const found: Ranked[] = []
+  while (left.size > 0 && found.length < limit) {
+    let next: Ranked & { readonly place?: Place } = { entry: { name: '', terms: [] }, score: -1 }
+    for (const place of left) {
+      let [whole, part] = [0, 0]
+      shares.forEach(({ gains }, word) => {
+        const gain = gains[place.slot] ?? 0
+        whole += gain
+        part += gain * (open[word] ?? 0)
+      })
+      const score = (place.score * part) / whole
+      if (score > next.score) next = { entry: place.entry, score, place }
+    }
+    const { place } = next
+    if (!place) break
+    left.delete(place)
+    found.push({ entry: place.entry, score: next.score })
+    shares.forEach(({ gains, most }, word) => {
+      open[word] = (open[word] ?? 0) * (1 - (COVERED * (gains[place.slot] ?? 0)) / most)
+    })
+  }
+  return found
+}

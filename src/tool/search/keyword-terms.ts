@@ -1,0 +1,112 @@
+import { deepStem, lightStem } from './words.ts'
+
+/** A word of the index: the slots of the tools that have it, each with its weight there, and of those named by it. */
+export interface Term {
+  readonly word: string
+  readonly slots: number[]
+  readonly weights: number[]
+  readonly named: number[]
+}
+
+/** A term that a word of a question may mean, and how surely: 1 for the word itself. */
+export interface Variant {
+  readonly term: Term
+  readonly likeness: number
+}
+
+export interface Terms {
+  /** The term of a word that some tool has. */
+  get(word: string): Term | undefined
+  /** Notes that the tool of a slot has a word. */
+  note(word: string, slot: number, weight: number, named: boolean): void
+  forget(word: string, slot: number): void
+  /** What the word may mean, itself first. Misspellings count only where nothing else fits. */
+  variants(word: string): readonly Variant[]
+}
+
+/** The vocabulary of an index. Words that begin with the same two characters lie together: variants are looked for there. */
+export function createTerms(): Terms {
+  const terms = new Map<string, Term>()
+  const neighbours = new Map<string, Neighbour[]>()
+  return {
+    get(word) {
+      const term = terms.get(word)
+      return term?.slots.length ? term : undefined
+    },
+    note(word, slot, weight, named) {
+      let term = terms.get(word)
+      if (!term) {
+        term = { word, slots: [], weights: [], named: [] }
+        terms.set(word, term)
+        const near = neighbours.get(word.slice(0, 2))
+        if (near) near.push({ term })
+        else neighbours.set(word.slice(0, 2), [{ term }])
+      }
+      term.slots.push(slot)
+      term.weights.push(weight)
+      if (named) term.named.push(slot)
+    },
+    forget(word, slot) {
+      const term = terms.get(word)
+      if (!term) return
+      const at = term.slots.indexOf(slot)
+      term.slots.splice(at, 1)
+      term.weights.splice(at, 1)
+      const named = term.named.indexOf(slot)
+      if (named >= 0) term.named.splice(named, 1)
+    },
+    variants(word) {
+      const near = neighbours.get(word.slice(0, 2)) ?? []
+      const stems = stemsOf(word)
+      const found: Variant[] = []
+      const put = (term: Term, likeness: number) => {
+        if (likeness > 0 && term.slots.length > 0) found.push({ term, likeness })
+      }
+      for (const neighbour of near) put(neighbour.term, likenessOf(word, stems, neighbour))
+      if (found.length === 0 && word.length > 4 && !/\d/.test(word)) {
+        for (const { term } of near) put(term, oneEdit(word, term.word) ? 0.5 : 0)
+      }
+      return found.sort((a, b) => b.likeness - a.likeness)
+    },
+  }
+}
+
+interface Stems {
+  readonly light: string
+  readonly deep: string
+}
+
+/** Stems are made when a question first comes near: most words of an index are never asked for. */
+interface Neighbour {
+  readonly term: Term
+  stems?: Stems
+}
+
+function stemsOf(word: string): Stems {
+  return { light: lightStem(word), deep: deepStem(word) }
+}
+
+function likenessOf(asked: string, stems: Stems, neighbour: Neighbour): number {
+  const { word } = neighbour.term
+  if (word === asked) return 1
+  const { light, deep } = (neighbour.stems ??= stemsOf(word))
+  if (light === stems.light) return 0.95
+  if (deep === stems.deep) return 0.6
+  const [short, long] = word.length < asked.length ? [word, asked] : [asked, word]
+  const related = short.length > 3 && long.length - short.length < LONGER && long.startsWith(short)
+  return related ? (0.5 * short.length) / long.length : 0
+}
+
+/** How much longer a word may be that begins with another: long enough for the compounds of German. */
+const LONGER = 12
+
+/** Whether one character more, less or other, or two that changed places, make one word of the other. */
+function oneEdit(a: string, b: string): boolean {
+  if (a.length > b.length) return oneEdit(b, a)
+  if (b.length - a.length > 1) return false
+  let at = 0
+  while (at < a.length && a[at] === b[at]) at += 1
+  if (a.length < b.length) return a.slice(at) === b.slice(at + 1)
+  if (a.slice(at + 1) === b.slice(at + 1)) return true
+  return a[at] === b[at + 1] && a[at + 1] === b[at] && a.slice(at + 2) === b.slice(at + 2)
+}

@@ -1,0 +1,101 @@
+import { canonicalJson, sha256 } from '../../contract/json.ts'
+import { type Message, textOf } from '../../contract/message.ts'
+import { failure, type Tool, type ToolOutcome } from '../../contract/tool.ts'
+import type { ToolIndex } from './tool-index.ts'
+
+/** The name of the search tool. */
+export const TOOL_SEARCH = 'tool_search'
+
+/** What a model is told of the search tool beside its definition. */
+export const SEARCH_HINT =
+  `Most tools are not listed. Where none that is fits the task, call ${TOOL_SEARCH} first; what it names can be called ` +
+  'from then on. Never say that something cannot be done before you have searched.'
+
+/** A system message with the hint at its end; as it was where the hint is empty. */
+export function withSearchHint(system: string | undefined, hint: string = SEARCH_HINT): string | undefined {
+  if (hint === '') return system
+  return system ? `${system}\n\n${hint}` : hint
+}
+
+export interface SearchToolOptions {
+  readonly index: ToolIndex
+  /** The description of a tool that was found. */
+  readonly describe: (name: string) => string | undefined
+  /** How many tools an answer names where the model does not say. */
+  readonly maxResults: number
+}
+
+const MOST_RESULTS = 20
+const MOST_DESCRIPTION = 160
+
+const SAID = {
+  name: TOOL_SEARCH,
+  description: 'Finds tools for a task and names those that fit best, one on each line. They can then be called.',
+  inputSchema: {
+    type: 'object',
+    properties: {
+      query: { type: 'string', description: 'A few words, or the whole question' },
+      maxResults: { type: 'integer', minimum: 1, maximum: MOST_RESULTS, description: 'How many to name' },
+    },
+    required: ['query'],
+    additionalProperties: false,
+  },
+} as const
+
+/** The tool by which a model finds others in this index. */
+export async function searchTool(options: SearchToolOptions): Promise<Tool> {
+  const annotations = { readOnly: true, idempotent: true, destructive: false, openWorld: false }
+  const hash = await sha256(canonicalJson(SAID))
+  return {
+    definition: { ...SAID, version: '1', hash, annotations },
+    origin: 'inline',
+    place: TOOL_SEARCH,
+    offered: true,
+    call: (request) => answer(options, request.arguments),
+  }
+}
+
+async function answer(
+  { index, describe, maxResults }: SearchToolOptions,
+  { query, maxResults: asked }: Readonly<Record<string, unknown>>,
+): Promise<ToolOutcome> {
+  if (typeof query !== 'string' || query.trim() === '') {
+    return failure('invalid_arguments', `${TOOL_SEARCH}: query: expected a text that says what is to be done.`)
+  }
+  const wanted = typeof asked === 'number' && asked >= 1 ? asked : maxResults
+  const found = await index.search(query, Math.min(Math.trunc(wanted), MOST_RESULTS))
+  const lines = found.map(({ name }) => `${name}: ${brief(describe(name) ?? '')}`)
+  const text = lines.join('\n') || 'No tool fits these words. Try others.'
+  return { ok: true, content: [{ type: 'text', text }], structured: { tools: found.map(({ name }) => name) } }
+}
+
+/** On one line, so that no description can pass for another tool. */
+function brief(description: string): string {
+  const line = description.replace(/\s+/g, ' ').trim()
+  return line.length > MOST_DESCRIPTION ? `${line.slice(0, MOST_DESCRIPTION).replace(/\s\S*$/, '')}…` : line
+}
+
+/**
+ * The tools that searches in these messages have found, each once, in the order of their finding: of `all` searches, or
+ * of the `latest` step that searched. Names that are not known any more are left out.
+ */
+export function foundTools(
+  messages: readonly Message[],
+  isKnown: (name: string) => boolean,
+  keep: 'all' | 'latest' = 'all',
+): readonly string[] {
+  let names = new Set<string>()
+  let sameStep = false
+  for (const message of messages) {
+    if (message.role !== 'tool') sameStep = false
+    if (message.role !== 'tool' || message.tool !== TOOL_SEARCH) continue
+    if (keep === 'latest' && !sameStep) names = new Set()
+    sameStep = true
+    if (!message.ok) continue
+    for (const line of textOf(message.content).split('\n')) {
+      const name = line.slice(0, Math.max(0, line.indexOf(': ')))
+      if (isKnown(name)) names.add(name)
+    }
+  }
+  return [...names]
+}

@@ -1,0 +1,28 @@
+/**
+ * tool/search/: finds tools by words, so that a model is told of a few out of thousands. `ToolIndex` is the contract of
+ * every strategy; `tool-search` keeps indexes for sessions and makes the tool that a model calls. May import contract/.
+ */
+import { sha256 } from '../../contract/json.ts'
+import type { ToolDefinition } from '../../contract/tool.ts'
+
+export interface FoundTool {
+  readonly name: string
+  /** Higher is better; comparable within one answer alone. */
+  readonly score: number
+}
+
+/** Contract: the same tools give the same answers, in whatever steps they came and went. */
+export interface ToolIndex {
+  /** A tool whose name is there already takes the other's place. */
+  add(tools: readonly ToolDefinition[]): Promise<void>
+  /** Names that are not there are passed over. */
+  remove(names: readonly string[]): Promise<void>
+  /** At most `limit` tools, best first; none where nothing fits. */
+  search(text: string, limit: number): Promise<readonly FoundTool[]>
+}
+
+/** The same for the same set of tools, in whatever order: what they are told by is in each one's hash, title and tags. */
+export function fingerprintOf(tools: readonly ToolDefinition[]): Promise<string> {
+  const lines = tools.map(({ name, hash, title, tags }) => JSON.stringify([name, hash, title, tags]))
+  return sha256(lines.sort().join('\n'))
+}

@@ -1,0 +1,90 @@
+import type { Tool, ToolDefinition } from '../../contract/tool.ts'
+import { type Eviction, lruEviction } from './eviction.ts'
+import { createKeywordIndex } from './keyword-index.ts'
+import { searchTool } from './search-tool.ts'
+import { fingerprintOf, type ToolIndex } from './tool-index.ts'
+
+export interface ToolSearchOptions {
+  /** Makes an empty index. Default: `createKeywordIndex`. */
+  readonly index?: () => ToolIndex
+  /** Which sessions are let go. Default: all but the 1,000 that were used last. */
+  readonly eviction?: Eviction
+  /** How many tools an answer names, 1 to 20, where the model does not say. Default 5. */
+  readonly maxResults?: number
+}
+
+export interface ToolSearch {
+  /**
+   * The search tool for these tools. They are indexed unless this session, or another, has the same set indexed; what
+   * little has changed of a set that no other session has is brought up to date. Rejects with what the index rejects with.
+   */
+  open(session: string, tools: readonly ToolDefinition[]): Promise<Tool>
+  /** Forgets a session. Search tools that it was given still work. */
+  evict(session: string): void
+}
+
+/** An index with what is in it; one for all sessions of the same set. */
+interface Kept {
+  readonly index: ToolIndex
+  readonly tools: ReadonlyMap<string, ToolDefinition>
+  readonly fingerprint: string
+  readonly sessions: Set<string>
+}
+
+/** Keeps indexes for sessions, such as conversations. Which sessions to let go is looked at when one is opened. */
+export function createToolSearch(options: ToolSearchOptions = {}): ToolSearch {
+  const { index: create = createKeywordIndex, eviction = lruEviction(), maxResults = 5 } = options
+  const bySession = new Map<string, Kept>()
+  const bySet = new Map<string, Kept>()
+
+  const release = (session: string) => {
+    const kept = bySession.get(session)
+    bySession.delete(session)
+    kept?.sessions.delete(session)
+    if (kept?.sessions.size === 0 && bySet.get(kept.fingerprint) === kept) bySet.delete(kept.fingerprint)
+  }
+  const evict = (session: string) => {
+    release(session)
+    eviction.onRemoved(session)
+  }
+  const prepare = async (session: string, tools: readonly ToolDefinition[]): Promise<Kept> => {
+    const fingerprint = await fingerprintOf(tools)
+    const before = bySession.get(session)
+    if (before?.fingerprint === fingerprint) return before
+    const alone = before?.sessions.size === 1
+    // Gone at once: an index that fails half way is nobody's.
+    release(session)
+    const known = bySet.get(fingerprint)
+    const kept = known ?? (await fill(alone ? before : undefined, tools, fingerprint))
+    release(session)
+    kept.sessions.add(session)
+    bySession.set(session, kept)
+    bySet.set(fingerprint, kept)
+    return kept
+  }
+  const fill = async (
+    before: Kept | undefined,
+    tools: readonly ToolDefinition[],
+    fingerprint: string,
+  ): Promise<Kept> => {
+    const index = before?.index ?? create()
+    const now = new Map(tools.map((tool) => [tool.name, tool]))
+    const had = before?.tools ?? new Map<string, ToolDefinition>()
+    const gone = [...had.keys()].filter((name) => !now.has(name))
+    if (gone.length > 0) await index.remove(gone)
+    await index.add(tools.filter((tool) => !isSame(tool, had.get(tool.name))))
+    return { index, tools: now, fingerprint, sessions: new Set() }
+  }
+  return {
+    async open(session, tools) {
+      eviction.onAccess(session).forEach(evict)
+      const { index, tools: known } = await prepare(session, tools)
+      return searchTool({ index, describe: (name) => known.get(name)?.description, maxResults })
+    },
+    evict,
+  }
+}
+
+function isSame(tool: ToolDefinition, other: ToolDefinition | undefined): boolean {
+  return tool.hash === other?.hash && tool.title === other.title && String(tool.tags) === String(other.tags)
+}

@@ -1,0 +1,174 @@
+import { canonicalJson, isObject, type JsonObject, type JsonSchema } from '../contract/json.ts'
+import { keysOf, partAt } from './pointer.ts'
+
+/**
+ * Where a schema of `inputSchema` stands for a value that JSON does not have, it says which under this key. It is a
+ * symbol, so that it goes no further than this Worker.
+ */
+export const AS: unique symbol = Symbol('as')
+
+/** One look at a value through a schema. References and unions could make it long or deep: so many steps are left. */
+export interface Look {
+  readonly root: JsonSchema
+  steps: number
+  depth: number
+}
+
+const MOST_STEPS = 100_000
+const MOST_DEPTH = 256
+
+export function lookAt(root: JsonSchema): Look {
+  return { root, steps: MOST_STEPS, depth: 0 }
+}
+
+/** One step of a look, or what stands for it when there are none left. */
+export function step<Made>(look: Look, otherwise: Made, work: () => Made): Made {
+  if (look.depth >= MOST_DEPTH || (look.steps -= 1) < 0) return otherwise
+  look.depth += 1
+  try {
+    return work()
+  } finally {
+    look.depth -= 1
+  }
+}
+
+/** What `$ref` names, where that is in the same document. */
+export function target({ root }: Look, { $ref }: JsonObject): unknown {
+  return typeof $ref === 'string' && $ref.startsWith('#') ? partAt(root, keysOf($ref.slice(1))) : undefined
+}
+
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+/** The branches of a union. */
+export function branchesOf({ anyOf, oneOf }: JsonObject): readonly unknown[] {
+  return [...listOf(anyOf), ...listOf(oneOf)]
+}
+
+/** The schemas that speak of the same value as this one, and must all hold. */
+export function alsoOf(look: Look, schema: JsonObject): readonly unknown[] {
+  return [target(look, schema), ...listOf(schema['allOf'])]
+}
+
+/** The values that a schema lists, or undefined where it lists none. */
+export function optionsOf(schema: JsonObject): readonly unknown[] | undefined {
+  if (Array.isArray(schema['enum'])) return schema['enum']
+  return Object.hasOwn(schema, 'const') ? [schema['const']] : undefined
+}
+
+export function isSame(a: unknown, b: unknown): boolean {
+  return a === b || (typeof a === 'object' && typeof b === 'object' && canonicalJson(a) === canonicalJson(b))
+}
+
+/** The types that a schema wants: those it names, or the one that its other keywords are about. */
+export function typesOf(schema: JsonObject): readonly unknown[] {
+  const { type, nullable, properties, items, prefixItems } = schema
+  if (type !== undefined) return [type, nullable === true ? 'null' : []].flat()
+  if (properties !== undefined) return ['object']
+  return items === undefined && prefixItems === undefined ? [] : ['array']
+}
+
+export function isOfType(type: unknown, value: unknown): boolean {
+  if (type === 'array') return Array.isArray(value)
+  if (type === 'object') return isObject(value)
+  if (type === 'null') return value === null
+  return type === 'integer' ? Number.isInteger(value) : type === typeof value
+}
+
+/** The schema for a part of an object or array, or undefined where any will do. */
+export function schemaAt(schema: JsonObject, key: string | number): unknown {
+  if (typeof key === 'string') {
+    const { properties, patternProperties, additionalProperties } = schema
+    if (isObject(properties) && Object.hasOwn(properties, key)) return properties[key]
+    // Which pattern a key matches is for the schema's own check to find out.
+    return patternProperties === undefined ? additionalProperties : undefined
+  }
+  const { items, prefixItems, additionalItems } = schema
+  const [first, rest] = Array.isArray(items) ? [items, additionalItems] : [listOf(prefixItems), items]
+  return key < first.length ? first[key] : rest
+}
+
+/** The same object or array with each part changed; itself where no part is. */
+export function mapParts(
+  schema: JsonObject,
+  value: unknown,
+  change: (schema: unknown, part: unknown) => unknown,
+): unknown {
+  let changed = false
+  const mapped = (key: string | number, part: unknown): unknown => {
+    const made = change(schemaAt(schema, key), part)
+    changed ||= made !== part
+    return made
+  }
+  if (Array.isArray(value)) {
+    const parts = value.map((part: unknown, index) => mapped(index, part))
+    return changed ? parts : value
+  }
+  if (!isObject(value)) return value
+  const entries = Object.entries(value).map(([key, part]) => [key, mapped(key, part)] as const)
+  return changed ? Object.fromEntries(entries) : value
+}
+
+/**
+ * Whether a value has the shape that a schema asks for: types, listed values, required and unknown keys, and the parts
+ * likewise. Bounds, patterns and formats are left to the schema's own check.
+ */
+export function fits(look: Look, schema: unknown, value: unknown): boolean {
+  if (typeof schema === 'boolean') return schema
+  return !isObject(schema) || step(look, false, () => fitsObject(look, schema, value))
+}
+
+function fitsObject(look: Look, schema: JsonObject, value: unknown): boolean {
+  const as = asOf(schema)
+  if (as && !as.fits(value)) return false
+  const types = typesOf(schema)
+  if (!as && types.length > 0 && !types.some((type) => isOfType(type, value))) return false
+  const options = optionsOf(schema)
+  if (options && !options.some((option) => isSame(option, value))) return false
+  if (isObject(value) && !listOf(schema['required']).every((key) => Object.hasOwn(value, String(key)))) return false
+  const branches = branchesOf(schema)
+  if (branches.length > 0 && !branches.some((branch) => fits(look, branch, value))) return false
+  if (!alsoOf(look, schema).every((also) => fits(look, also, value))) return false
+  let isFit = true
+  mapParts(schema, value, (inner, part) => {
+    isFit &&= fits(look, inner, part)
+    return part
+  })
+  return isFit
+}
+
+interface As {
+  readonly fits: (value: unknown) => boolean
+  readonly make: (value: unknown) => unknown
+}
+
+const DIGITS = /^\s*-?\d+\s*$/
+const ISO = /^(\d{4}-\d\d-\d\d)(?:[t ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(z|[+-]\d\d:?\d\d)?)?$/i
+
+/** Values that JSON does not have, and what stands for them in it. A time without a zone is UTC. */
+const KINDS: Readonly<Record<string, As>> = {
+  date: {
+    fits: (value) => toDate(value) !== undefined,
+    make: toDate,
+  },
+  bigint: {
+    fits: (value) => Number.isSafeInteger(value) || (typeof value === 'string' && DIGITS.test(value)),
+    make: (value) => BigInt(String(value)),
+  },
+  set: { fits: Array.isArray, make: (value) => new Set(listOf(value)) },
+  map: { fits: isObject, make: (value) => new Map(isObject(value) ? Object.entries(value) : []) },
+}
+
+export function asOf(schema: object): As | undefined {
+  const as: unknown = Reflect.get(schema, AS)
+  return typeof as === 'string' ? KINDS[as] : undefined
+}
+
+function toDate(value: unknown): Date | undefined {
+  const [text, day = '', zone] = typeof value === 'string' ? (ISO.exec(value.trim()) ?? []) : []
+  // A `Date` takes the 31st of any month, and moves on to the next.
+  if (text === undefined || !(new Date(day).toJSON() ?? '').startsWith(day)) return undefined
+  const date = new Date(zone !== undefined || text === day ? text : `${text}Z`)
+  return Number.isNaN(date.valueOf()) ? undefined : date
+}

@@ -1,0 +1,50 @@
+import { type DefinedTool, defineTool, type ToolHandlers, type ToolSettings } from './define.ts'
+import type { RunContext } from './run-context.ts'
+import type { InputSchema, OutputOf } from './standard.ts'
+
+/** What a model is told of a method, and how it is to be treated. */
+export interface MethodOptions<Schema extends InputSchema, Env>
+  extends ToolSettings, ToolHandlers<OutputOf<Schema>, Env, unknown> {
+  /** Default: the method's own name. */
+  readonly name?: string
+  readonly input: Schema
+}
+
+type Schemas = Readonly<Record<string, InputSchema>>
+
+/** An object whose methods take what these schemas make of arguments. */
+type TargetOf<Inputs extends Schemas> = {
+  readonly [Name in keyof Inputs]: (input: OutputOf<Inputs[Name]>, context: RunContext<never>) => unknown
+}
+
+/** The bindings that some methods want to find in their run context. */
+type EnvOf<Target, Name> = Target[Name & keyof Target] extends (input: never, context: RunContext<infer Env>) => unknown
+  ? Env
+  : unknown
+
+/**
+ * Methods of an object as tools: `toolsOf(new Bookings(), { find: { description, input } })`. The types hold each method
+ * to its schema, a method runs on its object, and gets the run context after its input; inherited ones count, and
+ * overrides win. Throws a TypeError for a class in place of an instance, and for a name that is no method.
+ */
+export function toolsOf<Target extends object, const Inputs extends Schemas>(
+  target: Target & TargetOf<NoInfer<Inputs>>,
+  methods: { readonly [Name in keyof Inputs]: MethodOptions<Inputs[Name], EnvOf<Target, keyof Inputs>> },
+): DefinedTool<EnvOf<Target, keyof Inputs>>[] {
+  const given: unknown = target
+  if (typeof given !== 'object' || given === null) {
+    const what = typeof given === 'function' ? `the class or function ${given.name}` : String(given)
+    throw new TypeError(`toolsOf expects an object or an instance of a class, received ${what}`)
+  }
+  return Object.keys(methods).map((method: keyof Inputs & string) => {
+    const isMethod = typeof Reflect.get(target, method) === 'function' && method !== 'constructor'
+    if (!isMethod || Reflect.get(target, method) === Reflect.get(Object.prototype, method)) {
+      throw new TypeError(`toolsOf: "${method}" is no method of the object`)
+    }
+    return defineTool<Inputs[typeof method], EnvOf<Target, keyof Inputs>>({
+      name: method,
+      ...methods[method],
+      run: (input, context): unknown => Reflect.apply(target[method], target, [input, context]),
+    })
+  })
+}

@@ -1,0 +1,130 @@
+import { type Schema, type SchemaDraft, Validator } from '@cfworker/json-schema'
+import { describe, expect, test } from 'vitest'
+import { isObject, type JsonSchema } from '../../../src/contract/json.ts'
+import type { ToolOutcome } from '../../../src/contract/tool.ts'
+import { defineRawTool, jsonSchema } from '../../../src/tool/json-schema.ts'
+import { nameOf } from '../../../src/tool/wire-name.ts'
+import { CONTEXT } from '../context.ts'
+import { type Foreign, foreignFunctions, spoil } from './functions.ts'
+import { randomOf } from './random.ts'
+
+const COUNT = 2000
+const RIGHT = 3
+const WRONG = 6
+
+const functions = foreignFunctions(COUNT)
+
+/** What somebody else’s validator says. It knows JSON Schema alone, and not what OpenAPI 3.0 writes. */
+function oracleOf({ inputSchema }: Foreign): (value: unknown) => boolean {
+  const draft: SchemaDraft = String(inputSchema['$schema']).includes('draft-07') ? '7' : '2020-12'
+  const validator = new Validator(withoutNullable(inputSchema) as Schema, draft)
+  return (value) => validator.validate(value).valid
+}
+
+function withoutNullable(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withoutNullable)
+  if (!isObject(schema)) return schema
+  const { nullable, ...rest } = schema
+  const inner = Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, withoutNullable(value)]))
+  return nullable === true ? { ...inner, type: [inner['type'], 'null'] } : inner
+}
+
+/** The tool of a function, and a call of it that tells what reached the function. */
+function loaded(foreign: Foreign) {
+  let got: unknown
+  const tool = defineRawTool(foreign, (input) => void (got = input))
+  const isWrapped = !isDeepEqual(tool.outline.inputSchema, foreign.inputSchema)
+  const call = async (value: unknown): Promise<{ outcome: ToolOutcome; got: unknown }> => {
+    got = undefined
+    return { outcome: await tool.call(isWrapped ? { input: value } : value, CONTEXT), got }
+  }
+  return { tool, call, isWrapped }
+}
+
+/** Whether a told schema is the one that was given, as one of an object. */
+function isDeepEqual(told: JsonSchema, given: JsonSchema): boolean {
+  const { $schema: _, ...rest } = given
+  return JSON.stringify(sorted({ properties: {}, ...rest, type: 'object' })) === JSON.stringify(sorted(told))
+}
+
+function sorted(schema: JsonSchema): unknown {
+  return Object.entries(schema).sort(([a], [b]) => (a < b ? -1 : 1))
+}
+
+describe(`${COUNT} functions that others defined`, () => {
+  const tools = functions.map((foreign) => ({ foreign, ...loaded(foreign) }))
+
+  test('all load, with schemas of an object and a description', () => {
+    expect(tools).toHaveLength(COUNT)
+    for (const { tool, foreign } of tools) {
+      expect(tool.outline.inputSchema['type']).toBe('object')
+      expect(tool.outline.description).toBe(foreign.description || foreign.name)
+    }
+    // Each kind of root is among them.
+    expect(tools.filter(({ isWrapped }) => isWrapped).length).toBeGreaterThan(20)
+  })
+
+  test('have wire names that providers take, each its own, which lead back to the names', () => {
+    const wires = tools.map(({ tool }) => tool.name)
+    expect(new Set(wires).size).toBe(COUNT)
+    for (const { tool, foreign } of tools) {
+      expect(tool.name).toMatch(/^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/)
+      expect(nameOf(tool.name) ?? tool.outline.title).toBe(foreign.name)
+    }
+  })
+
+  test('take right arguments as they are sent', async () => {
+    for (const { foreign, call } of tools) {
+      const random = randomOf(foreign.name.length)
+      const isRight = oracleOf(foreign)
+      for (let left = RIGHT; left > 0; left--) {
+        const value = foreign.right(random)
+        expect({ foreign, value, isRight: isRight(value) }).toEqual({ foreign, value, isRight: true })
+        const { outcome, got } = await call(value)
+        expect({ foreign, value, outcome }).toMatchObject({ outcome: { ok: true } })
+        expect(got).toEqual(value)
+      }
+    }
+  })
+
+  test('are right and wrong about the same arguments as another validator', () => {
+    let wrong = 0
+    for (const { foreign } of tools) {
+      const random = randomOf(foreign.name.length + 1000)
+      const isRight = oracleOf(foreign)
+      const { validate } = jsonSchema(foreign.inputSchema)['~standard']
+      for (let left = WRONG; left > 0; left--) {
+        const value = spoil(random, foreign.right(random))
+        const result = validate(value)
+        const fits = !('issues' in result && result.issues)
+        if (!fits) wrong += 1
+        expect({ foreign, value, fits }).toEqual({ foreign, value, fits: isRight(value) })
+      }
+    }
+    expect(wrong).toBeGreaterThan((COUNT * WRONG) / 4)
+  })
+
+  test('get nothing that does not fit: it is mended, or told to the model', async () => {
+    const seen = { asSent: 0, mended: 0, refused: 0 }
+    for (const { foreign, call } of tools) {
+      const random = randomOf(foreign.name.length + 1000)
+      const isRight = oracleOf(foreign)
+      for (let left = WRONG; left > 0; left--) {
+        const value = spoil(random, foreign.right(random))
+        const { outcome, got } = await call(value)
+        if (!outcome.ok) {
+          expect(outcome.error.code).toBe('invalid_arguments')
+          expect({ foreign, value, isRight: isRight(value) }).toEqual({ foreign, value, isRight: false })
+          seen.refused += 1
+        } else if (isRight(value)) {
+          expect(got).toEqual(value)
+          seen.asSent += 1
+        } else {
+          expect({ foreign, value, got, isRight: isRight(got) }).toEqual({ foreign, value, got, isRight: true })
+          seen.mended += 1
+        }
+      }
+    }
+    expect(Math.min(...Object.values(seen))).toBeGreaterThan(200)
+  })
+})

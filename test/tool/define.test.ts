@@ -1,0 +1,318 @@
+import * as v from 'valibot'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { canonicalJson, sha256 } from '../../src/contract/json.ts'
+import { type DefinedTool, defineTool } from '../../src/tool/define.ts'
+import { ToolError } from '../../src/tool/fault.ts'
+import { CONTEXT } from './context.ts'
+import { text } from './source/calls.ts'
+
+const input = v.object({ city: v.pipe(v.string(), v.description('Its name.')) })
+const base = { name: 'weather', description: 'Tells the weather.', input }
+
+function call(tool: DefinedTool, args: unknown) {
+  return tool.call(args, CONTEXT)
+}
+
+const LOG = vi.spyOn(console, 'error').mockImplementation(() => {})
+afterEach(() => LOG.mockClear())
+
+describe('what a tool says of itself', () => {
+  test('all of it, with a hash of what the model reads', async () => {
+    const tool = defineTool({
+      ...base,
+      title: 'Weather',
+      output: v.object({ degrees: v.number() }),
+      version: '2.0',
+      annotations: { readOnly: true },
+      returnDirect: 'if-last',
+      approval: 'always',
+      timeoutMs: 5,
+      maxResultBytes: 6,
+      exclusive: 'sky',
+      history: true,
+      tags: ['x'],
+      run: () => ({ degrees: 5 }),
+      status: () => 'absent',
+      undo: () => 'undone',
+    })
+    const inputSchema = {
+      type: 'object',
+      properties: { city: { type: 'string', description: 'Its name.' } },
+      required: ['city'],
+    }
+    const outputSchema = { type: 'object', properties: { degrees: { type: 'number' } }, required: ['degrees'] }
+    const said = { name: 'weather', description: 'Tells the weather.', inputSchema, outputSchema }
+    expect(await tool.describe()).toEqual({
+      ...said,
+      title: 'Weather',
+      version: '2.0',
+      hash: await sha256(canonicalJson(said)),
+      annotations: { readOnly: true },
+      returnDirect: 'if-last',
+      approval: 'always',
+      timeoutMs: 5,
+      maxResultBytes: 6,
+      exclusive: 'sky',
+      history: true,
+      reconcile: true,
+      undo: true,
+      tags: ['x'],
+    })
+  })
+
+  test('nothing that was not said', async () => {
+    const { hash: _, ...said } = await defineTool({ ...base, run: () => '' }).describe()
+    expect(Object.keys(said)).toEqual(['name', 'description', 'inputSchema', 'version', 'annotations'])
+  })
+
+  test('a name that providers refuse is mapped, and kept as the title', async () => {
+    const tool = defineTool({ ...base, name: 'weather.get now', run: () => 'sun' })
+    expect([tool.name, tool.outline.title]).toEqual(['weather_x2e_get_x20_now', 'weather.get now'])
+    expect(await call(tool, {})).toMatchObject({
+      error: { message: expect.stringContaining('"weather_x2e_get_x20_now"') },
+    })
+    expect(defineTool({ ...base, name: 'a.b', title: 'Mine', run: () => '' }).outline.title).toBe('Mine')
+  })
+
+  test('a tool without a name or a description is refused at once', () => {
+    expect(() => defineTool({ ...base, name: '', run: () => '' })).toThrow(new TypeError('A tool needs a name'))
+    expect(() => defineTool({ ...base, description: ' ', run: () => '' })).toThrow(
+      new TypeError('Tool "weather" needs a description: it is all the model sees'),
+    )
+  })
+})
+
+describe('arguments', () => {
+  test('as sent where they fit, mended where they do not, and else told to the model', async () => {
+    const seen: unknown[] = []
+    const tool = defineTool({
+      ...base,
+      input: v.object({ city: v.string(), days: v.optional(v.pipe(v.number(), v.integer(), v.maxValue(9)), 3) }),
+      run: (args) => void seen.push(args),
+    })
+    await call(tool, { city: ' Rome ' })
+    await call(tool, { city: 'Rome', days: '5' })
+    await call(tool, { arguments: { city: 'Rome', days: null } })
+    expect(seen).toEqual([
+      { city: ' Rome ', days: 3 },
+      { city: 'Rome', days: 5 },
+      { city: 'Rome', days: 3 },
+    ])
+    expect(await call(tool, { days: '12' })).toEqual({
+      ok: false,
+      error: {
+        code: 'invalid_arguments',
+        message:
+          'The arguments of "weather" do not fit:\n- city: expected "city", received undefined\n' +
+          '- days: expected <=9, received 12\nCorrect them and call again.',
+      },
+    })
+  })
+
+  test('a root that is no object is sent as one field, and unwrapped', async () => {
+    const words = defineTool({ ...base, name: 'count', input: v.array(v.string()), run: (list) => list.length })
+    expect(words.outline.inputSchema).toEqual({
+      type: 'object',
+      properties: { input: { type: 'array', items: { type: 'string' } } },
+      required: ['input'],
+    })
+    expect(await call(words, { input: ['a', 'b'] })).toMatchObject({ structured: 2 })
+    expect(await call(words, { input: 'a' })).toMatchObject({ structured: 1 })
+    expect(await call(words, { input: [{}] })).toMatchObject({
+      error: { message: expect.stringContaining('- input.0: expected string, received Object') },
+    })
+    expect(await call(words, {})).toMatchObject({
+      error: { message: expect.stringContaining('- input: expected Array, received undefined') },
+    })
+  })
+
+  test('a union at the root may come with or without the field', async () => {
+    const shape = defineTool({
+      ...base,
+      input: v.variant('kind', [
+        v.object({ kind: v.literal('circle'), radius: v.number() }),
+        v.object({ kind: v.literal('square'), side: v.number() }),
+      ]),
+      run: (shape) => (shape.kind === 'circle' ? shape.radius : shape.side),
+    })
+    expect(await call(shape, { input: { kind: 'circle', radius: 2 } })).toMatchObject({ structured: 2 })
+    expect(await call(shape, { kind: 'square', side: '3' })).toMatchObject({ structured: 3 })
+  })
+
+  test('an optional root may be left out, and a recursive one refers to itself where it is', async () => {
+    const maybe = defineTool({ ...base, input: v.optional(v.string(), 'none'), run: (it) => it })
+    expect(maybe.outline.inputSchema['required']).toEqual([])
+    expect(await call(maybe, {})).toEqual(text('none'))
+    type Tree = Tree[]
+    const tree: v.GenericSchema<Tree> = v.array(v.lazy(() => tree))
+    const deep = defineTool({ ...base, input: tree, run: (it) => JSON.stringify(it) })
+    expect(deep.outline.inputSchema).toEqual({
+      type: 'object',
+      properties: {
+        input: {
+          type: 'array',
+          items: { $ref: '#/properties/input/$defs/0' },
+          $defs: { 0: { type: 'array', items: { $ref: '#/properties/input/$defs/0' } } },
+        },
+      },
+      required: ['input'],
+    })
+    expect(await call(deep, { input: [[], [[]]] })).toEqual(text('[[],[[]]]'))
+  })
+
+  test('a schema whose own code throws is a failed call', async () => {
+    const input = v.object({
+      a: v.pipe(
+        v.string(),
+        v.check(() => boom()),
+      ),
+    })
+    expect(await call(defineTool({ ...base, input, run: () => '' }), { a: '' })).toMatchObject({
+      error: { code: 'tool_failed', message: 'The tool "weather" failed.', detail: expect.stringContaining('boom') },
+    })
+  })
+})
+
+function boom(): never {
+  throw new Error('boom')
+}
+
+describe('results', () => {
+  test('are made by `result`, of what `run` returned', async () => {
+    const tool = defineTool({
+      ...base,
+      run: async ({ city }) => ({ city, secret: 1 }),
+      result: ({ city }, { callId }) => `${city} ${callId}`,
+    })
+    expect(await call(tool, { city: 'Rome' })).toEqual(text('Rome call_1'))
+  })
+
+  test('what `result` throws, or a result throws as it is written, is a failure', async () => {
+    expect(await call(defineTool({ ...base, run: () => 1, result: boom }), { city: '' })).toMatchObject({
+      error: { code: 'tool_failed', detail: expect.stringContaining('boom') },
+    })
+    const broken = defineTool({ ...base, run: () => ({ toJSON: boom }) })
+    expect(await call(broken, { city: '' })).toMatchObject({ error: { code: 'unserialisable', detail: 'boom' } })
+  })
+})
+
+describe('errors', () => {
+  const failing = (error: unknown, onError?: (error: unknown) => string | ToolError | undefined) =>
+    defineTool({
+      ...base,
+      run: () => {
+        throw error
+      },
+      ...(onError && { onError }),
+    })
+
+  test('a ToolError is told to the model, with its cause for operators', async () => {
+    const cause = new Error('socket')
+    const error = new ToolError('No such city.', { code: 'no_city', retryable: false, fatal: true, cause })
+    expect(await call(failing(error), { city: '' })).toEqual({
+      ok: false,
+      error: { code: 'no_city', message: 'No such city.', detail: cause.stack, retryable: false, fatal: true },
+    })
+  })
+
+  test('any other error is told to operators alone', async () => {
+    const error = new Error('password=1')
+    expect(await call(failing(error), { city: '' })).toEqual({
+      ok: false,
+      error: { code: 'tool_failed', message: 'The tool "weather" failed.', detail: error.stack },
+    })
+    expect(LOG).toHaveBeenCalledWith('tool "weather" threw', error.stack)
+  })
+
+  test.each<[string, (error: unknown) => string | ToolError | undefined, object]>([
+    [
+      'a text',
+      () => 'Try later.',
+      { code: 'tool_error', message: 'Try later.', detail: expect.stringContaining('boom') },
+    ],
+    [
+      'a fatal error',
+      () => new ToolError('The account is closed.', { code: 'closed', fatal: true }),
+      { code: 'closed', message: 'The account is closed.', fatal: true },
+    ],
+    ['nothing', () => undefined, { code: 'tool_failed', message: 'The tool "weather" failed.' }],
+    [
+      'a ToolError that it throws',
+      () => {
+        throw new ToolError('Thrown.')
+      },
+      { code: 'tool_error', message: 'Thrown.' },
+    ],
+    ['another error that it throws', () => boom(), { code: 'tool_failed', detail: expect.stringContaining('first') }],
+  ])('`onError` may answer %s', async (_, onError, error) => {
+    const thrown = new Error('first boom')
+    expect(await call(failing(thrown, onError), { city: '' })).toMatchObject({ ok: false, error })
+  })
+
+  test('an error that cannot be shown is one all the same', async () => {
+    const circle: Record<string, unknown> = {}
+    circle['self'] = circle
+    expect(await call(failing(circle), { city: '' })).toMatchObject({
+      error: { code: 'tool_failed', detail: 'an error that cannot be shown' },
+    })
+  })
+})
+
+describe('status and undo', () => {
+  const DONE = { ok: true as const, content: [{ type: 'text' as const, text: 'booked' }] }
+
+  test.each<[string, () => 'done' | 'absent' | 'started' | 'unknown', string]>([
+    ['done', () => 'done', 'done'],
+    ['absent', () => 'absent', 'absent'],
+    ['started: nobody can say', () => 'started', 'unknown'],
+    ['unknown', () => 'unknown', 'unknown'],
+    ['what throws: nobody can say', boom, 'unknown'],
+  ])('a status that is %s', async (_, status, expected) => {
+    const tool = defineTool({ ...base, run: () => '', status })
+    expect(await tool.status?.({ city: '' }, CONTEXT)).toBe(expected)
+  })
+
+  test('a status with its result is an outcome as `run` would have had it', async () => {
+    const tool = defineTool({
+      ...base,
+      run: () => ({ number: 1 }),
+      result: ({ number }) => `no. ${number}`,
+      status: () => ({ status: 'done' as const, result: { number: 7 } }),
+    })
+    expect(await tool.status?.({ city: '' }, CONTEXT)).toEqual(text('no. 7'))
+    const absent = defineTool({ ...base, run: () => '', status: () => ({ status: 'absent' as const }) })
+    expect(await absent.status?.({ city: '' }, CONTEXT)).toBe('absent')
+    const untold = defineTool({
+      ...base,
+      run: () => ({}),
+      status: () => ({ status: 'done' as const, result: { toJSON: boom } }),
+    })
+    expect(await untold.status?.({ city: '' }, CONTEXT)).toBe('done')
+  })
+
+  test('undo gets the input, the outcome and the context, and never rejects', async () => {
+    const tool = defineTool({
+      ...base,
+      run: () => '',
+      undo: ({ city }, outcome, { callId }) => [city, outcome, callId],
+    })
+    expect(await tool.undo?.({ city: 'Rome' }, DONE, CONTEXT)).toMatchObject({ structured: ['Rome', DONE, 'call_1'] })
+    const failing = defineTool({
+      ...base,
+      run: () => '',
+      undo: () => {
+        throw new ToolError('Too late.', { code: 'too_late' })
+      },
+    })
+    expect(await failing.undo?.({ city: '' }, DONE, CONTEXT)).toEqual({
+      ok: false,
+      error: { code: 'too_late', message: 'Too late.' },
+    })
+    expect(await tool.undo?.({}, DONE, CONTEXT)).toMatchObject({ error: { code: 'invalid_arguments' } })
+  })
+
+  test('a tool without them has neither', () => {
+    const { status, undo, outline } = defineTool({ ...base, run: () => '' })
+    expect([status, undo, outline.reconcile, outline.undo]).toEqual([undefined, undefined, undefined, undefined])
+  })
+})

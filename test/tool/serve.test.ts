@@ -1,0 +1,81 @@
+import * as v from 'valibot'
+import { describe, expect, test } from 'vitest'
+import type { ToolService } from '../../src/contract/tool.ts'
+import { defineTool } from '../../src/tool/define.ts'
+import { serveTools } from '../../src/tool/serve.ts'
+import { CONTROL, text, toolRequest } from './source/calls.ts'
+
+interface Env {
+  readonly HOUSE: string
+}
+
+const input = v.object({ room: v.string() })
+const book = defineTool<typeof input, Env>({
+  name: 'book',
+  description: 'Books a room.',
+  input,
+  run: ({ room }, { env, trusted }) => `${env.HOUSE} ${room} ${String(trusted?.['plan'])}`,
+  status: ({ idempotencyKey, env }) => ({ status: 'done', result: `${env.HOUSE} ${idempotencyKey}` }),
+  undo: ({ room }, outcome, { env }) => `${env.HOUSE} ${room} ${outcome.content.length}`,
+})
+const look = defineTool<typeof input, Env>({ name: 'look', description: 'Looks.', input, run: () => 'seen' })
+
+/** The Worker as the runtime makes it, with its bindings. */
+function worker(): Required<ToolService> & { fetch(): Response } {
+  const made = Reflect.construct(serveTools(book, look, look), [])
+  return Object.assign(made, { env: { HOUSE: 'Grand' } })
+}
+
+async function hashOf(name: string): Promise<string> {
+  const { tools } = await worker().describe()
+  return tools.find((tool) => tool.name === name)?.hash ?? ''
+}
+
+const DONE = { ok: true as const, content: [{ type: 'text' as const, text: 'booked' }] }
+
+test('describes its tools in their order, each once', async () => {
+  expect(await worker().describe()).toEqual({ contract: 1, tools: [await book.describe(), await look.describe()] })
+})
+
+describe('calls', () => {
+  test('with the bindings of the Worker and what the edge trusts', async () => {
+    const request = toolRequest('book', { room: '7' }, { hash: await hashOf('book') })
+    const context = { ...request.context, trusted: { plan: 'pro' } }
+    expect(await worker().call({ ...request, context }, CONTROL)).toEqual(text('Grand 7 pro'))
+  })
+
+  test('of no tool, or of another definition, do nothing', async () => {
+    expect(await worker().call(toolRequest('none'), CONTROL)).toMatchObject({ error: { code: 'unknown_tool' } })
+    expect(await worker().call(toolRequest('book', {}, { hash: 'old' }), CONTROL)).toMatchObject({
+      error: { code: 'schema_mismatch' },
+    })
+  })
+})
+
+describe('what was called before', () => {
+  const request = toolRequest('book', { room: '7' }, { hash: 'of a definition that has changed since' })
+
+  test('can be asked about, and undone', async () => {
+    expect(await worker().status(request)).toEqual(text('Grand key_1'))
+    expect(await worker().undo(request, DONE)).toEqual(text('Grand 7 1'))
+  })
+
+  test('is unknown to a tool without status, and cannot be undone by one without undo', async () => {
+    for (const name of ['look', 'none']) {
+      expect(await worker().status({ ...request, name })).toBe('unknown')
+      expect(await worker().undo({ ...request, name }, DONE)).toEqual({
+        ok: false,
+        error: { code: 'cannot_undo', message: `The tool "${name}" cannot undo its calls.` },
+      })
+    }
+  })
+})
+
+test('nothing is answered over HTTP', () => {
+  expect(worker().fetch().status).toBe(404)
+})
+
+test('two tools of one name are refused at once', () => {
+  const other = defineTool<typeof input, Env>({ name: 'book', description: 'Another.', input, run: () => '' })
+  expect(() => serveTools(book, other)).toThrow(new TypeError('Two tools here are named "book"'))
+})
