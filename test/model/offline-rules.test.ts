@@ -107,13 +107,51 @@ describe('several tools', () => {
     ])
     const { steps, answer } = await play(PROPS, 'What time is it in Tokyo and will it rain in Copenhagen tomorrow?')
     expect(steps).toEqual([
-      [called('currentTime', { timeZone: 'Asia/Tokyo' })],
+      [called('currentTime', { timeZone: 'Asia/Tokyo' }), called('currentTime', {})],
       [called('forecast', { place: 'Copenhagen', date: '2026-11-21' })],
     ])
     expect(answer).toMatch(
       /^It is 22:05 on Friday, 20 November 2026 in Tokyo \(Asia\/Tokyo\)\.\nYes, rain is likely in Copenhagen /,
     )
     expect(answer).toContain('stand-in data')
+  })
+
+  // In Auckland it is tomorrow already.
+  test.each([
+    [
+      'What time is it in Auckland and will it rain in Copenhagen tomorrow?',
+      [
+        [called('currentTime', { timeZone: 'Pacific/Auckland' }), called('currentTime', {})],
+        [called('forecast', { place: 'Copenhagen', date: '2026-11-21' })],
+      ],
+    ],
+    [
+      'What time is it in Auckland? Remind me tomorrow at 9 to stretch.',
+      [
+        [called('currentTime', { timeZone: 'Pacific/Auckland' }), called('currentTime', {})],
+        [called('setAlarm', { time: '2026-11-21T09:00:00+01:00', message: 'stretch' })],
+      ],
+    ],
+    [
+      'What time is it in Auckland, and what day is it tomorrow?',
+      [[called('currentTime', { timeZone: 'Pacific/Auckland' }), called('currentTime', {})]],
+    ],
+  ])('a day is not taken from the clock of another city: %s', async (question, expected) => {
+    const { steps, answer } = await play(PROPS, question)
+    expect(steps).toEqual(expected)
+    expect(answer).toMatch(/^It is 02:05 on Saturday, 21 November 2026 in Auckland .*\n[^]*\bSaturday, 21 November/)
+  })
+
+  test('a clock that must be told a zone is asked for that of each place', async () => {
+    const { clock, weather } = DRESSINGS.odd!
+    const { steps } = await play(
+      [clock, weather],
+      'What time is it in Auckland and will it rain in Copenhagen tomorrow?',
+    )
+    expect(steps).toEqual([
+      [called('sundial', { zone: 'Pacific/Auckland' }), called('sundial', { zone: 'Europe/Copenhagen' })],
+      [called('skies', { where: 'Copenhagen', day: '2026-11-21' })],
+    ])
   })
 
   test('a list of places is a call each', async () => {
@@ -272,6 +310,19 @@ test('nothing is removed or changed unasked', async () => {
   expect((await play([remove], 'Tell me about customer 42')).calls).toEqual([])
   expect((await play(PROPS, 'delete customer 42')).calls).toEqual([])
   expect((await play([remove, ...PROPS], 'delete customer 42')).calls).toEqual([called('delete_customer', { id: 42 })])
+})
+
+test.each([
+  'Cancel the alarm 9d1e2a3b-4c5d-4e6f-8a9b-1c2d3e4f5a6b',
+  'please delete my reminder with id 9d1e2a3b-4c5d-4e6f-8a9b-1c2d3e4f5a6b',
+  'Call off alarm "9d1e2a3b-4c5d-4e6f-8a9b-1c2d3e4f5a6b", thanks',
+  '取消闹钟9d1e2a3b-4c5d-4e6f-8a9b-1c2d3e4f5a6b',
+])('an id is taken whole, with no times or numbers in it: %s', async (question) => {
+  const id = { id: { type: 'string', description: 'Id of the alarm, as setAlarm answered it.' } }
+  const cancel = prop('cancelAlarm', 'Cancels an alarm that has not gone off yet.', id, () => ({ state: 'cancelled' }))
+  expect((await play([cancel, ...PROPS], question)).calls).toEqual([
+    called('cancelAlarm', { id: '9d1e2a3b-4c5d-4e6f-8a9b-1c2d3e4f5a6b' }),
+  ])
 })
 
 test('where nothing fits, a tool that finds tools is asked', async () => {

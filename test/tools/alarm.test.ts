@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { AlarmEnv, Alarms } from '../../tools/alarm/alarms.ts'
 import { notify } from '../../tools/alarm/notify.ts'
 import { addAlarm, createTable, endAlarm, fireDue, type NewAlarm, readAlarms } from '../../tools/alarm/store.ts'
@@ -169,5 +169,24 @@ describe('notify', () => {
     const moved = await post(307, { location: '/elsewhere' })
     expect([moved.problem, moved.arrived.length]).toEqual(['HTTP 307', 1])
     expect(await notify('', notice)).toEqual(expect.any(String))
+  })
+
+  test('gives up after ten seconds, and leaves no timer behind', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { promise: arrival, resolve } = Promise.withResolvers<void>()
+    const server = createServer((request) => request.on('end', resolve).resume())
+    await new Promise<void>((listening) => void server.listen(0, '127.0.0.1', listening))
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const address = server.address()
+    const told = notify(`http://127.0.0.1:${typeof address === 'object' && address?.port}/hook`, notice)
+    await arrival
+    vi.advanceTimersByTime(10_000)
+    expect(await told).toBe('no answer within 10000 ms')
+    await notify('', notice)
+    expect(vi.getTimerCount()).toBe(0)
   })
 })

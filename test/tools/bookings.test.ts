@@ -138,6 +138,53 @@ describe('bookRoom', () => {
   )
 })
 
+describe('a call of bookRoom', () => {
+  const context = (parts: Parameters<typeof runContext>[1] = {}) =>
+    runContext(env, { idempotencyKey: 'the same', ...parts } as { idempotencyKey: string })
+  const status = (parts?: Parameters<typeof runContext>[1]) => bookRoom.status?.(STAY, context(parts))
+
+  test('tells by its key what became of it, and changes nothing', async () => {
+    expect([await status(), await status()]).toEqual(['absent', 'absent'])
+    const outcome = await bookRoom.call(STAY, context())
+    expect(outcome).toMatchObject({ ok: true, structured: BOOKED })
+    expect(await status()).toEqual(outcome)
+    expect(await status({ idempotencyKey: 'another' })).toBe('absent')
+    expect(await status({ caller: { tenant: 'globex', scopes: [] } })).toBe('absent')
+    expect(await call(bookRoom, STAY)).toMatchObject({ number: 'B-12347' })
+  })
+
+  test('that was refused has not happened', async () => {
+    const suite = { ...STAY, room: 'suite' }
+    await call(bookRoom, suite)
+    expect(await bookRoom.call(suite, context())).toMatchObject({ error: { code: 'no_room' } })
+    expect(await bookRoom.status?.(suite, context())).toBe('absent')
+  })
+
+  test('is undone by cancelling what it booked, however often', async () => {
+    const outcome = await bookRoom.call(STAY, context())
+    if (!outcome.ok) throw new Error(outcome.error.message)
+    const undo = () => bookRoom.undo?.(STAY, outcome, context())
+    const cancelled = { ok: true, structured: { ...BOOKED, state: 'cancelled' } }
+    expect([await undo(), await undo()]).toMatchObject([cancelled, cancelled])
+    expect(await call(findBooking, { number: 'B-12346' })).toMatchObject({ state: 'cancelled' })
+    expect(await call(findBooking, { number: 'B-12345' })).toEqual(SAMPLE)
+  })
+
+  test.each([undefined, {}, { number: 12346 }, { number: 'B-99999' }])(
+    'is not undone by an outcome that names no booking: %o',
+    async (structured) => {
+      await bookRoom.call(STAY, context())
+      const undone = await bookRoom.undo?.(STAY, { ok: true, content: [], structured }, context())
+      expect(undone).toMatchObject({ ok: false, error: { code: 'unknown_booking' } })
+      expect(await call(findBooking, { number: 'B-12346' })).toEqual(BOOKED)
+    },
+  )
+
+  test('says of itself that it can be asked after and undone', async () => {
+    expect(await bookRoom.describe()).toMatchObject({ reconcile: true, undo: true })
+  })
+})
+
 describe('cancelBooking', () => {
   test('takes back what bookRoom did, and says the same when asked again', async () => {
     const suite = { ...STAY, room: 'suite' }

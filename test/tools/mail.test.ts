@@ -223,6 +223,34 @@ describe('over HTTP', () => {
     expect(await sent(outboxes)).toEqual([])
   })
 
+  test('what became of it can be asked by its key, over a restart too', async () => {
+    const outboxes = new Outboxes(service)
+    const status = (parts: Partial<RunContext<MailEnv>> = {}) => {
+      return sendMail.status?.(MAIL, runContext(outboxes.env, parts))
+    }
+    expect(await status()).toBe('absent')
+    answer = { status: 422 }
+    await send(outboxes)
+    expect(await status()).toBe('absent')
+
+    answer = undefined
+    const asked = send(outboxes)
+    await arrival()
+    expect(await status()).toBe('unknown')
+    vi.advanceTimersByTime(5000)
+    await asked
+    outboxes.restart()
+    expect(await status()).toBe('unknown')
+
+    answer = { status: 202, body: '{"id":"m-2"}' }
+    const sent = await sendMail.call(MAIL, runContext(outboxes.env, { idempotencyKey: 'key-2' }))
+    expect(sent).toMatchObject({ ok: true, structured: { id: 'm-2' } })
+    outboxes.restart()
+    expect(await status({ idempotencyKey: 'key-2' })).toEqual(sent)
+    expect(arrived).toHaveLength(3)
+    expect(await sendMail.describe()).toMatchObject({ reconcile: true })
+  })
+
   test('lost in a crash on its way it is in doubt, and never sent again', async () => {
     answer = undefined
     const outboxes = new Outboxes(service)

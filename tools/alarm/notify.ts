@@ -23,18 +23,23 @@ export const TIMEOUT_MS = 10_000
 
 /** Undefined once the notice was taken, else why not. Never rejects. */
 export async function notify(url: string, notice: Notice): Promise<string | undefined> {
+  const late = new AbortController()
+  // Unlike that of AbortSignal.timeout this timer can end before its time: while it stands, its object stays in memory.
+  const timer = setTimeout(() => late.abort(new Error(`no answer within ${TIMEOUT_MS} ms`)), TIMEOUT_MS)
   try {
     const response = await fetch(url, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'idempotency-key': notice.id },
       body: JSON.stringify(notice),
       redirect: 'manual',
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: late.signal,
     })
     await response.body?.cancel()
     return response.ok ? undefined : `HTTP ${response.status}`
   } catch (error) {
     return error instanceof Error ? error.message : String(error)
+  } finally {
+    clearTimeout(timer)
   }
 }
 

@@ -28,6 +28,14 @@ export class Bookings extends DurableObject<BookingsEnv> {
     return this.#once.sync(key, () => store.addBooking(this.#sql, booking))
   }
 
+  /** The booking that requests with that key are, if one was made. */
+  async madeBy(key: string): Promise<Booking | undefined> {
+    if ((await this.#once.status(key)) !== 'done') return undefined
+    // A key that is done tells what it came to, and does no work.
+    const answer = this.#once.sync(key, (): Booking | 'full' => 'full')
+    return answer === 'full' ? undefined : answer
+  }
+
   cancel(number: number): Booking | undefined {
     return store.cancelBooking(this.#sql, number)
   }

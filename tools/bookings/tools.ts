@@ -62,7 +62,19 @@ export const bookRoom = defineTool({
       { code: 'no_room' },
     )
   },
+  // A refusal has no effect: whoever asks again is refused again.
+  status: async (context: RunContext<BookingsEnv>) => {
+    const booking = await hotelOf(context).madeBy(context.idempotencyKey)
+    return booking ? { status: 'done', result: shown(booking) } : 'absent'
+  },
+  undo: (_, { structured }, context: RunContext<BookingsEnv>) => {
+    const booked = v.safeParse(Booked, structured)
+    if (booked.success) return cancel(booked.output.number, context)
+    throw new ToolError('What this call answered names no booking.', { code: 'unknown_booking' })
+  },
 })
+
+const Booked = v.object({ number: v.string() })
 
 /** Cancels a booking. */
 export const cancelBooking = defineTool({
@@ -78,7 +90,7 @@ export const cancelBooking = defineTool({
   run: ({ number }, context: RunContext<BookingsEnv>) => cancel(number, context),
 })
 
-/** Also what undoes a `bookRoom`, whose answer has the number. */
+/** Also what undoes a `bookRoom`: again and again comes to the same. */
 async function cancel(number: string, context: RunContext<BookingsEnv>) {
   return shown((await hotelOf(context).cancel(parseNumber(number))) ?? unknown(number))
 }

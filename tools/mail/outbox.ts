@@ -1,5 +1,5 @@
 import { DurableObject } from 'cloudflare:workers'
-import { type Once, onceInSql, ToolError } from '../../src/tool.ts'
+import { type KeyStatus, type Once, onceInSql, ToolError } from '../../src/tool.ts'
 import { type Mail, type MailService, postMail } from './service.ts'
 import * as store from './store.ts'
 import type { ListedMail, SentMail } from './store.ts'
@@ -49,9 +49,20 @@ export class Outbox extends DurableObject<MailEnv> {
     }
   }
 
+  /** What became of the mail of that key. A mail in doubt is `started`; one that was refused is forgotten. */
+  async status(key: string): Promise<KeyStatus | SentMail> {
+    const status = await this.#once.status(key)
+    // A key that is done tells what it came to, and sends nothing.
+    return status === 'done' ? this.#once(key, forgotten) : status
+  }
+
   list(): ListedMail[] {
     return store.readMails(this.#sql)
   }
+}
+
+function forgotten(): never {
+  throw new ToolError('Nothing was sent.', { code: 'mail_forgotten' })
 }
 
 function toNotSent({ code, message, retryable, cause }: ToolError, key: string): NotSent {

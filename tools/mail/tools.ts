@@ -32,6 +32,10 @@ export const sendMail = defineTool({
     if ('code' in answer) throw new ToolError(answer.message, answer)
     return answer
   },
+  status: async (context: RunContext<MailEnv>) => {
+    const status = await outboxOf(context).status(context.idempotencyKey)
+    return typeof status === 'string' ? status : { status: 'done', result: status }
+  },
 })
 
 /** The mails that went out lately. */

@@ -14,6 +14,7 @@ import { tellRecord, tellRow } from './record.ts'
 import { tellReminder } from './reminder.ts'
 import { resolve } from './resolve.ts'
 import type { Result, Voice } from './result.ts'
+import { tellSent } from './sent.ts'
 import { sentence } from './sentence.ts'
 import { spokenDay } from './spoken.ts'
 import { tellVerdict } from './verdict.ts'
@@ -61,11 +62,14 @@ export function tell(result: Result): string {
     ? (tellTime(result) ?? text)
     : profile?.reminds
       ? tellReminder(result, facts ?? [])
-      : found
-        ? (tellNumber(result, facts ?? []) ?? tellFound(result, found))
-        : tellText(reading, text)
-  const isStandIn = facts?.some(marksStandIn) ?? /stand-?in/i.test(text)
-  return (said.trim() || tellNothing(result)) + (isStandIn ? standInNote(reading) : '')
+      : profile?.sends
+        ? tellSent(result, facts ?? [])
+        : found
+          ? (tellNumber(result, facts ?? []) ?? tellFound(result, found))
+          : tellText(reading, text)
+  const isStandIn = !profile?.sends && (facts?.some(marksStandIn) ?? /stand-?in/i.test(text))
+  const words = said.trim() || tellNothing(result)
+  return isStandIn ? words + (words.includes('\n') ? '\n' : han ? '' : ' ') + standInNote(reading) : words
 }
 
 /** For a result without a word for a person. */
@@ -77,7 +81,7 @@ function tellNothing({ reading: { han }, profile }: Result): string {
 function standInNote({ han, topics }: Reading): string {
   const isWeather = topics.has('weather')
   if (han) return isWeather ? '（这是模拟数据，不是真实预报。）' : '（这是模拟数据。）'
-  return ` (This is stand-in data, not ${isWeather ? 'a real forecast' : 'the real thing'}.)`
+  return `(This is stand-in data, not ${isWeather ? 'a real forecast' : 'the real thing'}.)`
 }
 
 const DAYS = [

@@ -1,6 +1,6 @@
 /**
  * What a tool's JSON result says: a record of facts, and lists of records. Objects within objects are one record with
- * their parents; of a list with an entry a day, only the entry of the day in question counts.
+ * their parents; of a list with an entry a day, only what is of the day in question counts.
  */
 import { isObject } from '../../contract/json.ts'
 
@@ -43,10 +43,14 @@ function collect(json: unknown, date: string): Found {
     if (isScalar(value)) named.push({ key, value, parent })
     else if (isObject(value)) for (const [name, inner] of Object.entries(value)) walk(name, inner, key)
     else if (Array.isArray(value)) {
-      const entry: unknown = value.find((item) => JSON.stringify(item).includes(`"${date}`))
-      if (entry !== undefined) walk(key, entry, parent)
+      const entries = value.filter((item) => JSON.stringify(item).includes(`"${date}`))
+      const [entry, second] = entries
+      if (entry !== undefined && second === undefined) walk(key, entry, parent)
       else if (value.length > 0 && value.every(isScalar)) named.push({ key, value: value.join(', '), parent })
-      else lists.push({ key, rows: value.map((item) => allFacts(collect(item, date)).slice(0, MOST_FACTS)) })
+      else {
+        const rows = entry === undefined ? value : entries
+        lists.push({ key, rows: rows.map((item) => allFacts(collect(item, date)).slice(0, MOST_FACTS)) })
+      }
     }
   }
   walk('', json, '')

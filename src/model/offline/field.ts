@@ -24,6 +24,7 @@ export type Kind =
   | 'id'
   | 'sum'
   | 'email'
+  | 'url'
   | 'text'
   | 'enum'
   | 'boolean'
@@ -98,6 +99,7 @@ const IS_WAIT = /\b(?:in|after|wait|delay|duration|length|within|from (?:now|tod
 const STRINGS: readonly (readonly [kind: Kind, name: RegExp | undefined, description: RegExp | undefined])[] = [
   ['zone', /\b(?:time ?zone|tz|zone)\b/, /\b(?:iana|tz database)\b|时区名/],
   ['email', /\be?mail\b/, /format email|e-?mail address/],
+  ['url', /\b(?:url|uri|link|href)\b/, /format ur[il]/],
   ['phrase', undefined, /natural language|relative (?:date|time)|["'`](?:in )?(?:tomorrow|\d+ minutes?)["'`]/],
   ['period', undefined, /\bpt\d+[hms]|iso.{0,12}duration|format duration/],
   ['instant', /\bdate ?time\b/, /date-?time|rfc.?3339|\dt\d|offset|timestamp|date and time|日期时间/],

@@ -3,11 +3,10 @@
  * never invented; an optional one is left out. Four things go without saying: the label of a reminder is “Reminder”,
  * the day of a tool that only reads is today, the time zone of a date is UTC, and a flag that nobody mentions is off.
  */
+import { leftOf, textOf, type Wish } from './compose.ts'
 import type { Field } from './field.ts'
 import { isoDate, isoDateTime, isoTime, type Moment, wall } from './moment.ts'
-import { payloadOf } from './payload.ts'
 import { properName, zoneOf } from './place.ts'
-import type { Profile } from './profile.ts'
 import type { Reading } from './read.ts'
 import { resolve } from './resolve.ts'
 import { wordsOf } from './vocabulary.ts'
@@ -21,9 +20,7 @@ export interface Filled {
   readonly needsNow: boolean
 }
 
-export interface Source {
-  readonly profile: Profile
-  readonly reading: Reading
+export interface Source extends Wish {
   readonly now?: Moment | undefined
   /** The call serves only to learn the present time: any zone or place will do. */
   readonly forTime?: boolean
@@ -71,7 +68,7 @@ function fallback(field: Field, { profile, reading, now, forTime }: Source): unk
 }
 
 function valueOf(field: Field, source: Source, taken: readonly Field[]): unknown {
-  const { reading, profile, forTime } = source
+  const { reading, forTime } = source
   const { kind, required } = field
   const before = taken.filter((other) => other.kind === kind).length
   if (forTime && !required) return undefined
@@ -99,22 +96,18 @@ function valueOf(field: Field, source: Source, taken: readonly Field[]): unknown
       return reading.sum
     case 'email':
       return reading.emails[before]
+    case 'url':
+      return reading.urls[before]
     case 'array': {
       const [item] = field.fields
       const value = item && valueOf({ ...item, required }, source, [])
       return value === undefined || value === NEEDS_NOW ? value : [value]
     }
     case 'text':
-      return required || profile.reminds || reading.quoted.length > 0 ? leftOf(source) || undefined : undefined
+      return textOf(field, source)
     default:
       return timeOf(field, source)
   }
-}
-
-function leftOf({ reading, profile: { terms } }: Source): string {
-  return payloadOf(reading, ({ stem, senses }) =>
-    [`=${stem}`, ...senses.map(([concept]) => concept)].some((term) => (terms.get(term) ?? 0) > 0.5),
-  )
 }
 
 function optionsOf({ schema }: Field): readonly unknown[] {

@@ -3,15 +3,20 @@
  * question about something else opens. One with too little of its own (“and in Paris?”, or the reply to a question of
  * ours) stands in for the values of the last one that had an intent.
  */
+import { isDictating, isWorded } from './payload.ts'
 import type { Profile } from './profile.ts'
 import { ENOUGH, rank } from './rank.ts'
 import { read, type Reading, TELL } from './read.ts'
+import { leftToSay, pointsElsewhere } from './send.ts'
+import { hasDay } from './when.ts'
 
 export interface Intent {
   readonly profile: Profile
   readonly reading: Reading
   /** The whole message, for values that the intent's own words lack. */
   readonly message: Reading
+  /** Of something to be sent: the questions whose answers it is made of. Empty where the message words it itself. */
+  readonly sources?: readonly Intent[]
 }
 
 export interface Asked {
@@ -47,18 +52,32 @@ export function intentsOf(
   const own = cut(message, profiles)
   const whole = read(message)
   const isBare = ![...whole.terms.keys()].some((term) => /^[=~]/.test(term))
-  const brings = whole.when !== undefined || whole.places.length + whole.numbers.length + whole.quoted.length > 0
-  if ((isBare && brings) || (own.intents.length === 0 && (asked || (brings && FOLLOWS.test(message))))) {
+  const given = [whole.places, whole.numbers, whole.quoted, whole.emails]
+  const brings = whole.when !== undefined || given.some(({ length }) => length > 0)
+  const isShort = (isBare && brings) || (own.intents.length === 0 && (asked || (brings && FOLLOWS.test(message))))
+  // A wish to send something is one of its own.
+  if (isShort && !whole.sends) {
     for (const past of earlier.slice(0, MOST_EARLIER)) {
       const last = cut(past, profiles).intents.at(-1)
-      if (last) return { intents: [carryOn(last, whole)], unfit: [] }
+      if (last) return { intents: [...(last.sources ?? []), carryOn(last, whole)], unfit: [] }
     }
   }
-  return own
+  return { ...own, intents: own.intents.flatMap((intent) => withSources(intent, earlier, profiles)) }
+}
+
+/** An intent, behind what it is to send and its message does not say: what was asked in one before. */
+function withSources(intent: Intent, earlier: readonly string[], profiles: readonly Profile[]): readonly Intent[] {
+  const { sources, reading } = intent
+  if (sources?.length !== 0 || isWorded(reading) || !pointsElsewhere(reading.text)) return [intent]
+  for (const past of earlier.slice(0, MOST_EARLIER)) {
+    const asked = cut(past, profiles).intents.filter(isRead)
+    if (asked.length > 0) return [...asked, { ...intent, sources: asked }]
+  }
+  return [intent]
 }
 
 /** The intent of an earlier message with the values of a later one. */
-function carryOn({ profile, reading }: Intent, later: Reading): Intent {
+function carryOn({ profile, reading, sources }: Intent, later: Reading): Intent {
   const merged: Reading = {
     ...reading,
     reply: later.text,
@@ -67,37 +86,65 @@ function carryOn({ profile, reading }: Intent, later: Reading): Intent {
     id: later.numbers.length > 0 ? later.id : reading.id,
     codes: later.codes.length > 0 ? later.codes : reading.codes,
     quoted: later.quoted.length > 0 ? later.quoted : reading.quoted,
+    emails: later.emails.length > 0 ? later.emails : reading.emails,
     sum: later.sum ?? reading.sum,
     ...(later.when && { when: later.when }),
   }
-  return { profile, reading: merged, message: merged }
+  return { profile, reading: merged, message: merged, ...(sources && { sources }) }
 }
 
 /** A stretch of a message about one thing. */
 interface Group {
   text: string
   readonly topics: Set<string>
+  /** It names a place, and no day. */
+  isPlaced: boolean
   /** The pieces of it that could stand alone. */
   readonly entries: string[]
 }
 
 function cut(message: string, profiles: readonly Profile[]): Asked {
   const whole = read(message)
-  const groups = groupsOf(message).map(({ text, entries }) => {
-    const own = read(text)
-    const isThere = own.places.length === 0 && /\bthere\b/i.test(text)
-    const reading = isThere ? { ...own, places: whole.places.slice(0, 1) } : own
-    const [best] = [text, ...entries]
-      .flatMap((entry) => rank(profiles, { ...reading, terms: read(entry).terms }).slice(0, 1))
-      .sort((a, b) => b.score - a.score)
-    return { text, reading, profile: best && best.score >= ENOUGH ? best.profile : undefined }
+  const senders = profiles.filter((profile) => profile.sends)
+  const groups = groupsOf(message).map((group) => {
+    const reading = read(group.text)
+    const [sender] = reading.sends ? rank(senders, reading) : []
+    if (!sender) return { text: group.text, intents: fitting(group, profiles, whole) }
+    return { text: group.text, reading, sender: sender.profile, intents: toBeSent(reading, profiles, whole) }
+  })
+  const found = groups.flatMap(({ intents }) => intents)
+  const sendings = groups.flatMap(({ reading, sender, intents }): readonly Intent[] => {
+    if (!sender) return []
+    const sources = isWorded(reading) ? [] : intents.length > 0 ? intents : found.filter(isRead)
+    return eachAddress({ profile: sender, reading, message: whole, sources })
   })
   return {
-    intents: groups.flatMap(({ profile, reading }) => (profile ? each({ profile, reading, message: whole }) : [])),
-    unfit: groups.flatMap(({ text, reading, profile }) =>
-      profile || !opens(text) || reading.terms.size < 2 ? [] : text,
-    ),
+    intents: [...found, ...sendings],
+    unfit: groups.flatMap(({ text, sender, intents }) => {
+      return sender || intents.length > 0 || !opens(text) || read(text).terms.size < 2 ? [] : text
+    }),
   }
+}
+
+function isRead({ profile }: Intent): boolean {
+  return profile.action === 'read'
+}
+
+/** What a group of pieces asks for. */
+function fitting({ text, entries }: Pick<Group, 'text' | 'entries'>, profiles: readonly Profile[], message: Reading) {
+  const own = read(text)
+  const isThere = own.places.length === 0 && /\bthere\b/i.test(text)
+  const reading = isThere ? { ...own, places: message.places.slice(0, 1) } : own
+  const [best] = [text, ...entries]
+    .flatMap((entry) => rank(profiles, { ...reading, terms: read(entry).terms }).slice(0, 1))
+    .sort((a, b) => b.score - a.score)
+  return best && best.score >= ENOUGH ? each({ profile: best.profile, reading, message }) : []
+}
+
+/** The question within words that want something sent. */
+function toBeSent(reading: Reading, profiles: readonly Profile[], message: Reading): readonly Intent[] {
+  const text = isWorded(reading) ? '' : leftToSay(reading.text)
+  return text === '' ? [] : fitting({ text, entries: [] }, profiles, message).filter(isRead)
 }
 
 function opens(text: string): boolean {
@@ -110,20 +157,35 @@ function groupsOf(message: string): readonly Group[] {
   const pieces = message.split(BOUNDARY)
   for (let at = 0; at < pieces.length; at += 2) {
     const [joint = '', piece = ''] = [pieces[at - 1], pieces[at]]
-    const { topics } = read(piece)
+    const { topics, places, when } = read(piece)
     const group = groups.at(-1)
-    const tells = group !== undefined && TELL.test(group.text)
+    const tells = group !== undefined && (TELL.test(group.text) || isDictating(group.text + joint))
     // Between sentences there is no joint but space.
     const isOpen = joint.trim() === '' || (tells ? QUESTION.test(piece) : opens(piece))
-    const isOther =
-      group && topics.size > 0 && group.topics.size > 0 && ![...topics].some((topic) => group.topics.has(topic))
+    const isShared = [...topics].some((topic) => group?.topics.has(topic))
+    const isDated = when !== undefined && hasDay(when)
+    // A day that is asked for by itself is not that of the city asked for before.
+    const isElsewhere = group?.isPlaced && isDated && places.length === 0 && opens(piece) && !/\bthere\b/i.test(piece)
+    const isOther = group && topics.size > 0 && group.topics.size > 0 && (!isShared || isElsewhere)
     if (group && !(isOther && (isOpen || !tells))) {
       group.text += joint + piece
       for (const topic of topics) group.topics.add(topic)
+      group.isPlaced = (group.isPlaced || places.length > 0) && !isDated
       if (isOpen && topics.size > 0) group.entries.push(piece)
-    } else groups.push({ text: piece, topics: new Set(topics), entries: topics.size > 0 ? [piece] : [] })
+    } else {
+      const isPlaced = places.length > 0 && !isDated
+      groups.push({ text: piece, topics: new Set(topics), isPlaced, entries: topics.size > 0 ? [piece] : [] })
+    }
   }
   return groups
+}
+
+/** One intent for each address, where the tool takes one. */
+function eachAddress(intent: Intent): readonly Intent[] {
+  const { profile, reading } = intent
+  const takers = profile.fields.filter(({ kind }) => kind === 'email')
+  if (reading.emails.length < 2 || takers.length !== 1) return [intent]
+  return reading.emails.map((email) => ({ ...intent, reading: { ...reading, emails: [email] } }))
 }
 
 /** One intent for each place of a list, where the tool takes one. */

@@ -8,7 +8,8 @@ import { resolvePhrases, type Word, wordsOf } from './vocabulary.ts'
 
 const NAME = '(?:message|text|label|title|note)'
 const SAYING = new RegExp(
-  `\\b(?:saying|says|label+ed|titled|called|named|with (?:the |a )?${NAME}|${NAME}(?: is|:))[\\s:]+(.+)`,
+  `(?:\\b(?:saying|says|label+ed|titled|called|named|with (?:the |a )?${NAME}|${NAME}(?: is|:))|` +
+    '(?<=@[\\w.-]+ )(?:that|to say(?: that)?)|(?=:\\s)(?<=@[\\w.-]+)(?<!\\b(?:summary|digest|overview)\\b.*))[\\s:]+(.+)',
   'is',
 )
 const LEADING = new RegExp(
@@ -25,6 +26,21 @@ const TRAILING = new RegExp(
     '[吧了]|好吗|谢谢|一下|一声)+$',
   'i',
 )
+
+/** Whether a message words the text itself. */
+export function isWorded({ quoted, timeless }: Reading): boolean {
+  return quoted.length > 0 || SAYING.test(timeless)
+}
+
+/** Whether a text hands the words of a mail over, so that what follows it belongs to them. */
+export function isDictating(text: string): boolean {
+  return text.includes('@') && SAYING.test(`${text} …`)
+}
+
+/** A text without the marks of what was taken out of it. */
+export function sayable(text: string): string {
+  return text.replace(/[\s\v\f]+/g, ' ').trim()
+}
 
 /** The text, or `''`. `addresses` tells the words that speak of the tool itself. */
 export function payloadOf({ quoted, timeless }: Reading, addresses: (word: Word) => boolean): string {

@@ -29,7 +29,7 @@ export function phraseOf(fact: Fact, facts: readonly Fact[], speaker: Speaker): 
 
 /** Says itself what it is. */
 const SPEAKS_FOR_ITSELF =
-  /^(?:e ?mail|url|link|website|phone|time|when|date|date time|day|message|text|note|summary|name|title)$/
+  /^(?:e ?mail|url|link|website|phone|time|when|date|date time|day|message|text|note|summary|snippet|name|title)$/
 
 function inEnglish(name: string, { key, value }: Fact, { noun, now }: Speaker): Phrase {
   if (typeof value === 'boolean') return { text: tellBoolean(name, value), kind: 'list' }
@@ -63,7 +63,7 @@ function inChinese(name: string, { key, value }: Fact, { noun, now }: Speaker): 
   const said = spokenText(value, { han: true, now })
   if (/^(?:member |customer )?since$/.test(name) && said !== value)
     return `自${said}起${noun === undefined ? '' : `为${noun}`}`
-  return /^(?:time|when|date|date time|day|message|text|note|name|title)$/.test(name)
+  return /^(?:time|when|date|date time|day|message|text|note|snippet|url|name|title)$/.test(name)
     ? said
     : labelled(name, said, true)
 }

@@ -1,27 +1,23 @@
 /**
- * The next step of a run. Every intent is filled anew from the conversation, so the same question with the same
- * results always comes to the same calls; a call whose result is there is not made again. A value that depends on the
- * present time waits for a tool that tells it. A call that failed is made once more where the tool's message shows
- * how; then its error is part of the answer.
+ * The next step of a run. Every intent is settled anew from the conversation: while any of them needs a call, that is
+ * the step; then their answers are.
  */
 import { isObject } from '../../contract/json.ts'
 import { textOf } from '../../contract/message.ts'
 import type { ModelRequest } from '../../contract/model.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
-import { ask, ASKS, noClock, refuse, tell } from './answer.ts'
-import { type Field, fieldsOf } from './field.ts'
-import { fill, type Filled } from './fill.ts'
-import { type Asked, type Intent, intentsOf } from './intent.ts'
-import type { Moment } from './moment.ts'
+import { ASKS, noClock, refuse, tell } from './answer.ts'
+import { fill } from './fill.ts'
+import { type Asked, intentsOf } from './intent.ts'
 import { type Profile, profileOf } from './profile.ts'
 import { rank } from './rank.ts'
 import { read } from './read.ts'
+import { tellUnsent } from './sent.ts'
+import { callOf, clockCall, type Present, settle, type Settled } from './settle.ts'
 import { stem } from './text.ts'
-import { type Done, doneIn, isSame, type PlannedCall, timeIn, timeSaid } from './turn.ts'
+import { type Done, doneIn, isSame, type PlannedCall, timeSaid } from './turn.ts'
 
 export type Step = { readonly calls: readonly PlannedCall[] } | { readonly text: string }
-
-type Settled = { readonly call: PlannedCall } | { readonly answer: string } | { readonly waits: Intent }
 
 /** What is not part of the question: “remind me: what …?” sets no reminder, and “it is now …” tells the time. */
 const ASIDE = new RegExp(
@@ -49,13 +45,12 @@ export function nextStep({ messages, tools, toolChoice = 'auto' }: ModelRequest,
   const clock = rank(clocks, read('What are the current date and time now?'))[0]?.profile
   const isTold = ({ tool }: PlannedCall): boolean => clocks.some(({ definition }) => definition.name === tool)
   const lentNow = lent && { epoch: lent().getTime(), offset: 0 }
-  const now = timeIn(done.filter(isTold)) ?? (!clock || done.some(isTold) ? (timeSaid(said) ?? lentNow) : undefined)
-  const settled = asked.intents.map((intent) => settle(intent, done, now))
-  const calls = settled.flatMap((one) => ('call' in one ? [one.call] : []))
-  const waiting = settled.find((one) => 'waits' in one)
-  if (waiting && clock && !calls.some(isTold)) {
-    calls.push(callOf(clock, fill({ profile: clock, reading: waiting.waits.reading, forTime: true }).values))
-  }
+  const present: Present = { done, clock, otherwise: timeSaid(said) ?? lentNow }
+  const settled = asked.intents.map((intent) => settle(intent, present))
+  const calls = settled.flatMap((one) => {
+    if ('call' in one) return [one.call]
+    return 'waits' in one && clock ? [clockCall(clock, one.waits)] : []
+  })
   if (asked.intents.length === 0) calls.push(...finderCall(profiles, question))
   const fresh = calls.filter((call, at) => ![...done, ...calls.slice(0, at)].some((other) => isSame(other, call)))
   if (fresh.length > 0) return { calls: fresh }
@@ -85,7 +80,9 @@ interface Outcome {
 function answerOf({ question, settled, unfit, done, tools, failed }: Outcome): string {
   const reading = read(question)
   const clockless = failed ? tell({ ...failed, reading }) : noClock(reading.han)
-  const answers = settled.map((one) => ('answer' in one ? one.answer : clockless))
+  const answers = settled.map((one) =>
+    'answer' in one ? one.answer : 'held' in one ? tellUnsent(reading.han) : clockless,
+  )
   // Results that no intent claims are all there is where the tools are gone.
   if (tools.length === 0) answers.push(...done.map((old) => tell({ ...old, reading })))
   const isUnanswered = answers.length === 0
@@ -113,46 +110,4 @@ function chosen(
     rank(profiles, message).find(({ profile }) => fill({ profile, reading: message }).missing.length === 0)?.profile
   const forced = named ?? (choice === 'required' && asked.intents.length === 0 ? able() : undefined)
   return forced ? { intents: [{ profile: forced, reading: message, message }], unfit: [] } : asked
-}
-
-function settle(intent: Intent, done: readonly Done[], now: Moment | undefined): Settled {
-  const { profile, reading } = intent
-  const first = filled(intent, now)
-  if (first.missing.length > 0) return { answer: ask(first.missing, reading.han) }
-  if (first.needsNow) return { waits: intent }
-  const call = callOf(profile, first.values)
-  const result = done.find((old) => isSame(old, call))
-  if (!result) return { call }
-  const better = result.ok ? undefined : corrected(intent, result, now)
-  const second = better && done.find((old) => isSame(old, better))
-  if (better && !second) return { call: better }
-  return { answer: tell({ ...(second ?? result), reading, profile, now }) }
-}
-
-/** The arguments from the intent's own words, and for what they lack from the whole message. */
-function filled({ profile, reading, message }: Intent, now: Moment | undefined, fields?: readonly Field[]): Filled {
-  const own = fill({ profile, reading, now }, fields)
-  if (own.missing.length === 0) return own
-  const when = reading.when ?? message.when
-  const places = reading.places.length > 0 ? reading.places : message.places.slice(0, 1)
-  return fill({ profile, reading: { ...reading, places, ...(when && { when }) }, now }, fields)
-}
-
-/** The call that a tool's error message asks for instead, or undefined where it does not say. */
-function corrected(intent: Intent, failed: Done, now: Moment | undefined): PlannedCall | undefined {
-  const { profile } = intent
-  const meant = /\b(?:you mean|meant):? ?["'“‘`]([^"'”’`]+)["'”’`]/i.exec(failed.text)?.[1]
-  const strings = Object.entries(failed.arguments).filter(([, value]) => typeof value === 'string')
-  const [name] =
-    strings.find(([name, value]) => failed.text.includes(String(value)) || failed.text.includes(name)) ??
-    strings[0] ??
-    []
-  if (meant !== undefined && name !== undefined) return callOf(profile, { ...failed.arguments, [name]: meant })
-  const again = filled(intent, now, fieldsOf(profile.definition.inputSchema, failed.text))
-  const call = callOf(profile, again.values)
-  return again.missing.length > 0 || again.needsNow || isSame(call, failed) ? undefined : call
-}
-
-function callOf({ definition }: Profile, values: Readonly<Record<string, unknown>>): PlannedCall {
-  return { tool: definition.name, arguments: values }
 }

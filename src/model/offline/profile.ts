@@ -18,6 +18,8 @@ export interface Profile {
   readonly tellsNow: boolean
   /** It tells its user something at a later time. */
   readonly reminds: boolean
+  /** It sends a text to an address. */
+  readonly sends: boolean
 }
 
 /** Kinds of fields about time. */
@@ -53,7 +55,8 @@ function profiled(definition: ToolDefinition): Profile {
   // Who knows the time knows the date.
   if (tellsNow) terms.set('date', Math.max(terms.get('date') ?? 0, 0.9 * (terms.get('time') ?? 0)))
   const reminds = action === 'create' && (terms.get('remind') ?? 0) > 0.7
-  return { definition, fields, terms, purpose, action, tellsNow, reminds }
+  const sends = action === 'create' && ['email', 'text'].every((kind) => needs.some((field) => field.kind === kind))
+  return { definition, fields, terms, purpose, action, tellsNow, reminds, sends }
 }
 
 const BOILERPLATE = /\b(?:(?:use|call) )?this (?:tool|function)\b|\bwhen(?:ever)? (?:the|a) user\b(?: asks| wants)?/gi

@@ -42,6 +42,9 @@ function scoreOf(profile: Profile, reading: Reading): number {
   slot(0.6, reading.places[0], ['place', 'zone', 'text'], tellsNow && reading.places[0]?.zone !== undefined)
   slot(reading.id === undefined ? 0.5 : 1.2, reading.numbers.length, ['number', 'id', 'sum', 'text'])
   slot(0.4, reading.quoted[0], ['text'])
+  slot(1, reading.urls[0], ['url'])
+  // An address of the web says by itself what is to be done with it.
+  if (reading.urls.length > 0 && fields.some(({ kind }) => kind === 'url')) core += 1
   const share = covered / asked
   if (core < 0.45 || share < (tellsNow ? 0.6 : 0.55)) return 0
   return share * purposeShare(profile, reading) * willing(profile, reading) * 0.75 ** lacking(profile, reading)
@@ -65,8 +68,9 @@ function lacking({ fields, reminds }: Profile, reading: Reading): number {
   const has = ({ kind }: Field): boolean => {
     if (TEMPORAL.includes(kind)) return reading.when !== undefined
     if (kind === 'place' || kind === 'zone') return reading.places.length > 0
-    if (kind === 'number' || kind === 'id') return reading.numbers.length > 0
+    if (kind === 'number' || kind === 'id') return reading.numbers.length + reading.codes.length > 0
     if (kind === 'sum') return reading.sum !== undefined
+    if (kind === 'url') return reading.urls.length > 0
     return kind !== 'email' || reading.emails.length > 0 || reminds
   }
   return Math.min(3, fields.filter((field) => field.required && !has(field)).length)

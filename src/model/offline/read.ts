@@ -5,6 +5,7 @@
  */
 import { NUMBER, toDecimal } from './number.ts'
 import { findPlaces, type Place } from './place.ts'
+import { ADDRESS, isSending } from './send.ts'
 import { findSum } from './sum.ts'
 import { HAN, plain, simplify } from './text.ts'
 import { type Action, type Word, wordsOf } from './vocabulary.ts'
@@ -25,6 +26,9 @@ export interface Reading {
   readonly codes: readonly string[]
   readonly quoted: readonly string[]
   readonly emails: readonly string[]
+  readonly urls: readonly string[]
+  /** It wants something sent to somebody. */
+  readonly sends: boolean
   readonly sum?: string | undefined
   /** A later message that only brings what this one lacks. */
   readonly reply?: string
@@ -46,17 +50,35 @@ export const TELL = new RegExp(
   'is',
 )
 
+const URLS = /\bhttps?:\/\/[^\s"<>]*[^\s"<>.,;:!?)\]]/gi
+/** A UUID, or another long word of letters and digits that is no date: no numbers are in it, and no times. */
+const KEY =
+  /\b(?:[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|(?!\d{4}-\d\d-\d\dT)(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{16,})\b/gi
+
 export function read(message: string): Reading {
   const text = plain(message)
   const quoted: string[] = []
   const emails: string[] = []
+  const urls: string[] = []
+  const keys: string[] = []
   const masked = simplify(text)
     .replace(/"([^"]+)"|(?<![\p{L}\d])'([^']+)'(?![\p{L}\d])/gu, (match: string, double?: string, single?: string) => {
-      quoted.push(double ?? single ?? '')
+      const words = double ?? single ?? ''
+      // An id in quotes is an id.
+      if (words.replace(KEY, '') === '') keys.push(words)
+      else quoted.push(words)
       return '\f'.repeat(match.length)
     })
-    .replace(/[\w.+-]+@[\w-]+\.[\w.-]*\w/g, (match) => {
+    .replace(new RegExp(ADDRESS, 'g'), (match) => {
       emails.push(match)
+      return '\f'.repeat(match.length)
+    })
+    .replace(URLS, (match) => {
+      urls.push(match)
+      return '\f'.repeat(match.length)
+    })
+    .replace(KEY, (match) => {
+      keys.push(match)
       return '\f'.repeat(match.length)
     })
   const { when, rest: untimed } = findWhen(masked)
@@ -69,6 +91,7 @@ export function read(message: string): Reading {
   const isAbout = (concept: string): boolean => frame.some(({ senses }) => senses[0]?.[0] === concept)
   const [number] = numbers
   const sum = findSum(rest) ?? (isAbout('root') && number !== undefined ? `sqrt(${number})` : undefined)
+  const sends = isSending(text.slice(0, told), emails)
   const tellsLater = when !== undefined && told < text.length
   return {
     text,
@@ -78,11 +101,13 @@ export function read(message: string): Reading {
     places,
     numbers,
     id: id ?? (isAbout('customer') && numbers.length === 1 ? number : undefined),
-    codes: rest.match(/\b(?=[\w-]*\d)(?=[\w-]*[a-z])(?!\d+(?:st|nd|rd|th)\b)[\w-]+/gi) ?? [],
+    codes: [...keys, ...(rest.match(/\b(?=[\w-]*\d)(?=[\w-]*[a-z])(?!\d+(?:st|nd|rd|th)\b)[\w-]+/gi) ?? [])],
     quoted,
     emails,
+    urls,
+    sends,
     sum,
-    ...termsOf(frame, wordsOf(wordy.slice(told)), { when, sum, tellsLater }),
+    ...termsOf(frame, wordsOf(wordy.slice(told)), { when, sum, sends, tellsLater }),
     actions: new Set(frame.flatMap((word) => word.action ?? [])),
   }
 }
@@ -110,11 +135,12 @@ const FAMILY: Readonly<Record<string, string>> = { date: 'time', root: 'calc', s
 interface Hints {
   readonly when: When | undefined
   readonly sum: string | undefined
+  readonly sends: boolean
   readonly tellsLater: boolean
 }
 
 function termsOf(frame: readonly Word[], told: readonly Word[], hints: Hints): Pick<Reading, 'terms' | 'topics'> {
-  const { when, sum, tellsLater } = hints
+  const { when, sum, sends, tellsLater } = hints
   const terms = new Map<string, number>()
   const raise = (term: string, weight: number): void => void terms.set(term, Math.max(weight, terms.get(term) ?? 0))
   for (const [words, share] of [
@@ -132,6 +158,7 @@ function termsOf(frame: readonly Word[], told: readonly Word[], hints: Hints): P
   // A root within a sum is the calculator's business.
   if (sum !== undefined && !isRoot) for (const term of ['root', 'square']) terms.delete(term)
   if (terms.has('root') && !terms.has('cub')) raise('square', 0.5)
+  if (sends) raise('email', 2)
   const topics = new Set([...terms].flatMap(([term, weight]) => (weight < 1 ? [] : (FAMILY[term] ?? term))))
   const isLater = when && (when.ms !== undefined || (when.clock !== undefined && hasDay(when)))
   if (isLater && tellsLater && [...topics].every((topic) => topic === 'time')) {

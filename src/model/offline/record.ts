@@ -38,7 +38,7 @@ export function tellRecord(facts: readonly Fact[], voice: Voice, verdict?: strin
   const told = new Set<Fact | undefined>([name, number === '' ? undefined : id, ...scene.facts])
   const rest = said.filter((fact) => {
     // What was asked with need not be told back.
-    const isEcho = ID.test(nameOf(fact)) && (UUID.test(String(fact.value)) || isGiven(fact))
+    const isEcho = (ID.test(nameOf(fact)) || nameOf(fact) === 'url') && (UUID.test(String(fact.value)) || isGiven(fact))
     return !told.has(fact) && (!isEcho || said.length === 1)
   })
   const phrases = rest.flatMap((fact) => phraseOf(fact, said, { ...voice, noun }) ?? [])
@@ -58,7 +58,9 @@ export function tellRow(facts: readonly Fact[], voice: Voice, isOnly: boolean): 
   const ids = said.filter((fact) => isId(fact) && !(isOnly && UUID.test(String(fact.value))))
   const { han } = voice.reading
   const numbers = ids.map((fact) => `${(han && hanName(nameOf(fact))) || nameOf(fact)} ${fact.value}`)
-  return [...phrases, ...numbers].join(han ? '；' : '; ') || '–'
+  const line = [...phrases, ...numbers].join(han ? '；' : '; ')
+  // What ends as a sentence needs no other mark.
+  return line.replace(/(?<=[.!?])(?:; |；)/g, ' ').replace(/(?<=[。！？])；/g, '') || '–'
 }
 
 function nameOf({ key }: Fact): string {
@@ -75,7 +77,8 @@ function asked(facts: readonly Fact[], { reading: { terms } }: Voice): readonly 
 function isNoise(fact: Fact, facts: readonly Fact[]): boolean {
   const { value } = fact
   const name = nameOf(fact)
-  if (value === '' || marksStandIn(fact)) return true
+  // A word to the model on how to take the rest is none for a person.
+  if (value === '' || marksStandIn(fact) || (name === 'note' && /instruction/i.test(String(value)))) return true
   if (typeof value === 'boolean') return name === 'exact' || (value && /^(?:ok|success|succeeded|found)$/.test(name))
   const isDay = (other: Fact): boolean => /^\d{4}-\d\d-\d\d/.test(String(other.value))
   if (/^(?:weekday|day of week)$/.test(name)) return facts.some(isDay)

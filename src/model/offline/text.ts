@@ -27,7 +27,7 @@ export function simplify(text: string): string {
 export function stem(word: string): string {
   if (HAN.test(word)) return word
   let stem = word.replace(/'\w*$/, '')
-  if (stem.length > 3) stem = stem.replace(/ies$/, 'y').replace(/([^su])s$/, '$1')
+  if (stem.length > 3) stem = stem.replace(/ies$/, 'y').replace(/(?<=[^su])(?<!^new)s$/, '')
   if (stem.length > 5) stem = stem.replace(/(?:ing|ed|ly|(?<=.{5})(?:ation|ion|or|er))$/, '')
   return stem.replace(/(.)\1$/, '$1').replace(/(..)e$/, '$1')
 }

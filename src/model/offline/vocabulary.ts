@@ -25,10 +25,12 @@ root 2 root sqrt radical radicand 平方根 根号 开方 开平方
 square 1 square squared sqrt 平方根 平方 根号 开方 开平方
 customer 2 customer client cust crm patron account buyer shopper subscriber consumer 客户 顾客 客人 用户 会员
 person .6 who whom whose person customer client buyer user contact employee member 谁
-own 3 explain compose cube sunrise sunset email book booking flight hotel translate convert currency order refund
-  openinghours price quote stock news joke poem poetry story essay haiku novel song music code program script recipe
+email 3 email mail 邮件 电邮
+news 3 news headline 新闻 资讯
+own 3 explain compose cube sunrise sunset book booking flight hotel translate convert currency order refund
+  openinghours price quote stock joke poem poetry story essay haiku novel song music code program script recipe
   cook image picture meeting event task todo note phone invoice definition random dice ticket route win won score
-  president population history 邮件 翻译 汇率 订单 退款 营业 价格 名言 股票 新闻 笑话 诗 故事 歌 代码 菜谱 图片 音乐
+  president population history 翻译 汇率 订单 退款 营业 价格 名言 股票 笑话 诗 故事 歌 代码 菜谱 图片 音乐
   会议 任务 笔记 电话 发票 总结 路线 赢 首都`
 
 const EMPTY = `a an the of to in on at for from by with about as into over up out off than is are was were be been am
@@ -65,6 +67,7 @@ const PHRASES: readonly (readonly [word: string, phrase: RegExp])[] = [
       '\\bgood (?:morning|afternoon|evening|night)\\b',
       '(?<!time |hour )\\bof the day\\b|\\ball day\\b',
       '\\b(?:next|last|this|first|second|long|free|any|how much|response) time\\b|\\bonce (?=[^,]* time)',
+      '\\b(?:is|are|been|already) set\\b',
       "\\bin order(?= to)|(?:'m|\\bam|\\bare) meeting\\b",
     ),
   ],
@@ -91,6 +94,7 @@ const PHRASES: readonly (readonly [word: string, phrase: RegExp])[] = [
     ),
   ],
   ['clock', anyOf('\\b(?:how|too) late\\b')],
+  ['cancel', anyOf('\\b(?:call|turn|switch)(?: it| them| that)? off\\b|\\bget rid of\\b')],
   ['openinghours', anyOf('\\b(?:opening|business|working|office|store|shop) (?:hours|times)\\b')],
   [
     'sqrt',

@@ -173,9 +173,7 @@ describe('a record', () => {
     }
     const mail = { to: { type: 'string', format: 'email' }, body: text }
     const answer = await told('Send an email to bob@example.com saying hi', 'Sends an email', sent, mail)
-    expect(answer).toBe(
-      'Sent at 13:05 UTC on Friday, 20 November 2026; to bob@example.com. (This is stand-in data, not the real thing.)',
-    )
+    expect(answer).toBe('I sent the mail to bob@example.com. (A stand-in took it: nothing really went out.)')
   })
 })
 

@@ -1,0 +1,100 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Command, freePort, start } from '../cli/command.ts'
+import { readEvents } from './stage.ts'
+
+const QUESTION = 'My friend wants the AI news; send a summary to friend@email.com'
+
+const state = mkdtempSync(join(tmpdir(), 'news-'))
+let edge: Command
+let url: string
+
+beforeAll(async () => {
+  const port = await freePort()
+  url = `http://127.0.0.1:${port}`
+  edge = start('npm', ['start'], { env: { PORT: String(port), STATE_DIR: state } })
+  await edge.until('Tokyo?"}\'\n')
+})
+afterAll(async () => {
+  edge?.kill()
+  await edge?.ended
+  rmSync(state, { recursive: true, force: true })
+})
+
+async function post(path: string, body: object, headers: Record<string, string> = {}): Promise<any> {
+  const response = await fetch(url + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  })
+  return response.json()
+}
+
+/** A run of the question that waits for a person: its path, and the call that waits. */
+async function waiting(key: string, conversation?: string) {
+  const id = conversation ?? (await post('/conversations', {})).id
+  const run = await post(`/conversations/${id}/runs`, { input: QUESTION }, { 'idempotency-key': key })
+  expect(run).toMatchObject({
+    status: 'waiting',
+    calls: [
+      { tool: 'webSearch', status: 'settled', arguments: { query: 'AI news' } },
+      { tool: 'sendMail', status: 'approval', arguments: { to: 'friend@email.com', subject: 'AI news' } },
+    ],
+  })
+  const path = `/conversations/${id}/runs/${run.id}`
+  return { id, path, mail: run.calls[1] }
+}
+
+/** What a run came to once a person has decided on its mail. */
+async function decided(path: string, mail: { id: string }, decision: 'approve' | 'reject'): Promise<any> {
+  await post(`${path}/calls/${mail.id}`, { decision })
+  await readEvents(await fetch(`${url}${path}/events`))
+  return (await fetch(url + path)).json()
+}
+
+async function sent(): Promise<Record<string, string>[]> {
+  const { structured } = await post('/tools/listSent/call', { arguments: {} })
+  return structured.mails
+}
+
+test('the news is looked up and mailed once a person agrees, and once alone however often it is asked', async () => {
+  const { id, path, mail } = await waiting('news-1')
+  expect(await waiting('news-1', id)).toMatchObject({ path, mail: { id: mail.id } })
+  expect(await sent()).toEqual([])
+
+  const run = await decided(path, mail, 'approve')
+  expect(run).toMatchObject({ status: 'completed', calls: [{ status: 'settled' }, { status: 'settled' }] })
+  expect(run.answer).toContain('I sent “AI news” to friend@email.com.')
+  expect(run.answer).toContain('stand-in')
+  const mails = [{ to: 'friend@email.com', subject: 'AI news', text: mail.arguments.text, source: 'stand-in' }]
+  expect(mail.arguments.text).toMatch(/^There are 5 results:\n- Fjordlab .*https:/)
+  expect(await sent()).toMatchObject(mails)
+
+  const again = await post(`/conversations/${id}/runs`, { input: QUESTION }, { 'idempotency-key': 'news-1' })
+  expect(again).toEqual(run)
+  expect(await sent()).toHaveLength(1)
+})
+
+test('nothing is mailed where a person refuses, or where nobody can be asked', async () => {
+  const before = await sent()
+  const { path, mail } = await waiting('news-2')
+  const refused = await decided(path, mail, 'reject')
+  expect(refused).toMatchObject({ status: 'completed', answer: expect.stringMatching(/refused/) })
+  expect(refused.answer).not.toContain('I sent')
+  const alone = await post('/runs', { input: QUESTION })
+  expect(alone).toMatchObject({ status: 'completed', answer: expect.stringMatching(/person must agree/) })
+  expect(await sent()).toEqual(before)
+})
+
+test('what a search finds can be read, and nothing that is not public', async () => {
+  const { structured: found } = await post('/tools/webSearch/call', { arguments: { query: 'AI news', maxResults: 1 } })
+  const { structured: page } = await post('/tools/readPage/call', { arguments: { url: found.results[0].url } })
+  expect(page).toMatchObject({ url: found.results[0].url, source: 'stand-in' })
+  expect(page.text).toContain(found.results[0].snippet)
+  const asked = ['https://127.0.0.1/', 'http://example.com/', 'https://news.stand-in.example/inside'].map((address) =>
+    post('/tools/readPage/call', { arguments: { url: address } }),
+  )
+  for (const refused of await Promise.all(asked)) expect(refused).toMatchObject({ error: { code: 'page_refused' } })
+})

@@ -1,0 +1,40 @@
+/** The first bytes of a body, and whether they are all of it; the rest is never fetched. */
+export interface Body {
+  readonly bytes: Uint8Array
+  readonly whole: boolean
+}
+
+/** Reads up to so many bytes, as they are after decompression. */
+export async function readBody(response: Response, most: number): Promise<Body> {
+  const bytes = new Uint8Array(most)
+  const reader = response.body?.getReader()
+  let size = 0
+  for (;;) {
+    const { done, value } = (await reader?.read()) ?? { done: true, value: undefined }
+    if (done) return { bytes: bytes.subarray(0, size), whole: true }
+    bytes.set(value.subarray(0, most - size), size)
+    size += value.length
+    if (size <= most) continue
+    await reader?.cancel()
+    return { bytes, whole: false }
+  }
+}
+
+const CHARSET = /charset\s*=\s*["']?([\w.:-]+)/i
+/** How far into a page its `<meta>` may name the charset. */
+const PREFIX = 1024
+
+/** The text of a body by the charset of its content type, else the one that a page names itself, else UTF-8. */
+export function decodeBody(bytes: Uint8Array, contentType: string): string {
+  const prefix = new TextDecoder('latin1').decode(bytes.subarray(0, PREFIX))
+  const label = (CHARSET.exec(contentType) ?? CHARSET.exec(prefix))?.[1] ?? 'utf-8'
+  return decoderOf(label).decode(bytes)
+}
+
+function decoderOf(label: string): TextDecoder {
+  try {
+    return new TextDecoder(label)
+  } catch {
+    return new TextDecoder()
+  }
+}

@@ -1,0 +1,105 @@
+import { ToolError } from '../../src/tool.ts'
+import { checkAddress } from './address.ts'
+import { decodeBody, readBody } from './body.ts'
+import { readHtml } from './html.ts'
+import { OutOfTime, withPatience } from './patience.ts'
+
+/** A page as text. */
+export interface Page {
+  /** Where it was in the end. */
+  readonly url: string
+  /** `''` for a page without one. */
+  readonly title: string
+  readonly text: string
+  /** False for a page so large that only its beginning was read. */
+  readonly whole: boolean
+}
+
+export interface FetchOptions {
+  readonly fetch: (url: string, init: RequestInit) => Promise<Response>
+  readonly signal: AbortSignal
+  /** Milliseconds for the page with all its redirects. */
+  readonly timeoutMs: number
+}
+
+const MOST_BYTES = 1024 * 1024
+const MOST_REDIRECTS = 3
+const REDIRECTS = [301, 302, 303, 307, 308]
+
+/**
+ * Reads a public page: HTML or plain text, 1 MiB at most. Redirects are followed by hand, three at most, and each is
+ * checked as the first address was. Throws a ToolError for every failure.
+ */
+export async function fetchPage(address: string, { fetch, signal, timeoutMs }: FetchOptions): Promise<Page> {
+  const first = checkAddress(address)
+  try {
+    return await withPatience(timeoutMs, signal, async (within) => {
+      const { url, response } = await follow(first, (href) => fetch(href, { ...INIT, signal: within }))
+      return await toPage(url, response)
+    })
+  } catch (error) {
+    throw error instanceof ToolError ? error : failureOf(error, first, signal)
+  }
+}
+
+const INIT: RequestInit = {
+  headers: { accept: 'text/html, application/xhtml+xml, text/plain;q=0.9', 'user-agent': 'edgecall' },
+  redirect: 'manual',
+}
+
+interface Found {
+  readonly url: URL
+  readonly response: Response
+}
+
+async function follow(first: URL, get: (href: string) => Promise<Response>): Promise<Found> {
+  let url = first
+  for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects += 1) {
+    const response = await get(url.href)
+    const location = REDIRECTS.includes(response.status) ? response.headers.get('location') : null
+    if (location === null) return { url, response }
+    await response.body?.cancel()
+    url = checkAddress(location, url)
+  }
+  throw new ToolError(`The page at ${first.host} leads on and on, over more than ${MOST_REDIRECTS} redirects.`, {
+    code: 'page_redirects',
+  })
+}
+
+async function toPage(url: URL, response: Response): Promise<Page> {
+  const contentType = response.headers.get('content-type') ?? ''
+  const type = contentType.split(';')[0]?.trim().toLowerCase() ?? ''
+  const isHtml = type === 'text/html' || type === 'application/xhtml+xml'
+  if (!response.ok || !(isHtml || type === 'text/plain' || type === 'text/markdown')) {
+    await response.body?.cancel()
+    throw response.ok ? notText(url, type) : refused(url, response.status)
+  }
+  const { bytes, whole } = await readBody(response, MOST_BYTES)
+  const source = decodeBody(bytes, contentType)
+  return { url: url.href, whole, ...(isHtml ? readHtml(source) : { title: '', text: source.trim() }) }
+}
+
+function refused({ host }: URL, status: number): ToolError {
+  const retryable = status === 429 || status >= 500
+  return new ToolError(`The page could not be read: ${host} answered HTTP ${status}.`, {
+    code: 'page_unavailable',
+    ...(retryable && { retryable }),
+  })
+}
+
+function notText({ host }: URL, type: string): ToolError {
+  const what = /^[\w.+/-]{1,100}$/.test(type) ? type : 'something unnamed'
+  return new ToolError(`What ${host} answered is ${what}, not a page of text. Read another page.`, {
+    code: 'page_no_text',
+  })
+}
+
+function failureOf(cause: unknown, { host }: URL, signal: AbortSignal): ToolError {
+  if (signal.aborted) return new ToolError('The page is no longer wanted.', { code: 'cancelled', cause })
+  if (cause instanceof OutOfTime) {
+    const text = `The page could not be read: ${host} took too long to answer.`
+    return new ToolError(text, { code: 'page_timeout', retryable: true, cause })
+  }
+  const text = `The page could not be read: ${host} could not be reached.`
+  return new ToolError(text, { code: 'page_unavailable', retryable: true, cause })
+}

@@ -1,0 +1,116 @@
+/**
+ * The search service, over HTTP. Its contract:
+ *
+ *     GET {SEARCH_URL}/search?q=AI+news&count=5
+ *     Authorization: Bearer {SEARCH_TOKEN}               where there is such a secret
+ *     200  { "results": [{ "title": "…", "url": "https://…", "snippet"?: "…", "date"?: "2026-11-20" }],
+ *            "source"?: "search.example.com" }           the best result first
+ *
+ * Texts that are too long are cut, and results that are none are passed over. Without a `source` the service's host is
+ * named as one. Any other status or body counts as a failure of the service.
+ */
+import * as v from 'valibot'
+import { ToolError } from '../../src/tool.ts'
+import { readBody } from './body.ts'
+import { OutOfTime, withPatience } from './patience.ts'
+import { standIn } from './stand-in.ts'
+
+export interface WebEnv {
+  readonly SEARCH_URL?: string
+  readonly SEARCH_TOKEN?: string
+  readonly WEB_TIMEOUT_MS?: string
+}
+
+export interface SearchResult {
+  readonly title: string
+  readonly url: string
+  readonly snippet?: string | undefined
+  /** YYYY-MM-DD */
+  readonly date?: string | undefined
+}
+
+export interface Search {
+  readonly results: readonly SearchResult[]
+  readonly source: string
+}
+
+const STAND_IN_URL = 'http://stand-in'
+const TIMEOUT_MS = 10_000
+const MOST_BYTES = 256 * 1024
+
+// A model reads these: a service that has gone astray shall not fill its window.
+const cut = (length: number) =>
+  v.pipe(
+    v.string(),
+    v.transform((text) => text.trim().slice(0, length).toWellFormed()),
+  )
+const Result = v.object({
+  title: v.pipe(cut(200), v.minLength(1)),
+  url: v.pipe(v.string(), v.maxLength(1000), v.regex(/^https?:\/\//i), v.url()),
+  snippet: v.optional(v.fallback(v.optional(cut(500)), undefined)),
+  date: v.optional(v.fallback(v.optional(v.pipe(v.string(), v.isoDate())), undefined)),
+})
+const Answer = v.object({
+  results: v.array(v.fallback(v.nullable(Result), null)),
+  source: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(200))),
+})
+
+/** How long a service or a page may take, in milliseconds. */
+export function timeoutOf({ WEB_TIMEOUT_MS }: WebEnv): number {
+  return Number(WEB_TIMEOUT_MS) || TIMEOUT_MS
+}
+
+/** Asks the service that `env` names, or the stand-in where it names none. Throws a ToolError for every failure. */
+export async function askSearch(
+  query: string,
+  count: number,
+  { env, signal }: { readonly env: WebEnv; readonly signal: AbortSignal },
+): Promise<Search> {
+  const request = requestOf(query, count, env)
+  const ask = env.SEARCH_URL ? fetch : standIn
+  try {
+    return await withPatience(timeoutOf(env), signal, async (within) => {
+      const response = await ask(request, { redirect: 'manual', signal: within })
+      if (!response.ok) {
+        await response.body?.cancel()
+        throw unavailable(`it answered HTTP ${response.status}`)
+      }
+      const { bytes } = await readBody(response, MOST_BYTES)
+      const { results, source } = v.parse(Answer, JSON.parse(new TextDecoder().decode(bytes)))
+      const found = results.filter((result) => result !== null).slice(0, count)
+      return { results: found, source: source ?? new URL(request.url).host }
+    })
+  } catch (error) {
+    throw error instanceof ToolError ? error : failureOf(error, signal)
+  }
+}
+
+function requestOf(query: string, count: number, { SEARCH_URL, SEARCH_TOKEN }: WebEnv): Request {
+  const base = (SEARCH_URL || STAND_IN_URL).replace(/\/+$/, '')
+  try {
+    return new Request(`${base}/search?${new URLSearchParams({ q: query, count: String(count) }).toString()}`, {
+      headers: { accept: 'application/json', ...(SEARCH_TOKEN && { authorization: `Bearer ${SEARCH_TOKEN}` }) },
+    })
+  } catch (cause) {
+    const message = 'The search service is not set up as it should be. Trying again will not help.'
+    throw new ToolError(message, { code: 'search_misconfigured', cause })
+  }
+}
+
+function failureOf(cause: unknown, signal: AbortSignal): ToolError {
+  if (signal.aborted) return new ToolError('The search is no longer wanted.', { code: 'cancelled', cause })
+  if (cause instanceof OutOfTime) {
+    const text = 'The search service took too long to answer. Try again later.'
+    return new ToolError(text, { code: 'search_timeout', retryable: true, cause })
+  }
+  const garbled = cause instanceof SyntaxError || v.isValiError(cause)
+  return unavailable(garbled ? 'its answer is no list of results' : 'it could not be reached', cause)
+}
+
+function unavailable(why: string, cause?: unknown): ToolError {
+  return new ToolError(`The search service is not available now: ${why}. Try again later.`, {
+    code: 'search_unavailable',
+    retryable: true,
+    cause,
+  })
+}
