@@ -1,0 +1,105 @@
+import { isObject } from '../../contract/json.ts'
+import type { ModelEvent } from '../../contract/model.ts'
+import { countAt, fieldsOf, objectsOf, textAt } from '../fields.ts'
+import { type NativeAnswer, nativeAnswers, type SpokenCall, toUsage } from '../native-answer.ts'
+import { CODEC, type Place } from './place.ts'
+
+/** How the answers of servers that speak Anthropic Messages are read. */
+export const anthropicAnswers = nativeAnswers(anthropicAnswer)
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** A block as far as it has come. `text`: what it says, thinks, or gives as arguments. */
+interface Block {
+  readonly value: Fields
+  /** For a call: its place among the calls; else -1. */
+  readonly call: number
+  text: string
+  signature: string
+}
+
+function anthropicAnswer(): NativeAnswer {
+  const blocks: Block[] = []
+  /** With a server that counts no indexes, the last block. */
+  const byIndex = new Map<unknown, Block>()
+  let calls = 0
+  let hasBegun = false
+  let reason = ''
+  let counts: Fields = {}
+
+  function begin(index: unknown, value: Fields, events: ModelEvent[]): Block {
+    const call = value.type === 'tool_use' ? calls++ : -1
+    const block = { value, call, text: '', signature: '' }
+    blocks.push(block)
+    byIndex.set(index, block)
+    if (call >= 0) events.push({ type: 'call.delta', index: call, tool: textAt(value, 'name'), arguments: '' })
+    add(block, value, events)
+    return block
+  }
+
+  function add(block: Block, delta: unknown, events: ModelEvent[]): void {
+    const text = textAt(delta, 'text')
+    const reasoning = textAt(delta, 'thinking')
+    const part = textAt(delta, 'partial_json')
+    block.text += text + reasoning + part
+    block.signature += textAt(delta, 'signature')
+    if (text) events.push({ type: 'text', text })
+    if (reasoning) events.push({ type: 'reasoning', text: reasoning })
+    if (part && block.call >= 0) events.push({ type: 'call.delta', index: block.call, arguments: part })
+  }
+
+  /** Takes what an event says of the message: a little at its beginning, the stop reason at its end, or at once all. */
+  function note({ usage, content, ...message }: Fields, events: ModelEvent[]): void {
+    hasBegun = true
+    reason ||= textAt(message, 'stop_reason')
+    // The last event repeats the counts of the first, with some servers as zeros.
+    counts = { ...counts, ...Object.fromEntries(Object.entries(fieldsOf(usage)).filter(([, count]) => count)) }
+    for (const [index, block] of objectsOf(content).entries()) begin(index, block, events)
+  }
+
+  return {
+    take: (event, events) => {
+      const { type, index, delta, message, content_block, usage } = fieldsOf(event)
+      if (type === 'message') note(fieldsOf(event), events)
+      else if (isObject(message)) note(message, events)
+      else if (isObject(content_block)) begin(index, content_block, events)
+      else if (type === 'message_delta') note({ ...fieldsOf(delta), usage }, events)
+      else if (delta) add(byIndex.get(index) ?? begin(index, kindOf(delta), events), delta, events)
+      return type === 'message_stop'
+    },
+    hasBegun: () => hasBegun,
+    reason: () => reason,
+    calls: () => blocks.filter(({ call }) => call >= 0).map(toCall),
+    usage: () => {
+      const cached = countAt(counts, 'cache_read_input_tokens')
+      // What was read from the cache, or written to it, is counted apart.
+      const input = countAt(counts, 'input_tokens') + cached + countAt(counts, 'cache_creation_input_tokens')
+      const reasoning = countAt(counts.output_tokens_details, 'thinking_tokens')
+      return toUsage(input, countAt(counts, 'output_tokens'), cached, reasoning)
+    },
+    opaque: () => {
+      const data = blocks.flatMap(placeOf)
+      return data.some(isObject) ? { codec: CODEC, data } : undefined
+    },
+  }
+}
+
+/** A block that never began is what its fragments are. */
+function kindOf(delta: unknown): Fields {
+  return { type: textAt(delta, 'type').replace('_delta', '') }
+}
+
+/** Anthropic sends the input in fragments, and none for no arguments; other servers send it whole with the block. */
+function toCall({ value, text }: Block): SpokenCall {
+  const { input = {} } = value
+  const whole = typeof input === 'string' ? input || '{}' : JSON.stringify(input)
+  return { tool: textAt(value, 'name'), arguments: text || whole, isSilent: !text }
+}
+
+function placeOf({ value, call, text, signature }: Block): readonly Place[] {
+  if (call >= 0) return [null]
+  if (value.type === 'text') return [text.length]
+  if (value.type === 'redacted_thinking') return [value]
+  // What broke off before it was signed would be refused.
+  return value.type === 'thinking' && signature ? [{ ...value, thinking: text, signature }] : []
+}

@@ -1,0 +1,77 @@
+import { isObject } from '../../contract/json.ts'
+import { type AssistantMessage, type Content, type Message, textOf } from '../../contract/message.ts'
+import { argumentsText } from '../call-arguments.ts'
+import { encodeOnce } from '../encode-once.ts'
+import { CODEC } from './place.ts'
+
+/** The blocks of a message; '' for none. */
+export const encodeMessage = encodeOnce((message: Message): string => {
+  switch (message.role) {
+    case 'system':
+      return ''
+    case 'user': {
+      const { content } = message
+      return listed(typeof content === 'string' ? toText(content) : content.flatMap(toBlock))
+    }
+    case 'assistant':
+      return answerBlocks(message)
+    case 'tool': {
+      const { callId, ok, content } = message
+      // An error may hold nothing but text.
+      const blocks = ok ? content.flatMap(toBlock) : toText(textOf(content))
+      const result = { type: 'tool_result', tool_use_id: toId(callId), is_error: !ok || undefined }
+      return JSON.stringify({ ...result, content: blocks.length > 0 ? blocks : undefined })
+    }
+  }
+})
+
+/** Its blocks in the order in which they came, where thinking must keep its place; else its text, then its calls. */
+function answerBlocks({ content, calls = [], opaque }: AssistantMessage): string {
+  // Thinking alone, of an answer that broke off, would be refused.
+  if (content.trim() === '' && calls.length === 0) return ''
+  const uses = calls.map(({ callId, tool, arguments: text }) => {
+    const use = JSON.stringify({ type: 'tool_use', id: toId(callId), name: tool })
+    return `${use.slice(0, -1)},"input":${argumentsText(text)}}`
+  })
+  let at = 0
+  const places: readonly unknown[] = opaque?.codec === CODEC && Array.isArray(opaque.data) ? opaque.data : []
+  const blocks = places.map((place) => {
+    if (isObject(place)) return JSON.stringify(place)
+    return typeof place === 'number' ? listed(toText(content.slice(at, (at += place)))) : uses.shift()
+  })
+  return [...blocks, listed(toText(content.slice(at))), ...uses].filter(Boolean).join()
+}
+
+function listed(blocks: readonly object[]): string {
+  return JSON.stringify(blocks).slice(1, -1)
+}
+
+function toText(text: string): readonly object[] {
+  return text.trim() === '' ? [] : [{ type: 'text', text }]
+}
+
+/** An image, a PDF or a text file as it is; anything else is named. */
+function toBlock(part: Content): readonly object[] {
+  if (part.type === 'text') return toText(part.text)
+  const { mediaType: media_type, data } = part
+  const source = { type: 'base64', media_type, data }
+  if (/^image\/(jpeg|png|gif|webp)$/.test(media_type)) return [{ type: 'image', source }]
+  if (media_type === 'application/pdf') return [{ type: 'document', source }]
+  const text = /^text\/|json$/.test(media_type) ? decoded(data) : ''
+  if (text === '') return toText(textOf([part]))
+  return [{ type: 'document', source: { type: 'text', media_type: 'text/plain', data: text } }]
+}
+
+/** The text behind base64; '' where it is none. */
+function decoded(data: string): string {
+  try {
+    return new TextDecoder().decode(Uint8Array.from(atob(data), (character) => character.charCodeAt(0)))
+  } catch {
+    return ''
+  }
+}
+
+/** Ids that other servers made up may hold what is refused here. */
+function toId(callId: string): string {
+  return callId.replace(/[^\w-]/g, '_')
+}

@@ -1,0 +1,101 @@
+import type { Message } from '../../contract/message.ts'
+import type { ModelRequest, ResponseFormat } from '../../contract/model.ts'
+import type { ToolDefinition } from '../../contract/tool.ts'
+import { encodeOnce } from '../encode-once.ts'
+import { byTurns, systemTexts } from '../turns.ts'
+import { encodeMessage } from './ask-messages.ts'
+import { toInputSchema, toOutputSchema } from './schema.ts'
+
+export interface AnthropicWishes {
+  readonly model: string
+  /** The most tokens of an answer, for a request that says no number. */
+  readonly maxTokens: number
+  /** Whether to mark what the next request repeats, so that it is read from the provider's cache. */
+  readonly cache: boolean
+  /** Whether to let go of a wish that the model think. */
+  readonly isPlain?: boolean
+}
+
+/**
+ * The body text of a streamed request for an answer. Each definition and message is encoded once: a step costs what it
+ * added. Throws an Error for a response format that cannot be enforced.
+ */
+export function encodeRequest(request: ModelRequest, { model, maxTokens, cache, isPlain }: AnthropicWishes): string {
+  const { messages, responseFormat: format, sampling = {} } = request
+  const { max_completion_tokens, max_tokens, stop, temperature, top_p, top_k } = sampling
+  const tools = toolsOf(request)
+  const effort = isPlain ? undefined : effortOf(sampling.reasoning_effort)
+  const thinking = isPlain ? undefined : (sampling.thinking ?? (effort && ADAPTIVE))
+  const head = JSON.stringify({
+    model,
+    max_tokens: max_completion_tokens ?? max_tokens ?? maxTokens,
+    stream: true,
+    temperature,
+    top_p,
+    top_k,
+    stop_sequences: typeof stop === 'string' ? [stop] : stop,
+    thinking,
+    output_config: effort || format?.type === 'json_schema' ? { effort, format: toFormat(format) } : undefined,
+    tool_choice: tools.length > 0 ? toToolChoice(request) : undefined,
+  })
+  const parts = [head.slice(0, -1)]
+  if (tools.length > 0) parts.push(`"tools":${toList(tools, cache)}`)
+  const system = systemTexts(messages)
+  if (format?.type === 'json_object') system.push('Answer with one JSON object and nothing else.')
+  if (system.length > 0) parts.push(`"system":${toList(system.map(toText), cache)}`)
+  return `${parts.join()},"messages":[${encodeTurns(messages, cache).join()}]}`
+}
+
+function encodeTurns(messages: readonly Message[], cache: boolean): readonly string[] {
+  const turns = byTurns(messages, encodeMessage)
+  return turns.map(({ isAnswer, parts }, index) => {
+    // The newest turn of the user, and the one before, with which the last request ended.
+    const isMarked = cache && !isAnswer && index > turns.length - 4
+    return `{"role":"${isAnswer ? 'assistant' : 'user'}","content":${toList(parts, isMarked)}}`
+  })
+}
+
+/** The model decides how much it thinks, and tells it in short. */
+const ADAPTIVE = { type: 'adaptive', display: 'summarized' }
+
+function effortOf(effort: unknown): unknown {
+  if (effort === 'minimal') return 'low'
+  return effort === 'none' ? undefined : effort
+}
+
+function toText(text: string): string {
+  return JSON.stringify({ type: 'text', text })
+}
+
+/** A list of encoded objects. The end of what `isMarked` is where the cache is read from and written to. */
+function toList(texts: readonly string[], isMarked: boolean): string {
+  const list = texts.join()
+  return isMarked ? `[${list.slice(0, -1)},"cache_control":{"type":"ephemeral"}}]` : `[${list}]`
+}
+
+/** A history with calls is refused without tools: what was called is named then, and may not be called. */
+function toolsOf({ tools, messages }: ModelRequest): readonly string[] {
+  if (tools.length > 0) return tools.map(encodeTool)
+  const calls = messages.flatMap((message) => (message.role === 'assistant' && message.calls) || [])
+  const names = new Set(calls.map(({ tool }) => tool))
+  return [...names].map((name) => JSON.stringify({ name, input_schema: { type: 'object' } }))
+}
+
+const encodeTool = encodeOnce(({ name, description, inputSchema }: ToolDefinition) =>
+  JSON.stringify({ name, description: description || undefined, input_schema: toInputSchema(inputSchema) }),
+)
+
+const CHOICES = { auto: 'auto', none: 'none', required: 'any' }
+
+function toToolChoice({ tools, toolChoice = 'auto', sampling }: ModelRequest): object {
+  const choice = tools.length > 0 ? toolChoice : 'none'
+  const disable_parallel_tool_use = (choice !== 'none' && sampling?.parallel_tool_calls === false) || undefined
+  if (typeof choice === 'object') return { type: 'tool', name: choice.tool, disable_parallel_tool_use }
+  return { type: CHOICES[choice], disable_parallel_tool_use }
+}
+
+function toFormat(format: ResponseFormat | undefined): object | undefined {
+  return format?.type === 'json_schema'
+    ? { type: format.type, schema: toOutputSchema(format.schema, format.name) }
+    : undefined
+}

@@ -1,0 +1,100 @@
+import { type AssistantMessage, type Content, type Message, textOf, type ToolMessage } from '../../contract/message.ts'
+import { argumentsText } from '../call-arguments.ts'
+import { encodeOnce } from '../encode-once.ts'
+import { objectsOf } from '../fields.ts'
+import { byTurns } from '../turns.ts'
+import { CODEC } from './place.ts'
+
+/** The `contents` of a request, encoded. Roles take turns, and results are the user's. What is empty is left out. */
+export function encodeContents(messages: readonly Message[]): string {
+  /** The ids that Gemini gave to calls, by ours. */
+  const ids = new Map<string, unknown>()
+  const turns = byTurns(messages, (message) => {
+    if (message.role === 'assistant') {
+      const places = placesOf(message).filter(({ call }) => call)
+      for (const [index, { callId }] of (message.calls ?? []).entries()) ids.set(callId, places[index]?.id)
+    }
+    const parts = encodeParts(message)
+    if (message.role !== 'tool') return parts
+    return `{"functionResponse":${joined(JSON.stringify({ id: ids.get(message.callId) }), parts)}}`
+  })
+  return turns
+    .map(({ isAnswer, parts }) => `{"role":"${isAnswer ? 'model' : 'user'}","parts":[${parts.join()}]}`)
+    .join()
+}
+
+/** The parts of a message, of a result the response alone; '' for none. */
+const encodeParts = encodeOnce((message: Message): string => {
+  switch (message.role) {
+    case 'system':
+      return ''
+    case 'user': {
+      const { content } = message
+      return listed(typeof content === 'string' ? toText(content) : content.flatMap(toPart))
+    }
+    case 'assistant':
+      return answerParts(message)
+    case 'tool':
+      return JSON.stringify(toResponse(message))
+  }
+})
+
+/** Google's word for a call that no Gemini signed, such as one of another provider's model. */
+const UNSIGNED = 'skip_thought_signature_validator'
+
+/** Its parts in the order in which they came, where something was signed; else its text, then its calls. */
+function answerParts(message: AssistantMessage): string {
+  const { content, calls = [] } = message
+  const open = [...calls]
+  let at = 0
+
+  function tellCall(id?: unknown, signature?: unknown): string {
+    // Of the calls of an answer the first must be signed.
+    const thoughtSignature = signature ?? (open.length === calls.length ? UNSIGNED : undefined)
+    const call = open.shift()
+    if (!call) return ''
+    const inner = joined(JSON.stringify({ id, name: call.tool }), `{"args":${argumentsText(call.arguments)}}`)
+    return joined(`{"functionCall":${inner}}`, JSON.stringify({ thoughtSignature }))
+  }
+
+  const parts = placesOf(message).map(({ part, text, call, id, thoughtSignature }) => {
+    if (call) return tellCall(id, thoughtSignature)
+    if (part) return JSON.stringify(part)
+    const said = content.slice(at, (at += Number(text)))
+    return said || thoughtSignature ? JSON.stringify({ text: said, thoughtSignature }) : ''
+  })
+  parts.push(listed(toText(content.slice(at))))
+  while (open.length > 0) parts.push(tellCall())
+  return parts.filter(Boolean).join()
+}
+
+function placesOf({ opaque }: AssistantMessage): readonly Readonly<Record<string, unknown>>[] {
+  return opaque?.codec === CODEC ? objectsOf(opaque.data) : []
+}
+
+/** A result with what files may come beside it; the others are named. */
+function toResponse({ tool: name, ok, content }: ToolMessage): object {
+  const isFile = (part: Content) => part.type !== 'text' && IN_RESULTS.test(part.mediaType)
+  const parts = content.filter(isFile).flatMap(toPart)
+  const text = textOf(content.filter((part) => !isFile(part)))
+  return { name, response: { [ok ? 'output' : 'error']: text }, parts: parts.length > 0 ? parts : undefined }
+}
+
+const IN_RESULTS = /^(image\/(png|jpeg|webp)|application\/pdf|text\/plain)$/
+
+function toText(text: string): readonly object[] {
+  return text === '' ? [] : [{ text }]
+}
+
+function toPart(part: Content): readonly object[] {
+  return part.type === 'text' ? toText(part.text) : [{ inlineData: { mimeType: part.mediaType, data: part.data } }]
+}
+
+function listed(parts: readonly object[]): string {
+  return JSON.stringify(parts).slice(1, -1)
+}
+
+/** The texts of two objects as that of one. */
+function joined(a: string, b: string): string {
+  return a === '{}' ? b : b === '{}' ? a : `${a.slice(0, -1)},${b.slice(1)}`
+}

@@ -1,0 +1,56 @@
+import type { ModelRequest, ResponseFormat, ToolChoice } from '../../contract/model.ts'
+import type { ToolDefinition } from '../../contract/tool.ts'
+import { encodeOnce } from '../encode-once.ts'
+import { systemTexts } from '../turns.ts'
+import { encodeContents } from './ask-contents.ts'
+import { toParameters, toResponseSchema } from './schema.ts'
+
+/**
+ * The body text of a request for an answer. Each definition and message is encoded once: a step costs what it added.
+ * `isPlain` asks for no thinking. Throws an Error for a schema that cannot be said, and says which and where.
+ */
+export function encodeRequest(request: ModelRequest, isPlain = false): string {
+  const { messages, tools, toolChoice, responseFormat, sampling = {} } = request
+  const { max_completion_tokens, max_tokens, stop, reasoning_effort: effort } = sampling
+  const texts = systemTexts(messages).map((text) => ({ text }))
+  const head = JSON.stringify({
+    systemInstruction: texts.length > 0 ? { parts: texts } : undefined,
+    toolConfig: tools.length > 0 && toolChoice ? { functionCallingConfig: toMode(toolChoice) } : undefined,
+    generationConfig: {
+      temperature: sampling.temperature,
+      topP: sampling.top_p,
+      topK: sampling.top_k,
+      seed: sampling.seed,
+      presencePenalty: sampling.presence_penalty,
+      frequencyPenalty: sampling.frequency_penalty,
+      maxOutputTokens: max_completion_tokens ?? max_tokens,
+      stopSequences: typeof stop === 'string' ? [stop] : stop,
+      thinkingConfig: typeof effort === 'string' && !isPlain ? toThinking(effort) : undefined,
+      ...toFormat(responseFormat),
+    },
+  })
+  const offered = tools.length > 0 ? `,"tools":[{"functionDeclarations":[${tools.map(encodeTool).join()}]}]` : ''
+  return `${head.slice(0, -1)}${offered},"contents":[${encodeContents(messages)}]}`
+}
+
+const encodeTool = encodeOnce(({ name, description, inputSchema }: ToolDefinition) =>
+  JSON.stringify({ name, description, parametersJsonSchema: toParameters(inputSchema, name) }),
+)
+
+const MODES = { auto: 'AUTO', none: 'NONE', required: 'ANY' }
+
+function toMode(choice: ToolChoice): object {
+  return typeof choice === 'object' ? { mode: 'ANY', allowedFunctionNames: [choice.tool] } : { mode: MODES[choice] }
+}
+
+function toFormat(format: ResponseFormat = { type: 'text' }): object | undefined {
+  if (format.type === 'text') return undefined
+  const schema = format.type === 'json_schema' ? toResponseSchema(format.schema, format.name) : undefined
+  return { responseMimeType: 'application/json', responseJsonSchema: schema }
+}
+
+/** Models think at least a little; which of the least levels a model knows differs, the low one is known to all. */
+function toThinking(effort: string): object {
+  const thinkingLevel = /none|minimal/.test(effort) ? 'low' : /low|medium/.test(effort) ? effort : 'high'
+  return { thinkingLevel, includeThoughts: effort !== 'none' }
+}

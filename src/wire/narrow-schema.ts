@@ -1,0 +1,60 @@
+import { isObject, type JsonSchema } from '../contract/json.ts'
+import { fieldsOf } from './fields.ts'
+
+/** Which words of JSON Schema a provider takes. */
+export interface SchemaDialect {
+  /** Words whose values are taken as they are. */
+  readonly plain: RegExp
+  /** Words whose values are lists of schemas. `oneOf` is said as `anyOf`. */
+  readonly lists: RegExp
+  /** Whether every object must name all its properties. */
+  readonly isClosed?: boolean
+}
+
+const NAMED = /^(properties|\$defs|definitions)$/
+
+/**
+ * A schema in the words of a dialect. What it has no word for is told in the description: the model still reads it, and
+ * who owns the schema still checks it. Throws an Error with the path of what can neither be said nor left out.
+ */
+export function narrow(part: unknown, path: string, dialect: SchemaDialect): JsonSchema {
+  const { $ref, description, ...words } = fieldsOf(part)
+  if (typeof $ref === 'string') {
+    if ($ref.startsWith('#')) return { $ref: $ref.replace('/definitions/', '/$defs/') }
+    throw new Error(`The schema ${path} refers to "${$ref}", which is not a part of it.`)
+  }
+  const said: Record<string, unknown> = description ? { description } : {}
+  const unsaid: Record<string, unknown> = {}
+  for (const [word, value] of Object.entries(words)) {
+    const at = `${path}/${word}`
+    const within = (child: unknown, key: string | number) => narrow(child, `${at}/${key}`, dialect)
+    if (dialect.lists.test(word) && Array.isArray(value)) said[word.replace('one', 'any')] = value.map(within)
+    else if (NAMED.test(word)) said[word.replace('definitions', '$defs')] = mapped(value, within)
+    else if (/^(items|additionalProperties)$/.test(word) && isObject(value)) said[word] = narrow(value, at, dialect)
+    else if (dialect.plain.test(word)) said[word] = value
+    else if (word === 'const') said.enum = [value]
+    else if (!/^(\$|additionalProperties)/.test(word)) unsaid[word] = value
+  }
+  if (dialect.isClosed && (words.type === 'object' || words.properties)) {
+    if (isObject(words.additionalProperties)) {
+      throw new Error(`The schema ${path} allows any property; this model needs all of them named.`)
+    }
+    said.additionalProperties = false
+  }
+  return described(said, unsaid)
+}
+
+/** The arguments of a tool without a choice at their top, which providers refuse: it is told in the description. */
+export function withoutChoice({ anyOf, oneOf, allOf, ...own }: JsonSchema): JsonSchema {
+  return { ...described(own, { anyOf, oneOf, allOf }), type: 'object' }
+}
+
+function described(schema: JsonSchema, unsaid: JsonSchema): JsonSchema {
+  const words = JSON.stringify(unsaid)
+  if (words === '{}') return schema
+  return { ...schema, description: [schema.description, words].filter(Boolean).join('\n') }
+}
+
+function mapped(value: unknown, within: (child: unknown, key: string) => JsonSchema): object {
+  return Object.fromEntries(Object.entries(fieldsOf(value)).map(([name, child]) => [name, within(child, name)]))
+}

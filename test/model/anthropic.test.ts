@@ -1,0 +1,201 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
+import { anthropic, type AnthropicOptions } from '../../src/model/anthropic.ts'
+import { type ModelReply, type ModelServer, type Speech, startModelServer } from '../fixtures/model-server.ts'
+import { modelSuite, type Scene } from '../suites/model.ts'
+
+const REQUEST: ModelRequest = { messages: [{ role: 'user', content: 'Hi' }], tools: [] }
+const NEVER = new AbortController().signal
+const KEY = 'sk-ant-secret-1234567890'
+
+const servers: ModelServer[] = []
+
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close()))
+})
+
+const REASONS = { stop: 'end_turn', tool_calls: 'tool_use', length: 'max_tokens', content_filter: 'refusal' }
+
+/** An answer as Anthropic streams it: words one by one, arguments in two fragments. */
+function eventsOf({ reasoning, text, calls = [], finish, usage }: Speech): string[] {
+  const cached = usage?.cachedInputTokens ?? 0
+  const counts = usage && {
+    input_tokens: usage.inputTokens - cached,
+    cache_read_input_tokens: cached,
+    output_tokens: usage.outputTokens,
+    output_tokens_details: { thinking_tokens: usage.reasoningTokens ?? 0 },
+  }
+  const blocks: [object, object[]][] = []
+  if (reasoning) blocks.push([{ type: 'thinking', thinking: '' }, [{ type: 'thinking_delta', thinking: reasoning }]])
+  const words = (text?.match(/\S+\s*/g) ?? []).map((word) => ({ type: 'text_delta', text: word }))
+  if (text) blocks.push([{ type: 'text', text: '' }, words])
+  for (const [index, { tool, arguments: args }] of calls.entries()) {
+    const half = args.length >> 1
+    const parts = [args.slice(0, half), args.slice(half)]
+    blocks.push([
+      { type: 'tool_use', id: `toolu_${index}`, name: tool, input: {} },
+      parts.map((partial_json) => ({ type: 'input_json_delta', partial_json })),
+    ])
+  }
+  const reason = REASONS[finish ?? (calls.length > 0 ? 'tool_calls' : 'stop')]
+  return [
+    { type: 'message_start', message: { type: 'message', role: 'assistant', content: [], usage: counts } },
+    ...blocks.flatMap(([content_block, deltas], index) => [
+      { type: 'content_block_start', index, content_block },
+      ...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })),
+      { type: 'content_block_stop', index },
+    ]),
+    { type: 'message_delta', delta: { stop_reason: reason }, usage: counts },
+    { type: 'message_stop' },
+  ].map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+}
+
+function replyTo(scene: Scene): ModelReply {
+  if (scene === 'cut') return { chunks: eventsOf({ text: 'It is noon.' }).slice(0, 3), end: 'cut' }
+  if (scene === 'endless') return { chunks: eventsOf({ text: 'It is noon.' }).slice(0, 3), end: 'hang' }
+  if (scene === 'refused') return { status: 400, body: said('No.', 'invalid_request_error') }
+  return { chunks: eventsOf(scene), end: 'close' }
+}
+
+modelSuite('Anthropic’s format', async (scene) => {
+  const server = await startModelServer(() => replyTo(scene))
+  return { model: anthropic({ baseUrl: server.baseUrl })('probe'), close: () => server.close() }
+})
+
+const said = (message: string, type: string) => ({ type: 'error', error: { type, message }, request_id: 'req_1' })
+
+async function exchange(
+  reply: ModelReply,
+  { request = REQUEST, ...options }: AnthropicOptions & { request?: ModelRequest } = {},
+) {
+  const server = await startModelServer(() => reply)
+  servers.push(server)
+  const model = anthropic({ baseUrl: server.baseUrl, apiKey: KEY, ...options })('claude-probe')
+  const events: ModelEvent[] = []
+  for await (const event of model.stream(request, NEVER)) events.push(event)
+  return { server, events, error: events.find((event) => event.type === 'error')?.error }
+}
+
+describe('a request', () => {
+  test('goes to v1/messages with the key and the version', async () => {
+    const { server, events } = await exchange({ chunks: eventsOf({ text: 'Hello.' }) }, { cache: false })
+    expect(events).toEqual([
+      { type: 'text', text: 'Hello.' },
+      { type: 'finish', finish: 'stop' },
+    ])
+    expect(server.calls).toEqual([
+      {
+        path: '/v1/messages',
+        headers: expect.objectContaining({
+          'x-api-key': KEY,
+          'anthropic-version': '2023-06-01',
+          'content-type': 'application/json',
+          accept: 'text/event-stream',
+        }),
+        body: {
+          model: 'claude-probe',
+          max_tokens: 16_000,
+          stream: true,
+          messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }],
+        },
+      },
+    ])
+  })
+
+  test.each([
+    ['', 'https://api.anthropic.com/v1/messages'],
+    ['http://gateway/anthropic', 'http://gateway/anthropic/v1/messages'],
+    ['http://gateway/anthropic/v1/', 'http://gateway/anthropic/v1/messages'],
+  ])('to the base %j goes to %s', async (baseUrl, url) => {
+    const asked: unknown[] = []
+    const send = (input: unknown) => {
+      asked.push(input)
+      return Promise.reject(new TypeError('no network here'))
+    }
+    const model = anthropic({ baseUrl, provider: 'claude', fetch: send })('sonnet')
+    for await (const event of model.stream(REQUEST, NEVER)) expect(event.type).toBe('error')
+    expect([asked, model.name]).toEqual([[url], 'claude/sonnet'])
+  })
+
+  test('that cannot be encoded is refused without being sent', async () => {
+    const schema = {
+      type: 'object',
+      properties: { ages: { type: 'object', additionalProperties: { type: 'number' } } },
+    }
+    const request = { ...REQUEST, responseFormat: { type: 'json_schema', name: 'answer', schema } as const }
+    const { server, events } = await exchange({ chunks: [] }, { request })
+    const message = 'The schema "answer"/properties/ages allows any property; this model needs all of them named.'
+    expect(events).toEqual([{ type: 'error', error: { code: 'model_refused_request', message, retryable: false } }])
+    expect(server.calls).toEqual([])
+  })
+})
+
+describe('a wish that the model think', () => {
+  const ask = async (reply: (index: number) => ModelReply, times: number) => {
+    const server = await startModelServer((_, index) => reply(index))
+    servers.push(server)
+    const provider = anthropic({ baseUrl: server.baseUrl })
+    const events: ModelEvent[] = []
+    for (let time = 0; time < times; time += 1) {
+      const request = { ...REQUEST, sampling: { reasoning_effort: 'high' } }
+      for await (const event of provider('probe').stream(request, NEVER)) events.push(event)
+    }
+    return { events, asked: server.calls.map(({ body }) => 'thinking' in body && 'output_config' in body) }
+  }
+  const hello = { chunks: eventsOf({ text: 'Hello.' }) }
+  const refusing = (message: string) => (index: number) =>
+    index === 0 ? { status: 400, body: said(message, 'invalid_request_error') } : hello
+
+  test('is let go for good where the model cannot', async () => {
+    const { events, asked } = await ask(refusing('adaptive thinking is not supported on this model'), 2)
+    expect([events.filter(({ type }) => type === 'error'), asked]).toEqual([[], [true, false, false]])
+  })
+
+  test('is let go for once where it may not now', async () => {
+    const { asked } = await ask(refusing('Thinking may not be enabled when tool_choice forces tool use.'), 2)
+    expect(asked).toEqual([true, false, true])
+  })
+
+  test('stays where the refusal is about something else', async () => {
+    const { events, asked } = await ask(refusing('messages: bad'), 1)
+    expect([events, asked]).toEqual([
+      [
+        {
+          type: 'error',
+          error: { code: 'model_refused_request', message: 'messages: bad', status: 400, retryable: false },
+        },
+      ],
+      [true],
+    ])
+  })
+})
+
+describe('an answer', () => {
+  test('may come whole, from a server that does not stream', async () => {
+    const content = [{ type: 'text', text: 'Hello.' }]
+    const body = { type: 'message', content, stop_reason: 'end_turn', usage: { input_tokens: 1, output_tokens: 2 } }
+    expect((await exchange({ body })).events).toEqual([
+      { type: 'text', text: 'Hello.' },
+      { type: 'finish', finish: 'stop', usage: { inputTokens: 1, outputTokens: 2 } },
+    ])
+  })
+
+  test('ends at its last event, though the server keeps the connection', async () => {
+    const { events, server } = await exchange({ chunks: eventsOf({ text: 'Hello.' }), end: 'hang' })
+    expect(events.at(-1)).toEqual({ type: 'finish', finish: 'stop' })
+    await server.left
+  })
+})
+
+test.each([
+  [401, 'authentication_error', { code: 'model_unauthorized', retryable: false }],
+  [403, 'permission_error', { code: 'model_unauthorized', retryable: false }],
+  [404, 'not_found_error', { code: 'model_not_found', message: 'Hm.', retryable: false }],
+  [413, 'request_too_large', { code: 'model_refused_request', message: 'Hm.', retryable: false }],
+  [429, 'rate_limit_error', { code: 'model_rate_limited', message: 'Hm.', retryable: true }],
+  [500, 'api_error', { code: 'model_unavailable', message: 'Hm.', retryable: true }],
+  [529, 'overloaded_error', { code: 'model_unavailable', message: 'Hm.', retryable: true }],
+])('a refusal with status %i and %s is told', async (status, type, told) => {
+  const { error } = await exchange({ status, body: said('Hm.', type) })
+  expect(error).toMatchObject({ ...told, status })
+})

@@ -1,0 +1,127 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
+import { gemini, type GeminiOptions } from '../../src/model/gemini.ts'
+import { type ModelReply, type ModelServer, type Speech, startModelServer } from '../fixtures/model-server.ts'
+import { modelSuite, type Scene } from '../suites/model.ts'
+
+const REQUEST: ModelRequest = { messages: [{ role: 'user', content: 'Hi' }], tools: [] }
+const NEVER = new AbortController().signal
+const KEY = 'AIza-secret-1234567890'
+
+const servers: ModelServer[] = []
+
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close()))
+})
+
+const REASONS = { stop: 'STOP', tool_calls: 'STOP', length: 'MAX_TOKENS', content_filter: 'SAFETY' }
+
+/** An answer as Gemini streams it: words one by one, calls whole. */
+function chunksOf({ reasoning, text, calls = [], finish = 'stop', usage }: Speech): object[] {
+  const parts: object[] = []
+  if (reasoning) parts.push({ text: reasoning, thought: true })
+  for (const word of text?.match(/\S+\s*/g) ?? []) parts.push({ text: word })
+  for (const { tool, arguments: args } of calls) parts.push({ functionCall: { name: tool, args: JSON.parse(args) } })
+  const reasoningTokens = usage?.reasoningTokens ?? 0
+  const usageMetadata = usage && {
+    promptTokenCount: usage.inputTokens,
+    cachedContentTokenCount: usage.cachedInputTokens,
+    candidatesTokenCount: usage.outputTokens - reasoningTokens,
+    thoughtsTokenCount: reasoningTokens,
+  }
+  return [
+    ...parts.map((part) => ({ candidates: [{ content: { role: 'model', parts: [part] }, index: 0 }] })),
+    { candidates: [{ finishReason: REASONS[finish], index: 0 }], usageMetadata },
+  ]
+}
+
+function replyTo(scene: Scene): ModelReply {
+  if (scene === 'cut') return { chunks: chunksOf({ text: 'It is noon.' }).slice(0, 2), end: 'cut' }
+  if (scene === 'endless') return { chunks: chunksOf({ text: 'It is noon.' }).slice(0, 2), end: 'hang' }
+  if (scene === 'refused') return { status: 400, body: said(400, 'No.', 'INVALID_ARGUMENT') }
+  return { chunks: chunksOf(scene), end: 'close' }
+}
+
+modelSuite('Gemini’s format', async (scene) => {
+  const server = await startModelServer(() => replyTo(scene))
+  return { model: gemini({ baseUrl: server.baseUrl })('probe'), close: () => server.close() }
+})
+
+const said = (code: number, message: string, status: string) => ({ error: { code, message, status } })
+
+async function exchange(
+  reply: ModelReply,
+  { request = REQUEST, ...options }: GeminiOptions & { request?: ModelRequest } = {},
+) {
+  const server = await startModelServer(() => reply)
+  servers.push(server)
+  const model = gemini({ baseUrl: server.baseUrl, apiKey: KEY, ...options })('gemini-probe')
+  const events: ModelEvent[] = []
+  for await (const event of model.stream(request, NEVER)) events.push(event)
+  return { server, events, error: events.find((event) => event.type === 'error')?.error }
+}
+
+describe('a request', () => {
+  test('goes to the model’s stream of events with the key', async () => {
+    const { server, events } = await exchange({ chunks: chunksOf({ text: 'Hello.' }), end: 'close' })
+    expect(events).toEqual([
+      { type: 'text', text: 'Hello.' },
+      { type: 'finish', finish: 'stop' },
+    ])
+    expect(server.calls).toEqual([
+      {
+        path: '/v1/models/gemini-probe:streamGenerateContent?alt=sse',
+        headers: expect.objectContaining({ 'x-goog-api-key': KEY, 'content-type': 'application/json' }),
+        body: { generationConfig: {}, contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] },
+      },
+    ])
+  })
+
+  test.each([
+    ['', 'pro', 'https://generativelanguage.googleapis.com/v1beta/models/pro:streamGenerateContent?alt=sse'],
+    ['http://gateway//', '../x?y', 'http://gateway/models/..%2Fx%3Fy:streamGenerateContent?alt=sse'],
+  ])('to the base %j for %j goes to %s', async (baseUrl, name, url) => {
+    const asked: unknown[] = []
+    const send = (input: unknown) => {
+      asked.push(input)
+      return Promise.reject(new TypeError('no network here'))
+    }
+    const model = gemini({ baseUrl, provider: 'google', fetch: send })(name)
+    for await (const event of model.stream(REQUEST, NEVER)) expect(event.type).toBe('error')
+    expect([asked, model.name]).toEqual([[url], `google/${name}`])
+  })
+
+  test('that cannot be encoded is refused without being sent', async () => {
+    const inputSchema = { type: 'object', properties: { at: { $ref: 'https://example.org/place.json' } } }
+    const tool = { name: 'clock', description: '', inputSchema, version: '1', hash: 'h', annotations: {} }
+    const { server, events } = await exchange({ chunks: [] }, { request: { ...REQUEST, tools: [tool] } })
+    const message =
+      'The schema "clock"/properties/at refers to "https://example.org/place.json", which is not a part of it.'
+    expect(events).toEqual([{ type: 'error', error: { code: 'model_refused_request', message, retryable: false } }])
+    expect(server.calls).toEqual([])
+  })
+})
+
+test.each([false, true])(
+  'an answer may come whole, from a server that does not stream: as a list, %s',
+  async (isList) => {
+    const usageMetadata = { promptTokenCount: 1, candidatesTokenCount: 2 }
+    const chunk = { candidates: [{ content: { parts: [{ text: 'Hello.' }] }, finishReason: 'STOP' }], usageMetadata }
+    expect((await exchange({ body: isList ? [chunk] : chunk })).events).toEqual([
+      { type: 'text', text: 'Hello.' },
+      { type: 'finish', finish: 'stop', usage: { inputTokens: 1, outputTokens: 2 } },
+    ])
+  },
+)
+
+test.each([
+  [400, 'INVALID_ARGUMENT', { code: 'model_refused_request', message: 'Hm.', retryable: false }],
+  [403, 'PERMISSION_DENIED', { code: 'model_unauthorized', retryable: false }],
+  [404, 'NOT_FOUND', { code: 'model_not_found', message: 'Hm.', retryable: false }],
+  [429, 'RESOURCE_EXHAUSTED', { code: 'model_rate_limited', message: 'Hm.', retryable: true }],
+  [500, 'INTERNAL', { code: 'model_unavailable', message: 'Hm.', retryable: true }],
+  [503, 'UNAVAILABLE', { code: 'model_unavailable', message: 'Hm.', retryable: true }],
+])('a refusal with status %i and %s is told', async (status, word, told) => {
+  const { error } = await exchange({ status, body: said(status, 'Hm.', word) })
+  expect(error).toMatchObject({ ...told, status })
+})
