@@ -386,7 +386,7 @@ describe('calling', () => {
     await store(tools, http('a'))
     expect(await call((await tools.find(['a']))[0], { id: 5 })).toMatchObject({
       ok: true,
-      structured: 'https://api.example.com/5',
+      content: [{ type: 'text', text: expect.stringContaining('https://api.example.com/5') }],
     })
   })
 
