@@ -1,10 +1,12 @@
-import type { ModelProvider, ModelRequest } from '../contract/model.ts'
-import { chatAnswers } from '../wire/openai-chat/ask-answer.ts'
+import type { ModelProvider } from '../contract/model.ts'
+import { chatCodec } from '../wire/openai-chat/ask-answer.ts'
 import { encodeRequest, hasReasoning } from '../wire/openai-chat/ask-request.ts'
-import { exchange } from './exchange.ts'
-import { readText } from './refusal.ts'
+import { eitherWay } from './either-way.ts'
+import { httpModels } from './http-models.ts'
+import type { Patience } from './listen.ts'
+import { postJson } from './openai-post.ts'
 
-export interface OpenAIOptions {
+export interface OpenAIOptions extends Patience {
   /** Where `/chat/completions` is found; ends in `/v1` with most servers. Default: OpenAI's own. */
   readonly baseUrl?: string | undefined
   /** Sent as a bearer token. It is in no message and no log. */
@@ -12,43 +14,28 @@ export interface OpenAIOptions {
   /** The first half of the models' names. Default `openai`. */
   readonly provider?: string | undefined
   readonly fetch?: typeof fetch | undefined
-  /** Milliseconds until something of an answer must have come. Default 120,000. */
-  readonly firstByteMs?: number | undefined
-  /** Milliseconds between two pieces of it. Default 60,000. */
-  readonly idleMs?: number | undefined
 }
-
-const OPENAI = 'https://api.openai.com/v1'
 
 /** The models of any server that speaks Chat Completions: OpenAI, Ollama, vLLM, Groq, a gateway. */
 export function openai(options: OpenAIOptions = {}): ModelProvider {
-  const { baseUrl, apiKey, provider = 'openai', fetch: send = fetch, ...times } = options
-  const url = `${(baseUrl || OPENAI).replace(/\/+$/, '')}/chat/completions`
-  const headers = {
-    'content-type': 'application/json',
-    accept: 'text/event-stream',
-    ...(apiKey && { authorization: `Bearer ${apiKey}` }),
-  }
+  const { baseUrl, apiKey, provider = 'openai', fetch: send, ...patience } = options
+  const post = postJson({ baseUrl, path: '/chat/completions', apiKey, fetch: send })
+  const codec = `openai-chat/${provider}`
   /** Models known to want their reasoning back. */
-  const replaying = new Set<string>()
+  const others = new Set<string>()
 
-  async function ask(model: string, request: ModelRequest, signal: AbortSignal): Promise<Response> {
-    const post = (replayReasoning: boolean) =>
-      send(url, { method: 'POST', headers, body: encodeRequest(model, request, replayReasoning), signal })
-    const replays = replaying.has(model)
-    const response = await post(replays)
-    // Some servers must have the reasoning of earlier steps back, others must not, and none says so before it refuses.
-    if (![400, 422].includes(response.status) || !hasReasoning(request.messages)) return response
-    const text = await readText(response)
-    if (!text.includes('reasoning_content')) return new Response(text, response)
-    if (replays) replaying.delete(model)
-    else replaying.add(model)
-    return post(!replays)
-  }
-
-  return (model) => ({
-    name: `${provider}/${model}`,
-    stream: (request, signal) =>
-      exchange({ send: (abort) => ask(model, request, abort), codec: chatAnswers, signal, secret: apiKey, ...times }),
+  return httpModels({
+    ...patience,
+    provider,
+    codec: chatCodec(codec),
+    secret: apiKey,
+    ask: (model, request, signal) =>
+      eitherWay({
+        model,
+        others,
+        send: (replayReasoning) => post(encodeRequest(model, request, { codec, replayReasoning }), signal),
+        // Some servers must have the reasoning of earlier steps back, others must not.
+        about: hasReasoning(request.messages) ? /reasoning_content/ : undefined,
+      }),
   })
 }

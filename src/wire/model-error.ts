@@ -21,9 +21,20 @@ const CODES: Readonly<Record<number, string>> = {
   429: 'model_rate_limited',
 }
 
+/** The code of a refusal of tools as such. */
+export const WITHOUT_TOOLS = 'model_without_tools'
+
+/** How servers say that a model knows no tools: Ollama and DeepSeek; OpenRouter; Groq; vLLM. */
+const NO_TOOLS =
+  /(?:not|n't) support\S*(?: \S+)? (?:tools?|functions?)\b|support tool use|(?:tool|function)s?(?: call\w*)?\W+(?:is|are) not supported|enable-auto-tool-choice/i
+
+/** Some answer as if there were no such model. */
+const REFUSED = /refused_request|not_found/
+
 /** A provider's failure as ours: the status decides, and where there is none, the provider's own code. */
 export function modelError({ message, code = '', status }: ProviderFault): ModelError {
-  const kind = codeOf(status ?? statusOf(code))
+  const known = codeOf(status ?? statusOf(code))
+  const kind = REFUSED.test(known) && NO_TOOLS.test(message) ? WITHOUT_TOOLS : known
   return {
     code: kind,
     // What is said of a wrong key may hold a part of it.
@@ -57,6 +68,6 @@ function statusOf(code: string): number {
   if (/rate_?limit|quota|too_many/i.test(code)) return 429
   if (/auth|api_key|permission/i.test(code)) return 401
   if (/not_found/i.test(code)) return 404
-  if (/invalid|context_length|too_large|unsupported/i.test(code)) return 400
+  if (/invalid|context_length|too_large|unsupported|policy|image_/i.test(code)) return 400
   return 500
 }

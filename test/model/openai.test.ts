@@ -1,4 +1,6 @@
-import { afterEach, describe, expect, test } from 'vitest'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import { openai, type OpenAIOptions } from '../../src/model/openai.ts'
 import { chunksOf, type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
@@ -11,6 +13,7 @@ const KEY = 'sk-secret-1234567890'
 const servers: ModelServer[] = []
 
 afterEach(async () => {
+  vi.useRealTimers()
   await Promise.all(servers.splice(0).map((server) => server.close()))
 })
 
@@ -177,6 +180,17 @@ describe('a refusal', () => {
     expect(events).toEqual([{ type: 'error', error: { ...error, status } }])
   })
 
+  test('of tools names the model that has none', async () => {
+    const refused = said('registry.ollama.ai/library/probe does not support tools')
+    const { error } = await exchange([{ status: 400, body: refused }])
+    expect(error).toEqual({
+      code: 'model_without_tools',
+      message: 'The model openai/probe cannot call tools: registry.ollama.ai/library/probe does not support tools',
+      status: 400,
+      retryable: false,
+    })
+  })
+
   test.each([
     [{ 'retry-after-ms': '1500', 'retry-after': '9' }, 1500],
     [{ 'retry-after': '7' }, 7000],
@@ -229,18 +243,77 @@ describe('a server', () => {
     ])
   })
 
-  test.each([
-    ['before the first byte', [], { firstByteMs: 20 }],
-    ['in the middle', chunksOf({ text: 'Hello.' }).slice(0, 2), { idleMs: 20 }],
-    ['after a comment', [': ping\n\n'], { idleMs: 20 }],
-  ])('that falls silent %s is given up', async (_, chunks, times) => {
-    const { error, server } = await exchange([{ chunks, end: 'hang' }], times)
-    expect(error).toEqual({
-      code: 'model_timeout',
-      message: 'The model server timed out.',
-      retryable: true,
+  test.each<[string, { body?: Promise<unknown>; chunks?: unknown[] }, OpenAIOptions]>([
+    ['before it answers', { body: new Promise(() => {}) }, { connectMs: 20 }],
+    ['before the first token', { chunks: [] }, { connectMs: 20, firstTokenMs: 40 }],
+    ['after a comment', { chunks: [': ping\n\n'] }, { firstTokenMs: 20, idleMs: 5 }],
+    ['in the middle', { chunks: chunksOf({ text: 'Hello.' }).slice(0, 2) }, { idleMs: 20 }],
+  ])('that falls silent %s is given up', async (_, { body, ...reply }, times) => {
+    const server = await startModelServer(async () => {
+      await body
+      return { chunks: [], ...reply, end: 'hang' }
+    })
+    servers.push(server)
+    const events: ModelEvent[] = []
+    const model = openai({ baseUrl: server.baseUrl, ...times })('probe')
+    for await (const event of model.stream(REQUEST, NEVER)) events.push(event)
+    expect(events.at(-1)).toEqual({
+      type: 'error',
+      error: { code: 'model_timeout', message: 'The model server timed out.', retryable: true },
     })
     await server.left
+  })
+
+  test('may think for longer before it speaks than between two words', async () => {
+    vi.useFakeTimers()
+    let said: ReadableStreamDefaultController<Uint8Array> | undefined
+    const body = new ReadableStream<Uint8Array>({ start: (controller) => void (said = controller) })
+    const response = new Response(body, { headers: { 'content-type': 'text/event-stream' } })
+    const send: typeof fetch = (_, init) => {
+      init?.signal?.addEventListener('abort', () => said?.error(new Error('aborted')))
+      return Promise.resolve(response)
+    }
+    const model = openai({ fetch: send, firstTokenMs: 1000, idleMs: 20 })('probe')
+    const events: ModelEvent[] = []
+    const read = (async () => {
+      for await (const event of model.stream(REQUEST, NEVER)) events.push(event)
+    })()
+    for (const chunk of chunksOf({ text: 'Hello there.' }).slice(0, 2)) {
+      await vi.advanceTimersByTimeAsync(400)
+      said?.enqueue(new TextEncoder().encode(`data: ${JSON.stringify(chunk)}\n\n`))
+    }
+    await vi.advanceTimersByTimeAsync(15)
+    expect(events).toEqual([{ type: 'text', text: 'Hello ' }])
+    await vi.advanceTimersByTimeAsync(25)
+    expect(events.at(-1)).toMatchObject({ type: 'error', error: { code: 'model_timeout' } })
+    await read
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('that drops a connection just as it is used is asked again at once, but only once', async () => {
+    let requests = 0
+    let drops = 1
+    const server = createServer((request, response) => {
+      requests += 1
+      if (requests <= drops) return request.socket.destroy()
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.end('data: {"choices":[{"delta":{"content":"Hello."},"finish_reason":"stop"}]}\n\n')
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    const model = openai({ baseUrl: `http://127.0.0.1:${port}/v1` })('probe')
+    const said: (string | number)[] = []
+    for (const each of [1, 9]) {
+      requests = 0
+      drops = each
+      for await (const event of model.stream(REQUEST, NEVER)) {
+        said.push(event.type === 'error' ? event.error.code : event.type)
+      }
+      said.push(requests)
+    }
+    server.closeAllConnections()
+    await new Promise<unknown>((resolve) => server.close(resolve))
+    expect(said).toEqual(['text', 'finish', 2, 'model_unreachable', 2])
   })
 
   test('is left when its reader leaves', async () => {
@@ -310,4 +383,29 @@ describe('reasoning of earlier steps', () => {
       { code: 'model_refused_request', message: 'Too long.', status: 400, retryable: false },
     ])
   })
+})
+
+test('what an answer keeps is what the next request to that provider sends', async () => {
+  const extra_content = { google: { thought_signature: 'sig==' } }
+  const call = { id: 'x', type: 'function', function: { name: 'clock', arguments: '{}' }, extra_content }
+  const body = { choices: [{ message: { content: null, tool_calls: [call] }, finish_reason: 'tool_calls' }] }
+  const server = await startModelServer(() => ({ body }))
+  servers.push(server)
+  const ask = async (provider: string, messages: ModelRequest['messages']) => {
+    const events: ModelEvent[] = []
+    const model = openai({ baseUrl: server.baseUrl, provider })('probe')
+    for await (const event of model.stream({ messages, tools: [] }, NEVER)) events.push(event)
+    return events.at(-1)
+  }
+  const end = await ask('google', REQUEST.messages)
+  const opaque = end?.type === 'finish' ? end.opaque : undefined
+  const calls = [{ callId: 'own', tool: 'clock', arguments: '{}' }]
+  const messages = [...REQUEST.messages, { role: 'assistant', content: '', calls, ...(opaque && { opaque }) } as const]
+  await ask('google', messages)
+  await ask('groq', messages)
+  const sent = { id: 'own', type: 'function', function: { name: 'clock', arguments: '{}' } }
+  expect(server.calls.slice(1).map((each) => each.body.messages[1]?.tool_calls)).toEqual([
+    [{ ...sent, extra_content }],
+    [sent],
+  ])
 })

@@ -45,3 +45,19 @@ test('what is said of a key is not passed on, and no message is endless', () => 
   expect(modelError({ message: 'Incorrect API key: sk-12***89', status: 401 }).message).not.toContain('sk-')
   expect(modelError({ message: 'x'.repeat(5000), status: 400 }).message).toHaveLength(1001)
 })
+
+test.each([
+  [400, 'registry.ollama.ai/library/gemma3:4b does not support tools', true],
+  [400, 'deepseek-reasoner does not support Function Calling', true],
+  [400, "This model doesn't support the tools parameter.", true],
+  [404, 'No endpoints found that support tool use. To learn more …', true],
+  [400, '`tool calling` is not supported with this model', true],
+  [400, 'Tools are not supported in streaming mode.', true],
+  [400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set', true],
+  [400, 'This model does not support tool_choice "required".', false],
+  [400, 'tools[0].function.parameters: "oneOf" is not supported', false],
+  [400, 'This model does not support images.', false],
+  [500, 'the server does not support tools', false],
+])('status %i with "%s" refuses tools as such: %s', (status, message, isSo) => {
+  expect(modelError({ message, status }).code === 'model_without_tools').toBe(isSo)
+})

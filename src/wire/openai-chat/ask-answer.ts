@@ -4,20 +4,28 @@ import type { Usage } from '../../contract/usage.ts'
 import type { AnswerCodec, AnswerDecoder } from '../model-answer.ts'
 import { badResponse, modelError, STREAM_CUT } from '../model-error.ts'
 import { callAssembly } from './ask-calls.ts'
+import { addDetails, toOpaque } from './ask-opaque.ts'
 import { explainError, UNEXPLAINED } from './error.ts'
 import { usageOf } from './usage.ts'
 
-/** How the answers of Chat Completions servers are read. */
-export const chatAnswers: AnswerCodec = { decoder: chatAnswer, explain: explainError }
+/** How the answers of Chat Completions servers are read. `codec` marks what is kept of them, so that no other server gets it. */
+export function chatCodec(codec: string): AnswerCodec {
+  return { decoder: () => chatAnswer(codec), explain: explainError }
+}
+
+/** The same for any server. */
+export const chatAnswers = chatCodec('openai-chat')
 
 const NOTHING: readonly ModelEvent[] = []
 
 /**
  * One answer, as real servers send it. It is complete once a `finish_reason` or `[DONE]` has come; one that ends with
- * neither was cut. The calls of an answer that ran out of tokens, or that was filtered, are not told.
+ * neither was cut. The calls of an answer that ran out of tokens, or that was filtered, are not told. `toChunk` makes
+ * chunks of what a server says in another form.
  */
-function chatAnswer(): AnswerDecoder {
+export function chatAnswer(codec: string, toChunk: (said: unknown) => unknown = (said) => said): AnswerDecoder {
   const calls = callAssembly()
+  const details: Record<string, unknown>[] = []
   let hasBegun = false
   let reason = ''
   let usage: Usage | undefined
@@ -45,6 +53,7 @@ function chatAnswer(): AnswerDecoder {
     const events: ModelEvent[] = []
     const delta = choice.delta ?? choice.message
     if (!isObject(delta)) return events
+    addDetails(details, delta.reasoning_details)
     // Both names for one thing; servers in transition send both.
     tell('reasoning', delta.reasoning_content || delta.reasoning, events)
     tell('text', delta.content, events)
@@ -65,7 +74,8 @@ function chatAnswer(): AnswerDecoder {
     const fault = finish === 'tool_calls' ? calls.finish(events, reason !== '') : undefined
     if (fault) return [...events, ...fail(fault)]
     done = true
-    return [...events, { type: 'finish', finish, ...(usage && { usage }) }]
+    const opaque = toOpaque(codec, details, calls.extras())
+    return [...events, { type: 'finish', finish, ...(usage && { usage }), ...(opaque && { opaque }) }]
   }
 
   return {
@@ -77,7 +87,7 @@ function chatAnswer(): AnswerDecoder {
       if (data.startsWith('[DONE]')) return close()
       const chunk = parseJson(data)
       if (chunk === undefined) return fail(badResponse('The model server sent what is not JSON.'))
-      return take(chunk, event)
+      return take(toChunk(chunk), event)
     },
     end: (isWhole = false) => {
       if (done) return NOTHING

@@ -9,6 +9,8 @@ interface OpenCall {
   id: string
   tool: string
   arguments: string
+  /** What Google's servers want back with the call. */
+  extra?: unknown
 }
 
 /** Puts the calls of one answer together from their fragments. */
@@ -17,6 +19,8 @@ export interface CallAssembly {
   readonly take: (entries: readonly unknown[], events: ModelEvent[]) => void
   /** Whether there are calls so far. */
   readonly any: () => boolean
+  /** What is to go back with calls, by their index. */
+  readonly extras: () => Readonly<Record<string, unknown>>
   /**
    * Tells the calls that are not yet told as complete, up to one that cannot be: it was never named, or it ends in the
    * midst of its arguments. That is its own affair where the answer itself `isOver`, but else it was cut.
@@ -64,6 +68,7 @@ export function callAssembly(): CallAssembly {
     last = call
     call.label ??= label
     call.id ||= id
+    call.extra ??= entry.extra_content
     const named = !call.tool && tool ? { tool } : undefined
     call.tool ||= tool
     // Some servers end with the whole call once more; after a call was told, only blanks can follow.
@@ -81,6 +86,7 @@ export function callAssembly(): CallAssembly {
       }
     },
     any: () => calls.some((call) => call.tool || call.arguments),
+    extras: () => Object.fromEntries(calls.flatMap(({ index, extra }) => (extra ? [[index, extra]] : []))),
     finish: (events, isOver) => {
       for (const call of calls.slice(told)) {
         if (call.arguments && !isOver && !isWhole(call.arguments)) return STREAM_CUT

@@ -1,15 +1,23 @@
-import { isObject, parseJson } from '../../contract/json.ts'
-import { type Content, type Message, textOf } from '../../contract/message.ts'
+import { type AssistantMessage, type Content, type Message, textOf } from '../../contract/message.ts'
 import type { ModelRequest, ResponseFormat, ToolChoice } from '../../contract/model.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
+import { argumentsText } from '../call-arguments.ts'
+import { encodeOnce } from '../encode-once.ts'
+import { keptIn } from './ask-opaque.ts'
 import { toChatCall } from './call.ts'
+
+export interface ChatAsk {
+  /** The codec that read the answers; what it kept of them goes back. */
+  readonly codec?: string
+  /** Says the reasoning of earlier steps again, as `reasoning_content`: some servers refuse a request without, others with it. */
+  readonly replayReasoning?: boolean
+}
 
 /**
  * The body text of a streamed request for an answer. Each definition and message is encoded once: a step costs what it
- * added. `replayReasoning` says the reasoning of earlier steps again, as `reasoning_content`: some servers refuse a
- * request without it, others one with it.
+ * added.
  */
-export function encodeRequest(model: string, request: ModelRequest, replayReasoning = false): string {
+export function encodeRequest(model: string, request: ModelRequest, { codec, replayReasoning }: ChatAsk = {}): string {
   const { messages, tools, toolChoice, responseFormat, sampling } = request
   const { parallel_tool_calls, ...passed } = sampling ?? {}
   const head = JSON.stringify({
@@ -22,7 +30,12 @@ export function encodeRequest(model: string, request: ModelRequest, replayReason
     ...(tools.length > 0 && { tool_choice: toToolChoice(toolChoice), parallel_tool_calls }),
   })
   const toolsText = tools.length > 0 ? `,"tools":[${tools.map(encodeTool).join(',')}]` : ''
-  const encode = replayReasoning ? encodeWithReasoning : encodeMessage
+  const encode = (message: Message): string => {
+    if (message.role === 'assistant' && message.opaque && message.opaque.codec === codec) {
+      return JSON.stringify({ ...toAnswer(message, codec), ...(replayReasoning && replayed(message)) })
+    }
+    return replayReasoning ? encodeWithReasoning(message) : encodeMessage(message)
+  }
   return `${head.slice(0, -1)}${toolsText},"messages":[${messages.map(encode).join(',')}]}`
 }
 
@@ -36,43 +49,52 @@ function reasoningOf(message: Message): string | undefined {
   return message.role === 'assistant' && message.calls ? message.reasoning : undefined
 }
 
-const encodeTool = once(({ name, description, inputSchema }: ToolDefinition) =>
-  JSON.stringify({ type: 'function', function: { name, description, parameters: inputSchema } }),
+const encodeTool = encodeOnce((tool: ToolDefinition) => JSON.stringify(toChatTool(tool)))
+
+const encodeMessage = encodeOnce((message: Message) => JSON.stringify(toChatMessage(message)))
+
+const encodeWithReasoning = encodeOnce((message: Message) =>
+  JSON.stringify({ ...toChatMessage(message), ...replayed(message) }),
 )
 
-const encodeMessage = once((message: Message) => JSON.stringify(toChatMessage(message)))
-
-const encodeWithReasoning = once((message: Message) =>
-  JSON.stringify({ ...toChatMessage(message), reasoning_content: reasoningOf(message) }),
-)
-
-/** Encodes a value the first time only, for as long as it lives. */
-function once<Value extends object>(encode: (value: Value) => string): (value: Value) => string {
-  const known = new WeakMap<Value, string>()
-  return (value) => {
-    let text = known.get(value)
-    if (text === undefined) known.set(value, (text = encode(value)))
-    return text
-  }
+function replayed(message: Message): object {
+  return { reasoning_content: reasoningOf(message) }
 }
 
-function toChatMessage(message: Message): object {
+/** One message, whose text beside calls is null where there is none. */
+export function toChatMessage(message: Message): object {
   const { role, content } = message
   switch (role) {
     case 'user':
       return { role, content: typeof content === 'string' ? content : content.map(toChatPart) }
-    case 'assistant': {
-      const { calls = [] } = message
-      if (calls.length === 0) return { role, content }
-      const tool_calls = calls.map((call) => toChatCall({ ...call, arguments: objectText(call.arguments) }))
-      // Beside calls the format wants null, and some servers refuse an empty text.
-      return { role, content: content || null, tool_calls }
-    }
+    case 'assistant':
+      return toAnswer(message)
     case 'tool':
       return { role, tool_call_id: message.callId, content: textOf(content) }
     default:
       return { role, content }
   }
+}
+
+/** An earlier answer, with what `codec` kept of it. */
+function toAnswer(message: AssistantMessage, codec = ''): object {
+  const { role, content, calls = [] } = message
+  const { details, extras } = keptIn(message, codec)
+  const reasoning = details ? { reasoning_details: details } : {}
+  if (calls.length === 0) return { role, content, ...reasoning }
+  const tool_calls = calls.map((call, index) => {
+    const extra_content = extras[index]
+    return {
+      ...toChatCall({ ...call, arguments: argumentsText(call.arguments) }),
+      ...(extra_content ? { extra_content } : {}),
+    }
+  })
+  // Beside calls the format wants null, and some servers refuse an empty text.
+  return { role, content: content || null, tool_calls, ...reasoning }
+}
+
+export function toChatTool({ name, description, inputSchema }: ToolDefinition): object {
+  return { type: 'function', function: { name, description, parameters: inputSchema } }
 }
 
 function toChatPart(part: Content): object {
@@ -83,13 +105,7 @@ function toChatPart(part: Content): object {
     : { type: 'file', file: { filename: 'file', file_data: url } }
 }
 
-/** Servers parse the arguments of earlier calls, and fail for good on text that is no object: it is wrapped in one. */
-function objectText(text: string): string {
-  if (text.trim() === '') return '{}'
-  return isObject(parseJson(text)) ? text : JSON.stringify({ unreadable: text })
-}
-
-function toToolChoice(choice: ToolChoice | undefined): unknown {
+export function toToolChoice(choice: ToolChoice | undefined): unknown {
   return typeof choice === 'object' ? { type: 'function', function: { name: choice.tool } } : choice
 }
 

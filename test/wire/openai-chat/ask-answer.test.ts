@@ -2,10 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { ModelEvent, ModelFinish } from '../../../src/contract/model.ts'
 import type { Usage } from '../../../src/contract/usage.ts'
-import { chatAnswers } from '../../../src/wire/openai-chat/ask-answer.ts'
+import type { Opaque } from '../../../src/contract/message.ts'
+import { chatCodec } from '../../../src/wire/openai-chat/ask-answer.ts'
 import { inPieces, replay } from '../../fixtures/replay.ts'
 
 const FIXTURES = 'test/fixtures/openai-chat'
+const ANSWERS = chatCodec('openai-chat/test')
 
 const text = (text: string): ModelEvent => ({ type: 'text', text })
 const reasoning = (text: string): ModelEvent => ({ type: 'reasoning', text })
@@ -17,7 +19,16 @@ const first = (index: number, tool: string, args = ''): ModelEvent => ({
 })
 const more = (index: number, args: string): ModelEvent => ({ type: 'call.delta', index, arguments: args })
 const call = (index: number, tool: string, args: string): ModelEvent => ({ type: 'call', index, tool, arguments: args })
-const finish = (finish: ModelFinish, usage?: Usage): ModelEvent => ({ type: 'finish', finish, ...(usage && { usage }) })
+const finish = (finish: ModelFinish, usage?: Usage, opaque?: Opaque): ModelEvent => ({
+  type: 'finish',
+  finish,
+  ...(usage && { usage }),
+  ...(opaque && { opaque }),
+})
+const kept = (details: readonly object[], extras: object = {}): Opaque => ({
+  codec: 'openai-chat/test',
+  data: { details, extras },
+})
 const error = (code: string, message: string, rest: { retryable: boolean; status?: number }): ModelEvent => ({
   type: 'error',
   error: { code, message, ...rest },
@@ -53,6 +64,21 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   refusal: [text('That I will '), text('not do.'), finish('stop')],
   'reasoning-content': [reasoning('Two and two. '), reasoning('Four.'), text('4'), finish('stop')],
   reasoning: [reasoning('Two and two.'), reasoning(' Four.'), text('4'), finish('stop')],
+  'reasoning-details': [
+    reasoning('Two and '),
+    reasoning('two.'),
+    text('4'),
+    finish(
+      'stop',
+      undefined,
+      kept([
+        { type: 'reasoning.text', text: 'Two and two.', format: 'anthropic-claude-v1', index: 0, signature: 'sig==' },
+        { type: 'reasoning.summary', summary: 'Four.', index: 1 },
+        { type: 'reasoning.encrypted', data: 'gAAA', id: 'rs_1', index: 2 },
+        { type: 'reasoning.encrypted', data: 'gBBB', id: 'rs_2', index: 2 },
+      ]),
+    ),
+  ],
   comments: [text('Through the '), text('noise.'), finish('stop')],
   'last-line-without-break': [text('Done.'), finish('stop')],
 
@@ -137,6 +163,13 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   'name-late': [more(0, '{"place":'), first(0, 'weather', '"Oslo"}'), WEATHER, finish('tool_calls')],
   'call-repeated-whole': [first(0, 'weather', '{"place":'), more(0, '"Oslo"}'), WEATHER, finish('tool_calls')],
   'call-of-nothing': [...IN_THREE, WEATHER, finish('tool_calls')],
+  'extra-content': [
+    first(0, 'weather', OSLO),
+    WEATHER,
+    first(1, 'clock', UTC),
+    call(1, 'clock', UTC),
+    finish('tool_calls', undefined, kept([], { 0: { google: { thought_signature: 'sig==' } } })),
+  ],
   'no-arguments': [
     first(0, 'now'),
     first(1, 'now'),
@@ -148,6 +181,37 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   ],
   'arguments-object': [first(0, 'weather', OSLO), WEATHER, finish('tool_calls')],
   'arguments-not-json': [first(0, 'weather', '{place: Oslo'), call(0, 'weather', '{place: Oslo'), finish('tool_calls')],
+  'arguments-escaped': [
+    first(0, 'weather'),
+    more(0, '{"place":"\\u00'),
+    more(0, 'c5lesund \\'),
+    more(0, '"Å\\" \\\\'),
+    more(0, 'n 🚀"}'),
+    call(0, 'weather', '{"place":"\\u00c5lesund \\"Å\\" \\\\n 🚀"}'),
+    finish('tool_calls'),
+  ],
+  'arguments-null-first': [...IN_THREE, WEATHER, finish('tool_calls')],
+  'character-in-two-fragments': [
+    text('Lift-off \ud83d'),
+    text('\ude80!'),
+    first(0, 'weather', '{"place":"\ud83d'),
+    more(0, '\ude80"}'),
+    call(0, 'weather', '{"place":"🚀"}'),
+    finish('tool_calls'),
+  ],
+  'name-repeated': [first(0, 'weather', '{"place":'), more(0, '"Oslo"'), more(0, '}'), WEATHER, finish('tool_calls')],
+  'calls-without-finish': [...IN_THREE, WEATHER, finish('tool_calls')],
+  'calls-with-a-text-between': [
+    first(0, 'weather'),
+    text('And '),
+    more(0, '{"place":'),
+    text('so.'),
+    more(0, '"Oslo"}'),
+    WEATHER,
+    finish('tool_calls'),
+  ],
+  nulls: [text('Still here.'), finish('stop')],
+  'function-call-whole': [first(0, 'weather', OSLO), WEATHER, finish('tool_calls')],
   'function-call': [first(0, 'weather'), more(0, OSLO), WEATHER, finish('tool_calls')],
   'message-for-delta': [text('All at once.'), first(0, 'now', '{}'), call(0, 'now', '{}'), finish('tool_calls')],
   'length-with-calls': [text('I shall'), first(0, 'weather', '{"place":"Os'), finish('length', USAGE)],
@@ -156,6 +220,11 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
 
   cut: [text('I was about to'), CUT],
   'cut-in-a-call': [first(0, 'weather'), more(0, '{"place":'), CUT],
+  'cut-after-a-call': [...IN_THREE, CUT],
+  'error-after-a-call': [
+    ...IN_THREE,
+    error('model_unavailable', 'Provider disconnected', { status: 502, retryable: true }),
+  ],
   'cut-in-a-frame': [text('Half'), CUT],
   'done-in-a-call': [first(0, 'weather', '{"place":'), CUT],
   empty: [CUT],
@@ -182,7 +251,7 @@ const completion = (message: unknown, finish_reason = 'stop') => ({
 
 /** What is read of an answer that comes whole. */
 const whole = (body: unknown): ModelEvent[] => {
-  const decoder = chatAnswers.decoder()
+  const decoder = ANSWERS.decoder()
   return [...decoder.push({ data: JSON.stringify(body) ?? '' }), ...decoder.end(true)]
 }
 
@@ -198,7 +267,7 @@ describe.each(Object.entries(SAID))('the stream "%s"', (name, said) => {
   for (const [breaks, body] of Object.entries(lines)) {
     const bytes = new TextEncoder().encode(body)
     test.each([bytes.length, 1, 7, 97])(`says the same with ${breaks}, in pieces of %i bytes`, async (size) => {
-      expect(await replay(inPieces(bytes, size), chatAnswers)).toEqual(said)
+      expect(await replay(inPieces(bytes, size), ANSWERS)).toEqual(said)
     })
   }
 })
@@ -254,7 +323,7 @@ describe('a whole answer', () => {
 })
 
 test('the end of a stream that said nothing is no answer', () => {
-  const decoder = chatAnswers.decoder()
+  const decoder = ANSWERS.decoder()
   expect([...decoder.push({ data: '[DONE]' }), ...decoder.push({ data: '[DONE]' }), ...decoder.end()]).toEqual([
     error('model_bad_response', 'The model server answered no completion.', { retryable: true }),
   ])
@@ -273,7 +342,7 @@ test('an error says what the server said, in whatever form', () => {
     'text',
     null,
   ]
-  expect(bodies.map(chatAnswers.explain)).toEqual([
+  expect(bodies.map(ANSWERS.explain)).toEqual([
     { message: 'Bad key', code: 'invalid_api_key' },
     { message: 'models/x is not found', status: 404 },
     { message: 'model "x" not found, try pulling it first' },

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Message } from '../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../src/contract/model.ts'
 import type { ToolDefinition } from '../../../src/contract/tool.ts'
-import { encodeRequest, hasReasoning } from '../../../src/wire/openai-chat/ask-request.ts'
+import { type ChatAsk, encodeRequest, hasReasoning } from '../../../src/wire/openai-chat/ask-request.ts'
 
 const CLOCK: ToolDefinition = {
   name: 'clock',
@@ -171,7 +171,7 @@ describe('the history', () => {
     const messages: Message[] = [asked, { role: 'assistant', content: 'Noon.', reasoning: 'It said noon.' }]
     const plain = encodeRequest('probe', { messages, tools: [] })
     expect(plain).not.toContain('reasoning')
-    const replayed = encodeRequest('probe', { messages, tools: [] }, true)
+    const replayed = encodeRequest('probe', { messages, tools: [] }, { replayReasoning: true })
     expect(JSON.parse(replayed)).toMatchObject({
       messages: [
         { role: 'assistant', reasoning_content: 'I need a clock.' },
@@ -185,4 +185,51 @@ describe('the history', () => {
       false,
     ])
   })
+
+  test('gives back what a server said beside its answer, to that server alone', () => {
+    const details = [{ type: 'reasoning.encrypted', data: 'gAAA', index: 0 }]
+    const google = { google: { thought_signature: 'sig' } }
+    const kept = { codec: 'openai-chat/a', data: { details, extras: { 1: google } } }
+    const asked: Message = {
+      role: 'assistant',
+      content: '',
+      calls: [calls[0]!, calls[0]!],
+      reasoning: 'Hm.',
+      opaque: kept,
+    }
+    const answered: Message = { role: 'assistant', content: 'Noon.', opaque: kept }
+    const sentWith = (ask?: ChatAsk) => {
+      return JSON.parse(encodeRequest('probe', { messages: [asked, answered], tools: [] }, ask)).messages
+    }
+    const call = { id: 'call_1', type: 'function', function: { name: 'clock', arguments: '{"zone":"UTC"}' } }
+    const withCalls = { role: 'assistant', content: null, tool_calls: [call, { ...call, extra_content: google }] }
+    const own = [
+      { ...withCalls, reasoning_details: details },
+      { role: 'assistant', content: 'Noon.', reasoning_details: details },
+    ]
+    expect(sentWith({ codec: 'openai-chat/a' })).toEqual(own)
+    expect(sentWith({ codec: 'openai-chat/a', replayReasoning: true })).toEqual([
+      { ...own[0], reasoning_content: 'Hm.' },
+      own[1],
+    ])
+    const plain = [
+      { role: 'assistant', content: null, tool_calls: [call, call] },
+      { role: 'assistant', content: 'Noon.' },
+    ]
+    expect([sentWith({ codec: 'openai-chat/b' }), sentWith()]).toEqual([plain, plain])
+  })
+
+  test.each([[null], ['text'], [{ details: 'x', extras: [] }], [{ extras: { 7: {} } }]])(
+    'is sent whatever was kept of it: %j',
+    (data) => {
+      const opaque = { codec: 'openai-chat/a', data }
+      const body = encodeRequest(
+        'probe',
+        { messages: [{ role: 'assistant', content: 'Hi', opaque }], tools: [] },
+        opaque,
+      )
+      expect(JSON.parse(body)).toMatchObject({ messages: [{ role: 'assistant', content: 'Hi' }] })
+      expect(body).not.toContain('reasoning_details')
+    },
+  )
 })

@@ -1,0 +1,79 @@
+import type { ChatModel, ModelEvent } from '../contract/model.ts'
+import { partsDecoder } from '../wire/ai-sdk/ask-answer.ts'
+import { thrownError } from '../wire/ai-sdk/ask-error.ts'
+import { type AiSdkVersion, toCallOptions } from '../wire/ai-sdk/ask-request.ts'
+import { listen, type Patience } from './listen.ts'
+
+/** A `LanguageModel` of the AI SDK, as far as it is used: what any of its providers makes, such as `anthropic('…')`. */
+export interface AiSdkModel {
+  readonly specificationVersion: string
+  readonly provider: string
+  readonly modelId: string
+  doStream(options: object): PromiseLike<{ readonly stream: PartStream }>
+}
+
+interface PartStream {
+  getReader(): {
+    read(): Promise<{ readonly done: boolean; readonly value?: unknown }>
+    cancel(reason?: unknown): Promise<unknown>
+  }
+}
+
+export interface AiSdkOptions extends Patience {
+  /** The whole name. Default: the model's provider, up to a dot, and its id: `anthropic/claude-…`. */
+  readonly name?: string | undefined
+  /** Sent with every request, such as `{ openai: { store: false } }`. */
+  readonly providerOptions?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined
+}
+
+/**
+ * A model of the AI SDK, of specification v2, v3 or v4, without that dependency. Throws an Error for any other. Its own
+ * retries are its own affair: `doStream` has none.
+ */
+export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): ChatModel {
+  const { specificationVersion: version, provider, modelId } = model
+  if (!isSpoken(version))
+    throw new Error(`AI SDK models of specification v2 to v4 are known, and this one is of ${version}`)
+  // Providers of the OpenAI chat kind write the results of tools as text, base64 and all.
+  const dialect = { version, richResults: !provider.endsWith('.chat') }
+  const { name = `${provider.replace(/\..*/s, '')}/${modelId}`, providerOptions, ...patience } = options
+  return {
+    name,
+    stream: (request, signal) =>
+      listen({
+        model: name,
+        signal,
+        open: async (abortSignal) => {
+          const call = { ...toCallOptions(request, dialect), ...(providerOptions && { providerOptions }), abortSignal }
+          const { stream } = await model.doStream(call)
+          return read(stream, abortSignal)
+        },
+        explain: thrownError,
+        ...patience,
+      }),
+  }
+}
+
+function isSpoken(version: string): version is AiSdkVersion {
+  return version === 'v2' || version === 'v3' || version === 'v4'
+}
+
+/** The events of a stream, part by part. Not every provider's stream knows of the signal. */
+async function* read(stream: PartStream, signal: AbortSignal): AsyncGenerator<readonly ModelEvent[], void> {
+  const decoder = partsDecoder()
+  const reader = stream.getReader()
+  const leave = () => {
+    reader.cancel().catch(() => {})
+  }
+  signal.addEventListener('abort', leave)
+  try {
+    while (!decoder.done) {
+      const { done, value } = await reader.read()
+      signal.throwIfAborted()
+      yield done ? decoder.end() : decoder.push(value)
+    }
+  } finally {
+    signal.removeEventListener('abort', leave)
+    leave()
+  }
+}

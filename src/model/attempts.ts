@@ -1,0 +1,45 @@
+import type { ModelError, ModelEvent } from '../contract/model.ts'
+
+type Events = AsyncIterable<ModelEvent>
+type Result = IteratorResult<ModelEvent, void>
+
+/**
+ * One stream made of attempts. One whose first event is an error gives way to what `next` has instead of it; where that
+ * is nothing, and once a first event was handed on, whatever comes is handed on. What follows the first event costs
+ * nothing: it is the attempt's own.
+ */
+export function attempts(
+  first: () => Events,
+  next: (error: ModelError, failures: number) => Events | undefined | Promise<Events | undefined>,
+): Events {
+  return {
+    [Symbol.asyncIterator]: () => {
+      let attempt: AsyncIterator<ModelEvent, void> | undefined
+      let hasBegun = false
+
+      async function begin(): Promise<Result> {
+        let events: Events | undefined = first()
+        for (let failures = 1; ; failures += 1) {
+          const iterator: AsyncIterator<ModelEvent, void> = events[Symbol.asyncIterator]()
+          attempt = iterator
+          const result: Result = await iterator.next()
+          const failed = !result.done && result.value.type === 'error' ? result.value.error : undefined
+          events = failed && (await next(failed, failures))
+          if (!events) {
+            hasBegun = true
+            return result
+          }
+          await iterator.return?.()
+        }
+      }
+
+      return {
+        next: () => (attempt && hasBegun ? attempt.next() : begin()),
+        return: async () => {
+          await attempt?.return?.()
+          return { done: true, value: undefined }
+        },
+      }
+    },
+  }
+}

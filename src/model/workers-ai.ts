@@ -1,0 +1,69 @@
+import type { ModelProvider } from '../contract/model.ts'
+import { workersAiAnswers } from '../wire/workers-ai/ask-answer.ts'
+import { toInputs } from '../wire/workers-ai/ask-request.ts'
+import { httpModels } from './http-models.ts'
+import type { Patience } from './listen.ts'
+
+/** As much of the `AI` binding as is used. Contract: what it gives ends when `signal` aborts. */
+export interface AiBinding {
+  run(model: string, inputs: Record<string, unknown>, options: AiRunOptions): Promise<unknown>
+}
+
+interface AiRunOptions {
+  readonly returnRawResponse: true
+  readonly signal: AbortSignal
+  readonly gateway?: { readonly id: string }
+}
+
+export interface WorkersAiOptions extends Patience {
+  /** The AI Gateway that requests go through. Default: none. */
+  readonly gateway?: string | undefined
+  /** The first half of the models' names. Default `workers-ai`. */
+  readonly provider?: string | undefined
+}
+
+/** The models of Workers AI, by their names there, such as `@cf/meta/llama-4-scout-17b-16e-instruct`. */
+export function workersAi(binding: AiBinding, options: WorkersAiOptions = {}): ModelProvider {
+  const { gateway, provider = 'workers-ai', ...patience } = options
+
+  return httpModels({
+    ...patience,
+    provider,
+    codec: workersAiAnswers,
+    ask: async (model, request, signal) => {
+      try {
+        const id = gateway ? { gateway: { id: gateway } } : {}
+        return toResponse(await binding.run(model, toInputs(request), { returnRawResponse: true, signal, ...id }))
+      } catch (error) {
+        const refused = error instanceof Error && REFUSAL.exec(error.message)
+        if (!refused) throw error
+        return new Response(refused[2] ?? '', { status: STATUS[refused[1] ?? ''] ?? 400 })
+      }
+    },
+  })
+}
+
+/** Older runtimes, and stand-ins, give the stream or the value itself, and throw what was refused as `<code>: <reason>`. */
+function toResponse(result: unknown): Response {
+  if (result instanceof Response) return result
+  if (result instanceof ReadableStream)
+    return new Response(result, { headers: { 'content-type': 'text/event-stream' } })
+  return Response.json(result)
+}
+
+const REFUSAL = /^(\d{4}): (.*)/s
+
+/** The HTTP status of the platform's own codes; of others it is 400. */
+const STATUS: Readonly<Record<string, number>> = {
+  3006: 413,
+  3007: 408,
+  3008: 408,
+  3023: 403,
+  3036: 429,
+  3040: 429,
+  3041: 403,
+  3042: 404,
+  5007: 404,
+  5016: 403,
+  5018: 403,
+}

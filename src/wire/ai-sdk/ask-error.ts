@@ -1,0 +1,39 @@
+import { isObject, parseJson } from '../../contract/json.ts'
+import type { ModelError } from '../../contract/model.ts'
+import { badResponse, modelError, STREAM_CUT } from '../model-error.ts'
+import { explainError, UNEXPLAINED } from '../openai-chat/error.ts'
+
+/** Errors of the AI SDK about what a provider answered; those about a request are all the others. */
+const OF_ANSWER = /Parse|TypeValidation|EmptyResponse|InvalidResponse/
+
+/**
+ * What a provider threw: its status, and whether it may be tried again, where it says so. Undefined for an error that is
+ * not the SDK's own, such as a connection's.
+ */
+export function thrownError(error: unknown): ModelError | undefined {
+  if (!isObject(error)) return undefined
+  const { name, message, statusCode, isRetryable, responseHeaders, responseBody, data } = error
+  const said = typeof message === 'string' ? message : UNEXPLAINED.message
+  const status = typeof statusCode === 'number' ? statusCode : undefined
+  if (status === undefined && isRetryable === undefined) {
+    if (typeof name !== 'string' || !name.startsWith('AI_')) return undefined
+    if (OF_ANSWER.test(name)) return badResponse('The model server answered in another form than it should.')
+    return modelError({ message: said, code: name.includes('APIKey') ? 'api_key' : 'invalid_request' })
+  }
+  // The answer had begun, and broke off before its first part.
+  if (status !== undefined && status < 400) return STREAM_CUT
+  const body = typeof responseBody === 'string' ? parseJson(responseBody) : undefined
+  const fault = explainError(data) ?? explainError(body) ?? { message: said }
+  const after = isObject(responseHeaders) ? Number(responseHeaders['retry-after'] ?? NaN) : NaN
+  return {
+    ...modelError({ ...fault, ...(status !== undefined && { status }) }),
+    ...(typeof isRetryable === 'boolean' && { retryable: isRetryable }),
+    ...(after >= 0 && { retryAfterMs: after * 1000 }),
+  }
+}
+
+/** What an error says that came as a part of a stream. */
+export function saidError(error: unknown): ModelError {
+  const fault = typeof error === 'string' && error !== '' ? { message: error } : explainError(error)
+  return thrownError(error) ?? modelError(fault ?? UNEXPLAINED)
+}

@@ -1,0 +1,140 @@
+import { isObject } from '../../contract/json.ts'
+import { type AssistantMessage, type Content, type Message, textOf, type ToolMessage } from '../../contract/message.ts'
+import type { ModelRequest, ResponseFormat, ToolChoice } from '../../contract/model.ts'
+import { argumentsObject } from '../call-arguments.ts'
+import { keptIn } from './kept.ts'
+
+/** The versions of the AI SDK's `LanguageModel` that are spoken. */
+export type AiSdkVersion = 'v2' | 'v3' | 'v4'
+
+/** How a model takes what it is given. */
+export interface AiSdkDialect {
+  /** Versions differ in how they carry bytes. */
+  readonly version: AiSdkVersion
+  /** Whether results of tools may hold more than text. Some providers show the model base64 instead. */
+  readonly richResults: boolean
+}
+
+/**
+ * The options of `doStream` for a request, without its signal. Sampling fields that the specification does not know are
+ * left out: providers take those as `providerOptions`.
+ */
+export function toCallOptions(request: ModelRequest, dialect: AiSdkDialect): Record<string, unknown> {
+  const { messages, tools, toolChoice, responseFormat, sampling = {} } = request
+  const { stop, max_tokens, max_completion_tokens: most = max_tokens } = sampling
+  return {
+    prompt: toPrompt(messages, dialect),
+    ...(tools.length > 0 && {
+      tools: tools.map(({ name, description, inputSchema }) => ({ type: 'function', name, description, inputSchema })),
+      ...(toolChoice && { toolChoice: toToolChoice(toolChoice) }),
+    }),
+    ...(responseFormat && { responseFormat: toFormat(responseFormat) }),
+    ...defined({
+      temperature: sampling.temperature,
+      topP: sampling.top_p,
+      seed: sampling.seed,
+      presencePenalty: sampling.presence_penalty,
+      frequencyPenalty: sampling.frequency_penalty,
+      maxOutputTokens: most,
+      stopSequences: typeof stop === 'string' ? [stop] : stop,
+      reasoning: dialect.version === 'v4' ? sampling.reasoning_effort : undefined,
+    }),
+  }
+}
+
+function defined(fields: Readonly<Record<string, unknown>>): object {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+}
+
+function toPrompt(messages: readonly Message[], dialect: AiSdkDialect): readonly object[] {
+  const prompt: object[] = []
+  /** The provider's own ids of calls, where an answer kept them. */
+  const ids = new Map<string, string>()
+  /** The results of one step are one message. */
+  let results: object[] | undefined
+  for (const message of messages) {
+    if (message.role === 'tool') {
+      if (!results) prompt.push({ role: 'tool', content: (results = []) })
+      results.push(toResult(message, ids, dialect))
+      continue
+    }
+    results = undefined
+    if (message.role === 'system') prompt.push({ role: 'system', content: message.content })
+    else if (message.role === 'assistant') prompt.push({ role: 'assistant', content: toAnswer(message, ids) })
+    else {
+      const { content } = message
+      const parts = typeof content === 'string' ? [{ type: 'text', text: content } as const] : content
+      prompt.push({ role: 'user', content: parts.map((part) => toPart(part, dialect.version)) })
+    }
+  }
+  return prompt
+}
+
+function toPart(part: Content, version: AiSdkVersion): object {
+  if (part.type === 'text') return part
+  const { mediaType, data } = part
+  return { type: 'file', mediaType, data: version === 'v4' ? { type: 'data', data } : data }
+}
+
+/** An earlier answer in the order it came, with what its provider wants back; the rest of it, where less was kept. */
+function toAnswer(message: AssistantMessage, ids: Map<string, string>): readonly object[] {
+  const parts: object[] = []
+  const rest = { reasoning: message.reasoning ?? '', text: message.content }
+  const open = new Map((message.calls ?? []).entries())
+
+  function tell(type: 'text' | 'reasoning', length: number, data?: unknown): void {
+    const text = rest[type].slice(0, length)
+    rest[type] = rest[type].slice(length)
+    // Reasoning that nobody may read is a signature alone.
+    if (text !== '' || (type === 'reasoning' && data)) parts.push({ type, text, ...toOptions(data) })
+  }
+
+  function call(index: number, id?: unknown, data?: unknown): void {
+    const said = open.get(index)
+    open.delete(index)
+    if (!said) return
+    const toolCallId = typeof id === 'string' ? id : said.callId
+    ids.set(said.callId, toolCallId)
+    const input = argumentsObject(said.arguments)
+    parts.push({ type: 'tool-call', toolCallId, toolName: said.tool, input, ...toOptions(data) })
+  }
+
+  for (const { reasoning, text, call: index, id, data } of keptIn(message.opaque)) {
+    if (typeof reasoning === 'number') tell('reasoning', reasoning, data)
+    else if (typeof text === 'number') tell('text', text, data)
+    else if (typeof index === 'number') call(index, id, data)
+  }
+  tell('reasoning', Infinity)
+  tell('text', Infinity)
+  for (const index of [...open.keys()]) call(index)
+  return parts
+}
+
+function toOptions(data: unknown): object {
+  return isObject(data) ? { providerOptions: data } : {}
+}
+
+function toResult(message: ToolMessage, ids: ReadonlyMap<string, string>, dialect: AiSdkDialect): object {
+  const { callId, tool, ok, content } = message
+  const { version, richResults } = dialect
+  const isText = !richResults || content.every(({ type }) => type === 'text')
+  const output = isText
+    ? { type: ok ? 'text' : 'error-text', value: textOf(content) }
+    : { type: 'content', value: content.map((part) => toResultPart(part, version)) }
+  return { type: 'tool-result', toolCallId: ids.get(callId) ?? callId, toolName: tool, output }
+}
+
+function toResultPart(part: Content, version: AiSdkVersion): object {
+  if (part.type === 'text' || version === 'v4') return toPart(part, version)
+  const { type, mediaType, data } = part
+  return { type: version === 'v2' ? 'media' : `${type}-data`, mediaType, data }
+}
+
+function toToolChoice(choice: ToolChoice): object {
+  return typeof choice === 'object' ? { type: 'tool', toolName: choice.tool } : { type: choice }
+}
+
+function toFormat(format: ResponseFormat): object {
+  if (format.type === 'text') return format
+  return format.type === 'json_object' ? { type: 'json' } : { type: 'json', name: format.name, schema: format.schema }
+}

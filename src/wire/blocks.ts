@@ -1,0 +1,68 @@
+import type { RunEvent } from '../contract/event.ts'
+import { eventId } from './events.ts'
+
+/** A piece of a text or of a reasoning: it starts, grows and ends before another one starts. */
+export interface Block {
+  readonly kind: 'text' | 'reasoning'
+  readonly does: 'start' | 'delta' | 'end'
+  /** The same whenever these events are read again. */
+  readonly id: string
+  /** What it grows by; '' where it starts or ends. */
+  readonly text: string
+}
+
+/**
+ * Reads what a run says as blocks, for formats that tell them apart. A step's answer brings what its deltas did not, and
+ * the end of the run what no step said: results that are returned direct.
+ */
+export class Blocks {
+  #open: Pick<Block, 'kind' | 'id'> | undefined
+  /** Of the step under way. */
+  #said = { text: '', reasoning: '' }
+
+  take(event: RunEvent): readonly Block[] {
+    switch (event.type) {
+      case 'text.delta':
+        return this.#grow(event, 'text', event.text)
+      case 'reasoning.delta':
+        return this.#grow(event, 'reasoning', event.text)
+      case 'step.started':
+      case 'step.restarted':
+      case 'answer.rejected':
+        this.#said = { text: '', reasoning: '' }
+        return this.close()
+      case 'step.answered': {
+        const { reasoning = '', text } = event
+        return [
+          ...this.#grow(event, 'reasoning', reasoning.slice(this.#said.reasoning.length)),
+          ...this.#grow(event, 'text', text.slice(this.#said.text.length)),
+          ...this.close(),
+        ]
+      }
+      case 'run.finished': {
+        const isNew = event.status === 'completed' && event.answer !== this.#said.text
+        return [...this.close(), ...(isNew ? this.#grow(event, 'text', event.answer) : []), ...this.close()]
+      }
+      default:
+        return []
+    }
+  }
+
+  #grow({ runId, seq }: RunEvent, kind: Block['kind'], text: string): Block[] {
+    if (text === '') return []
+    this.#said[kind] += text
+    const blocks = this.#open?.kind === kind ? [] : this.close()
+    if (!this.#open) {
+      this.#open = { kind, id: eventId(runId, seq) }
+      blocks.push({ ...this.#open, does: 'start', text: '' })
+    }
+    return [...blocks, { ...this.#open, does: 'delta', text }]
+  }
+
+  /** Ends what is open; what is said next stands apart from it. */
+  close(): Block[] {
+    const open = this.#open
+    this.#open = undefined
+    return open ? [{ ...open, does: 'end', text: '' }] : []
+  }
+}

@@ -1,0 +1,11 @@
+/** Encodes a value the first time only, for as long as it lives: a step costs what it added to the request. */
+export function encodeOnce<Value extends object, Encoded = string>(
+  encode: (value: Value) => Encoded,
+): (value: Value) => Encoded {
+  const known = new WeakMap<Value, { readonly encoded: Encoded }>()
+  return (value) => {
+    let entry = known.get(value)
+    if (!entry) known.set(value, (entry = { encoded: encode(value) }))
+    return entry.encoded
+  }
+}

@@ -1,0 +1,45 @@
+import { isObject } from '../../contract/json.ts'
+import type { AssistantMessage, Opaque } from '../../contract/message.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Pieces of one text; what else a detail says is said once, though perhaps not in its first piece. */
+const TEXTS = new Set(['text', 'summary'])
+
+/** Adds what a delta says of its reasoning (`reasoning_details`, OpenRouter) to what was said: pieces of one detail are one. */
+export function addDetails(details: Fields[], said: unknown): void {
+  for (const detail of Array.isArray(said) ? said : []) {
+    const last = details.at(-1)
+    if (!isObject(detail)) continue
+    if (!last || last.type !== detail.type || last.index !== detail.index || 'data' in detail) details.push(detail)
+    else details[details.length - 1] = join(last, detail)
+  }
+}
+
+function join(first: Fields, more: Fields): Fields {
+  const said = Object.entries(more).filter(([, value]) => value !== null)
+  const joined = said.map(([name, value]) => {
+    const before = first[name]
+    return [name, TEXTS.has(name) && typeof before === 'string' ? before + String(value) : value]
+  })
+  return { ...first, ...Object.fromEntries(joined) }
+}
+
+/** What a server wants back with its answer; `extras` are those of its calls (`extra_content`, Google), by index. */
+export function toOpaque(codec: string, details: readonly Fields[], extras: Fields): Opaque | undefined {
+  const isNothing = details.length === 0 && Object.keys(extras).length === 0
+  return isNothing ? undefined : { codec, data: { details, extras } }
+}
+
+/** What was kept of an earlier answer, where this codec kept it. */
+export function keptIn(
+  { opaque }: AssistantMessage,
+  codec: string,
+): { readonly details: unknown; readonly extras: Fields } {
+  const data = opaque?.codec === codec && isObject(opaque.data) ? opaque.data : {}
+  const { details, extras } = data
+  return {
+    details: Array.isArray(details) && details.length > 0 ? details : undefined,
+    extras: isObject(extras) ? extras : {},
+  }
+}

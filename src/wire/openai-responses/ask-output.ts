@@ -1,0 +1,142 @@
+import { isObject, parseJson } from '../../contract/json.ts'
+import type { Opaque } from '../../contract/message.ts'
+import type { ModelError, ModelEvent } from '../../contract/model.ts'
+import { badResponse } from '../model-error.ts'
+import { type OutputPart, toOpaque } from './ask-opaque.ts'
+
+/** An item of the output, as far as it has come. */
+interface OpenItem {
+  /** Characters of text or reasoning that were told. */
+  told: number
+  isWhole: boolean
+  part?: OutputPart
+  call?: OpenCall
+}
+
+interface OpenCall {
+  readonly index: number
+  tool: string
+  arguments: string
+  isWhole: boolean
+}
+
+/** Puts the output of one response together from its events. What is told is pushed to `events`. */
+export interface OpenOutput {
+  /** Takes an event; one that is not about the output tells nothing. */
+  readonly take: (chunk: Record<string, unknown>, type: unknown, events: ModelEvent[]) => void
+  /** Takes the output as a whole, and tells what was not told; calls only where the response `isWhole`. */
+  readonly close: (output: unknown, isWhole: boolean, events: ModelEvent[]) => ModelError | undefined
+  readonly hasCalls: () => boolean
+  readonly opaque: () => Opaque | undefined
+}
+
+export function openOutput(): OpenOutput {
+  /** By their place in the output; by their id where the server does not say the place. */
+  const items = new Map<unknown, OpenItem>()
+  const calls: OpenCall[] = []
+  /** Calls told as complete: always the first ones, so that they are told in order. */
+  let toldCalls = 0
+
+  function itemAt(place: unknown): OpenItem {
+    let open = items.get(place)
+    if (!open) items.set(place, (open = { told: 0, isWhole: false }))
+    return open
+  }
+
+  function addToCall(open: OpenItem, name: unknown, text: unknown, events: ModelEvent[]): OpenCall {
+    const call = (open.call ??= { index: calls.length, tool: '', arguments: '', isWhole: false })
+    calls[call.index] = call
+    const named = !call.tool && typeof name === 'string' && name ? { tool: name } : undefined
+    const more = typeof text === 'string' ? text : ''
+    call.tool ||= named?.tool ?? ''
+    call.arguments += more
+    if (named || more) events.push({ type: 'call.delta', index: call.index, ...named, arguments: more })
+    return call
+  }
+
+  function tellCalls(events: ModelEvent[]): void {
+    for (const { index, tool, arguments: text, isWhole } of calls.slice(toldCalls)) {
+      if (!isWhole) return
+      events.push({ type: 'call', index, tool, arguments: text })
+      toldCalls += 1
+    }
+  }
+
+  function begin(open: OpenItem, item: unknown, events: ModelEvent[]): void {
+    if (isObject(item) && item.type === 'function_call') addToCall(open, item.name, '', events)
+  }
+
+  /** What no delta has told of an item is told now. */
+  function complete(open: OpenItem, item: unknown, events: ModelEvent[]): void {
+    if (open.isWhole || !isObject(item)) return
+    open.isWhole = true
+    if (item.type === 'message') {
+      if (open.told === 0) say(open, 'text', textIn(item.content, ''), events)
+      open.part = { text: open.told, ...(typeof item.phase === 'string' && { phase: item.phase }) }
+    } else if (item.type === 'reasoning') {
+      if (open.told === 0) say(open, 'reasoning', textIn(item.summary, '\n\n') || textIn(item.content, ''), events)
+      if (item.encrypted_content) open.part = { reasoning: item }
+    } else if (item.type === 'function_call' && item.status !== 'incomplete') {
+      const call = addToCall(open, item.name, open.call?.arguments ? '' : item.arguments, events)
+      // The text as a whole counts, whatever the pieces were.
+      if (typeof item.arguments === 'string') call.arguments = item.arguments
+      call.isWhole = call.tool !== ''
+      open.part = { call: call.index }
+      tellCalls(events)
+    }
+  }
+
+  function closeCalls(events: ModelEvent[]): ModelError | undefined {
+    for (const call of calls) {
+      if (!call.tool || (!call.isWhole && parseJson(call.arguments) === undefined)) {
+        return badResponse('The model asked for a tool and did not say for which, or with what.')
+      }
+      call.isWhole = true
+    }
+    tellCalls(events)
+    return undefined
+  }
+
+  return {
+    take: (chunk, type, events) => {
+      const { item, delta } = chunk
+      const open = itemAt(chunk.output_index ?? chunk.item_id ?? (isObject(item) ? item.id : undefined))
+      const kind = TEXTS[String(type)]
+      if (kind) say(open, kind, delta, events)
+      else if (type === 'response.output_item.added') begin(open, item, events)
+      else if (type === 'response.output_item.done') complete(open, item, events)
+      else if (type === 'response.function_call_arguments.delta') addToCall(open, '', delta, events)
+      else if (type === 'response.reasoning_summary_part.added' && open.told > 0) say(open, 'reasoning', '\n\n', events)
+    },
+    close: (output, isWhole, events) => {
+      for (const [place, item] of Array.isArray(output) ? output.entries() : []) {
+        if (!isObject(item) || (!isWhole && item.type === 'function_call')) continue
+        complete(itemAt(items.has(item.id) ? item.id : place), item, events)
+      }
+      return isWhole ? closeCalls(events) : undefined
+    },
+    hasCalls: () => calls.length > 0,
+    opaque: () => toOpaque([...items.values()].flatMap(({ part }) => part ?? [])),
+  }
+}
+
+/** The events whose `delta` is said as it is. */
+const TEXTS: Readonly<Record<string, 'text' | 'reasoning'>> = {
+  'response.output_text.delta': 'text',
+  'response.refusal.delta': 'text',
+  'response.reasoning_text.delta': 'reasoning',
+  'response.reasoning_summary_text.delta': 'reasoning',
+}
+
+function say(open: OpenItem, type: 'text' | 'reasoning', text: unknown, events: ModelEvent[]): void {
+  if (typeof text !== 'string' || text === '') return
+  open.told += text.length
+  events.push({ type, text })
+}
+
+/** The text of an item's parts. A refusal is text too. */
+function textIn(parts: unknown, between: string): string {
+  if (!Array.isArray(parts)) return ''
+  const texts = parts.map((part) => (isObject(part) ? (part.text ?? part.refusal) : undefined))
+  return texts.filter((text) => typeof text === 'string').join(between)
+}

@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest'
+import type { ChatModel, ModelError, ModelEvent, ModelRequest } from '../../src/contract/model.ts'
+import { fallingBack, type FallbackOptions } from '../../src/model/fallback.ts'
+import { retrying } from '../../src/model/retry.ts'
+import { say, type Script, scripted } from '../../src/model/scripted.ts'
+
+const REQUEST: ModelRequest = { messages: [{ role: 'user', content: 'Hi' }], tools: [] }
+
+const BUSY: ModelError = { code: 'model_unavailable', message: 'Busy.', retryable: true }
+
+const failing = (error: Partial<ModelError> = {}): readonly ModelEvent[] => [
+  { type: 'error', error: { ...BUSY, ...error } },
+]
+
+async function gather(model: ChatModel, signal = new AbortController().signal): Promise<ModelEvent[]> {
+  const events: ModelEvent[] = []
+  for await (const event of model.stream(REQUEST, signal)) events.push(event)
+  return events
+}
+
+/** What comes of three models that answer so, and which of them were asked. */
+async function play(scripts: readonly [Script, Script, Script], options?: FallbackOptions) {
+  const [first, second, third] = scripts
+  const models = [
+    scripted([first], 'scripted/first'),
+    scripted([second], 'scripted/second'),
+    scripted([third], 'scripted/third'),
+  ] as const
+  const model = fallingBack([...models], options)
+  return { name: model.name, events: await gather(model), asked: models.map(({ requests }) => requests.length) }
+}
+
+test('a model that fails before it says anything gives way to the next', async () => {
+  expect(await play([failing(), failing({ code: 'model_unauthorized', retryable: false }), say('Here.')])).toEqual({
+    name: 'scripted/first',
+    events: say('Here.'),
+    asked: [1, 1, 1],
+  })
+})
+
+test('the others are not asked while the first answers', async () => {
+  expect(await play([say('Here.'), say('No.'), say('No.')])).toMatchObject({ events: say('Here.'), asked: [1, 0, 0] })
+})
+
+test('the failure of the last stands', async () => {
+  expect(await play([failing(), failing(), failing({ message: 'All busy.' })])).toMatchObject({
+    events: failing({ message: 'All busy.' }),
+    asked: [1, 1, 1],
+  })
+})
+
+test('what was heard is never said again by another', async () => {
+  const cut = [...say('It is ').slice(0, 1), ...failing({ code: 'model_stream_cut' })]
+  expect(await play([cut, say('No.'), say('No.')])).toMatchObject({ events: cut, asked: [1, 0, 0] })
+})
+
+test('a request that is refused for what it says is refused, unless the setup says otherwise', async () => {
+  const refused = failing({ code: 'model_refused_request', retryable: false })
+  expect(await play([refused, say('No.'), say('No.')])).toMatchObject({ events: refused, asked: [1, 0, 0] })
+  const always = { after: () => true }
+  expect(await play([refused, say('Here.'), say('No.')], always)).toMatchObject({
+    events: say('Here.'),
+    asked: [1, 1, 0],
+  })
+})
+
+test('nobody is asked for a caller who has left', async () => {
+  const leave = new AbortController()
+  const second = scripted([say('No.')])
+  const first = scripted([
+    async function* () {
+      leave.abort()
+      yield* failing()
+    },
+  ])
+  await gather(fallingBack([first, second]), leave.signal)
+  expect(second.requests).toEqual([])
+})
+
+test('each model may have its own retries', async () => {
+  const sleep = () => Promise.resolve()
+  const first = scripted([failing(), failing(), failing()])
+  const second = scripted([failing(), say('Here.')])
+  const model = fallingBack([retrying(first, { sleep }), retrying(second, { sleep })])
+  expect(await gather(model)).toEqual(say('Here.'))
+  expect([first.requests.length, second.requests.length]).toEqual([3, 2])
+})

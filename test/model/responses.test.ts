@@ -1,0 +1,143 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import type { ChatModel, ModelEvent, ModelRequest } from '../../src/contract/model.ts'
+import { responses } from '../../src/model/responses.ts'
+import { type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
+import { responsesEvents, responsesReply } from '../fixtures/responses-events.ts'
+import { modelSuite, type Scene } from '../suites/model.ts'
+
+const NEVER = new AbortController().signal
+const KEY = 'sk-secret-1234567890'
+const REQUEST: ModelRequest = { messages: [{ role: 'user', content: 'Hi' }], tools: [] }
+
+const servers: ModelServer[] = []
+
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close()))
+})
+
+async function serve(...replies: readonly ModelReply[]): Promise<ModelServer> {
+  const server = await startModelServer((_, index) => replies[Math.min(index, replies.length - 1)]!)
+  servers.push(server)
+  return server
+}
+
+async function gather(model: ChatModel, request = REQUEST): Promise<ModelEvent[]> {
+  const events: ModelEvent[] = []
+  for await (const event of model.stream(request, NEVER)) events.push(event)
+  return events
+}
+
+function replyTo(scene: Scene): ModelReply {
+  const begun = responsesEvents({ text: 'It is noon.' }).slice(0, 3)
+  if (scene === 'cut') return { chunks: begun, end: 'cut' }
+  if (scene === 'endless') return { chunks: begun, end: 'hang' }
+  if (scene === 'refused') return { status: 400, body: { error: { message: 'No.', type: 'invalid_request_error' } } }
+  return responsesReply(scene)
+}
+
+modelSuite('the Responses format', async (scene) => {
+  const server = await startModelServer(() => replyTo(scene))
+  return { model: responses({ baseUrl: server.baseUrl })('probe'), close: () => server.close() }
+})
+
+test('a request goes to /responses with the key', async () => {
+  const server = await serve(responsesReply({ text: 'Hello.' }))
+  const model = responses({ baseUrl: `${server.baseUrl}/`, apiKey: KEY })('probe')
+  expect(await gather(model)).toEqual([
+    { type: 'text', text: 'Hello.' },
+    { type: 'finish', finish: 'stop' },
+  ])
+  expect(model.name).toBe('responses/probe')
+  expect(server.calls).toEqual([
+    {
+      path: '/v1/responses',
+      headers: expect.objectContaining({ authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }),
+      body: {
+        model: 'probe',
+        stream: true,
+        store: false,
+        include: ['reasoning.encrypted_content'],
+        input: [{ role: 'user', content: 'Hi' }],
+      },
+    },
+  ])
+})
+
+test('an answer may come whole, from a server that does not stream', async () => {
+  const message = { type: 'message', content: [{ type: 'output_text', text: 'Hello.' }] }
+  const body = {
+    object: 'response',
+    status: 'completed',
+    output: [message],
+    usage: { input_tokens: 1, output_tokens: 2 },
+  }
+  const server = await serve({ body })
+  expect(await gather(responses({ baseUrl: server.baseUrl })('probe'))).toEqual([
+    { type: 'text', text: 'Hello.' },
+    { type: 'finish', finish: 'stop', usage: { inputTokens: 1, outputTokens: 2 } },
+  ])
+})
+
+test('what an answer keeps is what the next request sends', async () => {
+  const reasoning = { id: 'rs_1', type: 'reasoning', summary: [], encrypted_content: 'gAAA' }
+  const call = { id: 'fc_1', type: 'function_call', call_id: 'call_x', name: 'clock', arguments: '{}' }
+  const server = await serve({ body: { object: 'response', status: 'completed', output: [reasoning, call] } })
+  const model = responses({ baseUrl: server.baseUrl })('probe')
+  const end = (await gather(model)).at(-1)
+  const opaque = end?.type === 'finish' ? end.opaque : undefined
+  const callId = 'call_own_1_0'
+  await gather(model, {
+    messages: [
+      ...REQUEST.messages,
+      {
+        role: 'assistant',
+        content: '',
+        calls: [{ callId, tool: 'clock', arguments: '{}' }],
+        ...(opaque && { opaque }),
+      },
+      { role: 'tool', callId, tool: 'clock', ok: true, content: [{ type: 'text', text: 'noon' }] },
+    ],
+    tools: [],
+  })
+  expect(server.calls[1]?.body.input).toEqual([
+    { role: 'user', content: 'Hi' },
+    reasoning,
+    { type: 'function_call', call_id: callId, name: 'clock', arguments: '{}' },
+    { type: 'function_call_output', call_id: callId, output: 'noon' },
+  ])
+})
+
+describe('a refusal of encrypted reasoning', () => {
+  const hello = responsesReply({ text: 'Hello.' })
+  const refusal = (message: string) => ({ status: 400, body: { error: { message, type: 'invalid_request_error' } } })
+  const included = (server: ModelServer) => server.calls.map(({ body }) => 'include' in body)
+
+  test('by a model that does not reason is remembered', async () => {
+    const server = await serve(refusal('Encrypted content is not supported with this model.'), hello)
+    const provider = responses({ baseUrl: server.baseUrl })
+    expect((await gather(provider('probe'))).at(-1)).toEqual({ type: 'finish', finish: 'stop' })
+    await gather(provider('probe'))
+    await gather(provider('other'))
+    expect(included(server)).toEqual([true, false, false, true])
+  })
+
+  test('because it cannot be read is for that request alone', async () => {
+    const server = await serve(refusal('The encrypted content gAAA... could not be verified.'), hello)
+    const provider = responses({ baseUrl: server.baseUrl })
+    expect((await gather(provider('probe'))).at(-1)).toEqual({ type: 'finish', finish: 'stop' })
+    await gather(provider('probe'))
+    expect(included(server)).toEqual([true, false, true])
+  })
+
+  test('is not mistaken for another', async () => {
+    const server = await serve(refusal('Too long.'))
+    const [event] = await gather(responses({ baseUrl: server.baseUrl })('probe'))
+    expect([server.calls.length, event]).toEqual([
+      1,
+      {
+        type: 'error',
+        error: { code: 'model_refused_request', message: 'Too long.', status: 400, retryable: false },
+      },
+    ])
+  })
+})

@@ -1,0 +1,205 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { ChatModel, ModelError, ModelEvent, ModelRequest } from '../../src/contract/model.ts'
+import { openai } from '../../src/model/openai.ts'
+import { retrying, type RetryOptions } from '../../src/model/retry.ts'
+import { ask, say, type Script, scripted } from '../../src/model/scripted.ts'
+import { chunksOf, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
+import { modelSuite } from '../suites/model.ts'
+
+const REQUEST: ModelRequest = { messages: [{ role: 'user', content: 'Hi' }], tools: [] }
+const NEVER = new AbortController().signal
+
+const BUSY: ModelError = { code: 'model_unavailable', message: 'Busy.', status: 503, retryable: true }
+
+const failing = (error: Partial<ModelError> = {}): readonly ModelEvent[] => [
+  { type: 'error', error: { ...BUSY, ...error } },
+]
+
+async function gather(model: ChatModel, signal = NEVER): Promise<ModelEvent[]> {
+  const events: ModelEvent[] = []
+  for await (const event of model.stream(REQUEST, signal)) events.push(event)
+  return events
+}
+
+/** What comes of these answers, how often the model was asked, and how long was slept between. */
+async function play(scripts: readonly Script[], options: RetryOptions = {}, signal = NEVER) {
+  const model = scripted(scripts)
+  const slept: number[] = []
+  const sleep = (ms: number) => {
+    slept.push(ms)
+    return Promise.resolve()
+  }
+  const events = await gather(retrying(model, { random: () => 0.5, sleep, ...options }), signal)
+  return { events, slept, asked: model.requests.length }
+}
+
+modelSuite('a retried script', (scene) => {
+  const answer: Script =
+    scene === 'cut'
+      ? [
+          { type: 'text', text: 'It is ' },
+          ...failing({ code: 'model_stream_cut', message: "The model's answer was cut off." }),
+        ]
+      : scene === 'refused'
+        ? failing({ code: 'model_refused_request', retryable: false })
+        : scene === 'endless'
+          ? async function* () {
+              yield { type: 'text', text: 'It ' }
+              await new Promise(() => {})
+            }
+          : [
+              { type: 'reasoning', text: scene.reasoning ?? '' },
+              { type: 'text', text: scene.text ?? '' },
+              ...(scene.calls ?? []).flatMap(({ tool, arguments: args }, index): ModelEvent[] => [
+                { type: 'call.delta', index, tool, arguments: args },
+                { type: 'call', index, tool, arguments: args },
+              ]),
+              {
+                type: 'finish',
+                finish: scene.finish ?? (scene.calls ? 'tool_calls' : 'stop'),
+                ...(scene.usage && { usage: scene.usage }),
+              },
+            ]
+  const sleep = () => Promise.resolve()
+  const model = retrying(scripted([failing(), answer, answer]), { sleep })
+  return Promise.resolve({ model, close: () => Promise.resolve() })
+})
+
+describe('a model that fails before it says anything', () => {
+  test('is asked again, and its answer is all that is heard', async () => {
+    const { events, slept, asked } = await play([failing(), failing({ code: 'model_timeout' }), say('Hello.')])
+    expect(events).toEqual(say('Hello.'))
+    expect([asked, slept]).toEqual([3, [250, 500]])
+  })
+
+  test('is asked three times, unless told otherwise; then its last failure stands', async () => {
+    const busy = [failing(), failing(), failing({ message: 'Still busy.' }), say('Never heard.')]
+    expect(await play(busy)).toEqual({ events: failing({ message: 'Still busy.' }), slept: [250, 500], asked: 3 })
+    expect(await play(busy, { attempts: 1 })).toEqual({ events: failing(), slept: [], asked: 1 })
+  })
+
+  test('is waited for at random, below twice as long each time, up to 8 s', async () => {
+    const never = Array.from({ length: 8 }, () => failing())
+    const { slept } = await play(never, { attempts: 8, random: () => 1 })
+    expect(slept).toEqual([500, 1000, 2000, 4000, 8000, 8000, 8000])
+    expect((await play(never, { attempts: 3, random: () => 0 })).slept).toEqual([0, 0])
+  })
+
+  test('is waited for as long as its provider says, up to a minute', async () => {
+    const { events, slept } = await play([
+      failing({ retryAfterMs: 60_000 }),
+      failing({ retryAfterMs: 0 }),
+      say('Hello.'),
+    ])
+    expect([events, slept]).toEqual([say('Hello.'), [60_000, 500]])
+    const later = failing({ code: 'model_rate_limited', status: 429, retryAfterMs: 60_001 })
+    expect(await play([later])).toEqual({ events: later, slept: [], asked: 1 })
+  })
+
+  test('for good is not asked again', async () => {
+    const refused = failing({ code: 'model_refused_request', status: 400, retryable: false })
+    expect(await play([refused])).toEqual({ events: refused, slept: [], asked: 1 })
+  })
+})
+
+describe('once something was heard', () => {
+  test.each([
+    ['text', say('It is ').slice(0, 1)],
+    ['reasoning', [{ type: 'reasoning', text: 'Hm.' }] as const],
+    ['a part of a call', ask('clock').slice(0, 1)],
+  ])('such as %s, a failure stands', async (_, heard) => {
+    const events = [...heard, ...failing()]
+    expect(await play([events])).toEqual({ events, slept: [], asked: 1 })
+  })
+
+  test('a stream that just stops stays as it is', async () => {
+    expect(await play([[]])).toEqual({ events: [], slept: [], asked: 1 })
+  })
+
+  test('the reader who leaves closes the stream that it read', async () => {
+    const left: number[] = []
+    let asked = 0
+    const model: ChatModel = {
+      name: 'own/model',
+      async *stream() {
+        const number = (asked += 1)
+        try {
+          yield* number === 1 ? failing() : say('Hello.')
+        } finally {
+          left.push(number)
+        }
+      },
+    }
+    const retried = retrying(model, { sleep: () => Promise.resolve() })
+    for await (const event of retried.stream(REQUEST, NEVER)) {
+      expect([event, left]).toEqual([{ type: 'text', text: 'Hello.' }, [1]])
+      break
+    }
+    expect([retried.name, left]).toEqual(['own/model', [1, 2]])
+  })
+})
+
+describe('the wait', () => {
+  beforeEach(() => {
+    vi.useFakeTimers()
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  test('is as long as it should be, and leaves nothing behind', async () => {
+    const model = scripted([failing({ retryAfterMs: 2000 }), say('Hello.')])
+    const gathered = gather(retrying(model))
+    await vi.advanceTimersByTimeAsync(1999)
+    expect(model.requests).toHaveLength(1)
+    await vi.advanceTimersByTimeAsync(1)
+    expect([await gathered, vi.getTimerCount()]).toEqual([say('Hello.'), 0])
+  })
+
+  test('ends at once when the caller leaves, and the model is not asked again', async () => {
+    const leave = new AbortController()
+    const model = scripted([failing({ retryAfterMs: 59_000 }), say('Never heard.')])
+    const gathered = gather(retrying(model), leave.signal)
+    await vi.advanceTimersByTimeAsync(10)
+    expect(vi.getTimerCount()).toBe(1)
+    leave.abort()
+    await gathered
+    expect([model.requests.length, vi.getTimerCount()]).toEqual([1, 0])
+  })
+
+  test('does not begin for a caller who has left', async () => {
+    const leave = new AbortController()
+    const failsLate: Script = async function* () {
+      leave.abort()
+      yield* failing()
+    }
+    const { slept, asked } = await play([failsLate, say('Never heard.')], {}, leave.signal)
+    expect([slept, asked]).toEqual([[], 1])
+  })
+})
+
+describe('over HTTP', () => {
+  const servers: ModelServer[] = []
+
+  afterEach(async () => {
+    await Promise.all(servers.splice(0).map((server) => server.close()))
+  })
+
+  test.each([408, 409, 429, 500, 502, 503, 529])('status %i is tried again', async (status) => {
+    const server = await startModelServer((_, index) =>
+      index === 0 ? { status, body: '' } : { chunks: chunksOf({ text: 'Hello.' }) },
+    )
+    servers.push(server)
+    const model = retrying(openai({ baseUrl: server.baseUrl })('probe'), { sleep: () => Promise.resolve() })
+    expect(await gather(model)).toEqual(say('Hello.'))
+    expect(server.calls).toHaveLength(2)
+  })
+
+  test('a server that says x-should-retry: false is believed', async () => {
+    const server = await startModelServer(() => ({ status: 503, headers: { 'x-should-retry': 'false' }, body: 'No.' }))
+    servers.push(server)
+    const model = retrying(openai({ baseUrl: server.baseUrl })('probe'), { sleep: () => Promise.resolve() })
+    expect(await gather(model)).toEqual(failing({ message: 'No.', retryable: false }))
+    expect(server.calls).toHaveLength(1)
+  })
+})

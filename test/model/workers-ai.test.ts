@@ -1,0 +1,161 @@
+import { describe, expect, test } from 'vitest'
+import type { ChatModel, ModelEvent, ModelRequest } from '../../src/contract/model.ts'
+import type { Usage } from '../../src/contract/usage.ts'
+import { type AiBinding, workersAi } from '../../src/model/workers-ai.ts'
+import { chunksOf, type Speech } from '../fixtures/model-server.ts'
+import { modelSuite, type Scene } from '../suites/model.ts'
+
+const NEVER = new AbortController().signal
+const REQUEST: ModelRequest = { messages: [{ role: 'user', content: 'Hi' }], tools: [] }
+
+async function gather(model: ChatModel): Promise<ModelEvent[]> {
+  const events: ModelEvent[] = []
+  for await (const event of model.stream(REQUEST, NEVER)) events.push(event)
+  return events
+}
+
+/** An answer in the platform's own form: words one by one, calls whole. */
+function nativeChunks({ text, calls = [], usage }: Speech): object[] {
+  const words = (text?.match(/\S+\s*/g) ?? []).map((response) => ({ response }))
+  const said = calls.map(({ tool, arguments: args }) => ({ name: tool, arguments: JSON.parse(args) }))
+  return [
+    ...words,
+    ...(said.length > 0 ? [{ response: '', tool_calls: said }] : []),
+    { response: '', ...(usage && { usage: usageOf(usage) }) },
+  ]
+}
+
+function usageOf({ inputTokens, outputTokens, cachedInputTokens, reasoningTokens }: Usage): object {
+  return {
+    prompt_tokens: inputTokens,
+    completion_tokens: outputTokens,
+    prompt_tokens_details: { cached_tokens: cachedInputTokens },
+    completion_tokens_details: { reasoning_tokens: reasoningTokens },
+  }
+}
+
+/** An event stream of these chunks, which ends as the binding's do: with `[DONE]`, with an error, or not before `signal`. */
+function streamOf(
+  chunks: readonly object[],
+  end: 'done' | 'cut' | 'hang',
+  signal: AbortSignal,
+): ReadableStream<Uint8Array> {
+  const pieces = chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
+  if (end === 'done') pieces.push('data: [DONE]\n\n')
+  return new ReadableStream({
+    pull: async (controller) => {
+      const piece = pieces.shift()
+      if (piece !== undefined) return controller.enqueue(new TextEncoder().encode(piece))
+      if (end === 'done') return controller.close()
+      if (end === 'hang' && !signal.aborted) {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      }
+      controller.error(new Error('Network connection lost.'))
+    },
+  })
+}
+
+function bindingFor(scene: Scene, chunksFor: (speech: Speech) => object[], isRaw: boolean): AiBinding {
+  return {
+    run: (_, __, { signal }) => {
+      if (scene === 'refused') {
+        const refused = { internalCode: 5004, name: 'Invalid data', message: 'AiError', description: 'Invalid data' }
+        if (!isRaw) return Promise.reject(new Error('5004: Invalid data'))
+        return Promise.resolve(Response.json(refused, { status: 400 }))
+      }
+      const isCut = scene === 'cut' || scene === 'endless'
+      const chunks = isCut ? chunksFor({ text: 'It is noon.' }).slice(0, 2) : chunksFor(scene)
+      const stream = streamOf(chunks, scene === 'cut' ? 'cut' : scene === 'endless' ? 'hang' : 'done', signal)
+      const headers = { 'content-type': 'text/event-stream' }
+      return Promise.resolve(isRaw ? new Response(stream, { headers }) : stream)
+    },
+  }
+}
+
+const isNative = (scene: Scene): boolean => typeof scene === 'string' || !(scene.reasoning || scene.finish)
+
+// The platform's own form has no word for reasoning; what has one is said in the other form.
+modelSuite('Workers AI, its own form', (scene) => {
+  const binding = bindingFor(scene, isNative(scene) ? nativeChunks : chunksOf, true)
+  return Promise.resolve({ model: workersAi(binding)('@cf/test/probe'), close: () => Promise.resolve() })
+})
+
+modelSuite('Workers AI, as Chat Completions', (scene) => {
+  const model = workersAi(bindingFor(scene, chunksOf, true))('@cf/test/probe')
+  return Promise.resolve({ model, close: () => Promise.resolve() })
+})
+
+modelSuite('Workers AI without raw responses', (scene) => {
+  const model = workersAi(bindingFor(scene, chunksOf, false))('@cf/test/probe')
+  return Promise.resolve({ model, close: () => Promise.resolve() })
+})
+
+test('the binding of the runtime fits', () => {
+  const made = (ai: Ai) => workersAi(ai)('@cf/test/probe').name
+  expect(made.length).toBe(1)
+})
+
+test('a request is one run of that model, through the gateway that is named', async () => {
+  const runs: unknown[][] = []
+  const binding: AiBinding = {
+    run: (...args) => {
+      runs.push(args)
+      return Promise.resolve({ response: 'Hello.', usage: { prompt_tokens: 1, completion_tokens: 2 } })
+    },
+  }
+  const model = workersAi(binding, { gateway: 'main' })('@cf/test/probe')
+  expect(model.name).toBe('workers-ai/@cf/test/probe')
+  expect(await gather(model)).toEqual([
+    { type: 'text', text: 'Hello.' },
+    { type: 'finish', finish: 'stop', usage: { inputTokens: 1, outputTokens: 2 } },
+  ])
+  expect(runs).toEqual([
+    [
+      '@cf/test/probe',
+      { messages: [{ role: 'user', content: 'Hi' }], stream: true },
+      { returnRawResponse: true, signal: expect.any(AbortSignal), gateway: { id: 'main' } },
+    ],
+  ])
+})
+
+describe('a refusal', () => {
+  const errorOf = async (run: () => Promise<unknown>) => {
+    const [event] = await gather(workersAi({ run })('@cf/test/probe'))
+    return event?.type === 'error' ? event.error : event
+  }
+
+  test.each([
+    ['5007: No such model @cf/x or task', { code: 'model_not_found', status: 404, retryable: false }],
+    ['3040: Capacity temporarily exceeded', { code: 'model_rate_limited', status: 429, retryable: true }],
+    ['3007: Request timeout', { code: 'model_unavailable', status: 408, retryable: true }],
+    ['5004: Invalid data', { code: 'model_refused_request', status: 400, retryable: false }],
+    ['5999: It does not support tools', { code: 'model_without_tools', status: 400, retryable: false }],
+  ])('that was thrown as "%s"', async (message, error) => {
+    const said = message.slice(6)
+    const expected =
+      error.code === 'model_without_tools' ? `The model workers-ai/@cf/test/probe cannot call tools: ${said}` : said
+    expect(await errorOf(() => Promise.reject(new Error(message)))).toEqual({ ...error, message: expected })
+  })
+
+  test('that came as a response has its reason, and its status', async () => {
+    const body = {
+      internalCode: 3036,
+      name: 'Account limited',
+      message: 'AiError',
+      description: 'You have used it up.',
+    }
+    expect(await errorOf(() => Promise.resolve(Response.json(body, { status: 429 })))).toEqual({
+      code: 'model_rate_limited',
+      message: 'You have used it up.',
+      status: 429,
+      retryable: false,
+    })
+  })
+
+  test('that is none of the platform’s says that it cannot be reached', async () => {
+    expect(await errorOf(() => Promise.reject(new Error('Binding AI needs to be run remotely')))).toMatchObject({
+      code: 'model_unreachable',
+      retryable: true,
+    })
+  })
+})

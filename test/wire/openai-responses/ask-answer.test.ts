@@ -1,0 +1,209 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import type { Opaque } from '../../../src/contract/message.ts'
+import type { ModelEvent, ModelFinish } from '../../../src/contract/model.ts'
+import type { Usage } from '../../../src/contract/usage.ts'
+import { responsesAnswers } from '../../../src/wire/openai-responses/ask-answer.ts'
+import { inPieces, replay } from '../../fixtures/replay.ts'
+
+const FIXTURES = 'test/fixtures/openai-responses'
+
+const text = (text: string): ModelEvent => ({ type: 'text', text })
+const reasoning = (text: string): ModelEvent => ({ type: 'reasoning', text })
+const first = (index: number, tool: string): ModelEvent => ({ type: 'call.delta', index, tool, arguments: '' })
+const more = (index: number, args: string): ModelEvent => ({ type: 'call.delta', index, arguments: args })
+const call = (index: number, tool: string, args: string): ModelEvent => ({ type: 'call', index, tool, arguments: args })
+const finish = (finish: ModelFinish, usage?: Usage, opaque?: Opaque): ModelEvent => ({
+  type: 'finish',
+  finish,
+  ...(usage && { usage }),
+  ...(opaque && { opaque }),
+})
+const error = (code: string, message: string, retryable = true): ModelEvent => ({
+  type: 'error',
+  error: { code, message, retryable },
+})
+
+const OSLO = '{"place":"Oslo"}'
+const UTC = '{"zone":"UTC"}'
+const USAGE = { inputTokens: 21, outputTokens: 7, cachedInputTokens: 16, reasoningTokens: 3 }
+const CUT = error('model_stream_cut', "The model's answer was cut off.")
+
+/** A call to the weather of Oslo, as OpenAI streams it. */
+const WEATHER = [first(0, 'weather'), more(0, '{"place":'), more(0, '"Oslo"}'), call(0, 'weather', OSLO)]
+/** The same where its arguments come at once. */
+const AT_ONCE: ModelEvent[] = [
+  { type: 'call.delta', index: 0, tool: 'weather', arguments: OSLO },
+  call(0, 'weather', OSLO),
+]
+
+const kept = (...data: readonly object[]): Opaque => ({ codec: 'openai-responses', data })
+const ENCRYPTED = { id: 'rs_1', type: 'reasoning', encrypted_content: 'gAAAAB-one==' }
+
+/** What each recorded stream says. */
+const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
+  text: [text('It is '), text('half past four, naïve friend 🕟.'), finish('stop', USAGE)],
+  'two-messages': [text('First.'), text(' Then.'), finish('stop')],
+  refusal: [text('That I will '), text('not do.'), finish('stop')],
+  'type-in-event-alone': [text('Hello.'), finish('stop')],
+  'no-event-names': [text('Hello.'), finish('stop')],
+  'unknown-events': [text('Hello.'), finish('stop')],
+
+  call: [...WEATHER, finish('tool_calls', USAGE)],
+  'text-then-call': [text('Let me look.'), ...WEATHER, finish('tool_calls')],
+  'calls-in-order': [...WEATHER, first(1, 'clock'), more(1, UTC), call(1, 'clock', UTC), finish('tool_calls')],
+  'calls-interleaved': [
+    first(0, 'weather'),
+    first(1, 'clock'),
+    more(0, '{"place"'),
+    more(1, '{"zone"'),
+    more(1, ':"UTC"}'),
+    more(0, ':"Oslo"}'),
+    call(0, 'weather', OSLO),
+    call(1, 'clock', UTC),
+    finish('tool_calls'),
+  ],
+  'arguments-escaped': [
+    first(0, 'weather'),
+    more(0, '{"place":"\\u00'),
+    more(0, 'c5lesund \\'),
+    more(0, '"\\ud83d'),
+    more(0, '\\ude80\\" ny'),
+    more(0, '🚀"}'),
+    call(0, 'weather', '{"place":"\\u00c5lesund \\"\\ud83d\\ude80\\" ny🚀"}'),
+    finish('tool_calls'),
+  ],
+  'no-arguments': [first(0, 'now'), call(0, 'now', ''), finish('tool_calls')],
+  'ids-new-in-every-event': [...WEATHER, finish('tool_calls')],
+  'place-missing': [text('I look.'), ...WEATHER, finish('tool_calls')],
+
+  'reasoning-encrypted': [
+    reasoning('They want '),
+    reasoning('the time.'),
+    reasoning('\n\n'),
+    reasoning('A clock, then.'),
+    text('I look.'),
+    first(0, 'clock'),
+    more(0, UTC),
+    call(0, 'clock', UTC),
+    finish(
+      'tool_calls',
+      USAGE,
+      kept(
+        {
+          reasoning: {
+            ...ENCRYPTED,
+            summary: [
+              { type: 'summary_text', text: 'They want the time.' },
+              { type: 'summary_text', text: 'A clock, then.' },
+            ],
+          },
+        },
+        { text: 7, phase: 'commentary' },
+        { call: 0 },
+      ),
+    ),
+  ],
+  'reasoning-unsaid': [
+    first(0, 'clock'),
+    more(0, UTC),
+    call(0, 'clock', UTC),
+    finish('tool_calls', undefined, kept({ reasoning: { ...ENCRYPTED, summary: [] } }, { call: 0 })),
+  ],
+  'reasoning-text': [reasoning('Two and two. '), reasoning('Four.'), text('4'), finish('stop')],
+
+  'items-without-deltas': [reasoning('Hm.'), text('I look.'), ...AT_ONCE, finish('tool_calls')],
+  'only-completed': [reasoning('Hm.'), text('I look.'), ...AT_ONCE, finish('tool_calls', USAGE)],
+  'completed-without-items': [first(0, 'weather'), more(0, OSLO), call(0, 'weather', OSLO), finish('tool_calls')],
+
+  'incomplete-length': [text('I shall'), first(0, 'weather'), more(0, '{"place":"Os'), finish('length', USAGE)],
+  'incomplete-filter': [text('Well, '), finish('content_filter')],
+
+  failed: [text('Work'), error('model_unavailable', 'The engine is overloaded.')],
+  'failed-for-the-request': [error('model_refused_request', 'That image will not do.', false)],
+  cancelled: [error('model_unavailable', 'The response is cancelled.')],
+  'error-event': [error('model_rate_limited', 'Slow down.')],
+  'error-nested': [error('model_refused_request', 'Too long.', false)],
+  'error-without-words': [error('model_unavailable', 'The model server failed and gave no reason.')],
+  'not-json': [text('Good '), error('model_bad_response', 'The model server sent what is not JSON.')],
+  'name-never': [
+    more(0, OSLO),
+    error('model_bad_response', 'The model asked for a tool and did not say for which, or with what.'),
+  ],
+  'arguments-never-whole': [
+    first(0, 'weather'),
+    more(0, '{"place":'),
+    error('model_bad_response', 'The model asked for a tool and did not say for which, or with what.'),
+  ],
+  cut: [text('I was about to'), CUT],
+  'cut-in-a-call': [first(0, 'weather'), more(0, '{"place":'), CUT],
+  'cut-after-a-call': [...WEATHER, CUT],
+  'done-before-the-end': [text('Half'), CUT],
+  empty: [CUT],
+}
+
+test('every recorded stream is read', () => {
+  const recorded = readdirSync(FIXTURES).map((file) => file.replace(/\.sse$/, ''))
+  expect(recorded.toSorted()).toEqual(Object.keys(SAID).toSorted())
+})
+
+describe.each(Object.entries(SAID))('the stream "%s"', (name, said) => {
+  const recorded = readFileSync(`${FIXTURES}/${name}.sse`, 'utf8')
+  const lines = { LF: recorded, CRLF: recorded.replaceAll('\n', '\r\n') }
+
+  for (const [breaks, body] of Object.entries(lines)) {
+    const bytes = new TextEncoder().encode(body)
+    test.each([bytes.length, 1, 7, 97])(`says the same with ${breaks}, in pieces of %i bytes`, async (size) => {
+      expect(await replay(inPieces(bytes, size), responsesAnswers)).toEqual(said)
+    })
+  }
+})
+
+/** What is read of an answer that comes whole. */
+const whole = (body: unknown): ModelEvent[] => {
+  const decoder = responsesAnswers.decoder()
+  return [...decoder.push({ data: JSON.stringify(body) }), ...decoder.end(true)]
+}
+
+describe('a whole answer', () => {
+  const output = [
+    { ...ENCRYPTED, summary: [{ type: 'summary_text', text: 'Hm.' }] },
+    {
+      id: 'msg_1',
+      type: 'message',
+      content: [
+        { type: 'output_text', text: 'I ' },
+        { type: 'refusal', refusal: 'won’t.' },
+      ],
+    },
+    { id: 'fc_1', type: 'function_call', call_id: 'call_a', name: 'weather', arguments: OSLO, status: 'completed' },
+  ]
+  const response = { object: 'response', status: 'completed', error: null, output }
+
+  test('says what a stream would say', () => {
+    const usage = { input_tokens: 4, output_tokens: 2 }
+    expect(whole({ ...response, usage })).toEqual([
+      reasoning('Hm.'),
+      text('I won’t.'),
+      ...AT_ONCE,
+      finish(
+        'tool_calls',
+        { inputTokens: 4, outputTokens: 2 },
+        kept({ reasoning: output[0]! }, { text: 8 }, { call: 0 }),
+      ),
+    ])
+  })
+
+  test('that breaks off tells no calls and keeps nothing', () => {
+    const broken = { ...response, status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }
+    expect(whole(broken)).toEqual([reasoning('Hm.'), text('I won’t.'), finish('length')])
+  })
+
+  test('is none without a response in it', () => {
+    const none = error('model_bad_response', 'The model server answered no response.')
+    expect([whole({}), whole({ object: 'list' })]).toEqual([[none], [none]])
+    expect(whole([])).toEqual([error('model_bad_response', 'The model server sent what is not JSON.')])
+    const refused = { error: { message: 'No such model.', type: 'invalid_request_error', code: 'model_not_found' } }
+    expect(whole(refused)).toEqual([error('model_not_found', 'No such model.', false)])
+  })
+})
