@@ -2,24 +2,37 @@ import { readConfig } from './contract/config.ts'
 import type { ConversationService, DirectoryService, Objects } from './contract/conversation.ts'
 import type { DefinitionService } from './contract/definition.ts'
 import type { ModelProvider } from './contract/model.ts'
-import type { Setup } from './contract/setup.ts'
+import type { Setup, StoredTools } from './contract/setup.ts'
 import type { ToolService } from './contract/tool.ts'
+import { anthropic } from './model/anthropic.ts'
 import { modelChooser } from './model/choose.ts'
+import { gemini } from './model/gemini.ts'
 import { openai } from './model/openai.ts'
+import { responses } from './model/responses.ts'
+import { retrying } from './model/retry.ts'
+import { type AiBinding, workersAi } from './model/workers-ai.ts'
 import { logs } from './observe/log.ts'
 import { matches } from './tool/glob.ts'
 import { chain } from './tool/source/chain.ts'
 import { kvSource } from './tool/source/kv.ts'
 import { serviceSource } from './tool/source/service.ts'
 
-/** The bindings, variables and secrets of the edge Worker. Whatever is named `TOOL_*` is a tool Worker. */
+/**
+ * The bindings, variables and secrets of the edge Worker. Whatever is named `TOOL_*` is a tool Worker; without `TOOLS` and
+ * `DEFINITIONS` there are no stored tools. A Worker of agents has no conversations.
+ */
 export interface Env {
   readonly CONVERSATIONS: Objects<ConversationService>
   readonly DIRECTORIES: Objects<DirectoryService>
-  readonly TOOLS: KVNamespace
-  readonly DEFINITIONS: DefinitionService
+  readonly TOOLS?: KVNamespace
+  readonly DEFINITIONS?: DefinitionService
   readonly OPENAI_BASE_URL?: string
   readonly OPENAI_API_KEY?: string
+  readonly ANTHROPIC_BASE_URL?: string
+  readonly ANTHROPIC_API_KEY?: string
+  readonly GEMINI_BASE_URL?: string
+  readonly GEMINI_API_KEY?: string
+  readonly AI?: AiBinding
   readonly [name: string]: unknown
 }
 
@@ -30,31 +43,49 @@ export interface Env {
 export function setup(env: Env, providers: Readonly<Record<string, ModelProvider>> = {}): Setup {
   const config = readConfig(env)
   const services = serviceSource({ bindings: toolWorkers(env), offered: (name) => matches(config.defaultTools, name) })
-  const stored = kvSource({
-    namespace: env.TOOLS,
-    definitions: env.DEFINITIONS,
-    hosts: config.httpToolHosts,
-    secret: (name) => secretOf(env, name),
-    services,
-  })
+  const { TOOLS: namespace, DEFINITIONS: definitions } = env
+  const secret = (name: string) => secretOf(env, name)
+  const stored =
+    namespace && definitions && kvSource({ namespace, definitions, hosts: config.httpToolHosts, secret, services })
   return {
     config,
     models: modelChooser({
-      providers: { openai: openai({ baseUrl: env.OPENAI_BASE_URL, apiKey: env.OPENAI_API_KEY }), ...providers },
+      providers: { ...providersOf(env), ...providers },
       defaultModel: config.model,
       allowed: config.models,
       prices: config.prices,
     }),
-    tools: chain([services, stored]),
-    stored,
+    tools: chain(stored ? [services, stored] : [services]),
+    stored: stored ?? NOTHING_STORED,
     conversations: env.CONVERSATIONS,
     directories: env.DIRECTORIES,
     report,
     loop: {
-      validate: (schema, value) => env.DEFINITIONS.validate(schema, value),
+      ...(definitions && { validate: (schema, value) => definitions.validate(schema, value) }),
       ...(config.log === 'runs' && { observe: logs(report, config) }),
     },
   }
+}
+
+/** Who makes models, by the first half of their names. Each is asked again where it fails for a moment. */
+function providersOf(env: Env): Record<string, ModelProvider> {
+  const openAi = { baseUrl: env.OPENAI_BASE_URL, apiKey: env.OPENAI_API_KEY }
+  const made: Record<string, ModelProvider> = {
+    openai: openai(openAi),
+    responses: responses(openAi),
+    anthropic: anthropic({ baseUrl: env.ANTHROPIC_BASE_URL, apiKey: env.ANTHROPIC_API_KEY }),
+    gemini: gemini({ baseUrl: env.GEMINI_BASE_URL, apiKey: env.GEMINI_API_KEY }),
+    ...(env.AI && { 'workers-ai': workersAi(env.AI) }),
+  }
+  return Object.fromEntries(Object.entries(made).map(([name, make]) => [name, (model) => retrying(make(model))]))
+}
+
+const NOTHING_STORED: StoredTools = {
+  put: async () => ({
+    ok: false,
+    issues: [{ path: '', message: 'expected an edge with the bindings TOOLS and DEFINITIONS' }],
+  }),
+  remove: async () => false,
 }
 
 function report(entry: object): void {

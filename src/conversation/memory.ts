@@ -1,5 +1,6 @@
+import type { StoredMessage, WindowOptions } from '../contract/conversation.ts'
 import type { Message } from '../contract/message.ts'
-import { WINDOW, window, type WindowOptions } from './window.ts'
+import { WINDOW, window } from './window.ts'
 
 /** The memory of a conversation that somebody else drives: it keeps all, and shows the window that a model sees. */
 export interface Memory {
@@ -20,6 +21,13 @@ export function memory(options: Partial<WindowOptions> = {}): Memory {
         kept.push({ position: kept.length, run: String(turn), message })
       }
     },
-    messages: () => window(kept, { ...WINDOW, ...options }),
+    messages: () => {
+      const shown = window(kept, { ...WINDOW, ...options })
+      const last = kept.at(-1)?.message
+      if (last?.role !== 'tool' || shown.at(-1) === last) return shown
+      // The turn under way is too long. Without its results the model would ask for them again and again.
+      const isSeen = ({ run, message }: StoredMessage) => run === String(turn) || message.role === 'system'
+      return kept.filter(isSeen).map(({ message }) => message)
+    },
   }
 }

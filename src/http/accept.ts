@@ -69,7 +69,7 @@ export async function accept(
     limits: tighten(config.limits, body.limits ?? {}),
     execution: body.execution ?? config.execution,
     toolErrors: body.toolErrors ?? config.toolErrors,
-    onLimit: body.onLimit ?? config.onLimit,
+    onLimit: body.onLimit ?? (body.compat && !config.compat ? 'fail' : config.onLimit),
     compensate: body.compensate ?? config.compensate,
     eager: body.eager ?? config.eager,
     ...(compat && { compat }),

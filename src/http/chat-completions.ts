@@ -2,6 +2,7 @@ import { Hono } from 'hono/tiny'
 import type { CallAnswer } from '../contract/conversation.ts'
 import { ID, runOfCall } from '../contract/id.ts'
 import { type Message, textOf, type ToolCall, type ToolMessage } from '../contract/message.ts'
+import type { Finish } from '../contract/run.ts'
 import type { Setup } from '../contract/setup.ts'
 import { completionCollector } from '../wire/openai-chat/collect.ts'
 import { type ChatRequest, decodeRequest } from '../wire/openai-chat/request.ts'
@@ -112,13 +113,15 @@ async function collect(launched: Launched, chat: ChatRequest): Promise<Response>
   const { runId } = launched
   const collector = completionCollector(options(launched, chat))
   let started = false
+  let finish: Finish = 'error'
   await launched.follow((event) => {
     started ||= event.type === 'call.started'
+    if (event.type === 'run.finished') finish = event.finish
     collector.event(event)
   })
   const result = collector.result()
   if (result.ok) return Response.json(result.body, { headers: runHeaders(launched) })
-  throw failedProblem({ finish: 'error', error: result.error }, { runId, started })
+  throw failedProblem({ finish, error: result.error }, { runId, started })
 }
 
 function options({ runId, conversation }: Launched, { model = '', edgecall, responseFormat }: ChatRequest) {

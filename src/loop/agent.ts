@@ -3,7 +3,7 @@ import type { LoopSetup } from '../contract/hook.ts'
 import { runIdOf, TOOL_NAME } from '../contract/id.ts'
 import { canonicalJson, parseJson, sha256 } from '../contract/json.ts'
 import type { Limits, RunRequest } from '../contract/run.ts'
-import type { ModelChooser } from '../contract/setup.ts'
+import type { ModelChooser, Report } from '../contract/setup.ts'
 import {
   failure,
   type Tool,
@@ -15,16 +15,19 @@ import {
 } from '../contract/tool.ts'
 import { signalOf } from '../tool/control.ts'
 import { changed } from '../tool/pin.ts'
+import { chain } from '../tool/source/chain.ts'
 import { memoryJournal } from './journal.ts'
 import { run } from './run.ts'
 import { newState } from './state.ts'
 
-/** What agents work with. */
+/** What agents work with: a setup is one. */
 export interface AgentPorts {
   readonly models: ModelChooser
   /** Where their tools are found. Default: they have none. */
   readonly tools?: ToolSource
   readonly loop?: LoopSetup
+  /** Takes what operators should know of the calls inside. Default: nobody is told. */
+  readonly report?: Report
   readonly now?: () => number
 }
 
@@ -51,8 +54,8 @@ const DEPTH = 'edgecall.depth'
 /**
  * Agents as tools. Each call of one is a run of its own inside the call: its events reach readers as progress of the call
  * (`data: { event }`), its usage counts as the asking run's, its time ends with the call's, and so does what it does when
- * the call is cancelled. It keeps nothing, so its tools cannot wait for a person's approval. Throws a TypeError at once for
- * a bad or double name.
+ * the call is cancelled. It keeps nothing, so its tools cannot wait for a person's approval. Agents of one source may name
+ * each other among their tools. Throws a TypeError at once for a bad or double name.
  */
 export function agentSource(agents: readonly AgentOptions[], ports: AgentPorts): ToolSource {
   const names = agents.map(({ name }) => name)
@@ -60,7 +63,12 @@ export function agentSource(agents: readonly AgentOptions[], ports: AgentPorts):
   const bad = agents.find(({ name, description }) => !TOOL_NAME.test(name) || description.trim() === '')
   if (bad) throw new TypeError(`The agent "${bad.name}" needs a name like ${TOOL_NAME.source} and a description`)
   const find = (wanted: readonly string[]) =>
-    Promise.all(agents.filter(({ name }) => wanted.includes(name)).map((agent) => agentTool(agent, ports)))
+    Promise.all(
+      agents.filter(({ name }) => wanted.includes(name)).map((agent) => agentTool(agent, { ...ports, tools })),
+    )
+  // To each other they are known, and never on offer by default.
+  const others: ToolSource = { find, list: async () => ({ tools: [], unavailable: [] }), offered: async () => [] }
+  const tools = ports.tools ? chain([ports.tools, others]) : others
   return {
     find,
     list: async () => ({ tools: await find(names), unavailable: [] }),
@@ -117,7 +125,7 @@ async function ask(
     }),
     signal: signalOf(control),
     now,
-    report: () => {},
+    report: (fault) => ports.report?.({ event: 'call.failed', runId: inner.runId, ...fault }),
     ...(ports.loop && { loop: ports.loop }),
   })
   const { status, answer = '', error } = state.finished ?? {}

@@ -46,12 +46,11 @@ async function verdictOn(
     const approvals = guarded.length > 0 ? { approvals: guarded } : {}
     return [{ type: 'step.answered', step, ...rest, calls, ...execution, ...approvals }]
   }
-  if (rejected.length >= MOST_REJECTED) return [failedRun(state, unfit(issues))]
   const { text, usage } = answer
-  return [
-    { type: 'answer.rejected', step, text, issues, ...(usage && { usage }) },
-    { type: 'step.restarted', step, attempt: attempt + 1 },
-  ]
+  const rejection: RunFact = { type: 'answer.rejected', step, text, issues, ...(usage && { usage }) }
+  if (rejected.length < MOST_REJECTED) return [rejection, { type: 'step.restarted', step, attempt: attempt + 1 }]
+  const end = failedRun(state, unfit(issues))
+  return [rejection, usage ? { ...end, usage: addUsage(end.usage, usage) } : end]
 }
 
 /** What the model says in this step, through the hooks around it. */

@@ -38,13 +38,16 @@ const WAYS: Readonly<Record<Compat, Ways>> = {
   },
 }
 
+/** Kind and message of an error, from its stack: without a message there is no colon. */
+const THROWN = /^(?:Uncaught )?([\w.]+)(?:: ?([^]*?)|(?=\n\s+at ))(?:\n\s+at [^]*)?$/
+
 /** A fault as the library would tell it: they hand a tool's exception to the model as it is. */
 export function compatFault(compat: Compat, { code, tool, detail }: CallFault): { message?: string; fatal?: boolean } {
   const ways = WAYS[compat]
   const fatal = ways.fatal.includes(code) ? { fatal: true } : {}
   if (code === 'unknown_tool') return { ...fatal, message: ways.unknownTool(tool) }
   if (code !== 'tool_failed' || detail === undefined) return fatal
-  const [, kind = 'Error', message = ''] = /^(?:Uncaught )?([\w.]+): ?(.*)/.exec(detail) ?? [undefined, 'Error', detail]
+  const [, kind = 'Error', message = ''] = THROWN.exec(detail) ?? [undefined, 'Error', detail]
   return { ...fatal, message: message.trim() || ways.silent(tool, kind) }
 }
 

@@ -10,9 +10,9 @@ export function overLimit({ request, rounds, calls, usage }: RunState, call: Cal
   if (usage.inputTokens + usage.outputTokens > (limits.tokens ?? Infinity)) return 'tokens'
   if ((usage.cost ?? 0) > (limits.cost ?? Infinity)) return 'cost'
   const upToHere = calls.slice(0, calls.indexOf(call) + 1)
-  if (upToHere.length > limits.calls) return 'calls'
   const most = own(limits.tools, call.tool) ?? limits.callsPerTool
-  return upToHere.filter(({ tool }) => tool === call.tool).length > most ? 'callsPerTool' : undefined
+  if (upToHere.filter(({ tool }) => tool === call.tool).length > most) return 'callsPerTool'
+  return upToHere.length > limits.calls ? 'calls' : undefined
 }
 
 /** The limit that ends the run, or its turn to use tools. Where the model is told, that of one tool ends neither. */

@@ -6,11 +6,15 @@ import type { CallState, RunState } from './state.ts'
 export function recordOf(state: RunState): RunRecord {
   const { request, status, finished, usage, steps, calls } = state
   const { conversation, runId } = request
+  const preambles = state.messages
+    .slice(request.input.length)
+    .flatMap((message) => (message.role === 'assistant' && message.calls && message.content ? [message.content] : []))
   return {
     id: runId,
     ...(conversation !== undefined && { conversation }),
     status,
     answer: finished?.answer ?? '',
+    ...(preambles.length > 0 && { preambles }),
     ...(finished && { finish: finished.finish }),
     ...(!finished && status === 'waiting' && { finish: waitsForPeople(calls) ? 'waiting' : 'tool_calls' }),
     ...(finished?.which && { which: finished.which }),
@@ -25,8 +29,19 @@ function waitsForPeople(calls: readonly CallState[]): boolean {
   return calls.some((call) => call.status === 'asked')
 }
 
-function callRecord({ callId, tool, arguments: text, status, settled }: CallState): CallRecord {
+function callRecord({ callId, tool, arguments: text, status, settled, undone }: CallState): CallRecord {
   const call = { id: callId, tool, arguments: argumentsOf(text) }
-  if (settled) return { ...call, status: 'settled', ok: settled.ok, durationMs: settled.durationMs }
+  if (settled) {
+    const { ok, durationMs, content, structured, error } = settled
+    return {
+      ...call,
+      status: 'settled',
+      ...{ ok, durationMs },
+      ...(content && { content }),
+      ...(structured !== undefined && { structured }),
+      ...(error && { error: { code: error.code, message: error.message } }),
+      ...(undone && { undone }),
+    }
+  }
   return { ...call, status: status === 'asked' ? 'approval' : status === 'handed' ? 'caller' : 'open' }
 }

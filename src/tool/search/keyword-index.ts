@@ -54,7 +54,7 @@ export function createKeywordIndex(): ToolIndex {
 }
 
 /** BM25's: how soon another occurrence of a word adds nothing more, and how much length counts. */
-const SATURATION = 1.2
+const SATURATION = 1.6
 const LENGTH = 0.5
 
 /** How much a field counts, and how many words are usual in it: in a longer one each counts less. */
@@ -63,12 +63,12 @@ const FIELDS = {
   title: [2, 4],
   tags: [2, 4],
   description: [1, 20],
-  parameters: [0.5, 30],
+  parameters: [0.7, 40],
 } as const
 
 interface Weighed {
   readonly weights: ReadonlyMap<string, number>
-  /** The words of the name. */
+  /** The telling words of the name. */
   readonly name: ReadonlySet<string>
 }
 
@@ -88,7 +88,7 @@ function weigh(tool: ToolDefinition): Weighed {
         if (whole) return
         length += times
         if (field !== 'name') return
-        name.add(word)
+        if (!FILLERS.has(word)) name.add(word)
         // Two words of a name that stand together in the question too.
         if (previous !== '') halves.push(previous + word)
         previous = word
@@ -105,7 +105,7 @@ function weigh(tool: ToolDefinition): Weighed {
   return { weights, name }
 }
 
-const MOST_CHARACTERS = 2000
+const MOST_CHARACTERS = 1000
 
 /** The words of a question with what they may mean. Fillers count only where there is nothing else. */
 function readQuestion(text: string, terms: Terms): readonly Asked[] {
@@ -130,10 +130,13 @@ function readQuestion(text: string, terms: Terms): readonly Asked[] {
   return asked.filter(({ variants }) => variants.length > 0)
 }
 
-/** Of an address or a path only the host and the ending say what a tool is for. */
+/** Of an address or a path only the host and the ending say what a tool is for, and of an id nothing but the whole. */
 function bare(word: string): string {
+  if (ID.test(word)) return word.toLowerCase()
   const path = PATH.exec(word)
   return path ? `${path[1] ?? ''} ${/\.[a-z\d]{1,5}(?=\W*$)/i.exec(word)?.[0] ?? ''}` : word
 }
 
+/** Letters and digits by turns: `YgSC7KRZI`. */
+const ID = /^\W*[a-z\d]*(?:[a-z]\d+[a-z]|\d[a-z]+\d)[a-z\d]*\W*$/i
 const PATH = /^["'(]?(?:[a-z]+:\/\/([^/?#]*)|~?\.{0,2}\/|[a-z]:\\)/i

@@ -36,8 +36,12 @@ export function rank(
   const scores = new Float64Array(slots.length)
   const shares = asked.map((word) => shareOf(word, rarity, scores))
   const said = new Float64Array(slots.length)
-  for (const term of new Set(asked.flatMap(({ variants }) => variants.map((variant) => variant.term)))) {
-    for (const slot of term.named) said[slot] = rarity(term) + (said[slot] ?? 0)
+  const sure = new Map<Term, number>()
+  for (const { term, likeness } of asked.flatMap(({ variants }) => variants)) {
+    sure.set(term, Math.max(likeness, sure.get(term) ?? 0))
+  }
+  for (const [term, likeness] of sure) {
+    for (const slot of term.named) said[slot] = likeness * rarity(term) + (said[slot] ?? 0)
   }
   slots.forEach((entry, slot) => {
     const part = said[slot]
@@ -104,27 +108,27 @@ function shareOf({ weight, variants }: Asked, rarity: (term: Term) => number, sc
 
 function spread(places: readonly Place[], shares: readonly Share[], limit: number): readonly Ranked[] {
   const open = shares.map(() => 1)
-  const left = new Set(places)
+  const left = new Map(places.map((place) => [place.slot, place]))
   const found: Ranked[] = []
   while (left.size > 0 && found.length < limit) {
-    let next: Ranked & { readonly place?: Place } = { entry: { name: '', terms: [] }, score: -1 }
-    for (const place of left) {
+    let next: Place | undefined
+    for (const place of left.values()) {
       let [whole, part] = [0, 0]
-      shares.forEach(({ gains }, word) => {
+      for (const [word, { gains }] of shares.entries()) {
         const gain = gains[place.slot] ?? 0
         whole += gain
         part += gain * (open[word] ?? 0)
-      })
+      }
       const score = (place.score * part) / whole
-      if (score > next.score) next = { entry: place.entry, score, place }
+      if (!next || score > next.score) next = { ...place, score }
     }
-    const { place } = next
-    if (!place) break
-    left.delete(place)
-    found.push({ entry: place.entry, score: next.score })
-    shares.forEach(({ gains, most }, word) => {
-      open[word] = (open[word] ?? 0) * (1 - (COVERED * (gains[place.slot] ?? 0)) / most)
-    })
+    if (!next) break
+    const { slot } = next
+    left.delete(slot)
+    found.push(next)
+    for (const [word, { gains, most }] of shares.entries()) {
+      open[word] = (open[word] ?? 0) * (1 - (COVERED * (gains[slot] ?? 0)) / most)
+    }
   }
   return found
 }

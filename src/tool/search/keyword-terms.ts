@@ -90,7 +90,7 @@ function likenessOf(asked: string, stems: Stems, neighbour: Neighbour): number {
   const { word } = neighbour.term
   if (word === asked) return 1
   const { light, deep } = (neighbour.stems ??= stemsOf(word))
-  if (light === stems.light) return 0.95
+  if (light === stems.light) return 0.9
   if (deep === stems.deep) return 0.6
   const [short, long] = word.length < asked.length ? [word, asked] : [asked, word]
   const related = short.length > 3 && long.length - short.length < LONGER && long.startsWith(short)

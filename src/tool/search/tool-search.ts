@@ -56,6 +56,7 @@ export function createToolSearch(options: ToolSearchOptions = {}): ToolSearch {
     release(session)
     const known = bySet.get(fingerprint)
     const kept = known ?? (await fill(alone ? before : undefined, tools, fingerprint))
+    // The session may have been opened again meanwhile.
     release(session)
     kept.sessions.add(session)
     bySession.set(session, kept)

@@ -114,6 +114,11 @@ test('paths and addresses in a question count by host and ending alone', async (
   expect(await find(tools, 'https://github.com/home/data')).toEqual(['github_fork'])
 })
 
+test('ids in a question are not taken apart', async () => {
+  const tools = named('sc_list', 'camera_show')
+  expect(await find(tools, "camera 'YgSC7KRZI'")).toEqual(['camera_show'])
+})
+
 test('fillers count only where a question has no other words', async () => {
   const tools = named('get_it', 'weather')
   expect(await find(tools, 'can you please get me the weather')).toEqual(['weather'])
@@ -174,7 +179,7 @@ test('any text is searched without a fault', async () => {
   const index = createKeywordIndex()
   await index.add(TOOLS.map(([name, description]) => definitionOf({ name, description })))
   await fc.assert(
-    fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 300 }), async (text) => {
+    fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 100 }), async (text) => {
       const found = await index.search(text, 5)
       expect(found.length).toBeLessThanOrEqual(5)
       for (const { score } of found) expect(score).toBeGreaterThan(0)

@@ -1,6 +1,7 @@
 /**
- * A small labelled set for tool search. It was written before the index was tuned and never tuned on: change it only to
- * mend a wrong label. Each tool is `[name, description, parameters]`, each question `[text, names of the tools wanted]`.
+ * A small labelled set for tool search. It was written before the index was, whose weights were chosen on other sets:
+ * change it only to mend a wrong label. Each tool is `[name, description, parameters]`, each question
+ * `[text, names of the tools wanted]`.
  */
 export type ToolRow = readonly [name: string, description: string, parameters?: Readonly<Record<string, string>>]
 export type QuestionRow = readonly [question: string, ...wanted: string[]]

@@ -34,7 +34,7 @@ function watched() {
         log.push(`remove ${names.join()}`)
         return inner.remove(names)
       },
-      search: inner.search,
+      search: (text, limit) => inner.search(text, limit),
     }
   }
   return { log, index }

@@ -1,0 +1,94 @@
+import { expect } from 'vitest'
+import { type Span, type SpanOptions, spans } from '../../../src/observe/spans.ts'
+import { ask, id, play, say, tool } from '../../fixtures/play.ts'
+import { different, type Row, same } from '../rows.ts'
+import type { Asked } from './scene.ts'
+
+const toolA = tool('toolA', () => 'done')
+const silent = tool('silent', () => ({ ok: true, content: [] }))
+
+/** The spans of a run that calls these tools in one step. */
+async function traced(calls: readonly Asked[], options: SpanOptions = {}): Promise<Span[]> {
+  const seen: Span[] = []
+  await play({
+    script: [ask(...calls), say('done')],
+    tools: [toolA, silent],
+    loop: { observe: spans((span) => seen.push(span), { now: () => 5, ...options }) },
+  })
+  return seen
+}
+
+const ofCalls = (seen: readonly Span[]) => seen.filter(({ name }) => name.startsWith('execute_tool'))
+
+/** Rows 131 to 134: what is told of calls to those who watch. */
+export const observed: readonly Row[] = [
+  {
+    row: 131,
+    says: 'the span of a call is named after its tool, and says what it is',
+    verdict: same(async () => {
+      expect(ofCalls(await traced([['toolA']]))).toEqual([
+        {
+          name: 'execute_tool toolA',
+          traceId: expect.stringMatching(/^[0-9a-f]{32}$/),
+          spanId: expect.stringMatching(/^[0-9a-f]{16}$/),
+          parentId: expect.stringMatching(/^[0-9a-f]{16}$/),
+          start: 0,
+          end: 0,
+          attributes: {
+            'gen_ai.operation.name': 'execute_tool',
+            'gen_ai.tool.name': 'toolA',
+            'gen_ai.tool.call.id': id(1, 0),
+            'gen_ai.tool.type': 'function',
+            'edgecall.attempt': 1,
+            'edgecall.ok': true,
+          },
+        },
+      ])
+    }),
+  },
+  {
+    row: 132,
+    says: 'it has a type, an id and arguments, whatever the model left out',
+    verdict: different(
+      'an id is never empty, since the edge makes it; arguments are as the model wrote them',
+      async () => {
+        const [span] = ofCalls(await traced([['toolA', '']], { includeContent: true }))
+        expect(span?.attributes).toMatchObject({
+          'gen_ai.tool.type': 'function',
+          'gen_ai.tool.call.id': id(1, 0),
+          'gen_ai.tool.call.arguments': '',
+        })
+      },
+    ),
+  },
+  {
+    row: 133,
+    says: 'arguments and results are in it where that was asked for, and not else',
+    verdict: same(async () => {
+      const [plain] = ofCalls(await traced([['toolA', { a: 1 }]]))
+      expect(Object.keys(plain?.attributes ?? {}).filter((key) => /arguments|result/.test(key))).toEqual([])
+      const [full, empty] = ofCalls(await traced([['toolA', { a: 1 }], ['silent']], { includeContent: true }))
+      expect(full?.attributes).toMatchObject({
+        'gen_ai.tool.call.arguments': '{"a":1}',
+        'gen_ai.tool.call.result': '[{"type":"text","text":"done"}]',
+      })
+      expect(empty?.attributes).toMatchObject({ 'gen_ai.tool.call.result': '[]' })
+    }),
+  },
+  {
+    row: 134,
+    says: 'the spans of model calls stand under that of the run, those of tools under the model call that asked',
+    verdict: same(async () => {
+      const seen = await traced([['toolA'], ['silent']])
+      const placeOf = (spanId: string | undefined) => seen.findIndex((span) => span.spanId === spanId)
+      expect(seen.map(({ name, parentId }) => [name, placeOf(parentId)])).toEqual([
+        ['chat test/scripted', 4],
+        ['execute_tool toolA', 0],
+        ['execute_tool silent', 0],
+        ['chat test/scripted', 4],
+        ['invoke_agent', -1],
+      ])
+      expect(new Set(seen.map(({ traceId }) => traceId)).size).toBe(1)
+    }),
+  },
+]

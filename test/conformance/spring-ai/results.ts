@@ -1,0 +1,140 @@
+import * as v from 'valibot'
+import { expect } from 'vitest'
+import type { Compat } from '../../../src/contract/run.ts'
+import { executeToolCalls } from '../../../src/loop.ts'
+import { content, defineTool } from '../../../src/tool.ts'
+import { different, type Row, same } from '../rows.ts'
+import { asking, carried, QUESTION, resultsIn } from './scene.ts'
+
+/** What a model reads of what a tool returned. */
+async function told(value: unknown, compat?: Compat): Promise<string | undefined> {
+  const tools = await carried(defineTool({ name: 'tool', description: 'Tool', input: v.object({}), run: () => value }))
+  const request = compat && { compat }
+  const { results } = await executeToolCalls(
+    { messages: [QUESTION], tools, ...(request && { request }) },
+    asking(['tool']),
+  )
+  return resultsIn(results)[0]
+}
+
+/** What a tool with this input was called with; or what the model reads where it was not. */
+async function given(input: v.GenericSchema, args: object | string): Promise<unknown> {
+  const seen: unknown[] = []
+  const tools = await carried(
+    defineTool({ name: 'tool', description: 'Tool', input, run: (value) => void seen.push(value) }),
+  )
+  const { results } = await executeToolCalls({ messages: [QUESTION], tools }, asking(['tool', args]))
+  return seen.length > 0 ? seen[0] : resultsIn(results)[0]
+}
+
+const theirs = (value: unknown) => told(value, 'spring-ai')
+
+/** Rows 72 to 80: results as texts, and arguments as values. */
+export const results: readonly Row[] = [
+  {
+    row: 72,
+    says: 'null is told as null',
+    verdict: same(async () => {
+      expect([await told(null), await theirs(null)]).toEqual(['null', 'null'])
+    }),
+  },
+  {
+    row: 73,
+    says: 'nothing is told as done',
+    verdict: same(async () => {
+      expect([await told(undefined), await theirs(undefined)]).toEqual(['Success', '"Done"'])
+    }),
+  },
+  {
+    row: 74,
+    says: 'a text is told in quotes, with what is special in it escaped',
+    verdict: different('a text is a text: quoted only under COMPAT=spring-ai', async () => {
+      const text = 'a "b"\n\\c'
+      expect([await told('test'), await told(text)]).toEqual(['test', text])
+      expect([await theirs('test'), await theirs(text)]).toEqual(['"test"', JSON.stringify(text)])
+      expect([await theirs('{"a":1}'), await theirs('[1]')]).toEqual(['{"a":1}', '[1]'])
+    }),
+  },
+  {
+    row: 75,
+    says: 'objects and lists are told as JSON, empty ones too',
+    verdict: same(async () => {
+      const values: [unknown, string][] = [
+        [['a', 'b'], '["a","b"]'],
+        [{ city: 'Rome', at: null }, '{"city":"Rome","at":null}'],
+        [new Map([['a', 1]]), '{"a":1}'],
+        [[], '[]'],
+        [{}, '{}'],
+        [new Map(), '{}'],
+      ]
+      for (const [value, text] of values) expect([await told(value), await theirs(value)]).toEqual([text, text])
+    }),
+  },
+  {
+    row: 76,
+    says: 'an image is told as its bytes, with their type',
+    verdict: different('it is a part of its own, which models see, and not JSON that they read', async () => {
+      const png = Uint8Array.from([0x89, 0x50, 0x4e, 0x47])
+      const run = () => content(new Blob([png], { type: 'image/png' }))
+      const tools = await carried(defineTool({ name: 'draw', description: 'Draws', input: v.object({}), run }))
+      const executed = await executeToolCalls({ messages: [QUESTION], tools }, asking(['draw']))
+      expect(executed.results[0]?.content).toEqual([
+        { type: 'image', mediaType: 'image/png', data: Buffer.from(png).toString('base64') },
+      ])
+    }),
+  },
+  {
+    row: 77,
+    says: 'a text that begins like JSON is told as it is',
+    verdict: same(async () => {
+      for (const text of ['3 strings processed: [one, two, three]', 'Object processed: {}']) {
+        expect(await told(text)).toBe(text)
+      }
+    }),
+  },
+  {
+    row: 78,
+    says: 'maps, lists of maps and anything at all arrive as values of their types',
+    verdict: same(async () => {
+      const map = v.object({ counts: v.record(v.string(), v.number()) })
+      expect(await given(map, { counts: { a: 1, b: '2' } })).toEqual({ counts: { a: 1, b: 2 } })
+      const list = v.object({ rows: v.array(v.record(v.string(), v.number())) })
+      expect(await given(list, { rows: [{ a: 1 }, { b: 2 }] })).toEqual({ rows: [{ a: 1 }, { b: 2 }] })
+      const real = v.object({ counts: v.map(v.string(), v.number()) })
+      expect(await given(real, { counts: { a: 1 } })).toEqual({ counts: new Map([['a', 1]]) })
+      const any = v.object({ it: v.unknown() })
+      expect(await given(any, { it: { deep: [1, 'a'] } })).toEqual({ it: { deep: [1, 'a'] } })
+    }),
+  },
+  {
+    row: 79,
+    says: 'the tool context reaches the tool',
+    verdict: same(async () => {
+      const tools = await carried(
+        defineTool({ name: 'who', description: 'Who', input: v.object({}), run: (_, { values }) => values }),
+      )
+      const executed = await executeToolCalls(
+        { messages: [QUESTION], tools, context: { user: { name: 'Ada' } } },
+        asking(['who']),
+      )
+      expect(resultsIn(executed.results)).toEqual(['{"user":{"name":"Ada"}}'])
+    }),
+  },
+  {
+    row: 80,
+    says: 'arguments of a wrong type, or that are no JSON, are told to the model',
+    verdict: different(
+      'in words that say where and what was expected, not in those of a parser’s exception',
+      async () => {
+        const input = v.object({ counts: v.record(v.string(), v.number()) })
+        expect(await given(input, { counts: 'many' })).toBe(
+          'The arguments of "tool" do not fit:\n- counts: expected Object, received "many"\nCorrect them and call again.',
+        )
+        expect(await given(input, 'nill')).toBe(
+          'The arguments of "tool" are not a JSON object: Unexpected token \'i\', "nill" is not valid JSON. ' +
+            'Send one JSON object that fits its schema.',
+        )
+      },
+    ),
+  },
+]

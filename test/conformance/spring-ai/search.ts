@@ -1,0 +1,218 @@
+import { expect } from 'vitest'
+import type { Message } from '../../../src/contract/message.ts'
+import type { ToolDefinition } from '../../../src/contract/tool.ts'
+import { lruEviction } from '../../../src/tool/search/eviction.ts'
+import { foundTools, SEARCH_HINT, TOOL_SEARCH, withSearchHint } from '../../../src/tool/search/search-tool.ts'
+import type { FoundTool, ToolIndex } from '../../../src/tool/search/tool-index.ts'
+import { createToolSearch, type ToolSearchOptions } from '../../../src/tool/search/tool-search.ts'
+import { ask, play, say, tool, types } from '../../fixtures/play.ts'
+import { different, type Row, same } from '../rows.ts'
+import { namesIn, resultsIn } from './scene.ts'
+
+const sun = tool('sun', () => 'It shines', { description: 'Tells when the sun rises.' })
+const rain = tool('rain', () => 'It falls', { description: 'Tells how much rain falls.' })
+const DEFINITIONS = [sun.definition, rain.definition]
+
+/** An index that finds what it is told to, and notes what it is asked. */
+class NotedIndex implements ToolIndex {
+  readonly notes: unknown[]
+  readonly #finds: readonly string[]
+
+  constructor(notes: unknown[], finds: readonly string[] = []) {
+    this.notes = notes
+    this.#finds = finds
+  }
+
+  async add(tools: readonly ToolDefinition[]): Promise<void> {
+    this.notes.push(['add', ...tools.map(({ name }) => name)])
+  }
+
+  async remove(names: readonly string[]): Promise<void> {
+    this.notes.push(['remove', ...names])
+  }
+
+  async search(text: string, limit: number): Promise<readonly FoundTool[]> {
+    this.notes.push([text, limit])
+    return this.#finds.map((name) => ({ name, score: 1 }))
+  }
+}
+
+function noted(options: ToolSearchOptions = {}) {
+  const notes: unknown[] = []
+  return { notes, search: createToolSearch({ index: () => new NotedIndex(notes), ...options }) }
+}
+
+const HINTED = withSearchHint('Be brief.')
+
+/** A run whose model is told of the search tool alone, and of what it has found. */
+async function searching(script: Parameters<typeof play>[0]['script'], options: ToolSearchOptions = {}) {
+  const search = await createToolSearch(options).open('talk', DEFINITIONS)
+  const isKnown = (name: string) => DEFINITIONS.some((definition) => definition.name === name)
+  return play({
+    script,
+    tools: [search],
+    others: [sun, rain],
+    request: HINTED === undefined ? {} : { system: HINTED },
+    loop: {
+      hooks: [{ name: 'search', activate: (_, { messages }) => [TOOL_SEARCH, ...foundTools(messages, isKnown)] }],
+    },
+  })
+}
+
+/** The messages of searches: each step a list of what its calls have found. */
+function searches(...steps: readonly (readonly string[])[]): Message[] {
+  return steps.flatMap((results): Message[] => [
+    { role: 'assistant', content: '' },
+    ...results.map((found): Message => {
+      const text = `${found}: Says what it does.`
+      return { role: 'tool', callId: found, tool: TOOL_SEARCH, ok: true, content: [{ type: 'text', text }] }
+    }),
+  ])
+}
+
+/** Rows 117 to 127: a search among the tools of a run. */
+export const search: readonly Row[] = [
+  {
+    row: 117,
+    says: 'a search needs an index',
+    verdict: different('there is one where none is named', async () => {
+      const { state } = await searching([ask([TOOL_SEARCH, { query: 'sun rises' }]), say('done')])
+      expect(resultsIn(state.messages)).toEqual(['sun: Tells when the sun rises.'])
+    }),
+  },
+  {
+    row: 118,
+    says: 'the tools of a run are indexed once, and the model is told how to find them',
+    verdict: same(async () => {
+      const { notes, search } = noted()
+      await search.open('talk', DEFINITIONS)
+      expect(notes).toEqual([['add', 'sun', 'rain']])
+      const { requests } = await searching([ask([TOOL_SEARCH, { query: 'sun' }]), say('done')])
+      expect(requests.map(({ messages }) => messages[0])).toEqual([
+        { role: 'system', content: `Be brief.\n\n${SEARCH_HINT}` },
+        { role: 'system', content: `Be brief.\n\n${SEARCH_HINT}` },
+      ])
+    }),
+  },
+  {
+    row: 119,
+    says: 'the same tools are not indexed again, others are',
+    verdict: different('of other tools only those that changed', async () => {
+      const { notes, search } = noted()
+      await search.open('talk', DEFINITIONS)
+      await search.open('talk', [rain.definition, sun.definition])
+      expect(notes).toEqual([['add', 'sun', 'rain']])
+      await search.open('talk', [rain.definition, tool('wind').definition])
+      expect(notes.slice(1)).toEqual([
+        ['remove', 'sun'],
+        ['add', 'wind'],
+      ])
+    }),
+  },
+  {
+    row: 120,
+    says: 'where one session is kept, the other is indexed anew when it comes back; so is one that was let go',
+    verdict: same(async () => {
+      const { notes, search } = noted({ eviction: lruEviction(1) })
+      await search.open('a', [sun.definition])
+      await search.open('b', [rain.definition])
+      await search.open('b', [rain.definition])
+      await search.open('a', [sun.definition])
+      expect(notes).toEqual([
+        ['add', 'sun'],
+        ['add', 'rain'],
+        ['add', 'sun'],
+      ])
+      search.evict('a')
+      await search.open('a', [sun.definition])
+      expect(notes.slice(3)).toEqual([['add', 'sun']])
+    }),
+  },
+  {
+    row: 121,
+    says: 'a name that nobody knows is not put on offer',
+    verdict: same(async () => {
+      const { requests } = await searching([ask([TOOL_SEARCH, { query: 'ghost' }]), say('none')], {
+        index: () => new NotedIndex([], ['ghost']),
+      })
+      expect(requests.map(namesIn)).toEqual([[TOOL_SEARCH], [TOOL_SEARCH]])
+      expect(foundTools(searches(['ghost', 'sun']), (name) => name === 'sun')).toEqual(['sun'])
+    }),
+  },
+  {
+    row: 122,
+    says: 'a tool that was found can be called from then on',
+    verdict: same(async () => {
+      const { requests, state } = await searching([
+        ask([TOOL_SEARCH, { query: 'how much rain' }]),
+        ask(['rain']),
+        say('It falls'),
+      ])
+      expect(requests.map(namesIn)).toEqual([[TOOL_SEARCH], [TOOL_SEARCH, 'rain'], [TOOL_SEARCH, 'rain']])
+      expect(resultsIn(state.messages)).toEqual(['rain: Tells how much rain falls.', 'It falls'])
+    }),
+  },
+  {
+    row: 123,
+    says: 'how many are named is for the model to say, else for the application',
+    verdict: same(async () => {
+      const notes: unknown[] = []
+      await searching(
+        [ask([TOOL_SEARCH, { query: 'rain', maxResults: 7 }], [TOOL_SEARCH, { query: 'sun' }]), say('done')],
+        { index: () => new NotedIndex(notes), maxResults: 3 },
+      )
+      expect(notes.slice(1)).toEqual([
+        ['rain', 7],
+        ['sun', 3],
+      ])
+    }),
+  },
+  {
+    row: 124,
+    says: 'the index outlives the run',
+    verdict: same(async () => {
+      const { notes, search } = noted()
+      for (let run = 0; run < 2; run++) {
+        await play({ script: [say('done')], tools: [await search.open('talk', DEFINITIONS)] })
+      }
+      expect(notes).toEqual([['add', 'sun', 'rain']])
+    }),
+  },
+  {
+    row: 125,
+    says: 'what was found stays on offer: of all searches, or of those of the last step',
+    verdict: same(() => {
+      const any = () => true
+      const messages = searches(['a'], ['b', 'c'])
+      expect(foundTools(messages, any)).toEqual(['a', 'b', 'c'])
+      expect(foundTools(messages, any, 'latest')).toEqual(['b', 'c'])
+      const later: Message[] = [...messages, { role: 'user', content: 'And now?' }, ...searches(['d'])]
+      expect(foundTools(later, any, 'latest')).toEqual(['d'])
+    }),
+  },
+  {
+    row: 126,
+    says: 'streams search likewise',
+    verdict: same(async () => {
+      const { events } = await searching([ask([TOOL_SEARCH, { query: 'sun' }]), ask(['sun']), say('It shines')])
+      const shown = types(events).filter((type) => /^(tools|call\.settled|text|run\.finished)/.test(type))
+      expect(shown).toEqual(['call.settled', 'tools.added', 'call.settled', 'text.delta', 'run.finished'])
+    }),
+  },
+  {
+    row: 127,
+    says: 'the search tool takes a query, a number and a category, and no tool context',
+    verdict: different('there are no categories, which theirs takes and ignores', async () => {
+      const { definition } = await noted().search.open('talk', DEFINITIONS)
+      expect(definition.inputSchema).toEqual({
+        type: 'object',
+        properties: {
+          query: { type: 'string', description: 'A few words, or the whole question' },
+          maxResults: { type: 'integer', minimum: 1, maximum: 20, description: 'How many to name' },
+        },
+        required: ['query'],
+        additionalProperties: false,
+      })
+    }),
+  },
+]

@@ -1,0 +1,75 @@
+import * as v from 'valibot'
+import { expect } from 'vitest'
+import { ConfigError, readConfig } from '../../../src/contract/config.ts'
+import { defineTool, ToolError } from '../../../src/tool.ts'
+import { ask, say, tool } from '../../fixtures/play.ts'
+import { different, owned, type Row, same } from '../rows.ts'
+import { carried, edgeWith, native, resultsIn } from './scene.ts'
+
+/** Rows 135 to 138: the variables of the edge. */
+export const settings: readonly Row[] = [
+  {
+    row: 135,
+    says: 'a tool that is known and not on offer is not run, unless that is asked for',
+    verdict: different('it is asked for by name, in the request', async () => {
+      const hidden = { ...tool('hidden', () => 'found'), offered: false }
+      const script = [ask(['hidden']), say('done')]
+      const closed = edgeWith(script, [hidden], {})
+      expect((await closed.run()).calls).toMatchObject([{ tool: 'hidden', ok: false }])
+      expect(resultsIn(closed.requests[1]?.messages)).toEqual(['There is no tool "hidden": no tools are on offer.'])
+      const open = edgeWith(script, [hidden], {})
+      expect((await open.run({ tools: { add: ['hidden'] } })).calls).toMatchObject([{ tool: 'hidden', ok: true }])
+    }),
+  },
+  {
+    row: 136,
+    says: 'limits are variables: of a tool, of all, of some by name, and what comes of them',
+    verdict: different('a limit that is not to be is a number that nobody reaches, never -1', () => {
+      const limitsOf = (vars: Record<string, unknown>) => {
+        const { limits, onLimit } = readConfig({ COMPAT: 'spring-ai', ...vars })
+        return { perTool: limits.callsPerTool, calls: limits.calls, tools: limits.tools, onLimit }
+      }
+      const theirs = { perTool: 40, calls: 150, tools: undefined, onLimit: 'fail' }
+      expect(limitsOf({})).toEqual(theirs)
+      expect(limitsOf({ MAX_CALLS_PER_TOOL: '5' })).toEqual({ ...theirs, perTool: 5 })
+      expect(limitsOf({ MAX_CALLS: 7 })).toEqual({ ...theirs, calls: 7 })
+      expect(limitsOf({ MAX_CALLS_PER_TOOL: '{ "pay": 1, "*": 9 }' })).toEqual({
+        ...theirs,
+        perTool: 9,
+        tools: { pay: 1, '*': 9 },
+      })
+      expect(limitsOf({ ON_LIMIT: 'model' })).toEqual({ ...theirs, onLimit: 'model' })
+      for (const vars of [{ MAX_CALLS: '-1' }, { MAX_CALLS: '0' }, { MAX_CALLS_PER_TOOL: '{ "pay": -1 }' }]) {
+        expect(() => readConfig(vars)).toThrow(ConfigError)
+      }
+      const { limits } = readConfig({ COMPAT: 'spring-ai' })
+      expect([limits.steps, limits.concurrentCalls]).toEqual([1_000_000, 1])
+    }),
+  },
+  {
+    row: 137,
+    says: 'a variable says whether errors of tools go to the model or fail the run',
+    verdict: same(async () => {
+      const tools = await carried(
+        defineTool({
+          name: 'broken',
+          description: 'Breaks',
+          input: v.object({}),
+          run: () => {
+            throw new ToolError('It broke.', { code: 'broken' })
+          },
+        }),
+      )
+      const scene = { script: [ask(['broken']), say('Sorry')], tools }
+      const told = await native(scene)
+      expect([told.json.answer, resultsIn(told.requests[1]?.messages)]).toEqual(['Sorry', ['It broke.']])
+      const failed = await native({ ...scene, vars: { TOOL_ERRORS: 'fail' } })
+      expect(failed.json).toMatchObject({ status: 502, code: 'broken', detail: 'It broke.' })
+    }),
+  },
+  {
+    row: 138,
+    says: 'tool search has variables too, and an unknown kind of it is reported',
+    verdict: owned('tool search'),
+  },
+]
