@@ -13,6 +13,7 @@ import { retrying } from './model/retry.ts'
 import { type AiBinding, workersAi } from './model/workers-ai.ts'
 import { logs } from './observe/log.ts'
 import { matches } from './tool/glob.ts'
+import { searchHook } from './tool/search/hook.ts'
 import { chain } from './tool/source/chain.ts'
 import { kvSource } from './tool/source/kv.ts'
 import { serviceSource } from './tool/source/service.ts'
@@ -61,6 +62,7 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
     directories: env.DIRECTORIES,
     report,
     loop: {
+      hooks: config.toolSearch === 'off' ? [] : [searchHook({ when: config.toolSearch })],
       ...(definitions && { validate: (schema, value) => definitions.validate(schema, value) }),
       ...(config.log === 'runs' && { observe: logs(report, config) }),
     },

@@ -30,6 +30,8 @@ export interface Config {
   readonly compensate: boolean
   readonly eager: boolean
   readonly compat?: Compat
+  /** Whether a model searches for tools instead of being told of all. */
+  readonly toolSearch: 'auto' | 'on' | 'off'
   /** Whether logs may hold arguments and results. */
   readonly includeContent: boolean
   /** What is logged: faults alone, or runs and their calls too. */
@@ -77,6 +79,7 @@ export function readConfig(vars: Vars): Config {
     compensate: oneOf(vars, 'COMPENSATE', ['off', 'on']) === 'on',
     eager: oneOf(vars, 'EAGER_CALLS', ['off', 'on']) === 'on',
     ...(compat && { compat }),
+    toolSearch: oneOf(vars, 'TOOL_SEARCH', ['auto', 'on', 'off']),
     log: oneOf(vars, 'LOG', ['faults', 'runs']),
     includeContent: oneOf(vars, 'INCLUDE_CONTENT', ['false', 'true']) === 'true',
     context: object(vars, 'TOOL_CONTEXT', 'a JSON object', (_value): _value is unknown => true),

@@ -17,15 +17,24 @@ export interface StepAnswer {
   readonly opaque?: Opaque
 }
 
+export type ActiveTools = readonly (string | Tool)[]
+
 /** Where in a run a hook stands. */
 export interface HookContext {
   readonly run: RunRequest
   /** From 1; 0 before the first. */
   readonly step: number
-  /** What the run has seen and said so far, without earlier turns. */
+  /** What the run has seen and said so far. */
   readonly messages: readonly Message[]
+  /** What the model sees of earlier turns. */
+  readonly history: readonly Message[]
   /** Aborts when the run is cancelled or out of time. */
   readonly signal: AbortSignal
+}
+
+export interface StepContext extends HookContext {
+  /** The edge's tools in the run, by name. */
+  readonly offered: ReadonlyMap<string, ToolDefinition>
 }
 
 /**
@@ -43,10 +52,10 @@ export interface Hook {
   /** Names of further tools for a run, once: the provider of a request. Names that no source knows are left out. */
   offer?(request: RunRequest): readonly string[] | Promise<readonly string[]>
   /**
-   * Which tools are on offer in the next step, of those that are: fewer, or others that a source knows, which then join
-   * the run. An empty list offers none.
+   * Which tools are on offer in the next step, of those that are: fewer, or others, which then join the run: by a name
+   * that a source knows, or as a tool of the hook's own. An empty list offers none.
    */
-  activate?(names: readonly string[], context: HookContext): readonly string[] | Promise<readonly string[]>
+  activate?(names: readonly string[], context: StepContext): ActiveTools | Promise<ActiveTools>
   /** Around the run, from its start, or from where it was resumed, until it ends or waits. */
   run?(next: () => Promise<void>, context: HookContext): Promise<void>
   /**

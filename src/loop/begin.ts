@@ -1,29 +1,56 @@
 import type { RunFact } from '../contract/event.ts'
+import type { Tool } from '../contract/tool.ts'
 import { HookFailure } from './around.ts'
 import { namesOnOffer } from './decide.ts'
 import { hookContext, type Running } from './running.ts'
 
 /**
- * Begins a step with the tools that the hooks want in it. A name that was not on offer before joins the run where it is
+ * Begins a step with the tools that the hooks want in it. One that was not on offer before joins the run where it is
  * found, pinned as it is now; one that is not found is left out.
  */
 export async function begin(running: Running, step: number): Promise<void> {
-  const { state, tools, loop, find, commit } = running
-  const hooks = loop.hooks?.filter((hook) => hook.activate) ?? []
-  if (hooks.length === 0) return commit([{ type: 'step.started', step }])
-  const all = namesOnOffer(state)
-  let names = all
+  const { state, commit, find, tools } = running
+  const wanted = await wantedTools(running)
+  const before = namesOnOffer(state)
+  if (wanted.length === before.length && wanted.every((tool, index) => tool === before[index])) {
+    return commit([{ type: 'step.started', step }])
+  }
+  const all = new Set(before)
+  const brought = wanted.filter((tool) => typeof tool !== 'string')
+  const names = wanted.map((tool) => (typeof tool === 'string' ? tool : tool.definition.name))
+  const missing = names.filter((name) => !all.has(name) && !brought.some(({ definition }) => definition.name === name))
+  const found = missing.length === 0 ? [] : ((await find?.(missing)) ?? [])
+  const joined = [...brought, ...found].filter(({ definition }) => !all.has(definition.name))
+  for (const tool of [...brought, ...found]) tools.set(tool.definition.name, tool)
+  for (const { definition } of joined) all.add(definition.name)
+  const active = [...new Set(names)].filter((name) => all.has(name))
+  const added: RunFact = { type: 'tools.added', tools: joined.map(({ definition }) => definition) }
+  commit([...(joined.length > 0 ? [added] : []), { type: 'step.started', step, tools: active }])
+}
+
+/** What hooks bring to a step that a lost life of the run began: its calls may be under way. */
+export async function equip(running: Running): Promise<void> {
+  for (const tool of await wantedTools(running)) {
+    if (typeof tool !== 'string') running.tools.set(tool.definition.name, tool)
+  }
+}
+
+/** The tools that the hooks want, by name or brought by themselves. */
+async function wantedTools(running: Running): Promise<readonly (string | Tool)[]> {
+  const { state, loop } = running
+  let wanted: readonly (string | Tool)[] = namesOnOffer(state)
   try {
-    for (const hook of hooks) names = (await hook.activate?.(names, hookContext(running))) ?? names
+    for (const hook of loop.hooks ?? []) {
+      if (!hook.activate) continue
+      const names = wanted.map((tool) => (typeof tool === 'string' ? tool : tool.definition.name))
+      const brought = new Map(
+        wanted.flatMap((tool) => (typeof tool === 'string' ? [] : [[tool.definition.name, tool]])),
+      )
+      const next = await hook.activate(names, { ...hookContext(running), offered: state.offered })
+      wanted = next.map((tool) => (typeof tool === 'string' ? (brought.get(tool) ?? tool) : tool))
+    }
   } catch (error) {
     throw new HookFailure(error)
   }
-  const missing = names.filter((name) => !all.includes(name))
-  const found = missing.length === 0 ? [] : ((await find?.(missing)) ?? [])
-  for (const tool of found) tools.set(tool.definition.name, tool)
-  const joined: RunFact[] =
-    found.length === 0 ? [] : [{ type: 'tools.added', tools: found.map((tool) => tool.definition) }]
-  const known = new Set([...all, ...found.map((tool) => tool.definition.name)])
-  const active = [...new Set(names)].filter((name) => known.has(name))
-  commit([...joined, { type: 'step.started', step, tools: active }])
+  return wanted
 }

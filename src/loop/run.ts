@@ -1,5 +1,6 @@
 import { messageOf } from '../tool/thrown.ts'
 import { around, HookFailure } from './around.ts'
+import { equip } from './begin.ts'
 import { cutShort } from './decide.ts'
 import { drive } from './drive.ts'
 import { reconcile } from './reconcile.ts'
@@ -41,6 +42,7 @@ export async function run(state: RunState, ports: RunPorts): Promise<RunState> {
     (hook) => (_: void, next: () => Promise<void>) => hook.run?.(next, hookContext(running)) ?? next(),
   )
   try {
+    if (state.step) await equip(running)
     running.commit(await reconcile(running))
     running.commit(recover(state, now()))
     await around(ways ?? [], () => drive(running, { watch, isCancelled: () => ports.signal.aborted }))()

@@ -38,8 +38,8 @@ export interface Running extends Omit<RunPorts, 'tools'> {
 }
 
 /** What a hook is told. */
-export function hookContext({ state, signal }: Running): HookContext {
-  return { run: state.request, step: state.steps, messages: state.messages, signal }
+export function hookContext({ state, signal, history }: Running): HookContext {
+  return { run: state.request, step: state.steps, messages: state.messages, history, signal }
 }
 
 /** Tells the setup's observer of facts that are kept. */

@@ -30,7 +30,7 @@ const MOST_BYTES = 4
 const ROOM = 200
 
 export function readResultTool(journal: Journal, resultBytes: number): Tool {
-  const most = Math.max(1, Math.floor((resultBytes - ROOM) / MOST_BYTES))
+  const most = Math.max(2, Math.floor((resultBytes - ROOM) / MOST_BYTES))
   return {
     definition: READ_RESULT_DEFINITION,
     origin: 'inline',
@@ -45,12 +45,18 @@ function part(journal: Journal, args: unknown, most: number): ToolOutcome {
   const content = typeof id === 'string' ? journal.kept(id) : undefined
   if (!content) return failure('unknown_result', 'There is no such result. Give the `id` that stands at the cut.')
   const text = textOf(content)
-  const from = typeof offset === 'number' ? Math.max(0, Math.floor(offset)) : 0
-  const shown = text.slice(from, from + most)
-  const end = from + shown.length
+  const from = between(text, typeof offset === 'number' ? Math.max(0, Math.floor(offset)) : 0)
+  const end = between(text, from + most)
+  const shown = text.slice(from, end)
   const more = end < text.length ? `; read on from offset ${end}` : ''
   return {
     ok: true,
     content: [{ type: 'text', text: `${shown}\n[${from} to ${end} of ${text.length} characters${more}]` }],
   }
+}
+
+/** The place in a text, or the one before it where it would cut a character in two. */
+function between(text: string, at: number): number {
+  if (at >= text.length) return text.length
+  return /[\uD800-\uDBFF][\uDC00-\uDFFF]/.test(text.slice(Math.max(0, at - 1), at + 1)) ? at - 1 : at
 }

@@ -1,0 +1,116 @@
+import { describe, expect, test } from 'vitest'
+import type { ToolDefinition } from '../../../src/contract/tool.ts'
+import { searchHook } from '../../../src/tool/search/hook.ts'
+import { ask, play, say, tool, types } from '../../fixtures/play.ts'
+
+const weather = tool('getWeather', ({ city }) => `18 degrees in ${city}`, {
+  description: 'Tells the weather and the temperature of a city.',
+})
+const filler = (count: number, definition: Partial<ToolDefinition> = {}) =>
+  Array.from({ length: count }, (_, index) =>
+    tool(`ledgerEntry${index}`, undefined, { description: `Posts ledger entry number ${index}.`, ...definition }),
+  )
+
+const QUESTION = { input: [{ role: 'user', content: "What's the weather in Amsterdam?" }] as const }
+
+describe('tool search', () => {
+  test('tells the model of the search alone, then of what it found; the tool runs, the answer follows', async () => {
+    const { requests, state, events } = await play({
+      script: [
+        ask(['tool_search', { query: 'weather in a city' }]),
+        ask(['getWeather', { city: 'Amsterdam' }]),
+        say('18 degrees.'),
+      ],
+      tools: [...filler(60), weather, tool('help', undefined, { tags: ['always'] })],
+      request: { ...QUESTION, system: 'Be brief.' },
+      loop: { hooks: [searchHook()] },
+    })
+    const names = requests.map(({ tools }) => tools.map(({ name }) => name))
+    expect(names[0]?.toSorted()).toEqual(['help', 'tool_search'])
+    expect(names[1]).toContain('getWeather')
+    expect(names[1]?.length).toBeLessThanOrEqual(7)
+    expect(state.finished?.answer).toBe('18 degrees.')
+    expect(requests[0]?.messages[0]).toEqual({
+      role: 'system',
+      content: expect.stringMatching(/^Be brief\.\n\nMost tools are not listed\./),
+    })
+    expect(state.messages.every(({ role }) => role !== 'system')).toBe(true)
+    expect(types(events)).toContain('tools.added')
+  })
+
+  test('sends at most 2 % of what a thousand definitions are', async () => {
+    const tools = filler(1000, {
+      inputSchema: { type: 'object', properties: { amount: { type: 'number', description: 'How much' } } },
+    })
+    const bytes = (definitions: readonly ToolDefinition[] = []) => JSON.stringify(definitions).length
+    const all = await play({ script: [say('hi')], tools })
+    const searching = await play({ script: [say('hi')], tools, loop: { hooks: [searchHook()] } })
+    expect(bytes(searching.requests[0]?.tools)).toBeLessThan(0.02 * bytes(all.requests[0]?.tools))
+  })
+
+  test('is off by itself for few tools, and where it is told so', async () => {
+    const offer = async (count: number, hook = searchHook()) => {
+      const { requests } = await play({ script: [say('hi')], tools: filler(count), loop: { hooks: [hook] } })
+      return requests[0]?.tools.length
+    }
+    expect(await offer(9)).toBe(9)
+    expect(await offer(40)).toBe(40)
+    expect(await offer(41)).toBe(1)
+    expect(await offer(41, searchHook({ when: 'off' }))).toBe(41)
+    expect(await offer(3, searchHook({ when: 'on' }))).toBe(1)
+  })
+
+  test('is on for fewer tools whose definitions are long', async () => {
+    const { requests } = await play({
+      script: [say('hi')],
+      tools: filler(12, { description: 'Posts an entry. '.repeat(300) }),
+      loop: { hooks: [searchHook()] },
+    })
+    expect(requests[0]?.tools.map(({ name }) => name)).toEqual(['tool_search'])
+  })
+
+  test('remembers what earlier turns found, unless only the latest search counts', async () => {
+    const history = [
+      { role: 'user', content: 'Weather?' },
+      {
+        role: 'assistant',
+        content: '',
+        calls: [{ callId: 'c', tool: 'tool_search', arguments: '{"query":"weather"}' }],
+      },
+      {
+        role: 'tool',
+        callId: 'c',
+        tool: 'tool_search',
+        ok: true,
+        content: [{ type: 'text', text: 'getWeather: Tells the weather.\ngone: Not known any more.' }],
+      },
+    ] as const
+    const { requests } = await play({
+      script: [say('hi')],
+      tools: [...filler(60), weather],
+      history,
+      loop: { hooks: [searchHook()] },
+    })
+    expect(requests[0]?.tools.map(({ name }) => name).toSorted()).toEqual(['getWeather', 'tool_search'])
+  })
+
+  test('leaves what the caller brings on offer, and refuses what was not found', async () => {
+    const { requests, state } = await play({
+      script: [ask(['getWeather', { city: 'Oslo' }]), say('sorry')],
+      tools: [...filler(60), weather],
+      request: { clientTools: [{ name: 'pick', description: 'Picks', inputSchema: { type: 'object' } }] },
+      loop: { hooks: [searchHook()] },
+    })
+    expect(requests[0]?.tools.map(({ name }) => name).toSorted()).toEqual(['pick', 'tool_search'])
+    expect(state.calls[0]?.settled?.error?.code).toBe('unknown_tool')
+  })
+
+  test('may go without the hint', async () => {
+    const { requests } = await play({
+      script: [say('hi')],
+      tools: filler(60),
+      loop: { hooks: [searchHook({ hint: '' })] },
+    })
+    expect(requests[0]?.messages).toEqual([{ role: 'user', content: 'Hello' }])
+  })
+})
