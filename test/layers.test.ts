@@ -7,6 +7,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   wire: ['contract'],
   model: ['contract', 'wire'],
+  client: ['contract', 'wire'],
   tool: ['contract', 'wire'],
   observe: ['contract'],
   loop: ['contract', 'tool'],

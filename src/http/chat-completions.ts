@@ -10,19 +10,12 @@ import { completionEncoder } from '../wire/openai-chat/answer.ts'
 import { accept } from './accept.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
+import { continueRun } from './continue.ts'
 import type { EdgeEnv } from './context.ts'
-import {
-  conversationOf,
-  following,
-  hiddenConversation,
-  type Launched,
-  launchHere,
-  launchHidden,
-  launchThere,
-} from './launch.ts'
+import { conversationOf, hiddenConversation, type Launched, launchHere, launchHidden, launchThere } from './launch.ts'
 import { runHeaders } from './native.ts'
 import { failedProblem } from './outcome.ts'
-import { granted, Problem } from './problem.ts'
+import { Problem } from './problem.ts'
 import { streamRun } from './stream.ts'
 
 /** `POST /v1/chat/completions`, as OpenAI's clients speak it. */
@@ -63,9 +56,10 @@ async function withConversation(asked: Asked, id: string, create: boolean): Prom
   const service = conversationOf(setup, caller.tenant, id)
   const { results, input } = newPart(chat.messages)
   if (results.length > 0) {
+    const answers = answersOf(results)
     const runId = runOf(results, input)
-    const { after } = granted(await service.answer(runId, answersOf(results)))
-    return following(service, { runId, conversation: id, after })
+    const continued = await continueRun(caller, service, { runId, conversation: id, answers, isAlone: true })
+    if (continued) return continued.launched
   }
   const system = chat.messages.filter((message) => message.role === 'system').map((message) => message.content)
   const body = { ...bodyOf(chat), input, ...(system.length > 0 && { system: system.join('\n\n') }) }
@@ -86,10 +80,10 @@ async function withoutConversation(asked: Asked): Promise<Launched> {
   if (results.some((result) => runOfCall(result.callId) !== undefined)) {
     const runId = runOf(results, input)
     const service = hiddenConversation(setup, caller.tenant, runId)
-    const answered = await service.answer(runId, answersOf(results))
-    if (answered.ok) return following(service, { runId, after: answered.after })
     // A run that only handed calls out left nothing behind: its history is all here.
-    if (answered.code !== 'unknown_conversation') return granted(answered)
+    const where = { runId, answers: answersOf(results), isAlone: true, mayBeGone: true }
+    const continued = await continueRun(caller, service, where)
+    if (continued) return continued.launched
   }
   const accepted = await accept(asked, { ...bodyOf(chat), input: chat.messages })
   const { run, tools } = accepted

@@ -1,6 +1,7 @@
 import { Hono } from 'hono/tiny'
 import { ConfigError } from '../contract/config.ts'
 import type { MakeSetup, Setup } from '../contract/setup.ts'
+import { agUi } from './ag-ui.ts'
 import { authenticate } from './auth.ts'
 import { chatCompletions } from './chat-completions.ts'
 import type { EdgeEnv } from './context.ts'
@@ -8,8 +9,10 @@ import { conversations } from './conversations.ts'
 import { cors } from './cors.ts'
 import { models } from './models.ts'
 import { openAiError, Problem, problemJson } from './problem.ts'
+import { responses } from './responses.ts'
 import { runs } from './runs.ts'
 import { tools } from './tools.ts'
+import { uiChat } from './ui-chat.ts'
 
 /** The edge Worker: `export default edge(setup)`. `page` is the HTML that `GET /` answers. */
 export function edge<Env extends object>(
@@ -46,9 +49,12 @@ function routes(page: string): Hono<EdgeEnv> {
     await next()
   })
   app.route('/v1/chat/completions', chatCompletions)
+  app.route('/v1/responses', responses)
   app.route('/v1/models', models)
   app.route('/conversations', conversations)
   app.route('/runs', runs)
+  app.route('/chat', uiChat)
+  app.route('/ag-ui', agUi)
   app.route('/tools', tools)
   app.notFound((c) =>
     answer(c.req.path, new Problem({ status: 404, code: 'not_found', message: 'There is nothing here.' })),

@@ -1,8 +1,7 @@
-import type { RunEvent } from '../contract/event.ts'
 import type { RunRecord } from '../contract/run.ts'
 import { encodeEvent } from '../wire/events.ts'
 import type { Launched } from './launch.ts'
-import { failedProblem } from './outcome.ts'
+import { failedProblem, throwIfFailed } from './outcome.ts'
 import { Problem } from './problem.ts'
 import { streamRun } from './stream.ts'
 
@@ -44,15 +43,16 @@ export function wantsEvents(request: Request): boolean {
   return /\btext\/event-stream\b/i.test(request.headers.get('accept') ?? '')
 }
 
-export function runHeaders({ runId, conversation, replayed }: RunPlace): Record<string, string> {
+export function runHeaders({ runId, conversation, replayed, joined }: RunPlace): Record<string, string> {
   return {
     'x-run-id': runId,
     ...(conversation !== undefined && { 'x-conversation-id': conversation }),
     ...(replayed === true && { 'idempotent-replayed': 'true' }),
+    ...(joined === true && { 'x-run-joined': 'true' }),
   }
 }
 
-type RunPlace = Pick<Launched, 'runId' | 'conversation' | 'replayed'>
+type RunPlace = Pick<Launched, 'runId' | 'conversation' | 'replayed' | 'joined'>
 
 function location({ runId, conversation }: RunPlace): Record<string, string> {
   return conversation === undefined ? {} : { location: `/conversations/${conversation}/runs/${runId}` }
@@ -62,9 +62,4 @@ function location({ runId, conversation }: RunPlace): Record<string, string> {
 function waitMs(prefer: string): number {
   const seconds = /\bwait=(\d{1,6})\b/i.exec(prefer)?.[1]
   return seconds === undefined ? MOST_WAIT_MS : Math.min(Number(seconds) * 1000, MOST_WAIT_MS)
-}
-
-function throwIfFailed(event: RunEvent): void {
-  if (event.type !== 'run.finished' || event.status !== 'failed') return
-  throw failedProblem(event, { runId: event.runId, started: false })
 }

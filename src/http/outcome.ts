@@ -1,4 +1,4 @@
-import type { RunFinished } from '../contract/event.ts'
+import type { RunEvent, RunFinished } from '../contract/event.ts'
 import type { RunRecord } from '../contract/run.ts'
 import { Problem } from './problem.ts'
 
@@ -16,6 +16,12 @@ export function failedProblem(
     ...(started && { mayRetry: false }),
     extra: { runId, ...(record && { run: record }) },
   })
+}
+
+/** A run that fails before anyone saw anything of it still fails with a status. */
+export function throwIfFailed(event: RunEvent): void {
+  if (event.type !== 'run.finished' || event.status !== 'failed') return
+  throw failedProblem(event, { runId: event.runId, started: false })
 }
 
 function statusOf(code: string, finish: RunFinished['finish']): number {

@@ -1,0 +1,153 @@
+/**
+ * The door for callers: a small typed client over fetch, for browsers, Node and Workers.
+ */
+import { EdgecallError } from './client/error.ts'
+import { follow } from './client/follow.ts'
+import { type Send, sender } from './client/request.ts'
+import type { AskOptions, ClientOptions, EventOf, RecordOf, RunInput } from './client/types.ts'
+import type { RunSummary, StoredMessage } from './contract/conversation.ts'
+import { newId } from './contract/id.ts'
+import type { Usage } from './contract/usage.ts'
+import { eventId } from './wire/events.ts'
+
+export type { AskOptions, ClientOptions, EventOf, RecordOf, RunInput }
+export { EdgecallError }
+
+/** An edge. What it refuses is thrown as an EdgecallError. */
+export interface Client<Tool extends string = string> {
+  /** Runs without a conversation: nothing is kept, so a connection that is lost loses the run. */
+  run(input: string | RunInput<Tool>, options?: AskOptions): Promise<RecordOf<Tool>>
+  /** The same, event by event. */
+  stream(input: string | RunInput<Tool>, options?: AskOptions): AsyncGenerator<EventOf<Tool>, void>
+  /** A conversation that there is. Asks nothing of the edge. */
+  conversation(id: string): Conversation<Tool>
+  /** Makes a conversation, under an id of your own or a minted one; one that there is already stays as it is. */
+  createConversation(id?: string): Promise<Conversation<Tool>>
+  /** Ids of conversations after an id, in order; at most 1000 of them. */
+  listConversations(page?: { readonly after?: string; readonly limit?: number }): Promise<string[]>
+}
+
+export interface Conversation<Tool extends string = string> {
+  readonly id: string
+  /** Runs to the end, or until the run waits for others: see its `status`. */
+  run(input: string | RunInput<Tool>, options?: AskOptions): Promise<RecordOf<Tool>>
+  /** The same, event by event. Reads on by itself where the connection is lost. */
+  stream(input: string | RunInput<Tool>, options?: AskOptions): AsyncGenerator<EventOf<Tool>, void>
+  /** The events of a run from the start, or after the event of that `seq`, as `stream` gives them. */
+  resume(
+    runId: string,
+    options?: { readonly after?: number; readonly signal?: AbortSignal },
+  ): AsyncGenerator<EventOf<Tool>, void>
+  record(runId: string): Promise<RecordOf<Tool>>
+  approve(runId: string, callId: string): Promise<RecordOf<Tool>>
+  /** The model is told the reason. */
+  reject(runId: string, callId: string, reason?: string): Promise<RecordOf<Tool>>
+  /** Gives the result of a call that the caller runs: a text, or a value that is sent as JSON. */
+  giveResult(runId: string, callId: string, result: unknown, ok?: boolean): Promise<RecordOf<Tool>>
+  cancel(runId: string): Promise<'cancelled' | 'already_terminal'>
+  messages(page?: { readonly before?: number; readonly limit?: number }): Promise<StoredMessage[]>
+  runs(page?: { readonly before?: string; readonly limit?: number }): Promise<RunSummary[]>
+  usage(): Promise<Usage & { readonly runs: number }>
+  delete(): Promise<void>
+}
+
+/**
+ * A client of the edge at `url`. Name your tools to have calls and events typed:
+ * `createClient<'clock' | 'weather'>({ url, key })`.
+ */
+export function createClient<Tool extends string = string>(options: ClientOptions): Client<Tool> {
+  const send = sender(options)
+  const conversation = (id: string) => conversationOf<Tool>(send, id)
+  return {
+    run: async (input, { signal, idempotencyKey } = {}) => {
+      const headers = keyed(idempotencyKey)
+      return jsonOf(await send('/runs', { json: bodyOf(input), headers, signal }))
+    },
+    stream: (input, { signal, idempotencyKey } = {}) => {
+      const headers = { ...EVENTS, ...keyed(idempotencyKey) }
+      const open = () => send('/runs', { json: bodyOf(input), headers, signal })
+      return follow<Tool>(open, { mayReopen: false, signal })
+    },
+    conversation,
+    createConversation: async (wished) => {
+      const { id } = await jsonOf<{ id: string }>(await send('/conversations', { json: { id: wished } }))
+      return conversation(id)
+    },
+    listConversations: async (page) => {
+      const listed = await jsonOf<{ id: string }[]>(await send(`/conversations${query(page)}`))
+      return listed.map((each) => each.id)
+    },
+  }
+}
+
+function conversationOf<Tool extends string>(send: Send, id: string): Conversation<Tool> {
+  const path = `/conversations/${encodeURIComponent(id)}`
+  const pathOf = (runId: string) => `${path}/runs/${encodeURIComponent(runId)}`
+  const get = async <Value>(at: string) => jsonOf<Value>(await send(path + at))
+  const record = async (runId: string) => jsonOf<RecordOf<Tool>>(await send(pathOf(runId)))
+  const answer = async (runId: string, callId: string, json: object) =>
+    jsonOf<RecordOf<Tool>>(await send(`${pathOf(runId)}/calls/${encodeURIComponent(callId)}`, { json }))
+  const eventsAfter = (runId: string, after: number, signal: AbortSignal | undefined) =>
+    send(`${pathOf(runId)}/events`, { headers: { 'last-event-id': eventId(runId, after) }, signal })
+
+  const resume: Conversation<Tool>['resume'] = (runId, { after = 0, signal } = {}) =>
+    follow<Tool>((last) => eventsAfter(runId, last?.seq ?? after, signal), { mayReopen: true, signal })
+
+  return {
+    id,
+    run: async (input, { signal, idempotencyKey } = {}) => {
+      try {
+        const headers = keyed(idempotencyKey)
+        return await jsonOf(await send(`${path}/runs`, { json: bodyOf(input), headers, signal }))
+      } catch (error) {
+        const runId = error instanceof EdgecallError && error.code === 'wait_elapsed' ? error.runId : undefined
+        if (runId === undefined) throw error
+        const events = resume(runId, { ...(signal && { signal }) })
+        while (!(await events.next()).done) continue
+        return record(runId)
+      }
+    },
+    stream: (input, { signal, idempotencyKey = newId('key') } = {}) => {
+      // The key lets the request be sent again where it is not known whether it arrived.
+      const headers = { ...EVENTS, ...keyed(idempotencyKey) }
+      const open = () => send(`${path}/runs`, { json: bodyOf(input), headers, signal })
+      return follow<Tool>((last) => (last ? eventsAfter(last.runId, last.seq, signal) : open()), {
+        mayReopen: true,
+        signal,
+      })
+    },
+    resume,
+    record,
+    approve: (runId, callId) => answer(runId, callId, { decision: 'approve' }),
+    reject: (runId, callId, reason) => answer(runId, callId, { decision: 'reject', reason }),
+    giveResult: (runId, callId, result, ok) => answer(runId, callId, { result: result ?? null, ok }),
+    cancel: async (runId) => {
+      const answered = await send(`${pathOf(runId)}/cancel`, { method: 'POST' })
+      return (await jsonOf<{ status: 'cancelled' | 'already_terminal' }>(answered)).status
+    },
+    messages: (page) => get(`/messages${query(page)}`),
+    runs: (page) => get(`/runs${query(page)}`),
+    usage: () => get('/usage'),
+    delete: async () => void (await send(path, { method: 'DELETE' })),
+  }
+}
+
+const EVENTS = { accept: 'text/event-stream' }
+
+function keyed(key: string | undefined): Record<string, string> {
+  return key === undefined ? {} : { 'idempotency-key': key }
+}
+
+function bodyOf<Tool extends string>(input: string | RunInput<Tool>): object {
+  return typeof input === 'string' ? { input } : input
+}
+
+function query(page: object = {}): string {
+  const text = new URLSearchParams(Object.entries(page).map(([name, value]) => [name, String(value)])).toString()
+  return text && `?${text}`
+}
+
+/** What an edge answers has the shape that it documents. */
+function jsonOf<Value>(response: Response): Promise<Value> {
+  return response.json()
+}

@@ -1,0 +1,24 @@
+import { Hono } from 'hono/tiny'
+import { AgUiEncoder } from '../wire/ag-ui/events.ts'
+import { decodeAgUi } from '../wire/ag-ui/request.ts'
+import { demand } from './auth.ts'
+import { readJson } from './body.ts'
+import type { EdgeEnv } from './context.ts'
+import { takeTurn } from './continue.ts'
+import { runHeaders } from './native.ts'
+import { invalidRequest } from './runs.ts'
+import { throwIfFailed } from './outcome.ts'
+import { streamRun } from './stream.ts'
+
+/** `POST /ag-ui`: an agent of the Agent User Interaction Protocol; a thread is a conversation. */
+export const agUi = new Hono<EdgeEnv>()
+
+agUi.post('/', async (c) => {
+  const { setup, caller } = c.var
+  demand(caller, 'chat')
+  const decoded = decodeAgUi(await readJson(c.req.raw, setup.config.maxBodyBytes))
+  if (!decoded.ok) throw invalidRequest(decoded.error)
+  const { answers, run, ...place } = decoded.request
+  const launched = await takeTurn({ setup, caller, request: c.req.raw }, { id: place.threadId, answers, run })
+  return streamRun(launched, new AgUiEncoder(place), { headers: runHeaders(launched), onFirst: throwIfFailed })
+})

@@ -1,0 +1,123 @@
+import type { CallAnswer, ConversationService } from '../contract/conversation.ts'
+import type { RunEvent } from '../contract/event.ts'
+import { runOfCall } from '../contract/id.ts'
+import type { CallRecord, RunRecord } from '../contract/run.ts'
+import type { Setup } from '../contract/setup.ts'
+import type { Caller } from '../contract/tool.ts'
+import type { RunBody as NativeBody } from '../wire/request.ts'
+import { accept } from './accept.ts'
+import { demand } from './auth.ts'
+import { conversationOf, following, type Launched, launchThere } from './launch.ts'
+import { granted, Problem } from './problem.ts'
+
+export interface Asked {
+  readonly setup: Setup
+  readonly caller: Caller
+  readonly request: Request
+}
+
+/** Answers to calls, by call id, of formats that send them along with what was said before. */
+export type Answers = Readonly<Record<string, CallAnswer>>
+
+/** A run that goes on with its answers. */
+export interface Continued {
+  readonly launched: Launched
+  /** The last event before the answers. */
+  readonly after: number
+  /** The calls that waited for a person. */
+  readonly asked: readonly CallRecord[]
+}
+
+/** The one run that answers are for; undefined where they are for none of this edge's. */
+export function runOfAnswers(answers: Answers): string | undefined {
+  const runs = new Set(Object.keys(answers).map(runOfCall))
+  runs.delete(undefined)
+  if (runs.size > 1) throw unclear('Send the answers to the calls of one run.')
+  return [...runs][0]
+}
+
+/**
+ * Gives a run the answers that it waits for; others it was given before, or gave itself. `isAlone`: nothing is asked
+ * anew, so that one of them must be waited for; else none may be. Undefined where there is nothing to go on with;
+ * `mayBeGone` says that this is so where there is no such run.
+ */
+export async function continueRun(
+  caller: Caller,
+  service: ConversationService,
+  {
+    runId,
+    conversation,
+    answers,
+    isAlone,
+    mayBeGone = !isAlone,
+  }: {
+    readonly runId: string
+    readonly conversation?: string | undefined
+    readonly answers: Answers
+    readonly isAlone: boolean
+    readonly mayBeGone?: boolean
+  },
+): Promise<Continued | undefined> {
+  const reply = await service.record(runId, 0)
+  if (!reply.ok && mayBeGone) return undefined
+  const { calls } = granted(reply).record
+  const waits = new Map(calls.map((call) => [call.id, call.status]))
+  const open = Object.entries(answers).filter(
+    ([callId, answer]) => waits.get(callId) === ('decision' in answer ? 'approval' : 'caller'),
+  )
+  if (open.length === 0 && !isAlone) return undefined
+  if (open.length === 0) throw notAsked()
+  if (!isAlone) throw unclear('Send the answers to calls alone; then the next message.')
+  if (open.some(([, answer]) => 'decision' in answer)) demand(caller, 'approve')
+  const { after } = granted(await service.answer(runId, Object.fromEntries(open)))
+  const launched = following(service, { runId, after, ...(conversation !== undefined && { conversation }) })
+  const follow: Launched['follow'] = async (onEvent) => {
+    let last: RunEvent | undefined
+    await launched.follow((event) => onEvent((last = event)))
+    if (last?.type === 'run.finished' || last?.type === 'run.waiting') return
+    for (const event of stillAsked(await launched.record(0), last?.seq ?? after)) onEvent(event)
+  }
+  return { launched: { ...launched, follow }, after, asked: calls.filter((call) => call.status === 'approval') }
+}
+
+/** What a run that was given some of its answers still waits for, as events for one reader. */
+function stillAsked({ id: runId, status, calls }: RunRecord, seq: number): RunEvent[] {
+  if (status !== 'waiting') return []
+  const place = { runId, seq }
+  const open = calls.filter((call) => call.status === 'approval' || call.status === 'caller')
+  const asks = open.map(({ id: callId, tool, arguments: value, status }): RunEvent => {
+    const text = typeof value === 'string' ? value : JSON.stringify(value)
+    const type = status === 'approval' ? 'approval.requested' : 'call.requested'
+    return { type, callId, tool, arguments: text, ...place }
+  })
+  const waits = open.some((call) => call.status === 'approval') ? 'approval' : 'caller'
+  return [...asks, { type: 'run.waiting', for: waits, at: Date.now(), ...place }]
+}
+
+/** The turn of a chat in its conversation, which is made for the first: answers to calls, or what is asked anew. */
+export async function takeTurn(
+  asked: Asked,
+  { id, answers, run }: { readonly id: string; readonly answers: Answers; readonly run?: NativeBody | undefined },
+): Promise<Launched> {
+  const { setup, caller } = asked
+  const service = conversationOf(setup, caller.tenant, id)
+  const runId = runOfAnswers(answers)
+  const isAlone = run === undefined
+  const continued = runId && (await continueRun(caller, service, { runId, conversation: id, answers, isAlone }))
+  if (continued) return continued.launched
+  if (isAlone) throw notAsked()
+  const accepted = await accept(asked, run, { conversation: id })
+  const launched = await launchThere(service, accepted, { id, onBusy: run.onBusy ?? 'queue', create: true })
+  if (launched.created) await setup.directories.getByName(caller.tenant).add(id)
+  return launched
+}
+
+/** For a request that asks nothing, and whose answers no call waits for. */
+export function notAsked(): Problem {
+  const message = 'Nothing is asked, and no call waits for these answers.'
+  return new Problem({ status: 409, code: 'call_already_answered', message })
+}
+
+function unclear(message: string): Problem {
+  return new Problem({ status: 400, code: 'unknown_call', message })
+}

@@ -1,0 +1,164 @@
+import { Hono } from 'hono/tiny'
+import type { ConversationService } from '../contract/conversation.ts'
+import { ID, newId, runIdOf } from '../contract/id.ts'
+import type { CallRecord } from '../contract/run.ts'
+import { type ResponseOptions, ResponseReader } from '../wire/openai-responses/answer.ts'
+import { responseEncoder } from '../wire/openai-responses/encode.ts'
+import { parseResponseId, responseId } from '../wire/openai-responses/id.ts'
+import { decodeResponses, type ResponsesRequest } from '../wire/openai-responses/request.ts'
+import { accept } from './accept.ts'
+import { demand } from './auth.ts'
+import { readJson } from './body.ts'
+import type { EdgeEnv } from './context.ts'
+import { type Asked, continueRun, notAsked, runOfAnswers } from './continue.ts'
+import { conversationOf, hiddenConversation, type Launched, launchHere, launchHidden, launchThere } from './launch.ts'
+import { runHeaders } from './native.ts'
+import { failedProblem, throwIfFailed } from './outcome.ts'
+import { granted, Problem } from './problem.ts'
+import { streamRun } from './stream.ts'
+
+/** How long a stored response that belongs to no conversation of the caller's is kept, as with OpenAI. */
+const STORED_MS = 30 * 24 * 60 * 60 * 1000
+
+/** `POST /v1/responses`, as OpenAI's clients speak it. */
+export const responses = new Hono<EdgeEnv>()
+
+responses.post('/', async (c) => {
+  const { setup, caller } = c.var
+  demand(caller, 'chat')
+  const decoded = decodeResponses(await readJson(c.req.raw, setup.config.maxBodyBytes))
+  if (!decoded.ok) {
+    const { message, param, code } = decoded.error
+    throw new Problem({ status: 400, code, message, ...(param !== null && { param }) })
+  }
+  const body = decoded.request
+  const answering = await launch({ setup, caller, request: c.req.raw }, body)
+  const { launched, after = 0, asked = [] } = answering
+  const { runId, conversation } = launched
+  const options: ResponseOptions = {
+    id: responseId({ runId, conversation, after }),
+    model: body.model ?? setup.config.model ?? '',
+    created: Math.floor(Date.now() / 1000),
+    echo: { ...body.echo, ...(answering.isNamed && { conversation: { id: conversation } }) },
+    conversation,
+    rounds: body.rounds,
+    asked,
+  }
+  if (!body.stream) return collect(launched, options)
+  return streamRun(launched, responseEncoder(options), { headers: runHeaders(launched), onFirst: throwIfFailed })
+})
+
+interface Answering {
+  readonly launched: Launched
+  readonly after?: number
+  readonly asked?: readonly CallRecord[]
+  /** The conversation is one of the caller's own. */
+  readonly isNamed?: boolean
+}
+
+/** A response goes on in its conversation or in that of the response before it; one that is stored has one of its own. */
+async function launch(asked: Asked, body: ResponsesRequest): Promise<Answering> {
+  const header = asked.request.headers.get('x-conversation-id') ?? undefined
+  const named = header ?? body.conversation
+  if (named !== undefined && !ID.test(named)) {
+    const message = `A conversation's id matches ${ID.source}.`
+    throw new Problem({ status: 400, code: 'invalid_conversation_id', message, param: 'conversation' })
+  }
+  if (named !== undefined)
+    return { ...(await goOn(asked, body, { id: named, create: header !== undefined })), isNamed: true }
+  if (body.previous !== undefined) return goOn(asked, body, previousPlace(body.previous))
+  const runId = runOfAnswers(body.answers)
+  if (runId !== undefined) {
+    const service = hiddenConversation(asked.setup, asked.caller.tenant, runId)
+    // A run that only handed calls out left nothing behind: its history is all here.
+    const { answers, input, messages } = body
+    const turn = { runId, answers, isAlone: input.length === 0, mayBeGone: messages.length > 0 }
+    const continued = await continueRun(asked.caller, service, turn)
+    if (continued) return continued
+  }
+  return body.store ? startStored(asked, body) : startUnstored(asked, body)
+}
+
+/** Of all that was sent only what follows the last answer is new to a conversation. */
+async function goOn(
+  asked: Asked,
+  body: ResponsesRequest,
+  { id, previous, create = false }: { readonly id: string; readonly previous?: string; readonly create?: boolean },
+): Promise<Answering> {
+  const { setup, caller } = asked
+  const service = conversationOf(setup, caller.tenant, id)
+  const { answers, input } = body
+  const runId = previous ?? runOfAnswers(answers)
+  if (runId !== undefined && Object.keys(answers).length > 0) {
+    const isAlone = input.length === 0
+    const continued = await continueRun(caller, service, { runId, conversation: id, answers, isAlone })
+    if (continued) return continued
+  }
+  if (input.length === 0) throw notAsked()
+  const told = body.messages.flatMap((message) => (message.role === 'system' ? [message.content] : []))
+  const system = [body.instructions ?? '', ...told].filter((text) => text !== '').join('\n\n')
+  const accepted = await accept(asked, { ...runBody(body), system, input }, { conversation: id })
+  if (previous !== undefined) await checkLast(service, previous, accepted.run.runId)
+  const launched = await launchThere(service, accepted, { id, onBusy: 'queue', create })
+  if (launched.created) await setup.directories.getByName(caller.tenant).add(id)
+  return { launched }
+}
+
+/** A conversation has no branches: a response follows the last one, unless the same request has come before. */
+async function checkLast(service: ConversationService, previous: string, runId: string): Promise<void> {
+  const last = granted(await service.runs({ limit: 1 })).runs.at(-1)
+  if (last?.id === previous || last?.id === runId) return
+  const message = 'Another response has followed that one; a conversation of the edge has no branches.'
+  throw new Problem({ status: 400, code: 'previous_response_not_last', message, param: 'previous_response_id' })
+}
+
+/** In a conversation that is not listed, and that the ids of its responses name. */
+async function startStored(asked: Asked, body: ResponsesRequest): Promise<Answering> {
+  const { setup, caller, request } = asked
+  const key = request.headers.get('idempotency-key')
+  const id = key === null ? newId('conv') : `conv_${(await runIdOf(caller.tenant, 'responses', key)).slice(4)}`
+  const accepted = await accept(asked, { ...runBody(body), input: body.messages }, { conversation: id })
+  const service = conversationOf(setup, caller.tenant, id)
+  const expires = Date.now() + STORED_MS
+  return { launched: await launchThere(service, accepted, { id, onBusy: 'queue', create: true, expires }) }
+}
+
+async function startUnstored(asked: Asked, body: ResponsesRequest): Promise<Answering> {
+  const accepted = await accept(asked, { ...runBody(body), input: body.messages })
+  const { run, tools } = accepted
+  const handsOut = run.clientTools.length > 0 && tools.length > 0 && run.execution === 'edge'
+  const isKept = handsOut || run.fingerprint !== undefined
+  return { launched: isKept ? await launchHidden(asked.setup, accepted) : launchHere(asked.setup, run, tools) }
+}
+
+async function collect(launched: Launched, options: ResponseOptions): Promise<Response> {
+  const reader = new ResponseReader(options)
+  let started = false
+  await launched.follow((event) => {
+    started ||= event.type === 'call.started'
+    // The answer of a step holds all that its deltas say, and nothing of an attempt before it.
+    if (!event.type.endsWith('.delta')) reader.take(event)
+  })
+  const { error } = reader
+  if (error) throw failedProblem({ finish: 'error', error }, { runId: launched.runId, started })
+  return Response.json(reader.response, { headers: runHeaders(launched) })
+}
+
+function previousPlace(previous: string): { id: string; previous: string } {
+  const place = parseResponseId(previous)
+  if (place) return { id: place.conversation, previous: place.runId }
+  const message = 'There is no such response, or it was not stored.'
+  throw new Problem({ status: 400, code: 'previous_response_not_found', message, param: 'previous_response_id' })
+}
+
+function runBody({
+  model,
+  instructions,
+  clientTools,
+  toolChoice,
+  responseFormat,
+  sampling,
+  options,
+}: ResponsesRequest) {
+  return { ...options, model, system: instructions, clientTools, toolChoice, responseFormat, sampling }
+}

@@ -1,0 +1,46 @@
+import * as v from 'valibot'
+import {
+  type ConversationSettings,
+  type Jurisdiction,
+  JURISDICTIONS,
+  type Location,
+  LOCATIONS,
+} from '../contract/conversation.ts'
+import { type Decoded, parseBody } from './body.ts'
+import { count, idSchema, runOptions, someText } from './schema.ts'
+
+/** The body of `POST /conversations`. */
+export interface ConversationBody extends ConversationSettings {
+  readonly id?: string
+  /** Where it had best be, and where alone it may be. */
+  readonly location?: Location
+  readonly jurisdiction?: Jurisdiction
+}
+
+const id = v.exactOptional(idSchema)
+
+const conversationBody = v.strictObject({
+  id,
+  location: v.exactOptional(v.picklist(LOCATIONS)),
+  jurisdiction: v.exactOptional(v.picklist(JURISDICTIONS)),
+  system: v.exactOptional(v.string()),
+  model: v.exactOptional(someText),
+  window: v.exactOptional(
+    v.strictObject({ messages: count, tokens: count, show: v.exactOptional(v.picklist(['all', 'answers', 'none'])) }),
+  ),
+  ttlSeconds: count,
+  webhook: v.exactOptional(someText),
+  ...runOptions,
+})
+
+/** Reads what a conversation is to be made with. Unknown members are errors, not ignored. */
+export function decodeConversationBody(body: unknown): Decoded<ConversationBody> {
+  return parseBody(conversationBody, body)
+}
+
+const forkBody = v.strictObject({ id, at: v.pipe(v.number(), v.integer(), v.minValue(0)) })
+
+/** Reads from which message on a conversation is forked, and as which. */
+export function decodeForkBody(body: unknown): Decoded<{ readonly id?: string; readonly at: number }> {
+  return parseBody(forkBody, body)
+}

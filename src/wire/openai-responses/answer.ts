@@ -1,0 +1,192 @@
+import type { CallSettled, RunEvent } from '../../contract/event.ts'
+import { textOf, type ToolCall } from '../../contract/message.ts'
+import type { CallRecord, RunError } from '../../contract/run.ts'
+import { BROKEN_OFF } from '../openai-chat/answer.ts'
+import { Shown, type ShownPart } from '../openai-chat/shown.ts'
+import type { Rounds } from '../request.ts'
+import { APPROVAL_ITEM, CALL_ITEM } from './id.ts'
+import { Output, type ResponseEvent } from './output.ts'
+import { argumentsText, type End, errorOf, finishOf, INCOMPLETE, type Json, statusOf, usageOf } from './shapes.ts'
+
+export interface ResponseOptions {
+  readonly id: string
+  /** The model as the request named it. */
+  readonly model: string
+  /** Epoch seconds. */
+  readonly created: number
+  /** Fields that the response repeats. */
+  readonly echo: Readonly<Record<string, unknown>>
+  readonly conversation?: string | undefined
+  /** Default `final`. */
+  readonly rounds?: Rounds | undefined
+  /** Calls that an answer before this one asked approval for. */
+  readonly asked?: readonly CallRecord[]
+}
+
+const SERVER = { server_label: 'edgecall' }
+
+/**
+ * Reads a run's events as a response. Text that is shown is a message (which text, `Shown` says), reasoning a summary,
+ * a call of the caller's own a `function_call`. A call that the edge runs is an `mcp_call`, for that is the one item of
+ * the format with a name, arguments and a result which clients show and never run; an approval is an
+ * `mcp_approval_request`, answered as one.
+ */
+export class ResponseReader {
+  readonly #options: ResponseOptions
+  readonly #shown: Shown
+  readonly #output = new Output()
+  /** The arguments of the calls that are known here, by id. */
+  readonly #arguments: Map<string, string>
+  /** Where the calls of the edge that are running stand in the output. */
+  readonly #running = new Map<string, number>()
+  readonly #handed = new Set<string>()
+  #isBegun = false
+  #runId = ''
+  #seq = 0
+  #steps = 0
+  #end: End | undefined
+
+  constructor(options: ResponseOptions) {
+    this.#options = options
+    this.#shown = new Shown({ rounds: options.rounds })
+    this.#arguments = new Map(options.asked?.map(({ id, arguments: value }) => [id, argumentsText(value)]))
+  }
+
+  /** What an event brings. What comes after the end belongs to another response. */
+  take(event: RunEvent): ResponseEvent[] {
+    if (this.#end) return []
+    this.#runId = event.runId
+    this.#seq = event.seq
+    return [...this.#begin(), ...this.#calls(event), ...this.#shown.take(event).flatMap((part) => this.#part(part))]
+  }
+
+  /** What is left after the last event: nothing, or the failure of a run whose events broke off. */
+  end(): ResponseEvent[] {
+    return this.#end ? [] : [...this.#begin(), ...this.#part(BROKEN_OFF)]
+  }
+
+  /** Why there is no answer, if there is none. */
+  get error(): RunError | undefined {
+    const end = this.#end ?? BROKEN_OFF
+    return end.type === 'failure' ? end.error : undefined
+  }
+
+  /** The response as it stands. */
+  get response(): Json {
+    const { id, model, created, echo, conversation } = this.#options
+    const end = this.#end
+    return {
+      id,
+      object: 'response',
+      created_at: created,
+      status: end ? statusOf(end) : 'in_progress',
+      error: end?.type === 'failure' ? errorOf(end.error) : null,
+      incomplete_details: (end?.type === 'end' && INCOMPLETE[end.reason]) || null,
+      model,
+      output: [...this.#output.items],
+      usage: end?.type === 'end' ? usageOf(end.usage) : null,
+      ...echo,
+      ...(end && { edgecall: { runId: this.#runId, conversation, steps: this.#steps, finish: finishOf(end) } }),
+    }
+  }
+
+  #begin(): ResponseEvent[] {
+    if (this.#isBegun) return []
+    this.#isBegun = true
+    const { response } = this
+    return ['created', 'in_progress'].map((status) => ({ type: `response.${status}`, response }))
+  }
+
+  #part(part: ShownPart): ResponseEvent[] {
+    switch (part.type) {
+      case 'text':
+      case 'reasoning':
+        return this.#output.say(part.type, part.text, `${this.#runId.replace(/^run_/, '')}_${this.#seq}`)
+      case 'call':
+        return this.#handOut(part.call)
+      default: {
+        const isWhole = part.type === 'end' && !INCOMPLETE[part.reason]
+        const events = this.#output.close(isWhole ? 'completed' : 'incomplete')
+        for (const callId of this.#running.keys()) events.push(this.#done(callId, { status: 'incomplete' }))
+        this.#end = part
+        return [...events, { type: `response.${statusOf(part)}`, response: this.response }]
+      }
+    }
+  }
+
+  #calls(event: RunEvent): ResponseEvent[] {
+    switch (event.type) {
+      case 'step.answered':
+        this.#steps += 1
+        for (const { callId, arguments: text } of event.calls) this.#arguments.set(callId, text)
+        return []
+      case 'approval.requested': {
+        const { callId, tool: name, arguments: text } = event
+        const type = 'mcp_approval_request'
+        const item = { id: APPROVAL_ITEM + callId, type, ...SERVER, name, arguments: argumentsText(text) }
+        return [...this.#output.add(item), this.#output.done(this.#output.items.length - 1)]
+      }
+      case 'call.started':
+        if (event.arguments !== undefined) this.#arguments.set(event.callId, event.arguments)
+        return this.#started(event)
+      case 'call.settled':
+        return this.#settled(event)
+      default:
+        return []
+    }
+  }
+
+  #started({ callId, tool: name }: { readonly callId: string; readonly tool: string }): ResponseEvent[] {
+    if (this.#running.has(callId)) return []
+    const output = this.#output
+    const asked = this.#options.asked?.some((call) => call.id === callId)
+    const events = output.add({
+      id: CALL_ITEM + callId,
+      type: 'mcp_call',
+      ...SERVER,
+      name,
+      arguments: '',
+      status: 'in_progress',
+      output: null,
+      error: null,
+      approval_request_id: asked ? APPROVAL_ITEM + callId : null,
+    })
+    const at = output.items.length - 1
+    this.#running.set(callId, at)
+    const text = argumentsText(this.#arguments.get(callId) ?? '')
+    return [...events, output.about(at, 'mcp_call.in_progress'), ...output.told(at, 'mcp_call_arguments', text)]
+  }
+
+  #settled(event: CallSettled): ResponseEvent[] {
+    const { callId, ok, content = [], error } = event
+    const isRunning = this.#running.has(callId)
+    // A result that the caller gave is its own already.
+    if (!isRunning && (!this.#arguments.has(callId) || this.#handed.has(callId))) return []
+    const started = this.#started(event)
+    const outcome = ok
+      ? { status: 'completed', output: textOf(content) }
+      : {
+          status: 'failed',
+          error: { type: 'mcp_tool_execution_error', content: [{ type: 'text', text: error?.message }] },
+        }
+    const at = this.#running.get(callId) ?? 0
+    return [...started, this.#output.about(at, `mcp_call.${outcome.status}`), this.#done(callId, outcome)]
+  }
+
+  #done(callId: string, patch: Json): ResponseEvent {
+    const at = this.#running.get(callId) ?? 0
+    this.#running.delete(callId)
+    return this.#output.done(at, patch)
+  }
+
+  #handOut({ callId, tool: name, arguments: value }: ToolCall): ResponseEvent[] {
+    this.#handed.add(callId)
+    const output = this.#output
+    const type = 'function_call'
+    const call = { id: `fc_${callId}`, type, call_id: callId, name, arguments: '', status: 'in_progress' }
+    const events = output.add(call)
+    const at = output.items.length - 1
+    events.push(...output.told(at, `${type}_arguments`, argumentsText(value)))
+    return [...events, output.done(at, { status: 'completed' })]
+  }
+}

@@ -1,0 +1,160 @@
+import * as v from 'valibot'
+import type { CallAnswer } from '../../contract/conversation.ts'
+import { type AssistantMessage, type Content, type Message, textOf, type ToolCall } from '../../contract/message.ts'
+import { either, isText, partsOf, plainObject, someText, textOr, toolName } from '../schema.ts'
+import { APPROVAL_ITEM, CALL_ITEM } from './id.ts'
+
+/** A data URL as the type and base64 data of a part. */
+const dataUrl = v.pipe(
+  v.string(),
+  v.regex(/^data:[^;,]+;base64,/, 'must be a base64 data: URL.'),
+  v.transform((url) => {
+    const [mediaType = '', data = ''] = url.slice('data:'.length).split(';base64,')
+    return { mediaType, data }
+  }),
+)
+
+const part = v.variant('type', [
+  v.pipe(
+    v.object({ type: v.picklist(['input_text', 'output_text']), text: v.string() }),
+    v.transform(({ text }) => ({ type: 'text' as const, text })),
+  ),
+  v.pipe(
+    v.object({ type: v.literal('refusal'), refusal: v.string() }),
+    v.transform(({ refusal: text }) => ({ type: 'text' as const, text })),
+  ),
+  v.pipe(
+    v.object({ type: v.literal('input_image'), image_url: dataUrl }),
+    v.transform(({ image_url: url }) => ({ type: 'image' as const, ...url })),
+  ),
+  v.pipe(
+    v.object({ type: v.literal('input_file'), file_data: dataUrl }),
+    v.transform(({ file_data: data }) => ({ type: 'file' as const, ...data })),
+  ),
+])
+
+const content = textOr(part)
+
+const item = v.pipe(
+  plainObject,
+  // A message may come without its type.
+  v.transform((item) => ({ type: 'message', ...item })),
+  v.variant('type', [
+    v.object({
+      type: v.literal('message'),
+      role: v.picklist(['user', 'assistant', 'system', 'developer']),
+      content,
+    }),
+    v.object({ type: v.literal('reasoning'), summary: v.nullish(v.array(v.object({ text: v.string() })), []) }),
+    v.object({ type: v.literal('function_call'), call_id: someText, name: toolName, arguments: v.string() }),
+    v.object({ type: v.literal('function_call_output'), call_id: v.string(), output: content }),
+    v.object({
+      type: v.literal('mcp_call'),
+      id: someText,
+      name: toolName,
+      arguments: v.string(),
+      output: v.nullish(v.string()),
+      error: v.optional(v.unknown()),
+    }),
+    v.object({
+      type: v.literal('mcp_approval_response'),
+      approval_request_id: v.string(),
+      approve: v.boolean(),
+      reason: v.nullish(v.string()),
+    }),
+    // What the edge asked is in the journal of its run.
+    v.object({ type: v.picklist(['mcp_approval_request', 'mcp_list_tools']) }),
+  ]),
+)
+
+/** A text is one message of the user. */
+export const inputSchema = either(isText, someText, v.array(item))
+
+type Item = v.InferOutput<typeof item>
+
+/** What input says: messages, and the answers to calls that are not among them. */
+export interface Said {
+  readonly messages: readonly Message[]
+  readonly answers: Readonly<Record<string, CallAnswer>>
+}
+
+/** Items are told one by one: a text and the calls after it, up to their results, are one message of the assistant. */
+export function readItems(items: readonly Item[]): Said {
+  const messages: Message[] = []
+  const answers: Record<string, CallAnswer> = {}
+  const asked = new Map<string, ToolCall>()
+  let turn: { text: string; reasoning: string; calls: ToolCall[]; results: Message[]; isOver: boolean } | undefined
+
+  function close(): void {
+    if (!turn) return
+    const { text, reasoning, calls, results } = turn
+    const message: AssistantMessage = {
+      role: 'assistant',
+      content: text,
+      ...(reasoning && { reasoning }),
+      ...(calls.length > 0 && { calls }),
+    }
+    if (text || calls.length > 0) messages.push(message, ...results)
+    turn = undefined
+  }
+
+  function open(isNew: boolean): NonNullable<typeof turn> {
+    if (isNew) close()
+    return (turn ??= { text: '', reasoning: '', calls: [], results: [], isOver: false })
+  }
+
+  function call(callId: string, tool: string, text: string): void {
+    const made = { callId, tool, arguments: text }
+    asked.set(callId, made)
+    open(turn?.isOver === true).calls.push(made)
+  }
+
+  function result(callId: string, content: readonly Content[], ok: boolean): void {
+    const { tool = '' } = asked.get(callId) ?? {}
+    turn?.results.push({ role: 'tool', callId, tool, ok, content })
+  }
+
+  function take(item: Item): void {
+    switch (item.type) {
+      case 'message': {
+        const { role, content } = item
+        if (role === 'assistant') {
+          open(turn !== undefined && (turn.text !== '' || turn.calls.length > 0)).text = textOf(content)
+          return
+        }
+        close()
+        if (role === 'user') messages.push({ role, content })
+        else messages.push({ role: 'system', content: textOf(content) })
+        return
+      }
+      case 'reasoning':
+        open(true).reasoning = item.summary.map(({ text }) => text).join('\n\n')
+        return
+      case 'function_call':
+        return call(item.call_id, item.name, item.arguments)
+      case 'function_call_output':
+        if (turn && asked.has(item.call_id)) {
+          turn.isOver = true
+          return result(item.call_id, partsOf(item.output), true)
+        }
+        answers[item.call_id] = { result: textOf(item.output), ok: true }
+        return
+      case 'mcp_call': {
+        const callId = item.id.replace(CALL_ITEM, '')
+        call(callId, item.name, item.arguments)
+        return result(callId, partsOf(item.output ?? JSON.stringify(item.error ?? '')), item.output != null)
+      }
+      case 'mcp_approval_response': {
+        const decision = item.approve ? 'approve' : 'reject'
+        const { approval_request_id: id, reason } = item
+        answers[id.replace(APPROVAL_ITEM, '')] = reason ? { decision, reason } : { decision }
+        return
+      }
+      default:
+    }
+  }
+
+  for (const item of items) take(item)
+  close()
+  return { messages, answers }
+}

@@ -1,0 +1,228 @@
+import * as v from 'valibot'
+import type { CallAnswer } from '../../contract/conversation.ts'
+import { isObject } from '../../contract/json.ts'
+import { type Message, textOf } from '../../contract/message.ts'
+import type { ResponseFormat, ToolChoice } from '../../contract/model.ts'
+import type { ClientTool } from '../../contract/run.ts'
+import { bodyFault, type Decoded, parseBody, sameName } from '../body.ts'
+import { checkHistory } from '../history.ts'
+import type { Rounds, RunOptions } from '../request.ts'
+import {
+  choiceWord,
+  count,
+  either,
+  idSchema,
+  isText,
+  parametersSchema,
+  plainObject,
+  runOptions,
+  toolName,
+} from '../schema.ts'
+import { inputSchema, readItems } from './items.ts'
+
+/** The body of `POST /v1/responses`, in our words. */
+export interface ResponsesRequest {
+  readonly model?: string
+  readonly instructions?: string
+  /** All that was sent. */
+  readonly messages: readonly Message[]
+  /** What follows the last answer: messages of the user, or answers to calls. */
+  readonly input: readonly Message[]
+  readonly answers: Readonly<Record<string, CallAnswer>>
+  readonly previous?: string
+  readonly conversation?: string
+  readonly store: boolean
+  readonly stream: boolean
+  readonly clientTools: readonly ClientTool[]
+  readonly toolChoice?: ToolChoice
+  readonly responseFormat?: ResponseFormat
+  /** Fields for the model, under the names of Chat Completions. */
+  readonly sampling: Readonly<Record<string, unknown>>
+  readonly options: RunOptions
+  readonly rounds?: Rounds
+  /** Fields that the response repeats. */
+  readonly echo: Readonly<Record<string, unknown>>
+}
+
+const text = v.nullish(v.string())
+const number = v.nullish(v.number())
+const flag = v.nullish(v.boolean())
+
+const absent = v.nullish(v.custom<undefined>(() => false, 'is not supported.'))
+
+/** Fields that would change the answer in a way the edge cannot: better refused than ignored. */
+const UNSUPPORTED = {
+  background: v.nullish(v.literal(false)),
+  prompt: absent,
+  top_logprobs: v.nullish(v.literal(0)),
+}
+
+const tool = v.object({
+  type: v.literal('function'),
+  name: toolName,
+  description: v.nullish(v.string(), ''),
+  parameters: v.nullish(parametersSchema, {}),
+  strict: flag,
+})
+
+const format = v.variant('type', [
+  v.object({ type: v.picklist(['text', 'json_object']) }),
+  v.object({ type: v.literal('json_schema'), name: v.string(), schema: plainObject, strict: flag }),
+])
+
+const body = v.object({
+  ...UNSUPPORTED,
+  model: text,
+  input: v.nullish(inputSchema, []),
+  instructions: text,
+  tools: v.nullish(v.array(tool), []),
+  tool_choice: v.nullish(either(isObject, v.object({ type: v.literal('function'), name: toolName }), choiceWord)),
+  text: v.nullish(v.object({ format: v.nullish(format), verbosity: text })),
+  reasoning: v.nullish(v.object({ effort: text })),
+  previous_response_id: text,
+  conversation: v.nullish(either(isObject, v.object({ id: idSchema }), idSchema)),
+  store: flag,
+  stream: flag,
+  metadata: v.nullish(v.record(v.string(), v.string())),
+  temperature: number,
+  top_p: number,
+  max_output_tokens: number,
+  max_tool_calls: count,
+  parallel_tool_calls: flag,
+  service_tier: text,
+  edgecall: v.nullish(v.strictObject({ ...runOptions, rounds: v.exactOptional(v.picklist(['final', 'all'])) }), {}),
+})
+
+type Body = v.InferOutput<typeof body>
+
+/** What is wrong with a body, as OpenAI's error object says it. */
+interface ResponsesFault {
+  readonly message: string
+  /** The path of what is wrong; null for the whole body. */
+  readonly param: string | null
+  readonly code: string
+}
+
+export type DecodedResponses =
+  | { readonly ok: true; readonly request: ResponsesRequest }
+  | { readonly ok: false; readonly error: ResponsesFault }
+
+/** Reads the body of a response's request. */
+export function decodeResponses(json: unknown): DecodedResponses {
+  const decoded = decode(json)
+  if (decoded.ok) return decoded
+  const { path, message, missing } = decoded.error
+  const isUnsupported = path.split(/\W/, 1).some((member) => member in UNSUPPORTED)
+  const code = missing ? 'missing_required_parameter' : isUnsupported ? 'unsupported_parameter' : 'invalid_value'
+  return { ok: false, error: { message, param: path || null, code } }
+}
+
+function decode(json: unknown): Decoded<ResponsesRequest> {
+  const parsed = parseBody(body, json)
+  if (!parsed.ok) return parsed
+  const { input, tools, conversation, previous_response_id: previous, ...rest } = parsed.request
+  if (conversation != null && previous != null) {
+    return bodyFault('previous_response_id', 'and "conversation" exclude each other.')
+  }
+  const said = isText(input) ? { messages: [{ role: 'user', content: input } as const], answers: {} } : readItems(input)
+  // Answers to calls that are not among the items: what was asked for, the edge has kept.
+  const isLoose = Object.keys(said.answers).length > 0
+  const history = isLoose
+    ? { ok: true as const, request: said.messages }
+    : checkHistory(said.messages, 'input', 'call_id')
+  if (!history.ok) return history
+  const messages = history.request
+  const clash = sameName(tools, 'tools', 'name')
+  if (clash) return clash
+  const { model, instructions, tool_choice: choice, edgecall, max_tool_calls: calls = Infinity } = rest
+  const { limits = {}, rounds, ...options } = edgecall ?? {}
+  return {
+    ok: true,
+    request: {
+      ...(model && { model }),
+      ...(instructions && { instructions }),
+      messages,
+      ...newPart(messages, said.answers),
+      ...(previous && { previous }),
+      ...(conversation && { conversation: isText(conversation) ? conversation : conversation.id }),
+      store: rest.store ?? true,
+      stream: rest.stream ?? false,
+      clientTools: tools.map(({ name, description, parameters }) => ({ name, description, inputSchema: parameters })),
+      ...(choice && { toolChoice: isText(choice) ? choice : { tool: choice.name } }),
+      ...formatOf(rest.text?.format),
+      sampling: samplingOf(parsed.request),
+      options: { ...options, limits: calls < (limits.calls ?? Infinity) ? { ...limits, calls } : limits },
+      ...(rounds && { rounds }),
+      echo: echoOf(parsed.request),
+    },
+  }
+}
+
+/** Results of the caller's calls are answers, wherever they stand among the items. */
+function newPart(
+  messages: readonly Message[],
+  answers: ResponsesRequest['answers'],
+): Pick<ResponsesRequest, 'input' | 'answers'> {
+  const after = messages.slice(messages.findLastIndex((message) => message.role === 'assistant') + 1)
+  const results = after.flatMap((message) =>
+    message.role === 'tool' ? [[message.callId, { result: textOf(message.content), ok: true }] as const] : [],
+  )
+  const input = after.filter((message) => message.role === 'user')
+  return { input, answers: { ...Object.fromEntries(results), ...answers } }
+}
+
+function formatOf(format: NonNullable<Body['text']>['format']): { responseFormat?: ResponseFormat } {
+  if (!format) return {}
+  if (format.type !== 'json_schema') return { responseFormat: { type: format.type } }
+  const { strict, ...rest } = format
+  return { responseFormat: typeof strict === 'boolean' ? { ...rest, strict } : rest }
+}
+
+/** Fields for the model, and their names in Chat Completions. */
+const SAMPLING = {
+  temperature: 'temperature',
+  top_p: 'top_p',
+  max_output_tokens: 'max_completion_tokens',
+  parallel_tool_calls: 'parallel_tool_calls',
+  service_tier: 'service_tier',
+} as const
+
+function samplingOf(body: Body): Record<string, unknown> {
+  const named = Object.entries(SAMPLING).map(([name, chatName]) => [chatName, valueOf(body, name)])
+  const nested = [
+    ['reasoning_effort', body.reasoning?.effort],
+    ['verbosity', body.text?.verbosity],
+  ]
+  return Object.fromEntries([...named, ...nested].filter(([, value]) => value != null))
+}
+
+/** Fields that a response repeats, and what it says where the caller left them out. */
+const ECHO = {
+  instructions: null,
+  tool_choice: 'auto',
+  metadata: {},
+  temperature: null,
+  top_p: null,
+  max_output_tokens: null,
+  max_tool_calls: null,
+  parallel_tool_calls: true,
+  previous_response_id: null,
+  service_tier: 'auto',
+  store: true,
+}
+
+function echoOf(body: Body): Record<string, unknown> {
+  const { tools, text, reasoning } = body
+  return {
+    ...Object.fromEntries(Object.entries(ECHO).map(([name, value]) => [name, valueOf(body, name) ?? value])),
+    tools: tools.map(({ strict, ...tool }) => ({ ...tool, strict: strict ?? null })),
+    text: { ...text, format: text?.format ?? { type: 'text' } },
+    reasoning: { effort: reasoning?.effort ?? null, summary: null },
+    background: false,
+    truncation: 'disabled',
+  }
+}
+
+function valueOf(body: Readonly<Record<string, unknown>>, name: string): unknown {
+  return body[name]
+}

@@ -1,0 +1,48 @@
+import type { Finish, RunError } from '../../contract/run.ts'
+import type { Usage } from '../../contract/usage.ts'
+import type { ShownPart } from '../openai-chat/shown.ts'
+
+export type Json = Readonly<Record<string, unknown>>
+export type End = Extract<ShownPart, { type: 'end' | 'failure' }>
+
+/** What of a response's end makes it incomplete. */
+export const INCOMPLETE: Readonly<Record<string, Json>> = {
+  length: { reason: 'max_output_tokens' },
+  content_filter: { reason: 'content_filter' },
+}
+
+export function statusOf(end: End): 'completed' | 'incomplete' | 'failed' {
+  if (end.type === 'failure') return 'failed'
+  return INCOMPLETE[end.reason] ? 'incomplete' : 'completed'
+}
+
+export function finishOf(end: End): Finish {
+  return end.type === 'end' ? end.finish : 'error'
+}
+
+/** The format has a list of codes; ours is told too, for those who know it. */
+export function errorOf({ code, message }: RunError): Json {
+  return { code: code === 'model_rate_limited' ? 'rate_limit_exceeded' : 'server_error', message, edgecall: code }
+}
+
+export function usageOf({ inputTokens, outputTokens, cachedInputTokens = 0, reasoningTokens = 0 }: Usage): Json {
+  return {
+    input_tokens: inputTokens,
+    input_tokens_details: { cached_tokens: cachedInputTokens, cache_write_tokens: 0 },
+    output_tokens: outputTokens,
+    output_tokens_details: { reasoning_tokens: reasoningTokens },
+    total_tokens: inputTokens + outputTokens,
+  }
+}
+
+export function argumentsText(value: unknown): string {
+  return typeof value === 'string' ? value || '{}' : JSON.stringify(value)
+}
+
+export function textPart(text: string): Json {
+  return { type: 'output_text', text, annotations: [], logprobs: [] }
+}
+
+export function summaryPart(text: string): Json {
+  return { type: 'summary_text', text }
+}

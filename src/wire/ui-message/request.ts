@@ -1,0 +1,110 @@
+import * as v from 'valibot'
+import type { CallAnswer } from '../../contract/conversation.ts'
+import type { Content, UserMessage } from '../../contract/message.ts'
+import { bodyFault, type Decoded, parseBody } from '../body.ts'
+import { decodeRunBody, type RunBody } from '../request.ts'
+import { idSchema, plainObject } from '../schema.ts'
+
+/** What `useChat` posts, in our words. */
+export interface UiChatRequest {
+  readonly conversation: string
+  readonly version?: 5 | 6 | 7
+  /** Results and decisions by call id; among them may be some that were sent before. */
+  readonly answers: Readonly<Record<string, CallAnswer>>
+  /** What is asked anew; only where nothing is answered. */
+  readonly run?: RunBody
+  /** The answer that is to be given again: the id of its run, or '' for the last. */
+  readonly again?: string
+}
+
+/** Every part has its members here; which of them count, its type and state say. */
+const part = v.object({
+  type: v.string(),
+  text: v.exactOptional(v.string()),
+  mediaType: v.exactOptional(v.string()),
+  url: v.exactOptional(v.string()),
+  toolCallId: v.exactOptional(v.string()),
+  state: v.exactOptional(v.string()),
+  providerExecuted: v.nullish(v.boolean()),
+  output: v.optional(v.unknown()),
+  errorText: v.nullish(v.string()),
+  approval: v.nullish(v.object({ approved: v.nullish(v.boolean()), reason: v.nullish(v.string()) })),
+})
+
+type Part = v.InferOutput<typeof part>
+
+const body = v.object({
+  id: idSchema,
+  messages: v.pipe(
+    v.array(v.object({ role: v.picklist(['system', 'user', 'assistant']), parts: v.array(part) })),
+    v.nonEmpty('must not be empty.'),
+  ),
+  trigger: v.nullish(v.picklist(['submit-message', 'regenerate-message'])),
+  messageId: v.nullish(v.string()),
+  edgecall: v.nullish(plainObject, {}),
+  version: v.nullish(v.picklist([5, 6, 7])),
+})
+
+/**
+ * Reads what `useChat` posts to its own edge conversation, `id`. Of the messages only what follows the last answer is
+ * new; where the answer is the last of them, its calls were answered. Members of `edgecall` are those of a native run.
+ */
+export function decodeUiChat(json: unknown): Decoded<UiChatRequest> {
+  const parsed = parseBody(body, json)
+  if (!parsed.ok) return parsed
+  const { id: conversation, messages, trigger, messageId, edgecall, version } = parsed.request
+  const place = { conversation, ...(version && { version }) }
+  if (trigger === 'regenerate-message') {
+    return { ok: true, request: { ...place, answers: {}, again: messageId ?? '' } }
+  }
+  const answered = messages.findLastIndex((message) => message.role === 'assistant')
+  const end = messages.length - 1
+  if (answered === end) {
+    const answers = answersOf(messages[end]?.parts ?? [])
+    if (Object.keys(answers).length === 0) return bodyFault(`messages[${end}]`, 'answers no call, and asks nothing.')
+    return { ok: true, request: { ...place, answers } }
+  }
+  if (messageId != null) return bodyFault('messageId', 'names an earlier message; what was said stays as it is.')
+  const input: UserMessage[] = []
+  for (let at = answered + 1; at <= end; at++) {
+    if (messages[at]?.role !== 'user') continue
+    const content = contentOf(messages[at]?.parts ?? [], `messages[${at}].parts`)
+    if (!content.ok) return content
+    input.push({ role: 'user', content: content.request })
+  }
+  const run = decodeRunBody({ ...edgecall, input })
+  if (run.ok) return { ok: true, request: { ...place, answers: {}, run: run.request } }
+  const { path, message, missing } = run.error
+  return { ok: false, error: { path: `edgecall.${path}`, message: `edgecall.${message}`, missing } }
+}
+
+/** The answers to calls of the message's last step; some may have been sent before. */
+function answersOf(parts: readonly Part[]): Record<string, CallAnswer> {
+  const answers: Record<string, CallAnswer> = {}
+  const step = parts.slice(parts.findLastIndex((each) => each.type === 'step-start') + 1)
+  for (const { toolCallId, state, approval, output, errorText, providerExecuted } of step) {
+    if (toolCallId === undefined) continue
+    if (state === 'approval-responded') {
+      const decision = approval?.approved === true ? 'approve' : 'reject'
+      answers[toolCallId] = approval?.reason ? { decision, reason: approval.reason } : { decision }
+    } else if (!providerExecuted && state === 'output-available') {
+      answers[toolCallId] = { result: typeof output === 'string' ? output : JSON.stringify(output ?? null), ok: true }
+    } else if (!providerExecuted && state === 'output-error') {
+      answers[toolCallId] = { result: errorText ?? '', ok: false }
+    }
+  }
+  return answers
+}
+
+/** Texts and files that came with the message; other parts are for the client alone. */
+function contentOf(parts: readonly Part[], path: string): Decoded<readonly Content[]> {
+  const content: Content[] = []
+  for (const [index, { type, text, mediaType = '', url = '' }] of parts.entries()) {
+    if (type === 'text' && text !== undefined) content.push({ type, text })
+    if (type !== 'file') continue
+    const data = /^data:[^,]*;base64,(.*)$/s.exec(url)?.[1]
+    if (data === undefined) return bodyFault(`${path}[${index}].url`, 'must be a base64 data: URL.')
+    content.push({ type: mediaType.startsWith('image/') ? 'image' : 'file', mediaType, data })
+  }
+  return content.length > 0 ? { ok: true, request: content } : bodyFault(path, 'has neither text nor files.')
+}

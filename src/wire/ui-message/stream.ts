@@ -1,0 +1,201 @@
+import type { CallSettled, RunEvent, RunFinished } from '../../contract/event.ts'
+import { argumentsOf, textOf, type ToolCall } from '../../contract/message.ts'
+import type { Finish } from '../../contract/run.ts'
+import { Blocks } from '../blocks.ts'
+
+/** What tells a client which stream it reads. */
+export const UI_MESSAGE_HEADERS = { 'x-vercel-ai-ui-message-stream': 'v1' }
+
+export interface UiMessageOptions {
+  /** The major version of the AI SDK that reads. Default 6; 5 knows no approvals, and gets them as `data-approval`. */
+  readonly version?: 5 | 6 | 7 | undefined
+  readonly conversation?: string | undefined
+}
+
+type Chunk = { readonly type: string } & Readonly<Record<string, unknown>>
+
+const BROKEN_OFF: readonly Chunk[] = [{ type: 'error', errorText: 'The events of the run broke off.' }]
+
+const REASONS: Readonly<Partial<Record<Finish, string>>> = {
+  stop: 'stop',
+  return_direct: 'stop',
+  tool_calls: 'tool-calls',
+  waiting: 'tool-calls',
+  length: 'length',
+  content_filter: 'content-filter',
+  error: 'error',
+}
+
+/**
+ * Turns a run's events into a UI message stream, as `useChat` of the AI SDK reads it. A run is one message with the run's
+ * id, also where a later answer goes on with it. Calls that the edge runs are told as executed by the provider, so that
+ * no client runs them or waits to.
+ */
+export class UiMessageEncoder {
+  readonly #options: UiMessageOptions
+  readonly #blocks = new Blocks()
+  /** The calls of the answers that were read here. */
+  readonly #calls = new Map<string, ToolCall>()
+  /** Tools of the calls whose input has begun to come. */
+  readonly #begun = new Map<string, string>()
+  /** Calls whose input is told, here or in the answer before. */
+  readonly #told = new Set<string>()
+  readonly #handed = new Set<string>()
+  #isOpen = false
+  #inStep = false
+  #last: readonly Chunk[] = BROKEN_OFF
+
+  constructor(options: UiMessageOptions = {}) {
+    this.#options = options
+  }
+
+  /** The text that an event brings; empty for none. */
+  event(event: RunEvent): string {
+    const spoken = this.#blocks.take(event).map(({ kind, does, id, text }) => {
+      return { type: `${kind}-${does}`, id, ...(does === 'delta' && { delta: text }) }
+    })
+    return [...this.#open(event.runId), ...spoken, ...this.#chunks(event)].map(frame).join('')
+  }
+
+  /** How the message ends; for a run that waits, until its calls are answered. */
+  end(): string {
+    return `${[...this.#leaveStep(), ...this.#last].map(frame).join('')}data: [DONE]\n\n`
+  }
+
+  #open(runId: string): Chunk[] {
+    if (this.#isOpen) return []
+    this.#isOpen = true
+    const { conversation } = this.#options
+    return [{ type: 'start', messageId: runId, messageMetadata: { runId, conversation } }]
+  }
+
+  #chunks(event: RunEvent): Chunk[] {
+    switch (event.type) {
+      case 'step.started':
+        this.#inStep = true
+        return [{ type: 'start-step' }]
+      case 'step.finished':
+        return this.#leaveStep()
+      case 'call.delta':
+        return this.#coming(event)
+      case 'step.answered':
+        return this.#answered(event.calls)
+      case 'call.started': {
+        const { callId, tool, arguments: text } = event
+        if (text !== undefined) this.#calls.set(callId, { callId, tool, arguments: text })
+        return this.#input(callId, true)
+      }
+      case 'call.requested':
+        this.#handed.add(event.callId)
+        return this.#input(event.callId, false)
+      case 'approval.requested':
+        // Left open to the client, which sends its own results only together with the decision.
+        return [...this.#input(event.callId, this.#options.version === 5), this.#approval(event)]
+      case 'call.progress': {
+        const { callId, message, fraction, data } = event
+        return [{ type: 'data-progress', id: callId, data: { message, fraction, data }, transient: true }]
+      }
+      case 'call.settled':
+        return this.#settled(event)
+      case 'run.waiting':
+        this.#last = [this.#finish({ finish: event.for === 'approval' ? 'waiting' : 'tool_calls' })]
+        return []
+      case 'run.resumed':
+        this.#last = BROKEN_OFF
+        return []
+      case 'run.finished':
+        this.#last = this.#finished(event)
+        return []
+      default:
+        return []
+    }
+  }
+
+  #coming({ callId, name, arguments: text }: Extract<RunEvent, { type: 'call.delta' }>): Chunk[] {
+    const chunks: Chunk[] = []
+    if (name !== undefined && !this.#begun.has(callId)) {
+      this.#begun.set(callId, name)
+      chunks.push({ type: 'tool-input-start', toolCallId: callId, toolName: name })
+    }
+    if (text === '' || !this.#begun.has(callId)) return chunks
+    return [...chunks, { type: 'tool-input-delta', toolCallId: callId, inputTextDelta: text }]
+  }
+
+  /** What an attempt at the step before this one began, and this one did not ask for, will never be run. */
+  #answered(calls: readonly ToolCall[]): Chunk[] {
+    for (const call of calls) {
+      this.#calls.set(call.callId, call)
+      this.#begun.delete(call.callId)
+    }
+    const dropped = [...this.#begun]
+    this.#begun.clear()
+    return dropped
+      .filter(([toolCallId]) => !this.#told.has(toolCallId))
+      .map(([toolCallId, toolName]) => {
+        const errorText = 'The edge stopped while the model wrote this call.'
+        return { type: 'tool-input-error', toolCallId, toolName, input: {}, errorText, providerExecuted: true }
+      })
+  }
+
+  #input(callId: string, isOurs: boolean): Chunk[] {
+    const call = this.#calls.get(callId)
+    const isTold = this.#told.has(callId)
+    this.#told.add(callId)
+    if (!call || isTold) return []
+    const input = argumentsOf(call.arguments)
+    const chunk = { type: 'tool-input-available', toolCallId: callId, toolName: call.tool, input }
+    return [isOurs ? { ...chunk, providerExecuted: true } : chunk]
+  }
+
+  #approval({ callId, tool, arguments: text }: ToolCall): Chunk {
+    if (this.#options.version !== 5) return { type: 'tool-approval-request', approvalId: callId, toolCallId: callId }
+    const data = { toolCallId: callId, toolName: tool, input: argumentsOf(text) }
+    return { type: 'data-approval', id: callId, data }
+  }
+
+  #settled({ callId, ok, content = [], structured, error }: CallSettled): Chunk[] {
+    const isDenied = error?.code === 'rejected'
+    // A result that the caller gave is in its message already.
+    if (!this.#calls.has(callId) && !this.#told.has(callId) && !isDenied) return []
+    const isOurs = !this.#handed.has(callId)
+    const input = this.#input(callId, isOurs)
+    if (isDenied && this.#options.version !== 5) return [...input, { type: 'tool-output-denied', toolCallId: callId }]
+    const isText = content.every((part) => part.type === 'text')
+    const outcome = ok
+      ? {
+          type: 'tool-output-available',
+          toolCallId: callId,
+          output: structured ?? (isText ? textOf(content) : content),
+        }
+      : { type: 'tool-output-error', toolCallId: callId, errorText: error?.message ?? '' }
+    return [...input, isOurs ? { ...outcome, providerExecuted: true } : outcome]
+  }
+
+  #leaveStep(): Chunk[] {
+    if (!this.#inStep) return []
+    this.#inStep = false
+    return [{ type: 'finish-step' }]
+  }
+
+  #finish({ finish, which, usage }: Pick<RunFinished, 'finish' | 'which'> & Partial<RunFinished>): Chunk {
+    const total = usage && { ...usage, totalTokens: usage.inputTokens + usage.outputTokens }
+    return {
+      type: 'finish',
+      // The first releases of version 5 refuse members that they do not know.
+      ...(this.#options.version !== 5 && { finishReason: REASONS[finish] ?? 'other' }),
+      messageMetadata: { finish, which, usage: total },
+    }
+  }
+
+  #finished(event: RunFinished): Chunk[] {
+    const { status, error } = event
+    const finish = this.#finish(event)
+    if (status === 'completed') return [finish]
+    if (status === 'cancelled') return [{ type: 'abort' }, finish]
+    return [{ type: 'error', errorText: error?.message ?? 'The run failed.' }, finish]
+  }
+}
+
+function frame(chunk: Chunk): string {
+  return `data: ${JSON.stringify(chunk)}\n\n`
+}

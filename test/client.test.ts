@@ -1,0 +1,302 @@
+import { describe, expect, expectTypeOf, test, vi } from 'vitest'
+import { createClient, EdgecallError } from '../src/client.ts'
+import type { ModelEvent } from '../src/contract/model.ts'
+import { ask, bodies, say, tool, types } from './fixtures/play.ts'
+import { type KeptEdge, keptEdge } from './http/kept-edge.ts'
+
+const add = tool('add', ({ a, b }) => Number(a) + Number(b))
+const danger = tool('danger', () => 'boom', { approval: 'always' })
+const pick = { name: 'pick', description: 'Picks', inputSchema: { type: 'object' } }
+
+function clientOf(edge: KeptEdge, fetch: KeptEdge['fetch'] = edge.fetch) {
+  return createClient<'add' | 'danger' | 'pick'>({ url: 'http://127.0.0.1:8787/', fetch })
+}
+
+async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const list: Item[] = []
+  for await (const item of items) list.push(item)
+  return list
+}
+
+async function refusal(promise: Promise<unknown>): Promise<EdgecallError> {
+  const error: unknown = await promise.catch((error: unknown) => error)
+  if (error instanceof EdgecallError) return error
+  throw error
+}
+
+describe('a run without a conversation', () => {
+  test('is its record', async () => {
+    const edge = keptEdge({ script: [ask(['add', { a: 1, b: 2 }]), say('Three.')], tools: [add] })
+    expect(await clientOf(edge).run('What is 1 + 2?')).toEqual({
+      id: expect.stringMatching(/^run_/),
+      status: 'completed',
+      answer: 'Three.',
+      finish: 'stop',
+      steps: 2,
+      usage: { inputTokens: 20, outputTokens: 10 },
+      calls: [
+        {
+          id: expect.stringMatching(/^call_/),
+          tool: 'add',
+          arguments: { a: 1, b: 2 },
+          status: 'settled',
+          ok: true,
+          content: [{ type: 'text', text: '3' }],
+          durationMs: expect.any(Number),
+        },
+      ],
+    })
+  })
+
+  test('is its events, and asks for what the input says', async () => {
+    const edge = keptEdge({ script: [say('Hi.')], tools: [add] })
+    const events = await all(clientOf(edge).stream({ input: 'Hello', system: 'Be kind', tools: [] }))
+    expect(types(events as never)).toEqual([
+      'run.started',
+      'step.started',
+      'text.delta',
+      'step.answered',
+      'step.finished',
+      'run.finished',
+    ])
+    expect(edge.requests.map(({ messages, tools }) => ({ messages, tools }))).toEqual([
+      {
+        messages: [
+          { role: 'system', content: 'Be kind' },
+          { role: 'user', content: 'Hello' },
+        ],
+        tools: [],
+      },
+    ])
+  })
+
+  test('that is cut cannot be read on', async () => {
+    const edge = keptEdge({ script: [say('Hi.')] })
+    const client = clientOf(edge, async (...request) => cutAfter(await edge.fetch(...request), 1))
+    expect(await refusal(all(client.stream('Hello')))).toMatchObject({ code: 'stream_cut', status: 0 })
+    expect(edge.requests).toHaveLength(1)
+  })
+})
+
+/** The response, whose connection is lost after some events. */
+function cutAfter(response: Response, events: number): Response {
+  const frames = framesOf(response.body!)
+  let seen = 0
+  const cut = new ReadableStream<Uint8Array>(
+    {
+      pull: async (controller) => {
+        const { done, value } = await frames.next()
+        if (done) return controller.close()
+        if (seen++ === events) throw new TypeError('network error')
+        controller.enqueue(value)
+      },
+    },
+    { highWaterMark: 0 },
+  )
+  return new Response(cut, response)
+}
+
+async function* framesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+  const decoder = new TextDecoder()
+  let text = ''
+  for await (const bytes of body) {
+    text += decoder.decode(bytes, { stream: true })
+    for (let at = text.indexOf('\n\n'); at >= 0; at = text.indexOf('\n\n')) {
+      yield new TextEncoder().encode(text.slice(0, at + 2))
+      text = text.slice(at + 2)
+    }
+  }
+}
+
+/** As fetch does it: the body breaks off when the signal is aborted. */
+function abortable(response: Response, signal: AbortSignal | null | undefined): Response {
+  const broken = new TransformStream<Uint8Array, Uint8Array>({
+    start: (controller) => signal?.addEventListener('abort', () => controller.error(signal.reason)),
+  })
+  return new Response(response.body?.pipeThrough(broken), response)
+}
+
+describe('a conversation', () => {
+  test('is made, listed, used and deleted', async () => {
+    const edge = keptEdge({ script: [say('One.'), say('Two.')] })
+    const client = clientOf(edge)
+    const chat = await client.createConversation('chat-1')
+    await chat.run('First')
+    const { id: runId } = await chat.run('Second')
+    expect(await client.listConversations()).toEqual(['chat-1'])
+    expect((await chat.messages()).map(({ message }) => message.content)).toEqual(['First', 'One.', 'Second', 'Two.'])
+    expect(await chat.messages({ limit: 1 })).toMatchObject([{ run: runId, message: { content: 'Two.' } }])
+    expect((await chat.runs()).map(({ status }) => status)).toEqual(['completed', 'completed'])
+    expect(await chat.usage()).toEqual({ inputTokens: 20, outputTokens: 10, runs: 2 })
+    expect(await chat.cancel(runId)).toBe('already_terminal')
+    expect(await chat.record(runId)).toMatchObject({ id: runId, answer: 'Two.' })
+  })
+
+  test('gives a run its approvals and results', async () => {
+    const script = [ask(['danger'], ['pick', { of: 2 }]), say('Done.'), ask(['danger']), say('Not done.')]
+    const edge = keptEdge({ script, tools: [danger] })
+    const chat = await clientOf(edge).createConversation()
+    const waiting = await chat.run({ input: 'Go', clientTools: [pick] })
+    expect(waiting).toMatchObject({ status: 'waiting', finish: 'waiting' })
+    const [first, second] = waiting.calls.map((call) => call.id)
+    await chat.approve(waiting.id, first!)
+    await chat.giveResult(waiting.id, second!, { picked: 'left' })
+    const events = await all(chat.resume(waiting.id))
+    expect(events.at(-1)).toMatchObject({ type: 'run.finished', answer: 'Done.' })
+    expect(edge.requests[1]?.messages.slice(-2)).toMatchObject([
+      { role: 'tool', tool: 'danger', content: [{ text: 'boom' }] },
+      { role: 'tool', tool: 'pick', content: [{ text: '{"picked":"left"}' }] },
+    ])
+    const again = await chat.run('Once more')
+    await chat.reject(again.id, again.calls[0]!.id, 'too late')
+    await all(chat.resume(again.id))
+    expect(edge.requests[3]?.messages.at(-1)).toMatchObject({
+      content: [{ text: 'A person refused this call: too late' }],
+    })
+  })
+
+  test('reads a run on after the last event, as often as the connection is lost', async () => {
+    const edge = keptEdge({ script: [ask(['add', { a: 1, b: 2 }]), say('Three.')], tools: [add] })
+    const asked: [string, string | undefined][] = []
+    const client = clientOf(edge, async (input, init) => {
+      const path = new URL(input as string).pathname
+      asked.push([path.replace(/run_\w+/, 'RUN'), new Headers(init?.headers).get('last-event-id')?.slice(-3)])
+      const response = await edge.fetch(input, init)
+      return path.endsWith('s') && path !== '/conversations' ? cutAfter(response, 5) : response
+    })
+    const chat = await client.createConversation('c')
+    const events = await all(chat.stream('What is 1 + 2?'))
+    const whole = await all(clientOf(edge).conversation('c').resume(events[0]!.runId))
+    expect(events).toEqual(whole)
+    expect(events.map((event) => event.seq)).toEqual(events.map((_event, index) => index + 1))
+    expect(asked).toEqual([
+      ['/conversations', undefined],
+      ['/conversations/c/runs', undefined],
+      ['/conversations/c/runs/RUN/events', expect.stringMatching(/\.5$/)],
+      ['/conversations/c/runs/RUN/events', expect.stringMatching(/10$/)],
+    ])
+  })
+
+  test('sends a run again that may not have arrived, and never starts it twice', async () => {
+    const edge = keptEdge({ script: [say('Once.')] })
+    let lost = 0
+    const client = clientOf(edge, async (input, init) => {
+      const response = await edge.fetch(input, init)
+      if (init?.method !== 'POST' || lost++ !== 1) return response
+      await response.body?.cancel()
+      throw new TypeError('fetch failed')
+    })
+    const chat = await client.createConversation()
+    const events = await all(chat.stream('Hello'))
+    expect(events.at(-1)).toMatchObject({ type: 'run.finished', answer: 'Once.' })
+    expect(edge.requests).toHaveLength(1)
+    expect(lost).toBe(3)
+  })
+
+  test('gives up on an edge that stays away', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] })
+    try {
+      let tries = 0
+      const client = createClient({
+        url: 'http://127.0.0.1:1',
+        fetch: async () => {
+          tries += 1
+          throw new TypeError('fetch failed')
+        },
+      })
+      const error = refusal(all(client.conversation('c').resume('run_1')))
+      await vi.runAllTimersAsync()
+      expect(await error).toMatchObject({ code: 'unreachable', status: 0 })
+      expect(tries).toBe(8)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  test('stops when its caller does', async () => {
+    const stop = new AbortController()
+    const held = Promise.withResolvers<void>()
+    const never = async function* (): AsyncGenerator<ModelEvent> {
+      yield { type: 'text', text: 'So' }
+      await held.promise
+      yield* say(' on.')
+    }
+    const edge = keptEdge({ script: [never] })
+    const fetch: KeptEdge['fetch'] = async (input, init) => abortable(await edge.fetch(input, init), init?.signal)
+    const chat = await clientOf(edge, fetch).createConversation()
+    const events: object[] = []
+    const reading = (async () => {
+      for await (const event of chat.stream('Hello', { signal: stop.signal })) {
+        events.push(event)
+        if (event.type === 'text.delta') stop.abort(new Error('enough'))
+      }
+    })()
+    await expect(reading).rejects.toThrow('enough')
+    expect(bodies(events as never).at(-1)).toEqual({ type: 'text.delta', step: 1, text: 'So' })
+    held.resolve()
+  })
+})
+
+test('a reader that leaves lets the connection go', async () => {
+  let left = false
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) =>
+      controller.enqueue(new TextEncoder().encode('data: {"type":"run.started","runId":"run_1","seq":1}\n\n')),
+    cancel: () => void (left = true),
+  })
+  const client = createClient({ url: 'http://127.0.0.1', fetch: async () => new Response(body) })
+  for await (const event of client.conversation('c').resume('run_1')) {
+    expect(event.type).toBe('run.started')
+    break
+  }
+  expect(left).toBe(true)
+})
+
+describe('what an edge refuses', () => {
+  test('is an error with its code and status', async () => {
+    const edge = keptEdge({ script: [] })
+    const error = await refusal(clientOf(edge).run({ input: 'Hi', tools: ['add'] }))
+    expect(error).toMatchObject({
+      name: 'EdgecallError',
+      message: 'There is no tool "add" at this edge.',
+      code: 'unknown_tool',
+      status: 400,
+    })
+    expect(await refusal(clientOf(edge).conversation('nope').usage())).toMatchObject({
+      code: 'unknown_conversation',
+      status: 404,
+    })
+  })
+
+  test('is an error too where something else answers, or nobody', async () => {
+    const answering = (response: Response) => createClient({ url: 'http://127.0.0.1', fetch: async () => response })
+    const busy = answering(new Response('Try later', { status: 503, headers: { 'retry-after': '2' } }))
+    expect(await refusal(busy.run('Hi'))).toMatchObject({ code: 'http_503', status: 503, retryAfterMs: 2000 })
+    const gone = createClient({ url: 'http://127.0.0.1', fetch: async () => Promise.reject(new TypeError('no')) })
+    expect(await refusal(gone.run('Hi'))).toMatchObject({ code: 'unreachable', status: 0 })
+  })
+})
+
+test('a client sends its key and headers', async () => {
+  const sent: [string, Record<string, string>][] = []
+  const client = createClient({
+    url: 'http://127.0.0.1:8787/',
+    key: 'ek_1',
+    headers: { 'x-trace': 't' },
+    fetch: async (input, init) => {
+      sent.push([input, Object.fromEntries(new Headers(init?.headers))])
+      return Response.json([])
+    },
+  })
+  await client.listConversations({ after: 'a b', limit: 2 })
+  expect(sent).toEqual([
+    ['http://127.0.0.1:8787/conversations?after=a+b&limit=2', { authorization: 'Bearer ek_1', 'x-trace': 't' }],
+  ])
+})
+
+test('names of tools are typed', () => {
+  const client = createClient<'add' | 'pick'>({ url: '' })
+  expectTypeOf<Awaited<ReturnType<typeof client.run>>['calls'][number]['tool']>().toEqualTypeOf<'add' | 'pick'>()
+  // @ts-expect-error: there is no such tool.
+  void (() => client.run({ input: 'Hi', tools: ['sub'] }))
+})

@@ -1,0 +1,101 @@
+import { DatabaseSync } from 'node:sqlite'
+import { readConfig } from '../../src/contract/config.ts'
+import type { ConversationService } from '../../src/contract/conversation.ts'
+import type { ChatModel, ModelRequest } from '../../src/contract/model.ts'
+import type { Setup } from '../../src/contract/setup.ts'
+import type { Tool } from '../../src/contract/tool.ts'
+import { conversation } from '../../src/conversation/conversation.ts'
+import { edge } from '../../src/http/edge.ts'
+import { modelChooser } from '../../src/model/choose.ts'
+import type { ScriptStep } from '../fixtures/play.ts'
+import { memoryStorage } from '../fixtures/sqlite.ts'
+
+export interface KeptEdge {
+  /** What the model was sent. */
+  readonly requests: ModelRequest[]
+  /** The objects by name. */
+  readonly objects: ReadonlyMap<string, ConversationService>
+  readonly fetch: (input: string | URL | Request, init?: RequestInit) => Promise<Response>
+  readonly post: (path: string, json: unknown, headers?: Record<string, string>) => Promise<Response>
+}
+
+/** An edge in plain Node with real conversations, over databases in memory. The script is played across all runs. */
+export function keptEdge({
+  script,
+  tools = [],
+  vars = {},
+}: {
+  script: readonly ScriptStep[]
+  tools?: readonly Tool[]
+  vars?: Record<string, unknown>
+}): KeptEdge {
+  const requests: ModelRequest[] = []
+  const objects = new Map<string, ConversationService>()
+  const model: ChatModel = {
+    name: 'test/scripted',
+    async *stream(request, signal) {
+      const step = script[requests.length]
+      requests.push(structuredClone(request))
+      if (!step) throw new Error('The script has run out')
+      yield* typeof step === 'function' ? step(request, signal) : step
+    },
+  }
+  const config = readConfig({ MODEL: 'test/scripted', AUTH: 'open', ...vars })
+  const listed = new Set<string>()
+  const setup: Setup = {
+    config,
+    models: modelChooser({ providers: { test: () => model }, defaultModel: config.model, allowed: config.models }),
+    tools: {
+      list: async () => ({ tools, unavailable: [] }),
+      offered: async () => tools,
+      find: async (names) => tools.filter((tool) => names.includes(tool.definition.name)),
+    },
+    stored: { put: async () => ({ ok: false, issues: [] }), remove: async () => false },
+    conversations: {
+      getByName: (name) => {
+        const found = objects.get(name) ?? makeObject(setup)
+        objects.set(name, found)
+        return found
+      },
+    },
+    directories: {
+      getByName: () => ({
+        add: async (id) => void listed.add(id),
+        remove: async (id) => void listed.delete(id),
+        list: async () => [...listed],
+      }),
+    },
+    report: () => {},
+  }
+  const app = edge(() => setup)
+  const send = async (input: string | URL | Request, init?: RequestInit) =>
+    app.fetch(new Request(input instanceof Request ? input : new URL(input, 'http://127.0.0.1:8787'), init), {})
+  return {
+    requests,
+    objects,
+    fetch: send,
+    post: (path, json, headers) =>
+      send(path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(json),
+      }),
+  }
+}
+
+/** A conversation's object, as the platform makes it; nothing wakes it. */
+function makeObject(setup: Setup): ConversationService {
+  const storage = Object.assign(memoryStorage(new DatabaseSync(':memory:')), { setAlarm: async () => {} })
+  const ctx = { storage } as unknown as DurableObjectState
+  const Conversation = conversation(() => setup)
+  return Object.assign(new Conversation(ctx, {}), { ctx })
+}
+
+/** What the frames of a stream hold; `[DONE]` as it is. */
+export function dataOf(text: string): unknown[] {
+  return text
+    .split('\n')
+    .filter((line) => line.startsWith('data: '))
+    .map((line) => line.slice('data: '.length))
+    .map((data): unknown => (data === '[DONE]' ? data : JSON.parse(data)))
+}

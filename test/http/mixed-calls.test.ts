@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest'
+import { ask, say, tool } from '../fixtures/play.ts'
+import { keptEdge } from './kept-edge.ts'
+
+const CHAT = '/v1/chat/completions'
+
+test('a result that is sent while an approval is open is taken, and the answer says what is still waited for', async () => {
+  const edge = keptEdge({
+    script: [ask(['danger'], ['pick', { a: 1 }]), say('Done.')],
+    tools: [tool('danger', () => 'boom', { approval: 'always' })],
+  })
+  const headers = { 'x-conversation-id': 'mixed' }
+  const tools = [{ type: 'function', function: { name: 'pick', parameters: { type: 'object' } } }]
+  const question = { role: 'user', content: 'Go on' }
+  const first = await (await edge.post(CHAT, { messages: [question], tools }, headers)).json<any>()
+  const { message, finish_reason } = first.choices[0]
+  expect([finish_reason, message.tool_calls.length]).toEqual(['tool_calls', 1])
+
+  const result = { role: 'tool', tool_call_id: message.tool_calls[0].id, content: 'picked' }
+  const response = await edge.post(CHAT, { messages: [question, message, result], tools }, headers)
+  const second = await response.json<any>()
+  expect([response.status, second.choices[0].finish_reason]).toEqual([200, 'stop'])
+  expect(second.choices[0].message.content).toContain('Waiting for approval of "danger"')
+
+  const run = `/conversations/mixed/runs/${second.edgecall.runId}`
+  const waiting = await (await edge.fetch(run)).json<any>()
+  const danger = waiting.calls.find((call: { tool: string }) => call.tool === 'danger')
+  await edge.post(`${run}/calls/${danger.id}`, { decision: 'approve' })
+  const record = await (await edge.fetch(`${run}/events`)).text()
+  expect(record).toContain('"answer":"Done."')
+})

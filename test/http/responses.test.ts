@@ -1,0 +1,245 @@
+import OpenAI, { APIError } from 'openai'
+import { describe, expect, test } from 'vitest'
+import { ask, say, tool } from '../fixtures/play.ts'
+import { type KeptEdge, keptEdge } from './kept-edge.ts'
+
+const clock = tool('clock', () => '12:00')
+const danger = tool('danger', () => 'boom', { approval: 'always' })
+const pick = { type: 'function', name: 'pick', strict: null, parameters: { type: 'object', properties: {} } } as const
+
+function clientOf(edge: KeptEdge): OpenAI {
+  return new OpenAI({
+    apiKey: 'none',
+    maxRetries: 0,
+    baseURL: 'http://127.0.0.1:8787/v1',
+    fetch: (input, init) => edge.fetch(input, init),
+  })
+}
+
+/** What the model was shown, shortened to roles and texts. */
+function shown(edge: KeptEdge): string[][] {
+  const textOf = (content: unknown) => (typeof content === 'string' ? content : JSON.stringify(content))
+  return edge.requests.map(({ messages }) => messages.map(({ role, content }) => `${role}: ${textOf(content)}`))
+}
+
+async function errorOf(promise: Promise<unknown>): Promise<object> {
+  const error: unknown = await promise.catch((error: unknown) => error)
+  if (!(error instanceof APIError)) throw error
+  const { status, code, param } = error
+  return { status, code, param }
+}
+
+test('a response is an answer after the edge’s own calls', async () => {
+  const edge = keptEdge({ script: [ask(['clock']), say('Noon.')], tools: [clock] })
+  const { data, response } = await clientOf(edge)
+    .responses.create({ model: 'test/scripted', input: 'What time is it?', instructions: 'Be short.' })
+    .withResponse()
+  expect(data.output_text).toBe('Noon.')
+  expect(data).toMatchObject({
+    status: 'completed',
+    model: 'test/scripted',
+    instructions: 'Be short.',
+    output: [{ type: 'mcp_call', name: 'clock', output: '12:00' }, { type: 'message' }],
+    usage: { total_tokens: 30 },
+    edgecall: { steps: 2, finish: 'stop' },
+  })
+  expect(response.headers.get('x-run-id')).toMatch(/^run_/)
+  expect(shown(edge)[0]).toEqual(['system: Be short.', 'user: What time is it?'])
+})
+
+test('a streamed response adds up to the same', async () => {
+  const edge = keptEdge({ script: [ask(['clock']), say('Noon.')], tools: [clock] })
+  const stream = clientOf(edge).responses.stream({ input: 'What time is it?' })
+  const deltas: string[] = []
+  stream.on('response.output_text.delta', ({ delta }) => deltas.push(delta))
+  const response = await stream.finalResponse()
+  expect(deltas).toEqual(['Noon.'])
+  expect(response.output.map(({ type }) => type)).toEqual(['mcp_call', 'message'])
+})
+
+describe('a response before', () => {
+  test('is gone on from, with instructions of its own', async () => {
+    const edge = keptEdge({ script: [say('One.'), say('Two.'), say('Three.')] })
+    const { responses } = clientOf(edge)
+    const first = await responses.create({ input: 'First', instructions: 'Be kind.' })
+    const second = await responses.create({ input: 'Second', previous_response_id: first.id })
+    expect(second.previous_response_id).toBe(first.id)
+    await responses.create({
+      input: [
+        { role: 'developer', content: 'Be brief.' },
+        { role: 'user', content: 'Third' },
+      ],
+      previous_response_id: second.id,
+    })
+    expect(shown(edge)).toEqual([
+      ['system: Be kind.', 'user: First'],
+      ['user: First', 'assistant: One.', 'user: Second'],
+      ['system: Be brief.', 'user: First', 'assistant: One.', 'user: Second', 'assistant: Two.', 'user: Third'],
+    ])
+  })
+
+  test('must be the last, and have been stored', async () => {
+    const edge = keptEdge({ script: [say('One.'), say('Two.'), say('Three.')] })
+    const { responses } = clientOf(edge)
+    const first = await responses.create({ input: 'First' })
+    await responses.create({ input: 'Second', previous_response_id: first.id })
+    const again = responses.create({ input: 'Other', previous_response_id: first.id })
+    const param = 'previous_response_id'
+    expect(await errorOf(again)).toEqual({ status: 400, code: 'previous_response_not_last', param })
+    const { id } = await responses.create({ input: 'Alone', store: false })
+    for (const previous_response_id of [id, 'resp_68b0f1a2c3d4']) {
+      const next = responses.create({ input: 'Next', previous_response_id })
+      expect(await errorOf(next)).toEqual({ status: 400, code: 'previous_response_not_found', param })
+    }
+  })
+
+  test('is continued by results and approvals, each in its time', async () => {
+    const script = [ask(['danger', { a: 1 }], ['pick', { of: 2 }]), say('Done.')]
+    const edge = keptEdge({ script, tools: [danger] })
+    const { responses } = clientOf(edge)
+    const first = await responses.create({ input: 'Go', tools: [pick] })
+    expect(first.output.map(({ type }) => type)).toEqual(['mcp_approval_request', 'function_call'])
+    const [approval, call] = first.output
+    if (approval?.type !== 'mcp_approval_request' || call?.type !== 'function_call') throw new Error('other items')
+    const second = await responses.create({
+      input: [{ type: 'function_call_output', call_id: call.call_id, output: 'left' }],
+      previous_response_id: first.id,
+    })
+    // What is still waited for is asked again.
+    expect(second.output).toEqual([approval])
+    const third = await responses.create({
+      input: [{ type: 'mcp_approval_response', approval_request_id: approval.id, approve: true }],
+      previous_response_id: second.id,
+    })
+    expect(third.output).toMatchObject([
+      { type: 'mcp_call', name: 'danger', arguments: '{"a":1}', output: 'boom', approval_request_id: approval.id },
+      { type: 'message' },
+    ])
+    expect(third.output_text).toBe('Done.')
+    expect(new Set([first.id, second.id, third.id]).size).toBe(3)
+    expect(edge.requests[1]?.messages.slice(-2)).toMatchObject([
+      { role: 'tool', tool: 'danger', content: [{ text: 'boom' }] },
+      { role: 'tool', tool: 'pick', content: [{ text: 'left' }] },
+    ])
+    const late = responses.create({
+      input: [{ type: 'function_call_output', call_id: call.call_id, output: 'right' }],
+      previous_response_id: third.id,
+    })
+    expect(await errorOf(late)).toMatchObject({ status: 409, code: 'call_already_answered' })
+  })
+})
+
+describe('a conversation', () => {
+  test('of the caller’s own is gone on with by its id, and made by the header alone', async () => {
+    const edge = keptEdge({ script: [say('One.'), say('Two.')] })
+    const { responses } = clientOf(edge)
+    const missing = responses.create({ input: 'First', conversation: 'mine' })
+    const headers = { 'x-conversation-id': 'mine' }
+    expect(await errorOf(missing)).toMatchObject({ status: 404, code: 'unknown_conversation' })
+    const first = await responses.create({ input: 'First' }, { headers })
+    const second = await responses.create({ input: 'Second', conversation: 'mine' })
+    expect([first.conversation, second.conversation]).toEqual([{ id: 'mine' }, { id: 'mine' }])
+    expect(shown(edge).at(-1)).toEqual(['user: First', 'assistant: One.', 'user: Second'])
+    expect(await (await edge.fetch('/conversations')).json()).toEqual([{ id: 'mine' }])
+  })
+
+  test('is not listed where none was named', async () => {
+    const edge = keptEdge({ script: [say('One.')] })
+    const { data, response } = await clientOf(edge).responses.create({ input: 'First' }).withResponse()
+    expect(data.conversation).toBeUndefined()
+    expect(data.id.endsWith(response.headers.get('x-conversation-id')!)).toBe(true)
+    expect(await (await edge.fetch('/conversations')).json()).toEqual([])
+  })
+})
+
+describe('a response that is not stored', () => {
+  test('leaves nothing, and is gone on from by its items', async () => {
+    const edge = keptEdge({ script: [ask(['clock']), say('Noon.'), say('Later.')], tools: [clock] })
+    const { responses } = clientOf(edge)
+    const first = await responses.create({ input: 'What time is it?', store: false })
+    expect(edge.objects.size).toBe(0)
+    const input = [
+      { role: 'user', content: 'What time is it?' },
+      ...first.output,
+      { role: 'user', content: 'And now?' },
+    ]
+    await responses.create({ input: input as never, store: false })
+    expect(edge.requests[2]?.messages.map(({ role }) => role)).toEqual([
+      'user',
+      'assistant',
+      'tool',
+      'assistant',
+      'user',
+    ])
+  })
+
+  test('finds its calls again, so that nothing runs twice', async () => {
+    let times = 0
+    const once = tool('once', () => `${++times}`)
+    const edge = keptEdge({ script: [ask(['once'], ['pick']), say('Done.')], tools: [once] })
+    const { responses } = clientOf(edge)
+    const first = await responses.create({ input: 'Go', tools: [pick], store: false })
+    const call = first.output.find((item) => item.type === 'function_call')!
+    const result = { type: 'function_call_output', call_id: call.call_id, output: 'left' }
+    const input = [{ role: 'user', content: 'Go' }, ...first.output, result] as never
+    const second = await responses.create({ input, tools: [pick], store: false })
+    expect(second.output_text).toBe('Done.')
+    expect(times).toBe(1)
+    const again = responses.create({ input, tools: [pick], store: false })
+    expect(await errorOf(again)).toMatchObject({ status: 409, code: 'call_already_answered' })
+  })
+})
+
+test('the same Idempotency-Key is the same response', async () => {
+  const edge = keptEdge({ script: [say('Once.'), say('Twice.')] })
+  const { responses } = clientOf(edge)
+  const twice = async (body: object, key: string) => {
+    const headers = { 'idempotency-key': key }
+    const first = await responses.create(body, { headers })
+    expect({ ...(await responses.create(body, { headers })), created_at: 0 }).toEqual({ ...first, created_at: 0 })
+    expect(await errorOf(responses.create({ ...body, input: 'Other' }, { headers }))).toMatchObject({ status: 422 })
+    return first.id
+  }
+  const first = await twice({ input: 'Hi' }, 'k1')
+  await twice({ input: 'And?', previous_response_id: first }, 'k2')
+  expect(edge.requests).toHaveLength(2)
+})
+
+describe('bad input gets a clear error', () => {
+  const cases: [object, object][] = [
+    [
+      { input: 'Hi', model: 'test/other' },
+      { status: 404, code: 'unknown_model', param: 'model' },
+    ],
+    [
+      { input: 'Hi', background: true },
+      { status: 400, code: 'unsupported_parameter', param: 'background' },
+    ],
+    [
+      { input: 'Hi', conversation: 'a/b' },
+      { status: 400, code: 'invalid_value', param: 'conversation' },
+    ],
+    [
+      { input: 'Hi', tools: [{ ...pick, name: 'clock' }] },
+      { status: 400, code: 'tool_name_conflict' },
+    ],
+    [
+      { input: [{ type: 'function_call_output', call_id: `call_${'0'.repeat(22)}_1_0`, output: '' }] },
+      { status: 404, code: 'unknown_conversation' },
+    ],
+  ]
+  test.each(cases)('%j', async (body, expected) => {
+    const edge = keptEdge({ script: [], tools: [clock] })
+    expect(await errorOf(clientOf(edge).responses.create(body))).toMatchObject(expected)
+    expect(edge.requests).toEqual([])
+  })
+
+  test('a run that fails before anything is seen fails with a status, streamed or not', async () => {
+    const failing = [{ type: 'error', error: { code: 'model_unreachable', message: 'No.', retryable: true } }] as const
+    const edge = keptEdge({ script: [failing, failing] })
+    for (const stream of [false, true]) {
+      const error = errorOf(clientOf(edge).responses.create({ input: 'Hi', stream }))
+      expect(await error).toMatchObject({ status: 502, code: 'model_unreachable' })
+    }
+  })
+})

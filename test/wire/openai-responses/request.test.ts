@@ -1,0 +1,243 @@
+import { describe, expect, test } from 'vitest'
+import { parseResponseId, responseId } from '../../../src/wire/openai-responses/id.ts'
+import { decodeResponses } from '../../../src/wire/openai-responses/request.ts'
+
+function decoded(body: unknown) {
+  const result = decodeResponses(body)
+  if (!result.ok) throw new Error(result.error.message)
+  return result.request
+}
+
+const user = (content: unknown, type?: string) => ({ role: 'user', content, ...(type && { type }) })
+const call = (call_id: string, name = 'pick') => ({
+  type: 'function_call',
+  call_id,
+  name,
+  arguments: '{}',
+  id: `fc_${call_id}`,
+})
+const output = (call_id: string, output: unknown = 'left') => ({ type: 'function_call_output', call_id, output })
+
+test('a text is a message, and what was left out has the defaults of the format', () => {
+  expect(decoded({ model: 'test/a', input: 'Hi' })).toEqual({
+    model: 'test/a',
+    messages: [user('Hi')],
+    input: [user('Hi')],
+    answers: {},
+    store: true,
+    stream: false,
+    clientTools: [],
+    sampling: {},
+    options: { limits: {} },
+    echo: {
+      instructions: null,
+      tools: [],
+      tool_choice: 'auto',
+      text: { format: { type: 'text' } },
+      reasoning: { effort: null, summary: null },
+      metadata: {},
+      temperature: null,
+      top_p: null,
+      max_output_tokens: null,
+      max_tool_calls: null,
+      parallel_tool_calls: true,
+      previous_response_id: null,
+      service_tier: 'auto',
+      store: true,
+      background: false,
+      truncation: 'disabled',
+    },
+  })
+})
+
+test('what is asked is in our words, and in the caller’s for the response', () => {
+  const schema = { type: 'object', properties: { a: { type: 'number' } } }
+  const tool = { type: 'function', name: 'pick', description: 'Picks', parameters: schema, strict: true }
+  const format = { type: 'json_schema', name: 'answer', schema, strict: true }
+  const { echo, ...request } = decoded({
+    input: 'Hi',
+    instructions: 'Be kind.',
+    tools: [tool],
+    tool_choice: { type: 'function', name: 'pick' },
+    text: { format, verbosity: 'low' },
+    reasoning: { effort: 'high', summary: 'auto' },
+    conversation: { id: 'c1' },
+    store: false,
+    stream: true,
+    include: ['reasoning.encrypted_content'],
+    metadata: { of: 'mine' },
+    temperature: 0.5,
+    top_p: 0.9,
+    max_output_tokens: 100,
+    max_tool_calls: 3,
+    parallel_tool_calls: false,
+    service_tier: 'flex',
+    user: 'me',
+    edgecall: { tools: ['clock'], limits: { calls: 9, steps: 2 }, rounds: 'all' },
+  })
+  expect(request).toEqual({
+    instructions: 'Be kind.',
+    messages: [user('Hi')],
+    input: [user('Hi')],
+    answers: {},
+    conversation: 'c1',
+    store: false,
+    stream: true,
+    clientTools: [{ name: 'pick', description: 'Picks', inputSchema: schema }],
+    toolChoice: { tool: 'pick' },
+    responseFormat: format,
+    sampling: {
+      temperature: 0.5,
+      top_p: 0.9,
+      max_completion_tokens: 100,
+      parallel_tool_calls: false,
+      service_tier: 'flex',
+      reasoning_effort: 'high',
+      verbosity: 'low',
+    },
+    options: { tools: ['clock'], limits: { calls: 3, steps: 2 } },
+    rounds: 'all',
+  })
+  expect(echo).toMatchObject({
+    tools: [tool],
+    tool_choice: { type: 'function', name: 'pick' },
+    text: { format, verbosity: 'low' },
+    metadata: { of: 'mine' },
+    max_tool_calls: 3,
+  })
+})
+
+describe('items', () => {
+  test('are messages: a text and its calls are one, and calls of the edge bring their results along', () => {
+    const { messages, input, answers } = decoded({
+      input: [
+        { role: 'developer', content: 'Be kind.' },
+        user(
+          [
+            { type: 'input_text', text: 'Look' },
+            { type: 'input_image', detail: 'auto', image_url: 'data:image/png;base64,AA==' },
+            { type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,BB==' },
+          ],
+          'message',
+        ),
+        { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'Hmm.' }] },
+        {
+          type: 'message',
+          id: 'msg_1',
+          role: 'assistant',
+          status: 'completed',
+          content: [{ type: 'output_text', text: 'So:', annotations: [] }],
+        },
+        { type: 'mcp_call', id: 'mcp_a', server_label: 'edgecall', name: 'clock', arguments: '{}', output: '12:00' },
+        call('b'),
+        output('b', [{ type: 'input_text', text: 'left' }]),
+        call('c'),
+        output('c'),
+        {
+          type: 'mcp_call',
+          id: 'mcp_d',
+          server_label: 'edgecall',
+          name: 'clock',
+          arguments: '{}',
+          error: { type: 'x' },
+        },
+        { role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] },
+        user('Why?'),
+      ],
+    })
+    const clock = (callId: string) => ({ callId, tool: 'clock', arguments: '{}' })
+    const pick = (callId: string) => ({ callId, tool: 'pick', arguments: '{}' })
+    const result = (callId: string, tool: string, text: string, ok = true) => {
+      return { role: 'tool', callId, tool, ok, content: [{ type: 'text', text }] }
+    }
+    expect(messages).toEqual([
+      { role: 'system', content: 'Be kind.' },
+      user([
+        { type: 'text', text: 'Look' },
+        { type: 'image', mediaType: 'image/png', data: 'AA==' },
+        { type: 'file', mediaType: 'application/pdf', data: 'BB==' },
+      ]),
+      { role: 'assistant', content: 'So:', reasoning: 'Hmm.', calls: [clock('a'), pick('b')] },
+      result('a', 'clock', '12:00'),
+      result('b', 'pick', 'left'),
+      { role: 'assistant', content: '', calls: [pick('c')] },
+      result('c', 'pick', 'left'),
+      { role: 'assistant', content: '', calls: [clock('d')] },
+      result('d', 'clock', '{"type":"x"}', false),
+      { role: 'assistant', content: 'No.' },
+      user('Why?'),
+    ])
+    expect(input).toEqual([user('Why?')])
+    expect(answers).toEqual({})
+  })
+
+  test('answer calls: those before them, those of a response before, and approvals', () => {
+    expect(decoded({ input: [user('Go'), call('a'), output('a')] })).toMatchObject({
+      input: [],
+      answers: { a: { result: 'left', ok: true } },
+    })
+    const approval = { type: 'mcp_approval_response', approval_request_id: 'mcpr_b', approve: true }
+    const refusal = { ...approval, approval_request_id: 'mcpr_c', approve: false, reason: 'No.' }
+    expect(decoded({ input: [output('a'), approval, refusal] })).toMatchObject({
+      messages: [],
+      input: [],
+      answers: {
+        a: { result: 'left', ok: true },
+        b: { decision: 'approve' },
+        c: { decision: 'reject', reason: 'No.' },
+      },
+    })
+  })
+})
+
+test.each([
+  [{}, 'input', 'input: must not be empty.', 'invalid_value'],
+  [{ input: '' }, 'input', 'input: must not be empty.', 'invalid_value'],
+  [{ input: 7 }, 'input', 'input: expected Array, received 7.', 'invalid_value'],
+  [{ input: 'Hi', background: true }, 'background', /^background: /, 'unsupported_parameter'],
+  [{ input: 'Hi', prompt: { id: 'p' } }, 'prompt', 'prompt: is not supported.', 'unsupported_parameter'],
+  [
+    { input: 'Hi', tools: [{ type: 'web_search' }] },
+    'tools[0].type',
+    /^tools\[0\]\.type: expected "function"/,
+    'invalid_value',
+  ],
+  [
+    { input: 'Hi', conversation: 'c', previous_response_id: 'r' },
+    'previous_response_id',
+    /exclude each other/,
+    'invalid_value',
+  ],
+  [{ input: [{ type: 'item_reference', id: 'x' }] }, 'input[0].type', /^input\[0\]\.type: expected/, 'invalid_value'],
+  [{ input: [user('Hi'), { role: 'assistant', content: 'Hi' }] }, 'input[1]', /it is the last/, 'invalid_value'],
+  [{ input: [user('Hi'), call('a'), user('Or?')] }, 'input[2]', /has no result/, 'invalid_value'],
+  [
+    { input: [{ type: 'function_call', name: 'x', arguments: '' }] },
+    'input[0].call_id',
+    'input[0].call_id: is required.',
+    'missing_required_parameter',
+  ],
+  [
+    { input: [user([{ type: 'input_image', image_url: 'https://example.com/a.png' }])] },
+    'input[0].content[0].image_url',
+    /must be a base64 data: URL/,
+    'invalid_value',
+  ],
+  [{ input: 'Hi', edgecall: { tols: [] } }, 'edgecall.tols', 'edgecall.tols: is unknown.', 'invalid_value'],
+])('a body like %j is refused', (body, param, message, code) => {
+  const result = decodeResponses(body)
+  expect(result.ok ? undefined : result.error).toEqual({
+    param,
+    message: typeof message === 'string' ? message : expect.stringMatching(message),
+    code,
+  })
+})
+
+test('the id of a response says where its run is found again', () => {
+  const place = { runId: 'run_0123456789012345678901', conversation: 'my_chat-1', after: 17 }
+  const id = responseId(place)
+  expect(id).toBe('resp_0123456789012345678901_17_my_chat-1')
+  expect(parseResponseId(id)).toEqual(place)
+  expect(parseResponseId(responseId({ ...place, conversation: undefined }))).toBeUndefined()
+  for (const foreign of ['', 'resp_1', `${id}/x`, 'resp_68b0f1a2c3d4']) expect(parseResponseId(foreign)).toBeUndefined()
+})
