@@ -1,6 +1,6 @@
 import type { Message } from './message.ts'
 import type { Usage } from './usage.ts'
-import type { OnBusy, RunRecord, RunRequest, RunStatus } from './run.ts'
+import type { Limits, OnBusy, RunRecord, RunRequest, RunStatus, ToolSelection } from './run.ts'
 import type { ToolDefinition } from './tool.ts'
 
 /** Why a conversation did not do what was asked. `code` is stable. */
@@ -21,6 +21,57 @@ export interface Refusal {
 
 export type Reply<Value> = ({ readonly ok: true } & Value) | Refusal
 
+/** What the runs of a conversation are asked with where their requests do not say. */
+export interface RunDefaults extends Partial<
+  Pick<RunRequest, 'system' | 'context' | 'execution' | 'toolErrors' | 'onLimit' | 'compensate' | 'eager' | 'compat'>
+> {
+  readonly model?: string
+  readonly tools?: ToolSelection
+  readonly limits?: Partial<Limits>
+}
+
+/** How much of the earlier messages a model sees. */
+export interface WindowOptions {
+  readonly messages: number
+  /** Estimated: four characters each, a thousand for an image. */
+  readonly tokens: number
+  /** `answers`: what users said and what they were answered, without the work between; `none`: nothing of it. */
+  readonly show: 'all' | 'answers' | 'none'
+}
+
+/** What a conversation is made with; it never changes. */
+export interface ConversationSettings extends RunDefaults {
+  readonly window?: Partial<WindowOptions>
+  /** Seconds after its last activity from which on nothing of it is kept. */
+  readonly ttlSeconds?: number
+  /** An https URL that is told of runs that have ended, or wait. */
+  readonly webhook?: string
+}
+
+/** A conversation to be made. */
+export interface CreateRequest {
+  readonly tenant: string
+  readonly id: string
+  readonly settings: ConversationSettings
+}
+
+/** Where webhooks may go, and what they are signed with. */
+export interface WebhookSetup {
+  readonly secret: string
+  /** Host names, exactly. */
+  readonly hosts: readonly string[]
+}
+
+/** Whether a webhook may go to a URL: an https one of an allowed host; where the edge is `open`, loopback too. */
+export function mayNotify(url: string, { hosts }: WebhookSetup, isOpen: boolean): boolean {
+  const { protocol, hostname, username, password, port } = URL.parse(url) ?? {}
+  if (isOpen && (hostname === 'localhost' || hostname === '127.0.0.1')) return protocol === 'http:'
+  const isPlain = protocol === 'https:' && port === '' && username === '' && password === ''
+  // No address, and no name that only a private network knows.
+  const isPublic = /\.[a-z][a-z0-9-]+$/.test(hostname ?? '') && !/\.(?:internal|local|localhost)$/.test(hostname ?? '')
+  return isPlain && isPublic && hosts.includes(hostname ?? '')
+}
+
 export interface StartRequest {
   readonly run: RunRequest
   /** The tools on offer, pinned for the whole run. */
@@ -30,6 +81,8 @@ export interface StartRequest {
   readonly create: boolean
   /** Epoch milliseconds after which nothing of the conversation is kept. */
   readonly expires?: number
+  /** The run whose turn this one takes the place of: models see what it said no more. */
+  readonly replaces?: string
 }
 
 export interface StartReply {
@@ -55,10 +108,13 @@ export interface StoredMessage {
   readonly position: number
   readonly run: string
   readonly message: Message
+  /** Models see it no more: its turn was run again. */
+  readonly replaced?: true
 }
 
 export type CallAnswer =
-  | { readonly decision: 'approve' | 'reject'; readonly reason?: string }
+  /** `by`: who decided. */
+  | { readonly decision: 'approve' | 'reject'; readonly reason?: string; readonly by?: string }
   | { readonly result: string; readonly ok: boolean }
 
 /**
@@ -66,7 +122,15 @@ export type CallAnswer =
  * The caller has been checked by the edge; the object's name holds the tenant.
  */
 export interface ConversationService {
-  create(): Promise<Reply<{ readonly created: boolean }>>
+  /** Makes the conversation; one that is there stays as it is. */
+  create(request: CreateRequest): Promise<Reply<{ readonly created: boolean }>>
+  settings(): Promise<Reply<{ readonly settings: ConversationSettings }>>
+  /** Puts messages of another conversation before all runs of this one, in their places. */
+  adopt(messages: readonly StoredMessage[]): Promise<Reply<object>>
+  /** Runs what a finished run was asked once more, as a run of that id; the old turn is seen by models no more. */
+  regenerate(runId: string, again: Pick<RunRequest, 'runId' | 'caller'>): Promise<Reply<StartReply>>
+  /** Everything as lines of JSON, each with its `type`: `conversation`, then `run`s, then `message`s. */
+  export(): Promise<Reply<{ readonly stream: ReadableStream<Uint8Array> }>>
   /** Accepts a run, durably, and starts it or queues it. */
   start(request: StartRequest): Promise<Reply<StartReply>>
   /** The run's record once it has ended or waits for others, or as it stands after `waitMs`. */
@@ -97,7 +161,16 @@ export interface DirectoryService {
   list(after: string, limit: number): Promise<readonly string[]>
 }
 
+export const JURISDICTIONS = ['eu', 'us', 'fedramp', 'fedramp-high'] as const
+export type Jurisdiction = (typeof JURISDICTIONS)[number]
+
+export const LOCATIONS = ['wnam', 'enam', 'sam', 'weur', 'eeur', 'apac', 'oc', 'afr', 'me'] as const
+export type Location = (typeof LOCATIONS)[number]
+
 /** Where objects are reached by name. */
 export interface Objects<Service> {
-  getByName(name: string): Service
+  /** `locationHint`: where an object that is new had best be. */
+  getByName(name: string, options?: { readonly locationHint?: Location }): Service
+  /** The objects that live and keep their data there alone; they share no names with others. */
+  jurisdiction?(jurisdiction: Jurisdiction): Objects<Service>
 }

@@ -51,12 +51,21 @@ export type RunFact =
       readonly issues: string
       readonly usage?: Usage
     }
-  | { readonly type: 'approval.requested'; readonly callId: string; readonly tool: string; readonly arguments: string }
+  | {
+      readonly type: 'approval.requested'
+      readonly callId: string
+      readonly tool: string
+      readonly arguments: string
+      /** Of the definition that is to be agreed to. */
+      readonly hash?: string
+    }
   | {
       readonly type: 'approval.decided'
       readonly callId: string
       readonly decision: 'approve' | 'reject'
       readonly reason?: string
+      /** Who decided. */
+      readonly by?: string
     }
   /** The caller must run this call and send its result. */
   | { readonly type: 'call.requested'; readonly callId: string; readonly tool: string; readonly arguments: string }

@@ -1,5 +1,5 @@
 import type { JsonSchema } from './json.ts'
-import type { Message } from './message.ts'
+import type { Content, Message } from './message.ts'
 import type { ResponseFormat, ToolChoice } from './model.ts'
 import type { Usage } from './usage.ts'
 import type { Caller } from './tool.ts'
@@ -119,6 +119,12 @@ export interface CallRecord {
   /** Absent while the call is open, as `durationMs`. */
   readonly ok?: boolean
   readonly durationMs?: number
+  /** What the model read of it: of a call that failed, `error` instead. */
+  readonly content?: readonly Content[]
+  readonly structured?: unknown
+  readonly error?: { readonly code: string; readonly message: string }
+  /** It was undone, since a later call failed. */
+  readonly undone?: boolean
 }
 
 /** A run as its caller sees it. */
@@ -127,6 +133,8 @@ export interface RunRecord {
   readonly conversation?: string
   readonly status: RunStatus
   readonly answer: string
+  /** What the model said before it called tools, in order; left out where it said nothing. */
+  readonly preambles?: readonly string[]
   readonly finish?: Finish
   /** The limit behind `finish: "limit"`. */
   readonly which?: LimitName

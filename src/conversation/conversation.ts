@@ -2,76 +2,116 @@ import { DurableObject } from 'cloudflare:workers'
 import type {
   CallAnswer,
   ConversationService,
-  Refusal,
+  ConversationSettings,
+  CreateRequest,
   Reply,
   RunSummary,
   StartReply,
   StartRequest,
   StoredMessage,
 } from '../contract/conversation.ts'
-import type { CallSettled, RunFact } from '../contract/event.ts'
-import type { Usage } from '../contract/usage.ts'
 import { isTerminal, type RunRecord, type RunRequest } from '../contract/run.ts'
 import type { MakeSetup, Setup } from '../contract/setup.ts'
-import type { CallState } from '../loop/state.ts'
+import type { Usage } from '../contract/usage.ts'
+import { answersTo } from './answers.ts'
+import { exported } from './export.ts'
+import { takeIn } from './intake.ts'
 import { Readers } from './readers.ts'
+import { DELETED, refuse, UNKNOWN, UNKNOWN_RUN } from './refusals.ts'
 import { Runner } from './runner.ts'
-import { Store, type StoredRun } from './store.ts'
-
-/** While a run is under way the object is woken this often, so that a lost run goes on with no request from anyone. */
-const WATCHDOG_MS = 10_000
+import { Store } from './store.ts'
+import { type HookedSetup, Upkeep } from './upkeep.ts'
+import { WINDOW } from './window.ts'
 
 /** The Durable Object of one conversation. Its methods are its RPC surface. */
 export abstract class ConversationObject<Env> extends DurableObject<Env> implements ConversationService {
   readonly #setup: Setup
   readonly #store: Store
   readonly #readers = new Readers()
+  readonly #upkeep: Upkeep
   readonly #runner: Runner
 
-  constructor(ctx: DurableObjectState, env: Env, setup: Setup) {
+  constructor(ctx: DurableObjectState, env: Env, setup: HookedSetup) {
     super(ctx, env)
+    const store = new Store(ctx.storage, (row) => setup.report({ event: 'row.set_aside', ...row }))
+    const upkeep = new Upkeep({ setup, store, setAlarm: (time) => void ctx.storage.setAlarm(time) })
     this.#setup = setup
-    this.#store = new Store(ctx.storage)
+    this.#store = store
+    this.#upkeep = upkeep
     this.#runner = new Runner({
       setup,
-      store: this.#store,
+      store,
       readers: this.#readers,
       now: () => Date.now(),
-      wakeAt: (time) => void ctx.storage.setAlarm(time),
+      wakeAt: (time) => upkeep.wakeAt(time),
+      window: () => ({ ...WINDOW, ...store.settings().window }),
+      onStatus: (state, eventId) => upkeep.changed(state, eventId),
     })
-    // Whoever wakes the object, what a lost life of it left goes on.
-    if (this.#store.life() === 'open') this.#runner.pump()
-  }
-
-  async create(): Promise<Reply<{ created: boolean }>> {
-    const life = this.#store.life()
-    if (life === 'deleted') return DELETED
-    if (life === 'none') this.#store.make()
-    return { ok: true, created: life === 'none' }
-  }
-
-  async start({ run, tools, onBusy, create, expires }: StartRequest): Promise<Reply<StartReply>> {
-    const life = this.#store.life()
-    if (life === 'deleted') return DELETED
-    if (life === 'none' && !create) return UNKNOWN
-    if (life === 'none') this.#store.make()
-    const known = this.#store.run(run.runId)
-    if (known) return replay(known, run)
-    const unfinished = this.#store.unfinished()
-    if (onBusy === 'reject' && unfinished > 0)
-      return refuse('conversation_busy', 'A run of this conversation is under way.')
-    if (onBusy !== 'interrupt' && unfinished > this.#setup.config.maxQueue) {
-      return refuse('queue_full', `${unfinished - 1} runs of this conversation are waiting for their turn.`)
+    try {
+      // Whoever wakes the object, what a lost life of it left goes on.
+      if (store.life() === 'open') this.#runner.pump()
+    } catch (error) {
+      upkeep.failed(error)
     }
+  }
+
+  async create({ tenant, id, settings }: CreateRequest): Promise<Reply<{ created: boolean }>> {
+    const life = this.#store.life()
+    if (life === 'deleted') return DELETED
+    if (life === 'open') return { ok: true, created: false }
+    this.#store.make()
     this.#store.transaction(() => {
-      this.#store.accept(run, tools, Date.now())
-      if (expires !== undefined) this.#store.setExpires(expires)
+      this.#store.setFact('owner', { tenant, id })
+      if (Object.keys(settings).length > 0) this.#store.setFact('settings', settings)
+      this.#upkeep.used()
     })
-    await this.ctx.storage.setAlarm(Date.now() + WATCHDOG_MS)
-    if (onBusy === 'interrupt') await this.#interrupt(run.runId)
+    return { ok: true, created: true }
+  }
+
+  async settings(): Promise<Reply<{ settings: ConversationSettings }>> {
+    return this.#whenOpen(async () => ({ ok: true, settings: this.#store.settings() }))
+  }
+
+  async adopt(messages: readonly StoredMessage[]): Promise<Reply<object>> {
+    return this.#whenOpen(async () => {
+      this.#store.transaction(() => {
+        for (const message of messages) this.#store.messages.add(message)
+      })
+      return { ok: true }
+    })
+  }
+
+  async export(): Promise<Reply<{ stream: ReadableStream<Uint8Array> }>> {
+    return this.#whenOpen(async () => ({ ok: true, stream: exported(this.#store, this.#store.settings()) }))
+  }
+
+  async regenerate(runId: string, again: Pick<RunRequest, 'runId' | 'caller'>): Promise<Reply<StartReply>> {
+    return this.#whenOpen(async () => {
+      const row = this.#store.runs.row(runId)
+      const stored = row && this.#store.runs.get(runId)
+      if (!stored) return UNKNOWN_RUN
+      if (!isTerminal(stored.status)) return refuse('conversation_busy', 'This run has not ended yet.')
+      const { fingerprint: _fingerprint, ...request } = stored.request
+      const start = { tools: stored.tools, onBusy: 'queue', create: false, replaces: runId } as const
+      return this.start({ ...start, run: { ...request, ...again } })
+    })
+  }
+
+  async start(request: StartRequest): Promise<Reply<StartReply>> {
+    const life = this.#store.life()
+    if (life === 'deleted') return DELETED
+    if (life === 'none' && !request.create) return UNKNOWN
+    if (life === 'none') this.#store.make()
+    const taken = takeIn(request, {
+      store: this.#store,
+      runner: this.#runner,
+      upkeep: this.#upkeep,
+      maxQueue: this.#setup.config.maxQueue,
+    })
+    if (!taken.ok) return taken
+    if (taken.toCancel) await this.#cancel(taken.toCancel)
     this.#runner.pump()
-    const status = unfinished > 0 && onBusy !== 'interrupt' ? 'queued' : 'running'
-    return { ok: true, runId: run.runId, status, created: life === 'none', replayed: false }
+    return { ok: true, ...taken.reply, created: life === 'none' }
   }
 
   async record(runId: string, waitMs: number): Promise<Reply<{ record: RunRecord }>> {
@@ -83,21 +123,21 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
 
   async events(runId: string, after: number): Promise<Reply<{ stream: ReadableStream<Uint8Array> }>> {
     return this.#whenOpen(async () => {
-      const open = this.#runner.find(runId)
-      if (!open) return UNKNOWN_RUN
-      const ended = open.state.finished !== undefined || (open.state.status === 'waiting' && !open.driving)
-      return { ok: true, stream: this.#readers.open(runId, open.journal, { after, ended }) }
+      if (!this.#store.runs.row(runId)) return UNKNOWN_RUN
+      const source = { read: (from: number) => this.#runner.frames(runId, from) }
+      const ended = this.#runner.isAtRest(runId)
+      return { ok: true, stream: this.#readers.open(runId, source, { after, ended }) }
     })
   }
 
-  async runs(): Promise<Reply<{ runs: RunSummary[] }>> {
-    return this.#whenOpen(async () => ({ ok: true, runs: this.#store.runs() }))
+  async runs({ before, limit }: { before?: string; limit: number }): Promise<Reply<{ runs: RunSummary[] }>> {
+    return this.#whenOpen(async () => ({ ok: true, runs: this.#store.runs.list(before, limit) }))
   }
 
   async messages({ before, limit }: { before?: number; limit: number }): Promise<Reply<{ messages: StoredMessage[] }>> {
     return this.#whenOpen(async () => ({
       ok: true,
-      messages: this.#store.messages(before ?? Number.MAX_SAFE_INTEGER, limit),
+      messages: this.#store.messages.page(before ?? Number.MAX_SAFE_INTEGER, limit),
     }))
   }
 
@@ -107,12 +147,13 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
 
   async cancel(runId: string): Promise<Reply<{ status: 'cancelled' | 'already_terminal' }>> {
     return this.#whenOpen(async () => {
-      const open = this.#runner.find(runId)
-      if (!open) return UNKNOWN_RUN
-      if (isTerminal(open.state.status)) return { ok: true, status: 'already_terminal' }
-      await this.#runner.cancel(open)
+      const row = this.#store.runs.row(runId)
+      if (!row) return UNKNOWN_RUN
+      if (isTerminal(row.status)) return { ok: true, status: 'already_terminal' }
+      await this.#cancel([runId])
       // It may have ended by itself while the cancel was on its way.
-      return { ok: true, status: open.state.status === 'cancelled' ? 'cancelled' : 'already_terminal' }
+      const isCancelled = this.#store.runs.row(runId)?.status === 'cancelled'
+      return { ok: true, status: isCancelled ? 'cancelled' : 'already_terminal' }
     })
   }
 
@@ -121,19 +162,14 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     answers: Readonly<Record<string, CallAnswer>>,
   ): Promise<Reply<{ record: RunRecord; after: number }>> {
     return this.#whenOpen(async () => {
+      if (!this.#store.runs.row(runId)) return UNKNOWN_RUN
       const open = this.#runner.find(runId)
-      if (!open) return UNKNOWN_RUN
-      const events: RunFact[] = []
-      for (const [callId, answer] of Object.entries(answers)) {
-        const call = open.state.calls.find((candidate) => candidate.callId === callId)
-        if (!call) return refuse('unknown_call', `This run has no call "${callId}".`)
-        const event = answerOf(call, answer)
-        if (!event) return refuse('call_already_answered', `The call "${callId}" waits for no such answer.`)
-        events.push(event)
-      }
+      if (!open) return refuse('call_already_answered', 'This run has ended.')
+      const events = answersTo(open.state.calls, answers)
+      if ('ok' in events) return events
       const after = open.journal.last
       // While it waited nobody watched over it.
-      void this.ctx.storage.setAlarm(Date.now() + WATCHDOG_MS)
+      this.#upkeep.watch()
       this.#runner.answer(open, events)
       const record = await this.#runner.record(runId, 0)
       return record ? { ok: true, record, after } : UNKNOWN_RUN
@@ -142,32 +178,20 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
 
   async remove(): Promise<Reply<object>> {
     return this.#whenOpen(async () => {
-      for (const { id, status } of this.#store.runs()) {
-        const open = isTerminal(status) ? undefined : this.#runner.find(id)
-        if (open) await this.#runner.cancel(open)
-      }
+      await this.#cancel(this.#store.runs.unfinished().reverse())
       await this.#store.bury()
       return { ok: true }
     })
   }
 
-  /** The watchdog: goes on with what a lost life of this object left, and comes again while there is work. */
   override async alarm(): Promise<void> {
-    if (this.#store.life() !== 'open') return
-    const now = Date.now()
-    const expires = this.#store.expires() ?? Infinity
-    const current = this.#runner.current()
-    if (current?.state.status !== 'running' && expires <= now) return this.#store.forget()
-    this.#runner.expire(now)
-    const waitsUntil = this.#runner.waitsUntil()
-    const next = current === undefined ? expires : Math.min(waitsUntil ?? now + WATCHDOG_MS, expires)
-    if (Number.isFinite(next)) await this.ctx.storage.setAlarm(next)
-    this.#runner.pump()
+    if (this.#store.life() === 'open') await this.#upkeep.ring(this.#runner)
   }
 
-  async #interrupt(runId: string): Promise<void> {
-    for (const { id, status } of this.#store.runs()) {
-      const open = id === runId || isTerminal(status) ? undefined : this.#runner.find(id)
+  async #cancel(runs: readonly string[]): Promise<void> {
+    if (runs.length > 0) this.#upkeep.watch()
+    for (const id of runs) {
+      const open = this.#runner.find(id)
       if (open) await this.#runner.cancel(open)
     }
   }
@@ -189,29 +213,3 @@ export function conversation<Env>(
     }
   }
 }
-
-function replay({ id, status, request }: StoredRun, { fingerprint }: RunRequest): Reply<StartReply> {
-  if (request.fingerprint === fingerprint) return { ok: true, runId: id, status, created: false, replayed: true }
-  return refuse('idempotency_mismatch', 'This Idempotency-Key came with another body before.')
-}
-
-function answerOf(call: CallState, answer: CallAnswer): RunFact | undefined {
-  const { callId, tool } = call
-  if ('decision' in answer) {
-    return call.status === 'asked' ? { type: 'approval.decided', callId, ...answer } : undefined
-  }
-  if (call.status !== 'handed') return undefined
-  const settled = { type: 'call.settled', callId, tool, durationMs: 0 } as const
-  const said: CallSettled = answer.ok
-    ? { ...settled, ok: true, content: [{ type: 'text', text: answer.result }] }
-    : { ...settled, ok: false, error: { code: 'tool_failed', message: answer.result } }
-  return said
-}
-
-function refuse(code: Refusal['code'], message: string): Refusal {
-  return { ok: false, code, message }
-}
-
-const UNKNOWN = refuse('unknown_conversation', 'There is no such conversation.')
-const DELETED = refuse('conversation_deleted', 'This conversation was deleted.')
-const UNKNOWN_RUN = refuse('unknown_run', 'This conversation has no such run.')

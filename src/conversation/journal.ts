@@ -1,43 +1,56 @@
 import type { RunEventBody, RunFact, RunNews } from '../contract/event.ts'
+import type { Content } from '../contract/message.ts'
 import { isTerminal, type RunStatus } from '../contract/run.ts'
 import type { Journal } from '../loop/journal.ts'
 import { recordOf } from '../loop/record.ts'
 import type { RunState } from '../loop/state.ts'
-import { encodeLine, eventId, frameOfLine, typeOfLine } from '../wire/events.ts'
-import type { FrameSource, Readers } from './readers.ts'
-import type { Store, StoredRun } from './store.ts'
+import { encodeLine, eventId, frameOfLine } from '../wire/events.ts'
+import { type Frames, framesOf, pastFrames } from './past.ts'
+import type { Readers } from './readers.ts'
+import type { StoredRun } from './runs.ts'
+import type { Store } from './store.ts'
 
 /** Event numbers set aside at a time, so that news need no write of its own. */
 const BLOCK = 1024
 /** Lines of news are kept with the next fact, or once they come to this many characters. */
 const MOST_PENDING = 128 * 1024
-/** Characters that a reader who is behind is given at a time, or a row more. */
-const PORTION = 64 * 1024
+
+export interface JournalPorts {
+  readonly store: Store
+  readonly readers: Readers
+  readonly now: () => number
+  /** Told within the transaction that changes the run's status. */
+  readonly onStatus?: (state: RunState, eventId: string) => void
+}
 
 /**
  * The journal of one run in SQLite. Facts, the news before them and what is projected from them are one transaction
  * and one row; the platform holds back what leaves the object until it is on disk.
  */
-export class RunJournal implements Journal, FrameSource {
-  readonly #store: Store
-  readonly #readers: Readers
+export class RunJournal implements Journal {
+  readonly #ports: JournalPorts
   readonly #run: StoredRun
   #last: number
   #reserved: number
   #pending: string[] = []
   #pendingSize = 0
+  readonly #wholes = new Map<string, readonly Content[]>()
   #projected: number
   #status: RunStatus
+  #heardAt: number
+  /** The run has been lost since it last got ahead. */
+  #stalled: boolean
 
-  /** `projected`: how many of the run's messages the table has already. */
-  constructor(store: Store, readers: Readers, run: StoredRun, projected: number) {
-    this.#store = store
-    this.#readers = readers
+  constructor(ports: JournalPorts, run: StoredRun) {
+    const { store, now } = ports
+    this.#ports = ports
     this.#run = run
-    this.#last = store.lastNumber(run.id)
+    this.#last = store.runs.lastNumber(run.id)
     this.#reserved = this.#last
-    this.#projected = projected
+    this.#projected = store.messages.countOf(run.place)
     this.#status = run.status
+    this.#heardAt = now()
+    this.#stalled = run.stalled !== null
   }
 
   /** The number of the newest event. */
@@ -45,41 +58,60 @@ export class RunJournal implements Journal, FrameSource {
     return this.#last
   }
 
+  /** When the newest event came in this life of the object, or when it began, in epoch milliseconds. */
+  get heardAt(): number {
+    return this.#heardAt
+  }
+
   commit(events: readonly RunFact[], state: RunState): void {
     if (events.length === 0) return
+    const { store, readers } = this.#ports
     const frames = events.map((event) => this.#take(event))
-    this.#store.transaction(() => {
+    store.transaction(() => {
       this.#flush()
+      for (const [call, content] of this.#wholes) store.keepWhole(call, content)
+      this.#wholes.clear()
       this.#project(state)
+      if (this.#stalled && events.some(isAhead)) this.#gotAhead()
     })
-    this.#readers.push(this.#run.id, frames.join(''), this.#last)
+    readers.push(this.#run.id, frames.join(''), this.#last)
   }
 
   show(event: RunNews): void {
+    const { store, readers } = this.#ports
     const frame = this.#take(event)
     if (this.#last > this.#reserved) {
       this.#reserved = this.#last + BLOCK
-      this.#store.reserve(this.#run.id, this.#reserved)
+      store.runs.reserve(this.#run.id, this.#reserved)
     }
     if (this.#pendingSize > MOST_PENDING) this.#flush()
-    this.#readers.push(this.#run.id, frame, this.#last)
+    readers.push(this.#run.id, frame, this.#last)
   }
 
-  /** The next frames after a number, kept or not yet: about `PORTION` characters of them. */
-  read(after: number): { frames: string; last: number } {
-    const { id } = this.#run
-    let frames = ''
-    let last = after
-    for (const row of this.#store.events(id, after)) {
-      frames += framesOf(id, row.first, row.lines, after)
-      last = row.last
-      if (frames.length > PORTION) return { frames, last }
-    }
-    frames += framesOf(id, this.#last - this.#pending.length + 1, this.#pending, after)
-    return { frames, last: Math.max(last, this.#last) }
+  keep(callId: string, content: readonly Content[]): void {
+    this.#wholes.set(callId, content)
+  }
+
+  kept(callId: string): readonly Content[] | undefined {
+    return this.#wholes.get(callId) ?? this.#ports.store.whole(callId)
+  }
+
+  /** The next frames after a number, kept or not yet. */
+  read(after: number): Frames {
+    const kept = pastFrames(this.#ports.store, this.#run.id, after)
+    if (kept.frames !== '') return kept
+    return { frames: framesOf(this.#run.id, this.#pending, after), last: Math.max(after, this.#last) }
+  }
+
+  /** The run was lost, and nothing has got ahead since. */
+  countInterruption(): void {
+    const { store, now } = this.#ports
+    store.runs.countInterruption(this.#run.id, now())
+    this.#stalled = true
   }
 
   #take(event: RunEventBody): string {
+    this.#heardAt = this.#ports.now()
     this.#last += 1
     const line = encodeLine({ ...event, runId: this.#run.id, seq: this.#last })
     this.#pending.push(line)
@@ -89,27 +121,31 @@ export class RunJournal implements Journal, FrameSource {
 
   #flush(): void {
     if (this.#pending.length === 0) return
-    this.#store.appendEvents(this.#run.id, this.#last - this.#pending.length + 1, this.#pending)
+    this.#ports.store.events.append(this.#run.id, this.#last - this.#pending.length + 1, this.#last, this.#pending)
     this.#pending = []
     this.#pendingSize = 0
   }
 
+  #gotAhead(): void {
+    this.#stalled = false
+    this.#ports.store.runs.gotAhead(this.#run.id)
+  }
+
   #project(state: RunState): void {
+    const { store, now, onStatus } = this.#ports
     const { id, place } = this.#run
     const messages = state.messages.slice(this.#projected)
-    this.#store.appendMessages(place, id, this.#projected, messages)
+    store.messages.append(place, id, this.#projected, messages)
     this.#projected += messages.length
     if (state.status === this.#status) return
     this.#status = state.status
-    this.#store.setStatus(id, state.status, isTerminal(state.status) ? recordOf(state) : undefined)
+    if (isTerminal(state.status)) store.end(recordOf(state), now())
+    else store.runs.setStatus(id, state.status)
+    onStatus?.(state, eventId(id, this.#last))
   }
 }
 
-/** Frames of the lines that come after a number; `first` is the number of the first line. */
-function framesOf(run: string, first: number, lines: readonly string[], after: number): string {
-  const from = Math.max(0, after - first + 1)
-  return lines
-    .slice(from)
-    .map((line, index) => frameOfLine(typeOfLine(line), eventId(run, first + from + index), line))
-    .join('')
+/** The run has more now than a restart would have to do again. */
+function isAhead({ type }: RunFact): boolean {
+  return type === 'step.answered' || type === 'call.settled'
 }

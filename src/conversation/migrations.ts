@@ -29,6 +29,34 @@ const MIGRATIONS: readonly string[] = [
      PRIMARY KEY (run, first)
    ) WITHOUT ROWID;
    CREATE TABLE messages (position INTEGER PRIMARY KEY, run TEXT NOT NULL, message TEXT NOT NULL);`,
+
+  // stalled: when it was first picked up after it had last got ahead. ended: epoch milliseconds. pruned: the number of
+  // the last event that was removed, 0 where none had to be. kind: system, user, answer, work, or old for what was
+  // said anew.
+  `ALTER TABLE runs ADD COLUMN stalled INTEGER;
+   ALTER TABLE runs ADD COLUMN ended INTEGER;
+   ALTER TABLE runs ADD COLUMN pruned INTEGER;
+   UPDATE runs SET ended = created WHERE record IS NOT NULL;
+   CREATE INDEX runs_unpruned ON runs (ended) WHERE ended IS NOT NULL AND pruned IS NULL;
+   ALTER TABLE messages ADD COLUMN kind TEXT NOT NULL DEFAULT 'work';
+   UPDATE messages SET kind = CASE json_extract(message, '$.role') WHEN 'assistant' THEN 'answer'
+       ELSE json_extract(message, '$.role') END
+     WHERE CASE WHEN json_valid(message) THEN json_extract(message, '$.role') <> 'tool'
+       AND json_extract(message, '$.calls') IS NULL END;
+   CREATE INDEX messages_system ON messages (position) WHERE kind = 'system';
+   CREATE TABLE chunks (id INTEGER NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, part))
+     WITHOUT ROWID;
+   CREATE TABLE wholes (call TEXT PRIMARY KEY, content TEXT NOT NULL) WITHOUT ROWID;
+   CREATE TABLE quarantine (id INTEGER PRIMARY KEY, place TEXT NOT NULL, content TEXT NOT NULL, reason TEXT NOT NULL);
+   CREATE TABLE joined (id TEXT PRIMARY KEY, run TEXT NOT NULL, fingerprint TEXT NOT NULL) WITHOUT ROWID;
+   CREATE TABLE notices (id TEXT PRIMARY KEY, body TEXT NOT NULL, due INTEGER NOT NULL, attempt INTEGER NOT NULL)
+     WITHOUT ROWID;
+   INSERT INTO meta SELECT 'usage', json_object('runs', count(*), 'usage', json_object(
+       'inputTokens', ifnull(sum(json_extract(record, '$.usage.inputTokens')), 0),
+       'outputTokens', ifnull(sum(json_extract(record, '$.usage.outputTokens')), 0),
+       'cachedInputTokens', ifnull(sum(json_extract(record, '$.usage.cachedInputTokens')), 0),
+       'reasoningTokens', ifnull(sum(json_extract(record, '$.usage.reasoningTokens')), 0)))
+     FROM runs WHERE json_valid(record);`,
 ]
 
 /** Brings the database to the newest version, in one transaction. */
@@ -45,7 +73,9 @@ export function migrate(storage: DurableObjectStorage): void {
 
 function versionOf(sql: SqlStorage): number {
   const [row] = sql.exec<{ value: string }>("SELECT value FROM meta WHERE key = 'version'").toArray()
-  return Number(row?.value ?? 0)
+  const version = Number(row?.value ?? 0)
+  // One that cannot be read is that of the object's last life, which brought it to the newest.
+  return Number.isInteger(version) ? version : MIGRATIONS.length
 }
 
 /** Whether the database was ever made; asking makes nothing. */

@@ -1,36 +1,30 @@
+import type { WindowOptions } from '../contract/conversation.ts'
 import type { RunFact } from '../contract/event.ts'
-import type { RunRecord } from '../contract/run.ts'
+import type { Message } from '../contract/message.ts'
+import { isTerminal, type RunError, type RunRecord } from '../contract/run.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { Tool } from '../contract/tool.ts'
-import { cutShort } from '../loop/decide.ts'
+import { cutShort, isWithOthers } from '../loop/decide.ts'
 import { recordOf } from '../loop/record.ts'
 import { fence } from '../loop/recover.ts'
 import { run } from '../loop/run.ts'
-import { type CallState, fold, newState, type RunState } from '../loop/state.ts'
+import { observe, type RunPorts } from '../loop/running.ts'
+import { fold, type RunState } from '../loop/state.ts'
 import { failedRun } from '../loop/verdict.ts'
 import { pinTools } from '../tool/pin.ts'
-import { decodeLine } from '../wire/events.ts'
-import { RunJournal } from './journal.ts'
+import { expired } from './answers.ts'
+import { historyBefore } from './history.ts'
+import { hangs, NO_PROGRESS, type OpenRun, openRun, reasonToEnd, waits } from './open-run.ts'
+import { type Frames, pastFrames, pastRecord } from './past.ts'
 import type { Readers } from './readers.ts'
-import type { Store, StoredRun } from './store.ts'
-import { WINDOW, window } from './window.ts'
+import type { StoredRun } from './runs.ts'
+import { WATCHDOG_MS } from './schedule.ts'
+import type { Store } from './store.ts'
+import { Waiters } from './waiters.ts'
 
-/** Lives of the object that one run may take: it is given up when it was lost more often. */
-const MOST_INTERRUPTIONS = 5
 const AFTER_FENCE_MS = 1000
 /** How long a run waits for people and for its caller. */
 const MOST_WAIT_MS = 24 * 60 * 60 * 1000
-
-/** A run in memory: folded from its journal, and driven by at most one `run()` at a time. */
-export interface OpenRun {
-  readonly stored: StoredRun
-  readonly state: RunState
-  readonly journal: RunJournal
-  readonly abort: AbortController
-  /** The object was lost while the run was under way. */
-  interrupted: boolean
-  driving?: Promise<void>
-}
 
 export interface RunnerPorts {
   readonly setup: Setup
@@ -39,13 +33,19 @@ export interface RunnerPorts {
   readonly now: () => number
   /** Asks for a wake-up at that time, in epoch milliseconds. */
   readonly wakeAt: (time: number) => void
+  /** What a model sees of the turns before. */
+  readonly window: () => WindowOptions
+  /** Told within the transaction that changes a run's status. */
+  readonly onStatus?: (state: RunState, eventId: string) => void
 }
 
 /** Drives the runs of a conversation, one at a time, in the order of their acceptance. */
 export class Runner {
   readonly #ports: RunnerPorts
-  #open: OpenRun | undefined
-  readonly #waiters = new Map<string, Set<() => void>>()
+  /** The unfinished runs that are in memory: one of each. */
+  readonly #open = new Map<string, OpenRun>()
+  #current: OpenRun | undefined
+  readonly #waiters = new Waiters()
 
   constructor(ports: RunnerPorts) {
     this.#ports = ports
@@ -53,179 +53,209 @@ export class Runner {
 
   /** Starts or goes on with the run whose turn it is, unless that is under way or waits for others. */
   pump(): void {
-    const current = this.current()
-    if (!current || current.driving || this.#waits(current)) return
-    current.driving = this.#drive(current).finally(() => {
-      delete current.driving
-      if (this.#open === current && current.state.finished) this.#open = undefined
-      this.#tell(current.stored.id)
-      // One that waits ends its streams, and its turn stays; one that ended gives its turn to the next.
-      this.#ports.readers.close(current.stored.id)
-      if (current.state.finished) this.pump()
-    })
+    const open = this.current()
+    if (open && !open.driving && !waits(open)) void this.#goOn(open)
+  }
+
+  #goOn(open: OpenRun): Promise<void> {
+    return (open.driving = this.#drive(open).then((isAtRest) => {
+      delete open.driving
+      if (isAtRest) this.#rest(open)
+    }))
   }
 
   /** The unfinished run whose turn it is, in memory. */
   current(): OpenRun | undefined {
-    if (this.#open && !this.#open.state.finished) return this.#open
+    if (this.#current && !this.#current.state.finished) return this.#current
     const next = this.#ports.store.next()
-    return next && (this.#open = this.#load(next))
+    this.#current = next && (this.#open.get(next.id) ?? this.#load(next))
+    return this.#current
   }
 
-  /** Any run in memory: the current one, or one folded afresh from its journal. */
+  /** An unfinished run in memory. */
   find(id: string): OpenRun | undefined {
-    if (this.#open?.stored.id === id) return this.#open
-    const stored = this.#ports.store.run(id)
+    const open = this.#open.get(id)
+    if (open) return open
+    const row = this.#ports.store.runs.row(id)
+    const stored = row && !isTerminal(row.status) ? this.#ports.store.runs.get(id) : undefined
     return stored && this.#load(stored)
+  }
+
+  /** The next frames of a run after a number, whether it is under way or over. */
+  frames(id: string, after: number): Frames {
+    return this.#open.get(id)?.journal.read(after) ?? pastFrames(this.#ports.store, id, after)
   }
 
   /** Cancels a run, durably: what is in flight is told, and nothing new starts. Resolves once it has ended. */
   async cancel(open: OpenRun): Promise<void> {
-    this.#commit(open, [{ type: 'run.cancelling' }])
+    if (open.state.status !== 'cancelling') this.#commit(open, [{ type: 'run.cancelling' }])
     open.abort.abort(new Error('cancelled'))
-    await open.driving
-    if (!open.state.finished) await this.#drive(open)
-    if (this.#open === open) this.#open = undefined
-    this.#tell(open.stored.id)
-    this.#ports.readers.close(open.stored.id)
-    this.pump()
+    while (open.driving) await open.driving
+    if (!open.state.finished) await this.#goOn(open)
   }
 
   /** Records answers to calls, and goes on where nothing else is waited for. */
   answer(open: OpenRun, events: readonly RunFact[]): void {
-    // Only the run whose turn it is waits for answers.
-    this.#open = open
     this.#commit(open, events)
-    if (!this.#waits(open)) this.#commit(open, [{ type: 'run.resumed', at: this.#ports.now() }])
+    if (!waits(open)) this.#commit(open, [{ type: 'run.resumed', at: this.#ports.now() }])
     this.pump()
   }
 
-  /** Epoch milliseconds until which the current run waits for others; undefined where it does not wait. */
-  waitsUntil(): number | undefined {
-    const { waitingSince } = this.current()?.state ?? {}
-    return waitingSince === undefined ? undefined : waitingSince + MOST_WAIT_MS
+  /** Lets the run under way hear these messages too; undefined where there is none. `after`: the event before them. */
+  join(messages: readonly Message[]): { readonly open: OpenRun; readonly after: number } | undefined {
+    const open = this.current()
+    if (!open || open.state.status === 'cancelling') return undefined
+    const after = open.journal.last
+    this.#commit(open, [{ type: 'input.added', messages }])
+    return { open, after }
   }
 
-  /** Refuses, in the place of those who did not answer in time, what the current run waits for. */
-  expire(now: number): void {
+  /** Knows nothing of any run any more: all that was kept has been removed. */
+  forget(): void {
+    this.#open.clear()
+    this.#current = undefined
+  }
+
+  /** When the run whose turn it is wants to be looked at, in epoch milliseconds; Infinity where there is none. */
+  dueAt(): number {
     const open = this.current()
-    if (!open || (this.waitsUntil() ?? Infinity) > now) return
-    const late = open.state.step?.calls.filter(isWithOthers) ?? []
-    this.answer(open, late.map(expired))
+    if (!open) return Infinity
+    return waits(open) ? (open.state.waitingSince ?? 0) + MOST_WAIT_MS : this.#ports.now() + WATCHDOG_MS
+  }
+
+  /**
+   * Looks after the current run: refuses, in the place of those who did not answer in time, what it waits for, and gives
+   * it up where it has not got ahead for too long.
+   */
+  tend(): void {
+    const open = this.current()
+    if (!open) return
+    const now = this.#ports.now()
+    if (waits(open)) {
+      const late = this.dueAt() <= now ? (open.state.step?.calls.filter(isWithOthers) ?? []) : []
+      if (late.length > 0) this.answer(open, late.map(expired))
+      return
+    }
+    if (!open.driving || !hangs(open, now)) return
+    this.#giveUp(open, NO_PROGRESS)
+    open.abort.abort(new Error(NO_PROGRESS.code))
+    this.#rest(open)
   }
 
   /** The record of a run once it has ended or waits, or as it stands after `waitMs`. */
   async record(id: string, waitMs: number): Promise<RunRecord | undefined> {
-    if (waitMs > 0 && !this.#isAtRest(id)) await this.#atRest(id, waitMs)
-    const kept = this.#ports.store.record(id)
-    if (kept) return kept
+    const row = this.#ports.store.runs.row(id)
+    if (!row) return undefined
+    const waits = waitMs > 0 && !isTerminal(row.status) && !this.#isWaiting(id)
+    const record = waits ? await this.#waiters.wait(id, waitMs) : undefined
+    if (record) return record
+    const open = this.#open.get(id)
+    return open ? recordOf(open.state) : pastRecord(this.#ports.store, id)
+  }
+
+  /** Whether a run waits for others, and nothing of it is under way. */
+  #isWaiting(id: string): boolean {
     const open = this.find(id)
-    return open && recordOf(open.state)
+    return open !== undefined && !open.driving && waits(open)
   }
 
-  #isAtRest(id: string): boolean {
-    if (this.#ports.store.record(id)) return true
-    const open = this.find(id)
-    return open === undefined || (!open.driving && this.#waits(open))
+  /** Whether readers of a run have nothing more to expect for now. */
+  isAtRest(id: string): boolean {
+    const row = this.#ports.store.runs.row(id)
+    return row === undefined || isTerminal(row.status) || (row.status === 'waiting' && this.#isWaiting(id))
   }
 
-  async #atRest(id: string, waitMs: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const waiters = this.#waiters.get(id) ?? new Set()
-    this.#waiters.set(id, waiters.add(resolve))
-    const timer = setTimeout(resolve, waitMs)
-    await promise
-    clearTimeout(timer)
-    waiters.delete(resolve)
-    if (waiters.size === 0) this.#waiters.delete(id)
+  /** A run has ended, which gives its turn to the next, or waits for others, and then its turn stays. */
+  #rest(open: OpenRun): void {
+    const { id } = open.stored
+    this.#waiters.tell(id, recordOf(open.state))
+    if (open.state.finished) this.#drop(open)
+    this.#ports.readers.close(id)
+    if (open.state.finished) this.pump()
   }
 
-  #tell(id: string): void {
-    for (const resolve of this.#waiters.get(id) ?? []) resolve()
-  }
-
-  #waits({ state }: OpenRun): boolean {
-    return state.status === 'waiting' && (state.step?.calls.some(isWithOthers) ?? false)
+  #drop(open: OpenRun): void {
+    if (this.#open.get(open.stored.id) === open) this.#open.delete(open.stored.id)
+    if (this.#current === open) this.#current = undefined
   }
 
   #commit({ state, journal }: OpenRun, events: readonly RunFact[]): void {
     for (const event of events) fold(state, event)
     journal.commit(events, state)
+    observe(events, state, this.#loopPorts(state))
+  }
+
+  /** What the loop gets from the setup. */
+  #loopPorts({ request }: RunState): Pick<RunPorts, 'loop' | 'report'> {
+    const { loop, report } = this.#ports.setup
+    return {
+      ...(loop && { loop }),
+      report: (fault) => report({ event: 'call.failed', runId: request.runId, ...fault }),
+    }
   }
 
   #load(stored: StoredRun): OpenRun {
-    const { store, readers } = this.#ports
-    const state = newState(stored.request, new Map(stored.tools.map((tool) => [tool.name, tool])))
-    for (const row of store.events(stored.id, 0)) {
-      for (const line of row.lines) {
-        const event = decodeLine(line)
-        if (event) fold(state, event)
-      }
-    }
-    const projected = stored.status === 'queued' ? 0 : state.messages.length
-    return {
-      stored,
-      state,
-      journal: new RunJournal(store, readers, stored, projected),
-      abort: new AbortController(),
-      interrupted: state.status === 'running',
-    }
+    const open = openRun(this.#ports, stored)
+    this.#open.set(stored.id, open)
+    return open
   }
 
-  async #drive(open: OpenRun): Promise<void> {
-    const { setup, store, now, wakeAt } = this.#ports
-    const { stored, state, journal, abort } = open
+  /** Goes on with a run. True where it has ended or waits for others, false where it must be looked at again. */
+  async #drive(open: OpenRun): Promise<boolean> {
+    const { setup, now, wakeAt } = this.#ports
+    const { stored, state } = open
     try {
       // One that is being cancelled has nothing to wait for.
       if (open.interrupted && state.status === 'running') {
         const fencedUntil = fence(state) + AFTER_FENCE_MS
-        if (fencedUntil > now()) return wakeAt(fencedUntil)
+        if (fencedUntil > now()) {
+          wakeAt(fencedUntil)
+          return false
+        }
         open.interrupted = false
-        store.countInterruption(stored.id)
-        if (stored.interrupted >= MOST_INTERRUPTIONS) return this.#giveUp(open)
+        open.journal.countInterruption()
       }
-      const model = setup.models.resolve(state.request.model)
-      if (!model.ok) {
-        const { code, message } = model
-        return this.#commit(open, cutShort(state, message, failedRun(state, { code, message })))
-      }
-      const history = store.messages(store.positionOf(stored.place), WINDOW).map(({ message }) => message)
-      await run(state, {
-        model: model.model,
-        tools: await this.#tools(stored),
-        history: window(history),
-        journal,
-        signal: abort.signal,
-        now,
-        report: (fault) => setup.report({ event: 'call.failed', runId: stored.id, ...fault }),
-      })
+      const error = reasonToEnd(open, now())
+      if (error) this.#giveUp(open, error)
+      else await this.#run(open)
+      return true
     } catch (error) {
-      // The journal could not be written, or the loop has a fault. What is kept tells how the run stands: the next
-      // life of this object folds it anew.
+      // The journal could not be written, or the loop has a fault. What is kept tells how the run stands: it is folded
+      // anew when the alarm rings. Who waits for its record waits on; who reads along reads on after the last event.
       setup.report({ event: 'run.interrupted', runId: stored.id, detail: String(error) })
-      if (this.#open === open) this.#open = undefined
+      this.#drop(open)
+      this.#ports.readers.close(stored.id)
+      return false
     }
   }
 
-  #giveUp(open: OpenRun): void {
-    const message = `The run was interrupted ${MOST_INTERRUPTIONS} times and was given up.`
-    const end = failedRun(open.state, { code: 'interrupted', message })
-    this.#commit(open, cutShort(open.state, 'the run was given up', end))
+  async #run(open: OpenRun): Promise<void> {
+    const { setup, store, now, window } = this.#ports
+    const { stored, state, journal, abort } = open
+    const model = setup.models.resolve(state.request.model)
+    if (!model.ok) return this.#giveUp(open, model)
+    const tools = await this.#tools(state)
+    const { messages, dropped, filled } = historyBefore(store.messages, stored.place, window())
+    if (dropped + filled > 0) this.#commit(open, [{ type: 'history.repaired', dropped, filled }])
+    await run(state, {
+      model: model.model,
+      tools,
+      find: (names) => setup.tools.find(names),
+      history: messages,
+      journal,
+      signal: abort.signal,
+      now,
+      ...this.#loopPorts(state),
+    })
   }
 
-  async #tools({ tools, request }: StoredRun): Promise<ReadonlyMap<string, Tool>> {
-    if (tools.length === 0 || request.execution === 'caller') return new Map()
-    return pinTools(tools, await this.#ports.setup.tools.find(tools.map((tool) => tool.name)))
+  #giveUp(open: OpenRun, { code, message }: RunError): void {
+    this.#commit(open, cutShort(open.state, message, failedRun(open.state, { code, message })))
   }
-}
 
-function expired({ callId, tool, status }: CallState): RunFact {
-  if (status === 'asked')
-    return { type: 'approval.decided', callId, decision: 'reject', reason: 'nobody decided in time' }
-  const error = { code: 'expired', message: 'The caller sent no result in time.' }
-  return { type: 'call.settled', callId, tool, ok: false, error, durationMs: 0 }
-}
-
-function isWithOthers({ status }: { status: string }): boolean {
-  return status === 'asked' || status === 'handed'
+  /** The tools on offer, those that joined the run among them. */
+  async #tools({ offered, request }: RunState): Promise<ReadonlyMap<string, Tool>> {
+    if (offered.size === 0 || request.execution === 'caller') return new Map()
+    return pinTools([...offered.values()], await this.#ports.setup.tools.find([...offered.keys()]))
+  }
 }

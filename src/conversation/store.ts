@@ -1,61 +1,53 @@
-import type { RunSummary, StoredMessage } from '../contract/conversation.ts'
-import type { Message } from '../contract/message.ts'
+import type { ConversationSettings } from '../contract/conversation.ts'
+import type { RunFinished } from '../contract/event.ts'
+import { isObject, parseJson } from '../contract/json.ts'
+import type { Content } from '../contract/message.ts'
+import { isTerminal, type RunRecord, type RunRequest } from '../contract/run.ts'
 import { addUsage, NO_USAGE, type Usage } from '../contract/usage.ts'
-import type { RunRecord, RunRequest, RunStatus } from '../contract/run.ts'
-import type { ToolDefinition } from '../contract/tool.ts'
+import { encodeLine } from '../wire/events.ts'
+import { EventTable } from './events.ts'
+import { Ground, type OnBroken } from './ground.ts'
+import { MessageTable } from './messages.ts'
 import { isMade, migrate } from './migrations.ts'
+import { NoticeTable } from './notices.ts'
+import { type RunRow, RunTable, type StoredRun } from './runs.ts'
 
-/** A run as it was accepted. `place` orders the runs of the conversation. */
-export interface StoredRun {
-  readonly place: number
-  readonly id: string
-  readonly status: RunStatus
-  readonly request: RunRequest
-  readonly tools: readonly ToolDefinition[]
-  /** How often the object was lost while the run ran. */
-  readonly interrupted: number
-}
+/** Characters of a result that is kept beside the journal. */
+const MOST_WHOLE = 8 * 1024 * 1024
 
-/** Lines `first` to `last` of a run's journal, a JSON event each. */
-export interface EventRow {
-  readonly first: number
-  readonly last: number
-  readonly lines: readonly string[]
-}
+/** What is known of a conversation as a whole. */
+export type Fact = 'deleted' | 'expires' | 'idle' | 'owner' | 'settings' | 'usage'
 
-/** Messages of a run that a position has room for. */
-const MESSAGES_A_RUN = 1_000_000
-
-/** The tables of one conversation. Rows of runs and messages are projections of the events, written with them. */
+/**
+ * The tables of one conversation. Rows of runs and messages are projections of the events, written with them. What
+ * cannot be read is set aside and told to `onBroken`: no row keeps the conversation from opening.
+ */
 export class Store {
+  readonly runs: RunTable
+  readonly events: EventTable
+  readonly messages: MessageTable
+  readonly notices: NoticeTable
   readonly #storage: DurableObjectStorage
-  readonly #sql: SqlStorage
+  readonly #ground: Ground
 
-  constructor(storage: DurableObjectStorage) {
+  constructor(storage: DurableObjectStorage, onBroken: OnBroken = () => {}) {
     this.#storage = storage
-    this.#sql = storage.sql
+    this.#ground = new Ground(storage.sql, onBroken)
+    this.runs = new RunTable(this.#ground)
+    this.events = new EventTable(this.#ground)
+    this.messages = new MessageTable(this.#ground)
+    this.notices = new NoticeTable(this.#ground)
     if (isMade(storage)) migrate(storage)
   }
 
   /** `none`: never made, or made by nobody who may. `deleted`: a tombstone, for ever. */
   life(): 'none' | 'open' | 'deleted' {
     if (!isMade(this.#storage)) return 'none'
-    const rows = this.#sql.exec("SELECT 1 FROM meta WHERE key = 'deleted'").toArray()
-    return rows.length > 0 ? 'deleted' : 'open'
+    return this.fact('deleted') === undefined ? 'open' : 'deleted'
   }
 
   make(): void {
     migrate(this.#storage)
-  }
-
-  /** Epoch milliseconds after which nothing is kept, where that was asked for. */
-  expires(): number | undefined {
-    const [row] = this.#sql.exec<{ value: string }>("SELECT value FROM meta WHERE key = 'expires'").toArray()
-    return row && Number(row.value)
-  }
-
-  setExpires(time: number): void {
-    this.#sql.exec("INSERT OR REPLACE INTO meta VALUES ('expires', ?)", String(time))
   }
 
   /** Removes all, as if it had never been. */
@@ -68,146 +60,104 @@ export class Store {
   async bury(): Promise<void> {
     await this.forget()
     migrate(this.#storage)
-    this.#sql.exec("INSERT INTO meta VALUES ('deleted', '1')")
+    this.setFact('deleted', true)
   }
 
-  transaction(work: () => void): void {
-    this.#storage.transactionSync(work)
+  transaction<Result>(work: () => Result): Result {
+    return this.#storage.transactionSync(work)
   }
 
-  accept(request: RunRequest, tools: readonly ToolDefinition[], now: number): void {
-    this.#sql.exec(
-      "INSERT INTO runs (id, status, request, toolset, created) VALUES (?, 'queued', ?, ?, ?)",
-      request.runId,
-      JSON.stringify(request),
-      this.#toolset(JSON.stringify(tools)),
-      now,
-    )
+  fact(name: Fact): unknown {
+    const [row] = this.#ground.rows<{ value: string }>('SELECT value FROM meta WHERE key = ?', name)
+    return row && parseJson(this.#ground.text(row.value, { table: 'meta', key: name }) ?? '')
   }
 
-  /** The same tools are kept once, however many runs are offered them. */
-  #toolset(definitions: string): number {
-    const find = 'SELECT id FROM toolsets WHERE definitions = ? LIMIT 1'
-    const [kept] = this.#sql.exec<{ id: number }>(find, definitions).toArray()
-    return (
-      kept?.id ??
-      this.#sql.exec<{ id: number }>('INSERT INTO toolsets (definitions) VALUES (?) RETURNING id', definitions).one().id
-    )
+  setFact(name: Fact, value: unknown): void {
+    const kept = this.#ground.chunks.keep(JSON.stringify(value))
+    this.#ground.rows('INSERT OR REPLACE INTO meta VALUES (?, ?)', name, kept)
   }
 
-  /** The unfinished run whose turn it is. */
+  /** Epoch milliseconds from which on nothing is kept, where that was asked for: in any case, or without activity. */
+  time(name: 'expires' | 'idle'): number {
+    const time = this.fact(name)
+    return typeof time === 'number' ? time : Infinity
+  }
+
+  settings(): ConversationSettings {
+    const settings = this.fact('settings')
+    return isObject(settings) ? settings : {}
+  }
+
+  /** What the finished runs used. */
+  usage(): { readonly usage: Usage; readonly runs: number } {
+    const sum = this.fact('usage')
+    return isSum(sum) ? sum : { usage: NO_USAGE, runs: 0 }
+  }
+
+  /** The unfinished run whose turn it is. One that cannot be read has ended with that. */
   next(): StoredRun | undefined {
-    return this.#run('record IS NULL ORDER BY place LIMIT 1')
+    for (const id of this.runs.unfinished()) {
+      const run = this.runs.get(id)
+      if (run) return run
+      const row = this.runs.row(id)
+      if (row) this.#giveUp(row)
+    }
+    return undefined
   }
 
-  run(id: string): StoredRun | undefined {
-    return this.#run('runs.id = ?', id)
+  /** Ends a run with its record; what has ended stays as it is. */
+  end(record: RunRecord, now: number): void {
+    if (!this.runs.end(record, now)) return
+    const { usage, runs } = this.usage()
+    this.setFact('usage', { usage: addUsage(usage, record.usage), runs: runs + 1 })
   }
 
-  #run(where: string, ...values: string[]): StoredRun | undefined {
-    const query = `SELECT place, runs.id AS id, status, request, definitions, interrupted
-      FROM runs JOIN toolsets ON toolsets.id = runs.toolset WHERE ${where}`
-    const [row] = this.#sql
-      .exec<{
-        place: number
-        id: string
-        status: RunStatus
-        request: string
-        definitions: string
-        interrupted: number
-      }>(query, ...values)
-      .toArray()
-    if (!row) return undefined
-    const { request, definitions, ...rest } = row
-    return { ...rest, request: JSON.parse(request), tools: JSON.parse(definitions) }
+  #giveUp({ id, status }: RunRow): void {
+    if (isTerminal(status)) return
+    const error = { code: 'run_lost', message: 'What was asked of this run could not be read any more.' }
+    const end = { status: 'failed', finish: 'error', answer: '', usage: NO_USAGE, error } as const
+    this.transaction(() => {
+      const seq = this.runs.lastNumber(id) + 1
+      const finished: RunFinished = { type: 'run.finished', ...end }
+      this.events.append(id, seq, seq, [encodeLine({ ...finished, runId: id, seq })])
+      this.end({ id, steps: 0, calls: [], ...end }, Date.now())
+    })
   }
 
-  unfinished(): number {
-    return this.#sql.exec<{ n: number }>('SELECT count(*) AS n FROM runs WHERE record IS NULL').one().n
+  /** Removes the news of the runs that ended by then. */
+  prune(by: number): void {
+    for (let run = this.runs.unpruned(); run && run.ended <= by; run = this.runs.unpruned()) {
+      const { id } = run
+      this.transaction(() => this.runs.setPruned(id, this.events.prune(id)))
+    }
   }
 
-  /** The record of a finished run. */
-  record(id: string): RunRecord | undefined {
-    const [row] = this.#sql.exec<{ record: string | null }>('SELECT record FROM runs WHERE id = ?', id).toArray()
-    return row?.record ? JSON.parse(row.record) : undefined
-  }
-
-  runs(): RunSummary[] {
-    return this.#sql
-      .exec<{ id: string; status: RunStatus; created: number }>('SELECT id, status, created FROM runs ORDER BY place')
-      .toArray()
-  }
-
-  usage(): { usage: Usage; runs: number } {
-    const rows = this.#sql.exec<{ record: string }>('SELECT record FROM runs WHERE record IS NOT NULL').toArray()
-    const records = rows.map((row): RunRecord => JSON.parse(row.record))
-    return { usage: records.reduce((sum, record) => addUsage(sum, record.usage), NO_USAGE), runs: records.length }
-  }
-
-  setStatus(id: string, status: RunStatus, record?: RunRecord): void {
-    this.#sql.exec(
-      'UPDATE runs SET status = ?, record = ? WHERE id = ? AND record IS NULL',
-      status,
-      record ? JSON.stringify(record) : null,
+  /** A request that joined the run of another, by the id that it would have had. */
+  joined(id: string): { readonly run: string; readonly fingerprint: string } | undefined {
+    return this.#ground.rows<{ run: string; fingerprint: string }>(
+      'SELECT run, fingerprint FROM joined WHERE id = ?',
       id,
-    )
+    )[0]
   }
 
-  countInterruption(id: string): void {
-    this.#sql.exec('UPDATE runs SET interrupted = interrupted + 1 WHERE id = ?', id)
+  setJoined({ runId, fingerprint }: RunRequest, run: string): void {
+    if (fingerprint !== undefined) this.#ground.rows('INSERT INTO joined VALUES (?, ?, ?)', runId, run, fingerprint)
   }
 
-  /** Numbers up to `upTo` may be given to events: no later life of the object gives them again. */
-  reserve(id: string, upTo: number): void {
-    this.#sql.exec('UPDATE runs SET reserved = ? WHERE id = ?', upTo, id)
+  /** Keeps the whole of a call's result; one that is larger than any result may be is not kept. */
+  keepWhole(call: string, content: readonly Content[]): void {
+    const text = JSON.stringify(content)
+    if (text.length > MOST_WHOLE) return
+    this.#ground.rows('INSERT OR REPLACE INTO wholes VALUES (?, ?)', call, this.#ground.chunks.keep(text))
   }
 
-  /** The number after which the run's next event is numbered. */
-  lastNumber(id: string): number {
-    const [kept] = this.#sql
-      .exec<{ last: number }>(
-        'SELECT max(ifnull((SELECT max(last) FROM events WHERE run = runs.id), 0), reserved) AS last FROM runs WHERE id = ?',
-        id,
-      )
-      .toArray()
-    return kept?.last ?? 0
+  whole(call: string): readonly Content[] | undefined {
+    const [row] = this.#ground.rows<{ content: string }>('SELECT content FROM wholes WHERE call = ?', call)
+    const content = row && this.#ground.value(row.content, { table: 'wholes', key: call })
+    return Array.isArray(content) ? content : undefined
   }
+}
 
-  appendEvents(run: string, first: number, lines: readonly string[]): void {
-    const last = first + lines.length - 1
-    this.#sql.exec('INSERT INTO events VALUES (?, ?, ?, ?)', run, first, last, lines.join('\n'))
-  }
-
-  *events(run: string, after: number): Generator<EventRow> {
-    const query = 'SELECT first, last, lines FROM events WHERE run = ? AND last > ? ORDER BY first LIMIT 1'
-    for (let at = after; ;) {
-      // A row at a time: the cursor would not outlast what is awaited between them, nor all rows fit in memory.
-      const [row] = this.#sql.exec<{ first: number; last: number; lines: string }>(query, run, at).toArray()
-      if (!row) return
-      at = row.last
-      yield { ...row, lines: row.lines.split('\n') }
-    }
-  }
-
-  appendMessages(place: number, run: string, from: number, messages: readonly Message[]): void {
-    for (const [index, message] of messages.entries()) {
-      const position = place * MESSAGES_A_RUN + from + index
-      this.#sql.exec('INSERT INTO messages VALUES (?, ?, ?)', position, run, JSON.stringify(message))
-    }
-  }
-
-  /** The newest messages before a position, oldest first. */
-  messages(before: number, limit: number): StoredMessage[] {
-    const query = 'SELECT position, run, message FROM messages WHERE position < ? ORDER BY position DESC LIMIT ?'
-    return this.#sql
-      .exec<{ position: number; run: string; message: string }>(query, before, limit)
-      .toArray()
-      .reverse()
-      .map(({ position, run, message }) => ({ position, run, message: JSON.parse(message) }))
-  }
-
-  /** Where the messages of a run begin. */
-  positionOf(place: number): number {
-    return place * MESSAGES_A_RUN
-  }
+function isSum(value: unknown): value is { usage: Usage; runs: number } {
+  return isObject(value) && isObject(value.usage) && typeof value.runs === 'number'
 }

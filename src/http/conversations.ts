@@ -1,37 +1,25 @@
 import { Hono } from 'hono/tiny'
-import { ID, newId } from '../contract/id.ts'
-import { isObject } from '../contract/json.ts'
+import { canonicalJson, isObject, sha256 } from '../contract/json.ts'
 import type { CallAnswer, ConversationService } from '../contract/conversation.ts'
 import { parseEventId } from '../wire/events.ts'
 import { decodeRunBody } from '../wire/request.ts'
 import { accept } from './accept.ts'
+import { pageSize, positive, runIdOf, serviceOf } from './addressed.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
 import type { EdgeEnv } from './context.ts'
-import { conversationOf, launchThere } from './launch.ts'
+import { conversationLife } from './conversation-life.ts'
+import { launchThere } from './launch.ts'
 import { answerRecord, answerRun, runHeaders } from './native.ts'
 import { granted, Problem } from './problem.ts'
 import { invalidRequest } from './runs.ts'
+import { settingsOf, withDefaults } from './settings.ts'
 import { SSE_HEADERS } from './stream.ts'
 
-const MOST_LISTED = 1000
-
-/** `/conversations`: making, listing, running, following, answering and deleting. */
+/** `/conversations`: their lives, listing, running, following and answering. */
 export const conversations = new Hono<EdgeEnv>()
 
-conversations.post('/', async (c) => {
-  demand(c.var.caller, 'chat')
-  const { setup, caller } = c.var
-  const hasBody = c.req.header('content-type') !== undefined
-  const body = hasBody ? await readJson(c.req.raw, setup.config.maxBodyBytes) : {}
-  const { id = newId('conv') } = isObject(body) ? body : {}
-  if (typeof id !== 'string' || !ID.test(id)) {
-    throw invalidRequest({ message: `A conversation's id matches ${ID.source}.`, path: 'id' })
-  }
-  granted(await conversationOf(setup, caller.tenant, id).create())
-  await setup.directories.getByName(caller.tenant).add(id)
-  return c.json({ id }, 201)
-})
+conversations.route('/', conversationLife)
 
 conversations.get('/', async (c) => {
   demand(c.var.caller, 'chat')
@@ -41,17 +29,11 @@ conversations.get('/', async (c) => {
   return c.json(ids.map((id) => ({ id })))
 })
 
-conversations.delete('/:id', async (c) => {
-  demand(c.var.caller, 'chat')
-  const { setup, caller } = c.var
-  granted(await serviceOf(c).remove())
-  await setup.directories.getByName(caller.tenant).remove(c.req.param('id'))
-  return c.body(null, 204)
-})
-
 conversations.get('/:id/runs', async (c) => {
   demand(c.var.caller, 'chat')
-  return c.json(granted(await serviceOf(c).runs()).runs)
+  const { before, limit } = c.req.query()
+  const page = { limit: pageSize(limit), ...(before !== undefined && { before }) }
+  return c.json(granted(await serviceOf(c).runs(page)).runs)
 })
 
 conversations.get('/:id/messages', async (c) => {
@@ -74,7 +56,8 @@ conversations.post('/:id/runs', async (c) => {
   const id = c.req.param('id')
   const decoded = decodeRunBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
-  const accepted = await accept({ setup, caller, request: c.req.raw }, decoded.request, { conversation: id })
+  const body = withDefaults(await settingsOf(setup, caller.tenant, id), decoded.request)
+  const accepted = await accept({ setup, caller, request: c.req.raw }, body, { conversation: id })
   const { onBusy = 'queue' } = decoded.request
   return answerRun(c.req.raw, await launchThere(service, accepted, { id, onBusy, create: false }))
 })
@@ -104,29 +87,16 @@ conversations.post('/:id/runs/:run/calls/:call', async (c) => {
   const { setup, caller } = c.var
   const body = await readJson(c.req.raw, setup.config.maxBodyBytes)
   const answer = callAnswer(body)
-  demand(caller, 'decision' in answer ? 'approve' : 'chat')
+  const isDecision = 'decision' in answer
+  demand(caller, isDecision ? 'approve' : 'chat')
+  const service = serviceOf(c)
   const runId = runIdOf(c)
-  const { record } = granted(await serviceOf(c).answer(runId, { [c.req.param('call')]: answer }))
+  const call = c.req.param('call')
+  if (isDecision) await checkSeen(service, { runId, call, body })
+  const said = isDecision ? { ...answer, by: caller.tenant } : answer
+  const { record } = granted(await service.answer(runId, { [call]: said }))
   return record.status === 'running' ? c.json(record) : answerRecord(record, { runId, conversation: c.req.param('id') })
 })
-
-interface Routed {
-  readonly req: { param(name: 'id' | 'run'): string }
-  readonly var: EdgeEnv['Variables']
-}
-
-/** An id that cannot be one names nothing, as a foreign one does. */
-function serviceOf(c: Routed): ConversationService {
-  const id = c.req.param('id')
-  if (ID.test(id)) return conversationOf(c.var.setup, c.var.caller.tenant, id)
-  throw new Problem({ status: 404, code: 'unknown_conversation', message: 'There is no such conversation.' })
-}
-
-function runIdOf(c: Routed): string {
-  const run = c.req.param('run')
-  if (ID.test(run)) return run
-  throw new Problem({ status: 404, code: 'unknown_run', message: 'This conversation has no such run.' })
-}
 
 /** The number after which to read: `<run>.<seq>`, or `<seq>` alone. */
 function cursor(runId: string, text = ''): number {
@@ -135,15 +105,6 @@ function cursor(runId: string, text = ''): number {
   const id = parseEventId(text)
   if (id?.runId === runId) return id.seq
   throw new Problem({ status: 400, code: 'bad_event_id', message: `"${text.slice(0, 80)}" is no event of this run.` })
-}
-
-function pageSize(limit: string | undefined): number {
-  return limit === undefined ? MOST_LISTED : Math.min(positive(limit, 'limit'), MOST_LISTED)
-}
-
-function positive(text: string, path: string): number {
-  if (/^[1-9]\d{0,15}$/.test(text)) return Number(text)
-  throw invalidRequest({ message: `"${path}" is a whole number from 1.`, path })
 }
 
 function callAnswer(body: unknown): CallAnswer {
@@ -156,6 +117,20 @@ function callAnswer(body: unknown): CallAnswer {
       return { result: typeof result === 'string' ? result : JSON.stringify(result), ok }
     }
   }
-  const message = 'Send { "decision": "approve" or "reject", "reason"? } or { "result": … }.'
+  const message = 'Send { "decision": "approve" or "reject", "reason"?, "argumentsHash"? } or { "result": … }.'
   throw invalidRequest({ message, path: 'decision' })
+}
+
+/** A decision may say which arguments it is about, by the SHA-256 of their canonical JSON: it is for no others. */
+async function checkSeen(
+  service: ConversationService,
+  { runId, call, body }: { runId: string; call: string; body: unknown },
+): Promise<void> {
+  const seen = isObject(body) ? body.argumentsHash : undefined
+  if (seen === undefined) return
+  const { calls } = granted(await service.record(runId, 0)).record
+  const asked = calls.find(({ id }) => id === call)
+  if (!asked || (await sha256(canonicalJson(asked.arguments))) === seen) return
+  const message = 'The arguments of this call are others than those that were decided about.'
+  throw new Problem({ status: 409, code: 'arguments_changed', message, param: 'argumentsHash' })
 }

@@ -1,4 +1,10 @@
-import type { ConversationService, StartRequest } from '../contract/conversation.ts'
+import {
+  type ConversationService,
+  type Jurisdiction,
+  JURISDICTIONS,
+  type Location,
+  type StartRequest,
+} from '../contract/conversation.ts'
 import type { RunEvent } from '../contract/event.ts'
 import type { RunRecord, RunRequest } from '../contract/run.ts'
 import type { Setup } from '../contract/setup.ts'
@@ -16,6 +22,8 @@ export interface Launched {
   readonly conversation?: string
   /** The run was there before: its Idempotency-Key came again. */
   readonly replayed?: boolean
+  /** The input joined this run, which was under way. */
+  readonly joined?: boolean
   /** Hands over each event as it comes. Resolves when the run has ended or waits for others. */
   follow(onEvent: (event: RunEvent) => void): Promise<void>
   /** The record once the run has ended or waits, or as it stands after `waitMs`. Not after `follow`. */
@@ -24,9 +32,36 @@ export interface Launched {
   leave(): void
 }
 
-/** The object of a conversation; tenants never meet. */
-export function conversationOf(setup: Setup, tenant: string, conversation: string): ConversationService {
-  return setup.conversations.getByName(`v1/${tenant}/${conversation}`)
+/**
+ * The object of a conversation; tenants never meet. Its id says where it must live, so that whoever has the id finds it;
+ * `location` is where a new one had best be.
+ */
+export function conversationOf(
+  setup: Setup,
+  tenant: string,
+  conversation: string,
+  location?: Location,
+): ConversationService {
+  const objects = objectsIn(setup, jurisdictionOf(conversation))
+  const name = `v1/${tenant}/${conversation}`
+  return location === undefined ? objects.getByName(name) : objects.getByName(name, { locationHint: location })
+}
+
+/** The jurisdiction in which a conversation of this id lives: `eu__…`. */
+export function jurisdictionOf(conversation: string): Jurisdiction | undefined {
+  return JURISDICTIONS.find((jurisdiction) => conversation.startsWith(`${jurisdiction}__`))
+}
+
+function objectsIn({ conversations }: Setup, jurisdiction?: Jurisdiction): Setup['conversations'] {
+  if (jurisdiction === undefined) return conversations
+  try {
+    const there = conversations.jurisdiction?.(jurisdiction)
+    if (there) return there
+  } catch {
+    // The platform knows none, as on a developer's machine.
+  }
+  const message = `The jurisdiction "${jurisdiction}" is not to be had here.`
+  throw new Problem({ status: 501, code: 'no_such_jurisdiction', message })
 }
 
 /** A run in this Worker, of which nothing is kept. */
@@ -88,11 +123,13 @@ export async function launchThere(
   { id, ...start }: Omit<StartRequest, 'run' | 'tools'> & { readonly id?: string },
 ): Promise<Launched & { readonly created: boolean }> {
   const definitions = tools.map((tool) => tool.definition)
-  const { runId, created, replayed } = granted(await service.start({ run, tools: definitions, ...start }))
+  const reply = granted(await service.start({ run, tools: definitions, ...start }))
+  const { runId, created, replayed, joinedAfter } = reply
   return {
-    ...following(service, { runId, after: 0, ...(id !== undefined && { conversation: id }) }),
+    ...following(service, { runId, after: joinedAfter ?? 0, ...(id !== undefined && { conversation: id }) }),
     created,
     replayed,
+    joined: joinedAfter !== undefined,
   }
 }
 

@@ -7,6 +7,7 @@ import type { Tool, ToolAnnotations } from '../../src/contract/tool.ts'
 import { Readers } from '../../src/conversation/readers.ts'
 import { Runner } from '../../src/conversation/runner.ts'
 import { Store } from '../../src/conversation/store.ts'
+import { WINDOW } from '../../src/conversation/window.ts'
 import { decodeLine } from '../../src/wire/events.ts'
 import { ask, requestOf, RUN_ID, say, type ScriptStep, tool, types } from '../fixtures/play.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
@@ -42,7 +43,7 @@ class World {
 
   accept(): void {
     const definitions = this.#tools().map(({ definition }) => definition)
-    this.store().accept(requestOf({ conversation: 'conv_1' }), definitions, this.now)
+    this.store().runs.add(requestOf({ conversation: 'conv_1' }), definitions, this.now)
   }
 
   /** One life of the object, which ends for good once `dies` says so. Resolves when it has nothing more to do. */
@@ -67,8 +68,9 @@ class World {
       readers: new Readers(),
       now: () => this.now,
       wakeAt: (time) => void (this.wakeAt = time),
+      window: () => WINDOW,
     })
-    runner.expire(this.now)
+    runner.tend()
     runner.pump()
     const current = runner.current()
     if (this.cancels && current) {
@@ -82,14 +84,14 @@ class World {
   async liveOn(): Promise<void> {
     for (let life = 0; life < 10; life++) {
       await this.live()
-      if (this.store().record(RUN_ID)) return
+      if (this.store().runs.record(RUN_ID)) return
       this.now = Math.max(this.now + 1, this.wakeAt)
     }
     throw new Error('the run does not end')
   }
 
   events(): RunEvent[] {
-    return [...this.store().events(RUN_ID, 0)].flatMap((row) => row.lines.map((line) => decodeLine(line)!))
+    return [...this.store().events.after(RUN_ID, 0)].flatMap((row) => row.lines.map((line) => decodeLine(line)!))
   }
 
   #tools(): Tool[] {
@@ -139,10 +141,10 @@ function expectWhole(world: World): void {
   expect(settled).toEqual([...new Set(settled)])
   const roles = world
     .store()
-    .messages(Number.MAX_SAFE_INTEGER, 100)
+    .messages.page(Number.MAX_SAFE_INTEGER, 100)
     .map(({ message }) => message.role)
   expect(roles).toEqual(['user', 'assistant', 'tool', 'tool', 'assistant', 'tool', 'assistant'])
-  expect(world.store().record(RUN_ID)).toMatchObject({ status: 'completed', answer: 'Done.' })
+  expect(world.store().runs.record(RUN_ID)).toMatchObject({ status: 'completed', answer: 'Done.' })
 }
 
 /** How many transactions an undisturbed run takes. */
@@ -203,7 +205,7 @@ describe('an object that is lost at any commit', () => {
       await world.live((transaction, now) => transaction === at && now === 'after')
       world.cancels = true
       await world.live()
-      expect(world.store().record(RUN_ID)).toMatchObject({ status: 'cancelled' })
+      expect(world.store().runs.record(RUN_ID)).toMatchObject({ status: 'cancelled' })
       expect(types(world.events()).at(-1)).toBe('run.finished')
     }
   })
@@ -235,7 +237,7 @@ describe('an object that is lost at any commit', () => {
       world.now += 60_000
     }
     await world.liveOn()
-    expect(world.store().record(RUN_ID)).toMatchObject({ status: 'failed', error: { code: 'interrupted' } })
+    expect(world.store().runs.record(RUN_ID)).toMatchObject({ status: 'failed', error: { code: 'interrupted' } })
     expect(types(world.events()).filter((type) => type === 'run.finished')).toHaveLength(1)
   })
 
@@ -248,8 +250,8 @@ describe('an object that is lost at any commit', () => {
       world.now += 60_000
     }
     await world.liveOn()
-    expect(world.store().record(RUN_ID)).toMatchObject({ status: 'failed', error: { code: 'interrupted' } })
-    const messages = world.store().messages(Number.MAX_SAFE_INTEGER, 100)
+    expect(world.store().runs.record(RUN_ID)).toMatchObject({ status: 'failed', error: { code: 'interrupted' } })
+    const messages = world.store().messages.page(Number.MAX_SAFE_INTEGER, 100)
     const roles = messages.map(({ message }) => message.role)
     expect(roles).toEqual(['user', ...Array.from({ length: 6 }, () => ['assistant', 'tool']).flat()])
   })
@@ -277,7 +279,7 @@ describe('a run that waits for people', () => {
       'step.finished',
       'run.finished',
     ])
-    expect(world.store().record(RUN_ID)).toMatchObject({ status: 'completed', answer: 'Then not.' })
+    expect(world.store().runs.record(RUN_ID)).toMatchObject({ status: 'completed', answer: 'Then not.' })
     expect(world.effects).toEqual([])
   })
 })

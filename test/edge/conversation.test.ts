@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { sha256 } from '../../src/contract/json.ts'
 import { chunksOf, type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { readEvents, type Stage, startStage } from './stage.ts'
 
@@ -8,7 +9,8 @@ let reply: (body: Record<string, any>) => ModelReply | Promise<ModelReply>
 
 beforeAll(async () => {
   model = await startModelServer(({ body }) => reply(body))
-  stage = await startStage({ AUTH: 'open', MODEL: 'openai/test', OPENAI_BASE_URL: model.baseUrl }, { rogue: true })
+  const vars = { AUTH: 'open', MODEL: 'openai/test', OPENAI_BASE_URL: model.baseUrl, MAX_BODY_BYTES: '8388608' }
+  stage = await startStage(vars, { rogue: true })
 })
 afterAll(async () => {
   await stage?.close()
@@ -131,6 +133,47 @@ describe('a conversation', () => {
     expect(await stopped).toMatchObject({ status: 'cancelled', finish: 'cancelled' })
   })
 
+  test('that is busy lets an input join the run under way', async () => {
+    const id = await conversation()
+    const begun = Promise.withResolvers<void>()
+    const go = Promise.withResolvers<void>()
+    reply = async (body) => {
+      if (lastUser(body) === 'Hello') {
+        begun.resolve()
+        await go.promise
+        return ask('squareRoot', { number: 16 })
+      }
+      return say(`Heard: ${lastUser(body)}`)
+    }
+    const first = json(`/conversations/${id}/runs`, { json: { input: 'Hello' } })
+    await begun.promise
+    const steer = { json: { input: 'By the way', onBusy: 'steer' }, headers: { accept: 'text/event-stream' } }
+    const second = await stage.ask(`/conversations/${id}/runs`, steer)
+    expect(second.headers.get('x-run-joined')).toBe('true')
+    go.resolve()
+    const events = await readEvents(second)
+    expect(events[0]).toMatchObject({ type: 'input.added' })
+    const run = await first
+    expect(run.answer).toBe('Heard: By the way')
+    expect(events.at(-1)).toMatchObject({ type: 'run.finished', runId: run.id })
+    expect(await json(`/conversations/${id}/runs`)).toHaveLength(1)
+  })
+
+  test('keeps what is larger than a row, whole', async () => {
+    const id = await conversation()
+    const input = 'é😀x'.repeat(500_000)
+    let seen = 0
+    reply = (body) => {
+      seen = lastUser(body).length
+      return say('Long.')
+    }
+    const run = await json(`/conversations/${id}/runs`, { json: { input } })
+    expect([run.answer, seen]).toEqual(['Long.', input.length])
+    await stage.server.getWorker('edgecall').evictDurableObject('Conversation', { name: `v1/local/${id}` })
+    const messages = await json(`/conversations/${id}/messages`)
+    expect(messages[0].message.content === input).toBe(true)
+  })
+
   test('is made by a header of the OpenAI surface, takes what is new, and is listed', async () => {
     const headers = { 'x-conversation-id': 'from-header' }
     const seen: number[] = []
@@ -167,6 +210,112 @@ describe('a conversation', () => {
       expect(await response.json()).toMatchObject({ code: 'conversation_deleted' })
     }
     expect(await json('/conversations')).not.toContainEqual({ id })
+  })
+})
+
+describe('the life of a conversation', () => {
+  const users = (messages: any[]) => messages.map((each) => each.message.content)
+
+  test('begins with settings, which are the defaults of its runs, and never change', async () => {
+    const settings = {
+      system: 'Be brief.',
+      tools: ['squareRoot'],
+      limits: { steps: 3 },
+      window: { show: 'answers' },
+    }
+    const { id } = await json('/conversations', { json: settings })
+    let seen: any
+    reply = (body) => {
+      seen = body
+      return body.messages.at(-1).role === 'user' && body.messages.length < 3
+        ? ask('squareRoot', { number: 16 })
+        : say('Four.')
+    }
+    await json(`/conversations/${id}/runs`, { json: { input: 'Root?' } })
+    expect(seen.messages[0]).toEqual({ role: 'system', content: 'Be brief.' })
+    expect(seen.tools.map((tool: any) => tool.function.name)).toEqual(['squareRoot'])
+    await json(`/conversations/${id}/runs`, { json: { input: 'Again?', system: 'Be long.', tools: [] } })
+    expect(seen.tools).toBeUndefined()
+    expect(seen.messages.map((each: any) => each.content)).toEqual(['Be long.', 'Root?', 'Four.', 'Again?'])
+    const again = await stage.ask('/conversations', { json: { id, system: 'Other.' } })
+    expect([again.status, ((await again.json()) as any).code]).toEqual([409, 'conversation_exists'])
+    expect((await stage.ask('/conversations', { json: { id } })).status).toBe(201)
+  })
+
+  test('that cannot be as it is asked for does not begin', async () => {
+    for (const [body, path] of [
+      [{ sytem: 'Be brief.' }, 'sytem'],
+      [{ model: 'nobody/x' }, 'model'],
+      [{ webhook: 'https://hooks.example.com/' }, 'webhook'],
+      [{ id: 'here', jurisdiction: 'eu' }, 'id'],
+      [{ ttlSeconds: 0 }, 'ttlSeconds'],
+    ] as const) {
+      const response = await stage.ask('/conversations', { json: body })
+      expect([response.status, ((await response.json()) as any).param]).toEqual([400, path])
+    }
+    // No machine of ours is in a jurisdiction.
+    const elsewhere = await stage.ask('/conversations', { json: { jurisdiction: 'eu' } })
+    expect([elsewhere.status, ((await elsewhere.json()) as any).code]).toEqual([501, 'no_such_jurisdiction'])
+    expect((await stage.ask('/conversations', { json: { location: 'weur' } })).status).toBe(201)
+  })
+
+  test('goes on in a fork from any message, and leaves the first as it was', async () => {
+    const id = await conversation()
+    reply = (body) => say(`Heard ${body.messages.length}.`)
+    for (const input of ['one', 'two', 'three']) await json(`/conversations/${id}/runs`, { json: { input } })
+    const messages = await json(`/conversations/${id}/messages`)
+    const fork = await json(`/conversations/${id}/fork`, { json: { at: messages[3].position } })
+    expect(await json(`/conversations/${fork.id}/messages`)).toEqual(messages.slice(0, 4))
+    expect((await json(`/conversations/${fork.id}/runs`, { json: { input: 'other' } })).answer).toBe('Heard 5.')
+    expect(users(await json(`/conversations/${fork.id}/messages`)).slice(4)).toEqual(['other', 'Heard 5.'])
+    expect(await json(`/conversations/${id}/messages`)).toEqual(messages)
+    expect(await json('/conversations')).toContainEqual({ id: fork.id })
+    const nowhere = await stage.ask(`/conversations/${id}/fork`, { json: { at: messages[3].position + 7 } })
+    expect([nowhere.status, ((await nowhere.json()) as any).code]).toEqual([404, 'unknown_message'])
+  })
+
+  test('may run a turn again: the old one is read, but seen by no model', async () => {
+    const id = await conversation()
+    let seen: string[] = []
+    reply = (body) => {
+      seen = body.messages.map((message: any) => message.content)
+      return say(`Answer to ${seen.length}`)
+    }
+    await json(`/conversations/${id}/runs`, { json: { input: 'one' } })
+    const second = await json(`/conversations/${id}/runs`, { json: { input: 'two' } })
+    const again = await json(`/conversations/${id}/runs/${second.id}/regenerate`, { method: 'POST' })
+    expect(again.id).not.toBe(second.id)
+    expect(seen).toEqual(['one', 'Answer to 1', 'two'])
+    await json(`/conversations/${id}/runs`, { json: { input: 'three' } })
+    expect(seen).toEqual(['one', 'Answer to 1', 'two', 'Answer to 3', 'three'])
+    const messages = await json(`/conversations/${id}/messages`)
+    expect(users(messages.filter((each: any) => each.replaced))).toEqual(['two', 'Answer to 3'])
+    expect(await json(`/conversations/${id}/runs/${second.id}`)).toEqual(second)
+  })
+
+  test('can be taken along, line by line', async () => {
+    const { id } = await json('/conversations', { json: { system: 'Be brief.' } })
+    reply = () => say('Hi.')
+    const run = await json(`/conversations/${id}/runs`, { json: { input: 'Hello' } })
+    const response = await stage.ask(`/conversations/${id}/export`)
+    expect(response.headers.get('content-type')).toBe('application/x-ndjson')
+    const lines = (await response.text())
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(lines).toEqual([
+      { type: 'conversation', settings: { system: 'Be brief.' } },
+      { type: 'run', created: expect.any(Number), ...run },
+      ...(await json(`/conversations/${id}/messages`)).map((each: object) => ({ type: 'message', ...each })),
+    ])
+  })
+
+  test('ends when nothing happens for long enough', async () => {
+    const { id } = await json('/conversations', { json: { ttlSeconds: 1 } })
+    reply = () => say('Hi.')
+    await json(`/conversations/${id}/runs`, { json: { input: 'Hello' } })
+    await expect.poll(async () => (await stage.ask(`/conversations/${id}/runs`)).status, { timeout: 10_000 }).toBe(404)
+    await expect.poll(() => json('/conversations')).not.toContainEqual({ id })
   })
 })
 
@@ -216,6 +365,7 @@ describe('the events of a run', () => {
 
 describe('a run that waits', () => {
   test('for approval goes on when a person agrees, and tells the model when not', async () => {
+    const argumentsHash = await sha256('{"sum":5}')
     for (const [decision, told] of [
       ['approve', 'paid'],
       ['reject', 'A person refused this call: too dear'],
@@ -232,11 +382,16 @@ describe('a run that waits', () => {
       })
       expect(asked.headers.get('location')).toBe(`/conversations/${id}/runs/${waiting.id}`)
       const path = `/conversations/${id}/runs/${waiting.id}`
+      const other = await stage.ask(`${path}/calls/${waiting.calls[0].id}`, {
+        json: { decision, argumentsHash: await sha256('{"sum":6}') },
+      })
+      expect([other.status, ((await other.json()) as any).code]).toEqual([409, 'arguments_changed'])
       const decided = await stage.ask(`${path}/calls/${waiting.calls[0].id}`, {
-        json: { decision, reason: 'too dear' },
+        json: { decision, reason: 'too dear', argumentsHash },
       })
       expect([decided.status, ((await decided.json()) as any).status]).toEqual([200, 'running'])
-      await readEvents(await stage.ask(`${path}/events`))
+      const events = await readEvents(await stage.ask(`${path}/events`))
+      expect(events).toContainEqual(expect.objectContaining({ type: 'approval.decided', decision, by: 'local' }))
       expect((await json(path)).answer).toBe(`Result: ${told}`)
       const again = await stage.ask(`${path}/calls/${waiting.calls[0].id}`, { json: { decision } })
       expect(again.status).toBe(409)

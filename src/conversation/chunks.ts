@@ -1,0 +1,53 @@
+/** Characters that one row holds of a text: 512 KiB at the most, whatever they are. */
+const PART = 170_000
+
+/** Texts of any length. One that is too long for a row lies in parts, under a name that stands in its column. */
+export class Chunks {
+  readonly #sql: SqlStorage
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql
+  }
+
+  /** What a column keeps of a JSON text: the text, or the name of its parts, which no JSON looks like. */
+  keep(text: string): string {
+    if (text.length <= PART) return text
+    const { id } = this.#sql.exec<{ id: number }>('SELECT ifnull(max(id), 0) + 1 AS id FROM chunks').one()
+    let parts = 0
+    for (let at = 0; at < text.length; parts++) {
+      const end = at + PART
+      // Half of a pair would not survive the way to UTF-8 and back.
+      const next = isPairCut(text, end) ? end - 1 : end
+      this.#sql.exec('INSERT INTO chunks VALUES (?, ?, ?)', id, parts, text.slice(at, next))
+      at = next
+    }
+    return `@${id}/${parts}`
+  }
+
+  /** The text of a column. Throws where a part of it is missing. */
+  read(kept: string): string {
+    const name = nameOf(kept)
+    if (!name) return kept
+    const rows = this.#sql
+      .exec<{ text: string }>('SELECT text FROM chunks WHERE id = ? ORDER BY part', name.id)
+      .toArray()
+    if (rows.length !== name.parts) throw new Error(`${rows.length} of ${name.parts} parts are there`)
+    return rows.map((row) => row.text).join('')
+  }
+
+  /** Removes the parts of a column, if it has any. */
+  drop(kept: string): void {
+    const name = nameOf(kept)
+    if (name) this.#sql.exec('DELETE FROM chunks WHERE id = ?', name.id)
+  }
+}
+
+function isPairCut(text: string, at: number): boolean {
+  const code = text.charCodeAt(at - 1)
+  return at < text.length && code >= 0xd800 && code < 0xdc00
+}
+
+function nameOf(kept: string): { readonly id: number; readonly parts: number } | undefined {
+  const [, id, parts] = /^@(\d+)\/(\d+)$/.exec(kept) ?? []
+  return id === undefined ? undefined : { id: Number(id), parts: Number(parts) }
+}

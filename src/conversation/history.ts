@@ -1,0 +1,24 @@
+import type { StoredMessage, WindowOptions } from '../contract/conversation.ts'
+import type { MessageTable } from './messages.ts'
+import { positionOf } from './messages.ts'
+import { repair, type Repaired } from './repair.ts'
+import { tokensOf, window } from './window.ts'
+
+/** System messages that stay, though the turns they came with are seen no more. */
+const MOST_SYSTEM = 8
+
+/** What a model sees of the turns before a run; no more is read than that, and the turn where it ends. */
+export function historyBefore(messages: MessageTable, place: number, options: WindowOptions): Repaired {
+  if (options.show === 'none') return repair([])
+  const newest: StoredMessage[] = []
+  let tokens = 0
+  for (const message of messages.newest(positionOf(place), options.show === 'all' ? 'current' : 'said')) {
+    // A turn is read to its beginning, whatever its length.
+    const isOver = newest.length >= options.messages || tokens > options.tokens
+    if (isOver && message.run !== newest.at(-1)?.run) break
+    newest.push(message)
+    tokens += tokensOf(message.message)
+  }
+  const oldest = newest.at(-1)?.position ?? 0
+  return repair(window(newest.reverse(), options, messages.system(oldest, MOST_SYSTEM)))
+}

@@ -1,0 +1,67 @@
+import type { Refusal, StartReply, StartRequest } from '../contract/conversation.ts'
+import { refuse } from './refusals.ts'
+import type { Runner } from './runner.ts'
+import type { Store } from './store.ts'
+import type { Upkeep } from './upkeep.ts'
+
+export interface IntakePorts {
+  readonly store: Store
+  readonly runner: Runner
+  readonly upkeep: Upkeep
+  /** Runs that may wait for their turn. */
+  readonly maxQueue: number
+}
+
+type Taken = Omit<StartReply, 'created'>
+
+/** What became of a request for a run. `toCancel`: the runs that are to make way for it. */
+type Intake = { readonly ok: true; readonly reply: Taken; readonly toCancel?: readonly string[] } | Refusal
+
+/** Takes a run in, durably: as a run of its own, as what was here before, or as more input for the run under way. */
+export function takeIn(request: StartRequest, ports: IntakePorts): Intake {
+  const { store, upkeep, maxQueue } = ports
+  const { run, tools, onBusy, expires, replaces } = request
+  const known = knownOf(request, store) ?? (onBusy === 'steer' ? join(request, ports) : undefined)
+  if (known) return known
+  const unfinished = store.runs.unfinished()
+  if (onBusy === 'reject' && unfinished.length > 0)
+    return refuse('conversation_busy', 'A run of this conversation is under way.')
+  if (onBusy !== 'interrupt' && unfinished.length > maxQueue) {
+    return refuse('queue_full', `${unfinished.length - 1} runs of this conversation are waiting for their turn.`)
+  }
+  store.transaction(() => {
+    store.runs.add(run, tools, Date.now())
+    if (expires !== undefined) store.setFact('expires', expires)
+    const replaced = replaces === undefined ? undefined : store.runs.row(replaces)
+    if (replaced) store.messages.retire(replaced.place)
+    upkeep.used()
+  })
+  upkeep.watch()
+  const waits = unfinished.length > 0 && onBusy !== 'interrupt'
+  const reply = { runId: run.runId, status: waits ? 'queued' : 'running', replayed: false } as const
+  return { ok: true, reply, ...(onBusy === 'interrupt' && { toCancel: unfinished }) }
+}
+
+/** What a request is answered whose Idempotency-Key was here before. */
+function knownOf({ run }: StartRequest, store: Store): Intake | undefined {
+  const { runId, fingerprint } = run
+  const joined = fingerprint === undefined ? undefined : store.joined(runId)
+  const row = store.runs.row(joined?.run ?? runId)
+  if (!row) return undefined
+  const known = joined ? joined.fingerprint : store.runs.get(runId)?.request.fingerprint
+  if (known !== fingerprint)
+    return refuse('idempotency_mismatch', 'This Idempotency-Key came with another body before.')
+  return { ok: true, reply: { runId: row.id, status: row.status, replayed: true } }
+}
+
+/** The input becomes that of the run under way; undefined where there is none. */
+function join({ run }: StartRequest, { store, runner }: IntakePorts): Intake | undefined {
+  const joined = store.transaction(() => {
+    const into = runner.join(run.input)
+    if (into) store.setJoined(run, into.open.stored.id)
+    return into
+  })
+  if (!joined) return undefined
+  const { stored, state } = joined.open
+  return { ok: true, reply: { runId: stored.id, status: state.status, replayed: false, joinedAfter: joined.after } }
+}

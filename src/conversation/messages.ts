@@ -1,0 +1,132 @@
+import type { StoredMessage } from '../contract/conversation.ts'
+import { isObject } from '../contract/json.ts'
+import type { Message } from '../contract/message.ts'
+import type { Ground } from './ground.ts'
+
+/** Messages of a run that a position has room for. */
+export const MESSAGES_A_RUN = 1_000_000
+/** Messages that are read at a time. */
+const PAGE = 50
+/** Characters of messages that a page has at the most, or a message more. */
+const MOST_CHARACTERS = 4 * 1024 * 1024
+
+const COLUMNS = 'position, run, message, kind'
+
+/** Which messages are looked at: every one, those that a model may see, or of these what was said without tools. */
+export type Choice = 'all' | 'current' | 'said'
+
+const CHOICES: Readonly<Record<Choice, string>> = {
+  all: '',
+  current: "AND kind <> 'old'",
+  said: "AND kind IN ('user', 'answer')",
+}
+
+/** The messages of a conversation, in their places. */
+export class MessageTable {
+  readonly #ground: Ground
+
+  constructor(ground: Ground) {
+    this.#ground = ground
+  }
+
+  append(place: number, run: string, from: number, messages: readonly Message[]): void {
+    for (const [index, message] of messages.entries()) {
+      this.add({ position: positionOf(place) + from + index, run, message })
+    }
+  }
+
+  /** Puts a message in its place. */
+  add({ position, run, message }: StoredMessage): void {
+    this.#ground.rows(
+      'INSERT INTO messages (position, run, message, kind) VALUES (?, ?, ?, ?)',
+      position,
+      run,
+      this.#ground.chunks.keep(JSON.stringify(message)),
+      kindOf(message),
+    )
+  }
+
+  /** How many messages a run has. */
+  countOf(place: number): number {
+    const query = 'SELECT max(position) AS last FROM messages WHERE position >= ? AND position < ?'
+    const [row] = this.#ground.rows<{ last: number | null }>(query, positionOf(place), positionOf(place + 1))
+    return row?.last == null ? 0 : row.last + 1 - positionOf(place)
+  }
+
+  /** The newest messages before a position, oldest first: fewer than `limit` where they are very long. */
+  page(before: number, limit: number): StoredMessage[] {
+    const page: StoredMessage[] = []
+    let size = 0
+    for (const message of this.newest(before)) {
+      page.push(message)
+      size += JSON.stringify(message).length
+      if (page.length >= limit || size > MOST_CHARACTERS) break
+    }
+    return page.reverse()
+  }
+
+  /** The messages before a position, newest first, read as they are asked for; those that cannot be read are left out. */
+  newest(before: number, choice: Choice = 'all'): Generator<StoredMessage> {
+    return this.#each(`position < ? ${CHOICES[choice]} ORDER BY position DESC`, before)
+  }
+
+  /** All messages, oldest first. */
+  all(): Generator<StoredMessage> {
+    return this.#each('position > ? ORDER BY position', -1)
+  }
+
+  *#each(where: string, from: number): Generator<StoredMessage> {
+    const query = `SELECT ${COLUMNS} FROM messages WHERE ${where} LIMIT ${PAGE}`
+    for (let at = from; ;) {
+      const rows = this.#ground.rows<MessageRow>(query, at)
+      for (const row of rows) {
+        at = row.position
+        const message = this.#read(row)
+        if (message) yield message
+      }
+      if (rows.length < PAGE) return
+    }
+  }
+
+  /** The newest system messages before a position, oldest first. */
+  system(before: number, limit: number): StoredMessage[] {
+    const query = `SELECT ${COLUMNS} FROM messages WHERE kind = 'system' AND position < ? ORDER BY position DESC LIMIT ?`
+    const rows = this.#ground.rows<MessageRow>(query, before, limit).reverse()
+    return rows.flatMap((row) => this.#read(row) ?? [])
+  }
+
+  #read({ position, run, message: kept, kind }: MessageRow): StoredMessage | undefined {
+    const message = this.#ground.value(kept, { table: 'messages', key: position })
+    if (isMessage(message)) return { position, run, message, ...(kind === 'old' && { replaced: true }) }
+    this.#ground.rows('DELETE FROM messages WHERE position = ?', position)
+    return undefined
+  }
+
+  /** Takes a run's messages out of what models see. */
+  retire(place: number): void {
+    const query = "UPDATE messages SET kind = 'old' WHERE position >= ? AND position < ?"
+    this.#ground.rows(query, positionOf(place), positionOf(place + 1))
+  }
+}
+
+interface MessageRow extends Record<string, SqlStorageValue> {
+  readonly position: number
+  readonly run: string
+  readonly message: string
+  readonly kind: string
+}
+
+/** Where the messages of a run begin. */
+export function positionOf(place: number): number {
+  return place * MESSAGES_A_RUN
+}
+
+function kindOf(message: Message): string {
+  if (message.role === 'assistant') return message.calls ? 'work' : 'answer'
+  return message.role === 'tool' ? 'work' : message.role
+}
+
+/** Rows are written by this object alone: an object with a role is taken for the message that it was. */
+function isMessage(value: unknown): value is Message {
+  return isObject(value) && typeof value.role === 'string'
+}

@@ -1,0 +1,23 @@
+import type { RunRecord } from '../contract/run.ts'
+
+/** Those who wait for the records of runs. */
+export class Waiters {
+  readonly #waiters = new Map<string, Set<(record?: RunRecord) => void>>()
+
+  /** The record that is told of a run, or undefined once `waitMs` have passed. */
+  async wait(run: string, waitMs: number): Promise<RunRecord | undefined> {
+    const { promise, resolve } = Promise.withResolvers<RunRecord | undefined>()
+    const waiters = this.#waiters.get(run) ?? new Set()
+    this.#waiters.set(run, waiters.add(resolve))
+    const timer = setTimeout(resolve, waitMs)
+    const record = await promise
+    clearTimeout(timer)
+    waiters.delete(resolve)
+    if (waiters.size === 0) this.#waiters.delete(run)
+    return record
+  }
+
+  tell(run: string, record: RunRecord): void {
+    for (const resolve of this.#waiters.get(run) ?? []) resolve(record)
+  }
+}

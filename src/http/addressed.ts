@@ -1,0 +1,37 @@
+import type { ConversationService } from '../contract/conversation.ts'
+import { ID } from '../contract/id.ts'
+import type { EdgeEnv } from './context.ts'
+import { conversationOf } from './launch.ts'
+import { Problem } from './problem.ts'
+import { invalidRequest } from './runs.ts'
+
+interface Routed {
+  readonly req: { param(name: 'id' | 'run'): string }
+  readonly var: EdgeEnv['Variables']
+}
+
+/** The conversation of a path. An id that cannot be one names nothing, as a foreign one does. */
+export function serviceOf(c: Routed): ConversationService {
+  const id = c.req.param('id')
+  if (ID.test(id)) return conversationOf(c.var.setup, c.var.caller.tenant, id)
+  throw new Problem({ status: 404, code: 'unknown_conversation', message: 'There is no such conversation.' })
+}
+
+/** The run of a path. */
+export function runIdOf(c: Routed): string {
+  const run = c.req.param('run')
+  if (ID.test(run)) return run
+  throw new Problem({ status: 404, code: 'unknown_run', message: 'This conversation has no such run.' })
+}
+
+const MOST_LISTED = 1000
+
+export function pageSize(limit: string | undefined): number {
+  return limit === undefined ? MOST_LISTED : Math.min(positive(limit, 'limit'), MOST_LISTED)
+}
+
+/** A whole number from 1 of a query. */
+export function positive(text: string, path: string): number {
+  if (/^[1-9]\d{0,15}$/.test(text)) return Number(text)
+  throw invalidRequest({ message: `"${path}" is a whole number from 1.`, path })
+}

@@ -1,0 +1,62 @@
+import { newId } from '../contract/id.ts'
+import type { Setup } from '../contract/setup.ts'
+import type { Caller, Progress, Tool, ToolOutcome } from '../contract/tool.ts'
+import { failure } from '../contract/tool.ts'
+import { execute } from '../tool/execute.ts'
+import { requestValues } from './values.ts'
+
+export interface CallOptions {
+  readonly arguments: Readonly<Record<string, unknown>>
+  /** Tool context of the request. */
+  readonly context?: Readonly<Record<string, unknown>> | undefined
+  readonly setup: Setup
+  readonly caller: Caller
+  readonly request: Request
+  readonly progress?: (news: Progress) => void
+  /** Default: that of the request. */
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Performs one call outside of a run, under the policy of one: its limits, and no call without the approval that it
+ * takes. What is for operators is reported. Never rejects.
+ */
+export async function callOnce(
+  tool: Tool,
+  { setup, caller, request, progress = () => {}, signal = request.signal, ...asked }: CallOptions,
+): Promise<ToolOutcome> {
+  const { name, hash, approval, maxResultBytes = Infinity } = tool.definition
+  if (approval === 'always') {
+    const message = `The tool "${name}" needs a person's approval, which takes a run in a conversation.`
+    return failure('approval_needs_conversation', message)
+  }
+  const { limits, context, compat } = setup.config
+  const { callMs: timeoutMs, resultBytes } = limits
+  const runId = newId('run')
+  const trusted = setup.trusted?.(caller)
+  const outcome = await execute(
+    tool,
+    {
+      name,
+      arguments: asked.arguments,
+      hash,
+      context: {
+        runId,
+        callId: runId,
+        idempotencyKey: runId,
+        attempt: 1,
+        deadline: Date.now() + timeoutMs,
+        caller,
+        values: requestValues(request, { ...context, ...asked.context }),
+        ...(trusted && { trusted }),
+        ...(compat && { compat }),
+      },
+    },
+    { signal, timeoutMs, progress, resultBytes: Math.min(maxResultBytes, resultBytes) },
+  )
+  if (!outcome.ok && outcome.error.detail !== undefined) {
+    const { code, detail } = outcome.error
+    setup.report({ event: 'call.failed', runId, tool: name, code, detail })
+  }
+  return outcome
+}

@@ -1,0 +1,126 @@
+import { Hono } from 'hono/tiny'
+import { type ConversationSettings, type Location, mayNotify, type WebhookSetup } from '../contract/conversation.ts'
+import { newId } from '../contract/id.ts'
+import type { Setup } from '../contract/setup.ts'
+import { decodeConversationBody, decodeForkBody } from '../wire/conversation.ts'
+import { serviceOf, runIdOf } from './addressed.ts'
+import { demand } from './auth.ts'
+import { readJson } from './body.ts'
+import type { EdgeEnv } from './context.ts'
+import { conversationOf, following, jurisdictionOf } from './launch.ts'
+import { answerRun } from './native.ts'
+import { granted, Problem } from './problem.ts'
+import { invalidRequest } from './runs.ts'
+import { remember } from './settings.ts'
+
+/** Making conversations, forking and exporting them, running a turn again, and deleting. */
+export const conversationLife = new Hono<EdgeEnv>()
+
+conversationLife.post('/', async (c) => {
+  demand(c.var.caller, 'chat')
+  const { setup, caller } = c.var
+  const hasBody = c.req.header('content-type') !== undefined
+  const decoded = decodeConversationBody(hasBody ? await readJson(c.req.raw, setup.config.maxBodyBytes) : {})
+  if (!decoded.ok) throw invalidRequest(decoded.error)
+  const { location, jurisdiction, id: wished, ...settings } = decoded.request
+  const id = wished ?? (jurisdiction === undefined ? newId('conv') : `${jurisdiction}__${newId('conv')}`)
+  if (jurisdiction !== undefined && jurisdictionOf(id) !== jurisdiction) {
+    throw invalidRequest({ message: `The id of a conversation there begins with "${jurisdiction}__".`, path: 'id' })
+  }
+  checkSettings(setup, settings)
+  await make(setup, { tenant: caller.tenant, id, settings, ...(location && { location }) })
+  await setup.directories.getByName(caller.tenant).add(id)
+  return c.json({ id }, 201)
+})
+
+conversationLife.post('/:id/fork', async (c) => {
+  demand(c.var.caller, 'chat')
+  const { setup, caller } = c.var
+  const source = serviceOf(c)
+  const decoded = decodeForkBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
+  if (!decoded.ok) throw invalidRequest(decoded.error)
+  const { at } = decoded.request
+  const [last] = granted(await source.messages({ before: at + 1, limit: 1 })).messages
+  if (last?.position !== at)
+    throw new Problem({ status: 404, code: 'unknown_message', message: 'There is no such message.' })
+  const { role } = last.message
+  if (role === 'tool' || (role === 'assistant' && last.message.calls)) {
+    const message = 'A conversation is forked at what a user said or at an answer, not in the middle of a turn.'
+    throw new Problem({ status: 422, code: 'not_a_turn', message, param: 'at' })
+  }
+  const { settings } = granted(await source.settings())
+  const place = jurisdictionOf(c.req.param('id'))
+  const { id = place === undefined ? newId('conv') : `${place}__${newId('conv')}` } = decoded.request
+  if (jurisdictionOf(id) !== place) {
+    throw invalidRequest({ message: 'A fork stays in the jurisdiction of its conversation.', path: 'id' })
+  }
+  const target = await make(setup, { tenant: caller.tenant, id, settings, isNew: true })
+  for (let before = at + 1; ;) {
+    const { messages } = granted(await source.messages({ before, limit: FORK_PAGE }))
+    const [oldest] = messages
+    if (!oldest) break
+    granted(await target.adopt(messages.filter((message) => !message.replaced)))
+    before = oldest.position
+  }
+  await setup.directories.getByName(caller.tenant).add(id)
+  return c.json({ id }, 201)
+})
+
+/** Messages that are copied at a time. */
+const FORK_PAGE = 500
+
+conversationLife.post('/:id/runs/:run/regenerate', async (c) => {
+  demand(c.var.caller, 'chat')
+  const service = serviceOf(c)
+  const again = { runId: newId('run'), caller: c.var.caller }
+  const { runId } = granted(await service.regenerate(runIdOf(c), again))
+  return answerRun(c.req.raw, following(service, { runId, conversation: c.req.param('id'), after: 0 }))
+})
+
+conversationLife.get('/:id/export', async (c) => {
+  demand(c.var.caller, 'chat')
+  const { stream } = granted(await serviceOf(c).export())
+  return new Response(stream, { headers: { 'content-type': 'application/x-ndjson' } })
+})
+
+conversationLife.delete('/:id', async (c) => {
+  demand(c.var.caller, 'chat')
+  const { setup, caller } = c.var
+  granted(await serviceOf(c).remove())
+  await setup.directories.getByName(caller.tenant).remove(c.req.param('id'))
+  return c.body(null, 204)
+})
+
+/** Makes a conversation. Its settings never change: one that is there takes none. */
+async function make(
+  setup: Setup,
+  { location, isNew = false, ...request }: MakeRequest,
+): Promise<ReturnType<typeof conversationOf>> {
+  const service = conversationOf(setup, request.tenant, request.id, location)
+  const { created } = granted(await service.create(request))
+  if (created) remember(setup, request.tenant, request.id, request.settings)
+  if (created || (!isNew && Object.keys(request.settings).length === 0)) return service
+  const message = 'There is a conversation of this id already; its settings cannot be changed.'
+  throw new Problem({ status: 409, code: 'conversation_exists', message, param: 'id' })
+}
+
+interface MakeRequest {
+  readonly tenant: string
+  readonly id: string
+  readonly settings: ConversationSettings
+  readonly location?: Location
+  readonly isNew?: boolean
+}
+
+function checkSettings(
+  { models, config, webhook: allowed }: Setup & { readonly webhook?: WebhookSetup },
+  { model, webhook }: ConversationSettings,
+): void {
+  const resolved = model === undefined ? undefined : models.resolve(model)
+  if (resolved?.ok === false) throw invalidRequest({ message: resolved.message, path: 'model' })
+  if (webhook === undefined || (allowed && mayNotify(webhook, allowed, config.auth === 'open'))) return
+  const message = allowed
+    ? 'A webhook goes to an https URL of a host that WEBHOOK_HOSTS names.'
+    : 'This edge sends no webhooks: WEBHOOK_SECRET is not set.'
+  throw invalidRequest({ message, path: 'webhook' })
+}

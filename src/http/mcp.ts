@@ -1,0 +1,152 @@
+import { Hono } from 'hono/tiny'
+import { TOOL_NAME } from '../contract/id.ts'
+import type { Setup } from '../contract/setup.ts'
+import type { Progress } from '../contract/tool.ts'
+import {
+  INVALID_PARAMS,
+  INVALID_REQUEST,
+  isFault,
+  type McpMessage,
+  mcpFault,
+  METHOD_NOT_FOUND,
+  PARSE_ERROR,
+  readMessage,
+  SERVER_INFO,
+  toMessage,
+  VERSIONS,
+} from '../wire/mcp/message.ts'
+import { progressNotices, toCallResult, toMcpTool } from '../wire/mcp/tool.ts'
+import { decodeCallBody } from '../wire/request.ts'
+import { demand } from './auth.ts'
+import { readJson } from './body.ts'
+import { callOnce, type CallOptions } from './call-once.ts'
+import type { EdgeEnv } from './context.ts'
+import { Problem } from './problem.ts'
+import { SSE_HEADERS } from './stream.ts'
+
+/** Many clients read the first page alone. */
+const PAGE = 1000
+/** How long a client may go by a listing: as long as the edge goes by what a tool Worker says of itself. */
+const TTL_MS = 60_000
+const HEARTBEAT_MS = 15_000
+
+const CAPABILITIES = { tools: {} }
+
+/**
+ * `/mcp`: the edge's tools for clients of the Model Context Protocol, over Streamable HTTP. Nothing is kept between two
+ * requests, so there are no sessions, and one client's ids mean nothing to another: what cancels a call is to close its
+ * request. `notifications/cancelled` is taken, and changes nothing.
+ */
+export const mcp = new Hono<EdgeEnv>()
+
+mcp.use(async (c, next) => {
+  const origin = c.req.header('origin')
+  // A page that had its own name resolve to this edge would come from the edge's origin; `AUTH=open` refuses its host.
+  const isOwn = origin === undefined || origin === new URL(c.req.url).origin
+  if (!isOwn && !c.var.setup.config.corsOrigins.includes(origin)) {
+    throw new Problem({ status: 403, code: 'origin_refused', message: 'CORS_ORIGINS does not name this origin.' })
+  }
+  demand(c.var.caller, 'tools:read')
+  demand(c.var.caller, 'chat')
+  await next()
+})
+
+mcp.post('/', async (c) => {
+  const { setup, caller } = c.var
+  const message = readMessage(await readJson(c.req.raw, setup.config.maxBodyBytes), c.req.raw.headers)
+  if (isFault(message)) return reply(message, message)
+  if (message.id === undefined) return c.body(null, 202)
+  if (message.method === 'tools/call') return call(message, { setup, caller, request: c.req.raw })
+  return reply(message, await answer(message, setup))
+})
+
+mcp.all('/', (c) => c.body(null, 405, { allow: 'POST' }))
+
+mcp.onError((error) => {
+  // What is no Problem is the edge's own fault, and told where all of those are.
+  if (!(error instanceof Problem)) throw error
+  const { status, code, message } = error.details
+  return reply({}, mcpFault(code === 'malformed_body' ? PARSE_ERROR : INVALID_REQUEST, message, status))
+})
+
+async function answer({ method, params, modern }: McpMessage, { tools }: Setup): Promise<object> {
+  const cached = modern && { ttlMs: TTL_MS, cacheScope: 'private' }
+  if (method === 'tools/list') return list(tools, params['cursor'], cached)
+  if (modern) {
+    if (method === 'server/discover') return { supportedVersions: VERSIONS, capabilities: CAPABILITIES, ...cached }
+  } else if (method === 'ping') return {}
+  else if (method === 'initialize') {
+    const [, latest, ...older] = VERSIONS
+    const protocolVersion = older.find((version) => version === params['protocolVersion']) ?? latest
+    return { protocolVersion, capabilities: CAPABILITIES, serverInfo: SERVER_INFO }
+  }
+  return mcpFault(METHOD_NOT_FOUND, `There is no method "${method}" here.`, modern ? 404 : 200)
+}
+
+/** A page of the tools that can be called here; one that takes a person's approval cannot. */
+async function list(source: Setup['tools'], cursor: unknown = '', cached: object | false): Promise<object> {
+  if (typeof cursor !== 'string' || (cursor !== '' && !TOOL_NAME.test(cursor)))
+    return mcpFault(INVALID_PARAMS, 'This cursor is not one of ours.')
+  const { tools } = await source.list()
+  const rest = tools
+    .map((tool) => tool.definition)
+    .filter(({ name, approval }) => name > cursor && approval !== 'always')
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+  const page = rest.slice(0, PAGE)
+  return { tools: page.map(toMcpTool), ...(rest.length > PAGE && { nextCursor: page.at(-1)?.name }), ...cached }
+}
+
+/** A call's one result as JSON, or after its progress as an event stream where the client asks for that. */
+async function call(message: McpMessage, asked: Pick<CallOptions, 'setup' | 'caller' | 'request'>): Promise<Response> {
+  const { params, meta, modern } = message
+  const name = String(params['name'])
+  const [tool] = await asked.setup.tools.find([name])
+  if (!tool) return reply(message, mcpFault(INVALID_PARAMS, `Unknown tool: ${name}`))
+  const decoded = decodeCallBody({ arguments: params['arguments'] ?? {}, context: contextOf(meta) })
+  if (!decoded.ok) return reply(message, mcpFault(INVALID_PARAMS, decoded.error.message))
+  const perform = async (control: { signal?: AbortSignal; progress?: (news: Progress) => void }) =>
+    toCallResult(await callOnce(tool, { ...decoded.request, ...asked, ...control }), tool.definition, modern)
+  const { progressToken } = meta
+  const takesEvents = asked.request.headers.get('accept')?.includes('text/event-stream')
+  if (progressToken === undefined || !takesEvents) return reply(message, await perform({}))
+  const noticeOf = progressNotices(progressToken)
+  return streamed(asked.request.signal, async (signal, send) => {
+    send(toMessage(message, await perform({ signal, progress: (news) => send(noticeOf(news)) })))
+  })
+}
+
+/** The tool context of a request: what its `_meta` holds that is not the protocol's, or some vendor's, own. */
+function contextOf(meta: McpMessage['meta']): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(meta).filter(([key]) => !PROTOCOL_KEYS.test(key)))
+}
+
+const PROTOCOL_KEYS = /\/|^(?:progressToken|traceparent|tracestate|baggage)$/
+
+function reply(message: Partial<McpMessage>, made: object): Response {
+  return Response.json(toMessage(message, made), { status: isFault(made) ? made.status : 200 })
+}
+
+/** What `work` sends, as an event stream. Its signal aborts as the request's does, or when the reader leaves. */
+function streamed(
+  asked: AbortSignal,
+  work: (signal: AbortSignal, send: (message: object) => void) => Promise<void>,
+): Response {
+  const bytes = new TextEncoder()
+  const left = new AbortController()
+  const stream = new ReadableStream<Uint8Array>({
+    start: (controller) => {
+      const write = (text: string) => {
+        if (!left.signal.aborted) controller.enqueue(bytes.encode(text))
+      }
+      const heartbeat = setInterval(() => write(': alive\n\n'), HEARTBEAT_MS)
+      work(AbortSignal.any([asked, left.signal]), (message) => write(`data: ${JSON.stringify(message)}\n\n`))
+        .then(
+          () => left.signal.aborted || controller.close(),
+          (error: unknown) => controller.error(error),
+        )
+        .finally(() => clearInterval(heartbeat))
+    },
+    cancel: () => left.abort(),
+  })
+  return new Response(stream, { headers: SSE_HEADERS })
+}

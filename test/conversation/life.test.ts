@@ -1,0 +1,146 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { JURISDICTIONS } from '../../src/contract/conversation.ts'
+import type { Setup } from '../../src/contract/setup.ts'
+import { conversationOf } from '../../src/http/launch.ts'
+import { withDefaults } from '../../src/http/settings.ts'
+import { ask, requestOf, say, tool } from '../fixtures/play.ts'
+import { runId, TestConversation } from './object.ts'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 60_000 }))
+afterEach(() => void vi.useRealTimers())
+
+const HOUR = 3_600_000
+
+describe('a conversation that is kept for an hour without activity', () => {
+  async function kept(there: TestConversation): Promise<TestConversation> {
+    await there.object.create({ tenant: 'acme', id: 'conv_1', settings: { ttlSeconds: 3600 } })
+    return there
+  }
+
+  test('is kept anew with every run, then is gone, and off the list', async () => {
+    const there = await kept(new TestConversation(() => say('Done.')))
+    expect(there.alarmAt).toBe(60_000 + HOUR)
+    vi.setSystemTime(HOUR)
+    await there.run(0)
+    while (Date.now() < 2 * HOUR - 1000) await there.ring()
+    expect([Date.now(), there.store.life(), there.unlisted]).toEqual([2 * HOUR, 'none', ['acme/conv_1']])
+    expect(await there.object.runs({ limit: 1 })).toMatchObject({ code: 'unknown_conversation' })
+  })
+
+  test('is not torn off while a run is under way, but while one waits', async () => {
+    const done = Promise.withResolvers<string>()
+    const there = await kept(
+      new TestConversation(
+        ({ messages }) => {
+          const { role, content } = messages.at(-1)!
+          return role === 'tool' ? say('Done.') : ask([content === 'pay' ? 'pays' : 'slow'])
+        },
+        [tool('slow', () => done.promise), tool('pays', () => '', { approval: 'always' })],
+      ),
+    )
+    const limits = { ...requestOf().limits, callMs: 3 * HOUR, runMs: 3 * HOUR }
+    await there.start(0, { request: { limits } as object })
+    while (Date.now() < 2 * HOUR) await there.ring()
+    expect(there.store.life()).toBe('open')
+    done.resolve('done')
+    await there.object.record(runId(0), 10_000)
+    expect(there.store.time('idle')).toBe(Date.now() + HOUR)
+    await there.start(1, { request: { input: [{ role: 'user', content: 'pay' }] } })
+    expect(await there.object.record(runId(1), 10_000)).toMatchObject({ record: { status: 'waiting' } })
+    while (there.alarmAt < Infinity) await there.ring()
+    expect([there.store.life(), Date.now()]).toEqual(['none', 3 * HOUR])
+    // What waited is forgotten with the rest: one of the same name begins anew.
+    there.answer = () => say('Anew.')
+    await there.run(2)
+    expect(there.store.runs.record(runId(2))?.answer).toBe('Anew.')
+  })
+})
+
+describe('a conversation of an older version', () => {
+  test('opens, with its runs, messages and usage, and goes on', async () => {
+    const there = new TestConversation(() => say('New.'))
+    const usage = { inputTokens: 7, outputTokens: 3, cachedInputTokens: 2 }
+    const record = { id: runId(0), status: 'completed', answer: 'Old.', steps: 1, usage, calls: [] }
+    const messages = [
+      { role: 'system', content: 'rule' },
+      { role: 'user', content: 'Hello' },
+      { role: 'assistant', content: '', calls: [{ callId: 'c', tool: 't', arguments: '{}' }] },
+      { role: 'tool', callId: 'c', tool: 't', ok: true, content: [] },
+      { role: 'assistant', content: 'Old.' },
+    ]
+    there.database.exec(`
+      CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+      INSERT INTO meta VALUES ('version', '1');
+      CREATE TABLE runs (place INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, status TEXT NOT NULL,
+        request TEXT NOT NULL, toolset INTEGER NOT NULL REFERENCES toolsets (id), record TEXT,
+        reserved INTEGER NOT NULL DEFAULT 0, interrupted INTEGER NOT NULL DEFAULT 0, created INTEGER NOT NULL);
+      CREATE INDEX runs_open ON runs (place) WHERE record IS NULL;
+      CREATE TABLE toolsets (id INTEGER PRIMARY KEY, definitions TEXT NOT NULL);
+      CREATE TABLE events (run TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, lines TEXT NOT NULL,
+        PRIMARY KEY (run, first)) WITHOUT ROWID;
+      CREATE TABLE messages (position INTEGER PRIMARY KEY, run TEXT NOT NULL, message TEXT NOT NULL);
+      INSERT INTO toolsets VALUES (1, '[]');`)
+    there.database
+      .prepare("INSERT INTO runs VALUES (1, ?, 'completed', ?, 1, ?, 0, 0, 5)")
+      .run(runId(0), JSON.stringify(requestOf({ runId: runId(0), conversation: 'conv_1' })), JSON.stringify(record))
+    const add = there.database.prepare('INSERT INTO messages VALUES (?, ?, ?)')
+    for (const [at, message] of messages.entries()) add.run(1_000_000 + at, runId(0), JSON.stringify(message))
+    add.run(1_000_009, runId(0), '{"broken')
+    there.live()
+    expect(await there.object.usage()).toMatchObject({ usage, runs: 1 })
+    expect(there.rows('SELECT kind FROM messages ORDER BY position').map(({ kind }) => kind)).toEqual([
+      'system',
+      'user',
+      'work',
+      'work',
+      'answer',
+      'work',
+    ])
+    await there.run(1)
+    expect(there.requests[0]!.messages.slice(0, -1)).toEqual(messages)
+    expect(await there.object.usage()).toMatchObject({ usage: { inputTokens: 17, outputTokens: 8 }, runs: 2 })
+  })
+})
+
+describe('the settings of a conversation', () => {
+  test('are what its requests do not say', () => {
+    const settings = { system: 'S', model: 'p/m', context: { a: 1, b: 1 }, limits: { steps: 3 }, ttlSeconds: 5 }
+    expect(withDefaults(settings, {})).toEqual({
+      system: 'S',
+      model: 'p/m',
+      context: { a: 1, b: 1 },
+      limits: { steps: 3 },
+    })
+    const body = { system: 'T', model: undefined, context: { b: 2 }, limits: { calls: 1 }, input: [] }
+    expect(withDefaults(settings, body as object)).toEqual({
+      system: 'T',
+      model: 'p/m',
+      context: { a: 1, b: 2 },
+      limits: { steps: 3, calls: 1 },
+      input: [],
+    })
+    expect(withDefaults({}, {})).toEqual({})
+  })
+})
+
+describe('where a conversation lives', () => {
+  test('stands in its id', () => {
+    const asked: unknown[] = []
+    const objects = (place: string) => ({
+      getByName: (...name: unknown[]) => void asked.push([place, ...name]),
+      jurisdiction: (jurisdiction: string) => objects(jurisdiction),
+    })
+    const setup = { conversations: objects('anywhere') } as unknown as Setup
+    for (const id of ['conv_1', 'eu_1', ...JURISDICTIONS.map((each) => `${each}__1`)]) conversationOf(setup, 'acme', id)
+    conversationOf(setup, 'acme', 'conv_2', 'weur')
+    expect(asked).toEqual([
+      ['anywhere', 'v1/acme/conv_1'],
+      ['anywhere', 'v1/acme/eu_1'],
+      ['eu', 'v1/acme/eu__1'],
+      ['us', 'v1/acme/us__1'],
+      ['fedramp', 'v1/acme/fedramp__1'],
+      ['fedramp-high', 'v1/acme/fedramp-high__1'],
+      ['anywhere', 'v1/acme/conv_2', { locationHint: 'weur' }],
+    ])
+  })
+})

@@ -1,0 +1,142 @@
+import { DatabaseSync } from 'node:sqlite'
+import { vi } from 'vitest'
+import { readConfig } from '../../src/contract/config.ts'
+import type {
+  ConversationService,
+  Reply,
+  StartReply,
+  StartRequest,
+  WebhookSetup,
+} from '../../src/contract/conversation.ts'
+import type { RunEvent } from '../../src/contract/event.ts'
+import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
+import type { RunRequest } from '../../src/contract/run.ts'
+import type { Setup } from '../../src/contract/setup.ts'
+import type { Tool } from '../../src/contract/tool.ts'
+import { conversation } from '../../src/conversation/conversation.ts'
+import { Store } from '../../src/conversation/store.ts'
+import { decodeEvents, decodeLine } from '../../src/wire/events.ts'
+import { requestOf } from '../fixtures/play.ts'
+import { memoryStorage } from '../fixtures/sqlite.ts'
+
+type Answer = (request: ModelRequest, signal: AbortSignal) => Iterable<ModelEvent> | AsyncIterable<ModelEvent>
+
+/** The id of a test's run. */
+export function runId(name: string | number): string {
+  return `run_${String(name).padStart(22, '0')}`
+}
+
+/** The object of one conversation over real SQLite, on a clock that stands until it is set. Tests fake `Date`. */
+export class TestConversation {
+  readonly database = new DatabaseSync(':memory:')
+  readonly reports: Record<string, unknown>[] = []
+  readonly requests: ModelRequest[] = []
+  /** When the alarm rings, in epoch milliseconds. */
+  alarmAt = Infinity
+  /** Told before and after each transaction; what it throws fails that. */
+  onTransaction: (moment: 'before' | 'after') => void = () => {}
+  answer: Answer
+  webhook: WebhookSetup | undefined
+  /** Conversations that were taken off their tenant's list. */
+  readonly unlisted: string[] = []
+  object: ConversationService & { alarm(): Promise<void> }
+  readonly #tools: readonly Tool[]
+  readonly #vars: Record<string, unknown>
+
+  constructor(answer: Answer, tools: readonly Tool[] = [], vars: Record<string, unknown> = {}) {
+    this.answer = answer
+    this.#tools = tools
+    this.#vars = vars
+    this.object = this.live()
+  }
+
+  /** Another life of the object; the one before must have nothing under way. */
+  live(): ConversationService & { alarm(): Promise<void> } {
+    const storage = {
+      ...memoryStorage(this.database, (moment) => this.onTransaction(moment)),
+      setAlarm: async (time: number) => void (this.alarmAt = time),
+      deleteAlarm: async () => void (this.alarmAt = Infinity),
+      deleteAll: async () => this.#deleteAll(),
+    }
+    const Class = conversation<unknown>(() => this.#setup())
+    this.object = new Class({ storage, waitUntil: () => {} } as unknown as DurableObjectState, {})
+    return this.object
+  }
+
+  /** The tables, read past the object. */
+  get store(): Store {
+    return new Store(memoryStorage(this.database))
+  }
+
+  /** Lets the time come at which the alarm rings. */
+  async ring(): Promise<void> {
+    if (this.alarmAt === Infinity) throw new Error('No alarm is set')
+    vi.setSystemTime(Math.max(Date.now(), this.alarmAt))
+    this.alarmAt = Infinity
+    await this.object.alarm()
+  }
+
+  start(
+    name: string | number,
+    { request, ...start }: Partial<Omit<StartRequest, 'run'>> & { request?: Partial<Omit<RunRequest, 'limits'>> } = {},
+  ): Promise<Reply<StartReply>> {
+    const run = requestOf({ runId: runId(name), conversation: 'conv_1', ...request })
+    const tools = this.#tools.map((tool) => tool.definition)
+    return this.object.start({ run, tools, onBusy: 'queue', create: true, ...start })
+  }
+
+  /** Starts a run and waits for it. */
+  async run(name: string | number, text = 'Hello'): Promise<void> {
+    await this.start(name, { request: { input: [{ role: 'user', content: text }] } })
+    await this.object.record(runId(name), 10_000)
+  }
+
+  /** What a reader after an event gets until the stream ends. */
+  async events(name: string | number, after = 0): Promise<RunEvent[]> {
+    const reply = await this.object.events(runId(name), after)
+    if (!reply.ok) throw new Error(reply.code)
+    const events: RunEvent[] = []
+    for await (const event of decodeEvents(reply.stream)) events.push(event)
+    return events
+  }
+
+  /** What the journal of a run holds. */
+  journal(name: string | number): RunEvent[] {
+    return [...this.store.events.after(runId(name), 0)].flatMap((row) => row.lines.map((line) => decodeLine(line)!))
+  }
+
+  rows(query: string): Record<string, unknown>[] {
+    return this.database.prepare(query).all()
+  }
+
+  #setup(): Setup {
+    const model = {
+      name: 'test/scripted',
+      stream: (request: ModelRequest, signal: AbortSignal) => {
+        this.requests.push(structuredClone(request))
+        return streamOf(this.answer(request, signal))
+      },
+    }
+    return {
+      config: readConfig({ MODEL: 'test/scripted', ...this.#vars }),
+      models: { resolve: () => ({ ok: true, name: model.name, model }), list: () => [] },
+      tools: { find: async () => this.#tools, list: async () => ({ tools: this.#tools, unavailable: [] }) },
+      webhook: this.webhook,
+      directories: {
+        getByName: (tenant: string) => ({ remove: async (id: string) => void this.unlisted.push(`${tenant}/${id}`) }),
+      },
+      report: (entry: Record<string, unknown>) => void this.reports.push(entry),
+    } as unknown as Setup
+  }
+
+  #deleteAll(): void {
+    for (const { name } of this.rows(
+      "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
+    ))
+      this.database.exec(`DROP TABLE ${String(name)}`)
+  }
+}
+
+async function* streamOf<Item>(items: Iterable<Item> | AsyncIterable<Item>): AsyncGenerator<Item> {
+  yield* items
+}

@@ -1,0 +1,131 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { ModelEvent } from '../../src/contract/model.ts'
+import { ask, say, tool, types } from '../fixtures/play.ts'
+import { runId, TestConversation } from './object.ts'
+
+const MINUTE = 60_000
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: MINUTE }))
+afterEach(() => void vi.useRealTimers())
+
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+async function until(there: TestConversation, time: number): Promise<void> {
+  while (there.alarmAt <= time) {
+    await there.ring()
+    await settle()
+  }
+  vi.setSystemTime(time)
+}
+
+const limits = {
+  steps: 9,
+  calls: 9,
+  callsPerTool: 9,
+  callMs: 20 * MINUTE,
+  runMs: 600 * MINUTE,
+  resultBytes: 1e5,
+  concurrentCalls: 1,
+}
+
+/** A model that says a word each time it is let. */
+function saying(): { word: () => void; answer: (request: unknown, signal: AbortSignal) => AsyncGenerator<ModelEvent> } {
+  let next = Promise.withResolvers<void>()
+  async function* answer(_request: unknown, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+    signal.addEventListener('abort', () => next.resolve())
+    while (!signal.aborted) {
+      await next.promise
+      next = Promise.withResolvers()
+      yield { type: 'text', text: 'word ' }
+    }
+  }
+  return { word: () => next.resolve(), answer }
+}
+
+const ended = { status: 'failed', finish: 'error', error: { code: 'no_progress' } }
+
+describe('five minutes without getting ahead', () => {
+  test('end a run whose model says nothing, once, and the next run has its turn', async () => {
+    const { answer } = saying()
+    const there = new TestConversation(answer)
+    await there.start(0, { request: { limits } as object })
+    const waiting = there.object.record(runId(0), 1e9)
+    await settle()
+    await until(there, 6 * MINUTE - 1)
+    expect(types(there.journal(0)).at(-1)).toBe('step.started')
+    there.answer = () => say('Next.')
+    await there.start(1)
+    await until(there, 6 * MINUTE + 10_000)
+    expect(await waiting).toMatchObject({ record: ended })
+    expect(types(await there.events(0)).filter((type) => type === 'run.finished')).toHaveLength(1)
+    expect(there.store.runs.record(runId(1))?.answer).toBe('Next.')
+  })
+
+  test('are not counted while the model speaks, nor while a call has time', async () => {
+    const { answer, word } = saying()
+    const there = new TestConversation(answer, [tool('slow', () => new Promise(() => {}))])
+    await there.start(0, { request: { limits } as object })
+    await settle()
+    for (const minute of [5, 9, 13]) {
+      await until(there, minute * MINUTE)
+      word()
+      await settle()
+    }
+    expect(there.store.runs.row(runId(0))?.status).toBe('running')
+    await there.object.cancel(runId(0))
+
+    there.answer = () => ask(['slow'])
+    await there.start(1, { request: { limits } as object })
+    await settle()
+    await until(there, 33 * MINUTE)
+    expect(there.store.runs.row(runId(1))?.status).toBe('running')
+    await until(there, 39 * MINUTE)
+    expect(there.store.runs.record(runId(1))).toMatchObject(ended)
+  })
+
+  test('are not counted while a run waits for people', async () => {
+    const there = new TestConversation(() => ask(['pays']), [tool('pays', () => 'paid', { approval: 'always' })])
+    await there.start(0)
+    await settle()
+    await until(there, 60 * MINUTE)
+    expect(there.store.runs.row(runId(0))?.status).toBe('waiting')
+  })
+
+  test('are counted over the lives of the object, from when it was first picked up', async () => {
+    const { answer } = saying()
+    const there = new TestConversation(answer)
+    await there.start(0, { request: { limits } as object })
+    await settle()
+    // An hour with no object at all is nobody's fault.
+    vi.setSystemTime(61 * MINUTE)
+    there.live()
+    await settle()
+    expect(there.store.runs.row(runId(0))).toMatchObject({ status: 'running', interrupted: 1, stalled: 61 * MINUTE })
+    vi.setSystemTime(64 * MINUTE)
+    there.live()
+    await settle()
+    expect(there.store.runs.row(runId(0))).toMatchObject({ status: 'running', interrupted: 2, stalled: 61 * MINUTE })
+    vi.setSystemTime(66 * MINUTE)
+    there.live()
+    await settle()
+    expect(there.store.runs.record(runId(0))).toMatchObject(ended)
+  })
+
+  test('begin anew with every answer', async () => {
+    const { answer } = saying()
+    const there = new TestConversation(answer, [tool('look')])
+    await there.start(0, { request: { limits } as object })
+    await settle()
+    vi.setSystemTime(2 * MINUTE)
+    there.answer = (request, signal) => (request.messages.length === 1 ? ask(['look']) : answer(request, signal))
+    there.live()
+    await settle()
+    expect(there.store.runs.row(runId(0))).toMatchObject({ interrupted: 1, stalled: null })
+    vi.setSystemTime(8 * MINUTE)
+    there.live()
+    await settle()
+    expect(there.store.runs.row(runId(0))).toMatchObject({ status: 'running', stalled: 8 * MINUTE })
+  })
+})

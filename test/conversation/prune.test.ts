@@ -1,0 +1,120 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { ModelEvent } from '../../src/contract/model.ts'
+import { isDue, nextDue } from '../../src/conversation/schedule.ts'
+import { ask, say, tool, types } from '../fixtures/play.ts'
+import { runId, TestConversation } from './object.ts'
+
+const MINUTE = 60_000
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 0 }))
+afterEach(() => void vi.useRealTimers())
+
+/** A run of two steps, the second of 2,000 tokens. */
+function talkative(): TestConversation {
+  const tokens = Array.from({ length: 2000 }, (_, at): ModelEvent => ({ type: 'text', text: `${at} ` }))
+  return new TestConversation(
+    ({ messages }) => (messages.length > 1 ? [...tokens, ...say('!')] : ask(['look', { at: 'it' }])),
+    [tool('look')],
+  )
+}
+
+/** Lets the alarm ring until nothing is due before a time. */
+async function until(there: TestConversation, time: number): Promise<void> {
+  while (there.alarmAt <= time) await there.ring()
+  vi.setSystemTime(time)
+}
+
+describe('an answer of 2,000 tokens', () => {
+  test('costs tens of rows, and one once its news is gone', async () => {
+    const there = talkative()
+    await there.run(0)
+    const rows = () => there.rows('SELECT length(lines) AS size FROM events')
+    expect(rows().length).toBeLessThan(20)
+    expect(there.journal(0)).toHaveLength(2012)
+    await until(there, 10 * MINUTE)
+    expect(rows()).toHaveLength(1)
+    expect(there.journal(0)).toHaveLength(10)
+  })
+})
+
+describe('ten minutes after its end', () => {
+  test('a run has lost its news, and keeps its facts and its record', async () => {
+    const there = talkative()
+    await there.run(0)
+    const facts = there.journal(0).filter(({ type }) => !/delta|proposed/.test(type))
+    const before = await there.object.record(runId(0), 0)
+    await until(there, 10 * MINUTE - 1)
+    expect(there.journal(0)).toHaveLength(2012)
+    await until(there, 10 * MINUTE)
+    expect(there.journal(0)).toEqual(facts)
+    expect(await there.object.record(runId(0), 0)).toEqual(before)
+    expect(before).toMatchObject({ record: { calls: [{ tool: 'look', arguments: { at: 'it' }, ok: true }] } })
+    expect(there.alarmAt).toBe(Infinity)
+  })
+
+  test('a reader of what is gone gets the run as it was, then goes on without a gap', async () => {
+    const there = talkative()
+    await there.run(0)
+    const all = await there.events(0)
+    const gone = all.findLast(({ type }) => type === 'text.delta')!.seq
+    await until(there, 10 * MINUTE)
+    const record = (await there.object.record(runId(0), 0)) as { record: object }
+    const snapshot = { type: 'run.snapshot', record: record.record, runId: runId(0), seq: gone }
+    for (const after of [0, 1, gone - 1]) {
+      expect(await there.events(0, after)).toEqual([snapshot, ...all.filter(({ seq }) => seq > gone)])
+    }
+    expect(types(await there.events(0, gone))).toEqual(['step.answered', 'step.finished', 'run.finished'])
+    expect(types(await there.events(0, gone + 1))).toEqual(['step.finished', 'run.finished'])
+    there.live()
+    expect(await there.events(0)).toEqual([snapshot, ...all.filter(({ seq }) => seq > gone)])
+  })
+
+  test('a run that had no news is read as ever', async () => {
+    const there = new TestConversation(() => [{ type: 'finish', finish: 'stop' }])
+    await there.run(0)
+    const all = await there.events(0)
+    await until(there, 10 * MINUTE)
+    expect(await there.events(0)).toEqual(all)
+  })
+
+  test('a run that is kept for a time alone is kept whole', async () => {
+    const there = talkative()
+    await there.start(0, { expires: 60 * MINUTE })
+    await there.object.record(runId(0), 10_000)
+    await until(there, 59 * MINUTE)
+    expect(there.journal(0)).toHaveLength(2012)
+    await until(there, 60 * MINUTE)
+    expect(there.store.life()).toBe('none')
+  })
+
+  test('one run is pruned after the other, each in its time, while others run', async () => {
+    const there = talkative()
+    await there.run(0)
+    vi.setSystemTime(5 * MINUTE)
+    await there.run(1)
+    vi.setSystemTime(9 * MINUTE)
+    there.answer = (_request, signal) => hanging(signal)
+    await there.start(2)
+    await until(there, 10 * MINUTE)
+    expect([0, 1].map((run) => there.journal(run).length > 100)).toEqual([false, true])
+    await until(there, 13 * MINUTE)
+    await there.object.cancel(runId(2))
+    await until(there, 15 * MINUTE)
+    expect([0, 1].map((run) => there.journal(run).length > 100)).toEqual([false, false])
+  })
+})
+
+async function* hanging(signal: AbortSignal): AsyncGenerator<ModelEvent> {
+  yield { type: 'text', text: 'Well' }
+  await new Promise((resolve) => signal.addEventListener('abort', resolve))
+}
+
+describe('the one alarm', () => {
+  test('rings for what is due first, and says what is due', () => {
+    const times = { run: 30, expire: Infinity, prune: 20, send: 25 }
+    expect(nextDue(times)).toBe(20)
+    expect(isDue(times, 'prune', 20)).toBe(true)
+    expect(isDue(times, 'prune', 19)).toBe(false)
+    expect(isDue(times, 'expire', 1e15)).toBe(false)
+  })
+})

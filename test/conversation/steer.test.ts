@@ -1,0 +1,114 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Message } from '../../src/contract/message.ts'
+import { ask, say, tool, types } from '../fixtures/play.ts'
+import { runId, TestConversation } from './object.ts'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 0 }))
+afterEach(() => void vi.useRealTimers())
+
+const input: Message[] = [{ role: 'user', content: 'By the way' }]
+const steered = { onBusy: 'steer', request: { input } } as const
+
+/** A conversation whose tool runs until it is let go. */
+function busy(): { there: TestConversation; begun: Promise<void>; go: () => void } {
+  const gate = Promise.withResolvers<string>()
+  const begun = Promise.withResolvers<void>()
+  const there = new TestConversation(
+    ({ messages }) => (messages.length === 1 ? ask(['slow']) : say(`Heard ${messages.length}.`)),
+    [
+      tool('slow', () => {
+        begun.resolve()
+        return gate.promise
+      }),
+    ],
+  )
+  return { there, begun: begun.promise, go: () => gate.resolve('done') }
+}
+
+describe('an input that steers', () => {
+  test('joins the run under way, and the model hears it in its next step', async () => {
+    const { there, begun, go } = busy()
+    await there.start(0)
+    await begun
+    const after = there.journal(0).at(-1)!.seq
+    expect(await there.start(1, steered)).toEqual({
+      ok: true,
+      runId: runId(0),
+      status: 'running',
+      created: false,
+      replayed: false,
+      joinedAfter: after,
+    })
+    go()
+    const reply = await there.object.record(runId(0), 10_000)
+    expect(reply).toMatchObject({ record: { status: 'completed', answer: 'Heard 4.' } })
+    expect(there.requests.at(-1)!.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
+    expect((await there.events(0, after))[0]).toMatchObject({ type: 'input.added', messages: input })
+    expect(await there.object.runs({ limit: 10 })).toMatchObject({ runs: [{ id: runId(0) }] })
+    const page = await there.object.messages({ limit: 10 })
+    expect(page.ok && page.messages.map(({ message }) => message.role)).toEqual([
+      'user',
+      'assistant',
+      'tool',
+      'user',
+      'assistant',
+    ])
+  })
+
+  test('is a run of its own where none is under way, or that is being cancelled', async () => {
+    const there = new TestConversation(() => say('Done.'))
+    expect(await there.start(0, steered)).toMatchObject({ runId: runId(0), status: 'running' })
+    await there.object.record(runId(0), 10_000)
+    expect(await there.start(1, steered)).toMatchObject({ runId: runId(1), status: 'running' })
+    await there.object.record(runId(1), 10_000)
+    expect(types(there.journal(1))).not.toContain('input.added')
+  })
+
+  test('joins once, however often it comes with its key', async () => {
+    const { there, begun, go } = busy()
+    await there.start(0)
+    await begun
+    const keyed = { onBusy: 'steer', request: { input, fingerprint: 'f' } } as const
+    expect(await there.start(1, keyed)).toMatchObject({ runId: runId(0), replayed: false })
+    expect(await there.start(1, keyed)).toMatchObject({ runId: runId(0), replayed: true })
+    expect(await there.start(1, { onBusy: 'steer', request: { input, fingerprint: 'g' } })).toMatchObject({
+      code: 'idempotency_mismatch',
+    })
+    go()
+    await there.object.record(runId(0), 10_000)
+    expect(types(there.journal(0)).filter((type) => type === 'input.added')).toHaveLength(1)
+    there.live()
+    expect(await there.start(1, keyed)).toMatchObject({ runId: runId(0), status: 'completed', replayed: true })
+  })
+
+  test('joins a run that waits for a person, and is heard when that has decided', async () => {
+    const there = new TestConversation(
+      ({ messages }) => (messages.length === 1 ? ask(['pays']) : say(`Heard ${messages.length}.`)),
+      [tool('pays', () => 'paid', { approval: 'always' })],
+    )
+    await there.run(0)
+    expect(await there.start(1, steered)).toMatchObject({ runId: runId(0), status: 'waiting' })
+    await there.object.answer(runId(0), { [`call_${runId(0).slice(4)}_1_0`]: { decision: 'approve' } })
+    expect(await there.object.record(runId(0), 10_000)).toMatchObject({ record: { answer: 'Heard 4.' } })
+  })
+
+  test('joins a run that is about to begin', async () => {
+    const there = new TestConversation(({ messages }) => say(`Heard ${messages.length}.`))
+    const [, second] = await Promise.all([there.start(0), there.start(1, steered)])
+    expect(second).toMatchObject({ runId: runId(0), joinedAfter: 0 })
+    expect(await there.object.record(runId(0), 10_000)).toMatchObject({ record: { answer: 'Heard 2.' } })
+    expect(types(there.journal(0)).slice(0, 2)).toEqual(['input.added', 'run.started'])
+    const page = await there.object.messages({ limit: 10 })
+    expect(page.ok && page.messages.map(({ message }) => message.role)).toEqual(['user', 'user', 'assistant'])
+  })
+
+  test('is heard though the object is lost', async () => {
+    const { there, begun } = busy()
+    await there.start(0)
+    await begun
+    await there.start(1, steered)
+    vi.setSystemTime(60_000)
+    there.live()
+    expect(await there.object.record(runId(0), 10_000)).toMatchObject({ record: { answer: 'Heard 4.' } })
+  })
+})

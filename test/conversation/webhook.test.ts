@@ -1,0 +1,157 @@
+import { createHmac } from 'node:crypto'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { mayNotify } from '../../src/contract/conversation.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
+import { runId, TestConversation } from './object.ts'
+
+interface Received {
+  readonly headers: Record<string, string | string[] | undefined>
+  readonly body: string
+}
+
+const SECRET = `whsec_${Buffer.from('a secret of many bytes').toString('base64')}`
+const BEGIN = Date.parse('2026-01-01T00:00:00Z')
+
+let server: Server
+let url: string
+let received: Received[]
+let status: number
+
+beforeEach(async () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: BEGIN })
+  received = []
+  status = 200
+  server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += String(chunk)
+    received.push({ headers: request.headers, body })
+    response.writeHead(status, { connection: 'close', location: url }).end()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`
+})
+afterEach(async () => {
+  vi.useRealTimers()
+  await new Promise((resolve) => server.close(resolve))
+})
+
+async function notified(there: TestConversation): Promise<TestConversation> {
+  there.webhook = { secret: SECRET, hosts: [] }
+  there.live()
+  await there.object.create({ tenant: 'acme', id: 'conv_1', settings: { webhook: url } })
+  return there
+}
+
+const quiet = () => new TestConversation(() => say('Done.'), [], { AUTH: 'open' })
+
+describe('a webhook', () => {
+  test('tells of a run that has ended: signed, without content', async () => {
+    const there = await notified(quiet())
+    const alarms: number[] = []
+    server.on('request', () => alarms.push(there.alarmAt))
+    await there.run(0)
+    expect(received).toEqual([])
+    await there.ring()
+    // Should the object be lost while it sends, the alarm rings again.
+    expect(alarms).toEqual([BEGIN + 10_000])
+    const [{ headers, body } = { headers: {}, body: '' }] = received
+    expect(JSON.parse(body)).toEqual({
+      type: 'run.finished',
+      timestamp: '2026-01-01T00:00:00.000Z',
+      data: {
+        run: runId(0),
+        conversation: 'conv_1',
+        status: 'completed',
+        finish: 'stop',
+        steps: 1,
+        usage: { inputTokens: 10, outputTokens: 5 },
+        calls: [],
+      },
+    })
+    expect(headers['webhook-id']).toBe(`${runId(0)}.${there.journal(0).at(-1)!.seq}`)
+    expect(headers['webhook-timestamp']).toBe(String(BEGIN / 1000))
+    const signed = `${String(headers['webhook-id'])}.${BEGIN / 1000}.${body}`
+    const signature = createHmac('sha256', 'a secret of many bytes').update(signed).digest('base64')
+    expect(headers['webhook-signature']).toBe(`v1,${signature}`)
+    expect(there.store.notices.nextDue()).toBe(Infinity)
+  })
+
+  test('tells of a run that waits for a decision, and of its end', async () => {
+    const there = new TestConversation(
+      ({ messages }) => (messages.length > 1 ? say('Paid.') : ask(['pays'])),
+      [tool('pays', () => 'paid', { approval: 'always' })],
+      { AUTH: 'open' },
+    )
+    await notified(there)
+    await there.run(0)
+    await there.ring()
+    const callId = `call_${runId(0).slice(4)}_1_0`
+    await there.object.answer(runId(0), { [callId]: { decision: 'approve' } })
+    await there.object.record(runId(0), 10_000)
+    await there.ring()
+    expect(received.map(({ body }) => JSON.parse(body))).toMatchObject([
+      { type: 'run.waiting', data: { status: 'waiting', calls: [{ id: callId, tool: 'pays' }] } },
+      { type: 'run.finished', data: { status: 'completed' } },
+    ])
+  })
+
+  test('that is not taken comes again with its id, later each time, through other lives of the object, and is given up', async () => {
+    const there = await notified(quiet())
+    await there.run(0)
+    status = 503
+    const at: number[] = []
+    while (there.store.notices.nextDue() < Infinity) {
+      const before = received.length
+      await there.ring()
+      if (received.length > before) at.push((Date.now() - BEGIN) / 1000)
+      there.live()
+    }
+    expect(at).toEqual([0, 5, 305, 2105, 9305, 27_305, 63_305])
+    expect(new Set(received.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
+    expect(new Set(received.map(({ headers }) => headers['webhook-timestamp'])).size).toBe(7)
+    expect(there.reports.at(-1)).toMatchObject({ event: 'webhook.given_up', status: 503, attempt: 7 })
+  })
+
+  test('follows no redirect, and stops where the receiver says that it is gone', async () => {
+    const there = await notified(quiet())
+    await there.run(0)
+    status = 302
+    await there.ring()
+    expect(received).toHaveLength(1)
+    status = 410
+    await there.ring()
+    expect([received.length, there.store.notices.nextDue()]).toEqual([2, Infinity])
+  })
+
+  test('goes nowhere that the edge does not allow any more', async () => {
+    const there = new TestConversation(() => say('Done.'), [])
+    await notified(there)
+    await there.run(0)
+    await there.ring()
+    expect(received).toEqual([])
+    expect(there.reports).toMatchObject([{ event: 'webhook.failed', status: 0 }])
+  })
+
+  test('may go to an https URL of an allowed host, and on a developer’s machine to that machine', () => {
+    const setup = { secret: 's', hosts: ['hooks.example.com', 'localhost', '10.0.0.1', 'db.internal'] }
+    const may = (url: string, isOpen = false) => mayNotify(url, setup, isOpen)
+    expect(may('https://hooks.example.com/a?b')).toBe(true)
+    for (const no of [
+      'http://hooks.example.com/',
+      'https://hooks.example.com:8443/',
+      'https://me@hooks.example.com/',
+      'https://hooks.example.com./',
+      'https://other.example.com/',
+      'https://localhost/',
+      'https://10.0.0.1/',
+      'https://db.internal/',
+      'http://127.0.0.1/',
+      'nonsense',
+    ])
+      expect([no, may(no)]).toEqual([no, false])
+    expect(may('http://127.0.0.1:1234/', true)).toBe(true)
+    expect(may('http://10.0.0.1/', true)).toBe(false)
+  })
+})

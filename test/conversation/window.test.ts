@@ -1,0 +1,199 @@
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, test } from 'vitest'
+import type { StoredMessage } from '../../src/contract/conversation.ts'
+import { type Message, textOf } from '../../src/contract/message.ts'
+import { historyBefore } from '../../src/conversation/history.ts'
+import { repair } from '../../src/conversation/repair.ts'
+import { Store } from '../../src/conversation/store.ts'
+import { tokensOf, WINDOW, window } from '../../src/conversation/window.ts'
+import { requestOf } from '../fixtures/play.ts'
+import { memoryStorage } from '../fixtures/sqlite.ts'
+
+/** The messages of a turn with that many calls, each a step. */
+function turn(name: string, calls = 0): Message[] {
+  const steps = Array.from({ length: calls }, (_, at): Message[] => [
+    { role: 'assistant', content: '', calls: [{ callId: `${name}${at}`, tool: 'look', arguments: '{}' }] },
+    result(`${name}${at}`),
+  ])
+  return [{ role: 'user', content: `ask ${name}` }, ...steps.flat(), { role: 'assistant', content: `answer ${name}` }]
+}
+
+function result(callId: string): Message {
+  return { role: 'tool', callId, tool: 'look', ok: true, content: [{ type: 'text', text: 'seen' }] }
+}
+
+function stored(...turns: readonly Message[][]): StoredMessage[] {
+  return turns.flatMap((messages, place) =>
+    messages.map((message, at) => ({ position: place * 1_000_000 + at, run: `run_${place}`, message })),
+  )
+}
+
+/** What is shown, in few words. */
+function words(messages: readonly Message[]): string[] {
+  return messages.map((message) => {
+    if (message.role === 'assistant') return message.calls ? 'calls' : message.content
+    return message.role === 'tool' ? 'result' : textOf(message.content)
+  })
+}
+
+const shown = (messages: StoredMessage[], options: Partial<typeof WINDOW>, system: StoredMessage[] = []) =>
+  words(window(messages, { ...WINDOW, ...options }, system))
+
+describe('the window', () => {
+  const three = stored(turn('a'), turn('b', 1), turn('c'))
+
+  test('holds whole turns, the newest, up to its messages', () => {
+    const b = ['ask b', 'calls', 'result', 'answer b']
+    const c = ['ask c', 'answer c']
+    expect(shown(three, {})).toEqual(['ask a', 'answer a', ...b, ...c])
+    expect(shown(three, { messages: 7 })).toEqual([...b, ...c])
+    expect(shown(three, { messages: 6 })).toEqual([...b, ...c])
+    for (const messages of [5, 4, 3, 2]) expect(shown(three, { messages })).toEqual(c)
+  })
+
+  test('holds whole turns up to its tokens', () => {
+    const tokens = window(three, WINDOW).reduce((sum, message) => sum + tokensOf(message), 0)
+    expect(shown(three, { tokens })[0]).toBe('ask a')
+    expect(shown(three, { tokens: tokens - 1 })[0]).toBe('ask b')
+  })
+
+  test('shows a newest turn that is too long without its work', () => {
+    expect(shown(stored(turn('a'), turn('b', 9)), { messages: 5 })).toEqual(['ask b', 'answer b'])
+    expect(shown(stored(turn('a'), turn('b', 9)), { tokens: 1 })).toEqual(['ask b', 'answer b'])
+  })
+
+  test('shows what was said without the work between, or nothing', () => {
+    expect(shown(three, { show: 'answers' })).toEqual(['ask a', 'answer a', 'ask b', 'answer b', 'ask c', 'answer c'])
+    expect(shown(three, { show: 'answers', messages: 3 })).toEqual(['ask c', 'answer c'])
+    expect(shown(three, { show: 'none' })).toEqual([])
+  })
+
+  test('keeps the system messages of turns that it leaves out', () => {
+    const rule: Message = { role: 'system', content: 'rule' }
+    const ruled = stored([rule, ...turn('a')], turn('b'))
+    expect(shown(ruled, { messages: 2 })).toEqual(['rule', 'ask b', 'answer b'])
+    expect(shown(stored(turn('b')), {}, stored([rule]))).toEqual(['rule', 'ask b', 'answer b'])
+  })
+
+  test('takes four characters for a token, and an image for a thousand', () => {
+    expect(tokensOf({ role: 'user', content: '12345' })).toBe(2)
+    const image = { type: 'image', mediaType: 'image/png', data: 'x'.repeat(1e6) } as const
+    expect(tokensOf({ role: 'user', content: [image, { type: 'text', text: '1234' }] })).toBe(1001)
+    const calls = [{ callId: 'c', tool: '1234', arguments: '1234' }]
+    expect(tokensOf({ role: 'assistant', content: '1234', reasoning: '1234', calls })).toBe(4)
+  })
+})
+
+describe('a history', () => {
+  const [user, calls, seen, answer] = turn('a', 1) as [Message, Message, Message, Message]
+
+  test('that is valid stays as it is', () => {
+    const messages = [...turn('a', 2), ...turn('b')]
+    expect(repair(messages)).toEqual({ messages, dropped: 0, filled: 0 })
+  })
+
+  test('loses results of no call, second ones, and those in the wrong place', () => {
+    const messages = [result('x'), user, calls, result('x'), seen, seen, answer, seen]
+    expect(repair(messages)).toEqual({ messages: [user, calls, seen, answer], dropped: 4, filled: 0 })
+  })
+
+  test('gets a result where one is missing, and results in the order of their calls', () => {
+    const two = {
+      ...calls,
+      calls: ['a0', 'a1', 'a2'].map((callId) => ({ callId, tool: 'look', arguments: '' })),
+    } as Message
+    const { messages, dropped, filled } = repair([user, two, result('a2'), seen, answer])
+    expect([dropped, filled]).toEqual([0, 1])
+    expect(messages.map((message) => ('callId' in message ? message.callId : message.role))).toEqual([
+      'user',
+      'assistant',
+      'a0',
+      'a1',
+      'a2',
+      'assistant',
+    ])
+    expect(messages[3]).toMatchObject({ ok: false, content: [{ text: expect.stringContaining('interrupted') }] })
+  })
+})
+
+describe('a conversation of 10,000 messages', () => {
+  const database = new DatabaseSync(':memory:')
+  let rows = 0
+  const queries = new Set<string>()
+  const storage = memoryStorage(database)
+  const { sql } = storage
+  const counted = {
+    ...storage,
+    sql: {
+      exec: (query: string, ...values: unknown[]) => {
+        const cursor = sql.exec(query, ...values)
+        const all = cursor.toArray()
+        if (query.includes('message')) rows += all.length
+        if (query.startsWith('SELECT')) queries.add(query)
+        return { toArray: () => all, one: () => all[0] }
+      },
+    },
+  } as unknown as DurableObjectStorage
+  const store = new Store(counted)
+  store.make()
+  const turns = 1000
+  database.exec('BEGIN')
+  for (let place = 1; place <= turns; place++) {
+    const system: Message[] = place === 1 ? [{ role: 'system', content: 'rule' }] : []
+    store.runs.add(requestOf({ runId: `run_${place}` }), [], 0)
+    store.messages.append(place, `run_${place}`, 0, [...system, ...turn(String(place), 4)])
+  }
+  database.exec('COMMIT')
+
+  /** The rows that are read for a run's history. */
+  function read(options: Partial<typeof WINDOW> = {}): { rows: number; shown: number } {
+    rows = 0
+    const { messages } = historyBefore(store.messages, turns + 1, { ...WINDOW, ...options })
+    return { rows, shown: messages.length }
+  }
+
+  test('is read as far as the window goes, whatever its length', () => {
+    expect(read()).toEqual({ rows: 251, shown: 201 })
+    expect(read({ messages: 20 })).toEqual({ rows: 51, shown: 21 })
+    expect(read({ messages: 15 })).toEqual({ rows: 51, shown: 11 })
+    expect(read({ tokens: 100 })).toEqual({ rows: 101, shown: 51 })
+    expect(read({ show: 'answers' })).toEqual({ rows: 251, shown: 201 })
+    expect(read({ show: 'none' })).toEqual({ rows: 0, shown: 0 })
+  })
+
+  test('is looked up by its keys alone', async () => {
+    queries.clear()
+    const run = `run_${turns}`
+    for (let row = 0; row < 3; row++) store.events.append(run, row * 10 + 1, row * 10 + 10, ['{}'])
+    read()
+    store.messages.page(5_000_000, 10)
+    store.messages.countOf(5)
+    store.runs.get(run)
+    store.runs.unfinished()
+    store.runs.unpruned()
+    store.runs.lastNumber(run)
+    store.runs.list(run, 10)
+    expect([...store.events.after(run, 15)]).toHaveLength(2)
+    const plans = [...queries].flatMap((query) =>
+      database
+        .prepare(`EXPLAIN QUERY PLAN ${query}`)
+        .all()
+        .map(({ detail }) => String(detail)),
+    )
+    expect(queries.size).toBeGreaterThan(9)
+    // What is walked through is an index of nothing but what is asked for.
+    const walks = plans.filter((plan) => plan.startsWith('SCAN') && !plan.includes('CONSTANT'))
+    expect(walks).toEqual(['SCAN runs USING INDEX runs_open'])
+    expect(plans.filter((plan) => plan.includes('events') && !plan.includes('(run=?)'))).toEqual([
+      'SEARCH events USING PRIMARY KEY (run=? AND first>?)',
+      expect.stringContaining('run=? AND first<?'),
+    ])
+  })
+
+  test('gives its messages page by page', () => {
+    rows = 0
+    const page = store.messages.page(Number.MAX_SAFE_INTEGER, 100)
+    expect([page.length, rows]).toEqual([100, 100])
+    expect(page.map(({ position }) => position)).toEqual(page.map(({ position }) => position).sort((a, b) => a - b))
+  })
+})
