@@ -1,7 +1,7 @@
 /** The door for agents: models with instructions and tools of their own, asked as tools are called. */
 import { WorkerEntrypoint } from 'cloudflare:workers'
 import type { AgentOptions } from './contract/agent.ts'
-import type { MakeSetup, Setup } from './contract/setup.ts'
+import type { MakeSetup } from './contract/setup.ts'
 import type { ToolControl, ToolDescription, ToolOutcome, ToolRequest, ToolService } from './contract/tool.ts'
 import { failure } from './contract/tool.ts'
 import { agentSource } from './loop/agent.ts'
@@ -15,8 +15,8 @@ export function defineAgent<const Agent extends AgentOptions>(agent: Agent): Age
 }
 
 /**
- * The entrypoint of a Worker that has agents: `export class Agents extends serveAgents(setup, [legal, medical]) {}`. Bound to
- * an edge as a service named `TOOL_*`, it is a tool Worker like any other.
+ * The Worker of these agents: `export default serveAgents(setup, [legal, medical])`. Bound to an edge as a service named
+ * `TOOL_*`, it is a tool Worker like any other; one whose agents have no model is listed as unavailable, with the reason.
  */
 export function serveAgents<Env extends object>(
   makeSetup: MakeSetup<Env>,
@@ -24,20 +24,28 @@ export function serveAgents<Env extends object>(
 ): new (ctx: ExecutionContext, env: Env) => WorkerEntrypoint<Env> & ToolService {
   return class extends WorkerEntrypoint<Env> {
     async describe(): Promise<ToolDescription> {
-      const { tools } = await this.#source().list()
+      const setup = makeSetup(this.env)
+      for (const { name, model } of agents) {
+        const resolved = setup.models.resolve(model)
+        if (!resolved.ok) throw new Error(`The agent "${name}" has no model: ${resolved.message}`)
+      }
+      const { tools } = await agentSource(agents, setup).list()
       return { contract: 1, tools: tools.map(({ definition }) => definition) }
     }
 
-    async call(request: ToolRequest, control?: ToolControl): Promise<ToolOutcome> {
-      const [tool] = await this.#source().find([request.name])
-      if (!tool) return failure('unknown_tool', `There is no agent "${request.name}" here.`)
-      const nobody: ToolControl = { whenAborted: () => new Promise(() => {}), progress: async () => {} }
-      return tool.call(request, control ?? nobody)
+    async call(request: ToolRequest, control: ToolControl = NOBODY): Promise<ToolOutcome> {
+      const { name, hash } = request
+      const [agent] = await agentSource(agents, makeSetup(this.env)).find([name])
+      if (!agent) return failure('unknown_tool', `There is no agent "${name}" here.`)
+      if (agent.definition.hash !== hash) return failure('schema_mismatch', `The agent "${name}" has changed.`)
+      return agent.call(request, control)
     }
 
-    #source() {
-      const { models, tools, loop }: Setup = makeSetup(this.env)
-      return agentSource(agents, { models, tools, ...(loop && { loop }) })
+    override fetch(): Response {
+      return new Response('A Worker of agents answers over its service binding alone.\n', { status: 404 })
     }
   }
 }
+
+/** A host that neither wants news nor ever gives up. */
+const NOBODY: ToolControl = { whenAborted: () => new Promise(() => {}), progress: async () => {} }

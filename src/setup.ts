@@ -34,6 +34,8 @@ export interface Env {
   readonly GEMINI_BASE_URL?: string
   readonly GEMINI_API_KEY?: string
   readonly AI?: AiBinding
+  /** Signs webhooks: `whsec_` and base64, or any text. */
+  readonly WEBHOOK_SECRET?: string
   readonly [name: string]: unknown
 }
 
@@ -61,6 +63,7 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
     conversations: env.CONVERSATIONS,
     directories: env.DIRECTORIES,
     report,
+    ...(env.WEBHOOK_SECRET && { webhook: { secret: env.WEBHOOK_SECRET, hosts: config.webhookHosts } }),
     loop: {
       hooks: config.toolSearch === 'off' ? [] : [searchHook({ when: config.toolSearch })],
       ...(definitions && { validate: (schema, value) => definitions.validate(schema, value) }),

@@ -21,6 +21,8 @@ export interface AgentOptions {
   /** Schema of its answer, which is JSON then. */
   readonly output?: JsonSchema
   readonly limits?: Partial<Limits>
+  /** Undo its finished calls where one of them fails. What a finished agent did stays, whatever fails later. */
+  readonly compensate?: boolean
   /** Whether its answer is the answer of whoever asks it. Default: never. */
   readonly returnDirect?: 'always' | 'if-last'
   readonly annotations?: ToolAnnotations

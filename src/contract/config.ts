@@ -1,3 +1,4 @@
+import type { WindowOptions } from './conversation.ts'
 import { ID } from './id.ts'
 import { isObject } from './json.ts'
 import type { Compat, Limits, OnLimit, RunRequest } from './run.ts'
@@ -36,6 +37,10 @@ export interface Config {
   readonly includeContent: boolean
   /** What is logged: faults alone, or runs and their calls too. */
   readonly log: 'faults' | 'runs'
+  /** How much of earlier turns a model sees, where that is set. */
+  readonly window: Partial<WindowOptions>
+  /** Hosts that webhooks may go to. */
+  readonly webhookHosts: readonly string[]
   /** Tool context under what a request brings. */
   readonly context: Readonly<Record<string, unknown>>
   /** Prices of models, by `provider/name`. */
@@ -82,6 +87,8 @@ export function readConfig(vars: Vars): Config {
     toolSearch: oneOf(vars, 'TOOL_SEARCH', ['auto', 'on', 'off']),
     log: oneOf(vars, 'LOG', ['faults', 'runs']),
     includeContent: oneOf(vars, 'INCLUDE_CONTENT', ['false', 'true']) === 'true',
+    window: readWindow(vars),
+    webhookHosts: list(vars, 'WEBHOOK_HOSTS') ?? [],
     context: object(vars, 'TOOL_CONTEXT', 'a JSON object', (_value): _value is unknown => true),
     prices: object(vars, 'MODEL_PRICES', PRICES, isPrice),
     httpToolHosts: object(vars, 'HTTP_TOOL_HOSTS', 'a JSON object { host: [secret names] }', isStrings),
@@ -115,6 +122,16 @@ function readLimits(vars: Vars, compat: Compat | undefined): Limits {
     runMs: count(vars, 'RUN_TIMEOUT_MS', 900_000),
     resultBytes: count(vars, 'MAX_RESULT_BYTES', 65_536),
     concurrentCalls: count(vars, 'MAX_CONCURRENT_CALLS', theirs.concurrentCalls ?? 8),
+  }
+}
+
+function readWindow(vars: Vars): Partial<WindowOptions> {
+  const [messages, tokens] = [count(vars, 'MEMORY_MESSAGES', 0), count(vars, 'MEMORY_TOKENS', 0)]
+  return {
+    ...(messages > 0 && { messages }),
+    ...(tokens > 0 && { tokens }),
+    ...(text(vars, 'MEMORY_SHOW') !== undefined && { show: oneOf(vars, 'MEMORY_SHOW', ['all', 'answers', 'none']) }),
+    ...(oneOf(vars, 'MEMORY_SUMMARY', ['off', 'on']) === 'on' && { summary: true }),
   }
 }
 

@@ -14,7 +14,6 @@ export interface Refusal {
     | 'call_already_answered'
     | 'conversation_busy'
     | 'queue_full'
-    | 'bad_event_id'
     | 'idempotency_mismatch'
   readonly message: string
 }
@@ -37,6 +36,8 @@ export interface WindowOptions {
   readonly tokens: number
   /** `answers`: what users said and what they were answered, without the work between; `none`: nothing of it. */
   readonly show: 'all' | 'answers' | 'none'
+  /** Whether notes are kept of what leaves it, which a model makes. */
+  readonly summary: boolean
 }
 
 /** What a conversation is made with; it never changes. */

@@ -26,6 +26,8 @@ export type RunFact =
   | { readonly type: 'tools.added'; readonly tools: readonly ToolDefinition[] }
   /** What was left out of the earlier messages, or filled in, so that a model takes them. */
   | { readonly type: 'history.repaired'; readonly dropped: number; readonly filled: number }
+  /** Notes were made of earlier messages that have left the window, which ends before `upTo`. */
+  | { readonly type: 'history.compacted'; readonly upTo: number; readonly usage?: Usage }
   /** `tools`: the names on offer in this step, where they are not all of the run's. */
   | { readonly type: 'step.started'; readonly step: number; readonly tools?: readonly string[] }
   /** The model's answer of this step is complete; its calls are about to run. */

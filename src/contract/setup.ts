@@ -1,6 +1,6 @@
 import type { Config } from './config.ts'
 import type { DefinitionIssue } from './definition.ts'
-import type { ConversationService, DirectoryService, Objects } from './conversation.ts'
+import type { ConversationService, DirectoryService, Objects, WebhookSetup } from './conversation.ts'
 import type { ChatModel } from './model.ts'
 import type { LoopSetup } from './hook.ts'
 import type { ToolSelection } from './run.ts'
@@ -42,6 +42,8 @@ export interface Setup {
   readonly conversations: Objects<ConversationService>
   readonly directories: Objects<DirectoryService>
   readonly report: Report
+  /** Where webhooks may go. Default: none is sent. */
+  readonly webhook?: WebhookSetup
   /** Hooks, and what stands in the place of the loop's own ways. Default: nothing. */
   readonly loop?: LoopSetup
   /** The tools of a model for requests that name none. Default: those of the configuration for all models. */

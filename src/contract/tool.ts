@@ -1,4 +1,4 @@
-import type { JsonSchema } from './json.ts'
+import type { JsonObject, JsonSchema } from './json.ts'
 import type { Content, Message } from './message.ts'
 import type { Usage } from './usage.ts'
 
@@ -32,7 +32,11 @@ export interface ToolDefinition {
   readonly undo?: boolean
   /** The tool wants the messages of the conversation in its context. */
   readonly history?: boolean
+  /** Whether a provider that can shall hold its model to the schema. Default: as the provider does. */
+  readonly strict?: boolean
   readonly tags?: readonly string[]
+  /** Anything that hooks and listings want to know of it; a model is told none of it. */
+  readonly metadata?: JsonObject
 }
 
 /** Hints on effects. Absent means unknown, so the host assumes the worst. */
@@ -47,6 +51,8 @@ export interface ToolAnnotations {
 /** Who asks. Comes from a verified key, never from a request's body. */
 export interface Caller {
   readonly tenant: string
+  /** Which key it was: the first digits of its hash. */
+  readonly key?: string
   readonly scopes: readonly string[]
 }
 

@@ -20,7 +20,7 @@ import { Readers } from './readers.ts'
 import { DELETED, refuse, UNKNOWN, UNKNOWN_RUN } from './refusals.ts'
 import { Runner } from './runner.ts'
 import { Store } from './store.ts'
-import { type HookedSetup, Upkeep } from './upkeep.ts'
+import { Upkeep } from './upkeep.ts'
 import { WINDOW } from './window.ts'
 
 /** The Durable Object of one conversation. Its methods are its RPC surface. */
@@ -31,7 +31,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   readonly #upkeep: Upkeep
   readonly #runner: Runner
 
-  constructor(ctx: DurableObjectState, env: Env, setup: HookedSetup) {
+  constructor(ctx: DurableObjectState, env: Env, setup: Setup) {
     super(ctx, env)
     const store = new Store(ctx.storage, (row) => setup.report({ event: 'row.set_aside', ...row }))
     const upkeep = new Upkeep({ setup, store, setAlarm: (time) => void ctx.storage.setAlarm(time) })
@@ -44,7 +44,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       readers: this.#readers,
       now: () => Date.now(),
       wakeAt: (time) => upkeep.wakeAt(time),
-      window: () => ({ ...WINDOW, ...store.settings().window }),
+      window: () => ({ ...WINDOW, ...setup.config.window, ...store.settings().window }),
       onStatus: (state, eventId) => upkeep.changed(state, eventId),
     })
     try {

@@ -2,14 +2,21 @@ import type { StoredMessage, WindowOptions } from '../contract/conversation.ts'
 import type { MessageTable } from './messages.ts'
 import { positionOf } from './messages.ts'
 import { repair, type Repaired } from './repair.ts'
-import { tokensOf, window } from './window.ts'
+import { tokensOf, windowOf } from './window.ts'
 
 /** System messages that stay, though the turns they came with are seen no more. */
 const MOST_SYSTEM = 8
 
-/** What a model sees of the turns before a run; no more is read than that, and the turn where it ends. */
-export function historyBefore(messages: MessageTable, place: number, options: WindowOptions): Repaired {
-  if (options.show === 'none') return repair([])
+/**
+ * What a model sees of the turns before a run; no more is read than that, and the turn where it ends. `from`: the position
+ * of the first message that is shown whole.
+ */
+export function historyBefore(
+  messages: MessageTable,
+  place: number,
+  options: WindowOptions,
+): Repaired & { readonly from: number } {
+  if (options.show === 'none') return { ...repair([]), from: 0 }
   const newest: StoredMessage[] = []
   let tokens = 0
   for (const message of messages.newest(positionOf(place), options.show === 'all' ? 'current' : 'said')) {
@@ -20,5 +27,6 @@ export function historyBefore(messages: MessageTable, place: number, options: Wi
     tokens += tokensOf(message.message)
   }
   const oldest = newest.at(-1)?.position ?? 0
-  return repair(window(newest.reverse(), options, messages.system(oldest, MOST_SYSTEM)))
+  const shown = windowOf(newest.reverse(), options, messages.system(oldest, MOST_SYSTEM))
+  return { ...repair(shown.messages), from: Math.min(shown.from, positionOf(place)) }
 }

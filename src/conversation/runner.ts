@@ -17,6 +17,7 @@ import { historyBefore } from './history.ts'
 import { hangs, NO_PROGRESS, type OpenRun, openRun, reasonToEnd, waits } from './open-run.ts'
 import { type Frames, pastFrames, pastRecord } from './past.ts'
 import type { Readers } from './readers.ts'
+import { recall } from './recall.ts'
 import type { StoredRun } from './runs.ts'
 import { WATCHDOG_MS } from './schedule.ts'
 import type { Store } from './store.ts'
@@ -235,13 +236,16 @@ export class Runner {
     const model = setup.models.resolve(state.request.model)
     if (!model.ok) return this.#giveUp(open, model)
     const tools = await this.#tools(state)
-    const { messages, dropped, filled } = historyBefore(store.messages, stored.place, window())
+    const options = window()
+    const { messages, dropped, filled, from } = historyBefore(store.messages, stored.place, options)
     if (dropped + filled > 0) this.#commit(open, [{ type: 'history.repaired', dropped, filled }])
+    const recalled = options.summary ? await recall(store, model.model, { from, signal: abort.signal }) : undefined
+    if (recalled?.made) this.#commit(open, [recalled.made])
     await run(state, {
       model: model.model,
       tools,
       find: (names) => setup.tools.find(names),
-      history: messages,
+      history: [...(recalled?.messages ?? []), ...messages],
       journal,
       signal: abort.signal,
       now,

@@ -16,7 +16,7 @@ import { type RunRow, RunTable, type StoredRun } from './runs.ts'
 const MOST_WHOLE = 8 * 1024 * 1024
 
 /** What is known of a conversation as a whole. */
-export type Fact = 'deleted' | 'expires' | 'idle' | 'owner' | 'settings' | 'usage'
+export type Fact = 'deleted' | 'expires' | 'idle' | 'owner' | 'settings' | 'summary' | 'usage'
 
 /**
  * The tables of one conversation. Rows of runs and messages are projections of the events, written with them. What

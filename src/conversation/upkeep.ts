@@ -1,4 +1,3 @@
-import type { WebhookSetup } from '../contract/conversation.ts'
 import { isObject } from '../contract/json.ts'
 import { isTerminal } from '../contract/run.ts'
 import type { Setup } from '../contract/setup.ts'
@@ -8,10 +7,8 @@ import { type DueTimes, isDue, nextDue, PRUNE_MS, WATCHDOG_MS } from './schedule
 import type { Store } from './store.ts'
 import { notice, sendNotices } from './webhook.ts'
 
-export type HookedSetup = Setup & { readonly webhook?: WebhookSetup }
-
 export interface UpkeepPorts {
-  readonly setup: HookedSetup
+  readonly setup: Setup
   readonly store: Store
   readonly setAlarm: (time: number) => void
 }

@@ -1,7 +1,7 @@
 import type { StoredMessage, WindowOptions } from '../contract/conversation.ts'
 import type { Content, Message } from '../contract/message.ts'
 
-export const WINDOW: WindowOptions = { messages: 200, tokens: 100_000, show: 'all' }
+export const WINDOW: WindowOptions = { messages: 200, tokens: 100_000, show: 'all', summary: false }
 
 /**
  * The part of the earlier messages that a model sees: the newest turns, whole ones, up to the limits; so no result
@@ -10,33 +10,53 @@ export const WINDOW: WindowOptions = { messages: 200, tokens: 100_000, show: 'al
  */
 export function window(
   messages: readonly StoredMessage[],
-  { messages: most, tokens, show }: WindowOptions,
+  options: Omit<WindowOptions, 'summary'>,
   system: readonly StoredMessage[] = [],
 ): Message[] {
-  if (show === 'none') return []
+  return windowOf(messages, options, system).messages
+}
+
+/** The same, and the position of the first message that it shows whole: what comes before has left it. */
+export function windowOf(
+  messages: readonly StoredMessage[],
+  { messages: most, tokens, show }: Omit<WindowOptions, 'summary'>,
+  system: readonly StoredMessage[] = [],
+): { readonly messages: Message[]; readonly from: number } {
+  if (show === 'none') return { messages: [], from: 0 }
   const shown: Message[][] = []
   let room = most
   let tokensLeft = tokens
-  for (const whole of turnsOf(messages).reverse()) {
+  let from = Number.MAX_SAFE_INTEGER
+  for (const { position, said: whole } of turnsOf(messages).reverse()) {
     const turn = show === 'all' ? whole : whole.filter(isSaid)
     const cost = turn.reduce((sum, message) => sum + tokensOf(message), 0)
     const fits = turn.length <= room && cost <= tokensLeft
-    if (fits) shown.unshift(turn)
-    else shown.unshift(whole.filter(shown.length === 0 ? isSaid : (message) => message.role === 'system'))
-    // What is older than a turn that does not fit is seen no more.
-    room = fits ? room - turn.length : -1
+    if (!fits && shown.length > 0) {
+      shown.unshift(whole.filter((message) => message.role === 'system'))
+      room = 0
+      continue
+    }
+    shown.unshift(fits ? turn : whole.filter(isSaid))
+    from = position
+    room = fits ? room - turn.length : 0
     tokensLeft -= cost
   }
-  return [...system.map(({ message }) => message), ...shown.flat()]
+  return { messages: [...system.map(({ message }) => message), ...shown.flat()], from }
+}
+
+interface Turn {
+  /** That of its first message. */
+  readonly position: number
+  readonly said: Message[]
 }
 
 /** What one run said, turn by turn. */
-function turnsOf(messages: readonly StoredMessage[]): Message[][] {
-  const turns: Message[][] = []
+function turnsOf(messages: readonly StoredMessage[]): Turn[] {
+  const turns: Turn[] = []
   let run: string | undefined
-  for (const { run: of, message } of messages) {
-    if (of !== run) turns.push([])
-    turns.at(-1)?.push(message)
+  for (const { run: of, position, message } of messages) {
+    if (of !== run) turns.push({ position, said: [] })
+    turns.at(-1)?.said.push(message)
     run = of
   }
   return turns

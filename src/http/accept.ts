@@ -7,6 +7,7 @@ import type { Setup } from '../contract/setup.ts'
 import type { Caller, Tool } from '../contract/tool.ts'
 import { offer } from './offer.ts'
 import { Problem } from './problem.ts'
+import { settingsOf, withDefaults } from './settings.ts'
 import { requestValues } from './values.ts'
 
 /** What both surfaces ask of a run, decoded. */
@@ -40,10 +41,12 @@ export interface Accepted {
  */
 export async function accept(
   { setup, caller, request }: { setup: Setup; caller: Caller; request: Request },
-  body: RunBody,
+  said: RunBody,
   { conversation }: { conversation?: string } = {},
 ): Promise<Accepted> {
   const { config } = setup
+  const body =
+    conversation === undefined ? said : withDefaults(await settingsOf(setup, caller.tenant, conversation), said)
   const model = setup.models.resolve(body.model)
   if (!model.ok) {
     const status = model.code === 'model_not_configured' ? 503 : 404
@@ -54,7 +57,7 @@ export async function accept(
   const trusted = setup.trusted?.(caller)
   const compat = body.compat ?? config.compat
   const run = await hooked(setup, {
-    ...(await identify(request, caller, { body, conversation })),
+    ...(await identify(request, caller, { body: said, conversation })),
     ...(conversation !== undefined && { conversation }),
     durable: conversation !== undefined,
     caller,

@@ -6,6 +6,8 @@ import { Problem } from './problem.ts'
 export type Scope = 'chat' | 'tools:read' | 'tools:write' | 'approve'
 
 const EVERY_SCOPE: readonly Scope[] = ['chat', 'tools:read', 'tools:write', 'approve']
+/** Digits of a key's hash that name it in records. */
+const KEY_DIGITS = 12
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**
@@ -24,7 +26,7 @@ export async function authenticate(request: Request, config: Config, now: number
   if (found.expires <= now) {
     throw new Problem({ status: 401, code: 'key_expired', message: 'This key has expired.' })
   }
-  return { tenant: found.tenant, scopes: found.scopes }
+  return { tenant: found.tenant, key: found.sha256.slice(0, KEY_DIGITS), scopes: found.scopes }
 }
 
 /** Throws a Problem for a caller without the scope. */

@@ -1,5 +1,5 @@
 import { Hono } from 'hono/tiny'
-import { type ConversationSettings, type Location, mayNotify, type WebhookSetup } from '../contract/conversation.ts'
+import { type ConversationSettings, type Location, mayNotify } from '../contract/conversation.ts'
 import { newId } from '../contract/id.ts'
 import type { Setup } from '../contract/setup.ts'
 import { decodeConversationBody, decodeForkBody } from '../wire/conversation.ts'
@@ -112,10 +112,7 @@ interface MakeRequest {
   readonly isNew?: boolean
 }
 
-function checkSettings(
-  { models, config, webhook: allowed }: Setup & { readonly webhook?: WebhookSetup },
-  { model, webhook }: ConversationSettings,
-): void {
+function checkSettings({ models, config, webhook: allowed }: Setup, { model, webhook }: ConversationSettings): void {
   const resolved = model === undefined ? undefined : models.resolve(model)
   if (resolved?.ok === false) throw invalidRequest({ message: resolved.message, path: 'model' })
   if (webhook === undefined || (allowed && mayNotify(webhook, allowed, config.auth === 'open'))) return

@@ -13,7 +13,6 @@ import { launchThere } from './launch.ts'
 import { answerRecord, answerRun, runHeaders } from './native.ts'
 import { granted, Problem } from './problem.ts'
 import { invalidRequest } from './runs.ts'
-import { settingsOf, withDefaults } from './settings.ts'
 import { SSE_HEADERS } from './stream.ts'
 
 /** `/conversations`: their lives, listing, running, following and answering. */
@@ -56,8 +55,7 @@ conversations.post('/:id/runs', async (c) => {
   const id = c.req.param('id')
   const decoded = decodeRunBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
-  const body = withDefaults(await settingsOf(setup, caller.tenant, id), decoded.request)
-  const accepted = await accept({ setup, caller, request: c.req.raw }, body, { conversation: id })
+  const accepted = await accept({ setup, caller, request: c.req.raw }, decoded.request, { conversation: id })
   const { onBusy = 'queue' } = decoded.request
   return answerRun(c.req.raw, await launchThere(service, accepted, { id, onBusy, create: false }))
 })
@@ -93,7 +91,7 @@ conversations.post('/:id/runs/:run/calls/:call', async (c) => {
   const runId = runIdOf(c)
   const call = c.req.param('call')
   if (isDecision) await checkSeen(service, { runId, call, body })
-  const said = isDecision ? { ...answer, by: caller.tenant } : answer
+  const said = isDecision ? { ...answer, by: caller.key ?? caller.tenant } : answer
   const { record } = granted(await service.answer(runId, { [call]: said }))
   return record.status === 'running' ? c.json(record) : answerRecord(record, { runId, conversation: c.req.param('id') })
 })

@@ -62,7 +62,6 @@ const REFUSALS: Readonly<Record<Refusal['code'], number>> = {
   call_already_answered: 409,
   conversation_busy: 409,
   queue_full: 429,
-  bad_event_id: 400,
   idempotency_mismatch: 422,
 }
 

@@ -1,4 +1,4 @@
-import type { ConversationSettings, RunDefaults } from '../contract/conversation.ts'
+import type { ConversationSettings } from '../contract/conversation.ts'
 import type { Setup } from '../contract/setup.ts'
 import { conversationOf } from './launch.ts'
 
@@ -27,10 +27,9 @@ export async function settingsOf(setup: Setup, tenant: string, conversation: str
 }
 
 /** A request with the defaults of its conversation: what it says itself wins. */
-export function withDefaults<Body extends RunDefaults>(
-  { window: _window, ttlSeconds: _ttl, webhook: _webhook, ...defaults }: ConversationSettings,
-  body: Body,
-): RunDefaults & Body {
+export function withDefaults<
+  Body extends { readonly context?: object | undefined; readonly limits?: object | undefined },
+>({ window: _window, ttlSeconds: _ttl, webhook: _webhook, ...defaults }: ConversationSettings, body: Body): Body {
   const unsaid = Object.entries(defaults).filter(([name]) => Reflect.get(body, name) === undefined)
   return {
     ...body,

@@ -116,18 +116,22 @@ async function ask(
     model: resolved.name,
     limits: { ...LIMITS, ...agent.limits, runMs: Math.max(1, request.context.deadline - now()) },
   }
+  let told = Promise.resolve()
   const state = await run(newState(inner, new Map(tools.map(({ definition }) => [definition.name, definition]))), {
     model: resolved.model,
     tools: new Map(tools.map((tool) => [tool.definition.name, tool])),
+    find: async (names) => ports.tools?.find(names) ?? [],
     history: [],
     journal: memoryJournal(inner.runId, (event) => {
-      if (event.type !== 'run.finished') control.progress({ data: { event } }).catch(() => {})
+      if (event.type !== 'run.finished') told = control.progress({ data: { event } }).catch(() => {})
     }),
     signal: signalOf(control),
     now,
     report: (fault) => ports.report?.({ event: 'call.failed', runId: inner.runId, ...fault }),
     ...(ports.loop && { loop: ports.loop }),
   })
+  // Over RPC news arrive in their order, but an outcome can overtake them.
+  await told
   const { status, answer = '', error } = state.finished ?? {}
   if (status !== 'completed') {
     const { message = 'it was stopped' } = error ?? {}
@@ -144,7 +148,7 @@ async function ask(
 
 /** The run inside the call. Its id is made of the call's key, so that a call that is sent again has the same one. */
 async function requestOf(
-  { name, instructions, template = '{{question}}', output }: AgentOptions,
+  { name, instructions, template = '{{question}}', output, compensate = false }: AgentOptions,
   { arguments: args, context }: ToolRequest,
   depth: number,
 ): Promise<Omit<RunRequest, 'model' | 'limits'>> {
@@ -157,6 +161,7 @@ async function requestOf(
     clientTools: [],
     execution: 'edge',
     toolErrors: 'model',
+    compensate,
     ...(output && { responseFormat: { type: 'json_schema', name, schema: output } as const }),
     context: context.values,
     trusted: { ...context.trusted, [DEPTH]: depth },

@@ -55,3 +55,9 @@ export function compatFault(compat: Compat, { code, tool, detail }: CallFault): 
 export function compatLimit(compat: Compat, which: LimitName, limits: Limits, tool: string): string | undefined {
   return WAYS[compat].limit(which, limits, tool)
 }
+
+/** What the library tells the model of a call that succeeded and was undone; undefined where it undoes nothing. */
+export function compatUndone(compat: Compat | undefined, tool: string, failed: string): string | undefined {
+  if (compat !== 'langchain4j') return undefined
+  return `Tool '${tool}' was executed successfully but was rolled back due to failure of tool '${failed}'`
+}

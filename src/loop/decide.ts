@@ -48,14 +48,14 @@ function afterAnswer(state: RunState, step: StepState, now: number): Decision {
 
   const proposed = open.filter((call) => call.status === 'proposed')
   const unasked = proposed.filter((call) => needsApproval(state, step, call))
-  if (unasked.length > 0) return record(...unasked.map((call) => about('approval.requested', call)))
+  if (unasked.length > 0) return record(...unasked.map((call) => approvalRequested(state, call)))
 
   const ready = open.filter(
     ({ status, ...call }) =>
       status === 'approved' || status === 'started' || (status === 'proposed' && !isHanded(state, step, call)),
   )
   if (ready.length > 0) return { do: 'call', calls: ready }
-  if (proposed.length > 0) return record(...proposed.map((call) => about('call.requested', call)))
+  if (proposed.length > 0) return record(...proposed.map(callRequested))
 
   if (open.length > 0 && !state.request.durable) return record(stepFinished(step), handedRun(state))
   if (open.length > 0) {
@@ -139,8 +139,12 @@ function stepFinished({ step, answer }: StepState): RunFact {
   return { type: 'step.finished', step, finish, ...(usage && { usage }) }
 }
 
-function about(type: 'approval.requested' | 'call.requested', { callId, tool, arguments: text }: CallState): RunFact {
-  return { type, callId, tool, arguments: text }
+function approvalRequested({ offered }: RunState, { callId, tool, arguments: text }: CallState): RunFact {
+  return { type: 'approval.requested', callId, tool, arguments: text, hash: offered.get(tool)?.hash ?? '' }
+}
+
+function callRequested({ callId, tool, arguments: text }: CallState): RunFact {
+  return { type: 'call.requested', callId, tool, arguments: text }
 }
 
 function record(...events: RunFact[]): Decision {

@@ -27,7 +27,8 @@ export function toolRequest(
         attempt,
         deadline,
         caller,
-        values: context,
+        // A tool that shares this isolate must not change what others see.
+        values: structuredClone(context),
         ...(trusted && { trusted }),
         ...(compat && { compat }),
         ...(wantsHistory && { history: [...history, ...state.messages] }),

@@ -8,6 +8,7 @@ import type { ModelFinish } from '../contract/model.ts'
 import { addUsage, NO_USAGE, type Usage } from '../contract/usage.ts'
 import type { LimitName, RunRequest, RunStatus } from '../contract/run.ts'
 import type { ToolDefinition } from '../contract/tool.ts'
+import { compatUndone } from './compat.ts'
 
 /** A call of the open step. `asked`: a person must agree. `handed`: the caller runs it. */
 export interface CallState extends ToolCall {
@@ -23,6 +24,7 @@ export interface CallState extends ToolCall {
   /** The key that it left with, where that is not its id: a call of another attempt at the step stands for it. */
   key?: string
   settled?: CallSettled
+  /** Whether it was undone, where that was tried. */
   undone?: boolean
   /** What its result tells the model beside the outcome. */
   notes?: readonly string[]
@@ -103,6 +105,9 @@ export function fold(state: RunState, event: RunEventBody): void {
     case 'input.added':
       state.added = [...state.added, ...event.messages]
       if (!state.step) foldAdded(state)
+      return
+    case 'history.compacted':
+      if (event.usage) state.usage = addUsage(state.usage, event.usage)
       return
     case 'tools.added':
       state.offered = new Map([...state.offered, ...event.tools.map((tool) => [tool.name, tool] as const)])
@@ -214,16 +219,21 @@ function foldStarted(state: RunState, event: Folded<'call.started'>): void {
 }
 
 /** What was undone is no success any more, and the result of the call that failed says so: earlier messages stand. */
-function foldUndone({ calls, step }: RunState, { callId, tool, ok, error, because }: Folded<'call.undone'>): void {
+function foldUndone(
+  { calls, step, request }: RunState,
+  { callId, tool, ok, error, because }: Folded<'call.undone'>,
+): void {
   const call = calls.find((each) => each.callId === callId)
   const failed = step?.calls.find((each) => each.callId === because)
   if (!call || !failed) return
-  call.undone = true
+  call.undone = ok
   const what = `${tool}(${call.arguments})`
   if (!ok) {
     failed.notes = [...(failed.notes ?? []), `${what} was NOT undone: ${error?.message ?? ''}`]
   } else if (call.settled && step?.calls.includes(call)) {
-    const message = `The tool "${tool}" succeeded, and was undone since "${failed.tool}" failed.`
+    const message =
+      compatUndone(request.compat, tool, failed.tool) ??
+      `The tool "${tool}" succeeded, and was undone since "${failed.tool}" failed.`
     const { content: _, structured: __, ...settled } = call.settled
     call.settled = { ...settled, ok: false, error: { code: 'undone', message } }
   } else {

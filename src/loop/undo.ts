@@ -20,7 +20,7 @@ export function toUndo({ request, calls, offered }: RunState, step: StepState): 
   const because = step.calls.find(
     ({ settled, attempt }) => attempt > 0 && settled?.error && !HARMLESS.has(settled.error.code),
   )
-  const open = calls.filter((call) => call.settled?.ok && !call.undone && offered.get(call.tool)?.undo)
+  const open = calls.filter((call) => call.settled?.ok && call.undone === undefined && offered.get(call.tool)?.undo)
   return because && open.length > 0 ? { calls: open.toReversed(), because } : undefined
 }
 

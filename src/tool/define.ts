@@ -2,7 +2,7 @@
  * tool/: from definition to outcome. `define`, `arguments`, `result` and `serve` make a tool Worker; the rest is the
  * host's side. May import contract/ and wire/. `cloudflare:workers` is imported by `serve` alone.
  */
-import { canonicalJson, type JsonSchema, sha256 } from '../contract/json.ts'
+import { canonicalJson, type JsonObject, type JsonSchema, sha256 } from '../contract/json.ts'
 import type { CallStatus, ToolAnnotations, ToolDefinition, ToolOutcome, ToolSuccess } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 import { argumentsOf } from './arguments.ts'
@@ -33,7 +33,11 @@ export interface ToolSettings {
   readonly exclusive?: boolean | string
   /** Wants the messages of the conversation, as `context.history`. */
   readonly history?: boolean
+  /** Whether a provider that can shall hold its model to the schema. */
+  readonly strict?: boolean
   readonly tags?: readonly string[]
+  /** Anything that the edge's hooks and listings want to know of it; a model is told none of it. Plain JSON. */
+  readonly metadata?: JsonObject
 }
 
 /** What becomes of a tool's results and errors, and of calls whose outcome was lost. */
@@ -180,8 +184,8 @@ function outlineOf<Schema extends InputSchema, Env, Result>(
 /** What an error comes to by the tool's own `onError`. */
 async function answered(error: unknown, ask: (() => ErrorAnswer | Promise<ErrorAnswer>) | undefined): Promise<unknown> {
   try {
-    const answer = (await ask?.()) ?? error
-    return typeof answer === 'string' ? new ToolError(answer, { cause: error }) : answer
+    const answer = await ask?.()
+    return typeof answer === 'string' ? new ToolError(answer, { cause: error }) : (answer ?? error)
   } catch (thrown) {
     return thrown instanceof ToolError ? thrown : error
   }

@@ -69,6 +69,9 @@ export function toIssue({ message, path = [], expected, received }: KnownIssue):
   // A part of a set has no key.
   const where = keys.filter((key) => typeof key === 'string' || typeof key === 'number').join('.')
   if (message.startsWith('expected') || received === undefined) return { path: where, message }
+  // Some of Valibot's messages end in what was received, and some say nothing of it.
+  if (!expected && message.includes('eceived'))
+    return { path: where, message: message.replace(/: Received .*$/, `, received ${received}`) }
   const words = expected ? `expected ${wordsOf(expected)}, received ${received}` : `${message} (received ${received})`
   return { path: where, message: words }
 }

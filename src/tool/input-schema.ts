@@ -35,8 +35,14 @@ export function inputSchema(schema: InputSchema, what = 'The schema'): JsonSchem
 
 /** A schema as plain data, without what is for this Worker alone. */
 export function plain(schema: JsonSchema): JsonSchema {
-  const copy: unknown = JSON.parse(JSON.stringify(schema, toJson))
+  const copy: unknown = JSON.parse(JSON.stringify(schema, plainValue))
   return isObject(copy) ? copy : {}
+}
+
+/** A bigint is an integer here, as its schema says; one that a number cannot hold is its digits. */
+function plainValue(key: string, value: unknown): unknown {
+  const number = typeof value === 'bigint' ? Number(value) : NaN
+  return Number.isSafeInteger(number) ? number : toJson(key, value)
 }
 
 /** As `inputSchema`, with what `decode` needs to know. */

@@ -153,8 +153,9 @@ const KINDS: Readonly<Record<string, As>> = {
     make: toDate,
   },
   bigint: {
-    fits: (value) => Number.isSafeInteger(value) || (typeof value === 'string' && DIGITS.test(value)),
-    make: (value) => BigInt(String(value)),
+    // A number that is not the one that was written has come as its text.
+    fits: (value) => Number.isInteger(value) || (typeof value === 'string' && DIGITS.test(value)),
+    make: (value) => BigInt(typeof value === 'number' ? value : String(value)),
   },
   set: { fits: Array.isArray, make: (value) => new Set(listOf(value)) },
   map: { fits: isObject, make: (value) => new Map(isObject(value) ? Object.entries(value) : []) },

@@ -26,7 +26,12 @@ const conversationBody = v.strictObject({
   system: v.exactOptional(v.string()),
   model: v.exactOptional(someText),
   window: v.exactOptional(
-    v.strictObject({ messages: count, tokens: count, show: v.exactOptional(v.picklist(['all', 'answers', 'none'])) }),
+    v.strictObject({
+      messages: count,
+      tokens: count,
+      show: v.exactOptional(v.picklist(['all', 'answers', 'none'])),
+      summary: v.exactOptional(v.boolean()),
+    }),
   ),
   ttlSeconds: count,
   webhook: v.exactOptional(someText),

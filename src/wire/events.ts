@@ -8,6 +8,7 @@ const TYPES = {
   'input.added': true,
   'tools.added': true,
   'history.repaired': true,
+  'history.compacted': true,
   'step.started': true,
   'step.answered': true,
   'answer.rejected': true,

@@ -48,7 +48,7 @@ export function conformance(library: string, total: number, rows: readonly Row[]
 
     test('the table in README.md counts the rows as they are', () => {
       const table = readFileSync(new URL('README.md', import.meta.url).pathname, 'utf8')
-      expect(table).toContain(lineOf(library, rows))
+      expect(table.replace(/ {2,}/g, ' ')).toContain(lineOf(library, rows))
     })
   })
 }

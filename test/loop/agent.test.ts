@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type { AgentOptions } from '../../src/contract/agent.ts'
+import type { Hook } from '../../src/contract/hook.ts'
 import type { ModelChooser } from '../../src/contract/setup.ts'
 import type { Tool, ToolSource } from '../../src/contract/tool.ts'
 import { agentSource, agentTool } from '../../src/loop/agent.ts'
 import { scripted, type Script } from '../../src/model/scripted.ts'
-import { ask, play, say, tool } from '../fixtures/play.ts'
+import { ask, play, requestOf, say, tool } from '../fixtures/play.ts'
 
 /** The clock of `play`. */
 const now = () => 0
@@ -57,7 +58,7 @@ describe('an agent as a tool', () => {
 
   test("has tools and limits of its own; its events and usage are the run's", async () => {
     const { chooser } = models({ default: [ask(['look', { at: 'x' }]), say('seen')] })
-    const look = tool('look', ({ at }) => `saw ${at}`)
+    const look = tool('look', ({ at }) => `saw ${String(at)}`)
     const agent = await agentTool(
       { ...expert('watcher'), tools: ['look'] },
       { models: chooser, now, tools: source([look]) },
@@ -90,6 +91,38 @@ describe('an agent as a tool', () => {
     )
     const cut = await play({ script: [ask(['watcher', { question: 'What?' }])], tools: [limited] })
     expect(cut.state.finished?.answer).toBe('enough')
+  })
+
+  test('gets the tools that the hooks around its steps name', async () => {
+    const { chooser, made } = models({ default: [ask(['look']), say('seen')] })
+    const hook: Hook = { name: 'eyes', activate: (names) => [...names, 'look'] }
+    const ports = { models: chooser, now, tools: source([tool('look', () => 'x')]), loop: { hooks: [hook] } }
+    const { state } = await play({
+      script: [ask(['watcher', { question: 'What?' }])],
+      tools: [await agentTool(expert('watcher'), ports)],
+    })
+    expect(state.finished?.answer).toBe('seen')
+    expect(made.get('default')?.requests[1]?.messages.at(-1)).toMatchObject({ role: 'tool', tool: 'look', ok: true })
+  })
+
+  test('answers once all its news have arrived, however slow they are', async () => {
+    const agent = await agentTool(expert('slow'), { models: models({ default: [say('done')] }).chooser, now })
+    const order: unknown[] = []
+    const { name, hash } = agent.definition
+    const { caller } = requestOf()
+    const context = { runId: '', callId: '', idempotencyKey: 'key', attempt: 1, deadline: 1000, caller, values: {} }
+    const outcome = await agent.call(
+      { name, hash, arguments: { question: 'x' }, context },
+      {
+        whenAborted: () => new Promise(() => {}),
+        progress: async ({ data }) => {
+          await new Promise((resolve) => setTimeout(resolve))
+          order.push((data as { event: { type: string } }).event.type)
+        },
+      },
+    )
+    expect(outcome.ok).toBe(true)
+    expect(order).toEqual(['run.started', 'step.started', 'text.delta', 'step.answered', 'step.finished'])
   })
 
   test('is cancelled with the run that asked it', async () => {
@@ -166,6 +199,27 @@ describe('an agent as a tool', () => {
     await play({ script: [ask(['again', { question: 'x' }])], tools: await agents.offered() })
     const last = made.get('default')?.requests.at(4)?.messages.at(-1)
     expect(last).toMatchObject({ role: 'tool', ok: false, content: [{ text: /too deeply/ }] })
+  })
+
+  test('may have others of its source as tools, and tells operators what failed inside', async () => {
+    const { chooser } = models({ default: [ask(['expert', { question: 'x' }]), ask(['look']), say('It is dark.')] })
+    const reports: object[] = []
+    const broken = tool('look', () => Promise.reject(new Error('no lamp')))
+    const agents = agentSource(
+      [
+        { ...expert('expert'), tools: ['look'] },
+        { ...expert('router'), tools: ['expert', 'nosuch'] },
+      ],
+      { models: chooser, now, tools: source([broken]), report: (entry) => reports.push(entry) },
+    )
+    const { state } = await play({
+      script: [ask(['router', { question: 'x' }])],
+      tools: await agents.find(['router']),
+    })
+    expect(state.finished?.answer).toBe('It is dark.')
+    expect(reports).toMatchObject([
+      { event: 'call.failed', tool: 'look', code: 'tool_failed', detail: expect.stringContaining('no lamp') },
+    ])
   })
 
   test('is refused at once for a bad name or two of one name', () => {

@@ -295,7 +295,7 @@ describe('calls that others must answer', () => {
       request: { conversation: 'conv_1' },
     })
     expect(bodies(events).slice(-2)).toEqual([
-      { type: 'approval.requested', callId: id(1, 0), tool: 'pay', arguments: '{"sum":5}' },
+      { type: 'approval.requested', callId: id(1, 0), tool: 'pay', arguments: '{"sum":5}', hash: 'hash-pay' },
       { type: 'run.waiting', for: 'approval', at: 0 },
     ])
   })

@@ -41,6 +41,21 @@ test('a result that is too long is shown in part, and the model can read on in i
   expect(state.calls[0]?.settled?.cut).toBe(4000)
 })
 
+test('no character is cut in two, and past the end there is nothing', async () => {
+  const faces = '😀'.repeat(500)
+  const readOn = (offset: number): [string, object] => ['read_result', { id: id(1, 0), offset }]
+  const { state } = await play({
+    script: [ask(['faces']), ask(readOn(1), readOn(201), readOn(5000)), say('ok')],
+    tools: [tool('faces', () => faces)],
+    request: { limits: { resultBytes: 1004 } },
+  })
+  expect(state.calls.slice(1).map(({ settled }) => settled?.content)).toEqual([
+    [{ type: 'text', text: `${'😀'.repeat(100)}\n[0 to 200 of 1000 characters; read on from offset 200]` }],
+    [{ type: 'text', text: `${'😀'.repeat(100)}\n[200 to 400 of 1000 characters; read on from offset 400]` }],
+    [{ type: 'text', text: '\n[1000 to 1000 of 1000 characters]' }],
+  ])
+})
+
 test('nobody is told of it where nothing was cut, and it cannot be called then', async () => {
   const { state, requests } = await play({
     script: [ask(['read_result', { id: id(1, 0) }]), say('no')],

@@ -78,7 +78,9 @@ const Definition = v.object({
   reconcile: flag,
   undo: flag,
   history: flag,
+  strict: flag,
   tags: v.exactOptional(v.array(v.string())),
+  metadata: v.exactOptional(plainObject),
 })
 
 const Description = v.object({

@@ -93,8 +93,9 @@ function toAnswer(message: AssistantMessage, codec = ''): object {
   return { role, content: content || null, tool_calls, ...reasoning }
 }
 
-export function toChatTool({ name, description, inputSchema }: ToolDefinition): object {
-  return { type: 'function', function: { name, description, parameters: inputSchema } }
+export function toChatTool({ name, description, inputSchema, strict }: ToolDefinition): object {
+  const told = { name, description, parameters: inputSchema, ...(strict !== undefined && { strict }) }
+  return { type: 'function', function: told }
 }
 
 function toChatPart(part: Content): object {

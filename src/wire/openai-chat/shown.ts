@@ -1,7 +1,7 @@
 import type { RunEvent, RunFinished } from '../../contract/event.ts'
 import type { ToolCall } from '../../contract/message.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../contract/usage.ts'
-import type { Finish, RunError } from '../../contract/run.ts'
+import type { Finish, RunError, RunRecord } from '../../contract/run.ts'
 import type { Rounds } from '../request.ts'
 import type { ChatFinish } from './types.ts'
 
@@ -80,6 +80,8 @@ export class Shown {
       case 'call.settled':
         if (event.usage) this.#usage = addUsage(this.#usage, event.usage)
         return NOTHING
+      case 'run.snapshot':
+        return this.#snapshot(event.record)
       case 'approval.requested':
         this.#approvals.set(event.callId, event)
         return NOTHING
@@ -96,6 +98,18 @@ export class Shown {
       default:
         return NOTHING
     }
+  }
+
+  /** What was shown before is not kept any more; the answer comes whole at the end. */
+  #snapshot({ usage, calls }: RunRecord): readonly ShownPart[] {
+    this.#usage = usage
+    const open = calls.map(({ id: callId, tool, arguments: value, status }) => {
+      return { callId, tool, arguments: typeof value === 'string' ? value : JSON.stringify(value), status }
+    })
+    for (const call of open) if (call.status === 'approval') this.#approvals.set(call.callId, call)
+    const handed = open.filter(({ status }) => status === 'caller')
+    this.#hasCalls ||= handed.length > 0
+    return handed.map((call) => ({ type: 'call', call }))
   }
 
   #begin(): readonly ShownPart[] {

@@ -29,9 +29,9 @@ export function encodeRequest(model: string, request: ModelRequest, isPlain = fa
   return `${head.slice(0, -1)}${toolsText},"input":[${items.join(',')}]}`
 }
 
-/** Not strict: what is left out would be, and strict schemas have rules that most tools do not keep. */
-const encodeTool = encodeOnce(({ name, description, inputSchema }: ToolDefinition) =>
-  JSON.stringify({ type: 'function', name, description, parameters: inputSchema, strict: false }),
+/** Strict only where a tool says so: left out, it would be, and strict schemas have rules that most tools do not keep. */
+const encodeTool = encodeOnce(({ name, description, inputSchema, strict = false }: ToolDefinition) =>
+  JSON.stringify({ type: 'function', name, description, parameters: inputSchema, strict }),
 )
 
 const encodeMessage = encodeOnce((message: Message) => toText(toItems(message, true)))

@@ -361,7 +361,8 @@ describe('calling', () => {
       ok: false,
       error: {
         code: 'invalid_arguments',
-        message: 'The arguments of "a" do not fit:\n- id: expected string, received Array\nCorrect them and call again.',
+        message:
+          'The arguments of "a" do not fit:\n- id: expected string, received Array\nCorrect them and call again.',
       },
     })
   })

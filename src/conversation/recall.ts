@@ -1,0 +1,51 @@
+import type { RunFact } from '../contract/event.ts'
+import { isObject } from '../contract/json.ts'
+import type { Message } from '../contract/message.ts'
+import type { ChatModel } from '../contract/model.ts'
+import type { Store } from './store.ts'
+import { notesOf, summarize, type Summary } from './summary.ts'
+
+/** Messages that may have left the window before notes are made of them; until then they are shown. */
+const MOST_UNTOLD = 20
+/** Messages that notes are made of at a time; of more the newest. */
+const MOST_READ = 400
+
+/** What a model is told in the place of what has left its window. */
+export interface Recalled {
+  readonly messages: readonly Message[]
+  /** Notes were made for it. */
+  readonly made?: RunFact
+}
+
+/**
+ * Notes on what came before `from`, and what they do not tell of yet. Once that is more than 20 messages, `model` makes
+ * new notes, which are kept for the runs to come. Where it fails, what has no notes is not shown.
+ */
+export async function recall(
+  store: Store,
+  model: ChatModel,
+  { from, signal }: { readonly from: number; readonly signal: AbortSignal },
+): Promise<Recalled> {
+  const summary = summaryOf(store)
+  const untold: Message[] = []
+  for (const { position, message } of store.messages.newest(from, 'current')) {
+    if (position < (summary?.upTo ?? 0) || untold.length >= MOST_READ) break
+    untold.unshift(message)
+  }
+  const notes = summary ? [notesOf(summary)] : []
+  if (untold.length <= MOST_UNTOLD) return { messages: [...notes, ...untold] }
+  const earlier = summary ? { earlier: summary.text } : {}
+  const made = await summarize(model, { ...earlier, messages: untold }, signal)
+  if (!made) return { messages: notes }
+  const now: Summary = { text: made.text, upTo: from }
+  store.setFact('summary', now)
+  const fact: RunFact = { type: 'history.compacted', upTo: from, ...(made.usage && { usage: made.usage }) }
+  return { messages: [notesOf(now)], made: fact }
+}
+
+function summaryOf(store: Store): Summary | undefined {
+  const summary = store.fact('summary')
+  if (!isObject(summary)) return undefined
+  const { text, upTo } = summary
+  return typeof text === 'string' && typeof upTo === 'number' ? { text, upTo } : undefined
+}

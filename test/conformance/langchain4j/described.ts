@@ -1,0 +1,157 @@
+import * as v from 'valibot'
+import { expect } from 'vitest'
+import type { ToolDefinition } from '../../../src/contract/tool.ts'
+import { executeToolCalls } from '../../../src/loop.ts'
+import { defineRawTool, defineTool, jsonSchema, toolsOf } from '../../../src/tool.ts'
+import { encodeRequest as chatRequest } from '../../../src/wire/openai-chat/ask-request.ts'
+import { different, notApplicable, type Row, same } from '../rows.ts'
+import { asking, carried, QUESTION, resultsIn } from '../spring-ai/scene.ts'
+import { given, misfit } from './scene.ts'
+
+const integer = v.pipe(v.number(), v.integer())
+const none = v.object({})
+const run = () => ''
+
+function schemaOf(input: v.GenericSchema) {
+  return defineTool({ name: 't', description: 'T', input, run }).outline.inputSchema
+}
+
+class Account {
+  static rate() {
+    return 3
+  }
+  balance() {
+    return 'balance'
+  }
+  owner() {
+    return 'somebody'
+  }
+}
+
+class Savings extends Account {
+  override owner() {
+    return 'Ada'
+  }
+}
+
+/** Rows 32 to 38: what is said of a tool, and to whom. */
+export const described: readonly Row[] = [
+  {
+    row: 32,
+    says: 'a model is not told that the tool gets the conversation',
+    verdict: same(async () => {
+      const tools = await carried(
+        defineTool({ name: 'tool', description: 'Tool', input: none, run: (_, { conversationId }) => conversationId }),
+      )
+      expect(tools[0]?.definition.inputSchema).toEqual({ type: 'object', properties: {}, required: [] })
+      const options = { messages: [QUESTION], tools, request: { conversation: 'conv_1' } }
+      const { results } = await executeToolCalls(options, asking(['tool', { conversationId: 'conv_2' }]))
+      expect(resultsIn(results)).toEqual(['conv_1'])
+    }),
+  },
+  {
+    row: 33,
+    says: 'a tool has metadata, any JSON object, which models are not told',
+    verdict: different(
+      'what hosts may know of a tool has names: annotations and tags, checked by their types',
+      async () => {
+        const annotations = { readOnly: true, openWorld: false }
+        const made = defineTool({ name: 't', description: 'T', input: none, annotations, tags: ['clock', 'beta'], run })
+        expect(await made.describe()).toMatchObject({ annotations, tags: ['clock', 'beta'] })
+        const plain = await defineTool({ name: 't', description: 'T', input: none, run }).describe()
+        expect((await made.describe()).hash).toBe(plain.hash)
+      },
+    ),
+  },
+  {
+    row: 34,
+    says: 'what is required is told: not what is optional, may be nothing, or has a default',
+    verdict: same(() => {
+      const said = (input: v.GenericSchema) => schemaOf(input)['required']
+      expect(said(v.object({ a: v.string(), b: integer }))).toEqual(['a', 'b'])
+      expect(said(v.object({ a: v.optional(v.string()), b: integer }))).toEqual(['b'])
+      expect(said(v.object({ a: v.nullish(v.string()), b: v.optional(integer, 1) }))).toEqual([])
+      expect(said(v.object({ a: v.nullable(v.string()) }))).toEqual(['a'])
+      expect(said(v.partial(v.object({ a: v.string(), b: v.string() })))).toEqual([])
+      expect(said(v.object({}))).toEqual([])
+    }),
+  },
+  {
+    row: 35,
+    says: 'a field has one description; two ways to give it at once are refused',
+    verdict: different('there is one way, and what stands last in it holds', () => {
+      const field = v.pipe(v.string(), v.description('First'), v.title('Name'), v.description('Last'))
+      expect(schemaOf(v.object({ field }))).toMatchObject({
+        properties: { field: { type: 'string', title: 'Name', description: 'Last' } },
+      })
+      expect(schemaOf(v.object({ field: v.string() }))['properties']).toEqual({ field: { type: 'string' } })
+    }),
+  },
+  {
+    row: 36,
+    says: 'the methods of an object that are tools are found: inherited, overridden and static ones',
+    verdict: different(
+      'they are named: nothing becomes a tool unawares, and static ones belong to no object',
+      async () => {
+        const said = { description: 'Tells', input: none }
+        const tools = await carried(...toolsOf(new Savings(), { balance: said, owner: said }))
+        const { results } = await executeToolCalls({ messages: [QUESTION], tools }, asking(['balance'], ['owner']))
+        expect(resultsIn(results)).toEqual(['balance', 'Ada'])
+        // @ts-expect-error The types know it too.
+        expect(() => toolsOf(new Savings(), { rate: said })).toThrow('"rate" is no method')
+        expect(() => toolsOf(new Savings(), { toString: said })).toThrow('"toString" is no method')
+      },
+    ),
+  },
+  {
+    row: 37,
+    says: 'where the names of parameters were not compiled in, a warning is logged once for a class',
+    verdict: notApplicable('names of fields are those of the schema, and are always there'),
+  },
+  {
+    row: 38,
+    says: 'a definition goes to JSON and back, strict or not, and one that is unsound is refused',
+    verdict: different(
+      'no tool is strict or not: its arguments are checked here, whatever a model promises',
+      async () => {
+        const input = v.object({ city: v.pipe(v.string(), v.description('Its name')) })
+        const options = { title: 'Weather', annotations: { readOnly: true }, tags: ['sky'] }
+        const definition = await defineTool({
+          name: 'weather',
+          description: 'Tells',
+          input,
+          ...options,
+          run,
+        }).describe()
+        const text = JSON.stringify(definition)
+        const { hash: _, ...read }: ToolDefinition = JSON.parse(text)
+        const again = await defineRawTool(read, run).describe()
+        expect(again).toEqual(definition)
+        const told = JSON.parse(chatRequest('m', { messages: [QUESTION], tools: [definition] }))
+        expect(told.tools).toEqual([
+          {
+            type: 'function',
+            function: { name: 'weather', description: 'Tells', parameters: definition.inputSchema },
+          },
+        ])
+        expect(defineRawTool({ name: 'bare' }, run).outline).toEqual({
+          name: 'bare',
+          description: 'bare',
+          inputSchema: { type: 'object', properties: {}, additionalProperties: false },
+          version: '1',
+          annotations: {},
+        })
+        for (const schema of [
+          { type: 'nothing' },
+          { type: 'object', properties: [] },
+          { type: 'object', required: 'a' },
+        ]) {
+          expect(() => jsonSchema(schema)).toThrow(TypeError)
+          expect(() => defineRawTool({ name: 'bad', inputSchema: schema }, run)).toThrow(/^Tool "bad": inputSchema: /)
+        }
+        const required = jsonSchema({ type: 'object', properties: { a: { type: 'string' } }, required: ['a'] })
+        expect(await given(required, {})).toBe(misfit('a: expected string, received undefined'))
+      },
+    ),
+  },
+]

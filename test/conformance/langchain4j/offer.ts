@@ -1,0 +1,149 @@
+import * as v from 'valibot'
+import { expect } from 'vitest'
+import type { Hook } from '../../../src/contract/hook.ts'
+import { type Message, textOf } from '../../../src/contract/message.ts'
+import { defineRawTool, defineTool } from '../../../src/tool.ts'
+import { chain } from '../../../src/tool/source/chain.ts'
+import { inlineSource } from '../../../src/tool/source/inline.ts'
+import { ask, play, say, tool } from '../../fixtures/play.ts'
+import { different, type Row, same } from '../rows.ts'
+import { carried, chat, chatStream, namesIn, QUESTION, resultsIn } from '../spring-ai/scene.ts'
+
+const SUM = { type: 'object', properties: { left: { type: 'integer' }, right: { type: 'integer' } } }
+const add = tool('add', ({ left, right }) => Number(left) + Number(right))
+
+const none = v.object({})
+
+/** Offers a tool for a request that speaks of it. */
+const booking = (name: string): Hook => ({
+  name: `offers ${name}`,
+  offer: ({ input }) => (input.some(({ content }) => textOf(content).includes(name)) ? [name] : []),
+})
+
+/** Says anew before each step which tools are on offer. */
+function steps(activate: NonNullable<Hook['activate']>): { readonly hooks: readonly Hook[] } {
+  return { hooks: [{ name: 'steps', activate }] }
+}
+
+/** Rows 61 to 66: where tools come from. */
+export const offer: readonly Row[] = [
+  {
+    row: 61,
+    says: 'a tool may be made from data, with a name and parameters of its own, and is told to the model as it is',
+    verdict: same(async () => {
+      const tools = await carried(
+        defineRawTool({ name: 'sum-of_2', description: 'Adds', inputSchema: SUM }, (sent) => JSON.stringify(sent)),
+      )
+      const { requests } = await chat({ script: [ask(['sum-of_2', { left: 1, right: 2 }]), say('3')], tools })
+      expect(requests[0]?.tools).toMatchObject([{ name: 'sum-of_2', description: 'Adds', inputSchema: SUM }])
+      expect(resultsIn(requests[1]?.messages)).toEqual(['{"left":1,"right":2}'])
+    }),
+  },
+  {
+    row: 62,
+    says: 'a provider gives the tools of a request; several of them, and tools that are always there, come together',
+    verdict: same(async () => {
+      const scene = {
+        script: [say('ok')],
+        tools: [add],
+        others: [tool('booking'), tool('weather')],
+        setup: { loop: { hooks: [booking('booking'), booking('weather')] } },
+      }
+      const asked = async (content: string) => {
+        const { requests } = await chat({ ...scene, body: { messages: [{ role: 'user', content }] } })
+        return namesIn(requests[0])
+      }
+      expect(await asked('Hello')).toEqual(['add'])
+      expect(await asked('A booking')).toEqual(['add', 'booking'])
+      expect(await asked('booking for good weather')).toEqual(['add', 'booking', 'weather'])
+    }),
+  },
+  {
+    row: 63,
+    says: 'a name that two places define is an error of the request',
+    verdict: different(
+      'of one name and two meanings none is called; one that the caller sends too is refused',
+      async () => {
+        const made = (description: string) =>
+          inlineSource([defineTool({ name: 'same', description, input: none, run: () => '' })], {
+            env: {},
+            place: description,
+          })
+        const two = await chain([made('One'), made('Two')]).list()
+        const reason = 'The tool "same" is defined differently by One and Two; none of them is called.'
+        expect(two).toEqual({
+          tools: [],
+          unavailable: [
+            { origin: 'inline', place: 'One', reason },
+            { origin: 'inline', place: 'Two', reason },
+          ],
+        })
+        const sent = { type: 'function', function: { name: 'add', parameters: SUM } }
+        const { status, json } = await chat({ tools: [add], body: { tools: [sent] } })
+        expect([status, json.error.code]).toEqual([400, 'tool_name_conflict'])
+      },
+    ),
+  },
+  {
+    row: 64,
+    says: 'one provider is asked once for a request, another before each step; in a stream too',
+    verdict: same(async () => {
+      for (const ways of [chat, chatStream]) {
+        const asked: string[] = []
+        const hook: Hook = {
+          name: 'both',
+          offer: () => {
+            asked.push('request')
+            return []
+          },
+          activate: (names) => {
+            asked.push('step')
+            return names
+          },
+        }
+        await ways({ script: [ask(['add']), say('0')], tools: [add], setup: { loop: { hooks: [hook] } } })
+        expect(asked).toEqual(['request', 'step', 'step'])
+      }
+    }),
+  },
+  {
+    row: 65,
+    says: 'tools may join before a later step, and none ever leaves',
+    verdict: different('what is not named any more is not on offer: a step may have fewer tools too', async () => {
+      const offers = [['add'], ['add', 'late', 'nosuch'], ['late'], []]
+      const { requests, state } = await play({
+        script: [ask(['add']), ask(['late']), ask(['add']), say('done')],
+        tools: [add],
+        others: [tool('late', () => 'late!')],
+        loop: steps((_, { step }) => offers[step] ?? []),
+      })
+      expect(requests.map(namesIn)).toEqual([['add'], ['add', 'late'], ['late'], []])
+      expect(resultsIn(state.messages)).toEqual([
+        'NaN',
+        'late!',
+        'There is no tool "add". Call one that is on offer, such as "late".',
+      ])
+    }),
+  },
+  {
+    row: 66,
+    says: 'a provider of a later step still knows what the user said, though the window does not show it',
+    verdict: same(async () => {
+      const heard: unknown[] = []
+      const old: Message[] = [
+        { role: 'user', content: 'Long ago' },
+        { role: 'assistant', content: 'Yes' },
+      ]
+      await play({
+        script: [ask(['add']), say('0')],
+        tools: [add],
+        history: old,
+        loop: steps((names, { run }) => {
+          heard.push(run.input)
+          return names
+        }),
+      })
+      expect(heard).toEqual([[QUESTION], [QUESTION]])
+    }),
+  },
+]

@@ -1,0 +1,87 @@
+import type { CallFault, LoopSetup } from '../../../src/contract/hook.ts'
+import type { Compat, RunRequest } from '../../../src/contract/run.ts'
+import type { Tool, ToolSuccess } from '../../../src/contract/tool.ts'
+import { executeToolCalls } from '../../../src/loop.ts'
+import { defineTool } from '../../../src/tool.ts'
+import type { RunContext } from '../../../src/tool/run-context.ts'
+import type { InputSchema } from '../../../src/tool/standard.ts'
+import { tool } from '../../fixtures/play.ts'
+import { asking, carried, QUESTION, resultsIn } from '../spring-ai/scene.ts'
+
+/** What `COMPAT=langchain4j` sets. */
+export const THEIRS: Compat = 'langchain4j'
+export const COMPAT = { COMPAT: THEIRS }
+
+/** What a tool with this input was called with; or what the model reads where it was not. */
+export async function given(
+  input: InputSchema,
+  args: object | string,
+  request?: Partial<RunRequest>,
+): Promise<unknown> {
+  const seen: unknown[] = []
+  const run = (value: unknown) => void seen.push(value)
+  const tools = await carried(defineTool({ name: 'tool', description: 'Tool', input, run }))
+  const options = { messages: [QUESTION], tools, ...(request && { request }) }
+  const { results } = await executeToolCalls(options, asking(['tool', args]))
+  return seen.length > 0 ? seen[0] : resultsIn(results)[0]
+}
+
+/** What the model reads of arguments that do not fit, a line for each place. */
+export function misfit(...lines: readonly string[]): string {
+  return [
+    'The arguments of "tool" do not fit:',
+    ...lines.map((line) => `- ${line}`),
+    'Correct them and call again.',
+  ].join('\n')
+}
+
+/** The parts of the one result of a tool that does this. */
+export async function partsOf(run: (input: object, context: RunContext) => unknown, loop?: LoopSetup, compat?: Compat) {
+  const input = EMPTY
+  const tools = await carried(defineTool({ name: 'tool', description: 'Tool', input, run }))
+  const options = { messages: [QUESTION], tools, ...(loop && { loop }), ...(compat && { request: { compat } }) }
+  const { results } = await executeToolCalls(options, asking(['tool']))
+  return results[0]
+}
+
+/** Accepts any object, and tells a model of no field. */
+const EMPTY: InputSchema<object> = {
+  '~standard': {
+    version: 1,
+    vendor: 'none',
+    jsonSchema: { input: () => ({ type: 'object', properties: {} }) },
+    validate: (value) =>
+      typeof value === 'object' && value !== null ? { value } : { issues: [{ message: 'no object' }] },
+  },
+}
+
+/** A tool that fails with this exception, as its author throws it. */
+export async function throwing(error: unknown, name = 'broken'): Promise<Tool> {
+  const run = () => {
+    throw error
+  }
+  const [made] = await carried(defineTool({ name, description: 'Fails', input: EMPTY, run }))
+  if (!made) throw new Error('No tool was made')
+  return made
+}
+
+/** What becomes of faults of these codes, each in these words. */
+export function telling(words: Readonly<Record<string, string>>): LoopSetup {
+  return {
+    onFault: ({ code }: CallFault) => {
+      const message = words[code]
+      return message === undefined ? undefined : { message }
+    },
+  }
+}
+
+/** A tool that can be undone; what is undone is noted, with what it was told. */
+export function undoable(name: string, undone: string[], run: () => unknown = () => `${name} done`): Tool {
+  return {
+    ...tool(name, run, { undo: true }),
+    undo: async ({ arguments: args }, outcome: ToolSuccess) => {
+      undone.push(`${name} ${JSON.stringify(args)} ${JSON.stringify(outcome.content)}`)
+      return { ok: true, content: [] }
+    },
+  }
+}

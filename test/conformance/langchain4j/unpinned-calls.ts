@@ -1,0 +1,155 @@
+import * as v from 'valibot'
+import { expect } from 'vitest'
+import { ask, say, tool } from '../../fixtures/play.ts'
+import { different, type Row } from '../rows.ts'
+import { chat, chatStream, native, resultsIn } from '../spring-ai/scene.ts'
+import { COMPAT, given, misfit, partsOf } from './scene.ts'
+
+const AGAIN = ask(['count'])
+
+function counter() {
+  let count = 0
+  return tool('count', () => ++count)
+}
+
+/** So many rounds of calls, and then an answer. */
+const rounds = (count: number) => [...Array.from({ length: count }, () => AGAIN), say('done')]
+
+/** What a limit of rounds makes of so many rounds: the answer, the requests to the model, and the calls that ran. */
+async function limited(ways: typeof chat | typeof chatStream, steps: number, asked: number) {
+  const ran = counter()
+  const { requests, ...said } = await ways({
+    script: rounds(asked),
+    tools: [ran],
+    body: { edgecall: { limits: { steps } } },
+  })
+  const answer = 'answer' in said ? said.answer : said.texts.join('')
+  const results = resultsIn(requests.at(-1)?.messages)
+  return [answer, requests.length, results.filter((text) => /^\d+$/.test(text)).length]
+}
+
+const integer = v.pipe(v.number(), v.integer())
+
+/** Rows 102 to 109: calls, where no test of theirs pins what becomes of them. */
+export const unpinnedCalls: readonly Row[] = [
+  {
+    row: 102,
+    says: 'a limit of rounds counts the answer too, so that a limit of none fails what needs no tool',
+    verdict: different(
+      'rounds that ask for tools are counted; after the last, the model answers once more',
+      async () => {
+        for (const steps of [1, 2]) {
+          for (const asked of [0, 1, 2]) {
+            expect(await limited(chat, steps, asked)).toEqual(['done', asked + 1, Math.min(steps, asked)])
+          }
+        }
+        const none = await chat({ body: { edgecall: { limits: { steps: 0 } } } })
+        expect([none.status, none.json.error.param]).toEqual([400, 'edgecall.limits.steps'])
+        const { json } = await native({ script: rounds(2), tools: [counter()], body: { limits: { steps: 1 } } })
+        expect([json.finish, json.which]).toEqual(['limit', 'steps'])
+        const theirs = await native({
+          script: rounds(2),
+          tools: [counter()],
+          vars: COMPAT,
+          body: { limits: { steps: 1 } },
+        })
+        expect([theirs.json.status, theirs.json.calls.map(({ ok }) => ok)]).toEqual(['failed', [true, false]])
+        const within = await native({
+          script: rounds(1),
+          tools: [counter()],
+          vars: COMPAT,
+          body: { limits: { steps: 1 } },
+        })
+        expect(within.json).toMatchObject({ status: 'completed', answer: 'done' })
+      },
+    ),
+  },
+  {
+    row: 103,
+    says: 'in a stream the same limit allows one round more',
+    verdict: different('a stream has the limits of an answer that is collected', async () => {
+      for (const steps of [1, 2]) {
+        for (const asked of [0, 1, 2]) {
+          expect(await limited(chatStream, steps, asked)).toEqual(await limited(chat, steps, asked))
+        }
+      }
+    }),
+  },
+  {
+    row: 104,
+    says: 'of two calls that are alike and have no ids, both get the result of the last',
+    verdict: different('each call has an id of the edge, and its own result', async () => {
+      for (const concurrentCalls of [1, 8]) {
+        const { json, requests } = await native({
+          script: [ask(['count'], ['count']), say('done')],
+          tools: [counter()],
+          body: { limits: { concurrentCalls } },
+        })
+        expect(resultsIn(requests[1]?.messages)).toEqual(['1', '2'])
+        expect(new Set(json.calls.map(({ id }) => id)).size).toBe(2)
+      }
+    }),
+  },
+  {
+    row: 105,
+    says: 'taking commas out of broken arguments takes them out of texts too',
+    verdict: different('nothing is taken out: the model writes them anew', async () => {
+      const input = v.object({ s: v.string() })
+      expect(await given(input, '{"s":"a, ]b",}')).toContain('The arguments of "tool" are not a JSON object: ')
+      expect(await given(input, '{"s":"a, ]b"}')).toEqual({ s: 'a, ]b' })
+    }),
+  },
+  {
+    row: 106,
+    says: 'of two objects the first is taken, of two keys the last; null and fences are errors',
+    verdict: different('what follows an object is an error too, and null is no arguments', async () => {
+      const input = v.object({ i: integer })
+      const noJson = 'The arguments of "tool" are not a JSON object: '
+      for (const text of ['{"i":1}{"i":2}', '{"i":1} and more', '```json\n{"i":1}\n```', "{'i':1}", '[1]']) {
+        expect(await given(input, text)).toContain(noJson)
+      }
+      expect(await given(input, '{"i":1,"i":2}')).toEqual({ i: 2 })
+      expect(await given(input, 'null')).toBe(misfit('i: expected "i", received undefined'))
+      expect(await given(v.object({}), 'null')).toEqual({})
+    }),
+  },
+  {
+    row: 107,
+    says: 'inside of an object numbers are cut to integers, and missing fields are zero',
+    verdict: different('the same holds at every depth: texts of numbers are read, no number is cut', async () => {
+      const it = v.object({ age: integer, ok: v.boolean(), xs: v.array(integer) })
+      const input = v.object({ it })
+      expect(await given(input, { it: { age: '7', ok: 'true', xs: [1] } })).toEqual({
+        it: { age: 7, ok: true, xs: [1] },
+      })
+      expect(await given(input, { it: { age: '7', ok: 'true', xs: [1.9] } })).toContain('- it.xs.0: ')
+      expect(await given(input, { it: { age: 7, ok: true } })).toBe(misfit('it.xs: expected "xs", received undefined'))
+    }),
+  },
+  {
+    row: 108,
+    says: 'an argument that nobody knows is left out, and a field of an object is an error',
+    verdict: different('both are left out, or both are errors: the schema says which', async () => {
+      const sent = { a: 'x', more: 1, it: { b: 'y', more: 2 } }
+      const open = v.object({ a: v.string(), it: v.object({ b: v.string() }) })
+      expect(await given(open, sent)).toEqual({ a: 'x', it: { b: 'y' } })
+      const strict = v.strictObject({ a: v.string(), it: v.strictObject({ b: v.string() }) })
+      expect(await given(strict, sent)).toContain('- more: ')
+      expect(await given(strict, { a: 'x', it: { b: 'y', more: 2 } })).toContain('- it.more: ')
+    }),
+  },
+  {
+    row: 109,
+    says: 'a result that cannot be written as JSON ends the run, and breaks the memory',
+    verdict: different('it is a call that failed, and the model reads so', async () => {
+      const loop: Record<string, unknown> = {}
+      loop['self'] = loop
+      for (const value of [loop, { toJSON: () => Object.assign([], { 0: Symbol('x') }) }, () => 1]) {
+        expect(await partsOf(() => value)).toMatchObject({
+          ok: false,
+          content: [{ type: 'text', text: 'The tool returned a value that cannot be written as JSON.' }],
+        })
+      }
+    }),
+  },
+]

@@ -1,0 +1,71 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { textOf } from '../../src/contract/message.ts'
+import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
+import { say } from '../fixtures/play.ts'
+import { TestConversation } from './object.ts'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 }))
+afterEach(() => void vi.useRealTimers())
+
+const isForNotes = ({ messages }: ModelRequest) => textOf(messages[0]?.content ?? '').startsWith('You keep the memory')
+
+/** A conversation of so many short turns, whose model sees the last two. */
+async function talk(turns: number, notes: (request: ModelRequest) => readonly ModelEvent[] = () => say('Likes tea.')) {
+  const talked = new TestConversation((request) => (isForNotes(request) ? notes(request) : say('ok')), [], {
+    MEMORY_SUMMARY: 'on',
+    MEMORY_MESSAGES: '4',
+  })
+  for (let turn = 1; turn <= turns; turn++) {
+    await talked.run(turn, `turn ${turn}`)
+  }
+  return talked
+}
+
+/** What the model was told in its last request, in few words. */
+function told(talked: TestConversation): string[] {
+  return (talked.requests.at(-1)?.messages ?? []).map(({ content }) => textOf(content))
+}
+
+test('what leaves the window is shown until there is enough of it for notes', async () => {
+  const talked = await talk(13)
+  expect(talked.requests.filter(isForNotes)).toEqual([])
+  expect(told(talked)[0]).toBe('turn 1')
+})
+
+test('then notes stand for it, made once and of what they do not tell of yet', async () => {
+  const talked = await talk(15)
+  const [asked, ...others] = talked.requests.filter(isForNotes)
+  expect(others).toEqual([])
+  expect(textOf(asked?.messages[1]?.content ?? '')).toMatch(/^The conversation went on:\nuser: turn 1\nassistant: ok\n/)
+  expect(told(talked)).toEqual([
+    'What was said before, in notes:\nLikes tea.',
+    ...['turn 12', 'ok'],
+    ...['turn 13', 'ok', 'turn 14', 'ok'],
+    'turn 15',
+  ])
+})
+
+test('later notes are made of the earlier ones and what came since; what they cost is the run’s', async () => {
+  const talked = await talk(26, () => [
+    { type: 'text', text: 'Likes tea.' },
+    { type: 'finish', finish: 'stop', usage: { inputTokens: 1000, outputTokens: 50 } },
+  ])
+  const asked = talked.requests.filter(isForNotes)
+  expect(asked).toHaveLength(2)
+  const [, request] = asked[1]?.messages ?? []
+  expect(textOf(request?.content ?? '')).toMatch(
+    /^Earlier notes:\nLikes tea\.\n\nThe conversation went on:\nuser: turn 12\n/,
+  )
+  const usage = await talked.object.usage()
+  expect(usage).toMatchObject({ ok: true, usage: { inputTokens: 26 * 10 + 2 * 1000 } })
+})
+
+test('where notes cannot be made the run goes on without them, and the next one tries again', async () => {
+  let fails = true
+  const failure = { type: 'error', error: { code: 'model_unavailable', message: 'down', retryable: true } } as const
+  const talked = await talk(14, () => (fails ? [failure] : say('Likes tea.')))
+  expect(told(talked)[0]).toBe('turn 12')
+  fails = false
+  await talked.run(15, 'turn 15')
+  expect(told(talked)[0]).toBe('What was said before, in notes:\nLikes tea.')
+})
