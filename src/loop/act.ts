@@ -5,7 +5,7 @@ import { messageOf } from '../tool/thrown.ts'
 import { unknownTool } from '../tool/unknown.ts'
 import { around, HookFailure } from './around.ts'
 import { inPool } from './pool.ts'
-import { canTell } from './recover.ts'
+import { canTell, started } from './recover.ts'
 import { statusOf } from './reconcile.ts'
 import { toolRequest } from './request.ts'
 import { hookContext, type Running } from './running.ts'
@@ -31,7 +31,7 @@ export async function act(running: Running, calls: readonly CallState[]): Promis
 
 /** Runs one call. `early`: it leaves while the model still speaks, so its record says what it was sent with. */
 export async function perform(running: Running, call: CallState, early = false): Promise<void> {
-  const { state, commit, now, report } = running
+  const { state, commit, flush, now, report } = running
   const { callId, tool, arguments: text } = call
   const limit = state.request.limits.callMs
   const startedAt = now()
@@ -39,6 +39,7 @@ export async function perform(running: Running, call: CallState, early = false):
   const attempt = call.attempt + 1
   const sent = early ? { arguments: text } : {}
   commit([{ type: 'call.started', callId, tool, attempt, at: startedAt, deadline, ...sent }])
+  flush()
   const outcome = await outcomeOf(running, call, { attempt, deadline })
   if (!outcome.ok && outcome.error.detail !== undefined) {
     report({ callId, tool, code: outcome.error.code, detail: outcome.error.detail })
@@ -49,7 +50,7 @@ export async function perform(running: Running, call: CallState, early = false):
 
 /** Records an outcome. What is too much for the model is kept whole, and can be read on from what it sees. */
 function record(running: Running, call: CallState, outcome: ToolOutcome, durationMs: number): void {
-  const { state, commit, journal } = running
+  const { state, commit, flush, journal } = running
   const { callId, tool } = call
   const limit = Math.min(state.offered.get(tool)?.maxResultBytes ?? Infinity, state.request.limits.resultBytes)
   const shown = boundOutcome(outcome, limit, `; ${READ_RESULT} with the id "${callId}" reads the rest`)
@@ -57,6 +58,8 @@ function record(running: Running, call: CallState, outcome: ToolOutcome, duratio
   if (isCut) journal.keep(callId, outcome.content)
   const size = isCut ? outcome.content.reduce((sum, part) => sum + sizeOf(part), 0) : undefined
   commit([settled(call, judge(running, call, shown), durationMs, size)])
+  // The last one is kept with what follows from it at once: the next step.
+  if (!state.step?.answer || started(state).length > 0) flush()
 }
 
 function isOpen({ state }: Running, callId: string): boolean {

@@ -14,7 +14,8 @@ import { failedRun } from './verdict.ts'
 
 /** Asks the model once and records its answer; a model that fails ends the run. */
 export async function ask(running: Running, step: StepState): Promise<void> {
-  const { state, signal, commit, inFlight } = running
+  const { state, signal, commit, flush, inFlight } = running
+  flush()
   try {
     const answer = await answerOf(running, step)
     if (!signal.aborted) commit(await verdictOn(running, step, answer))
@@ -55,11 +56,12 @@ async function verdictOn(
 
 /** What the model says in this step, through the hooks around it. */
 function answerOf(running: Running, { step }: StepState): Promise<StepAnswer> {
-  const { state, loop, commit } = running
+  const { state, loop, commit, flush } = running
   let asked = 0
   let spent: Usage | undefined
   const inmost = async (request: ModelRequest): Promise<StepAnswer> => {
     if (asked++ > 0) commit([{ type: 'step.restarted', step, attempt: (state.step?.attempt ?? 1) + 1 }])
+    flush()
     const answer = await listen(running, step, request)
     if (answer.usage) spent = spent ? addUsage(spent, answer.usage) : answer.usage
     return spent ? { ...answer, usage: spent } : answer

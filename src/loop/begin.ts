@@ -9,7 +9,7 @@ import { hookContext, type Running } from './running.ts'
  * found, pinned as it is now; one that is not found is left out.
  */
 export async function begin(running: Running, step: number): Promise<void> {
-  const { state, commit, find, tools } = running
+  const { state, commit, flush, find, tools } = running
   const wanted = await wantedTools(running)
   const before = namesOnOffer(state)
   if (wanted.length === before.length && wanted.every((tool, index) => tool === before[index])) {
@@ -19,6 +19,7 @@ export async function begin(running: Running, step: number): Promise<void> {
   const brought = wanted.filter((tool) => typeof tool !== 'string')
   const names = wanted.map((tool) => (typeof tool === 'string' ? tool : tool.definition.name))
   const missing = names.filter((name) => !all.has(name) && !brought.some(({ definition }) => definition.name === name))
+  if (missing.length > 0) flush()
   const found = missing.length === 0 ? [] : ((await find?.(missing)) ?? [])
   const joined = [...brought, ...found].filter(({ definition }) => !all.has(definition.name))
   for (const tool of [...brought, ...found]) tools.set(tool.definition.name, tool)
@@ -37,8 +38,9 @@ export async function equip(running: Running): Promise<void> {
 
 /** The tools that the hooks want, by name or brought by themselves. */
 async function wantedTools(running: Running): Promise<readonly (string | Tool)[]> {
-  const { state, loop } = running
+  const { state, loop, flush } = running
   let wanted: readonly (string | Tool)[] = namesOnOffer(state)
+  if (loop.hooks?.some((hook) => hook.activate)) flush()
   try {
     for (const hook of loop.hooks ?? []) {
       if (!hook.activate) continue

@@ -17,12 +17,12 @@ export interface DriveOptions {
 
 /** Decides and performs, over and over, until the run ends or waits for others. */
 export async function drive(running: Running, { watch, isCancelled, until }: DriveOptions): Promise<void> {
-  const { state, now } = running
+  const { state, now, flush } = running
   for (;;) {
     if (isCancelled() && state.status === 'running') running.commit([{ type: 'run.cancelling' }])
     const next = decide(state, now())
     watch()
-    if (until?.(next)) return
+    if (until?.(next)) return flush()
     switch (next.do) {
       case 'record':
         running.commit(
@@ -43,7 +43,7 @@ export async function drive(running: Running, { watch, isCancelled, until }: Dri
         break
       case 'wait':
       case 'end':
-        return
+        return flush()
     }
   }
 }

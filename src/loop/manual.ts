@@ -6,6 +6,7 @@ import type { ModelError, ModelEvent } from '../contract/model.ts'
 import type { Limits, RunRequest } from '../contract/run.ts'
 import type { Tool } from '../contract/tool.ts'
 import { drive } from './drive.ts'
+import { committing } from './running.ts'
 import { memoryJournal } from './journal.ts'
 import { fold, newState } from './state.ts'
 
@@ -71,23 +72,22 @@ export async function executeToolCalls(options: ManualOptions, answer: StepAnswe
   countEarlier(state, messages)
   fold(state, { type: 'step.started', step: 1 })
   fold(state, { type: 'step.answered', step: 1, ...answer })
-  const journal = memoryJournal(request.runId, options.onEvent ?? (() => {}))
+  const ports = {
+    journal: memoryJournal(request.runId, options.onEvent ?? (() => {})),
+    loop: options.loop ?? {},
+    report: () => {},
+  }
   await drive(
     {
       state,
       tools: new Map(tools.map((tool) => [tool.definition.name, tool])),
       model: NO_MODEL,
       history: [],
-      journal,
       signal,
       now: () => Date.now(),
-      report: () => {},
-      loop: options.loop ?? {},
+      ...ports,
       inFlight: new Map(),
-      commit: (events) => {
-        for (const event of events) fold(state, event)
-        journal.commit(events, state)
-      },
+      ...committing(state, ports),
     },
     { watch: () => {}, isCancelled: () => signal.aborted, until: (next) => next.do === 'begin' },
   )

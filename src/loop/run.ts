@@ -5,8 +5,8 @@ import { cutShort } from './decide.ts'
 import { drive } from './drive.ts'
 import { reconcile } from './reconcile.ts'
 import { recover } from './recover.ts'
-import { hookContext, observe, type Running, type RunPorts } from './running.ts'
-import { fold, type RunState } from './state.ts'
+import { committing, hookContext, type Running, type RunPorts } from './running.ts'
+import type { RunState } from './state.ts'
 import { failedRun } from './verdict.ts'
 import { READ_RESULT, readResultTool } from './whole.ts'
 
@@ -26,11 +26,7 @@ export async function run(state: RunState, ports: RunPorts): Promise<RunState> {
     inFlight: new Map(),
     now,
     signal: AbortSignal.any([ports.signal, timeUp.signal]),
-    commit: (events) => {
-      for (const event of events) fold(state, event)
-      ports.journal.commit(events, state)
-      observe(events, state, ports)
-    },
+    ...committing(state, ports),
   }
   let timer: ReturnType<typeof setTimeout> | undefined
   const watch = () => {
@@ -51,6 +47,7 @@ export async function run(state: RunState, ports: RunPorts): Promise<RunState> {
     ports.report({ code: 'hook_failed', detail: messageOf(error.cause) })
     const end = failedRun(state, { code: 'hook_failed', message: 'A hook of the edge failed.' })
     running.commit(cutShort(state, 'the run failed', end))
+    running.flush()
   } finally {
     clearTimeout(timer)
   }

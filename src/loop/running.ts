@@ -5,7 +5,7 @@ import type { ChatModel } from '../contract/model.ts'
 import type { Tool } from '../contract/tool.ts'
 import { messageOf } from '../tool/thrown.ts'
 import type { Journal } from './journal.ts'
-import type { RunState } from './state.ts'
+import { fold, type RunState } from './state.ts'
 
 /** What a run needs from outside. */
 export interface RunPorts {
@@ -31,8 +31,13 @@ export interface Running extends Omit<RunPorts, 'tools'> {
   readonly state: RunState
   readonly tools: Map<string, Tool>
   readonly loop: LoopSetup
-  /** Keeps events and folds them into the state. */
+  /** Folds events into the state; they are kept with the next `flush`. */
   readonly commit: (events: readonly RunFact[]) => void
+  /**
+   * Keeps what was committed, all or none. Contract: called before anything is awaited that leaves this isolate, so that
+   * nothing is told, asked or done on the strength of what was not kept. News flushes what came before it.
+   */
+  readonly flush: () => void
   /** Calls that left while the model spoke, and are still under way here. */
   readonly inFlight: Map<string, Promise<void>>
 }
@@ -40,6 +45,38 @@ export interface Running extends Omit<RunPorts, 'tools'> {
 /** What a hook is told. */
 export function hookContext({ state, signal, history }: Running): HookContext {
   return { run: state.request, step: state.steps, messages: state.messages, history, signal }
+}
+
+/** A way to commit, and the journal behind it, which gets what was committed together in one piece. */
+export function committing(
+  state: RunState,
+  ports: Pick<RunPorts, 'journal' | 'loop' | 'report'>,
+): Pick<Running, 'commit' | 'flush' | 'journal'> {
+  const { journal } = ports
+  let pending: RunFact[] = []
+  const flush = () => {
+    if (pending.length === 0) return
+    const events = pending
+    pending = []
+    journal.commit(events, state)
+    observe(events, state, ports)
+  }
+  return {
+    flush,
+    commit: (events) => {
+      for (const event of events) fold(state, event)
+      pending.push(...events)
+    },
+    journal: {
+      commit: (events, after) => journal.commit(events, after),
+      show: (event) => {
+        flush()
+        journal.show(event)
+      },
+      keep: (callId, content) => journal.keep(callId, content),
+      kept: (callId) => journal.kept(callId),
+    },
+  }
 }
 
 /** Tells the setup's observer of facts that are kept. */

@@ -30,6 +30,7 @@ export function toUndo({ request, calls, offered }: RunState, step: StepState): 
  */
 export async function undo(running: Running, { calls, because }: Undoing): Promise<void> {
   for (const call of calls) {
+    running.flush()
     const outcome = await undoOne(running, call)
     const { callId, tool } = call
     if (!outcome.ok && outcome.error.detail !== undefined) {

@@ -118,10 +118,10 @@ describe('what a promise hangs on', () => {
     const there = new TestConversation(() => ask(['tool']), [tool('tool', () => called++)])
     await there.start(0)
     there.onTransaction = (moment) => {
-      if (moment === 'before' && types(there.journal(0)).at(-1) === 'step.answered') throw new Error('no disk')
+      if (moment === 'before' && types(there.journal(0)).at(-1) === 'step.started') throw new Error('no disk')
     }
     await settle()
-    expect(types(there.journal(0)).at(-1)).toBe('step.answered')
+    expect(types(there.journal(0)).at(-1)).toBe('step.started')
     expect(there.reports).toMatchObject([{ event: 'run.interrupted' }])
     expect(called).toBe(0)
   })
