@@ -53,7 +53,8 @@ function record(running: Running, call: CallState, outcome: ToolOutcome, duratio
   const { state, commit, flush, journal } = running
   const { callId, tool } = call
   const limit = Math.min(state.offered.get(tool)?.maxResultBytes ?? Infinity, state.request.limits.resultBytes)
-  const shown = boundOutcome(outcome, limit, `; ${READ_RESULT} with the id "${callId}" reads the rest`)
+  const readOn = (offset: number) => `; ${READ_RESULT} reads on with the id "${callId}" from offset ${offset}`
+  const shown = boundOutcome(outcome, limit, readOn)
   const isCut = outcome.ok && shown !== outcome
   if (isCut) journal.keep(callId, outcome.content)
   const size = isCut ? outcome.content.reduce((sum, part) => sum + sizeOf(part), 0) : undefined

@@ -40,7 +40,7 @@ export async function equip(running: Running): Promise<void> {
 async function wantedTools(running: Running): Promise<readonly (string | Tool)[]> {
   const { state, loop, flush } = running
   let wanted: readonly (string | Tool)[] = namesOnOffer(state)
-  if (loop.hooks?.some((hook) => hook.activate)) flush()
+  if (loop.hooks?.some((hook) => hook.activate !== undefined)) flush()
   try {
     for (const hook of loop.hooks ?? []) {
       if (!hook.activate) continue

@@ -1,4 +1,4 @@
-import type { RunFact } from '../contract/event.ts'
+import type { CallSettled, RunFact } from '../contract/event.ts'
 import type { Observer } from '../contract/hook.ts'
 import type { RunRequest } from '../contract/run.ts'
 import type { Usage } from '../contract/usage.ts'
@@ -49,85 +49,98 @@ export function spans(
   return (event, run) => {
     const open = runs.get(run.runId) ?? begun(now())
     runs.set(run.runId, open)
-    take(open, event, run)
+    note(open, event, now())
+    const span = spanOf(open, event, { run, now: now(), includeContent })
+    if (span) emit(span)
     if (event.type === 'run.finished') runs.delete(run.runId)
   }
+}
 
-  function take(open: OpenRun, event: RunFact, run: RunRequest): void {
-    const { traceId } = open
-    switch (event.type) {
-      case 'step.started':
-        open.step = event.step
-        open.steps.set(event.step, { spanId: hex(8), start: now() })
-        return
-      case 'step.answered': {
-        const { spanId = hex(8), start = now() } = open.steps.get(event.step) ?? {}
-        for (const { callId, arguments: text } of event.calls) {
-          open.calls.set(callId, { parentId: spanId, start: now(), text, attempt: 1 })
-        }
-        const attributes = {
-          'gen_ai.operation.name': 'chat',
-          'gen_ai.request.model': run.model,
-          'gen_ai.response.finish_reason': event.finish,
-          'edgecall.step': event.step,
-          ...usageOf(event.usage),
-        }
-        return emit({
-          name: `chat ${run.model}`,
-          traceId,
-          spanId,
-          parentId: open.spanId,
-          start,
-          end: now(),
-          attributes,
-        })
-      }
-      case 'call.started': {
-        const call = open.calls.get(event.callId)
-        const parentId = call?.parentId ?? open.steps.get(open.step)?.spanId ?? open.spanId
-        const text = call?.text ?? event.arguments ?? ''
-        open.calls.set(event.callId, { parentId, start: event.at, text, attempt: event.attempt })
-        return
-      }
-      case 'call.settled': {
-        const { callId, tool, ok, error, durationMs } = event
-        const { parentId = open.spanId, start = now(), text = '', attempt = 1 } = open.calls.get(callId) ?? {}
-        open.calls.delete(callId)
-        const attributes = {
-          'gen_ai.operation.name': 'execute_tool',
-          'gen_ai.tool.name': tool,
-          'gen_ai.tool.call.id': callId,
-          'gen_ai.tool.type': 'function',
-          'edgecall.attempt': attempt,
-          'edgecall.ok': ok,
-          ...(includeContent && {
-            'gen_ai.tool.call.arguments': text,
-            'gen_ai.tool.call.result': JSON.stringify(event.content ?? error?.message ?? ''),
-          }),
-        }
-        const failed = error ? { error: error.code } : {}
-        return emit({
-          name: `execute_tool ${tool}`,
-          ...{ traceId, spanId: hex(8), parentId, start, end: start + durationMs, attributes },
-          ...failed,
-        })
-      }
-      case 'run.finished': {
-        const attributes = {
-          'gen_ai.operation.name': 'invoke_agent',
-          'gen_ai.request.model': run.model,
-          'edgecall.run.id': run.runId,
-          'edgecall.finish': event.finish,
-          ...(run.conversation !== undefined && { 'gen_ai.conversation.id': run.conversation }),
-          ...usageOf(event.usage),
-        }
-        const failed = event.status === 'failed' ? { error: event.error?.code ?? 'failed' } : {}
-        const { spanId, start } = open
-        return emit({ name: 'invoke_agent', traceId, spanId, start, end: now(), attributes, ...failed })
-      }
-      default:
+/** Remembers what later spans begin with. */
+function note(open: OpenRun, event: RunFact, now: number): void {
+  if (event.type === 'step.started') {
+    open.step = event.step
+    open.steps.set(event.step, { spanId: hex(8), start: now })
+  } else if (event.type === 'step.answered') {
+    const parentId = open.steps.get(event.step)?.spanId ?? open.spanId
+    for (const { callId, arguments: text } of event.calls) {
+      open.calls.set(callId, { start: now, attempt: 1, ...open.calls.get(callId), parentId, text })
     }
+  } else if (event.type === 'call.started') {
+    const call = open.calls.get(event.callId)
+    const parentId = call?.parentId ?? open.steps.get(open.step)?.spanId ?? open.spanId
+    const text = call?.text ?? event.arguments ?? ''
+    open.calls.set(event.callId, { parentId, start: event.at, text, attempt: event.attempt })
   }
+}
+
+interface SpanContext {
+  readonly run: RunRequest
+  readonly now: number
+  readonly includeContent: boolean
+}
+
+/** The span that an event ends, if any. */
+function spanOf(open: OpenRun, event: RunFact, context: SpanContext): Span | undefined {
+  switch (event.type) {
+    case 'step.answered':
+      return chatSpan(open, event, context)
+    case 'call.settled':
+      return toolSpan(open, event, context)
+    case 'run.finished':
+      return runSpan(open, event, context)
+    default:
+      return undefined
+  }
+}
+
+type Fact<Type extends RunFact['type']> = Extract<RunFact, { type: Type }>
+
+function chatSpan(open: OpenRun, { step, finish, usage }: Fact<'step.answered'>, { run, now }: SpanContext): Span {
+  const { spanId = hex(8), start = now } = open.steps.get(step) ?? {}
+  const attributes = {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.request.model': run.model,
+    'gen_ai.response.finish_reason': finish,
+    'edgecall.step': step,
+    ...usageOf(usage),
+  }
+  const place = { traceId: open.traceId, spanId, parentId: open.spanId }
+  return { name: `chat ${run.model}`, ...place, start, end: now, attributes }
+}
+
+function toolSpan(open: OpenRun, event: CallSettled, { now, includeContent }: SpanContext): Span {
+  const { callId, tool, ok, error, durationMs } = event
+  const { parentId = open.spanId, start = now, text = '', attempt = 1 } = open.calls.get(callId) ?? {}
+  open.calls.delete(callId)
+  const attributes = {
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.tool.name': tool,
+    'gen_ai.tool.call.id': callId,
+    'gen_ai.tool.type': 'function',
+    'edgecall.attempt': attempt,
+    'edgecall.ok': ok,
+    ...(includeContent && {
+      'gen_ai.tool.call.arguments': text,
+      'gen_ai.tool.call.result': JSON.stringify(event.content ?? error?.message ?? ''),
+    }),
+  }
+  const place = { traceId: open.traceId, spanId: hex(8), parentId }
+  const times = { start, end: start + durationMs }
+  return { name: `execute_tool ${tool}`, ...place, ...times, attributes, ...(error && { error: error.code }) }
+}
+
+function runSpan({ traceId, spanId, start }: OpenRun, event: Fact<'run.finished'>, { run, now }: SpanContext): Span {
+  const attributes = {
+    'gen_ai.operation.name': 'invoke_agent',
+    'gen_ai.request.model': run.model,
+    'edgecall.run.id': run.runId,
+    'edgecall.finish': event.finish,
+    ...(run.conversation !== undefined && { 'gen_ai.conversation.id': run.conversation }),
+    ...usageOf(event.usage),
+  }
+  const failed = event.status === 'failed' ? { error: event.error?.code ?? 'failed' } : {}
+  return { name: 'invoke_agent', traceId, spanId, start, end: now, attributes, ...failed }
 }
 
 function begun(start: number): OpenRun {

@@ -1,28 +1,34 @@
-import type { Content } from '../contract/message.ts'
+import { type Content, textOf } from '../contract/message.ts'
 import type { ToolOutcome } from '../contract/tool.ts'
 
 /**
  * An outcome cut down to what a model may see: at most `limit` bytes of UTF-8 text and base64 data over all parts.
  * Text is cut between characters and says how much there was; a part that cannot be cut is named in its place. A
- * structured value that is larger goes, since its text stands for it. `rest` tells how to read what was cut off.
+ * structured value that is larger goes, since its text stands for it. `rest` tells how to read on from that character of
+ * the whole text, its parts on lines of their own.
  */
-export function boundOutcome(outcome: ToolOutcome, limit: number, rest = ''): ToolOutcome {
+export function boundOutcome(outcome: ToolOutcome, limit: number, rest: Rest = () => ''): ToolOutcome {
   if (!outcome.ok) {
     const message = cut(outcome.error.message, limit)
-    return message === outcome.error.message ? outcome : { ok: false, error: { ...outcome.error, message } }
+    return message === outcome.error.message ? outcome : { ...outcome, error: { ...outcome.error, message } }
   }
   if (outcome.content.reduce((sum, part) => sum + sizeOf(part), 0) <= limit) return outcome
   let left = limit
+  let before = 0
   const content = outcome.content.map((part): Content => {
-    const bounded = boundPart(part, left, rest)
+    const start = before
+    const bounded = boundPart(part, left, (shown) => rest(start + shown))
     left = Math.max(0, left - sizeOf(part))
+    before += textOf([part]).length + 1
     return bounded
   })
   const { structured: _, ...success } = outcome
   return { ...success, content }
 }
 
-function boundPart(part: Content, limit: number, rest: string): Content {
+type Rest = (offset: number) => string
+
+function boundPart(part: Content, limit: number, rest: Rest): Content {
   if (sizeOf(part) <= limit) return part
   if (part.type === 'text') return { type: 'text', text: cut(part.text, limit, rest) }
   return { type: 'text', text: `[${part.type} of ${part.data.length} bytes left out: over the limit for results]` }
@@ -34,10 +40,10 @@ export function sizeOf(part: Content): number {
   return part.type === 'text' ? encoder.encode(part.text).byteLength : part.data.length
 }
 
-function cut(text: string, limit: number, rest = ''): string {
+function cut(text: string, limit: number, rest: Rest = () => ''): string {
   const bytes = encoder.encode(text)
   if (bytes.byteLength <= limit) return text
   // `stream: true` holds back a character that the cut went through.
   const head = new TextDecoder().decode(bytes.subarray(0, limit), { stream: true })
-  return `${head}\n[cut: ${limit} of ${bytes.byteLength} bytes shown${rest}]`
+  return `${head}\n[cut: ${limit} of ${bytes.byteLength} bytes shown${rest(head.length)}]`
 }

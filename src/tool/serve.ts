@@ -33,7 +33,10 @@ export function serveTools<Env>(...tools: readonly DefinedTool<Env>[]): ToolWork
       if (!tool) return unknown(request)
       const { hash } = await tool.describe()
       if (hash !== request.hash) return failure('schema_mismatch', `The tool "${request.name}" has changed.`)
-      return tool.call(request.arguments, runContext(request, this.env, control))
+      const news = control && inOrder(control)
+      const outcome = await tool.call(request.arguments, runContext(request, this.env, news?.control))
+      await news?.told()
+      return outcome
     }
 
     // What was called before is asked about, and undone, whatever the tool's definition is by now.
@@ -51,6 +54,19 @@ export function serveTools<Env>(...tools: readonly DefinedTool<Env>[]): ToolWork
     override fetch(): Response {
       return new Response('A tool Worker answers over its service binding alone.\n', { status: 404 })
     }
+  }
+}
+
+/** A control whose news can be waited for, so that no outcome overtakes them. */
+function inOrder(control: ToolControl): { readonly control: ToolControl; readonly told: () => Promise<void> } {
+  let last = Promise.resolve()
+  return {
+    control: {
+      whenAborted: () => control.whenAborted(),
+      progress: (news) => (last = control.progress(news)),
+    },
+    // A host that is gone hears nothing, and is not told of.
+    told: () => last.catch(() => {}),
   }
 }
 

@@ -236,7 +236,7 @@ describe('a call that cannot be run becomes a result that the model can act on',
       content: [
         {
           type: 'text',
-          text: `€€€\n[cut: 10 of 300 bytes shown; read_result with the id "${id(1, 0)}" reads the rest]`,
+          text: `€€€\n[cut: 10 of 300 bytes shown; read_result reads on with the id "${id(1, 0)}" from offset 3]`,
         },
       ],
     })

@@ -6,7 +6,7 @@ const broken = tool('broken', () => failure('broken', 'It broke.'))
 
 function undoable(name: string, undone: string[], outcome: ToolOutcome = { ok: true, content: [] }) {
   return {
-    ...tool(name, ({ of }) => `${name} ${of}`, { undo: true }),
+    ...tool(name, ({ of }) => `${name} ${String(of)}`, { undo: true }),
     undo: async ({ arguments: args, context }: { arguments: object; context: { idempotencyKey: string } }) => {
       undone.push(`${name} ${JSON.stringify(args)} ${context.idempotencyKey}`)
       return outcome

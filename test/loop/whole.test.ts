@@ -27,7 +27,7 @@ test('a result that is too long is shown in part, and the model can read on in i
     [
       {
         type: 'text',
-        text: `${letters.slice(0, 1000)}\n[cut: 1000 of 4000 bytes shown; read_result with the id "${id(1, 0)}" reads the rest]`,
+        text: `${letters.slice(0, 1000)}\n[cut: 1000 of 4000 bytes shown; read_result reads on with the id "${id(1, 0)}" from offset 1000]`,
       },
     ],
     [

@@ -65,10 +65,16 @@ function withHint(messages: readonly Message[], hint: string | undefined): reado
 }
 
 function tokensOf(tools: readonly ToolDefinition[]): number {
-  const characters = tools.reduce(
-    (sum, { name, description, inputSchema }) =>
-      sum + name.length + description.length + JSON.stringify(inputSchema).length,
-    0,
-  )
-  return characters / CHARACTERS_A_TOKEN
+  return tools.reduce((sum, tool) => sum + charactersOf(tool), 0) / CHARACTERS_A_TOKEN
+}
+
+const known = new WeakMap<ToolDefinition, number>()
+
+function charactersOf(tool: ToolDefinition): number {
+  const counted = known.get(tool)
+  if (counted !== undefined) return counted
+  const { name, description, inputSchema } = tool
+  const characters = name.length + description.length + JSON.stringify(inputSchema).length
+  known.set(tool, characters)
+  return characters
 }

@@ -104,19 +104,22 @@ async function read(name: string, asked: Promise<unknown>): Promise<ToolOutcome>
 const flag = v.exactOptional(v.boolean())
 const count = v.exactOptional(v.number())
 
+const usage = v.exactOptional(
+  v.object({
+    inputTokens: v.number(),
+    outputTokens: v.number(),
+    cachedInputTokens: count,
+    reasoningTokens: count,
+    cost: count,
+  }),
+)
+
 const Outcome = v.variant('ok', [
   v.object({
     ok: v.literal(true),
     content: v.array(contentPart),
     structured: v.exactOptional(v.unknown()),
-    usage: v.exactOptional(
-      v.object({
-        inputTokens: v.number(),
-        outputTokens: v.number(),
-        cachedInputTokens: count,
-        reasoningTokens: count,
-      }),
-    ),
+    usage,
   }),
   v.object({
     ok: v.literal(false),
@@ -127,6 +130,7 @@ const Outcome = v.variant('ok', [
       retryable: flag,
       fatal: flag,
     }),
+    usage,
   }),
 ])
 

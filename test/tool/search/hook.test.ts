@@ -3,7 +3,7 @@ import type { ToolDefinition } from '../../../src/contract/tool.ts'
 import { searchHook } from '../../../src/tool/search/hook.ts'
 import { ask, play, say, tool, types } from '../../fixtures/play.ts'
 
-const weather = tool('getWeather', ({ city }) => `18 degrees in ${city}`, {
+const weather = tool('getWeather', ({ city }) => `18 degrees in ${String(city)}`, {
   description: 'Tells the weather and the temperature of a city.',
 })
 const filler = (count: number, definition: Partial<ToolDefinition> = {}) =>

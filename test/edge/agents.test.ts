@@ -1,0 +1,206 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { parse } from 'smol-toml'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { UNATTENDED } from '../../src/cli/wrangler.ts'
+import { type Command, freePort, start } from '../cli/command.ts'
+import { chunksOf, type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
+import { readEvents } from './stage.ts'
+
+const ROOT = new URL('../..', import.meta.url).pathname
+const QUESTION = 'I broke my leg what should I do'
+const ADVICE = 'Call 112 now.\n\n- Do not move the leg. '
+
+/** Whose model is asked: the edge's own, or that of an expert. */
+type Who = 'edge' | 'router' | 'medical'
+
+const temp = mkdtempSync(join(tmpdir(), 'agents-'))
+let workers: Command
+let models: { readonly edge: ModelServer; readonly experts: ModelServer }
+let url: string
+/** Who was asked, and with what last. */
+let asked: { readonly who: Who; readonly last: Readonly<Record<string, unknown>> }[]
+let replies: Record<Who, () => ModelReply>
+
+beforeAll(async () => {
+  const [edge, experts] = await Promise.all([startModel(), startModel()])
+  models = { edge, experts }
+  const configs = [
+    install('wrangler.toml', { MODEL: 'openai/edge', OPENAI_BASE_URL: edge.baseUrl, AUTH: 'open' }),
+    install('tools/experts/wrangler.toml', { MODEL: 'openai/expert', OPENAI_BASE_URL: experts.baseUrl }),
+  ]
+  const port = await freePort()
+  url = `http://127.0.0.1:${port}`
+  // Not the test harness: that does not pass on to a server that its Worker has left.
+  const script = join(ROOT, 'node_modules/wrangler/bin/wrangler.js')
+  const place = [
+    '--ip',
+    '127.0.0.1',
+    '--port',
+    String(port),
+    '--inspector-port',
+    '0',
+    '--persist-to',
+    join(temp, 'state'),
+  ]
+  workers = start(process.execPath, [script, 'dev', ...configs.flatMap((config) => ['-c', config]), ...place], {
+    env: { ...UNATTENDED, TMPDIR: temp, WRANGLER_REGISTRY_PATH: join(temp, 'registry') },
+  })
+  await workers.until('Ready on')
+})
+afterAll(async () => {
+  workers?.kill()
+  await workers?.ended
+  await Promise.all([models?.edge.close(), models?.experts.close()])
+  rmSync(temp, { recursive: true, force: true })
+})
+beforeEach(() => {
+  asked = []
+  replies = {
+    edge: () => ask('router'),
+    router: () => ask('medicalExpert'),
+    medical: () => say(ADVICE),
+  }
+})
+
+/** A Worker of the repository with these variables; the edge with the stanza that binds the experts, and no other tool. */
+function install(configPath: string, vars: Record<string, string>): string {
+  const text = readFileSync(join(ROOT, configPath), 'utf8')
+  const bound = text.replace(/^# (\[\[services\]\])\n# (binding = "TOOL_EXPERTS")\n# (.+)$/m, '$1\n$2\n$3')
+  const { name, main, services = [], ...config } = parse(bound) as object as Config
+  const experts = services.filter(({ binding }) => binding === 'TOOL_EXPERTS')
+  const path = join(temp, `${name}.json`)
+  const whole = { ...config, name, main: resolve(ROOT, dirname(configPath), main), services: experts, vars }
+  writeFileSync(path, JSON.stringify(whole))
+  return path
+}
+
+interface Config {
+  readonly name: string
+  readonly main: string
+  readonly services?: readonly { readonly binding: string }[]
+}
+
+function startModel(): Promise<ModelServer> {
+  return startModelServer(({ body: { messages } }) => {
+    const [{ role, content } = {}] = messages
+    const expert = String(content).startsWith('You pass questions on') ? 'router' : 'medical'
+    const who = role === 'system' ? expert : 'edge'
+    asked.push({ who, last: messages.at(-1) ?? {} })
+    return replies[who]()
+  })
+}
+
+const usage = { inputTokens: 30, outputTokens: 5 }
+const say = (text: string): ModelReply => ({ chunks: chunksOf({ text, usage }) })
+const ask = (tool: string): ModelReply => ({
+  chunks: chunksOf({ calls: [{ tool, arguments: JSON.stringify({ question: QUESTION }) }], usage }),
+})
+
+/** Says one thing when asked first, and another afterwards. */
+function turns(who: Who, first: ModelReply, then: ModelReply): () => ModelReply {
+  return () => (asked.filter((each) => each.who === who).length === 1 ? first : then)
+}
+
+function post(path: string, body: object, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(url + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  })
+}
+const json = async (response: Promise<Response>): Promise<any> => (await response).json()
+
+describe('an expert in another Worker', () => {
+  test('answers through a router, unchanged, and what it used is counted', async () => {
+    expect(await json(post('/runs', { input: QUESTION }))).toMatchObject({
+      status: 'completed',
+      finish: 'return_direct',
+      answer: ADVICE,
+      steps: 1,
+      usage: { inputTokens: 3 * 30, outputTokens: 3 * 5 },
+      calls: [{ tool: 'router', ok: true, arguments: { question: QUESTION } }],
+    })
+    expect(asked.map(({ who, last }) => [who, last['content']])).toEqual([
+      ['edge', QUESTION],
+      ['router', QUESTION],
+      ['medical', QUESTION],
+    ])
+  })
+
+  test('is streamed unchanged, and what happens inside is told as progress, to its end', async () => {
+    const chat = { messages: [{ role: 'user', content: QUESTION }], stream: true }
+    const chunks = await readEvents(await post('/v1/chat/completions', chat))
+    expect(chunks.map((chunk: any) => chunk.choices?.[0]?.delta?.content ?? '').join('')).toBe(ADVICE)
+
+    const events = await readEvents(await post('/runs', { input: QUESTION }, { accept: 'text/event-stream' }))
+    const inside = eventsIn(events)
+    expect(inside.map(({ type }) => type).filter((type, index, all) => type !== all[index - 1])).toEqual([
+      ...['run.started', 'step.started', 'call.delta', 'call.proposed', 'step.answered', 'call.started'],
+      ...['call.progress', 'call.settled', 'step.finished'],
+    ])
+    const innermost = eventsIn(inside)
+    expect(innermost.flatMap(({ type, text }) => (type === 'text.delta' ? [text] : [])).join('')).toBe(ADVICE)
+    expect(innermost.at(-1)).toMatchObject({ type: 'step.finished', usage })
+  })
+
+  test('that fails is a failed call of the router', async () => {
+    replies.medical = () => ({ status: 400, body: { error: { message: 'The question is too long.' } } })
+    replies.router = turns('router', ask('medicalExpert'), say('No expert can be asked now.'))
+    expect(await json(post('/runs', { input: QUESTION }))).toMatchObject({ answer: 'No expert can be asked now.' })
+    expect(asked.at(-1)).toMatchObject({
+      who: 'router',
+      last: { role: 'tool', content: expect.stringMatching(/^The agent "medicalExpert" failed: .*too long/) },
+    })
+  })
+})
+
+/** The events of a run inside another's calls. */
+function eventsIn(events: readonly Record<string, any>[]): Record<string, any>[] {
+  return events.flatMap(({ type, data }) => (type === 'call.progress' ? [data.event] : []))
+}
+
+describe('a question that an expert is still answering', () => {
+  /** The expert's model takes the question and says nothing. */
+  async function silence(): Promise<ModelServer & { readonly asked: Promise<void> }> {
+    const asked = Promise.withResolvers<void>()
+    const server = await startModelServer(() => {
+      asked.resolve()
+      return { chunks: [], end: 'hang' }
+    })
+    onTestFinished(() => server.close())
+    const location = `${server.baseUrl}/chat/completions`
+    replies.medical = () => ({ status: 307, headers: { location }, body: '' })
+    return { ...server, asked: asked.promise }
+  }
+
+  test('is dropped when the run that asked is cancelled', async () => {
+    const model = await silence()
+    const { id } = await json(post('/conversations', {}))
+    const run = json(post(`/conversations/${id}/runs`, { input: QUESTION }))
+    await model.asked
+    const [{ id: runId }] = await json(fetch(`${url}/conversations/${id}/runs`))
+    await post(`/conversations/${id}/runs/${runId}/cancel`, {})
+    expect(await run).toMatchObject({ status: 'cancelled', calls: [{ tool: 'router', ok: false }] })
+    await model.left
+  })
+
+  test('is dropped when the time of the call is up', async () => {
+    const model = await silence()
+    replies.edge = turns('edge', ask('router'), say('The experts take too long.'))
+    const run = await json(post('/runs', { input: QUESTION, limits: { callMs: 1500 } }))
+    expect(run).toMatchObject({ status: 'completed', answer: 'The experts take too long.', calls: [{ ok: false }] })
+    await model.left
+  })
+})
+
+test('an edge without the Worker of the definitions stores nothing, and says why', async () => {
+  const json = { 'content-type': 'application/json' }
+  const put = await fetch(`${url}/tools/hours`, { method: 'PUT', headers: json, body: '{}' })
+  expect([put.status, await put.json()]).toMatchObject([
+    422,
+    { issues: [{ message: 'expected an edge with the bindings TOOLS and DEFINITIONS' }] },
+  ])
+  expect((await fetch(`${url}/tools/hours`, { method: 'DELETE' })).status).toBe(404)
+})

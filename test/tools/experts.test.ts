@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest'
+import type { ToolRequest, ToolService } from '../../src/contract/tool.ts'
+import { agentSource } from '../../src/loop/agent.ts'
+import { modelChooser } from '../../src/model/choose.ts'
+import { ask, say, scripted, type Script } from '../../src/model/scripted.ts'
+import { legal, medical, router, technical } from '../../tools/experts/agents.ts'
+import Experts from '../../tools/experts/index.ts'
+import { play } from '../fixtures/play.ts'
+
+/** The Worker as the runtime makes it, with its variables. */
+function worker(env: Record<string, string>): ToolService & { fetch(): Response } {
+  return Object.assign(Reflect.construct(Experts, []), { env })
+}
+
+/** What a model that says this makes of the experts, asked by another. */
+async function answerOf(question: string, scripts: readonly Script[]) {
+  const model = scripted(scripts)
+  const models = modelChooser({ providers: { scripted: () => model }, defaultModel: 'scripted/model' })
+  const { tools } = await agentSource([legal, medical, technical, router], { models, now: () => 0 }).list()
+  const { state } = await play({ script: [ask(router.name, { question })], tools })
+  return { finished: state.finished, requests: model.requests }
+}
+
+test('the router is told of the experts alone, and their answer is its own, unchanged', async () => {
+  const question = 'I broke my leg what should I do'
+  const advice = '  Call 112 now.\n\n- Do not move it. '
+  const { finished, requests } = await answerOf(question, [ask(medical.name, { question }), say(advice)])
+  expect(finished).toMatchObject({ status: 'completed', finish: 'return_direct', answer: advice })
+  expect(requests.map(({ tools }) => tools.map(({ name }) => name))).toEqual([
+    ['legalExpert', 'medicalExpert', 'technicalExpert'],
+    [],
+  ])
+  expect(requests[1]?.messages).toEqual([
+    { role: 'system', content: medical.instructions },
+    { role: 'user', content: question },
+  ])
+})
+
+test('where no expert is the right one, the router answers itself', async () => {
+  const { finished } = await answerOf('Sing!', [say('There is a legal, a medical and a technical expert.')])
+  expect(finished?.answer).toBe('There is a legal, a medical and a technical expert.')
+})
+
+describe('the Worker', () => {
+  test('describes its agents once it has a model, and says what is missing until then', async () => {
+    const { contract, tools } = await worker({ MODEL: 'openai/test' }).describe()
+    expect([contract, tools.map(({ name, returnDirect }) => [name, returnDirect])]).toEqual([
+      1,
+      [legal, medical, technical, router].map(({ name }) => [name, 'always']),
+    ])
+    await expect(worker({}).describe()).rejects.toThrow('The agent "legalExpert" has no model: ')
+    expect(worker({}).fetch().status).toBe(404)
+  })
+
+  test('refuses what it does not know, and what was meant for another definition', async () => {
+    const experts = worker({ MODEL: 'openai/test' })
+    const request: ToolRequest = {
+      name: 'nobody',
+      arguments: { question: 'Why?' },
+      hash: 'old',
+      context: {
+        runId: 'run_1',
+        callId: 'call_1',
+        idempotencyKey: 'call_1',
+        attempt: 1,
+        deadline: 0,
+        caller: { tenant: 'acme', scopes: [] },
+        values: {},
+      },
+    }
+    const codes = ['nobody', 'legalExpert'].map(async (name) => {
+      const outcome = await experts.call({ ...request, name })
+      return outcome.ok || outcome.error.code
+    })
+    expect(await Promise.all(codes)).toEqual(['unknown_tool', 'schema_mismatch'])
+  })
+})
