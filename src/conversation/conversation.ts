@@ -75,7 +75,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   async adopt(messages: readonly StoredMessage[]): Promise<Reply<object>> {
     return this.#whenOpen(async () => {
       this.#store.transaction(() => {
-        for (const message of messages) this.#store.messages.add(message)
+        this.#store.messages.add(messages)
       })
       return { ok: true }
     })

@@ -134,9 +134,12 @@ export class RunJournal implements Journal {
   #project(state: RunState): void {
     const { store, now, onStatus } = this.#ports
     const { id, place } = this.#run
-    const messages = state.messages.slice(this.#projected)
-    store.messages.append(place, id, this.#projected, messages)
-    this.#projected += messages.length
+    // An answer is written with the results of its calls, so that what is there is valid by itself.
+    if (!state.step?.answer) {
+      const messages = state.messages.slice(this.#projected)
+      store.messages.append(place, id, this.#projected, messages)
+      this.#projected += messages.length
+    }
     if (state.status === this.#status) return
     this.#status = state.status
     if (isTerminal(state.status)) store.end(recordOf(state), now())

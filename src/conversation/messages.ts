@@ -5,8 +5,10 @@ import type { Ground } from './ground.ts'
 
 /** Messages of a run that a position has room for. */
 export const MESSAGES_A_RUN = 1_000_000
+/** Messages that are written at a time: a statement has at most 100 values. */
+const ROWS = 20
 /** Messages that are read at a time. */
-const PAGE = 50
+const PAGE = 100
 /** Characters of messages that a page has at the most, or a message more. */
 const MOST_CHARACTERS = 4 * 1024 * 1024
 
@@ -30,20 +32,22 @@ export class MessageTable {
   }
 
   append(place: number, run: string, from: number, messages: readonly Message[]): void {
-    for (const [index, message] of messages.entries()) {
-      this.add({ position: positionOf(place) + from + index, run, message })
-    }
+    this.add(messages.map((message, index) => ({ position: positionOf(place) + from + index, run, message })))
   }
 
-  /** Puts a message in its place. */
-  add({ position, run, message }: StoredMessage): void {
-    this.#ground.rows(
-      'INSERT INTO messages (position, run, message, kind) VALUES (?, ?, ?, ?)',
-      position,
-      run,
-      this.#ground.chunks.keep(JSON.stringify(message)),
-      kindOf(message),
-    )
+  /** Puts messages in their places. */
+  add(messages: readonly StoredMessage[]): void {
+    for (let at = 0; at < messages.length; at += ROWS) {
+      const rows = messages.slice(at, at + ROWS)
+      const values = rows.flatMap(({ position, run, message }) => [
+        position,
+        run,
+        this.#ground.chunks.keep(JSON.stringify(message)),
+        kindOf(message),
+      ])
+      const places = rows.map(() => '(?, ?, ?, ?)').join(', ')
+      this.#ground.rows(`INSERT INTO messages (${COLUMNS}) VALUES ${places}`, ...values)
+    }
   }
 
   /** How many messages a run has. */

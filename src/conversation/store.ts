@@ -29,6 +29,9 @@ export class Store {
   readonly notices: NoticeTable
   readonly #storage: DurableObjectStorage
   readonly #ground: Ground
+  /** What was read or written of them in this life of the object, which alone writes them. */
+  readonly #facts = new Map<Fact, unknown>()
+  #isMade = false
 
   constructor(storage: DurableObjectStorage, onBroken: OnBroken = () => {}) {
     this.#storage = storage
@@ -37,37 +40,51 @@ export class Store {
     this.events = new EventTable(this.#ground)
     this.messages = new MessageTable(this.#ground)
     this.notices = new NoticeTable(this.#ground)
-    if (isMade(storage)) migrate(storage)
+    this.#isMade = isMade(storage)
+    if (this.#isMade) migrate(storage)
   }
 
   /** `none`: never made, or made by nobody who may. `deleted`: a tombstone, for ever. */
   life(): 'none' | 'open' | 'deleted' {
-    if (!isMade(this.#storage)) return 'none'
+    if (!this.#isMade) return 'none'
     return this.fact('deleted') === undefined ? 'open' : 'deleted'
   }
 
   make(): void {
     migrate(this.#storage)
+    this.#isMade = true
   }
 
   /** Removes all, as if it had never been. */
   async forget(): Promise<void> {
     await this.#storage.deleteAlarm()
     await this.#storage.deleteAll()
+    this.#facts.clear()
+    this.#isMade = false
   }
 
   /** Removes all, and leaves a tombstone. */
   async bury(): Promise<void> {
     await this.forget()
-    migrate(this.#storage)
+    this.make()
     this.setFact('deleted', true)
   }
 
   transaction<Result>(work: () => Result): Result {
-    return this.#storage.transactionSync(work)
+    try {
+      return this.#storage.transactionSync(work)
+    } catch (error) {
+      this.#facts.clear()
+      throw error
+    }
   }
 
   fact(name: Fact): unknown {
+    if (!this.#facts.has(name)) this.#facts.set(name, this.#readFact(name))
+    return this.#facts.get(name)
+  }
+
+  #readFact(name: Fact): unknown {
     const [row] = this.#ground.rows<{ value: string }>('SELECT value FROM meta WHERE key = ?', name)
     return row && parseJson(this.#ground.text(row.value, { table: 'meta', key: name }) ?? '')
   }
@@ -75,6 +92,7 @@ export class Store {
   setFact(name: Fact, value: unknown): void {
     const kept = this.#ground.chunks.keep(JSON.stringify(value))
     this.#ground.rows('INSERT OR REPLACE INTO meta VALUES (?, ?)', name, kept)
+    this.#facts.set(name, value)
   }
 
   /** Epoch milliseconds from which on nothing is kept, where that was asked for: in any case, or without activity. */

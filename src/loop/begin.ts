@@ -40,7 +40,6 @@ export async function equip(running: Running): Promise<void> {
 async function wantedTools(running: Running): Promise<readonly (string | Tool)[]> {
   const { state, loop, flush } = running
   let wanted: readonly (string | Tool)[] = namesOnOffer(state)
-  if (loop.hooks?.some((hook) => hook.activate !== undefined)) flush()
   try {
     for (const hook of loop.hooks ?? []) {
       if (!hook.activate) continue
@@ -48,7 +47,9 @@ async function wantedTools(running: Running): Promise<readonly (string | Tool)[]
       const brought = new Map(
         wanted.flatMap((tool) => (typeof tool === 'string' ? [] : [[tool.definition.name, tool]])),
       )
-      const next = await hook.activate(names, { ...hookContext(running), offered: state.offered })
+      const asked = hook.activate(names, { ...hookContext(running), offered: state.offered })
+      if (asked instanceof Promise) flush()
+      const next = await asked
       wanted = next.map((tool) => (typeof tool === 'string' ? (brought.get(tool) ?? tool) : tool))
     }
   } catch (error) {

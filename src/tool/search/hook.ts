@@ -36,7 +36,7 @@ export function searchHook(options: SearchHookOptions = {}): Hook {
   if (when === 'off') return { name: TOOL_SEARCH }
   return {
     name: TOOL_SEARCH,
-    activate: async (names, { run, offered, history, messages }) => {
+    activate: (names, { run, offered, history, messages }) => {
       if (when === 'auto' && offered.size < FEW) return names
       const active = new Set(names)
       const tools = [...offered.values()].filter(({ name }) => active.has(name) && name !== TOOL_SEARCH)
@@ -45,8 +45,8 @@ export function searchHook(options: SearchHookOptions = {}): Hook {
       const visible = tools.filter(({ name, tags }) => tags?.includes('always') || matches(always, name))
       const others = names.filter((name) => !known.has(name) && name !== TOOL_SEARCH)
       const found = foundTools([...history, ...messages], (name) => known.has(name), keep)
-      const tool = await search.open(run.conversation ?? run.runId, tools)
-      return [...others, tool, ...visible.map(({ name }) => name), ...found]
+      const session = run.conversation ?? run.runId
+      return search.open(session, tools).then((tool) => [...others, tool, ...visible.map(({ name }) => name), ...found])
     },
     step: (request, next) => {
       const isOffered = request.tools.some(({ name }) => name === TOOL_SEARCH)
