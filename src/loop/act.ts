@@ -3,7 +3,7 @@ import { boundOutcome, sizeOf } from '../tool/bound.ts'
 import { execute } from '../tool/execute.ts'
 import { messageOf } from '../tool/thrown.ts'
 import { unknownTool } from '../tool/unknown.ts'
-import { around, HookFailure } from './around.ts'
+import { around, type Around, HookFailure } from './around.ts'
 import { inPool } from './pool.ts'
 import { canTell, started } from './recover.ts'
 import { statusOf } from './reconcile.ts'
@@ -80,9 +80,11 @@ async function outcomeOf(
   if (!tool) return unknownTool(name, [...tools.keys()])
   const request = toolRequest(running, call, times)
   if (!request.ok) return request
-  const ways = loop.hooks?.map(
-    (hook) => (input: ToolRequest, next: (input: ToolRequest) => Promise<ToolOutcome>) =>
-      hook.call?.(input, next, { ...hookContext(running), definition: tool.definition }) ?? next(input),
+  const { definition } = tool
+  const ways = (loop.hooks ?? []).flatMap((hook): Around<ToolRequest, ToolOutcome>[] =>
+    hook.call
+      ? [(input, next) => hook.call?.(input, next, { ...hookContext(running), definition }) ?? next(input)]
+      : [],
   )
   const send = async (input: ToolRequest) => {
     const outcome = await (loop.execute ?? execute)(tool, input, {
@@ -94,7 +96,7 @@ async function outcomeOf(
     return isTimeout(outcome) && canTell(state, call) ? told(running, { ...call, ...times }, outcome) : outcome
   }
   try {
-    return await around(ways ?? [], send)(request.value)
+    return await around(ways, send)(request.value)
   } catch (error) {
     const cause = error instanceof HookFailure ? error.cause : error
     report({ callId, tool: name, code: 'hook_failed', detail: messageOf(cause) })

@@ -14,6 +14,7 @@ export function around<In, Out>(
   ways: readonly Around<In, Out>[],
   inmost: (input: In) => Promise<Out>,
 ): (input: In) => Promise<Out> {
+  if (ways.length === 0) return inmost
   const inner = new Set<unknown>()
   const core = async (input: In) => {
     try {

@@ -4,7 +4,7 @@ import { callId } from '../contract/id.ts'
 import type { ToolCall } from '../contract/message.ts'
 import type { ModelError, ModelEvent, ModelRequest } from '../contract/model.ts'
 import { addUsage, priced, type Usage } from '../contract/usage.ts'
-import { around } from './around.ts'
+import { around, type Around } from './around.ts'
 import { isGuarded, startEarly } from './eager.ts'
 import { misfit, MOST_REJECTED, unfit } from './format.ts'
 import { modelRequest } from './prompt.ts'
@@ -66,11 +66,10 @@ function answerOf(running: Running, { step }: StepState): Promise<StepAnswer> {
     if (answer.usage) spent = spent ? addUsage(spent, answer.usage) : answer.usage
     return spent ? { ...answer, usage: spent } : answer
   }
-  const ways = loop.hooks?.map(
-    (hook) => (request: ModelRequest, next: (request: ModelRequest) => Promise<StepAnswer>) =>
-      hook.step?.(request, next, hookContext(running)) ?? next(request),
+  const ways = (loop.hooks ?? []).flatMap((hook): Around<ModelRequest, StepAnswer>[] =>
+    hook.step ? [(request, next) => hook.step?.(request, next, hookContext(running)) ?? next(request)] : [],
   )
-  return around(ways ?? [], inmost)(modelRequest(running))
+  return around(ways, inmost)(modelRequest(running))
 }
 
 /** A model that failed, as hooks around it may catch it. */

@@ -50,6 +50,7 @@ async function wantedTools(running: Running): Promise<readonly (string | Tool)[]
       const asked = hook.activate(names, { ...hookContext(running), offered: state.offered })
       if (asked instanceof Promise) flush()
       const next = await asked
+      if (next === names) continue
       wanted = next.map((tool) => (typeof tool === 'string' ? (brought.get(tool) ?? tool) : tool))
     }
   } catch (error) {

@@ -28,7 +28,7 @@ export function toolRequest(
         deadline,
         caller,
         // A tool that shares this isolate must not change what others see.
-        values: structuredClone(context),
+        values: Object.keys(context).length > 0 ? structuredClone(context) : {},
         ...(trusted && { trusted }),
         ...(compat && { compat }),
         ...(wantsHistory && { history: [...history, ...state.messages] }),

@@ -1,5 +1,5 @@
 import { messageOf } from '../tool/thrown.ts'
-import { around, HookFailure } from './around.ts'
+import { around, type Around, HookFailure } from './around.ts'
 import { equip } from './begin.ts'
 import { cutShort } from './decide.ts'
 import { drive } from './drive.ts'
@@ -34,14 +34,14 @@ export async function run(state: RunState, ports: RunPorts): Promise<RunState> {
   }
   // What an earlier turn cut can be read on too.
   if (ports.history.some((message) => message.role === 'tool' && message.cut !== undefined)) state.readable = true
-  const ways = running.loop.hooks?.map(
-    (hook) => (_: void, next: () => Promise<void>) => hook.run?.(next, hookContext(running)) ?? next(),
+  const ways = (running.loop.hooks ?? []).flatMap((hook): Around<void, void>[] =>
+    hook.run ? [(_, next) => hook.run?.(next, hookContext(running)) ?? next()] : [],
   )
   try {
     if (state.step) await equip(running)
     running.commit(await reconcile(running))
     running.commit(recover(state, now()))
-    await around(ways ?? [], () => drive(running, { watch, isCancelled: () => ports.signal.aborted }))()
+    await around(ways, () => drive(running, { watch, isCancelled: () => ports.signal.aborted }))()
   } catch (error) {
     if (!(error instanceof HookFailure) || state.finished) throw error
     ports.report({ code: 'hook_failed', detail: messageOf(error.cause) })

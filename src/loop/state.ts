@@ -271,6 +271,7 @@ function toolMessage(
 }
 
 function patchCall({ step }: RunState, callId: string, patch: Partial<CallState>): void {
-  const call = [...(step?.calls ?? []), ...(step?.early ?? [])].find((open) => open.callId === callId)
+  const isIt = (open: CallState) => open.callId === callId
+  const call = step?.calls.find(isIt) ?? step?.early.find(isIt)
   if (call) Object.assign(call, patch)
 }

@@ -12,7 +12,8 @@ export function boundOutcome(outcome: ToolOutcome, limit: number, rest: Rest = (
     const message = cut(outcome.error.message, limit)
     return message === outcome.error.message ? outcome : { ...outcome, error: { ...outcome.error, message } }
   }
-  if (outcome.content.reduce((sum, part) => sum + sizeOf(part), 0) <= limit) return outcome
+  // No character of a string is more than three bytes: mostly nothing has to be counted.
+  if (sum(outcome.content, mostOf) <= limit || sum(outcome.content, sizeOf) <= limit) return outcome
   let left = limit
   let before = 0
   const content = outcome.content.map((part): Content => {
@@ -34,6 +35,16 @@ function boundPart(part: Content, limit: number, rest: Rest): Content {
   return { type: 'text', text: `[${part.type} of ${part.data.length} bytes left out: over the limit for results]` }
 }
 
+function sum(content: readonly Content[], size: (part: Content) => number): number {
+  let bytes = 0
+  for (const part of content) bytes += size(part)
+  return bytes
+}
+
+function mostOf(part: Content): number {
+  return part.type === 'text' ? part.text.length * 3 : part.data.length
+}
+
 const encoder = new TextEncoder()
 
 export function sizeOf(part: Content): number {
@@ -41,6 +52,7 @@ export function sizeOf(part: Content): number {
 }
 
 function cut(text: string, limit: number, rest: Rest = () => ''): string {
+  if (text.length * 3 <= limit) return text
   const bytes = encoder.encode(text)
   if (bytes.byteLength <= limit) return text
   // `stream: true` holds back a character that the cut went through.

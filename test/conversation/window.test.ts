@@ -154,8 +154,8 @@ describe('a conversation of 10,000 messages', () => {
 
   test('is read as far as the window goes, whatever its length', () => {
     expect(read()).toEqual({ rows: 301, shown: 201 })
-    expect(read({ messages: 20 })).toEqual({ rows: 51, shown: 21 })
-    expect(read({ messages: 15 })).toEqual({ rows: 51, shown: 11 })
+    expect(read({ messages: 20 })).toEqual({ rows: 101, shown: 21 })
+    expect(read({ messages: 15 })).toEqual({ rows: 101, shown: 11 })
     expect(read({ tokens: 100 })).toEqual({ rows: 101, shown: 51 })
     expect(read({ show: 'answers' })).toEqual({ rows: 301, shown: 201 })
     expect(read({ show: 'none' })).toEqual({ rows: 0, shown: 0 })
