@@ -86,6 +86,8 @@ export interface ExecuteOptions {
   /** Bytes of the result that are kept. */
   readonly resultBytes: number
   readonly progress: (progress: Progress) => void
+  /** Told of an outcome that came after nobody waited for it any more. */
+  readonly onLate?: (outcome: ToolOutcome) => void
 }
 
 /** A failed call as the strategy for faults sees it. */

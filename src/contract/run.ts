@@ -123,6 +123,8 @@ export interface CallRecord {
   readonly content?: readonly Content[]
   readonly structured?: unknown
   readonly error?: { readonly code: string; readonly message: string }
+  /** An outcome came after nobody waited for it any more; no model read it. */
+  readonly late?: { readonly ok: boolean }
   /** It was undone, since a later call failed. */
   readonly undone?: boolean
 }

@@ -1,6 +1,7 @@
 import type { RunEventBody, RunFact, RunNews } from '../contract/event.ts'
 import type { Content } from '../contract/message.ts'
 import { isTerminal, type RunStatus } from '../contract/run.ts'
+import type { ToolOutcome } from '../contract/tool.ts'
 import type { Journal } from '../loop/journal.ts'
 import { recordOf } from '../loop/record.ts'
 import type { RunState } from '../loop/state.ts'
@@ -90,6 +91,10 @@ export class RunJournal implements Journal {
 
   keep(callId: string, content: readonly Content[]): void {
     this.#wholes.set(callId, content)
+  }
+
+  late(callId: string, outcome: ToolOutcome): void {
+    this.#ports.store.addLate(this.#run.id, callId, outcome)
   }
 
   kept(callId: string): readonly Content[] | undefined {

@@ -57,6 +57,8 @@ const MIGRATIONS: readonly string[] = [
        'cachedInputTokens', ifnull(sum(json_extract(record, '$.usage.cachedInputTokens')), 0),
        'reasoningTokens', ifnull(sum(json_extract(record, '$.usage.reasoningTokens')), 0)))
      FROM runs WHERE json_valid(record);`,
+  `CREATE TABLE late (call TEXT PRIMARY KEY, run TEXT NOT NULL, outcome TEXT NOT NULL) WITHOUT ROWID;
+   CREATE INDEX late_run ON late (run);`,
 ]
 
 /** Brings the database to the newest version, in one transaction. */

@@ -34,7 +34,8 @@ export function pastRecord(store: Store, id: string): RunRecord | undefined {
   const stored = store.runs.get(id)
   const state = stored && stateOf(store, stored).state
   const kept = store.runs.record(id)
-  return state && (state.finished || !kept) ? recordOf(state) : kept
+  const record = state && (state.finished || !kept) ? recordOf(state) : kept
+  return record && store.withLate(record)
 }
 
 /** The next kept frames of a run after a number. In the place of events that were removed stands the run as it was. */

@@ -3,6 +3,7 @@ import type { RunFinished } from '../contract/event.ts'
 import { isObject, parseJson } from '../contract/json.ts'
 import type { Content } from '../contract/message.ts'
 import { isTerminal, type RunRecord, type RunRequest } from '../contract/run.ts'
+import type { ToolOutcome } from '../contract/tool.ts'
 import { addUsage, NO_USAGE, type Usage } from '../contract/usage.ts'
 import { encodeLine } from '../wire/events.ts'
 import { EventTable } from './events.ts'
@@ -167,6 +168,30 @@ export class Store {
     const text = JSON.stringify(content)
     if (text.length > MOST_WHOLE) return
     this.#ground.rows('INSERT OR REPLACE INTO wholes VALUES (?, ?)', call, this.#ground.chunks.keep(text))
+  }
+
+  /** Keeps an outcome that nobody waited for any more, while the conversation lives. */
+  addLate(run: string, call: string, outcome: ToolOutcome): void {
+    if (this.life() !== 'open') return
+    const kept = this.#ground.chunks.keep(JSON.stringify(outcome))
+    this.#ground.rows('INSERT OR IGNORE INTO late VALUES (?, ?, ?)', call, run, kept)
+  }
+
+  /** A record with what came late for its calls. */
+  withLate(record: RunRecord): RunRecord {
+    const rows = this.#ground.rows<{ call: string; outcome: string }>(
+      'SELECT call, outcome FROM late WHERE run = ?',
+      record.id,
+    )
+    if (rows.length === 0) return record
+    const late = new Map(
+      rows.map(({ call, outcome }) => [call, this.#ground.value(outcome, { table: 'late', key: call })]),
+    )
+    const calls = record.calls.map((call) => {
+      const outcome = late.get(call.id)
+      return isObject(outcome) ? { ...call, late: { ok: outcome.ok === true } } : call
+    })
+    return { ...record, calls }
   }
 
   whole(call: string): readonly Content[] | undefined {

@@ -7,6 +7,7 @@ import { chatCompletions } from './chat-completions.ts'
 import type { EdgeEnv } from './context.ts'
 import { conversations } from './conversations.ts'
 import { cors } from './cors.ts'
+import { mcp } from './mcp.ts'
 import { models } from './models.ts'
 import { openAiError, Problem, problemJson } from './problem.ts'
 import { responses } from './responses.ts'
@@ -56,6 +57,7 @@ function routes(page: string): Hono<EdgeEnv> {
   app.route('/chat', uiChat)
   app.route('/ag-ui', agUi)
   app.route('/tools', tools)
+  app.route('/mcp', mcp)
   app.notFound((c) =>
     answer(c.req.path, new Problem({ status: 404, code: 'not_found', message: 'There is nothing here.' })),
   )

@@ -28,7 +28,6 @@ import { SSE_HEADERS } from './stream.ts'
 const PAGE = 1000
 /** How long a client may go by a listing: as long as the edge goes by what a tool Worker says of itself. */
 const TTL_MS = 60_000
-const HEARTBEAT_MS = 15_000
 
 const CAPABILITIES = { tools: {} }
 
@@ -135,16 +134,13 @@ function streamed(
   const left = new AbortController()
   const stream = new ReadableStream<Uint8Array>({
     start: (controller) => {
-      const write = (text: string) => {
-        if (!left.signal.aborted) controller.enqueue(bytes.encode(text))
+      const send = (message: object) => {
+        if (!left.signal.aborted) controller.enqueue(bytes.encode(`data: ${JSON.stringify(message)}\n\n`))
       }
-      const heartbeat = setInterval(() => write(': alive\n\n'), HEARTBEAT_MS)
-      work(AbortSignal.any([asked, left.signal]), (message) => write(`data: ${JSON.stringify(message)}\n\n`))
-        .then(
-          () => left.signal.aborted || controller.close(),
-          (error: unknown) => controller.error(error),
-        )
-        .finally(() => clearInterval(heartbeat))
+      work(AbortSignal.any([asked, left.signal]), send).then(
+        () => left.signal.aborted || controller.close(),
+        (error: unknown) => controller.error(error),
+      )
     },
     cancel: () => left.abort(),
   })

@@ -1,13 +1,11 @@
 import { Hono } from 'hono/tiny'
-import { newId } from '../contract/id.ts'
 import type { Tool, ToolDefinition, ToolListing } from '../contract/tool.ts'
-import { execute } from '../tool/execute.ts'
 import { decodeCallBody } from '../wire/request.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
+import { callOnce } from './call-once.ts'
 import type { EdgeEnv } from './context.ts'
 import { Problem } from './problem.ts'
-import { requestValues } from './values.ts'
 
 const MOST_LISTED = 1000
 
@@ -59,44 +57,13 @@ tools.post('/:name/call', async (c) => {
     const { message, path } = decoded.error
     throw new Problem({ status: 422, code: 'invalid_request', message, param: path })
   }
-  const { arguments: args, context } = decoded.request
-  const { name, hash, approval, maxResultBytes = Infinity } = tool.definition
-  if (approval === 'always') {
-    const message = `The tool "${name}" needs a person's approval, which takes a run in a conversation.`
-    throw new Problem({ status: 422, code: 'approval_needs_conversation', message })
-  }
-  const { callMs, resultBytes } = setup.config.limits
-  const runId = newId('run')
   const startedAt = Date.now()
-  const values = requestValues(c.req.raw, context)
-  const outcome = await execute(
-    tool,
-    {
-      name,
-      arguments: args,
-      hash,
-      context: {
-        runId,
-        callId: runId,
-        idempotencyKey: runId,
-        attempt: 1,
-        deadline: startedAt + callMs,
-        caller,
-        values,
-      },
-    },
-    {
-      signal: new AbortController().signal,
-      timeoutMs: callMs,
-      resultBytes: Math.min(maxResultBytes, resultBytes),
-      progress: () => {},
-    },
-  )
+  const outcome = await callOnce(tool, { ...decoded.request, setup, caller, request: c.req.raw })
   const durationMs = Date.now() - startedAt
   if (outcome.ok) return c.json({ ...outcome, durationMs })
-  const { code, message, detail } = outcome.error
-  if (detail !== undefined) setup.report({ event: 'call.failed', runId, tool: name, code, detail })
+  const { code, message } = outcome.error
   if (code === 'invalid_arguments') throw new Problem({ status: 422, code, message, param: 'arguments' })
+  if (code === 'approval_needs_conversation') throw new Problem({ status: 422, code, message })
   return c.json({ ok: false, content: [{ type: 'text', text: message }], error: { code, message }, durationMs })
 })
 

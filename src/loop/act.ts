@@ -92,6 +92,7 @@ async function outcomeOf(
       timeoutMs: callMs,
       resultBytes: MOST_KEPT,
       progress: (progress) => journal.show({ type: 'call.progress', callId, ...progress }),
+      onLate: (outcome) => journal.late(callId, outcome),
     })
     return isTimeout(outcome) && canTell(state, call) ? told(running, { ...call, ...times }, outcome) : outcome
   }

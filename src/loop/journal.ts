@@ -1,5 +1,6 @@
 import type { RunEvent, RunEventBody, RunFact, RunNews } from '../contract/event.ts'
 import type { Content } from '../contract/message.ts'
+import type { ToolOutcome } from '../contract/tool.ts'
 import type { RunState } from './state.ts'
 
 /** Where a run's events go. The loop is the same whether they are kept or not. */
@@ -13,6 +14,8 @@ export interface Journal {
   show(event: RunNews): void
   /** Keeps the whole of a result that is too large to be shown, all or none with the next commit. */
   keep(callId: string, content: readonly Content[]): void
+  /** Keeps an outcome that came after its call was settled for it, perhaps after the run has ended. Never throws. */
+  late(callId: string, outcome: ToolOutcome): void
   /** What was kept of a call; undefined where nothing was. */
   kept(callId: string): readonly Content[] | undefined
 }
@@ -26,6 +29,7 @@ export function memoryJournal(runId: string, onEvent: (event: RunEvent) => void)
     commit: (events) => events.forEach(number),
     show: number,
     keep: (callId, content) => void wholes.set(callId, content),
+    late: () => {},
     kept: (callId) => wholes.get(callId),
   }
 }

@@ -74,6 +74,7 @@ export function committing(
         journal.show(event)
       },
       keep: (callId, content) => journal.keep(callId, content),
+      late: (callId, outcome) => journal.late(callId, outcome),
       kept: (callId) => journal.kept(callId),
     },
   }

@@ -5,7 +5,7 @@ import { boundOutcome } from './bound.ts'
 
 /**
  * Performs one call and waits for its outcome, until its time is up or the run is aborted. A call cannot be stopped
- * from outside: it is told through its control, and an outcome that comes later is not heard.
+ * from outside: it is told through its control, and an outcome that comes later goes to `onLate`.
  * Contract: never rejects.
  */
 export async function execute(tool: Tool, request: ToolRequest, options: ExecuteOptions): Promise<ToolOutcome> {
@@ -29,7 +29,11 @@ export async function execute(tool: Tool, request: ToolRequest, options: Execute
         if (open) options.progress(progress)
       },
     }
-    const outcome = await Promise.race([stopped.promise, attempt(tool, request, control)])
+    const attempted = attempt(tool, request, control).then((outcome) => {
+      if (!open) options.onLate?.(outcome)
+      return outcome
+    })
+    const outcome = await Promise.race([stopped.promise, attempted])
     return boundOutcome(outcome, options.resultBytes)
   } finally {
     open = false

@@ -199,11 +199,12 @@ describe('a model server that', () => {
   })
 
   test('answers 429 passes its Retry-After on', async () => {
-    const busy = { status: 429, headers: { 'retry-after': '7' }, body: { error: { message: 'slow down' } } }
+    // A provider that wants to be left alone for more than a minute is not waited for.
+    const busy = { status: 429, headers: { 'retry-after': '120' }, body: { error: { message: 'slow down' } } }
     for (const stream of [false, true]) {
       const { response, body } = await failed(busy, stream)
       expect(response.status).toBe(429)
-      expect(response.headers.get('retry-after')).toBe('7')
+      expect(response.headers.get('retry-after')).toBe('120')
       expect(body.error.code).toBe('model_rate_limited')
     }
   })
@@ -259,7 +260,9 @@ describe('a tool that', () => {
     const { call, told } = await callOf('huge')
     expect(call.ok).toBe(true)
     expect(told.length).toBeLessThan(66_000)
-    expect(told.endsWith('[cut: 65536 of 5242880 bytes shown]')).toBe(true)
+    expect(told).toMatch(
+      /\[cut: 65536 of 5242880 bytes shown; read_result reads on with the id "\w+" from offset 65536\]$/,
+    )
   })
 
   test.each(['uncloneable', 'babbles'])('%s: a failed call', async (tool) => {

@@ -178,7 +178,7 @@ test('a result that is too large is cut, and read on in the same run, and in the
   const id = await conversation()
   const whole = Array.from({ length: 500 }, (_, index) => `line ${index}`).join('\n')
   const readOn = (offset: number) => () => {
-    const [, call] = /read_result with the id "([^"]+)"/.exec(resultsIn(asked.at(-1))[0]) ?? []
+    const [, call] = /read_result reads on with the id "([^"]+)"/.exec(resultsIn(asked.at(-1))[0]) ?? []
     return ask(['read_result', { id: call, offset }])
   }
   const body = { tools: ['recite'], limits: { resultBytes: 1000 } }

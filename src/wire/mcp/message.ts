@@ -1,13 +1,16 @@
 import { isObject } from '../../contract/json.ts'
-import { fieldsOf } from '../fields.ts'
+import { brief } from '../brief.ts'
+import { fieldsOf, textAt } from '../fields.ts'
 
 const MODERN = '2026-07-28'
+const MOST_SHOWN = 100
 
 /**
  * The revisions of the Model Context Protocol that are spoken here, the newest first. That one tells its version with
  * every request; the older ones agree on it by `initialize`.
  */
 export const VERSIONS: readonly string[] = [MODERN, '2025-11-25', '2025-06-18']
+const [, ...OLDER] = VERSIONS
 
 export const PARSE_ERROR = -32_700
 export const INVALID_REQUEST = -32_600
@@ -69,10 +72,11 @@ export function readMessage(body: unknown, headers: Headers): McpMessage | McpFa
   }
   const meta = fieldsOf(params['_meta'])
   const version = headers.get('mcp-protocol-version')
-  const claimed = meta[`${RESERVED}protocolVersion`]
-  const modern = claimed !== undefined || (version === MODERN && method !== 'initialize')
+  const claimed = textAt(meta, `${RESERVED}protocolVersion`)
+  const isClaimed = claimed !== '' && !OLDER.includes(claimed)
+  const modern = isClaimed || (version === MODERN && method !== 'initialize')
   const message = { ...given, method, params, meta, modern }
-  const fault = modern ? modernFault(message, String(claimed), headers) : legacyFault(message, version)
+  const fault = modern ? modernFault(message, claimed, headers) : legacyFault(message, version)
   return fault ? { ...given, ...fault } : message
 }
 
@@ -97,7 +101,11 @@ function modernFault(
   for (const [header, value] of Object.entries({ ...repeated, ...named })) {
     const told = headers.get(header)
     if (told !== value && told !== inBase64(value))
-      return mcpFault(HEADER_MISMATCH, `The header ${header} is ${told}, and the body says ${value}.`, 400)
+      return mcpFault(
+        HEADER_MISMATCH,
+        `The header ${header} is ${told}, and the body says ${brief(value, MOST_SHOWN)}.`,
+        400,
+      )
   }
   return undefined
 }
@@ -112,5 +120,6 @@ function unsupported(requested: string): McpFault {
 
 /** A value as a header has it that cannot hold it plainly. */
 function inBase64(value: string): string {
-  return `=?base64?${btoa(String.fromCharCode(...new TextEncoder().encode(value)))}?=`
+  const bytes = Array.from(new TextEncoder().encode(value), (byte) => String.fromCharCode(byte))
+  return `=?base64?${btoa(bytes.join(''))}?=`
 }

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+import type { ToolOutcome } from '../../src/contract/tool.ts'
+import { ask, id, say, tool } from '../fixtures/play.ts'
+import { runId, TestConversation } from './object.ts'
+
+/** Lets all that is ready run. */
+const settle = () => new Promise((resolve) => setImmediate(resolve))
+
+test('an outcome that comes too late is recorded, and no model reads it', async () => {
+  const slow = Promise.withResolvers<ToolOutcome>()
+  const answered = (seen: boolean) => (seen ? say('It took too long.') : ask(['pay']))
+  const there = new TestConversation(
+    ({ messages }) => answered(messages.some(({ role }) => role === 'tool')),
+    [tool('pay', () => slow.promise, { timeoutMs: 1 })],
+  )
+  await there.run(0)
+  slow.resolve({ ok: true, content: [{ type: 'text', text: 'paid' }] })
+  await settle()
+  const reply = await there.object.record(runId(0), 0)
+  expect(reply.ok && reply.record).toMatchObject({
+    answer: 'It took too long.',
+    calls: [{ id: id(1, 0), ok: false, error: { code: 'timeout' }, late: { ok: true } }],
+  })
+  expect(there.rows('SELECT call, outcome FROM late')).toEqual([
+    { call: id(1, 0), outcome: '{"ok":true,"content":[{"type":"text","text":"paid"}]}' },
+  ])
+  expect(JSON.stringify(there.requests)).not.toContain('paid')
+  expect(there.journal(0).at(-1)?.type).toBe('run.finished')
+})
+
+test('a conversation that was deleted keeps nothing that comes late', async () => {
+  const slow = Promise.withResolvers<ToolOutcome>()
+  const there = new TestConversation(() => ask(['pay']), [tool('pay', () => slow.promise)])
+  await there.start(0)
+  await there.object.remove()
+  slow.resolve({ ok: true, content: [] })
+  await settle()
+  expect(there.rows('SELECT count(*) AS n FROM late')).toEqual([{ n: 0 }])
+})

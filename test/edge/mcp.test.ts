@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createTestHarness } from 'wrangler'
+import { McpServer } from '../tools/mcp-server.ts'
+
+const TOOLS = ['clock', 'alarm', 'calculator', 'weather', 'customers', 'bookings', 'mail', 'web', 'definitions']
+const PREFIX = 'io.modelcontextprotocol/'
+
+const newest = new McpServer()
+const older = new McpServer('2025-11-25', { wantsSession: true })
+let harness: ReturnType<typeof createTestHarness>
+let url: URL
+
+beforeAll(async () => {
+  await Promise.all([newest.listen(), older.listen()])
+  const echo = { name: 'echo', description: 'Says it again', inputSchema: { type: 'object' } }
+  newest.tools = [echo]
+  older.tools = [echo, { ...echo, name: 'wait' }]
+  newest.call = ({ arguments: args, _meta: { progressToken } }, talk) => {
+    talk.send({ method: 'notifications/progress', params: { progressToken, progress: 1, total: 2, message: 'Half' } })
+    return { content: [{ type: 'text', text: `newest ${args.text}` }], structuredContent: { said: args.text } }
+  }
+  older.call = async ({ name, arguments: args }, talk) => {
+    if (name === 'wait') await talk.closed
+    return { content: [{ type: 'text', text: `older ${args.text}` }] }
+  }
+  harness = createTestHarness({
+    root: new URL('../..', import.meta.url).pathname,
+    workers: [
+      { configPath: 'wrangler.toml', vars: { AUTH: 'open' } },
+      ...TOOLS.map((name) => ({ configPath: `tools/${name}/wrangler.toml` })),
+      {
+        configPath: 'tools/mcp/wrangler.toml',
+        vars: {
+          MCP_SERVERS: JSON.stringify([
+            { name: 'first', url: newest.url, headers: { 'X-Key': '{SECRET_FIRST}' } },
+            { name: 'second', url: older.url, tools: ['echo'] },
+            { name: 'third', url: older.url, tools: ['wait'], timeoutMs: 300 },
+          ]),
+          SECRET_FIRST: 's3cret',
+        },
+      },
+    ],
+  })
+  url = (await harness.listen()).url
+})
+afterAll(async () => {
+  await harness.close()
+  newest.close()
+  older.close()
+})
+
+/** Asks the edge as a client of the newest revision does. */
+function ask(method: string, params: Record<string, any> = {}): Promise<Response> {
+  const meta = { [`${PREFIX}protocolVersion`]: '2026-07-28', [`${PREFIX}clientCapabilities`]: {}, ...params['_meta'] }
+  return fetch(new URL('/mcp', url), {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': '2026-07-28',
+      'mcp-method': method,
+      ...(params['name'] && { 'mcp-name': params['name'] }),
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: meta } }),
+  })
+}
+
+async function resultOf(response: Promise<Response>): Promise<Record<string, any>> {
+  const { result } = (await (await response).json()) as Record<string, any>
+  return result
+}
+
+describe('an edge whose tools are partly those of other servers', () => {
+  test('lists its own and theirs', async () => {
+    const { tools } = await resultOf(ask('tools/list'))
+    const names = tools.map(({ name }: { name: string }) => name)
+    expect(names).toEqual(expect.arrayContaining(['echo', 'second_echo', 'wait', 'forecast']))
+    expect(names).toEqual(names.toSorted((a: string, b: string) => (a < b ? -1 : 1)))
+    expect(newest.seen[0]!.headers['x-key']).toBe('s3cret')
+  })
+
+  test('calls them, of each revision, for a client of its own', async () => {
+    expect(await resultOf(ask('tools/call', { name: 'echo', arguments: { text: 'Hi' } }))).toMatchObject({
+      content: [{ type: 'text', text: '{"said":"Hi"}' }],
+      structuredContent: { said: 'Hi' },
+    })
+    expect(await resultOf(ask('tools/call', { name: 'second_echo', arguments: { text: 'Hi' } }))).toMatchObject({
+      content: [{ type: 'text', text: 'older Hi' }],
+    })
+  })
+
+  test('passes on their progress', async () => {
+    const params = { name: 'echo', arguments: { text: 'Hi' }, _meta: { progressToken: 'mine' } }
+    const response = await ask('tools/call', params)
+    const frames = (await response.text()).split('\n\n').filter((frame) => frame.startsWith('data: '))
+    expect(frames.map((frame) => JSON.parse(frame.slice(6)))).toMatchObject([
+      {
+        method: 'notifications/progress',
+        params: { progressToken: 'mine', progress: 0.5, total: 1, message: 'Half' },
+      },
+      { id: 1, result: { structuredContent: { said: 'Hi' } } },
+    ])
+  })
+
+  test('tells the server of a call whose time is up', async () => {
+    expect(await resultOf(ask('tools/call', { name: 'wait' }))).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining('whether it took effect is unknown') }],
+    })
+    await expect.poll(() => older.of('notifications/cancelled').length, { timeout: 10_000 }).toBe(1)
+  })
+})

@@ -1,0 +1,336 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { describe, expect, test, vi } from 'vitest'
+import type { ToolContext } from '../../src/contract/tool.ts'
+import { failure } from '../../src/contract/tool.ts'
+import { testEdge } from '../fixtures/edge.ts'
+import { tool } from '../fixtures/play.ts'
+
+const PREFIX = 'io.modelcontextprotocol/'
+const NEWEST = '2026-07-28'
+const META = { [`${PREFIX}protocolVersion`]: NEWEST, [`${PREFIX}clientCapabilities`]: {} }
+const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
+const SERVER = { name: 'edgecall', version }
+
+type Options = Parameters<typeof testEdge>[0]
+
+/** A client of each kind: those of the newest revision, and those of older ones. */
+function client(options: Options = {}) {
+  const edge = testEdge(options)
+  const post = (json: unknown, headers: Record<string, string> = {}) =>
+    edge.ask('/mcp', { json, headers: { accept: 'application/json, text/event-stream', ...headers } })
+  const newest = (method: string, params: Record<string, any> = {}, headers: Record<string, string> = {}) =>
+    post(
+      { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: { ...META, ...params['_meta'] } } },
+      {
+        'mcp-protocol-version': NEWEST,
+        'mcp-method': method,
+        ...(params['name'] && { 'mcp-name': params['name'] }),
+        ...headers,
+      },
+    )
+  const older = (method: string, params?: object, headers: Record<string, string> = {}) =>
+    post({ jsonrpc: '2.0', id: 1, method, params }, { 'mcp-protocol-version': '2025-11-25', ...headers })
+  return { edge, post, newest, older }
+}
+
+async function read(response: Response): Promise<Record<string, any>> {
+  return (await response.json()) as Record<string, any>
+}
+
+/** The messages of an event stream. */
+async function messages(response: Response): Promise<Record<string, any>[]> {
+  expect(response.headers.get('content-type')).toContain('text/event-stream')
+  const frames = (await response.text()).split('\n\n').filter((frame) => frame !== '')
+  return frames.map((frame) => JSON.parse(frame.replace(/^data: /, '')) as Record<string, any>)
+}
+
+const complete = (result: object) => ({
+  jsonrpc: '2.0',
+  id: 1,
+  result: { resultType: 'complete', ...result, _meta: { [`${PREFIX}serverInfo`]: SERVER } },
+})
+const text = (words: string) => [{ type: 'text', text: words }]
+
+describe('who may come in', () => {
+  const key = 'ek_test'
+  const sha256 = createHash('sha256').update(key).digest('hex')
+  const withScopes = (...scopes: string[]) =>
+    client({ vars: { AUTH: 'keys', API_KEYS: JSON.stringify([{ sha256, tenant: 'acme', scopes }]) } })
+  const authorization = `Bearer ${key}`
+
+  test('has a key for listing and for calling', async () => {
+    expect((await withScopes('chat', 'tools:read').older('ping', {}, { authorization })).status).toBe(200)
+    expect((await withScopes('chat', 'tools:read').older('ping')).status).toBe(401)
+    for (const scope of ['chat', 'tools:read']) {
+      const refused = await withScopes(scope).older('ping', {}, { authorization })
+      expect(refused.status).toBe(403)
+      expect(await read(refused)).toMatchObject({ jsonrpc: '2.0', error: { code: -32600 } })
+    }
+  })
+
+  test('comes from a page of this edge or of a configured origin, or from none', async () => {
+    const { older } = client({ vars: { CORS_ORIGINS: 'https://app.example.com' } })
+    const statusFrom = async (origin: string) => (await older('ping', {}, { origin })).status
+    expect(await statusFrom('http://127.0.0.1:8787')).toBe(200)
+    expect(await statusFrom('https://app.example.com')).toBe(200)
+    expect(await statusFrom('https://evil.example.com')).toBe(403)
+    expect(await statusFrom('null')).toBe(403)
+  })
+})
+
+describe('the transport', () => {
+  test('is POST alone: there is no stream to get, and no session to end', async () => {
+    const { edge } = client()
+    for (const method of ['GET', 'DELETE']) {
+      const response = await edge.ask('/mcp', { method })
+      expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST'])
+    }
+  })
+
+  test('takes a notification and says nothing', async () => {
+    const { post } = client()
+    for (const method of ['notifications/initialized', 'notifications/cancelled']) {
+      const response = await post({ jsonrpc: '2.0', method, params: { requestId: 1 } })
+      expect([response.status, await response.text()]).toEqual([202, ''])
+    }
+  })
+
+  const json = { 'content-type': 'application/json' }
+  const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+  test.each<[string, { body: BodyInit; headers: Record<string, string> }, [status: number, code: number]]>([
+    ['no JSON', { body: '{', headers: json }, [400, -32700]],
+    ['text that is not UTF-8', { body: new Uint8Array([0xff]), headers: json }, [400, -32700]],
+    ['brackets without end', { body: '['.repeat(1000), headers: json }, [400, -32700]],
+    ['a batch', { body: '[]', headers: json }, [400, -32600]],
+    ['2 MiB', { body: `"${'x'.repeat(2 ** 21)}"`, headers: json }, [413, -32600]],
+    ['another content type', { body: '{}', headers: { 'content-type': 'text/plain' } }, [415, -32600]],
+    [
+      'a revision that is not spoken',
+      { body: ping, headers: { ...json, 'mcp-protocol-version': '2024-11-05' } },
+      [400, -32022],
+    ],
+  ])('refuses %s in its own form', async (_, request, [status, code]) => {
+    const response = await client().edge.ask('/mcp', request)
+    expect(response.status).toBe(status)
+    expect(await read(response)).toMatchObject({ jsonrpc: '2.0', error: { code } })
+  })
+})
+
+describe('a client of an older revision', () => {
+  test.each([
+    ['2025-06-18', '2025-06-18'],
+    ['2025-11-25', '2025-11-25'],
+    ['2026-07-28', '2025-11-25'],
+    ['2024-11-05', '2025-11-25'],
+  ])('that asks for %s agrees on %s', async (protocolVersion, agreed) => {
+    const { post } = client()
+    const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+    const response = await post({ jsonrpc: '2.0', id: 1, method: 'initialize', params })
+    expect(response.headers.get('mcp-session-id')).toBeNull()
+    expect(await read(response)).toEqual({
+      jsonrpc: '2.0',
+      id: 1,
+      result: { protocolVersion: agreed, capabilities: { tools: {} }, serverInfo: SERVER },
+    })
+  })
+
+  test('may ask whether anyone is there', async () => {
+    expect(await read(await client().older('ping'))).toEqual({ jsonrpc: '2.0', id: 1, result: {} })
+  })
+
+  test.each(['resources/list', 'prompts/get', 'server/discover', 'nonsense'])(
+    'is told that there is no %s',
+    async (method) => {
+      const response = await client().older(method)
+      expect(response.status).toBe(200)
+      expect(await read(response)).toMatchObject({ id: 1, error: { code: -32601 } })
+    },
+  )
+
+  test('lists and calls', async () => {
+    const { older } = client({ tools: [tool('now', () => 'noon')] })
+    expect(await read(await older('tools/list'))).toEqual({
+      jsonrpc: '2.0',
+      id: 1,
+      result: {
+        tools: [{ name: 'now', description: 'Test tool now', inputSchema: { type: 'object' }, annotations: {} }],
+      },
+    })
+    expect(await read(await older('tools/call', { name: 'now' }))).toEqual({
+      jsonrpc: '2.0',
+      id: 1,
+      result: { content: text('noon') },
+    })
+  })
+})
+
+describe('a client of the newest revision', () => {
+  test('finds out what is spoken here', async () => {
+    expect(await read(await client().newest('server/discover'))).toEqual(
+      complete({
+        supportedVersions: ['2026-07-28', '2025-11-25', '2025-06-18'],
+        capabilities: { tools: {} },
+        ttlMs: 60_000,
+        cacheScope: 'private',
+      }),
+    )
+  })
+
+  test.each(['initialize', 'ping', 'subscriptions/listen', 'nonsense'])(
+    'is told that there is no %s',
+    async (method) => {
+      const response = await client().newest(method)
+      expect(response.status).toBe(404)
+      expect(await read(response)).toMatchObject({ id: 1, error: { code: -32601 } })
+    },
+  )
+})
+
+describe('the list', () => {
+  test('has what can be called, in the order of names, but not what takes a person', async () => {
+    const tools = [tool('b'), tool('a'), tool('c', undefined, { approval: 'always' })]
+    const { result } = await read(await client({ tools }).newest('tools/list'))
+    expect(result.tools.map(({ name }: { name: string }) => name)).toEqual(['a', 'b'])
+    expect(result).toMatchObject({ ttlMs: 60_000, cacheScope: 'private' })
+    expect(result).not.toHaveProperty('nextCursor')
+  })
+
+  test('comes in pages', async () => {
+    const tools = Array.from({ length: 2500 }, (_, index) => tool(`tool${String(index).padStart(4, '0')}`))
+    const { older } = client({ tools })
+    const names: string[] = []
+    const sizes: number[] = []
+    let cursor: string | undefined
+    do {
+      const { result } = await read(await older('tools/list', cursor === undefined ? {} : { cursor }))
+      names.push(...result.tools.map(({ name }: { name: string }) => name))
+      sizes.push(result.tools.length)
+      cursor = result.nextCursor
+    } while (cursor !== undefined)
+    expect(sizes).toEqual([1000, 1000, 500])
+    expect(names).toEqual(tools.map(({ definition }) => definition.name))
+  })
+
+  test.each(['no cursor of ours!', 7])('knows no cursor %j', async (cursor) => {
+    expect(await read(await client().older('tools/list', { cursor }))).toMatchObject({ error: { code: -32602 } })
+  })
+})
+
+describe('a call', () => {
+  test('brings its result', async () => {
+    const structured = { sum: 3 }
+    const add = tool('add', () => ({ ok: true, content: text('3'), structured }))
+    const { newest } = client({ tools: [add] })
+    expect(await read(await newest('tools/call', { name: 'add', arguments: { a: 1, b: 2 } }))).toEqual(
+      complete({ content: text('3'), structuredContent: structured }),
+    )
+  })
+
+  test('of a tool that is not there, or with arguments that are none, is an error of the protocol', async () => {
+    const { newest, older } = client({ tools: [tool('now')] })
+    for (const [ask, params] of [
+      [newest, { name: 'nope' }],
+      [older, {}],
+      [newest, { name: 'now', arguments: [] }],
+    ] as const) {
+      const response = await ask('tools/call', params)
+      expect(response.status).toBe(200)
+      expect(await read(response)).toMatchObject({ id: 1, error: { code: -32602, message: expect.any(String) } })
+    }
+  })
+
+  test('that fails is told to the model, its detail to operators alone', async () => {
+    const { newest, edge } = client({ tools: [tool('bad', () => failure('broken', 'It broke.', 'stack'))] })
+    expect(await read(await newest('tools/call', { name: 'bad' }))).toEqual(
+      complete({ content: text('It broke.'), isError: true }),
+    )
+    expect(edge.reports).toEqual([
+      { event: 'call.failed', runId: expect.any(String), tool: 'bad', code: 'broken', detail: 'stack' },
+    ])
+  })
+
+  test('of a tool that takes a person is refused, and does not run', async () => {
+    const run = vi.fn()
+    const { newest } = client({ tools: [tool('pay', run, { approval: 'always' })] })
+    expect(await read(await newest('tools/call', { name: 'pay' }))).toMatchObject({ result: { isError: true } })
+    expect(run).not.toHaveBeenCalled()
+  })
+
+  test('has the limits of the edge and of its tool', async () => {
+    const long = tool('long', () => 'x'.repeat(500))
+    const slow = tool('slow', () => new Promise(() => {}), { timeoutMs: 5 })
+    const { newest } = client({ tools: [long, slow], vars: { MAX_RESULT_BYTES: '100' } })
+    const cut = await read(await newest('tools/call', { name: 'long' }))
+    expect(cut['result'].content).toEqual(text(`${'x'.repeat(100)}\n[cut: 100 of 500 bytes shown]`))
+    expect(await read(await newest('tools/call', { name: 'slow' }))).toMatchObject({
+      result: { isError: true, content: [{ text: expect.stringContaining('within 5 ms') }] },
+    })
+  })
+
+  test('gives its tool the context of the request', async () => {
+    const seen: ToolContext[] = []
+    const { newest } = client({
+      tools: [tool('look', (_args, context) => void seen.push(context))],
+      vars: { TOOL_CONTEXT: '{"plan":"free","region":"eu"}' },
+      setup: { trusted: ({ tenant }) => ({ tenant }) },
+    })
+    await newest('tools/call', {
+      name: 'look',
+      _meta: { timeZone: 'Asia/Tokyo', plan: 'pro', 'com.example/trace': 1, traceparent: '00' },
+    })
+    expect(seen).toMatchObject([
+      {
+        caller: { tenant: 'local' },
+        values: { timeZone: 'Asia/Tokyo', plan: 'pro', region: 'eu' },
+        trusted: { tenant: 'local' },
+        attempt: 1,
+      },
+    ])
+    expect(Object.keys(seen[0]!.values).sort()).toEqual(['plan', 'region', 'timeZone'])
+    const big = { name: 'look', _meta: { big: 'x'.repeat(17 * 1024) } }
+    expect(await read(await newest('tools/call', big))).toMatchObject({ error: { code: -32602 } })
+  })
+
+  const stepwise = tool('stepwise', async (_args, _context, control) => {
+    await control.progress({ message: 'Half', fraction: 0.5 })
+    await control.progress({ fraction: 1 })
+    return 'done'
+  })
+  const withToken = { name: 'stepwise', _meta: { progressToken: 'p1' } }
+
+  test('tells of its progress where the client asks for that', async () => {
+    const { newest } = client({ tools: [stepwise] })
+    const notice = (params: object) => ({
+      jsonrpc: '2.0',
+      method: 'notifications/progress',
+      params: { progressToken: 'p1', total: 1, ...params },
+    })
+    expect(await messages(await newest('tools/call', withToken))).toEqual([
+      notice({ progress: 0.5, message: 'Half' }),
+      notice({ progress: 1 }),
+      complete({ content: text('done') }),
+    ])
+  })
+
+  test('answers in JSON where no progress is wanted, or no event stream taken', async () => {
+    const { newest } = client({ tools: [stepwise] })
+    expect(await read(await newest('tools/call', { name: 'stepwise' }))).toEqual(complete({ content: text('done') }))
+    const answer = await newest('tools/call', withToken, { accept: 'application/json' })
+    expect(await read(answer)).toEqual(complete({ content: text('done') }))
+  })
+
+  test('ends when its stream is closed', async () => {
+    const reason = Promise.withResolvers<string>()
+    const endless = tool('endless', async (_args, _context, control) => {
+      await control.progress({ message: 'Begun' })
+      reason.resolve(await control.whenAborted())
+    })
+    const { newest } = client({ tools: [endless] })
+    const response = await newest('tools/call', { name: 'endless', _meta: { progressToken: 1 } })
+    const reader = response.body!.getReader()
+    await reader.read()
+    await reader.cancel()
+    expect(await reason.promise).toBe('cancelled')
+  })
+})

@@ -1,0 +1,122 @@
+import { createServer, type Server } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Progress, ToolDefinition, ToolOutcome } from '../../src/contract/tool.ts'
+import { failure } from '../../src/contract/tool.ts'
+import { mcpService } from '../../tools/mcp/service.ts'
+import { testEdge } from '../fixtures/edge.ts'
+import { tool } from '../fixtures/play.ts'
+import { LIFETIME } from './mcp-server.ts'
+
+const definition = {
+  title: 'Weather',
+  description: 'Forecasts.',
+  inputSchema: {
+    type: 'object',
+    properties: { place: { type: 'string' } },
+    required: ['place'],
+    additionalProperties: false,
+  },
+  outputSchema: { type: 'object', properties: { summary: { type: 'string' } } },
+  annotations: { readOnly: true, idempotent: true, openWorld: true },
+}
+const image = { type: 'image' as const, mediaType: 'image/png', data: 'AAAA' }
+const seen: object[] = []
+const tools = [
+  tool(
+    'forecast',
+    async ({ place }, { values }, control) => {
+      seen.push(values)
+      await control.progress({ message: 'Looking', fraction: 0.5 })
+      const structured = { summary: `Rain in ${String(place)}` }
+      return { ok: true, content: [{ type: 'text', text: JSON.stringify(structured) }], structured }
+    },
+    definition,
+  ),
+  tool('map', () => ({ ok: true, content: [{ type: 'text', text: 'The map:' }, image] })),
+  tool('broken', () => failure('tool_error', 'The mast is down.')),
+]
+
+let server: Server
+let url: string
+
+/** An edge on a port, whose `/mcp` another edge asks. `older` has it not know the newest revision, as edges of before. */
+async function listen(older: boolean): Promise<void> {
+  const edge = testEdge({ tools })
+  server = createServer((request, response) => {
+    void (async () => {
+      const body = await text(request)
+      const headers = Object.fromEntries(
+        Object.entries(request.headers).filter(([name]) => !older || name !== 'mcp-protocol-version'),
+      ) as Record<string, string>
+      const isDiscovery = older && body.includes('server/discover')
+      const answer = isDiscovery
+        ? Response.json({ jsonrpc: '2.0', error: { code: -32_000, message: 'Bad Request' } }, { status: 400 })
+        : await edge.ask('/mcp', { method: 'POST', headers, body })
+      response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text())
+    })()
+  })
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  url = `http://127.0.0.1:${typeof address === 'object' && address?.port}/mcp`
+}
+
+describe.each([
+  ['the newest revision', false],
+  ['an older revision', true],
+])('an edge’s tools, brought into another by %s', (_, older) => {
+  beforeAll(() => listen(older))
+  afterAll(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+
+  const service = () =>
+    mcpService(LIFETIME, { MCP_SERVERS: [{ name: 'far', url, prefix: 'far_', context: ['timeZone'] }] })
+
+  async function call(name: string, args: object, progress: Progress[] = []): Promise<ToolOutcome> {
+    const { tools } = await service().describe()
+    const hash = tools.find((each) => each.name === name)?.hash ?? ''
+    return service().call(
+      {
+        name,
+        arguments: { ...args },
+        hash,
+        context: {
+          runId: 'run_1',
+          callId: 'call_1',
+          idempotencyKey: 'key_1',
+          attempt: 1,
+          deadline: Date.now() + 30_000,
+          caller: { tenant: 'acme', scopes: [] },
+          values: { timeZone: 'Asia/Tokyo', tenantId: '7' },
+        },
+      },
+      { whenAborted: () => new Promise(() => {}), progress: async (news) => void progress.push(news) },
+    )
+  }
+
+  test('say the same of themselves', async () => {
+    const { tools } = await service().describe()
+    const forecast: ToolDefinition | undefined = tools.find(({ name }) => name === 'far_forecast')
+    expect(tools.map(({ name }) => name)).toEqual(['far_broken', 'far_forecast', 'far_map'])
+    expect(forecast).toMatchObject(definition)
+  })
+
+  test('give the same results, progress and errors', async () => {
+    const progress: Progress[] = []
+    const structured = { summary: 'Rain in Lisbon' }
+    expect(await call('far_forecast', { place: 'Lisbon' }, progress)).toEqual({
+      ok: true,
+      content: [{ type: 'text', text: JSON.stringify(structured) }],
+      structured,
+    })
+    expect(progress).toEqual([{ message: 'Looking', fraction: 0.5 }])
+    expect(seen.at(-1)).toEqual({ timeZone: 'Asia/Tokyo' })
+    expect(await call('far_map', {})).toEqual({ ok: true, content: [{ type: 'text', text: 'The map:' }, image] })
+    expect(await call('far_broken', {})).toEqual({
+      ok: false,
+      error: { code: 'tool_error', message: 'The mast is down.' },
+    })
+  })
+})

@@ -1,0 +1,727 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Progress, ToolDefinition, ToolOutcome, ToolRequest } from '../../src/contract/tool.ts'
+import { readEvents } from '../../tools/mcp/events.ts'
+import { mcpService } from '../../tools/mcp/service.ts'
+import { LIFETIME, McpServer, Refusal } from './mcp-server.ts'
+
+const servers: McpServer[] = []
+const logs: Record<string, unknown>[] = []
+
+beforeEach(() => {
+  vi.spyOn(console, 'error').mockImplementation((text: string) => void logs.push(logOf(text)))
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+  servers.splice(0).forEach((server) => server.close())
+  logs.splice(0)
+})
+
+function logOf(text: string): Record<string, unknown> {
+  return text.startsWith('{') ? (JSON.parse(text) as Record<string, unknown>) : { text }
+}
+
+async function start(...options: ConstructorParameters<typeof McpServer>): Promise<McpServer> {
+  const server = await new McpServer(...options).listen()
+  servers.push(server)
+  return server
+}
+
+const OBJECT = { type: 'object' }
+const echo = { name: 'echo', description: 'Says it again', inputSchema: OBJECT }
+
+interface Asked {
+  readonly context?: Partial<ToolRequest['context']>
+  readonly hash?: string
+  readonly progress?: Progress[]
+  readonly whenAborted?: Promise<string>
+}
+
+/** The Worker of these servers: one server, or several with more of their configuration. */
+function worker(given: McpServer | object[], env: Record<string, unknown> = {}) {
+  const config = given instanceof McpServer ? [{ name: 'test', url: given.url }] : given
+  const service = mcpService(LIFETIME, { MCP_SERVERS: JSON.stringify(config), ...env })
+  const describeTools = async (): Promise<readonly ToolDefinition[]> => (await service.describe()).tools
+  return {
+    describe: describeTools,
+    names: async () => (await describeTools()).map(({ name }) => name),
+    call: async (name: string, args: Record<string, unknown> = {}, asked: Asked = {}): Promise<ToolOutcome> => {
+      const hash = asked.hash ?? (await describeTools()).find((tool) => tool.name === name)?.hash ?? ''
+      const context: ToolRequest['context'] = {
+        runId: 'run_1',
+        callId: 'call_1',
+        idempotencyKey: 'key_1',
+        attempt: 1,
+        deadline: Date.now() + 30_000,
+        caller: { tenant: 'acme', scopes: [] },
+        values: {},
+        ...asked.context,
+      }
+      return service.call(
+        { name, arguments: args, hash, context },
+        {
+          whenAborted: () => asked.whenAborted ?? new Promise(() => {}),
+          progress: async (news) => void asked.progress?.push(news),
+        },
+      )
+    },
+  }
+}
+
+describe('a server of the newest revision', () => {
+  test('is asked what it speaks once, and says with each request what it is about', async () => {
+    const server = await start()
+    server.tools = [echo]
+    server.call = ({ arguments: args }) => ({
+      resultType: 'complete',
+      content: [{ type: 'text', text: String(args.text) }],
+    })
+    const mcp = worker(server)
+    expect(await mcp.call('echo', { text: 'Hi' })).toEqual({ ok: true, content: [{ type: 'text', text: 'Hi' }] })
+    expect(server.methods).toEqual(['server/discover', 'tools/list', 'tools/call'])
+    const [call] = server.of('tools/call')
+    expect(call!.params).toEqual({
+      name: 'echo',
+      arguments: { text: 'Hi' },
+      _meta: {
+        progressToken: 'call_1',
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientInfo': { name: 'edgecall', version: '1' },
+        'io.modelcontextprotocol/clientCapabilities': {},
+      },
+    })
+    expect(call!.headers).toMatchObject({
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': '2026-07-28',
+      'mcp-method': 'tools/call',
+      'mcp-name': 'echo',
+    })
+  })
+
+  test('that refuses a revision and names that same one is taken at its word', async () => {
+    const server = await start()
+    server.tools = [echo]
+    let refused = false
+    server.intercept = (_, response) => {
+      if (refused) return false
+      refused = true
+      const data = { supported: ['2026-07-28'], requested: '2026-07-28' }
+      const error = { code: -32022, message: 'Unsupported', data }
+      return Boolean(response.writeHead(400).end(JSON.stringify({ jsonrpc: '2.0', error })))
+    }
+    expect(await worker(server).names()).toEqual(['echo'])
+    expect(server.methods).toEqual(['tools/list'])
+  })
+
+  test('that turns out to be an older one is met anew', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const [server, replaced] = [await start(), await start('2025-11-25', { wantsSession: true })]
+    server.tools = [echo]
+    replaced.tools = [echo, { ...echo, name: 'more' }]
+    const mcp = worker(server)
+    await mcp.names()
+    // The same address, another server behind it.
+    server.intercept = (request, response) => replaced.hear(request, response)
+    vi.advanceTimersByTime(60_000)
+    expect(await mcp.names()).toEqual(['echo'])
+    vi.advanceTimersByTime(2000)
+    expect(await mcp.names()).toEqual(['echo', 'more'])
+  })
+
+  test('gives all pages of its list', async () => {
+    const server = await start()
+    server.tools = Array.from({ length: 7 }, (_, index) => ({ ...echo, name: `tool${index}` }))
+    server.page = 3
+    expect(await worker(server).names()).toEqual(server.tools.map((tool) => (tool as { name: string }).name))
+    expect(server.of('tools/list').map(({ params }) => params['cursor'])).toEqual([undefined, '3', '6'])
+  })
+
+  test('repeats arguments in headers where a schema asks for it, and tools that ask wrongly are refused', async () => {
+    const server = await start()
+    const marked = (name: string, type: string, more = {}) => ({ type, 'x-mcp-header': name, ...more })
+    const schema = {
+      ...OBJECT,
+      properties: {
+        region: marked('Region', 'string', { description: 'Where' }),
+        deep: { type: 'object', properties: { count: marked('Count', 'integer') } },
+        note: marked('Note', 'string'),
+        left: marked('Left', 'boolean'),
+      },
+    }
+    server.tools = [
+      { ...echo, name: 'marked', inputSchema: schema },
+      { ...echo, name: 'number', inputSchema: { ...OBJECT, properties: { a: marked('A', 'number') } } },
+      { ...echo, name: 'empty', inputSchema: { ...OBJECT, properties: { a: marked('', 'string') } } },
+      { ...echo, name: 'spaced', inputSchema: { ...OBJECT, properties: { a: marked('a b', 'string') } } },
+      {
+        ...echo,
+        name: 'twice',
+        inputSchema: { ...OBJECT, properties: { a: marked('A', 'string'), b: marked('a', 'string') } },
+      },
+      { ...echo, name: 'listed', inputSchema: { ...OBJECT, properties: { a: { items: marked('A', 'string') } } } },
+    ]
+    const mcp = worker(server)
+    const [tool, ...others] = await mcp.describe()
+    expect(others).toEqual([])
+    expect(JSON.stringify(tool)).not.toContain('x-mcp-header')
+    expect(logs.map(({ event, tool }) => [event, tool])).toEqual(
+      ['number', 'empty', 'spaced', 'twice', 'listed'].map((name) => ['mcp.tool_refused', name]),
+    )
+    await mcp.call('marked', { region: 'us-west1', deep: { count: 42 }, note: 'Hello, 世界' })
+    const { headers } = server.of('tools/call')[0]!
+    expect(Object.entries(headers).filter(([name]) => name.startsWith('mcp-param'))).toEqual([
+      ['mcp-param-region', 'us-west1'],
+      ['mcp-param-count', '42'],
+      ['mcp-param-note', '=?base64?SGVsbG8sIOS4lueVjA==?='],
+    ])
+  })
+
+  test('that wants other headers than its list had is listed again and asked once more', async () => {
+    const server = await start()
+    server.tools = [echo]
+    let refused = 0
+    server.call = () => {
+      if (refused++ === 0) throw new Refusal(-32020, 'Header mismatch', { status: 400 })
+      return { content: [{ type: 'text', text: 'Done' }] }
+    }
+    expect(await worker(server).call('echo')).toEqual({ ok: true, content: [{ type: 'text', text: 'Done' }] })
+    expect(server.methods.slice(2)).toEqual(['tools/call', 'tools/list', 'tools/call'])
+  })
+})
+
+describe('a server of an older revision', () => {
+  test.each(['2025-11-25', '2025-06-18'] as const)('%s is greeted first', async (revision) => {
+    const server = await start(revision, { wantsSession: true })
+    server.tools = [echo]
+    const mcp = worker(server)
+    await mcp.call('echo')
+    await mcp.call('echo')
+    const greeting = ['initialize', 'notifications/initialized']
+    // The list has a session of its own: no tenant's.
+    expect(server.methods).toEqual([
+      'server/discover',
+      ...greeting,
+      'tools/list',
+      ...greeting,
+      'tools/call',
+      'tools/call',
+    ])
+    expect(server.of('initialize')[0]!.params).toEqual({
+      protocolVersion: '2025-11-25',
+      capabilities: {},
+      clientInfo: { name: 'edgecall', version: '1' },
+    })
+    const [call] = server.of('tools/call')
+    expect(call!.headers).toMatchObject({ 'mcp-protocol-version': revision, 'mcp-session-id': 'session-2' })
+    expect(call!.headers).not.toHaveProperty('mcp-method')
+    expect(call!.params).toEqual({ name: 'echo', arguments: {}, _meta: { progressToken: 'call_1' } })
+  })
+
+  test('never puts two tenants into one session', async () => {
+    const server = await start('2025-11-25', { wantsSession: true })
+    server.tools = [echo]
+    const mcp = worker(server)
+    for (const tenant of ['acme', 'globex', 'acme']) {
+      await mcp.call('echo', {}, { context: { caller: { tenant, scopes: [] } } })
+    }
+    expect(server.of('tools/call').map(({ headers }) => headers['mcp-session-id'])).toEqual([
+      'session-2',
+      'session-3',
+      'session-2',
+    ])
+  })
+
+  test('that has lost a session gets another, and the call is done once', async () => {
+    const server = await start('2025-11-25', { wantsSession: true })
+    server.tools = [echo]
+    let calls = 0
+    server.call = () => ({ content: [{ type: 'text', text: `call ${++calls}` }] })
+    const mcp = worker(server)
+    await mcp.call('echo')
+    server.sessions.clear()
+    expect(await mcp.call('echo')).toEqual({ ok: true, content: [{ type: 'text', text: 'call 2' }] })
+    expect(server.methods.slice(-4)).toEqual(['tools/call', 'initialize', 'notifications/initialized', 'tools/call'])
+  })
+
+  test('may let go of a stream, and is asked for the rest', async () => {
+    const server = await start('2025-11-25')
+    server.tools = [echo]
+    server.call = (_, talk) => {
+      talk.drop('id: 7\nretry: 10\ndata:\n\n')
+      return { content: [{ type: 'text', text: 'The rest' }] }
+    }
+    expect(await worker(server).call('echo')).toEqual({ ok: true, content: [{ type: 'text', text: 'The rest' }] })
+    expect(server.of('GET').map(({ headers }) => headers['last-event-id'])).toEqual(['7'])
+  })
+
+  test('is answered when it asks whether anyone is there, and told that more cannot be asked', async () => {
+    const server = await start('2025-11-25')
+    server.tools = [echo]
+    server.call = async (_, talk) => {
+      talk.send({ id: 'p', method: 'ping' })
+      talk.send({ id: 's', method: 'sampling/createMessage', params: {} })
+      await vi.waitFor(() => expect(server.of('response')).toHaveLength(2))
+      return { content: [] }
+    }
+    await worker(server).call('echo')
+    expect(server.of('response').map(({ params }) => params)).toEqual(
+      expect.arrayContaining([
+        { jsonrpc: '2.0', id: 'p', result: {} },
+        { jsonrpc: '2.0', id: 's', error: { code: -32601, message: expect.any(String) } },
+      ]),
+    )
+  })
+})
+
+describe('the definitions', () => {
+  test('say what the server says, under names that every provider takes', async () => {
+    const server = await start()
+    const outputSchema = { type: 'object', properties: { a: { type: 'number' } } }
+    server.tools = [
+      {
+        name: 'files.read',
+        title: 'Read a file',
+        description: 'Reads.\u200b',
+        inputSchema: { properties: { path: { type: 'string' } } },
+        outputSchema,
+        annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+      },
+      { name: 'plain', inputSchema: OBJECT, annotations: { title: 'Plain one' } },
+    ]
+    expect(await worker(server).describe()).toEqual([
+      {
+        name: 'files_x2e_read',
+        title: 'Read a file',
+        description: 'Reads.',
+        inputSchema: { type: 'object', properties: { path: { type: 'string' } } },
+        outputSchema,
+        version: '1',
+        hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+        annotations: { readOnly: true, destructive: false, idempotent: true, openWorld: false },
+        timeoutMs: 30_000,
+      },
+      {
+        name: 'plain',
+        title: 'Plain one',
+        description: 'Plain one',
+        inputSchema: expect.objectContaining(OBJECT),
+        version: '1',
+        hash: expect.any(String),
+        annotations: {},
+        timeoutMs: 30_000,
+      },
+    ])
+  })
+
+  test('are those that the configuration wants, as it wants them', async () => {
+    const server = await start()
+    server.tools = ['get_a', 'get_b', 'set_a', 'get_a_now', 'other'].map((name) => ({
+      ...echo,
+      name,
+      annotations: { readOnlyHint: true },
+    }))
+    server.call = ({ name }) => ({ content: [{ type: 'text', text: name }] })
+    const mcp = worker([
+      {
+        name: 'test',
+        url: server.url,
+        tools: ['get_*', 'set_a', '*_b'],
+        prefix: 'x_',
+        rename: { set_a: 'put' },
+        hints: false,
+        approval: 'always',
+        timeoutMs: 500,
+      },
+    ])
+    const tools = await mcp.describe()
+    expect(tools.map(({ name }) => name)).toEqual(['x_get_a', 'x_get_b', 'put', 'x_get_a_now'])
+    expect(tools[0]).toMatchObject({ annotations: {}, approval: 'always', timeoutMs: 500, title: 'get_a' })
+    expect(await mcp.call('put')).toEqual({ ok: true, content: [{ type: 'text', text: 'set_a' }] })
+  })
+
+  test('of one name keep apart by their servers, the same ones whoever answers first', async () => {
+    const [first, second] = [await start(), await start()]
+    first.tools = [echo]
+    second.tools = [echo, { ...echo, name: 'first' }]
+    second.call = () => ({ content: [{ type: 'text', text: 'second' }] })
+    const config = [
+      { name: 'one', url: first.url },
+      { name: 'two', url: second.url },
+    ]
+    const mcp = worker(config)
+    expect(await mcp.names()).toEqual(['echo', 'two_echo', 'first'])
+    expect(await mcp.call('two_echo')).toEqual({ ok: true, content: [{ type: 'text', text: 'second' }] })
+    expect(second.of('tools/call')[0]!.params['name']).toBe('echo')
+    expect(await worker(config).names()).toEqual(['echo', 'two_echo', 'first'])
+  })
+
+  test('leave out a tool with an unsound schema, and nothing else', async () => {
+    const server = await start()
+    server.tools = [
+      { ...echo, name: 'wrong', inputSchema: { type: 'object', properties: { a: { type: 'nothing' } } } },
+      { ...echo, name: 'remote', inputSchema: { type: 'object', $ref: 'https://example.com/schema.json' } },
+      { name: 'bare' },
+      ['no tool'],
+      echo,
+      echo,
+    ]
+    expect(await worker(server).names()).toEqual(['echo'])
+    expect(logs.map(({ tool }) => tool)).toEqual(['bare', 'wrong', 'remote'])
+  })
+})
+
+describe('a list', () => {
+  test('is gone by until its time is over, the server’s own where that is longer', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const server = await start()
+    server.tools = [echo]
+    const mcp = worker([{ name: 'test', url: server.url, ttlMs: 5000 }])
+    await mcp.names()
+    vi.advanceTimersByTime(4999)
+    await mcp.names()
+    expect(server.of('tools/list')).toHaveLength(1)
+    server.ttlMs = 20_000
+    vi.advanceTimersByTime(1)
+    await mcp.names()
+    vi.advanceTimersByTime(19_999)
+    await mcp.names()
+    expect(server.of('tools/list')).toHaveLength(2)
+  })
+
+  test('is asked for anew once the server says that it has changed', async () => {
+    const server = await start()
+    server.tools = [echo]
+    server.call = (_, talk) => {
+      talk.send({ method: 'notifications/tools/list_changed' })
+      return { content: [] }
+    }
+    const mcp = worker(server)
+    await mcp.call('echo')
+    server.tools = [echo, { ...echo, name: 'more' }]
+    expect(await mcp.names()).toEqual(['echo', 'more'])
+  })
+
+  test('is asked for anew when the host means another definition than this one', async () => {
+    const server = await start()
+    server.tools = [echo]
+    const mcp = worker(server)
+    const [old] = await mcp.describe()
+    const changed = { ...echo, description: 'Says it once more' }
+    server.tools = [changed]
+    // Another isolate has seen the change: its hash is of the new definition.
+    const other = await start()
+    other.tools = [changed]
+    const [now] = await worker(other).describe()
+    expect(await mcp.call('echo', {}, { hash: now!.hash })).toMatchObject({ ok: true })
+    expect(await mcp.call('echo', {}, { hash: old!.hash })).toMatchObject({ error: { code: 'schema_mismatch' } })
+    expect(await mcp.call('gone', {}, { hash: old!.hash })).toMatchObject({ error: { code: 'unknown_tool' } })
+    expect(server.of('tools/call')).toHaveLength(1)
+  })
+
+  test('of before stands in for a server that fails', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const server = await start()
+    server.tools = [echo]
+    const mcp = worker(server)
+    await mcp.names()
+    server.intercept = (_, response) => Boolean(response.writeHead(503).end())
+    vi.advanceTimersByTime(3_600_001)
+    expect(await mcp.names()).toEqual(['echo'])
+    expect(logs).toEqual([{ event: 'mcp.unavailable', server: 'test', detail: 'Error: it answered HTTP 503' }])
+  })
+
+  test('that cannot be had hides no other; where none can, the host is told why', async () => {
+    const [good, bad] = [await start(), await start()]
+    good.tools = [echo]
+    bad.intercept = (_, response) => Boolean(response.writeHead(401).end())
+    const broken = { name: 'bad', url: bad.url }
+    expect(await worker([broken, { name: 'good', url: good.url }]).names()).toEqual(['echo'])
+    await expect(worker([broken]).names()).rejects.toThrow('bad: it answered HTTP 401')
+    expect(await worker([]).names()).toEqual([])
+  })
+})
+
+describe('a call', () => {
+  async function outcomeOf(result: object, revision: '2026-07-28' | '2025-11-25' = '2026-07-28'): Promise<ToolOutcome> {
+    const server = await start(revision)
+    server.tools = [echo]
+    server.call = () => result
+    return worker(server).call('echo')
+  }
+  const text = (...texts: string[]) => texts.map((each) => ({ type: 'text', text: each }))
+
+  test.each<[string, object, object]>([
+    ['texts', { content: text('a', 'b') }, { content: text('a', 'b') }],
+    [
+      'an image',
+      { content: [{ type: 'image', data: 'AAAA', mimeType: 'image/png', annotations: { audience: ['user'] } }] },
+      { content: [{ type: 'image', data: 'AAAA', mediaType: 'image/png' }] },
+    ],
+    [
+      'audio',
+      { content: [{ type: 'audio', data: 'AAAA', mimeType: 'audio/wav' }] },
+      { content: [{ type: 'file', data: 'AAAA', mediaType: 'audio/wav' }] },
+    ],
+    [
+      'resources',
+      {
+        content: [
+          { type: 'resource', resource: { uri: 'file:///a', text: 'A' } },
+          { type: 'resource', resource: { uri: 'file:///b', blob: 'AAAA', mimeType: 'image/gif' } },
+          { type: 'resource', resource: { uri: 'file:///c', blob: 'AAAA' } },
+          { type: 'resource_link', uri: 'file:///d', name: 'd', description: 'The last' },
+        ],
+      },
+      {
+        content: [
+          ...text('A'),
+          { type: 'image', data: 'AAAA', mediaType: 'image/gif' },
+          { type: 'file', data: 'AAAA', mediaType: 'application/octet-stream' },
+          ...text('d\nfile:///d\nThe last'),
+        ],
+      },
+    ],
+    ['nothing', { content: [] }, { content: text('Success') }],
+    ['something new', { content: [{ type: 'hologram' }] }, { content: text('[hologram that cannot be shown]') }],
+    [
+      'a structured value',
+      { content: text('Two'), structuredContent: { found: [1, 2] } },
+      { content: text('{"found":[1,2]}'), structured: { found: [1, 2] } },
+    ],
+    [
+      'a structured list',
+      { content: text('Two'), structuredContent: [1, 2] },
+      { content: text('[1,2]'), structured: [1, 2] },
+    ],
+    [
+      'a structured value and a picture',
+      { content: [...text('x'), { type: 'image', data: 'AAAA', mimeType: 'image/png' }], structuredContent: { a: 1 } },
+      { content: [...text('{"a":1}'), { type: 'image', data: 'AAAA', mediaType: 'image/png' }] },
+    ],
+  ])('brings %s', async (_, result, expected) => {
+    expect(await outcomeOf(result)).toEqual({ ok: true, ...expected })
+    expect(await outcomeOf(result, '2025-11-25')).toEqual({ ok: true, ...expected })
+  })
+
+  test('that fails tells the model in the server’s words', async () => {
+    expect(await outcomeOf({ content: text('No such city.', 'Try another.'), isError: true })).toEqual({
+      ok: false,
+      error: { code: 'tool_error', message: 'No such city.\nTry another.' },
+    })
+    expect(await outcomeOf({ content: [], isError: true })).toMatchObject({
+      error: { message: 'The tool failed, and did not say why.' },
+    })
+  })
+
+  test('that waits for input from a user fails, and says so', async () => {
+    expect(await outcomeOf({ resultType: 'input_required', inputRequests: {} })).toMatchObject({
+      ok: false,
+      error: { code: 'input_required' },
+    })
+  })
+
+  test.each<[string, (server: McpServer) => void, object]>([
+    [
+      'an error of the protocol',
+      (server) => (server.call = () => Promise.reject(new Refusal(-32603, 'Internal secret'))),
+      { code: 'mcp_error', message: 'The server failed at the call.', detail: expect.stringContaining('secret') },
+    ],
+    [
+      'arguments that the server refuses',
+      (server) => (server.call = () => Promise.reject(new Refusal(-32602, 'text must be short'))),
+      { code: 'mcp_refused', message: 'The server refused the call: text must be short' },
+    ],
+    [
+      'a server that lets nobody in',
+      (server) => (server.intercept = (_, response) => Boolean(response.writeHead(401).end('no'))),
+      { code: 'mcp_unavailable', message: 'The server does not let this edge in.', retryable: false },
+    ],
+    [
+      'a server that is broken',
+      (server) => (server.intercept = (_, response) => Boolean(response.writeHead(500).end('{'))),
+      { code: 'mcp_unavailable', retryable: true, detail: expect.stringContaining('it answered HTTP 500') },
+    ],
+    [
+      'an answer that is none',
+      (server) =>
+        (server.intercept = (_, response) =>
+          Boolean(response.writeHead(200, { 'content-type': 'application/json' }).end('<p>'))),
+      { code: 'mcp_unavailable' },
+    ],
+    [
+      'a redirect, which is not followed',
+      (server) =>
+        (server.intercept = (_, response) => Boolean(response.writeHead(307, { location: `${server.url}/x` }).end())),
+      { code: 'mcp_unavailable', detail: expect.stringContaining('it answered HTTP 307') },
+    ],
+    [
+      'a stream that ends early',
+      (server) =>
+        (server.intercept = (_, response) =>
+          Boolean(response.writeHead(200, { 'content-type': 'text/event-stream' }).end('data: {}\n\n'))),
+      { code: 'mcp_unavailable', detail: expect.stringContaining('its stream ended without an answer') },
+    ],
+    [
+      'a flood',
+      (server) =>
+        (server.intercept = (_, response) =>
+          Boolean(response.writeHead(200, { 'content-type': 'application/json' }).end(' '.repeat(9 * 2 ** 20)))),
+      { code: 'mcp_unavailable', detail: expect.stringContaining('over 8388608 bytes') },
+    ],
+  ])('fails at %s', async (_, prepare, error) => {
+    const server = await start()
+    server.tools = [echo]
+    const mcp = worker(server)
+    await mcp.describe()
+    prepare(server)
+    expect(await mcp.call('echo')).toMatchObject({ ok: false, error })
+  })
+
+  test('does not leave where its arguments do not fit', async () => {
+    const server = await start()
+    server.tools = [{ ...echo, inputSchema: { ...OBJECT, properties: { n: { type: 'integer' } } } }]
+    expect(await worker(server).call('echo', { n: 'x' })).toMatchObject({ error: { code: 'invalid_arguments' } })
+    expect(server.of('tools/call')).toEqual([])
+  })
+
+  test('passes progress on, and nobody else’s', async () => {
+    const server = await start()
+    server.tools = [echo]
+    server.call = ({ _meta: { progressToken } }, talk) => {
+      const notice = (params: object) => talk.send({ method: 'notifications/progress', params })
+      notice({ progressToken, progress: 1, total: 4, message: 'A quarter' })
+      notice({ progressToken: 'other', progress: 2, total: 4 })
+      notice({ progressToken, progress: 30 })
+      notice({ progressToken, progress: 9, total: 4 })
+      return { content: [] }
+    }
+    const progress: Progress[] = []
+    await worker(server).call('echo', {}, { progress })
+    expect(progress).toEqual([{ message: 'A quarter', fraction: 0.25 }, {}, { fraction: 1 }])
+  })
+
+  test.each([
+    ['2026-07-28', ['tools/call']],
+    ['2025-11-25', ['tools/call', 'notifications/cancelled']],
+  ] as const)('that is given up is closed, and a server of %s hears of it', async (revision, methods) => {
+    const server = await start(revision)
+    server.tools = [echo]
+    const mcp = worker(server)
+    await mcp.call('echo')
+    const known = server.seen.length
+    const abort = Promise.withResolvers<string>()
+    const closed = Promise.withResolvers<void>()
+    server.call = async (_, talk) => {
+      abort.resolve('cancelled')
+      await talk.closed
+      closed.resolve()
+      return { content: [] }
+    }
+    expect(await mcp.call('echo', {}, { whenAborted: abort.promise })).toMatchObject({
+      ok: false,
+      error: { code: 'cancelled' },
+    })
+    await closed.promise
+    expect(server.methods.slice(known)).toEqual(methods)
+  })
+
+  test('has its server’s time', async () => {
+    const server = await start()
+    server.tools = [echo]
+    server.call = async (_, talk) => talk.closed
+    const mcp = worker([{ name: 'test', url: server.url, timeoutMs: 50 }])
+    expect(await mcp.call('echo')).toMatchObject({
+      ok: false,
+      error: { code: 'mcp_timeout', detail: expect.stringContaining('no answer within 50 ms') },
+    })
+  })
+
+  test('tells the server of the tool context what it may know', async () => {
+    const server = await start()
+    server.tools = [echo]
+    const mcp = worker([{ name: 'test', url: server.url, context: ['timeZone', 'progressToken'] }])
+    const values = { timeZone: 'Asia/Tokyo', tenantId: 'secret', progressToken: 'forged' }
+    await mcp.call('echo', {}, { context: { values } })
+    expect(server.of('tools/call')[0]!.params['_meta']).toMatchObject({
+      timeZone: 'Asia/Tokyo',
+      progressToken: 'call_1',
+    })
+    expect(JSON.stringify(server.of('tools/call'))).not.toContain('secret')
+  })
+})
+
+describe('the configuration', () => {
+  test('puts secrets into headers', async () => {
+    const server = await start()
+    server.tools = [echo]
+    const config = [{ name: 'test', url: server.url, headers: { Authorization: 'Bearer {SECRET_KEY}' } }]
+    await worker(config, { SECRET_KEY: 's3cret' }).describe()
+    expect(server.seen.map(({ headers }) => headers.authorization)).toEqual(['Bearer s3cret', 'Bearer s3cret'])
+    expect(() => worker(config)).toThrow('MCP_SERVERS: the secret SECRET_KEY is not set')
+  })
+
+  test.each([
+    ['{', 'MCP_SERVERS is no JSON'],
+    ['{}', 'MCP_SERVERS: it: '],
+    ['[{"name":"a b","url":"https://example.com"}]', 'MCP_SERVERS: 0.name: '],
+    ['[{"name":"a","url":"https://example.com","timeoutMs":0}]', 'MCP_SERVERS: 0.timeoutMs: '],
+    ['[{"name":"a","url":"https://example.com","nope":1}]', 'MCP_SERVERS: 0.nope: '],
+    ['[{"name":"a","url":"https://example.com"},{"name":"a","url":"https://example.com"}]', 'each name once'],
+  ])('%s is refused', (MCP_SERVERS, message) => {
+    expect(() => mcpService(LIFETIME, { MCP_SERVERS })).toThrow(message)
+  })
+
+  const config = (url: string) => mcpService(LIFETIME, { MCP_SERVERS: [{ name: 'a', url }] })
+
+  test.each(['https://mcp.example.com/mcp', 'http://localhost:3000/mcp', 'http://[::1]:1/', 'http://127.0.0.1/'])(
+    'takes the address %s',
+    (url) => expect(() => config(url)).not.toThrow(),
+  )
+
+  test.each([
+    'http://example.com/mcp',
+    'https://example.com:8443/',
+    'https://user:key@example.com/',
+    'http://user@localhost/',
+    'https://10.0.0.1/',
+    'https://0xa000001/',
+    'https://[fd00::1]/',
+    'https://169.254.169.254/latest',
+    'https://intranet/',
+    'https://mcp.internal/',
+    'https://example.com./',
+    'file:///etc/passwd',
+    'ftp://localhost/',
+    'nowhere',
+  ])('refuses the address %s', (url) => expect(() => config(url)).toThrow('no https address of a public server'))
+})
+
+describe('an event stream', () => {
+  async function eventsOf(text: string, size: number): Promise<object[]> {
+    const bytes = new TextEncoder().encode(text)
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        for (let at = 0; at < bytes.length; at += size) controller.enqueue(bytes.slice(at, at + size))
+        controller.close()
+      },
+    })
+    const events: object[] = []
+    for await (const event of readEvents(body)) events.push(event)
+    return events
+  }
+
+  test.each([1, 2, 3, 1000])('gives its events whole, cut into pieces of %i bytes', async (size) => {
+    const text = '\ufeff: hi\r\n\r\nid: 1\r\ndata: {"a":\r\ndata: "é"}\r\n\r\nretry: 5\nid\n\n\ndata:x\u2028y\rdata: z'
+    expect(await eventsOf(text, size)).toEqual([
+      { data: '' },
+      { id: '1', data: '{"a":\n"é"}' },
+      { retryMs: 5, data: '' },
+      { data: 'x\u2028y\nz' },
+    ])
+  })
+
+  test('may bring one large event in many small pieces', async () => {
+    const data = 'x'.repeat(4 * 2 ** 20)
+    expect(await eventsOf(`data: ${data}\n\n`, 1024)).toEqual([{ data }])
+  })
+})

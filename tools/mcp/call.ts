@@ -1,0 +1,107 @@
+import { defineRawTool, type RunContext, ToolError } from '../../src/tool.ts'
+import { HttpFault, RpcFault } from './exchange.ts'
+import { headersOf } from './headers.ts'
+import { fieldsOf, textOf } from './json.ts'
+import { outdate, type RemoteTool } from './list.ts'
+import { OutOfTime, within } from './patience.ts'
+import { ask } from './peer.ts'
+import { readResult } from './result.ts'
+import type { McpEnv, McpServer } from './servers.ts'
+
+const INVALID_PARAMS = -32_602
+const HEADER_MISMATCH = -32_020
+
+/** A server's tool as one of ours. Throws a TypeError for a schema that is unsound. */
+export function remoteTool(
+  name: string,
+  server: McpServer,
+  tool: RemoteTool,
+): ReturnType<typeof defineRawTool<McpEnv>> {
+  const { title, description, inputSchema, outputSchema, hints } = tool
+  const annotations = Object.entries(HINTS).flatMap(([hint, ours]) =>
+    typeof hints[hint] === 'boolean' ? [[ours, hints[hint]]] : [],
+  )
+  return defineRawTool<McpEnv>(
+    {
+      name,
+      ...(title !== name && { title }),
+      description,
+      inputSchema,
+      ...(outputSchema && { outputSchema }),
+      annotations: Object.fromEntries(annotations),
+      timeoutMs: server.timeoutMs,
+      ...(server.approval && { approval: server.approval }),
+    },
+    (input, context) => callRemote(server, tool, input, context),
+  )
+}
+
+const HINTS = {
+  readOnlyHint: 'readOnly',
+  destructiveHint: 'destructive',
+  idempotentHint: 'idempotent',
+  openWorldHint: 'openWorld',
+}
+
+async function callRemote(
+  server: McpServer,
+  { name, headers }: RemoteTool,
+  input: unknown,
+  { callId: progressToken, caller, progress, signal, values }: RunContext,
+): Promise<unknown> {
+  const told = server.context.flatMap((key) => (values[key] === undefined ? [] : [[key, values[key]]]))
+  const params = { name, arguments: input, _meta: { ...Object.fromEntries(told), progressToken } }
+  const onNotice = (method: string, said: unknown) => {
+    const news = fieldsOf(said)
+    if (method === 'notifications/tools/list_changed') outdate(server)
+    if (method === 'notifications/progress' && news['progressToken'] === progressToken) progress(toProgress(news))
+  }
+  try {
+    const result = await within(server.timeoutMs, signal, (signal) =>
+      ask(server, caller.tenant, {
+        method: 'tools/call',
+        params,
+        headers: headersOf(headers, input),
+        signal,
+        onNotice,
+      }),
+    )
+    return readResult(result)
+  } catch (error) {
+    throw error instanceof ToolError ? error : failureOf(error, server, signal)
+  }
+}
+
+function toProgress({
+  message,
+  progress,
+  total,
+}: Readonly<Record<string, unknown>>): Parameters<RunContext['progress']>[0] {
+  const isCounted = typeof progress === 'number' && typeof total === 'number' && total > 0
+  return {
+    ...(textOf(message) && { message: textOf(message) }),
+    ...(isCounted && { fraction: Math.min(1, Math.max(0, progress / total)) }),
+  }
+}
+
+function failureOf(cause: unknown, server: McpServer, signal: AbortSignal): ToolError {
+  if (signal.aborted) return new ToolError('The call is no longer wanted.', { code: 'cancelled', cause })
+  if (cause instanceof OutOfTime) {
+    return new ToolError('The server took too long to answer; whether it took effect is unknown.', {
+      code: 'mcp_timeout',
+      cause,
+    })
+  }
+  const isDenied = cause instanceof HttpFault && (cause.status === 401 || cause.status === 403)
+  if (!isDenied && cause instanceof RpcFault) {
+    const { code, said } = cause
+    // It knows the tool otherwise, or not any more.
+    if (code === HEADER_MISMATCH || code === INVALID_PARAMS) outdate(server)
+    if (code === HEADER_MISMATCH) return new ToolError('The tool has changed.', { code: 'schema_mismatch', cause })
+    if (code === INVALID_PARAMS)
+      return new ToolError(`The server refused the call: ${said}`, { code: 'mcp_refused', cause })
+    return new ToolError('The server failed at the call.', { code: 'mcp_error', cause })
+  }
+  const why = isDenied ? 'The server does not let this edge in.' : 'The server cannot be reached now. Try again later.'
+  return new ToolError(why, { code: 'mcp_unavailable', retryable: !isDenied, cause })
+}

@@ -1,0 +1,139 @@
+import { MOST_BYTES, readEvents } from './events.ts'
+import { fieldsOf, isObject, textOf } from './json.ts'
+
+/** A server's answer that is no result. */
+export class HttpFault extends Error {
+  readonly status: number
+
+  constructor(status: number, message = `it answered HTTP ${status}`) {
+    super(message)
+    this.status = status
+  }
+}
+
+/** An error of the protocol, as the server told it. */
+export class RpcFault extends HttpFault {
+  readonly code: number
+  readonly data: unknown
+  /** What it says, for a model. */
+  readonly said: string
+
+  constructor({ code, data, message }: Readonly<Record<string, unknown>>, status: number) {
+    super(status, `it answered ${String(code)} ${textOf(message)}`)
+    this.code = Number(code)
+    this.data = data
+    this.said = textOf(message)
+  }
+}
+
+type Message = Readonly<Record<string, unknown>>
+
+export interface Posting {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly message: Message
+  readonly signal: AbortSignal
+  /** Hears what the server says besides the answer. */
+  readonly onMessage?: (message: Message) => void
+  /** Whether the message is a request. Default true. */
+  readonly isAsked?: boolean
+  /** Whether a stream that breaks off may be taken up again. Default false. */
+  readonly resumes?: boolean
+}
+
+/** What came of a message: the result of a request. */
+export interface Posted {
+  readonly result: Message
+  /** As the server named it, where it did. */
+  readonly session: string | null
+}
+
+/**
+ * Sends one message. Rejects with an RpcFault where the server answers with an error, with an HttpFault where it answers
+ * with something else, and with what `fetch` rejects with. No redirect is followed.
+ */
+export async function post(posting: Posting): Promise<Posted> {
+  const response = await send(posting, 'POST', { 'content-type': 'application/json' })
+  const { status } = response
+  const session = response.headers.get('mcp-session-id')
+  if (posting.isAsked === false) {
+    await response.body?.cancel()
+    if (!response.ok) throw new HttpFault(status)
+    return { result: {}, session }
+  }
+  const answer = isEvents(response) ? await follow(response, posting) : fieldsOf(parse(await readText(response)))
+  if (isObject(answer['error'])) throw new RpcFault(answer['error'], status)
+  if (!response.ok || !isObject(answer['result'])) throw new HttpFault(status)
+  return { result: answer['result'], session }
+}
+
+function send(
+  { url, headers, message, signal }: Posting,
+  method: 'GET' | 'POST',
+  more: Readonly<Record<string, string>>,
+): Promise<Response> {
+  return fetch(url, {
+    method,
+    headers: { ...headers, accept: 'application/json, text/event-stream', ...more },
+    ...(method === 'POST' && { body: JSON.stringify(message) }),
+    redirect: 'manual',
+    signal,
+  })
+}
+
+/** The answer of a stream. A server of an older revision may let go of it in the middle, and wait to be asked for the rest. */
+async function follow(response: Response, posting: Posting): Promise<Message> {
+  const { message, signal, resumes = false, onMessage = () => {} } = posting
+  let last: string | undefined
+  let waitMs = RETRY_MS
+  for (let stream = response; ;) {
+    for await (const { data, id, retryMs } of stream.body ? readEvents(stream.body) : []) {
+      last = id ?? last
+      waitMs = retryMs ?? waitMs
+      const said = fieldsOf(data === '' ? undefined : parse(data))
+      if (said['method'] !== undefined) onMessage(said)
+      else if (said['id'] === message['id']) return said
+    }
+    if (last === undefined || !resumes) throw new Error('its stream ended without an answer')
+    await pause(waitMs, signal)
+    stream = await send(posting, 'GET', { 'last-event-id': last })
+    if (!stream.ok || !isEvents(stream)) throw new HttpFault(stream.status)
+  }
+}
+
+const RETRY_MS = 1000
+
+function isEvents(response: Response): boolean {
+  return /^text\/event-stream\b/i.test(response.headers.get('content-type') ?? '')
+}
+
+async function readText(response: Response): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.byteLength
+    if (size > MOST_BYTES) throw new Error(`its answer is over ${MOST_BYTES} bytes`)
+    text += decoder.decode(chunk, { stream: true })
+  }
+  return text + decoder.decode()
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, milliseconds)
+  const stop = () => {
+    clearTimeout(timer)
+    reject(signal.reason)
+  }
+  signal.addEventListener('abort', stop, { once: true })
+  return promise.finally(() => signal.removeEventListener('abort', stop))
+}

@@ -1,0 +1,20 @@
+import { WorkerEntrypoint } from 'cloudflare:workers'
+import type { McpEnv } from './servers.ts'
+import { mcpService } from './service.ts'
+
+type Service = ReturnType<typeof mcpService>
+
+/** A tool Worker whose tools are those of other servers, as they are when it is asked. */
+export default class extends WorkerEntrypoint<McpEnv> {
+  async describe(): ReturnType<Service['describe']> {
+    return mcpService(this.ctx, this.env).describe()
+  }
+
+  async call(...request: Parameters<Service['call']>): ReturnType<Service['call']> {
+    return mcpService(this.ctx, this.env).call(...request)
+  }
+
+  override fetch(): Response {
+    return new Response('A tool Worker answers over its service binding alone.\n', { status: 404 })
+  }
+}

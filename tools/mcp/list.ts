@@ -1,0 +1,120 @@
+import { paramHeaders, type ParamHeader, withoutMarks } from './headers.ts'
+import { fieldsOf, isObject, textOf } from './json.ts'
+import { isLike } from './names.ts'
+import { within } from './patience.ts'
+import { ask, forget, isModern } from './peer.ts'
+import type { McpServer } from './servers.ts'
+
+/** A tool of a server, as the server lists it. */
+export interface RemoteTool {
+  /** What the server knows it by. */
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly inputSchema: Readonly<Record<string, unknown>>
+  readonly outputSchema?: Readonly<Record<string, unknown>>
+  readonly hints: Readonly<Record<string, unknown>>
+  readonly headers: readonly ParamHeader[]
+}
+
+interface Listed {
+  readonly tools: readonly RemoteTool[]
+  /** Epoch milliseconds. */
+  readonly at: number
+  readonly ttlMs: number
+}
+
+/** A host waits 5 s for a description. */
+const LIST_MS = 4000
+const MOST_TTL_MS = 3_600_000
+/** How long a server that failed is left alone. */
+const AGAIN_MS = 2000
+const MOST_TOOLS = 1000
+
+/** Plain values, so that any request may use them. */
+const remembered = new Map<string, Listed>()
+
+/** Asks the server anew when its tools are wanted next. What it had counts until it answers. */
+export function outdate(server: McpServer): void {
+  const listed = remembered.get(keyOf(server))
+  if (listed) remembered.set(keyOf(server), { ...listed, ttlMs: 0 })
+}
+
+/**
+ * The tools of a server that are wanted here. Where it cannot be asked, those that it had are. Rejects where there are
+ * none of these either.
+ */
+export async function listTools(server: McpServer): Promise<readonly RemoteTool[]> {
+  const known = remembered.get(keyOf(server))
+  if (known && Date.now() - known.at < known.ttlMs) return known.tools
+  try {
+    const listed = await within(LIST_MS, undefined, (signal) => readList(server, signal))
+    remembered.set(keyOf(server), listed)
+    return listed.tools
+  } catch (error) {
+    warn({ event: 'mcp.unavailable', server: server.name, detail: String(error) })
+    forget(server)
+    if (!known) throw error
+    remembered.set(keyOf(server), { ...known, at: Date.now(), ttlMs: AGAIN_MS })
+    return known.tools
+  }
+}
+
+function keyOf({ name, url }: McpServer): string {
+  return JSON.stringify([name, url])
+}
+
+async function readList(server: McpServer, signal: AbortSignal): Promise<Listed> {
+  const tools = new Map<string, RemoteTool>()
+  let ttlMs = server.ttlMs
+  let cursor: unknown
+  do {
+    const params = cursor === undefined ? {} : { cursor }
+    const page = await ask(server, undefined, { method: 'tools/list', params, signal })
+    const { tools: found, nextCursor, ttlMs: hinted } = page
+    for (const item of Array.isArray(found) ? found : []) {
+      const tool = readTool(server, item)
+      if (tool && !tools.has(tool.name)) tools.set(tool.name, tool)
+    }
+    if (typeof hinted === 'number') ttlMs = Math.max(ttlMs, Math.min(hinted, MOST_TTL_MS))
+    cursor = nextCursor === cursor ? undefined : nextCursor
+  } while (typeof cursor === 'string' && tools.size < MOST_TOOLS)
+  return { tools: [...tools.values()], at: Date.now(), ttlMs }
+}
+
+function readTool(server: McpServer, item: unknown): RemoteTool | undefined {
+  const { name, title, description, inputSchema, outputSchema, annotations } = fieldsOf(item)
+  if (typeof name !== 'string' || name === '' || !server.tools.some((pattern) => isLike(name, pattern)))
+    return undefined
+  try {
+    if (!isObject(inputSchema)) throw new Error('it has no inputSchema')
+    const hints = fieldsOf(annotations)
+    return {
+      name,
+      title: visible(textOf(title) || textOf(hints['title']) || name),
+      description: visible(textOf(description)),
+      inputSchema: { ...withoutMarks(inputSchema), type: 'object' },
+      ...(isObject(outputSchema) && { outputSchema }),
+      hints: server.hints ? hints : {},
+      headers: isModern(server) ? paramHeaders(inputSchema) : [],
+    }
+  } catch (error) {
+    warn({ event: 'mcp.tool_refused', server: server.name, tool: name, detail: String(error) })
+    return undefined
+  }
+}
+
+/** A text without what hides some of it from the person who reads it, and not over-long: models read all of it. */
+function visible(text: string): string {
+  return text.replace(HIDDEN, '').slice(0, MOST_TEXT)
+}
+
+const MOST_TEXT = 4096
+/** Controls but for tab and line ends, zero-width spaces, marks of direction, invisible operators, tag characters. */
+const HIDDEN =
+  // oxlint-disable-next-line no-control-regex
+  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu
+
+export function warn(entry: object): void {
+  console.error(JSON.stringify(entry))
+}

@@ -1,0 +1,36 @@
+import { wireName } from '../../src/tool.ts'
+import type { McpServer } from './servers.ts'
+
+/** Whether a name is like a pattern, whose `*` stands for any text. */
+export function isLike(name: string, pattern: string): boolean {
+  const [head = '', ...parts] = pattern.split('*')
+  const tail = parts.pop()
+  if (tail === undefined) return name === pattern
+  let at = head.length
+  for (const part of parts) {
+    const found = name.indexOf(part, at)
+    if (found < 0) return false
+    at = found + part.length
+  }
+  return name.startsWith(head) && name.endsWith(tail) && name.length - tail.length >= at
+}
+
+/**
+ * Some servers' tools by the names that models get, with the names that these were made of. Who comes first keeps a name;
+ * of the others' tools it is told apart by their server's name before it. Names depend on what the servers list, on the
+ * order in which they are configured, and on nothing else.
+ */
+export function nameTools<Tool extends { readonly name: string }>(
+  listings: readonly (readonly [server: McpServer, tools: readonly Tool[]])[],
+): ReadonlyMap<string, readonly [given: string, server: McpServer, tool: Tool]> {
+  const named = new Map<string, readonly [string, McpServer, Tool]>()
+  for (const [server, tools] of listings) {
+    for (const tool of tools) {
+      const wanted = (Object.hasOwn(server.rename, tool.name) && server.rename[tool.name]) || server.prefix + tool.name
+      let given = wanted
+      for (let alias = `${server.name}_${wanted}`; named.has(wireName(given)); alias += '_') given = alias
+      named.set(wireName(given), [given, server, tool])
+    }
+  }
+  return named
+}

@@ -1,0 +1,43 @@
+import { content, ToolError } from '../../src/tool.ts'
+import { fieldsOf, isObject, textOf } from './json.ts'
+
+type Part = Parameters<typeof content>[number]
+
+/**
+ * What a server's result is to a tool: its structured value where it has one, else its parts. Throws a ToolError with the
+ * server's text for a result that is an error, and for one that waits for more input.
+ */
+export function readResult(result: Readonly<Record<string, unknown>>): unknown {
+  const { content: given, structuredContent, isError, resultType = 'complete' } = result
+  if (resultType !== 'complete') {
+    const message = 'This tool asks its user for more, which cannot be given from here. Trying again will not help.'
+    throw new ToolError(message, { code: 'input_required' })
+  }
+  const parts = (Array.isArray(given) ? given : []).map(toPart)
+  if (isError === true) {
+    const text = parts.filter((part) => typeof part === 'string').join('\n')
+    throw new ToolError(text.trim() === '' ? 'The tool failed, and did not say why.' : text)
+  }
+  if (structuredContent === undefined) return parts.length === 0 ? undefined : content(...parts)
+  const others = parts.filter((part) => typeof part !== 'string')
+  return others.length === 0 ? structuredContent : content(JSON.stringify(structuredContent), ...others)
+}
+
+function toPart(item: unknown): Part {
+  const { type, text, data, mimeType, resource, uri, name, title, description } = fieldsOf(item)
+  if (type === 'text' && typeof text === 'string') return text
+  if ((type === 'image' || type === 'audio') && typeof data === 'string') return toFile(data, mimeType)
+  if (type === 'resource_link') {
+    return [textOf(title) || textOf(name), textOf(uri), textOf(description)].filter((each) => each !== '').join('\n')
+  }
+  if (type === 'resource' && isObject(resource)) {
+    if (typeof resource['text'] === 'string') return resource['text']
+    if (typeof resource['blob'] === 'string') return toFile(resource['blob'], resource['mimeType'])
+  }
+  return `[${textOf(type) || 'something'} that cannot be shown]`
+}
+
+function toFile(data: string, mimeType: unknown): Part {
+  const mediaType = textOf(mimeType) || 'application/octet-stream'
+  return { type: mediaType.startsWith('image/') ? 'image' : 'file', mediaType, data }
+}

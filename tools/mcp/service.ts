@@ -1,0 +1,63 @@
+import { serveTools } from '../../src/tool.ts'
+import { remoteTool } from './call.ts'
+import { listTools, outdate, type RemoteTool, warn } from './list.ts'
+import { nameTools } from './names.ts'
+import { type McpEnv, type McpServer, readServers } from './servers.ts'
+
+type Service = Pick<InstanceType<ReturnType<typeof serveTools<McpEnv>>>, 'describe' | 'call'>
+
+/**
+ * What this Worker answers: the tools of the servers that it is told of, under their names here. A server that cannot be
+ * asked takes no other down; where none can be, `describe` rejects.
+ */
+export function mcpService(ctx: ExecutionContext, env: McpEnv): Service {
+  const servers = readServers(env)
+  const serve = async (isWanted: (name: string) => boolean): Promise<Service> => {
+    const tools = [...nameTools(await listAll(servers))].filter(([name]) => isWanted(name))
+    const Served = serveTools<McpEnv>(...tools.flatMap(([, given]) => toolOf(...given)))
+    return new Served(ctx, env)
+  }
+  const call = async (...[request, control]: Parameters<Service['call']>) => {
+    const isWanted = (name: string) => name === request.name
+    const outcome = await (await serve(isWanted)).call(request, control)
+    if (outcome.ok || !/^(?:schema_mismatch|unknown_tool)$/.test(outcome.error.code)) return outcome
+    // Its host has seen another list than this isolate. No tool was called.
+    servers.forEach(outdate)
+    return (await serve(isWanted)).call(request, control)
+  }
+  return {
+    describe: async () => (await serve(() => true)).describe(),
+    call: (...request) => {
+      const called = call(...request)
+      // A host that gives a call up may be gone at once; its server is to hear of that all the same.
+      ctx.waitUntil(called.catch(() => {}))
+      return called
+    },
+  }
+}
+
+async function listAll(
+  servers: readonly McpServer[],
+): Promise<readonly (readonly [McpServer, readonly RemoteTool[]])[]> {
+  const failures: string[] = []
+  const listings = await Promise.all(
+    servers.map(async (server) => {
+      const tools = await listTools(server).catch((error: unknown) => {
+        failures.push(`${server.name}: ${error instanceof Error ? error.message : String(error)}`)
+        return []
+      })
+      return [server, tools] as const
+    }),
+  )
+  if (failures.length > 0 && failures.length === servers.length) throw new Error(failures.join('; '))
+  return listings
+}
+
+function toolOf(...[name, server, tool]: Parameters<typeof remoteTool>): ReturnType<typeof remoteTool>[] {
+  try {
+    return [remoteTool(name, server, tool)]
+  } catch (error) {
+    warn({ event: 'mcp.tool_refused', server: server.name, tool: tool.name, detail: String(error) })
+    return []
+  }
+}
