@@ -2,7 +2,7 @@ import { newId, runIdOf } from '../contract/id.ts'
 import { canonicalJson, sha256 } from '../contract/json.ts'
 import type { Message } from '../contract/message.ts'
 import type { ResponseFormat, ToolChoice } from '../contract/model.ts'
-import type { ClientTool, Limits, RunRequest, ToolSelection } from '../contract/run.ts'
+import { type ClientTool, type Limits, mostCalls, type RunRequest, type ToolSelection } from '../contract/run.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { Caller, Tool } from '../contract/tool.ts'
 import { offer } from './offer.ts'
@@ -47,12 +47,7 @@ export async function accept(
   const { config } = setup
   const body =
     conversation === undefined ? said : withDefaults(await settingsOf(setup, caller.tenant, conversation), said)
-  const model = setup.models.resolve(body.model)
-  if (!model.ok) {
-    const status = model.code === 'model_not_configured' ? 503 : 404
-    throw new Problem({ status, code: model.code, message: model.message, param: 'model' })
-  }
-  const clientTools = body.clientTools ?? []
+  const model = modelOf(setup, body.model)
   const system = [config.system, body.system].filter((text) => text !== undefined && text !== '').join('\n\n')
   const trusted = setup.trusted?.(caller)
   const compat = body.compat ?? config.compat
@@ -64,7 +59,7 @@ export async function accept(
     input: body.input,
     ...(system !== '' && { system }),
     model: model.name,
-    clientTools,
+    clientTools: body.clientTools ?? [],
     ...(body.toolChoice && { toolChoice: body.toolChoice }),
     ...(body.responseFormat && { responseFormat: body.responseFormat }),
     ...(body.sampling && Object.keys(body.sampling).length > 0 && { sampling: body.sampling }),
@@ -79,8 +74,16 @@ export async function accept(
     ...(trusted && { trusted }),
   })
   const tools = await offer(setup, run, body.tools)
-  checkChoice(run.toolChoice, [...tools.map((tool) => tool.definition.name), ...clientTools.map((tool) => tool.name)])
+  checkChoice(run.toolChoice, [...tools.map((tool) => tool.definition.name), ...run.clientTools.map(({ name }) => name)])
   return { run, tools }
+}
+
+/** The model of a name, or the default one. Throws a Problem for one that this edge does not serve. */
+export function modelOf({ models }: Setup, name: string | undefined): { readonly name: string } {
+  const found = models.resolve(name)
+  if (found.ok) return found
+  const { code, message } = found
+  throw new Problem({ status: code === 'model_not_configured' ? 503 : 404, code, message, param: 'model' })
 }
 
 /** The request as the hooks want it; throws the Problem of one that refuses it. */
@@ -128,10 +131,7 @@ function tighten(limits: Limits, { tools, ...wished }: Partial<Limits>): Limits 
   const most: Readonly<Record<string, unknown>> = { ...limits }
   const least = (value: number, bound: unknown) => (typeof bound === 'number' ? Math.min(value, bound) : value)
   const tighter = Object.entries(wished).map(([name, value]) => [name, least(value, most[name])])
-  const ofTools = Object.entries(tools ?? {}).map(([name, value]) => [
-    name,
-    least(value, limits.tools?.[name] ?? limits.callsPerTool),
-  ])
+  const ofTools = Object.entries(tools ?? {}).map(([name, value]) => [name, Math.min(value, mostCalls(limits, name))])
   return {
     ...limits,
     ...Object.fromEntries(tighter),

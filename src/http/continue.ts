@@ -69,15 +69,21 @@ export async function continueRun(
   if (open.length === 0) throw notAsked()
   if (!isAlone) throw unclear('Send the answers to calls alone; then the next message.')
   if (open.some(([, answer]) => 'decision' in answer)) demand(caller, 'approve')
-  const { after } = granted(await service.answer(runId, Object.fromEntries(open)))
+  const signed = open.map(([callId, answer]) => [callId, signedBy(caller, answer)] as const)
+  const { after } = granted(await service.answer(runId, Object.fromEntries(signed)))
   const launched = following(service, { runId, after, ...(conversation !== undefined && { conversation }) })
   const follow: Launched['follow'] = async (onEvent) => {
     let last: RunEvent | undefined
     await launched.follow((event) => onEvent((last = event)))
     if (last?.type === 'run.finished' || last?.type === 'run.waiting') return
-    for (const event of stillAsked(await launched.record(0), last?.seq ?? after)) onEvent(event)
+    for (const event of stillAsked(await launched.record(0), last?.seq ?? after)) await onEvent(event)
   }
   return { launched: { ...launched, follow }, after, asked: calls.filter((call) => call.status === 'approval') }
+}
+
+/** An answer that says who decided, where it is a decision. */
+export function signedBy({ key, tenant }: Caller, answer: CallAnswer): CallAnswer {
+  return 'decision' in answer ? { ...answer, by: key ?? tenant } : answer
 }
 
 /** What a run that was given some of its answers still waits for, as events for one reader. */

@@ -12,6 +12,7 @@ import type { Tool } from '../contract/tool.ts'
 import { memoryJournal } from '../loop/journal.ts'
 import { recordOf } from '../loop/record.ts'
 import { run } from '../loop/run.ts'
+import { loopPorts } from '../loop/running.ts'
 import { newState } from '../loop/state.ts'
 import { decodeEvents } from '../wire/events.ts'
 import { granted, Problem } from './problem.ts'
@@ -24,11 +25,14 @@ export interface Launched {
   readonly replayed?: boolean
   /** The input joined this run, which was under way. */
   readonly joined?: boolean
-  /** Hands over each event as it comes. Resolves when the run has ended or waits for others. */
-  follow(onEvent: (event: RunEvent) => void): Promise<void>
+  /**
+   * Hands over each event as it comes. Resolves when the run has ended or waits for others. A run that is kept waits with
+   * the next one for what `onEvent` returns.
+   */
+  follow(onEvent: (event: RunEvent) => void | Promise<void>): Promise<void>
   /** The record once the run has ended or waits, or as it stands after `waitMs`. Not after `follow`. */
   record(waitMs: number): Promise<RunRecord>
-  /** The caller has gone: ends a run that nobody else can follow. */
+  /** The caller has gone: ends a run that nobody else can follow, and the following of one that is kept. */
   leave(): void
 }
 
@@ -76,12 +80,11 @@ export function launchHere(setup: Setup, request: RunRequest, tools: readonly To
       model,
       tools: byName,
       find: (names) => setup.tools.find(names),
-      ...(setup.loop && { loop: setup.loop }),
       history: [],
       journal: memoryJournal(request.runId, onEvent),
       signal: abort.signal,
       now: () => Date.now(),
-      report: (fault) => setup.report({ event: 'call.failed', runId: request.runId, ...fault }),
+      ...loopPorts(setup, request.runId),
     })
   return {
     runId: request.runId,
@@ -89,9 +92,11 @@ export function launchHere(setup: Setup, request: RunRequest, tools: readonly To
     record: async (waitMs) => {
       // Nobody could ask for it later, so a run that nothing keeps ends with the wait.
       const timer = setTimeout(() => abort.abort(new Error('the wait is over')), waitMs)
-      const state = await follow(() => {})
-      clearTimeout(timer)
-      return recordOf(state)
+      try {
+        return recordOf(await follow(() => {}))
+      } finally {
+        clearTimeout(timer)
+      }
     },
     leave: () => abort.abort(new Error('the caller left')),
   }
@@ -138,14 +143,21 @@ export function following(
   service: ConversationService,
   { runId, conversation, after }: { runId: string; conversation?: string; after: number },
 ): Launched {
+  let left = false
   return {
     runId,
     ...(conversation !== undefined && { conversation }),
     follow: async (onEvent) => {
       const { stream } = granted(await service.events(runId, after))
-      for await (const event of decodeEvents(stream)) onEvent(event)
+      for await (const event of decodeEvents(stream)) {
+        const wait = onEvent(event)
+        if (wait) await wait
+        if (left) return
+      }
     },
     record: async (waitMs) => granted(await service.record(runId, waitMs)).record,
-    leave: () => {},
+    leave: () => {
+      left = true
+    },
   }
 }

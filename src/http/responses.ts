@@ -67,6 +67,10 @@ async function launch(asked: Asked, body: ResponsesRequest): Promise<Answering> 
   if (named !== undefined)
     return { ...(await goOn(asked, body, { id: named, create: header !== undefined })), isNamed: true }
   if (body.previous !== undefined) return goOn(asked, body, previousPlace(body.previous))
+  if (body.reference) {
+    const { conversation, runId } = body.reference
+    return goOn(asked, body, { id: conversation, previous: runId })
+  }
   const runId = runOfAnswers(body.answers)
   if (runId !== undefined) {
     const service = hiddenConversation(asked.setup, asked.caller.tenant, runId)
@@ -104,9 +108,16 @@ async function goOn(
   return { launched }
 }
 
-/** A conversation has no branches: a response follows the last one, unless the same request has come before. */
+/** Failed runs that may have followed a response. */
+const MOST_FAILED = 20
+
+/**
+ * A conversation has no branches: a response follows the last one that did not fail, unless the same request has come
+ * before.
+ */
 async function checkLast(service: ConversationService, previous: string, runId: string): Promise<void> {
-  const last = granted(await service.runs({ limit: 1 })).runs.at(-1)
+  const { runs } = granted(await service.runs({ limit: MOST_FAILED }))
+  const last = runs.findLast(({ id, status }) => id === previous || (status !== 'failed' && status !== 'cancelled'))
   if (last?.id === previous || last?.id === runId) return
   const message = 'Another response has followed that one; a conversation of the edge has no branches.'
   throw new Problem({ status: 400, code: 'previous_response_not_last', message, param: 'previous_response_id' })

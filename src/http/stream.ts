@@ -4,6 +4,9 @@ import type { Launched } from './launch.ts'
 const HEARTBEAT_MS = 15_000
 const HEARTBEAT = ': alive\n\n'
 
+/** Bytes that wait for a client before its run is read no further, where that can wait: a kept run is in its journal. */
+const MOST_WAITING = 1024 * 1024
+
 /** How a run's events become the text of an answer. */
 export interface EventEncoder {
   /** The text that an event brings; empty for none. */
@@ -29,14 +32,14 @@ export async function streamRun(
 ): Promise<Response> {
   const begun = Promise.withResolvers<void>()
   const bytes = new TextEncoder()
+  let room = Promise.withResolvers<void>()
   let left = false
   let hasBegun = false
-  const stream = new ReadableStream<Uint8Array>({
+  const source: UnderlyingSource<Uint8Array> = {
     start: (controller) => {
       const send = (text: string) => {
         if (text !== '' && !left) controller.enqueue(bytes.encode(text))
       }
-      const heartbeat = setInterval(() => send(HEARTBEAT), HEARTBEAT_MS)
       const onEvent = (event: RunEvent) => {
         if (!hasBegun && !isPrelude(event)) {
           onFirst(event)
@@ -44,27 +47,33 @@ export async function streamRun(
           begun.resolve()
         }
         send(encoder.event(event))
+        if (left || (controller.desiredSize ?? 1) > 0) return undefined
+        room = Promise.withResolvers()
+        return room.promise
       }
-      launched
+      const heartbeat = setInterval(() => send(HEARTBEAT), HEARTBEAT_MS)
+      const end = () => {
+        begun.resolve()
+        send(encoder.end())
+        if (!left) controller.close()
+      }
+      const fail = (error: unknown) => {
+        begun.reject(error)
+        if (!left) controller.error(error)
+      }
+      void launched
         .follow(onEvent)
-        .then(
-          () => {
-            begun.resolve()
-            send(encoder.end())
-            if (!left) controller.close()
-          },
-          (error: unknown) => {
-            begun.reject(error)
-            if (!left) controller.error(error)
-          },
-        )
+        .then(end, fail)
         .finally(() => clearInterval(heartbeat))
     },
+    pull: () => room.resolve(),
     cancel: () => {
       left = true
       launched.leave()
+      room.resolve()
     },
-  })
+  }
+  const stream = new ReadableStream(source, new ByteLengthQueuingStrategy({ highWaterMark: MOST_WAITING }))
   await begun.promise
   return new Response(stream, { headers: { ...SSE_HEADERS, ...headers } })
 }

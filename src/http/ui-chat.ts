@@ -9,7 +9,7 @@ import type { EdgeEnv } from './context.ts'
 import { type Asked, takeTurn } from './continue.ts'
 import { conversationOf, following, type Launched } from './launch.ts'
 import { runHeaders } from './native.ts'
-import { granted } from './problem.ts'
+import { granted, Problem } from './problem.ts'
 import { invalidRequest } from './runs.ts'
 import { throwIfFailed } from './outcome.ts'
 import { streamRun } from './stream.ts'
@@ -32,14 +32,18 @@ uiChat.post('/', async (c) => {
   return streamRun(launched, new UiMessageEncoder({ version, conversation }), { headers, onFirst: throwIfFailed })
 })
 
-/** Runs once more what a message answered; the id of a message is that of its run. */
+/** Runs once more what the last message answered; the id of a message is that of its run. */
 async function answerAgain(
   { setup, caller }: Asked,
   { conversation, again }: { readonly conversation: string; readonly again: string },
 ): Promise<Launched> {
   const service = conversationOf(setup, caller.tenant, conversation)
-  const runId = again || granted(await service.runs({ limit: 1 })).runs.at(-1)?.id
-  const { runId: next } = granted(await service.regenerate(runId ?? '', { runId: newId('run'), caller }))
+  const last = granted(await service.runs({ limit: 1 })).runs.at(-1)?.id ?? ''
+  if (again !== '' && again !== last) {
+    const message = 'Only the last answer of a chat is given again: what followed another would be left without it.'
+    throw new Problem({ status: 409, code: 'answer_not_last', message, param: 'messageId' })
+  }
+  const { runId: next } = granted(await service.regenerate(last, { runId: newId('run'), caller }))
   return following(service, { runId: next, conversation, after: 0 })
 }
 

@@ -7,7 +7,7 @@ import {
   LOCATIONS,
 } from '../contract/conversation.ts'
 import { type Decoded, parseBody } from './body.ts'
-import { count, idSchema, runOptions, someText } from './schema.ts'
+import { count, idSchema, plainObject, runOptions, someText } from './schema.ts'
 
 /** The body of `POST /conversations`. */
 export interface ConversationBody extends ConversationSettings {
@@ -19,7 +19,7 @@ export interface ConversationBody extends ConversationSettings {
 
 const id = v.exactOptional(idSchema)
 
-const conversationBody = v.strictObject({
+const members = v.strictObject({
   id,
   location: v.exactOptional(v.picklist(LOCATIONS)),
   jurisdiction: v.exactOptional(v.picklist(JURISDICTIONS)),
@@ -37,6 +37,9 @@ const conversationBody = v.strictObject({
   webhook: v.exactOptional(someText),
   ...runOptions,
 })
+
+// None of the members is required, so that a list would do too.
+const conversationBody = v.pipe(plainObject, members)
 
 /** Reads what a conversation is to be made with. Unknown members are errors, not ignored. */
 export function decodeConversationBody(body: unknown): Decoded<ConversationBody> {

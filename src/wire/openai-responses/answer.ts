@@ -4,7 +4,7 @@ import type { CallRecord, RunError } from '../../contract/run.ts'
 import { BROKEN_OFF } from '../openai-chat/answer.ts'
 import { Shown, type ShownPart } from '../openai-chat/shown.ts'
 import type { Rounds } from '../request.ts'
-import { APPROVAL_ITEM, CALL_ITEM } from './id.ts'
+import { APPROVAL_ITEM, CALL_ITEM, itemSuffix } from './id.ts'
 import { Output, type ResponseEvent } from './output.ts'
 import { argumentsText, type End, errorOf, finishOf, INCOMPLETE, type Json, statusOf, usageOf } from './shapes.ts'
 
@@ -35,6 +35,7 @@ export class ResponseReader {
   readonly #options: ResponseOptions
   readonly #shown: Shown
   readonly #output = new Output()
+  readonly #suffix: string
   /** The arguments of the calls that are known here, by id. */
   readonly #arguments: Map<string, string>
   /** Where the calls of the edge that are running stand in the output. */
@@ -48,6 +49,7 @@ export class ResponseReader {
 
   constructor(options: ResponseOptions) {
     this.#options = options
+    this.#suffix = itemSuffix(options.conversation)
     this.#shown = new Shown({ rounds: options.rounds })
     this.#arguments = new Map(options.asked?.map(({ id, arguments: value }) => [id, argumentsText(value)]))
   }
@@ -101,7 +103,7 @@ export class ResponseReader {
     switch (part.type) {
       case 'text':
       case 'reasoning':
-        return this.#output.say(part.type, part.text, `${this.#runId.replace(/^run_/, '')}_${this.#seq}`)
+        return this.#output.say(part.type, part.text, `${this.#runId.replace(/^run_/, '')}_${this.#seq}${this.#suffix}`)
       case 'call':
         return this.#handOut(part.call)
       default: {
@@ -123,7 +125,13 @@ export class ResponseReader {
       case 'approval.requested': {
         const { callId, tool: name, arguments: text } = event
         const type = 'mcp_approval_request'
-        const item = { id: APPROVAL_ITEM + callId, type, ...SERVER, name, arguments: argumentsText(text) }
+        const item = {
+          id: APPROVAL_ITEM + callId + this.#suffix,
+          type,
+          ...SERVER,
+          name,
+          arguments: argumentsText(text),
+        }
         return [...this.#output.add(item), this.#output.done(this.#output.items.length - 1)]
       }
       case 'call.started':
@@ -141,7 +149,7 @@ export class ResponseReader {
     const output = this.#output
     const asked = this.#options.asked?.some((call) => call.id === callId)
     const events = output.add({
-      id: CALL_ITEM + callId,
+      id: CALL_ITEM + callId + this.#suffix,
       type: 'mcp_call',
       ...SERVER,
       name,
@@ -149,7 +157,7 @@ export class ResponseReader {
       status: 'in_progress',
       output: null,
       error: null,
-      approval_request_id: asked ? APPROVAL_ITEM + callId : null,
+      approval_request_id: asked ? APPROVAL_ITEM + callId + this.#suffix : null,
     })
     const at = output.items.length - 1
     this.#running.set(callId, at)
@@ -183,7 +191,14 @@ export class ResponseReader {
     this.#handed.add(callId)
     const output = this.#output
     const type = 'function_call'
-    const call = { id: `fc_${callId}`, type, call_id: callId, name, arguments: '', status: 'in_progress' }
+    const call = {
+      id: `fc_${callId}${this.#suffix}`,
+      type,
+      call_id: callId,
+      name,
+      arguments: '',
+      status: 'in_progress',
+    }
     const events = output.add(call)
     const at = output.items.length - 1
     events.push(...output.told(at, `${type}_arguments`, argumentsText(value)))

@@ -1,8 +1,9 @@
 import * as v from 'valibot'
 import type { CallAnswer } from '../../contract/conversation.ts'
 import { type AssistantMessage, type Content, type Message, textOf, type ToolCall } from '../../contract/message.ts'
+import { bodyFault, type Decoded } from '../body.ts'
 import { either, isText, partsOf, plainObject, someText, textOr, toolName } from '../schema.ts'
-import { APPROVAL_ITEM, CALL_ITEM } from './id.ts'
+import { callOfItem, type ItemPlace, parseItemId } from './id.ts'
 
 /** A data URL as the type and base64 data of a part. */
 const dataUrl = v.pipe(
@@ -62,6 +63,7 @@ const item = v.pipe(
       approve: v.boolean(),
       reason: v.nullish(v.string()),
     }),
+    v.object({ type: v.literal('item_reference'), id: v.string() }),
     // What the edge asked is in the journal of its run.
     v.object({ type: v.picklist(['mcp_approval_request', 'mcp_list_tools']) }),
   ]),
@@ -76,6 +78,33 @@ type Item = v.InferOutput<typeof item>
 export interface Said {
   readonly messages: readonly Message[]
   readonly answers: Readonly<Record<string, CallAnswer>>
+}
+
+/** What items say, and the last that they refer to. */
+export interface Referring {
+  readonly items: readonly Item[]
+  readonly reference?: ItemPlace
+}
+
+/**
+ * The conversation of an item that is referred to holds what was said up to it: what follows is new, and what a system
+ * says, which is of this request wherever it stands.
+ */
+export function cutAtReference(items: readonly Item[]): Decoded<Referring> {
+  let reference: ItemPlace | undefined
+  let from = 0
+  for (const [at, item] of items.entries()) {
+    if (item.type !== 'item_reference') continue
+    const place = parseItemId(item.id)
+    if (!place?.conversation || (reference && reference.conversation !== place.conversation)) {
+      return bodyFault(`input[${at}].id`, 'names nothing that is stored, or not in the conversation of the others.')
+    }
+    reference = place
+    from = at + 1
+  }
+  if (!reference) return { ok: true, request: { items } }
+  const isTold = (item: Item) => item.type === 'message' && (item.role === 'system' || item.role === 'developer')
+  return { ok: true, request: { items: items.filter((item, at) => at >= from || isTold(item)), reference } }
 }
 
 /** Items are told one by one: a text and the calls after it, up to their results, are one message of the assistant. */
@@ -140,14 +169,14 @@ export function readItems(items: readonly Item[]): Said {
         answers[item.call_id] = { result: textOf(item.output), ok: true }
         return
       case 'mcp_call': {
-        const callId = item.id.replace(CALL_ITEM, '')
+        const callId = callOfItem(item.id)
         call(callId, item.name, item.arguments)
         return result(callId, partsOf(item.output ?? JSON.stringify(item.error ?? '')), item.output != null)
       }
       case 'mcp_approval_response': {
         const decision = item.approve ? 'approve' : 'reject'
         const { approval_request_id: id, reason } = item
-        answers[id.replace(APPROVAL_ITEM, '')] = reason ? { decision, reason } : { decision }
+        answers[callOfItem(id)] = reason ? { decision, reason } : { decision }
         return
       }
       default:

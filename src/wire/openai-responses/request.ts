@@ -18,7 +18,8 @@ import {
   runOptions,
   toolName,
 } from '../schema.ts'
-import { inputSchema, readItems } from './items.ts'
+import type { ItemPlace } from './id.ts'
+import { cutAtReference, inputSchema, readItems } from './items.ts'
 
 /** The body of `POST /v1/responses`, in our words. */
 export interface ResponsesRequest {
@@ -31,6 +32,8 @@ export interface ResponsesRequest {
   readonly answers: Readonly<Record<string, CallAnswer>>
   readonly previous?: string
   readonly conversation?: string
+  /** What the items go on from, where they refer to some of it. */
+  readonly reference?: ItemPlace
   readonly store: boolean
   readonly stream: boolean
   readonly clientTools: readonly ClientTool[]
@@ -124,9 +127,12 @@ function decode(json: unknown): Decoded<ResponsesRequest> {
   if (conversation != null && previous != null) {
     return bodyFault('previous_response_id', 'and "conversation" exclude each other.')
   }
-  const said = isText(input) ? { messages: [{ role: 'user', content: input } as const], answers: {} } : readItems(input)
-  // Answers to calls that are not among the items: what was asked for, the edge has kept.
-  const isLoose = Object.keys(said.answers).length > 0
+  const cut = cutAtReference(isText(input) ? [] : input)
+  if (!cut.ok) return cut
+  const { items, reference } = cut.request
+  const said = isText(input) ? { messages: [{ role: 'user', content: input } as const], answers: {} } : readItems(items)
+  // Of what came before these, and of calls that are not among them, the edge has kept what was said.
+  const isLoose = reference !== undefined || Object.keys(said.answers).length > 0
   const history = isLoose
     ? { ok: true as const, request: said.messages }
     : checkHistory(said.messages, 'input', 'call_id')
@@ -144,6 +150,7 @@ function decode(json: unknown): Decoded<ResponsesRequest> {
       messages,
       ...newPart(messages, said.answers),
       ...(previous && { previous }),
+      ...(reference && { reference }),
       ...(conversation && { conversation: isText(conversation) ? conversation : conversation.id }),
       store: rest.store ?? true,
       stream: rest.stream ?? false,

@@ -58,7 +58,7 @@ const place = (bodies: readonly RunEventBody[], seq = 1): RunEvent[] =>
   bodies.map((body, index) => ({ ...body, runId: RUN_ID, seq: seq + index }))
 
 const textPart = (text: string) => ({ type: 'output_text', text, annotations: [], logprobs: [] })
-const message = (seq: number, text: string, status = 'completed') => ({
+const message = (seq: number | string, text: string, status = 'completed') => ({
   id: `msg_${RUN}_${seq}`,
   type: 'message',
   role: 'assistant',
@@ -91,14 +91,15 @@ const clock = tool('clock', () => '12:00')
 test('a streamed response tells its items one by one, then itself', async () => {
   const { events } = await play({ script, tools: [clock] })
   const text = encode(events, { conversation: 'c1' })
-  const thought = `rs_${RUN}_3`
-  const second = `rs_${RUN}_12`
-  const call = `mcp_${id(1, 0)}`
-  const said = `msg_${RUN}_14`
+  // Each names the conversation that keeps it.
+  const thought = `rs_${RUN}_3_c1`
+  const second = `rs_${RUN}_12_c1`
+  const call = `mcp_${id(1, 0)}_c1`
+  const said = `msg_${RUN}_14_c1`
   const summary = (text: string) => ({ type: 'summary_text', text })
   const about = (output_index: number, item_id: string) => ({ item_id, output_index })
-  const started = mcpCall(1, 0, 'clock', { arguments: '', status: 'in_progress' })
-  const done = mcpCall(1, 0, 'clock', { arguments: '{"a":1}', status: 'completed', output: '12:00' })
+  const started = mcpCall(1, 0, 'clock', { id: call, arguments: '', status: 'in_progress' })
+  const done = mcpCall(1, 0, 'clock', { id: call, arguments: '{"a":1}', status: 'completed', output: '12:00' })
   const reasoning = (output_index: number, item_id: string, ...deltas: string[]) => {
     const place = { ...about(output_index, item_id), summary_index: 0 }
     const text = deltas.join('')
@@ -127,13 +128,13 @@ test('a streamed response tells its items one by one, then itself', async () => 
     {
       type: 'response.output_item.added',
       output_index: 3,
-      item: { ...message(14, ''), status: 'in_progress', content: [] },
+      item: { ...message('14_c1', ''), status: 'in_progress', content: [] },
     },
     { type: 'response.content_part.added', ...about(3, said), content_index: 0, part: textPart('') },
     { type: 'response.output_text.delta', ...about(3, said), content_index: 0, delta: 'It is noon.', logprobs: [] },
     { type: 'response.output_text.done', ...about(3, said), content_index: 0, text: 'It is noon.', logprobs: [] },
     { type: 'response.content_part.done', ...about(3, said), content_index: 0, part: textPart('It is noon.') },
-    { type: 'response.output_item.done', output_index: 3, item: message(14, 'It is noon.') },
+    { type: 'response.output_item.done', output_index: 3, item: message('14_c1', 'It is noon.') },
   ])
   const whole = {
     id: 'resp_1',
@@ -147,7 +148,7 @@ test('a streamed response tells its items one by one, then itself', async () => 
       { id: thought, type: 'reasoning', summary: [summary('Hmm, clocks.')] },
       done,
       { id: second, type: 'reasoning', summary: [summary('Noon.')] },
-      message(14, 'It is noon.'),
+      message('14_c1', 'It is noon.'),
     ],
     usage: {
       input_tokens: 20,

@@ -8,6 +8,7 @@ function decoded(body: unknown) {
   return result.request
 }
 
+const RUN = '0000000000000000000000'
 const user = (content: unknown, type?: string) => ({ role: 'user', content, ...(type && { type }) })
 const call = (call_id: string, name = 'pick') => ({
   type: 'function_call',
@@ -178,6 +179,8 @@ describe('items', () => {
     })
     const approval = { type: 'mcp_approval_response', approval_request_id: 'mcpr_b', approve: true }
     const refusal = { ...approval, approval_request_id: 'mcpr_c', approve: false, reason: 'No.' }
+    const kept = { ...approval, approval_request_id: `mcpr_call_${RUN}_1_0_c1` }
+    expect(decoded({ input: [kept] }).answers).toEqual({ [`call_${RUN}_1_0`]: { decision: 'approve' } })
     expect(decoded({ input: [output('a'), approval, refusal] })).toMatchObject({
       messages: [],
       input: [],
@@ -187,6 +190,24 @@ describe('items', () => {
         c: { decision: 'reject', reason: 'No.' },
       },
     })
+  })
+})
+
+test('what is referred to is in its conversation: what follows it is new', () => {
+  const reference = (id: string) => ({ type: 'item_reference', id })
+  const system = { role: 'system', content: 'Be brief.' }
+  const text = reference(`msg_${RUN}_7_c-1`)
+  expect(decoded({ input: [system, user('Hi'), text, user('And?')] })).toMatchObject({
+    messages: [system, user('And?')],
+    input: [user('And?')],
+    answers: {},
+    reference: { runId: `run_${RUN}`, conversation: 'c-1' },
+  })
+  const ran = reference(`mcp_call_${RUN}_1_0_c-1`)
+  expect(decoded({ input: [user('Hi'), text, ran, call('a'), output('a')] })).toMatchObject({
+    input: [],
+    answers: { a: { result: 'left', ok: true } },
+    reference: { runId: `run_${RUN}`, conversation: 'c-1' },
   })
 })
 
@@ -208,7 +229,19 @@ test.each([
     /exclude each other/,
     'invalid_value',
   ],
-  [{ input: [{ type: 'item_reference', id: 'x' }] }, 'input[0].type', /^input\[0\]\.type: expected/, 'invalid_value'],
+  [{ input: [{ type: 'item_reference', id: 'x' }] }, 'input[0].id', /names nothing that is stored/, 'invalid_value'],
+  [
+    { input: [{ type: 'item_reference', id: `msg_${RUN}_7` }] },
+    'input[0].id',
+    /names nothing that is stored/,
+    'invalid_value',
+  ],
+  [
+    { input: ['c1', 'c2'].map((at) => ({ type: 'item_reference', id: `msg_${RUN}_7_${at}` })) },
+    'input[1].id',
+    /not in the conversation of the others/,
+    'invalid_value',
+  ],
   [{ input: [user('Hi'), { role: 'assistant', content: 'Hi' }] }, 'input[1]', /it is the last/, 'invalid_value'],
   [{ input: [user('Hi'), call('a'), user('Or?')] }, 'input[2]', /has no result/, 'invalid_value'],
   [

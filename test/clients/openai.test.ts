@@ -1,0 +1,368 @@
+import OpenAI, { APIError, APIUserAbortError, type ClientOptions } from 'openai'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { chunksOf, type ModelReply } from '../fixtures/model-server.ts'
+import { ask, say, type ScriptedStage, startScripted } from './scripted-stage.ts'
+
+let stage: ScriptedStage
+beforeAll(async () => void (stage = await startScripted()))
+afterAll(() => stage?.close())
+
+const user = (content: string) => ({ role: 'user', content }) as const
+const root = ask(['squareRoot', { number: 16 }])
+const model = 'openai/test'
+
+function client(options: Pick<ClientOptions, 'apiKey' | 'maxRetries' | 'fetch'> = {}): OpenAI {
+  return new OpenAI({ baseURL: new URL('/v1', stage.url).href, apiKey: stage.key, maxRetries: 0, ...options })
+}
+
+/** A tool of the caller, as `runTools` takes it. */
+function shout(heard: string[]) {
+  return {
+    type: 'function',
+    function: {
+      name: 'shout',
+      description: 'Shouts a text',
+      parameters: { type: 'object', properties: { text: { type: 'string' } } },
+      parse: JSON.parse,
+      function: ({ text }: { text: string }) => {
+        heard.push(text)
+        return text.toUpperCase()
+      },
+    },
+  } as const
+}
+
+async function errorOf(promise: PromiseLike<unknown>): Promise<object> {
+  const error: unknown = await Promise.resolve(promise).catch((error: unknown) => error)
+  if (!(error instanceof APIError)) throw error
+  const { status, type, code, param } = error
+  return { name: error.constructor.name, status, type, code, param }
+}
+
+describe('an answer', () => {
+  test('is that of the run, whose tools ran at the edge', async () => {
+    stage.script(root, say('It is 4.'))
+    const { data, response } = await client()
+      .chat.completions.create({ model, messages: [user('Root of 16?')], temperature: 0, user: 'someone' })
+      .withResponse()
+    expect(data).toMatchObject({
+      id: `chatcmpl-${response.headers.get('x-run-id')}`,
+      object: 'chat.completion',
+      model,
+      choices: [
+        { index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'It is 4.', refusal: null } },
+      ],
+      usage: { prompt_tokens: 20, completion_tokens: 10, total_tokens: 30 },
+    })
+    expect(stage.sent().map((body) => body['temperature'])).toEqual([0, 0])
+  })
+
+  test('is streamed, with its usage alone in the last chunk where it is asked for', async () => {
+    stage.script(root, say('It is 4.'))
+    const stream = await client().chat.completions.create({
+      model,
+      messages: [user('Root of 16?')],
+      stream: true,
+      stream_options: { include_usage: true },
+    })
+    const chunks: OpenAI.ChatCompletionChunk[] = []
+    for await (const chunk of stream) chunks.push(chunk)
+    expect(chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('')).toBe('It is 4.')
+    expect(chunks.map((chunk) => chunk.choices[0]?.finish_reason ?? null).filter(Boolean)).toEqual(['stop'])
+    expect(new Set(chunks.map((chunk) => chunk.id)).size).toBe(1)
+    expect(chunks.slice(0, -1).map((chunk) => chunk.usage)).toEqual(chunks.slice(1).map(() => null))
+    expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { total_tokens: 30 } })
+  })
+
+  test('is told by the events of the stream helper', async () => {
+    stage.script(root, ask(['shout', { text: 'four' }]))
+    const { parse: _, function: __, ...tool } = shout([]).function
+    const stream = client().chat.completions.stream({
+      model,
+      messages: [user('Shout the root of 16.')],
+      tools: [{ type: 'function', function: tool }],
+      stream_options: { include_usage: true },
+    })
+    const told: unknown[] = []
+    stream.on('connect', () => told.push('connect'))
+    stream.on('tool_calls.function.arguments.done', ({ name, arguments: text }) => told.push([name, text]))
+    stream.on('end', () => told.push('end'))
+    const { choices, usage } = await stream.finalChatCompletion()
+    expect(told).toEqual(['connect', ['shout', '{"text":"four"}'], 'end'])
+    expect(choices).toMatchObject([
+      {
+        finish_reason: 'tool_calls',
+        message: {
+          content: '',
+          tool_calls: [{ type: 'function', function: { name: 'shout', arguments: '{"text":"four"}' } }],
+        },
+      },
+    ])
+    expect(usage?.total_tokens).toBe(30)
+
+    stage.script(say('One two.'))
+    const spoken = client().chat.completions.stream({ model, messages: [user('Count.')] })
+    const deltas: string[] = []
+    spoken.on('content', (delta) => deltas.push(delta))
+    expect([await spoken.finalContent(), deltas.join('')]).toEqual(['One two.', 'One two.'])
+  })
+
+  test('fits its schema, and is parsed', async () => {
+    const schema = {
+      type: 'object',
+      properties: { root: { type: 'number' } },
+      required: ['root'],
+      additionalProperties: false,
+    }
+    stage.script(root, say('{"root":"four"}'), say('{"root":4}'))
+    const completion = await client().chat.completions.parse({
+      model,
+      messages: [user('Root of 16?')],
+      response_format: { type: 'json_schema', json_schema: { name: 'root', schema, strict: true } },
+    })
+    expect(completion.choices[0]?.message.parsed).toEqual({ root: 4 })
+    expect(stage.sent().map((body) => body['response_format'])).toEqual([
+      ...[1, 2, 3].map(() => ({ type: 'json_schema', json_schema: { name: 'root', schema, strict: true } })),
+    ])
+  })
+})
+
+describe('tools of the caller', () => {
+  const history = [
+    ['user', 'Shout the root of 16.'],
+    ['assistant', null],
+    ['tool', expect.stringContaining('4')],
+    ['tool', 'FOUR'],
+  ]
+
+  test.each([false, true])('run beside those of the edge, streamed: %s', async (stream) => {
+    stage.script(ask(['squareRoot', { number: 16 }], ['shout', { text: 'four' }]), say('FOUR!'))
+    const heard: string[] = []
+    const asked = { model, messages: [user('Shout the root of 16.')], tools: [shout(heard)] }
+    const { completions } = client().chat
+    const runner = stream ? completions.runTools({ ...asked, stream }) : completions.runTools(asked)
+    expect(await runner.finalContent()).toBe('FOUR!')
+    expect(heard).toEqual(['four'])
+    expect(runner.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant'])
+    // The model sees one history: the call of the edge, which the SDK never saw, and that of the SDK.
+    expect(stage.sent()[1]?.messages.map(({ role, content }) => [role, content])).toEqual(history)
+  })
+
+  test('may be asked for step after step', async () => {
+    stage.script(
+      ask(['shout', { text: 'a' }]),
+      root,
+      ask(['shout', { text: 'b' }], ['shout', { text: 'c' }]),
+      say('Done.'),
+    )
+    const heard: string[] = []
+    const runner = client().chat.completions.runTools({ model, messages: [user('Shout.')], tools: [shout(heard)] })
+    expect([await runner.finalContent(), heard]).toEqual(['Done.', ['a', 'b', 'c']])
+    expect(
+      stage
+        .sent()
+        .at(-1)
+        ?.messages.map(({ role }) => role),
+    ).toEqual(['user', ...['assistant', 'tool'], ...['assistant', 'tool'], ...['assistant', 'tool', 'tool']])
+  })
+})
+
+describe('an error', () => {
+  const messages = [user('Root of 16?')]
+
+  test('is the one of its status', async () => {
+    stage.script()
+    const { completions } = client().chat
+    const stranger = client({ apiKey: 'ek_of_nobody' }).chat.completions
+    expect(await errorOf(stranger.create({ model, messages }))).toEqual({
+      name: 'AuthenticationError',
+      status: 401,
+      type: 'invalid_request_error',
+      code: 'unauthorized',
+      param: null,
+    })
+    expect(await errorOf(completions.create({ model, messages, n: 2 }))).toEqual({
+      name: 'BadRequestError',
+      status: 400,
+      type: 'invalid_request_error',
+      code: 'unsupported_parameter',
+      param: 'n',
+    })
+    expect(await errorOf(completions.create({ model: 'no/such', messages, stream: true }))).toMatchObject({
+      name: 'NotFoundError',
+      param: 'model',
+    })
+    expect(await errorOf(client().embeddings.create({ model, input: 'text' }))).toMatchObject({
+      name: 'NotFoundError',
+      code: 'not_found',
+    })
+    expect(stage.sent()).toEqual([])
+  })
+
+  test('before any tool is tried again by the SDK, after one it is not', async () => {
+    // For longer than the edge itself waits.
+    const busy = { status: 429, headers: { 'retry-after': '61' }, body: { error: { message: 'Later.' } } }
+    stage.script(busy, root, say('4'))
+    const again = await client({ maxRetries: 1 }).chat.completions.create({ model, messages })
+    expect([again.choices[0]?.message.content, stage.sent().length]).toEqual(['4', 3])
+    stage.script(root, busy, root, say('4'))
+    expect(await errorOf(client({ maxRetries: 2 }).chat.completions.create({ model, messages }))).toMatchObject({
+      name: 'RateLimitError',
+      code: 'model_rate_limited',
+    })
+    expect(stage.sent()).toHaveLength(2)
+  })
+
+  test('in the middle of a stream is thrown from it', async () => {
+    stage.script({ chunks: chunksOf({ text: 'One two' }).slice(0, 2), end: 'cut' })
+    const body = { model, messages, stream: true, edgecall: { rounds: 'all' } } as const
+    const stream = await client().chat.completions.create(body)
+    const texts: string[] = []
+    const reading = (async () => {
+      for await (const { choices } of stream) texts.push(choices[0]?.delta.content ?? '')
+    })()
+    expect(await errorOf(reading)).toMatchObject({ code: 'model_stream_cut', status: undefined })
+    expect(texts.join('')).toBe('One ')
+  })
+})
+
+describe('responses', () => {
+  const pick = { type: 'function', name: 'pick', strict: null, parameters: { type: 'object', properties: {} } } as const
+
+  test('are made, and told by their events', async () => {
+    stage.script(root, say('It is 4.'))
+    const response = await client().responses.create({ model, input: 'Root of 16?', instructions: 'Be brief.' })
+    expect([response.status, response.output_text, response.usage?.total_tokens]).toEqual(['completed', 'It is 4.', 30])
+    expect(response.output).toMatchObject([{ type: 'mcp_call', name: 'squareRoot' }, { type: 'message' }])
+
+    stage.script(root, say('It is 4.'))
+    const stream = client().responses.stream({ model, input: 'Root of 16?' })
+    const deltas: string[] = []
+    stream.on('response.output_text.delta', ({ delta }) => deltas.push(delta))
+    const final = await stream.finalResponse()
+    expect([deltas.join(''), final.output_text]).toEqual(['It is 4.', 'It is 4.'])
+    expect(final.output.map(({ type }) => type)).toEqual(['mcp_call', 'message'])
+  })
+
+  test('go on from the one before, from its items, and from what its caller ran', async () => {
+    const { responses } = client()
+    stage.script(root, say('It is 4.'))
+    const first = await responses.create({ model, input: 'Root of 16?' })
+    stage.script(ask(['pick', { of: 2 }]))
+    const second = await responses.create({ model, input: 'Pick.', previous_response_id: first.id, tools: [pick] })
+    const call = second.output[0]
+    expect(call).toMatchObject({ type: 'function_call', name: 'pick', arguments: '{"of":2}' })
+    stage.script(say('Left.'))
+    const result = {
+      type: 'function_call_output',
+      call_id: call?.type === 'function_call' ? call.call_id : '',
+      output: 'left',
+    } as const
+    const third = await responses.create({ model, input: [result], previous_response_id: second.id, tools: [pick] })
+    expect(third.output_text).toBe('Left.')
+
+    // As a list that grows, of what was said and what came back.
+    stage.script(root, ask(['pick']))
+    const input: OpenAI.Responses.ResponseInput = [{ role: 'user', content: 'Pick the root of 16.' }]
+    const asked = await responses.create({ model, input, tools: [pick], store: false })
+    const picked = asked.output.find((item) => item.type === 'function_call')
+    input.push(...(asked.output as OpenAI.Responses.ResponseInputItem[]), { ...result, call_id: picked?.call_id ?? '' })
+    stage.script(say('Left.'))
+    expect((await responses.create({ model, input, tools: [pick], store: false })).output_text).toBe('Left.')
+    expect(stage.sent()[0]?.messages.map(({ role }) => role)).toEqual([
+      'user',
+      'assistant',
+      'tool',
+      'assistant',
+      'tool',
+    ])
+  })
+
+  test('that failed leave the one before as the last', async () => {
+    const { responses } = client()
+    stage.script(say('One.'))
+    const first = await responses.create({ model, input: 'Count.' })
+    const again = { model, input: 'And?', previous_response_id: first.id }
+    stage.script({ status: 400, body: { error: { message: 'No.' } } }, say('Two.'))
+    expect(await errorOf(responses.create(again))).toMatchObject({ status: 400, code: 'model_refused_request' })
+    expect((await responses.create(again)).output_text).toBe('Two.')
+    expect(await errorOf(responses.create(again))).toMatchObject({ code: 'previous_response_not_last' })
+  })
+
+  test('refuse in the same form', async () => {
+    const missing = client().responses.create({ model, input: 'Hi', previous_response_id: 'resp_none' })
+    expect(await errorOf(missing)).toEqual({
+      name: 'BadRequestError',
+      status: 400,
+      type: 'invalid_request_error',
+      code: 'previous_response_not_found',
+      param: 'previous_response_id',
+    })
+  })
+})
+
+describe('a caller who', () => {
+  const messages = [user('Count.')]
+  const begun: ModelReply = { chunks: chunksOf({ text: 'One two' }).slice(0, 2), end: 'hang' }
+  const next = async () => {
+    stage.script(say('Here.'))
+    const completion = await client().chat.completions.create({ model, messages })
+    return completion.choices[0]?.message.content
+  }
+
+  test('stops in the middle of an answer is rid of it, and the edge goes on', async () => {
+    stage.script(...Array.from({ length: 10 }, () => begun))
+    const leave = async () => {
+      const body = { model, messages, stream: true, edgecall: { rounds: 'all' } } as const
+      const stream = await client().chat.completions.create(body)
+      for await (const { choices } of stream) if (choices[0]?.delta.content) break
+      return stream.controller.signal.aborted
+    }
+    expect(await Promise.all(Array.from({ length: 9 }, leave))).toEqual(Array.from({ length: 9 }, () => true))
+    const stop = new AbortController()
+    const whole = client().chat.completions.create({ model, messages }, { signal: stop.signal })
+    stop.abort()
+    await expect(whole).rejects.toBeInstanceOf(APIUserAbortError)
+    expect(await next()).toBe('Here.')
+  })
+
+  test('reads slowly holds up nobody, and misses nothing', async () => {
+    const text = Array.from({ length: 5000 }, (_word, index) => `word${index} `).join('')
+    stage.script(say(text))
+    const slow = await client().chat.completions.create({ model, messages, stream: true })
+    expect(await next()).toBe('Here.')
+    let read = ''
+    for await (const { choices } of slow) read += choices[0]?.delta.content ?? ''
+    expect(read).toBe(text)
+  })
+
+  test('sends again what was lost on the way gets the same run, where it has a key', async () => {
+    stage.script(root, say('It is 4.'))
+    let lost = 0
+    const retrying = client({
+      maxRetries: 1,
+      fetch: async (...request) => {
+        const response = await fetch(...request)
+        if (lost++ > 0) return response
+        await response.body?.cancel()
+        throw new TypeError('fetch failed')
+      },
+    })
+    const headers = { 'idempotency-key': crypto.randomUUID() }
+    const { data, response } = await retrying.chat.completions
+      .create({ model, messages: [user('Root of 16?')] }, { headers })
+      .withResponse()
+    expect([data.choices[0]?.message.content, response.headers.get('idempotent-replayed')]).toEqual([
+      'It is 4.',
+      'true',
+    ])
+    expect([lost, stage.sent().length]).toEqual([2, 2])
+  })
+})
+
+test('models are listed, and found one by one', async () => {
+  const { models } = client()
+  expect((await models.list()).data).toEqual([await models.retrieve(model)])
+  expect(await models.retrieve(model)).toEqual({ id: model, object: 'model', created: 0, owned_by: 'openai' })
+  expect(await errorOf(models.retrieve('no/such'))).toMatchObject({ name: 'NotFoundError', code: 'unknown_model' })
+})

@@ -1,0 +1,251 @@
+import {
+  AbstractChat,
+  type ChatInit,
+  type ChatState,
+  DefaultChatTransport,
+  lastAssistantMessageIsCompleteWithApprovalResponses,
+  lastAssistantMessageIsCompleteWithToolCalls,
+  type UIMessage,
+} from 'ai'
+import { describe, expect, test } from 'vitest'
+import { textOf } from '../../src/contract/message.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
+import { type ServedEdge, servedEdge } from './served-edge.ts'
+
+const clock = tool('clock', () => '12:00')
+const danger = tool('danger', () => 'boom', { approval: 'always' })
+const pick = { name: 'pick', description: 'Picks', inputSchema: { type: 'object' } }
+
+/** What `useChat` is around, without React. */
+class Chat extends AbstractChat<UIMessage> {
+  constructor({ messages = [], ...init }: ChatInit<UIMessage>) {
+    const state: ChatState<UIMessage> = {
+      status: 'ready',
+      error: undefined,
+      messages,
+      pushMessage: (message) => void (state.messages = [...state.messages, message]),
+      popMessage: () => void (state.messages = state.messages.slice(0, -1)),
+      replaceMessage: (index, message) => void (state.messages = state.messages.with(index, message)),
+      snapshot: structuredClone,
+    }
+    super({ ...init, state })
+  }
+}
+
+function chatOf(edge: ServedEdge, init: ChatInit<UIMessage> = {}): Chat {
+  const transport = new DefaultChatTransport({
+    api: `${edge.url}/chat`,
+    body: { edgecall: { clientTools: [pick] } },
+  })
+  return new Chat({ id: 'chat-1', transport, ...init })
+}
+
+/** The parts of a message, those of tools as far as they tell what became of them. */
+function partsOf(message: UIMessage | undefined): unknown[] {
+  return (message?.parts ?? []).map((part) => {
+    if (part.type === 'text') return part.text
+    if (!part.type.startsWith('tool-')) return part.type
+    const { type, state, output, errorText } = { output: undefined, errorText: undefined, state: '', ...part }
+    return [type, state, output ?? errorText]
+  })
+}
+
+/** What the model was told in its last request. */
+function lastTold(edge: ServedEdge): string[] {
+  return edge.requests.at(-1)?.messages.map(({ content }) => textOf(content)) ?? []
+}
+
+/** Answers that a page sends by itself nobody waits for. */
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setImmediate(resolve))
+}
+
+test('a text comes word by word, and a call of the edge with its result', async () => {
+  const edge = await servedEdge({
+    script: [ask(['clock', { zone: 'UTC' }]), say('Noon.'), say('Yes.')],
+    tools: [clock],
+  })
+  const chat = chatOf(edge)
+  await chat.sendMessage({ text: 'What time is it?' })
+  expect([chat.status, chat.error]).toEqual(['ready', undefined])
+  expect(partsOf(chat.lastMessage)).toEqual([
+    'step-start',
+    ['tool-clock', 'output-available', '12:00'],
+    'step-start',
+    'Noon.',
+  ])
+  expect(chat.lastMessage?.parts[1]).toMatchObject({ input: { zone: 'UTC' }, providerExecuted: true })
+  await chat.sendMessage({ text: 'Sure?' })
+  expect(chat.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant'])
+  expect(edge.requests[2]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'user'])
+})
+
+describe('calls that wait', () => {
+  test('for the page get its outputs, and the answer goes on by itself', async () => {
+    const edge = await servedEdge({ script: [ask(['clock'], ['pick', { of: 2 }]), say('Left it is.')], tools: [clock] })
+    const chat: Chat = chatOf(edge, {
+      sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls,
+      onToolCall: ({ toolCall }) => {
+        if (toolCall.toolName !== 'pick') return
+        void chat.addToolOutput({ tool: 'pick', toolCallId: toolCall.toolCallId, output: { side: 'left' } })
+      },
+    })
+    await chat.sendMessage({ text: 'Pick one.' })
+    expect(chat.messages).toHaveLength(2)
+    expect(partsOf(chat.lastMessage)).toEqual([
+      'step-start',
+      ['tool-clock', 'output-available', '12:00'],
+      ['tool-pick', 'output-available', { side: 'left' }],
+      'step-start',
+      'Left it is.',
+    ])
+    expect(edge.requests[1]?.messages.at(-1)).toMatchObject({ content: [{ text: '{"side":"left"}' }] })
+  })
+
+  test('and fail on the page are told as failed', async () => {
+    const edge = await servedEdge({ script: [ask(['pick']), say('Too bad.')] })
+    const chat = chatOf(edge, { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls })
+    await chat.sendMessage({ text: 'Pick one.' })
+    const { toolCallId } = { toolCallId: '', ...chat.lastMessage?.parts[1] }
+    await chat.addToolOutput({ tool: 'pick', toolCallId, state: 'output-error', errorText: 'Nothing to pick.' })
+    await until(() => partsOf(chat.lastMessage).includes('Too bad.'))
+    expect(partsOf(chat.lastMessage).slice(1)).toEqual([
+      ['tool-pick', 'output-error', 'Nothing to pick.'],
+      'step-start',
+      'Too bad.',
+    ])
+    expect(edge.requests[1]?.messages.at(-1)).toMatchObject({ ok: false, content: [{ text: 'Nothing to pick.' }] })
+  })
+
+  test.each([
+    [true, ['tool-danger', 'output-available', 'boom']],
+    [false, ['tool-danger', 'output-denied', undefined]],
+  ])('for a person run once agreed: %s', async (approved, told) => {
+    const edge = await servedEdge({ script: [ask(['danger'], ['pick']), say('So be it.')], tools: [danger] })
+    const chat = chatOf(edge, { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses })
+    await chat.sendMessage({ text: 'Go.' })
+    const [asked, picked] = chat.lastMessage?.parts.slice(1) ?? []
+    const { approval } = { approval: { id: '' }, ...asked }
+    expect(asked).toMatchObject({ state: 'approval-requested' })
+    await chat.addToolOutput({ tool: 'pick', toolCallId: { toolCallId: '', ...picked }.toolCallId, output: 'left' })
+    await chat.addToolApprovalResponse({ id: approval.id, approved, reason: 'I say so' })
+    await until(() => partsOf(chat.lastMessage).includes('So be it.'))
+    expect(partsOf(chat.lastMessage)).toEqual([
+      'step-start',
+      told,
+      ['tool-pick', 'output-available', 'left'],
+      'step-start',
+      'So be it.',
+    ])
+    expect(chat.messages).toHaveLength(2)
+  })
+})
+
+test('an answer whose connection is lost is read on', async () => {
+  const gate = Promise.withResolvers<void>()
+  const slow = tool('slow', () => gate.promise.then(() => 'slowly'))
+  const edge = await servedEdge({ script: [ask(['slow']), say('Done.')], tools: [slow] })
+  const ends: boolean[] = []
+  const chat = chatOf(edge, { onFinish: ({ isError }) => ends.push(isError) })
+  const sent = chat.sendMessage({ text: 'Go.' })
+  await until(() => partsOf(chat.lastMessage).length === 2)
+  edge.cut()
+  await sent
+  expect([ends, chat.status, chat.lastMessage?.parts.length]).toEqual([[true], 'error', 2])
+  const resumed = chat.resumeStream()
+  await until(() => chat.status === 'streaming')
+  gate.resolve()
+  await resumed
+  expect(chat.messages).toHaveLength(2)
+  expect(partsOf(chat.lastMessage)).toEqual([
+    'step-start',
+    ['tool-slow', 'output-available', 'slowly'],
+    'step-start',
+    'Done.',
+  ])
+  // There is nothing more to read.
+  await chat.resumeStream()
+  expect([chat.status, chat.messages.length, edge.requests.length]).toEqual(['ready', 2, 2])
+})
+
+test('a page that is opened anew reads the answer that is under way', async () => {
+  const gate = Promise.withResolvers<void>()
+  const begun = Promise.withResolvers<void>()
+  const slow = tool('slow', async () => {
+    begun.resolve()
+    await gate.promise
+    return 'slowly'
+  })
+  const edge = await servedEdge({ script: [ask(['slow']), say('Done.')], tools: [slow] })
+  const first = chatOf(edge)
+  const sent = first.sendMessage({ text: 'Go.' })
+  await begun.promise
+  const second = chatOf(edge, { messages: structuredClone(first.messages.slice(0, 1)) })
+  const resumed = second.resumeStream()
+  await until(() => second.messages.length === 2)
+  gate.resolve()
+  await Promise.all([sent, resumed])
+  expect(partsOf(second.lastMessage)).toEqual(partsOf(first.lastMessage))
+  expect(second.lastMessage?.id).toBe(first.lastMessage?.id)
+})
+
+test('an answer is given again in its place, and a later message sees the new one', async () => {
+  const edge = await servedEdge({ script: [say('One.'), say('Two.'), say('Three.')] })
+  const chat = chatOf(edge)
+  await chat.sendMessage({ text: 'Count.' })
+  await chat.regenerate()
+  expect([chat.error, ...chat.messages.map(partsOf)]).toEqual([undefined, ['Count.'], ['step-start', 'Two.']])
+  await chat.sendMessage({ text: 'And?' })
+  expect(lastTold(edge)).toEqual(['Count.', 'Two.', 'And?'])
+})
+
+test('an answer that others have followed is not given again: a conversation has no branches', async () => {
+  const edge = await servedEdge({ script: [say('One.'), say('Two.'), say('Three.')] })
+  const chat = chatOf(edge)
+  await chat.sendMessage({ text: 'Count.' })
+  await chat.sendMessage({ text: 'And?' })
+  const messages = structuredClone(chat.messages)
+  await chat.regenerate({ messageId: messages[1]!.id })
+  expect(chat.error?.message).toContain('answer_not_last')
+  chat.messages = messages
+  await chat.sendMessage({ text: 'And then?' })
+  expect(lastTold(edge)).toEqual(['Count.', 'One.', 'And?', 'Two.', 'And then?'])
+})
+
+test('stopping leaves the run to its end, and the chat ready', async () => {
+  const gate = Promise.withResolvers<void>()
+  const edge = await servedEdge({
+    script: [
+      async function* () {
+        yield { type: 'text', text: 'One ' }
+        await gate.promise
+        yield* say('two.')
+      },
+      say('Three.'),
+    ],
+  })
+  const chat = chatOf(edge)
+  const sent = chat.sendMessage({ text: 'Count.' })
+  await until(() => partsOf(chat.lastMessage).includes('One '))
+  await chat.stop()
+  await sent
+  expect(chat.status).toBe('ready')
+  gate.resolve()
+  await chat.sendMessage({ text: 'And?' })
+  expect(lastTold(edge)).toEqual(['Count.', 'One two.', 'And?'])
+})
+
+test('what goes wrong is the error of the chat', async () => {
+  const failing = {
+    type: 'error',
+    error: { code: 'model_unreachable', message: 'No model.', retryable: false },
+  } as const
+  const edge = await servedEdge({ script: [[failing], [{ type: 'text', text: 'One ' }, failing], say('Here.')] })
+  const chat = chatOf(edge)
+  await chat.sendMessage({ text: 'Hi' })
+  expect([chat.status, chat.error?.message]).toEqual(['error', expect.stringContaining('No model.')])
+  await chat.regenerate()
+  expect([chat.status, chat.error?.message]).toEqual(['error', expect.stringContaining('No model.')])
+  await chat.sendMessage({ text: 'Once more' })
+  expect([chat.status, partsOf(chat.lastMessage)]).toEqual(['ready', ['step-start', 'Here.']])
+})

@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest'
+import type { Hook } from '../../src/contract/hook.ts'
+import { testEdge } from '../fixtures/edge.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
+
+test('a limit of one tool stays within that of the edge, whatever the tool is called', async () => {
+  const edge = testEdge({
+    vars: { MAX_CALLS_PER_TOOL: '{"*":1,"other":5}' },
+    script: [ask(['toString'], ['toString']), say('done')],
+    tools: [tool('toString')],
+  })
+  const json = { input: 'Hi', onLimit: 'model', limits: { tools: { toString: 9 } } }
+  const record = (await (await edge.ask('/runs', { json })).json()) as { calls: { ok: boolean }[] }
+  expect(record.calls.map(({ ok }) => ok)).toEqual([true, false])
+})
+
+test('a tool that a hook brings as the caller’s own may be chosen', async () => {
+  const pick = { name: 'pick', description: 'Picks', inputSchema: { type: 'object' } }
+  const hook: Hook = { name: 'picks', accept: (run) => ({ ...run, clientTools: [pick] }) }
+  const edge = testEdge({ script: [ask(['pick'])], setup: { loop: { hooks: [hook] } } })
+  const run = await edge.ask('/runs', { json: { input: 'Hi', toolChoice: { tool: 'pick' } } })
+  expect([run.status, await run.json()]).toMatchObject([200, { finish: 'tool_calls' }])
+})
