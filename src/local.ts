@@ -1,13 +1,15 @@
 /** The door of `npm start`: the edge with the offline model among its providers. It is never deployed. */
+import { catalogue } from './catalogue/catalogue.ts'
 import { conversation } from './conversation/conversation.ts'
 import { Directory } from './conversation/directory.ts'
 import { edge } from './http/edge.ts'
 import page from './http/playground.html'
 import { offlineRules } from './model/offline-rules.ts'
-import { type Env, setup } from './setup.ts'
+import { catalogueParts, type Env, setup } from './setup.ts'
 
 const local = (env: Env) => setup(env, { offline: offlineRules })
 
 export class Conversation extends conversation(local) {}
+export class Catalog extends catalogue(catalogueParts) {}
 export { Directory }
 export default edge(local, page)

@@ -1,8 +1,8 @@
+import type { CatalogueParts } from './catalogue/catalogue.ts'
 import { readConfig } from './contract/config.ts'
 import type { ConversationService, DirectoryService, Objects } from './contract/conversation.ts'
-import type { DefinitionService } from './contract/definition.ts'
 import type { ModelProvider } from './contract/model.ts'
-import type { Setup, StoredTools } from './contract/setup.ts'
+import type { Setup } from './contract/setup.ts'
 import type { ToolService } from './contract/tool.ts'
 import { anthropic } from './model/anthropic.ts'
 import { modelChooser } from './model/choose.ts'
@@ -17,16 +17,18 @@ import { searchHook } from './tool/search/hook.ts'
 import { chain } from './tool/source/chain.ts'
 import { kvSource } from './tool/source/kv.ts'
 import { serviceSource } from './tool/source/service.ts'
+import type { CatalogueService, VersionedDefinitions, VersionedTools } from './tool/stored/catalogue.ts'
 
 /**
- * The bindings, variables and secrets of the edge Worker. Whatever is named `TOOL_*` is a tool Worker; without `TOOLS` and
- * `DEFINITIONS` there are no stored tools. A Worker of agents has no conversations.
+ * The bindings, variables and secrets of the edge Worker. Whatever is named `TOOL_*` is a tool Worker; without `CATALOG`,
+ * `TOOLS` and `DEFINITIONS` there are no stored tools. A Worker of agents has no conversations.
  */
 export interface Env {
   readonly CONVERSATIONS: Objects<ConversationService>
   readonly DIRECTORIES: Objects<DirectoryService>
+  readonly CATALOG?: Objects<CatalogueService>
   readonly TOOLS?: KVNamespace
-  readonly DEFINITIONS?: DefinitionService
+  readonly DEFINITIONS?: VersionedDefinitions
   readonly OPENAI_BASE_URL?: string
   readonly OPENAI_API_KEY?: string
   readonly ANTHROPIC_BASE_URL?: string
@@ -46,10 +48,20 @@ export interface Env {
 export function setup(env: Env, providers: Readonly<Record<string, ModelProvider>> = {}): Setup {
   const config = readConfig(env)
   const services = serviceSource({ bindings: toolWorkers(env), offered: (name) => matches(config.defaultTools, name) })
-  const { TOOLS: namespace, DEFINITIONS: definitions } = env
+  const { TOOLS: namespace, DEFINITIONS: definitions, CATALOG: catalogues } = env
   const secret = (name: string) => secretOf(env, name)
   const stored =
-    namespace && definitions && kvSource({ namespace, definitions, hosts: config.httpToolHosts, secret, services })
+    namespace &&
+    definitions &&
+    catalogues &&
+    kvSource({
+      namespace,
+      catalogue: catalogueOf(catalogues),
+      definitions,
+      hosts: config.httpToolHosts,
+      secret,
+      services,
+    })
   return {
     config,
     models: modelChooser({
@@ -72,6 +84,23 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
   }
 }
 
+/** What the catalogue of stored definitions works with. Throws where it is bound and one of its parts is not. */
+export function catalogueParts({ TOOLS: namespace, DEFINITIONS: definitions }: Env): CatalogueParts {
+  if (!namespace || !definitions) throw new Error('CATALOG needs the bindings TOOLS and DEFINITIONS')
+  return { namespace, compare: (before, after) => definitions.compare(before, after), report }
+}
+
+/** All writes of an edge go through one object; what it answers over belongs to one request. */
+function catalogueOf(catalogues: Objects<CatalogueService>): CatalogueService {
+  const one = () => catalogues.getByName('catalogue')
+  return {
+    write: (write) => one().write(write),
+    remove: (name, by) => one().remove(name, by),
+    history: (name, page) => one().history(name, page),
+    version: (name, hash) => one().version(name, hash),
+  }
+}
+
 /** Who makes models, by the first half of their names. Each is asked again where it fails for a moment. */
 function providersOf(env: Env): Record<string, ModelProvider> {
   const openAi = { baseUrl: env.OPENAI_BASE_URL, apiKey: env.OPENAI_API_KEY }
@@ -85,12 +114,15 @@ function providersOf(env: Env): Record<string, ModelProvider> {
   return Object.fromEntries(Object.entries(made).map(([name, make]) => [name, (model) => retrying(make(model))]))
 }
 
-const NOTHING_STORED: StoredTools = {
+const NOTHING_STORED: VersionedTools = {
   put: async () => ({
     ok: false,
-    issues: [{ path: '', message: 'expected an edge with the bindings TOOLS and DEFINITIONS' }],
+    issues: [{ path: '', message: 'expected an edge with the bindings CATALOG, TOOLS and DEFINITIONS' }],
   }),
+  rollback: async () => undefined,
   remove: async () => false,
+  history: async () => [],
+  version: async () => undefined,
 }
 
 function report(entry: object): void {

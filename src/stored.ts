@@ -1,26 +1,30 @@
 /** The door of the Worker that performs stored definitions: `export { Definitions as default } from '../../src/stored.ts'`. */
 import { WorkerEntrypoint } from 'cloudflare:workers'
-import type { DefinitionService } from './contract/definition.ts'
+import type { VersionedDefinitions } from './tool/stored/catalogue.ts'
 import { definitionService } from './tool/stored/service.ts'
 
 const service = definitionService()
 
 /** Answers over its service binding alone. It has no bindings of its own: there is nothing here to reach. */
-export class Definitions extends WorkerEntrypoint implements DefinitionService {
-  write(...request: Parameters<DefinitionService['write']>): ReturnType<DefinitionService['write']> {
+export class Definitions extends WorkerEntrypoint implements VersionedDefinitions {
+  write(...request: Parameters<VersionedDefinitions['write']>): ReturnType<VersionedDefinitions['write']> {
     return service.write(...request)
   }
 
-  read(...request: Parameters<DefinitionService['read']>): ReturnType<DefinitionService['read']> {
+  read(...request: Parameters<VersionedDefinitions['read']>): ReturnType<VersionedDefinitions['read']> {
     return service.read(...request)
   }
 
-  call(...request: Parameters<DefinitionService['call']>): ReturnType<DefinitionService['call']> {
+  call(...request: Parameters<VersionedDefinitions['call']>): ReturnType<VersionedDefinitions['call']> {
     return service.call(...request)
   }
 
-  validate(...request: Parameters<DefinitionService['validate']>): ReturnType<DefinitionService['validate']> {
+  validate(...request: Parameters<VersionedDefinitions['validate']>): ReturnType<VersionedDefinitions['validate']> {
     return service.validate(...request)
+  }
+
+  compare(...request: Parameters<VersionedDefinitions['compare']>): ReturnType<VersionedDefinitions['compare']> {
+    return service.compare(...request)
   }
 
   override fetch(): Response {

@@ -6,15 +6,25 @@ import { constants } from 'node:os'
 import { parseArgs, type ParseArgsOptionsConfig } from 'node:util'
 import { deploy } from './deploy.ts'
 import { Failure, Stopped } from './failure.ts'
+import { importOpenApi } from './import.ts'
 import { start } from './start.ts'
 
 const USAGE = `npm start                       start the edge and every tool Worker, ask an example, keep serving
 npm start -- --ask "…"          start them, ask this question, print the run and end
 npm run deploy                  deploy every tool Worker, then the edge, then the stored definitions
 npm run deploy -- --dry-run     build them all and print their sizes; nothing is deployed
+npx node src/cli/main.ts import api.json [--host api.example.com] [--secret SECRET_API] [--out folder] [--put]
+                                make a stored definition of each operation of an OpenAPI 3 document
 `
 
 const HELP = { help: { type: 'boolean', short: 'h' } } as const
+
+const IMPORT = {
+  host: { type: 'string' },
+  secret: { type: 'string' },
+  out: { type: 'string' },
+  put: { type: 'boolean' },
+} as const
 
 /** The exit code: 0, 1 for a failure, 2 for wrong usage, 128 and its number for a signal. */
 async function run([command = 'help', ...args]: readonly string[]): Promise<number> {
@@ -26,6 +36,11 @@ async function run([command = 'help', ...args]: readonly string[]): Promise<numb
   } else if (command === 'deploy') {
     const options = parse(args, { ...HELP, 'dry-run': { type: 'boolean' } })
     if (!options.help) return deploy({ root, env, dryRun: options['dry-run'] === true }).then(() => 0)
+  } else if (command === 'import') {
+    const [file = '', ...rest] = args[0]?.startsWith('-') ? ['', ...args] : args
+    const options = parse(rest, { ...HELP, ...IMPORT })
+    if (file === '' && !options.help) throw new UsageError('Say which document: import api.json')
+    if (!options.help) return importOpenApi({ root, env, file, ...options }).then(() => 0)
   } else if (!['help', '--help', '-h'].includes(command)) {
     throw new UsageError(`There is no command "${command}"`)
   }

@@ -1,5 +1,9 @@
+import type { Context } from 'hono'
 import { Hono } from 'hono/tiny'
+import { isObject } from '../contract/json.ts'
+import type { Setup } from '../contract/setup.ts'
 import type { Tool, ToolDefinition, ToolListing } from '../contract/tool.ts'
+import { hasVersions, type VersionedTools, type WriteReply, type WriteTerms } from '../tool/stored/catalogue.ts'
 import { decodeCallBody } from '../wire/request.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
@@ -8,8 +12,9 @@ import type { EdgeEnv } from './context.ts'
 import { Problem } from './problem.ts'
 
 const MOST_LISTED = 1000
+const DEFAULT_VERSIONS = 100
 
-/** `/tools`: listing, storing, removing and calling. */
+/** `/tools`: listing, storing in versions, removing and calling. */
 export const tools = new Hono<EdgeEnv>()
 
 tools.get('/', async (c) => {
@@ -26,23 +31,60 @@ tools.get('/', async (c) => {
 
 tools.get('/:name', async (c) => {
   demand(c.var.caller, 'tools:read')
-  return c.json(toEntry(await find(c.var.setup.tools, c.req.param('name'))))
+  const tool = await find(c.var.setup.tools, c.req.param('name'))
+  c.header('etag', `"${tool.definition.hash}"`)
+  return c.json(toEntry(tool))
 })
 
 tools.put('/:name', async (c) => {
   demand(c.var.caller, 'tools:write')
   const { setup } = c.var
+  const definition = await readJson(c.req.raw, setup.config.maxBodyBytes)
   const name = c.req.param('name')
-  const stored = await setup.stored.put(name, await readJson(c.req.raw, setup.config.maxBodyBytes))
-  if (stored.ok) return c.json({ name }, stored.status === 'created' ? 201 : 200)
-  const message = `The definition was not stored: ${stored.issues.map((issue) => `${issue.path}: ${issue.message}`).join('; ')}`
-  throw new Problem({ status: 422, code: 'invalid_definition', message, extra: { issues: stored.issues } })
+  return written(c, name, await versioned(setup).put(name, definition, termsOf(c)))
+})
+
+tools.get('/:name/versions', async (c) => {
+  demand(c.var.caller, 'tools:read')
+  const { before, limit = '' } = c.req.query()
+  const most = Math.min(Math.max(Math.trunc(Number(limit)) || DEFAULT_VERSIONS, 1), MOST_LISTED)
+  const page = { limit: most, ...(before !== undefined && { before: Number(before) || 0 }) }
+  const name = c.req.param('name')
+  const entries = await versioned(c.var.setup).history(name, page)
+  if (entries.length === 0 && before === undefined) throw unknownTool(name)
+  return c.json(entries)
+})
+
+tools.get('/:name/versions/:hash', async (c) => {
+  demand(c.var.caller, 'tools:read')
+  const { name, hash } = c.req.param()
+  const definition = await versioned(c.var.setup).version(name, hash)
+  if (definition === undefined) throw unknownVersion(name, hash)
+  return new Response(JSON.stringify(definition), {
+    headers: { 'content-type': 'application/json', etag: `"${hash}"` },
+  })
+})
+
+tools.post('/:name/rollback', async (c) => {
+  demand(c.var.caller, 'tools:write')
+  const { setup } = c.var
+  const body = await readJson(c.req.raw, setup.config.maxBodyBytes)
+  const hash = isObject(body) ? body['hash'] : undefined
+  if (typeof hash !== 'string') {
+    const message = 'Send { "hash": … } with the hash of a version.'
+    throw new Problem({ status: 422, code: 'invalid_request', message, param: 'hash' })
+  }
+  const name = c.req.param('name')
+  const reply = await versioned(setup).rollback(name, hash, termsOf(c))
+  if (!reply) throw unknownVersion(name, hash)
+  return written(c, name, reply)
 })
 
 tools.delete('/:name', async (c) => {
   demand(c.var.caller, 'tools:write')
   const name = c.req.param('name')
-  if (await c.var.setup.stored.remove(name)) return c.body(null, 204)
+  const { stored } = c.var.setup
+  if (await (hasVersions(stored) ? stored.remove(name, termsOf(c).by) : stored.remove(name))) return c.body(null, 204)
   const { definition, origin } = await find(c.var.setup.tools, name)
   const message = `The tool "${definition.name}" is not stored (its source is "${origin}"), so it cannot be removed here.`
   throw new Problem({ status: 422, code: 'tool_not_stored', message })
@@ -98,5 +140,45 @@ function mentions({ name, description = '' }: Entry, query: string): boolean {
 async function find(source: { find(names: string[]): Promise<readonly Tool[]> }, name: string): Promise<Tool> {
   const [tool] = await source.find([name])
   if (tool) return tool
-  throw new Problem({ status: 404, code: 'unknown_tool', message: `There is no tool "${name}" at this edge.` })
+  throw unknownTool(name)
+}
+
+function unknownTool(name: string): Problem {
+  return new Problem({ status: 404, code: 'unknown_tool', message: `There is no tool "${name}" at this edge.` })
+}
+
+function unknownVersion(name: string, hash: string): Problem {
+  const message = `The tool "${name}" has no version "${hash}".`
+  return new Problem({ status: 404, code: 'unknown_version', message })
+}
+
+function versioned({ stored }: Setup): VersionedTools {
+  if (hasVersions(stored)) return stored
+  throw new Problem({ status: 503, code: 'no_stored_tools', message: 'This edge stores no definitions.' })
+}
+
+/** Who writes, and what `If-Match` and `If-None-Match: *` (RFC 9110) say of the version before. */
+function termsOf(c: Context<EdgeEnv>): WriteTerms {
+  const { tenant, key } = c.var.caller
+  const match = c.req.header('if-match')
+  const isNew = c.req.header('if-none-match')?.trim() === '*'
+  const expects = isNew ? [] : match?.split(',').map((tag) => tag.trim().replace(/^(?:W\/)?"(.*)"$/, '$1'))
+  return { by: { tenant, ...(key !== undefined && { key }) }, expects }
+}
+
+/** What a write came to: 201 or 200 with the version, 412 where another one is current, 422 with paths. */
+function written(c: Context<EdgeEnv>, name: string, reply: WriteReply): Response {
+  if (reply.ok) {
+    const { status, hash, change, breaks } = reply
+    c.header('etag', `"${hash}"`)
+    return c.json({ name, hash, change, breaks }, status === 'created' ? 201 : 200)
+  }
+  const { issues } = reply
+  const problems = issues.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ')
+  const message = `The definition was not stored: ${problems}`
+  if ('code' in reply) {
+    const { code, current } = reply
+    throw new Problem({ status: 412, code, message, extra: { current: current ?? null } })
+  }
+  throw new Problem({ status: 422, code: 'invalid_definition', message, extra: { issues } })
 }

@@ -200,7 +200,7 @@ test('an edge without the Worker of the definitions stores nothing, and says why
   const put = await fetch(`${url}/tools/hours`, { method: 'PUT', headers: json, body: '{}' })
   expect([put.status, await put.json()]).toMatchObject([
     422,
-    { issues: [{ message: 'expected an edge with the bindings TOOLS and DEFINITIONS' }] },
+    { issues: [{ message: 'expected an edge with the bindings CATALOG, TOOLS and DEFINITIONS' }] },
   ])
   expect((await fetch(`${url}/tools/hours`, { method: 'DELETE' })).status).toBe(404)
 })

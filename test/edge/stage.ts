@@ -1,6 +1,6 @@
 import { createTestHarness, type TestHarness } from 'wrangler'
 
-const TOOLS = ['clock', 'alarm', 'calculator', 'weather', 'bookings', 'mail', 'web', 'mcp', 'definitions']
+const TOOLS = ['clock', 'alarm', 'calculator', 'weather', 'bookings', 'mail', 'web', 'definitions']
 
 /** A request as `fetch` takes it, with `json` for its body. */
 export interface Ask {

@@ -1,15 +1,19 @@
 import type { DefinitionIssue, DefinitionService, ReadDefinition, ToolHosts } from '../../contract/definition.ts'
 import { TOOL_NAME } from '../../contract/id.ts'
-import type { StoredTools } from '../../contract/setup.ts'
+import { parseJson } from '../../contract/json.ts'
 import type { Tool, ToolListing, ToolSource, Unavailable } from '../../contract/tool.ts'
 import { changed } from '../pin.ts'
+import type { CatalogueService, VersionedTools, VersionWrite, WriteReply, WriteTerms } from '../stored/catalogue.ts'
 import { messageOf } from '../thrown.ts'
 import { unreachable } from '../worker/call.ts'
 import type { ServiceSource } from './service.ts'
 import { openShelf, type StoredRecord, type ToolNamespace } from './shelf.ts'
 
 export interface KvOptions {
+  /** The catalogue's read copy. */
   readonly namespace: ToolNamespace
+  /** Where all writes go. */
+  readonly catalogue: CatalogueService
   /** Checks and performs the definitions. */
   readonly definitions: DefinitionService
   readonly hosts: ToolHosts
@@ -20,13 +24,17 @@ export interface KvOptions {
   readonly now?: () => number
 }
 
+/** A write that nobody put a name to. */
+const UNNAMED: WriteTerms = { by: { tenant: 'unknown' } }
+
 /**
- * The tools whose definitions lie in a KV namespace, one under each key `tool:<name>`, and the writing of them. What
- * was written elsewhere is seen after at most ten seconds beyond KV's own delay; what is written here, at once. A
- * definition that cannot be used is listed as unavailable. Writers must take turns: KV orders nothing.
+ * The tools whose definitions the catalogue holds, read from its copy in KV, and the writing of them. What was written
+ * elsewhere is seen after at most ten seconds beyond KV's own delay; what is written here, at once. A run that finds its
+ * tools again reads the index at most, whatever the number of definitions. One that cannot be used is listed as
+ * unavailable.
  */
-export function kvSource(options: KvOptions): ToolSource & StoredTools {
-  const { namespace, definitions, hosts, now = Date.now } = options
+export function kvSource(options: KvOptions): ToolSource & VersionedTools {
+  const { namespace, catalogue, definitions, hosts, now = Date.now } = options
   const shelf = openShelf(namespace, (kept) => definitions.read(kept, hosts), now)
 
   const load = async (names: readonly string[]): Promise<ToolListing> => {
@@ -34,41 +42,56 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
     const unavailable: Unavailable[] = []
     for (const [name, record] of await shelf.read(names)) {
       const place = `tool:${name}`
-      const tool = record === undefined ? undefined : toTool(place, record, options)
+      const tool = toTool(place, record, options)
       if (typeof tool === 'string') unavailable.push({ origin: 'kv', place, reason: tool })
-      else if (tool) tools.push(tool)
+      else tools.push(tool)
     }
     return { tools, unavailable }
   }
+  const broken = (error: unknown): ToolListing => ({
+    tools: [],
+    unavailable: [{ origin: 'kv', place: 'TOOLS', reason: `KV: ${messageOf(error)}` }],
+  })
+  const write = async (
+    name: string,
+    definition: unknown,
+    terms: WriteTerms & Pick<VersionWrite, 'action'>,
+  ): Promise<WriteReply> => {
+    const written = await definitions.write(name, definition, hosts)
+    if (!written.ok) return written
+    const issues = await serviceIssues(written.read, options.services)
+    if (issues.length > 0) return { ok: false, issues }
+    const { text, metadata } = written.kept
+    const { hash, default: offered } = metadata
+    const { version } = written.read.definition
+    const reply = await catalogue.write({ ...terms, name, hash, text, offered, version })
+    if (!reply.ok) return reply
+    const { revision, ...rest } = reply
+    shelf.own(name, { revision, record: written.read })
+    return { ...rest, hash }
+  }
+  const versionOf = async (name: string, hash: string): Promise<unknown> =>
+    parseJson((TOOL_NAME.test(name) && (await catalogue.version(name, hash))) || '')
 
   return {
-    find: async (names) => (await load(names)).tools,
-    list: async () => {
-      try {
-        return await load([...(await shelf.names()).keys()])
-      } catch (error) {
-        return { tools: [], unavailable: [{ origin: 'kv', place: 'TOOLS', reason: `KV: ${messageOf(error)}` }] }
-      }
-    },
+    find: async (names) => (names.length === 0 ? [] : (await load(names).catch(broken)).tools),
+    list: async () => shelf.names().then(load).catch(broken),
     offered: async () => {
-      const names = await shelf.names().catch(() => new Map<string, boolean>())
-      const { tools } = await load([...names].flatMap(([name, offered]) => (offered ? [name] : [])))
+      const { tools } = await shelf.offered().then(load).catch(broken)
       return tools.filter((tool) => tool.offered)
     },
-    put: async (name, definition) => {
-      const written = await definitions.write(name, definition, hosts)
-      if (!written.ok) return written
-      const issues = await serviceIssues(written.read, options.services)
-      if (issues.length > 0) return { ok: false, issues }
-      const status = (await shelf.has(name)) ? 'replaced' : 'created'
-      await shelf.write(name, written.kept, written.read)
-      return { ok: true, status }
+    put: (name, definition, terms = UNNAMED) => write(name, definition, { ...terms, action: 'put' }),
+    rollback: async (name, hash, terms) => {
+      const definition = await versionOf(name, hash)
+      return definition === undefined ? undefined : write(name, definition, { ...terms, action: 'rollback' })
     },
-    remove: async (name) => {
-      const isStored = TOOL_NAME.test(name) && (await shelf.has(name))
-      if (isStored) await shelf.remove(name)
-      return isStored
+    remove: async (name, by = UNNAMED.by) => {
+      const revision = TOOL_NAME.test(name) ? await catalogue.remove(name, by) : undefined
+      if (revision !== undefined) shelf.own(name, { revision })
+      return revision !== undefined
     },
+    history: async (name, page) => (TOOL_NAME.test(name) ? catalogue.history(name, page) : []),
+    version: versionOf,
   }
 }
 

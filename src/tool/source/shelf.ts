@@ -1,21 +1,12 @@
-import type { KeptDefinition, ReadDefinition } from '../../contract/definition.ts'
-import { TOOL_NAME } from '../../contract/id.ts'
-import { isObject } from '../../contract/json.ts'
+import type { ReadDefinition } from '../../contract/definition.ts'
+import { type CatalogueIndex, INDEX_KEY, NO_INDEX, readIndex, versionKey } from '../stored/copy.ts'
 import { messageOf } from '../thrown.ts'
 
 /** The part of a KV namespace that is used here. */
 export interface ToolNamespace {
   /** At most 100 keys; null where there is no value. */
   get(keys: string[], type: 'text'): Promise<Map<string, string | null>>
-  put(key: string, value: string, options: { metadata: unknown }): Promise<void>
-  delete(key: string): Promise<void>
-  list(options: { prefix: string; cursor?: string }): Promise<ToolKeys>
-}
-
-interface ToolKeys {
-  readonly keys: readonly { readonly name: string; readonly metadata?: unknown }[]
-  readonly list_complete: boolean
-  readonly cursor?: string
+  put(key: string, value: string): Promise<void>
 }
 
 /** What a value came to: a definition of use, or why it is of none. */
@@ -24,139 +15,147 @@ export type StoredRecord = ReadDefinition | string
 /** Reads values that are new, in their order. */
 export type ReadValues = (kept: readonly { name: string; text: string }[]) => Promise<readonly StoredRecord[]>
 
-/** What is read from KV, remembered in the isolate for ten seconds. */
-export interface Shelf {
-  /** The names of what is stored, and whether each may be offered by default. Rejects where KV cannot be read at all. */
-  names(): Promise<ReadonlyMap<string, boolean>>
-  /** What is stored under these names, or nothing. Older values stand in where KV fails. */
-  read(names: readonly string[]): Promise<ReadonlyMap<string, StoredRecord | undefined>>
-  /** Asks KV itself, whatever is remembered. */
-  has(name: string): Promise<boolean>
-  write(name: string, kept: KeptDefinition, record: ReadDefinition): Promise<void>
-  remove(name: string): Promise<void>
+/** A write that the catalogue has confirmed, and its copy may not hold yet. */
+export interface OwnWrite {
+  readonly revision: number
+  /** Absent for a removal. */
+  readonly record?: ReadDefinition
 }
 
-const PREFIX = 'tool:'
+/**
+ * What is read of the catalogue's copy, remembered in the isolate: the index for ten seconds, versions for good. Methods
+ * reject where KV fails and no index is remembered; an older one stands in otherwise.
+ */
+export interface Shelf {
+  names(): Promise<readonly string[]>
+  /** What may be offered by default. */
+  offered(): Promise<readonly string[]>
+  /** The current versions of these names, as far as there are any. */
+  read(names: readonly string[]): Promise<ReadonlyMap<string, StoredRecord>>
+  /** Makes a write seen here at once. */
+  own(name: string, write: OwnWrite): void
+}
+
 const FRESH_MS = 10_000
 const KEYS_A_READ = 100
-/** Whoever asks for more names than this is guessing. */
 const MOST_REMEMBERED = 10_000
 
-interface Entry {
-  readonly at: number
-  readonly text: string | null
-  readonly record: StoredRecord | undefined
-}
-
 interface Memory {
-  readonly entries: Map<string, Entry>
-  names?: { readonly at: number; readonly offered: Map<string, boolean> }
-  /** Own writes so far: what was read while one happened is not remembered. */
-  writes: number
+  index?: CatalogueIndex
+  /** When the index was read. */
+  at: number
+  /** Writes made here, until the copy holds them. */
+  readonly own: Map<string, OwnWrite>
+  /** By key. */
+  readonly records: Map<string, ReadDefinition>
+  /** Those of no use, by key; looked at again with every new index. */
+  readonly useless: Map<string, string>
 }
 
 /** Values alone, never promises: those belong to the request that made them. */
 const memories = new WeakMap<ToolNamespace, Memory>()
 
 export function openShelf(namespace: ToolNamespace, readValues: ReadValues, now: () => number): Shelf {
-  const memory = memories.get(namespace) ?? { entries: new Map<string, Entry>(), writes: 0 }
+  const memory = memories.get(namespace) ?? newMemory()
   memories.set(namespace, memory)
-  const { entries } = memory
-  const isFresh = ({ at }: { readonly at: number }) => now() - at < FRESH_MS
-  const remember = (name: string, entry: Entry): void => {
-    memory.writes += 1
-    entries.set(name, entry)
-  }
+  const { own, records, useless } = memory
+  const current = () => currentIndex(namespace, memory, now())
+  const ownNames = (isWanted: (record: ReadDefinition) => boolean) =>
+    [...own].flatMap(([name, { record }]) => (record && isWanted(record) ? [name] : []))
   return {
     names: async () => {
-      const { writes, names } = memory
-      if (names && isFresh(names)) return names.offered
-      try {
-        const offered = await listNames(namespace)
-        if (memory.writes === writes) memory.names = { at: now(), offered }
-        return offered
-      } catch (error) {
-        if (names) return names.offered
-        throw error
-      }
+      const index = await current()
+      return [...index.names().filter((name) => !own.has(name)), ...ownNames(() => true)]
+    },
+    offered: async () => {
+      const index = await current()
+      return [...index.offered.filter((name) => !own.has(name)), ...ownNames(({ offered }) => offered)]
     },
     read: async (names) => {
-      const found = new Map<string, StoredRecord | undefined>()
-      const unknown: string[] = []
+      const index = await current()
+      const found = new Map<string, StoredRecord>()
+      const unread: Version[] = []
       for (const name of new Set(names)) {
-        const entry = entries.get(name)
-        if (entry && isFresh(entry)) found.set(name, entry.record)
-        else if (TOOL_NAME.test(name) && !(memory.names && isFresh(memory.names) && !memory.names.offered.has(name))) {
-          unknown.push(name)
-        }
+        const write = own.get(name)
+        const hash = write ? write.record?.definition.hash : index.hashOf(name)
+        if (hash === undefined) continue
+        const key = versionKey(name, hash)
+        const record = write?.record ?? records.get(key) ?? useless.get(key)
+        if (record === undefined) unread.push({ name, hash })
+        else found.set(name, record)
       }
-      const reads = Array.from({ length: Math.ceil(unknown.length / KEYS_A_READ) }, async (_, index) => {
-        const some = unknown.slice(index * KEYS_A_READ, (index + 1) * KEYS_A_READ)
-        for (const [name, record] of await readSome({ namespace, memory, readValues, at: now() }, some))
-          found.set(name, record)
+      const reads = Array.from({ length: Math.ceil(unread.length / KEYS_A_READ) }, async (_, part) => {
+        const some = unread.slice(part * KEYS_A_READ, (part + 1) * KEYS_A_READ)
+        for (const [name, record] of await readSome(namespace, memory, readValues, some)) found.set(name, record)
       })
       await Promise.all(reads)
       return found
     },
-    has: async (name) => typeof (await namespace.get([PREFIX + name], 'text')).get(PREFIX + name) === 'string',
-    write: async (name, { text, metadata }, record) => {
-      await namespace.put(PREFIX + name, text, { metadata })
-      remember(name, { at: now(), text, record })
-      memory.names?.offered.set(name, metadata.default)
-    },
-    remove: async (name) => {
-      await namespace.delete(PREFIX + name)
-      remember(name, { at: now(), text: null, record: undefined })
-      memory.names?.offered.delete(name)
+    own: (name, write) => {
+      // Answers may overtake one another.
+      const newest = Math.max(memory.index?.revision ?? 0, own.get(name)?.revision ?? 0)
+      if (write.revision > newest) own.set(name, write)
     },
   }
 }
 
-type Read = readonly [name: string, record: StoredRecord | undefined]
-
-interface Reading {
-  readonly namespace: ToolNamespace
-  readonly memory: Memory
-  readonly readValues: ReadValues
-  readonly at: number
+function newMemory(): Memory {
+  return { at: -Infinity, own: new Map(), records: new Map(), useless: new Map() }
 }
 
-async function readSome({ namespace, memory, readValues, at }: Reading, names: readonly string[]): Promise<Read[]> {
-  const { entries, writes } = memory
+interface Version {
+  readonly name: string
+  readonly hash: string
+}
+
+/** The index, read anew where it is old. One that holds less than the one before it came from farther away. */
+async function currentIndex(namespace: ToolNamespace, memory: Memory, now: number): Promise<CatalogueIndex> {
+  if (memory.index && now - memory.at < FRESH_MS) return memory.index
   try {
+    const text = (await namespace.get([INDEX_KEY], 'text')).get(INDEX_KEY)
+    const read = typeof text === 'string' ? readIndex(text) : NO_INDEX
+    memory.at = now
+    memory.useless.clear()
+    if (!memory.index || read.revision >= memory.index.revision) memory.index = read
+    const { revision } = memory.index
+    for (const [name, write] of memory.own) if (write.revision <= revision) memory.own.delete(name)
+    return memory.index
+  } catch (error) {
+    if (memory.index) return memory.index
+    throw error
+  }
+}
+
+/** Reads at most 100 versions. One that is not what its key says is of no use. */
+async function readSome(
+  namespace: ToolNamespace,
+  { records, useless }: Memory,
+  readValues: ReadValues,
+  versions: readonly Version[],
+): Promise<(readonly [name: string, record: StoredRecord])[]> {
+  try {
+    const keyed = versions.map((version) => ({ ...version, key: versionKey(version.name, version.hash) }))
     const values = await namespace.get(
-      names.map((name) => PREFIX + name),
+      keyed.map(({ key }) => key),
       'text',
     )
-    if (entries.size > MOST_REMEMBERED) entries.clear()
-    const texts = names.map((name) => ({ name, text: values.get(PREFIX + name) ?? null }))
-    const fresh = texts.filter((each): each is { name: string; text: string } => isNew(each, entries.get(each.name)))
-    const read = fresh.length === 0 ? [] : await readValues(fresh)
-    const records = new Map(fresh.map(({ name }, index) => [name, read[index]]))
-    return texts.map(({ name, text }): Read => {
-      const record = records.has(name) ? records.get(name) : text === null ? undefined : entries.get(name)?.record
-      if (memory.writes === writes) entries.set(name, { at, text, record })
-      return [name, record]
+    const there = keyed.flatMap((version) => {
+      const text = values.get(version.key)
+      return typeof text === 'string' ? [{ ...version, text }] : []
     })
+    const read = there.length === 0 ? [] : await readValues(there.map(({ name, text }) => ({ name, text })))
+    if (records.size + there.length > MOST_REMEMBERED) records.clear()
+    for (const [index, { key, hash }] of there.entries()) {
+      const record = read[index] ?? 'it was not read'
+      if (typeof record === 'string') useless.set(key, record)
+      else if (record.definition.hash !== hash) useless.set(key, CHANGED)
+      else records.set(key, record)
+    }
+    return keyed.map(({ name, key }) => [name, records.get(key) ?? useless.get(key) ?? MISSING])
   } catch (error) {
-    const reason = `KV: ${messageOf(error)}`
-    return names.map((name) => [name, entries.has(name) ? entries.get(name)?.record : reason])
+    return versions.map(({ name }) => [name, `KV: ${messageOf(error)}`])
   }
 }
 
-function isNew({ text }: { readonly text: string | null }, before?: Entry): boolean {
-  return text !== null && before?.text !== text
-}
-
-/** Metadata that says nothing counts as offered: then the value is looked at. */
-async function listNames(namespace: ToolNamespace): Promise<Map<string, boolean>> {
-  const names = new Map<string, boolean>()
-  let page: ToolKeys | undefined
-  do {
-    page = await namespace.list({ prefix: PREFIX, ...(page?.cursor !== undefined && { cursor: page.cursor }) })
-    for (const { name, metadata } of page.keys) {
-      names.set(name.slice(PREFIX.length), !isObject(metadata) || metadata['default'] !== false)
-    }
-  } while (!page.list_complete && page.cursor !== undefined)
-  return names
-}
+const CHANGED = 'the definition has changed since it was stored: its hash is another'
+const MISSING = 'KV: the version is not there yet'

@@ -1,4 +1,4 @@
-import type { DefinitionService, ReadDefinition, ToolHosts } from '../../contract/definition.ts'
+import type { ReadDefinition, ToolHosts } from '../../contract/definition.ts'
 import { isObject } from '../../contract/json.ts'
 import type { ToolControl, ToolFailure, ToolOutcome, ToolRequest } from '../../contract/tool.ts'
 import { failure } from '../../contract/tool.ts'
@@ -7,11 +7,20 @@ import { callHttp, type HttpOptions } from '../http/call.ts'
 import { checkHosts } from '../http/hosts.ts'
 import { checkSchema } from '../schema/check.ts'
 import { issuesOf, validateArguments } from '../schema/validate.ts'
+import type { VersionedDefinitions } from './catalogue.ts'
+import { compareTexts } from './change.ts'
 import { parseStored, type StoredTool } from './definition.ts'
 import { keep, readKept } from './record.ts'
 
+/** What the catalogue keeps in a row, whatever characters it is of. */
+const MOST_CHARACTERS = 500_000
+const TOO_LARGE = {
+  ok: false,
+  issues: [{ path: '', message: `expected at most ${MOST_CHARACTERS} characters of JSON` }],
+} as const
+
 /** How stored definitions are checked and performed. `fetch` and `now` are the platform's unless a test lends its own. */
-export function definitionService(options: Pick<HttpOptions, 'fetch' | 'now'> = {}): DefinitionService {
+export function definitionService(options: Pick<HttpOptions, 'fetch' | 'now'> = {}): VersionedDefinitions {
   return {
     write: async (name, definition, hosts) => {
       const parsed = parseStored(isObject(definition) ? { name, ...definition } : definition)
@@ -22,8 +31,8 @@ export function definitionService(options: Pick<HttpOptions, 'fetch' | 'now'> = 
         ...hostIssues(stored, hosts),
       ]
       if (issues.length > 0) return { ok: false, issues }
-      const { kept, definition: told } = await keep(stored, (options.now ?? Date.now)())
-      return { ok: true, kept, read: toRead(stored, told) }
+      const { kept, definition: told } = await keep(stored)
+      return kept.text.length > MOST_CHARACTERS ? TOO_LARGE : { ok: true, kept, read: toRead(stored, told) }
     },
     read: (kept, hosts) =>
       Promise.all(
@@ -49,6 +58,7 @@ export function definitionService(options: Pick<HttpOptions, 'fetch' | 'now'> = 
         ? unsound.map(({ path, message }) => ({ path: '', message: `the schema is unsound at ${path}: ${message}` }))
         : issuesOf(schema, value)
     },
+    compare: async (before, after) => compareTexts(before, after),
   }
 }
 

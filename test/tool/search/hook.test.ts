@@ -114,3 +114,14 @@ describe('tool search', () => {
     expect(requests[0]?.messages).toEqual([{ role: 'user', content: 'Hello' }])
   })
 })
+
+test('conversations of one name are two sessions where they are of two tenants', async () => {
+  const used: string[] = []
+  const eviction = { onAccess: (session: string) => (used.push(session), []), onRemoved: () => {} }
+  const hook = searchHook({ when: 'on', eviction })
+  for (const tenant of ['acme', 'other']) {
+    const request = { conversation: 'conv_1', caller: { tenant, scopes: [] } }
+    await play({ script: [say('hi')], tools: [tool('look')], request, loop: { hooks: [hook] } })
+  }
+  expect(used).toEqual(['acme/conv_1', 'other/conv_1'])
+})

@@ -1,0 +1,101 @@
+import { DurableObject } from 'cloudflare:workers'
+import type { Report } from '../contract/setup.ts'
+import type { ToolNamespace } from '../tool/source/shelf.ts'
+import type {
+  Author,
+  CatalogueService,
+  Change,
+  HistoryEntry,
+  HistoryPage,
+  VersionMismatch,
+  VersionReply,
+  VersionWrite,
+} from '../tool/stored/catalogue.ts'
+import { Copier } from './copier.ts'
+import { CatalogueStore, type Current } from './store.ts'
+
+/** What a catalogue is made with. */
+export interface CatalogueParts {
+  /** Where its read copy goes. */
+  readonly namespace: Pick<ToolNamespace, 'put'>
+  /** What the second text is to those who know the first. */
+  readonly compare: (before: string, after: string) => Promise<Change>
+  readonly report: Report
+}
+
+const CREATED: Change = { change: 'created', breaks: [] }
+
+/** The Durable Object that orders the writes of an edge's stored definitions. Its methods are its RPC surface. */
+export abstract class CatalogueObject<Env> extends DurableObject<Env> implements CatalogueService {
+  readonly #store: CatalogueStore
+  readonly #copier: Copier
+  readonly #compare: CatalogueParts['compare']
+
+  constructor(ctx: DurableObjectState, env: Env, { namespace, compare, report }: CatalogueParts) {
+    super(ctx, env)
+    const { storage } = ctx
+    this.#store = new CatalogueStore(storage)
+    this.#compare = compare
+    const setAlarm = (time: number) => void storage.setAlarm(time)
+    this.#copier = new Copier({ store: this.#store, namespace, setAlarm, now: () => Date.now(), report })
+  }
+
+  async write(write: VersionWrite): Promise<VersionReply> {
+    for (;;) {
+      const before = this.#store.current(write.name)
+      const mismatch = mismatchOf(write, before)
+      if (mismatch) return mismatch
+      if (before?.hash === write.hash) {
+        return { ok: true, status: 'replaced', revision: before.revision, change: 'unchanged', breaks: [] }
+      }
+      const change = before ? await this.#compare(before.text, write.text) : CREATED
+      // Another write may have come meanwhile; then it is this one's turn again, with that one before it.
+      if (this.#store.current(write.name)?.revision !== before?.revision) continue
+      const revision = this.#store.add(write, change, Date.now())
+      this.#copier.wake()
+      return { ok: true, status: before ? 'replaced' : 'created', revision, ...change }
+    }
+  }
+
+  async remove(name: string, by: Author): Promise<number | undefined> {
+    if (!this.#store.current(name)) return undefined
+    const revision = this.#store.remove(name, by, Date.now())
+    this.#copier.wake()
+    return revision
+  }
+
+  async history(name: string, page: HistoryPage): Promise<HistoryEntry[]> {
+    return this.#store.history(name, page)
+  }
+
+  async version(name: string, hash: string): Promise<string | undefined> {
+    return this.#store.text(name, hash)
+  }
+
+  override async alarm(): Promise<void> {
+    await this.#copier.ring()
+  }
+}
+
+function mismatchOf({ name, expects }: VersionWrite, before: Current | undefined): VersionMismatch | undefined {
+  const isExpected = before ? expects?.some((hash) => hash === '*' || hash === before.hash) : expects?.length === 0
+  if (expects === undefined || isExpected) return undefined
+  const message = before ? `the current version of "${name}" is ${before.hash}` : `there is no "${name}"`
+  return {
+    ok: false,
+    code: 'version_mismatch',
+    ...(before && { current: before.hash }),
+    issues: [{ path: '', message }],
+  }
+}
+
+/** The class to export: `export class Catalog extends catalogue(parts) {}`. */
+export function catalogue<Env>(
+  makeParts: (env: Env) => CatalogueParts,
+): new (ctx: DurableObjectState, env: Env) => CatalogueObject<Env> {
+  return class extends CatalogueObject<Env> {
+    constructor(ctx: DurableObjectState, env: Env) {
+      super(ctx, env, makeParts(env))
+    }
+  }
+}

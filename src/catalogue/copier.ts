@@ -1,0 +1,81 @@
+import type { Report } from '../contract/setup.ts'
+import type { ToolNamespace } from '../tool/source/shelf.ts'
+import { encodeIndex, INDEX_KEY, versionKey } from '../tool/stored/copy.ts'
+import type { CatalogueStore } from './store.ts'
+
+export interface CopierPorts {
+  readonly store: CatalogueStore
+  /** Where the copy goes. */
+  readonly namespace: Pick<ToolNamespace, 'put'>
+  readonly setAlarm: (time: number) => void
+  readonly now: () => number
+  readonly report: Report
+}
+
+/** KV takes one write of a key in a second. */
+const EVERY_MS = 1000
+const RETRY_MS = 10_000
+/** A Worker has a thousand operations of KV for one alarm. */
+const VERSIONS_AN_ALARM = 500
+/** Versions are large: so many are held at a time. */
+const AT_A_TIME = 6
+
+/**
+ * Keeps the copy in KV up with the catalogue, by its alarm. Versions go before the index that names them, and the index
+ * is written at most once a second, however many writes there were. What KV refuses is tried again for as long as it
+ * takes.
+ */
+export class Copier {
+  readonly #ports: CopierPorts
+  /** For when the alarm is set, if it is. */
+  #due: number | undefined
+  #lastAt = -Infinity
+
+  constructor(ports: CopierPorts) {
+    this.#ports = ports
+  }
+
+  /** To be called with every write, and in its turn: the alarm is kept with it. */
+  wake(delayMs = 0): void {
+    if (this.#due !== undefined) return
+    this.#due = Math.max(this.#ports.now() + delayMs, this.#lastAt + EVERY_MS)
+    this.#ports.setAlarm(this.#due)
+  }
+
+  /** The alarm rang. Never rejects. */
+  async ring(): Promise<void> {
+    this.#due = undefined
+    const { now, store, report } = this.#ports
+    // Set while the last copy was still being written.
+    if (now() < this.#lastAt + EVERY_MS) return this.wake()
+    try {
+      await this.#copy()
+      this.#lastAt = now()
+      const { ready, copied } = store.revisions()
+      if (ready > copied || store.uncopied(1).length > 0) this.wake()
+    } catch (error) {
+      const detail = error instanceof Error ? error.message : String(error)
+      report({ event: 'catalogue.not_copied', detail })
+      this.#lastAt = now()
+      this.wake(RETRY_MS)
+    }
+  }
+
+  async #copy(): Promise<void> {
+    const { store, namespace } = this.#ports
+    const versions = store.uncopied(VERSIONS_AN_ALARM)
+    for (let at = 0; at < versions.length; at += AT_A_TIME) {
+      const some = versions.slice(at, at + AT_A_TIME)
+      await Promise.all(
+        some.map(async ({ revision, name, hash }) => {
+          await namespace.put(versionKey(name, hash), store.text(name, hash) ?? '')
+          store.markCopied(revision)
+        }),
+      )
+    }
+    const { ready, copied } = store.revisions()
+    if (ready <= copied) return
+    await namespace.put(INDEX_KEY, encodeIndex(ready, store.index(ready)))
+    store.setCopied(ready)
+  }
+}

@@ -1,0 +1,158 @@
+import { isObject, type JsonSchema } from '../contract/json.ts'
+import { resolved, type SchemaReader, Unfit } from './openapi-schema.ts'
+
+/** An operation's parameters and body as the arguments of a tool, and where each of them goes. */
+export interface RequestArguments {
+  readonly properties: Readonly<Record<string, JsonSchema>>
+  readonly required: readonly string[]
+  /** The path with a placeholder for each of its parameters. */
+  readonly path: string
+  readonly query: Readonly<Record<string, string>>
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: unknown
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+interface Source {
+  readonly method: string
+  readonly path: string
+  readonly item: Fields
+  readonly fields: Fields
+}
+
+/** Collects arguments; each gets a name that a placeholder and every provider takes, and that no other has. */
+class Arguments {
+  readonly properties: Record<string, JsonSchema> = {}
+  readonly required: string[] = []
+
+  /** The placeholder of the argument. */
+  add(name: string, place: string, schema: JsonSchema, isRequired: boolean): string {
+    const plain = name.replace(/[^\w.-]+/g, '_').replace(/^(?![A-Za-z_])|^(?=SECRET_)/, '_')
+    const names = [plain, `${place}_${plain}`].map((each) => each.slice(0, 60))
+    let free = names.find((each) => !Object.hasOwn(this.properties, each))
+    for (let count = 2; free === undefined; count++) {
+      const next = `${names[1]}_${count}`
+      if (!Object.hasOwn(this.properties, next)) free = next
+    }
+    this.properties[free] = schema
+    if (isRequired) this.required.push(free)
+    return `{${free}}`
+  }
+}
+
+/** Throws an Unfit for an operation that needs what a definition cannot say. */
+export function argumentsOf(document: Fields, source: Source, schemas: SchemaReader): RequestArguments {
+  const all = new Arguments()
+  const query: Record<string, string> = {}
+  const headers: Record<string, string> = {}
+  const inPath = new Map<string, string>()
+  for (const parameter of parametersOf(document, source)) {
+    const { name: given, in: place, required } = parameter
+    const name = String(given)
+    const isRequired = required === true || place === 'path'
+    // OpenAPI leaves these three to other parts of the document.
+    if (place === 'header' && /^(?:accept|content-type|authorization)$/i.test(name)) continue
+    if (place === 'cookie') {
+      if (isRequired) throw new Unfit(`it needs the cookie ${name}, and tools send none`)
+      continue
+    }
+    const schema = schemaOf(parameter, schemas)
+    if (place === 'query') addQuery({ all, query }, { ...parameter, name, isRequired }, schema)
+    else {
+      const placeholder = all.add(name, String(place), schema, isRequired)
+      if (place === 'path') inPath.set(name, placeholder)
+      else headers[name] = placeholder
+    }
+  }
+  const path = source.path.replace(
+    /\{([^{}]+)\}/g,
+    (_, name: string) => inPath.get(name) ?? all.add(name, 'path', { type: 'string' }, true),
+  )
+  const body = bodyOf(document, source, schemas, all)
+  const { properties, required } = all
+  return { properties, required, path, query, headers, ...(body !== undefined && { body }) }
+}
+
+/** Those of the path, and those of the operation, which come first where both have one. */
+function parametersOf(document: Fields, { item, fields }: Source): Fields[] {
+  const found = new Map<string, Fields>()
+  for (const parameter of [item['parameters'], fields['parameters']].flatMap((list) =>
+    Array.isArray(list) ? list : [],
+  )) {
+    const each = resolved(document, parameter)
+    if (isObject(each)) found.set(`${String(each['in'])} ${String(each['name'])}`, each)
+  }
+  return [...found.values()]
+}
+
+function schemaOf({ schema, content, description }: Fields, schemas: SchemaReader): JsonSchema {
+  const [media] = Object.values(isObject(content) ? content : {})
+  const read = schemas.read(schema ?? (isObject(media) ? media['schema'] : undefined))
+  const isSaid = typeof description !== 'string' || description === '' || read['description'] !== undefined
+  return isSaid ? read : { ...read, description }
+}
+
+interface QueryParameter extends Fields {
+  readonly name: string
+  readonly isRequired: boolean
+}
+
+/** Lists and objects are written into a URL in several ways; a definition repeats the key of a list. */
+function addQuery(
+  { all, query }: { all: Arguments; query: Record<string, string> },
+  { name, isRequired, explode, style = 'form', content }: QueryParameter,
+  schema: JsonSchema,
+): void {
+  const { type, properties, required, description = '' } = schema
+  if (type === 'object' && content === undefined) {
+    const parts = Object.entries(isObject(properties) ? properties : {})
+    if (parts.length === 0 || (style === 'form' && explode === false)) {
+      if (isRequired) throw new Unfit(`the query parameter ${name} is an object of a form that tools do not send`)
+      return
+    }
+    for (const [key, inner] of parts) {
+      const isNeeded = isRequired && Array.isArray(required) && required.includes(key)
+      query[style === 'deepObject' ? `${name}[${key}]` : key] = all.add(
+        key,
+        name,
+        isObject(inner) ? inner : {},
+        isNeeded,
+      )
+    }
+    return
+  }
+  const separator = style === 'spaceDelimited' ? 'spaces' : style === 'pipeDelimited' ? '|' : 'commas'
+  const isJoined = type === 'array' && content === undefined && (explode === false || separator !== 'commas')
+  const words = `${String(description)} Several values, separated by ${separator}.`.trim()
+  query[name] = all.add(name, 'query', isJoined ? { type: 'string', description: words } : schema, isRequired)
+}
+
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json(?:;.*)?$/i
+/** A body that says no more than these is as well a list of arguments. */
+const PLAIN = new Set(['type', 'properties', 'required', 'additionalProperties', 'title', 'description'])
+
+/** The template of the JSON body: each of its properties an argument, or all of it one. */
+function bodyOf(document: Fields, { method, fields }: Source, schemas: SchemaReader, all: Arguments): unknown {
+  const found = resolved(document, fields['requestBody'])
+  if (!isObject(found) || method === 'get' || method === 'head') return undefined
+  const { content, required } = found
+  const types = Object.entries(isObject(content) ? content : {})
+  const media = types.find(([type]) => JSON_TYPE.test(type))?.[1]
+  if (!isObject(media)) {
+    if (required !== true) return undefined
+    throw new Unfit(`its body is ${types.map(([type]) => type).join(' or ') || 'of no type'}, and tools send JSON`)
+  }
+  // What it is of itself is looked into, wherever it is kept.
+  const schema = schemas.read(resolved(document, media['schema']))
+  const { type, properties, additionalProperties, required: needed } = schema
+  const isPlain = Object.keys(schema).every((keyword) => PLAIN.has(keyword)) && !isObject(additionalProperties)
+  const parts = Object.entries(isObject(properties) ? properties : {})
+  if (type !== 'object' || !isPlain || additionalProperties === true || parts.length === 0) {
+    return all.add('body', 'json', schema, required === true)
+  }
+  const isNeeded = (key: string) => required === true && Array.isArray(needed) && needed.includes(key)
+  return Object.fromEntries(
+    parts.map(([key, inner]) => [key, all.add(key, 'body', isObject(inner) ? inner : {}, isNeeded(key))]),
+  )
+}

@@ -1,0 +1,216 @@
+import { isObject, type JsonSchema } from '../contract/json.ts'
+import { parseStored } from '../tool/stored/definition.ts'
+import { wireName } from '../tool/wire-name.ts'
+import { Failure } from './failure.ts'
+import { argumentsOf } from './openapi-arguments.ts'
+import { resolved, SchemaReader, Unfit } from './openapi-schema.ts'
+
+export interface OpenApiOptions {
+  /** Where the API answers, such as `api.example.com` or `http://127.0.0.1:8080`. Default: as the document says. */
+  readonly host?: string | undefined
+  /** Name of the secret that goes where the document's security schemes say, such as `SECRET_PETS`. */
+  readonly secret?: string | undefined
+}
+
+export interface ImportedTool {
+  readonly name: string
+  /** Where it sends its requests. */
+  readonly url: string
+  readonly definition: Readonly<Record<string, unknown>>
+}
+
+/** The definitions of a document's operations, and of the others why they are none. */
+export interface ImportedTools {
+  readonly tools: readonly ImportedTool[]
+  readonly skipped: readonly { readonly operation: string; readonly reason: string }[]
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** An operation in its place. */
+interface Operation {
+  readonly method: string
+  readonly path: string
+  readonly item: Fields
+  readonly fields: Fields
+}
+
+const METHODS = ['get', 'head', 'post', 'put', 'patch', 'delete']
+const OTHERS = ['options', 'trace']
+
+/**
+ * Reads an OpenAPI 3 document: each operation becomes one `http` definition, checked as an edge checks it. Throws a
+ * Failure for what is no such document, and for one that does not say where its API answers.
+ */
+export function readOpenApi(document: unknown, options: OpenApiOptions = {}): ImportedTools {
+  const { openapi, swagger, paths } = isObject(document) ? document : {}
+  if (!isObject(document) || typeof openapi !== 'string' || !openapi.startsWith('3.')) {
+    const found = typeof swagger === 'string' ? `Swagger ${swagger}` : 'something else'
+    throw new Failure(`Expected an OpenAPI 3 document, received ${found}.`, 'Convert it to OpenAPI 3 first.')
+  }
+  const taken = new Set<string>()
+  const tools: ImportedTool[] = []
+  const skipped: { operation: string; reason: string }[] = []
+  for (const [path, item] of Object.entries(isObject(paths) ? paths : {})) {
+    for (const operation of operationsOf(document, path, item)) {
+      try {
+        const tool = toTool(document, operation, options, taken)
+        taken.add(tool.name)
+        tools.push(tool)
+      } catch (error) {
+        if (!(error instanceof Unfit)) throw error
+        skipped.push({ operation: `${operation.method.toUpperCase()} ${path}`, reason: error.message })
+      }
+    }
+  }
+  return { tools, skipped }
+}
+
+function operationsOf(document: Fields, path: string, item: unknown): Operation[] {
+  const found = resolved(document, item)
+  if (!isObject(found)) return []
+  return [...METHODS, ...OTHERS].flatMap((method) => {
+    const fields = found[method]
+    return isObject(fields) ? [{ method, path, item: found, fields }] : []
+  })
+}
+
+function toTool(document: Fields, operation: Operation, options: OpenApiOptions, taken: Set<string>): ImportedTool {
+  const { method } = operation
+  if (OTHERS.includes(method)) throw new Unfit(`no tool sends ${method.toUpperCase()}`)
+  const name = nameOf(operation, taken)
+  const base = { name, ...saidOf(operation), annotations: annotationsOf(method) }
+  const made = [true, false].map((inline) => {
+    const { inputSchema, http } = requestOf(document, operation, options, inline)
+    return visible({ ...base, inputSchema, http })
+  })
+  // Where it is too large with all that it refers to, it refers to it.
+  const checked = made.map((definition) => ({ definition, parsed: parseStored(definition) }))
+  const sound = checked.find(({ parsed }) => parsed.ok)
+  if (sound) return { name, url: baseOf(document, operation, options.host), definition: sound.definition }
+  const issues = checked.flatMap(({ parsed }) => (parsed.ok ? [] : parsed.issues))
+  throw new Unfit(issues.map(({ path, message }) => `${path}: ${message}`)[0] ?? 'it is no definition')
+}
+
+/** Its own id, or its method and path. */
+function nameOf({ fields: { operationId }, method, path }: Operation, taken: ReadonlySet<string>): string {
+  const words = `${method} ${path}`.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '')
+  const wanted = typeof operationId === 'string' && operationId.trim() !== '' ? operationId.trim() : words
+  for (let count = 1; ; count++) {
+    const name = wireName(count === 1 ? wanted : `${wanted}_${count}`)
+    if (!taken.has(name)) return name
+  }
+}
+
+const MOST_TITLE = 128
+const MOST_DESCRIPTION = 1024
+const MOST_TAG = 64
+const MOST_TAGS = 32
+
+function saidOf({ fields, method, path }: Operation): Fields {
+  const { summary = '', description = '', tags } = fields
+  const [title, text] = [String(summary).trim(), String(description).trim()]
+  const said = text === '' || text === title ? title : title === '' ? text : `${title.replace(/\.$/, '')}. ${text}`
+  const labels = Array.isArray(tags) ? tags.map((tag) => cut(String(tag), MOST_TAG)).filter((tag) => tag !== '') : []
+  return {
+    ...(title !== '' && { title: cut(title, MOST_TITLE) }),
+    description: cut(said === '' ? `${method.toUpperCase()} ${path}` : said, MOST_DESCRIPTION),
+    ...(labels.length > 0 && { tags: labels.slice(0, MOST_TAGS) }),
+  }
+}
+
+function cut(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most - 1).toWellFormed()}…` : text
+}
+
+/** What HTTP says of a method. */
+function annotationsOf(method: string): Fields {
+  const isRead = method === 'get' || method === 'head'
+  return {
+    ...(isRead && { readOnly: true }),
+    ...((isRead || method === 'put' || method === 'delete') && { idempotent: true }),
+    ...(method === 'delete' && { destructive: true }),
+    openWorld: true,
+  }
+}
+
+function requestOf(
+  document: Fields,
+  operation: Operation,
+  options: OpenApiOptions,
+  inline: boolean,
+): { readonly inputSchema: JsonSchema; readonly http: Fields } {
+  const { method, fields } = operation
+  const schemas = new SchemaReader(document, inline)
+  const { properties, required, path, query, headers, body } = argumentsOf(document, operation, schemas)
+  const secret = securityOf(document, fields, options)
+  const all = { ...headers, ...secret?.headers }
+  return {
+    inputSchema: {
+      type: 'object',
+      properties,
+      ...(required.length > 0 && { required }),
+      additionalProperties: false,
+      ...(Object.keys(schemas.defs).length > 0 && { $defs: schemas.defs }),
+    },
+    http: {
+      method: method.toUpperCase(),
+      url: baseOf(document, operation, options.host) + path,
+      ...(Object.keys(all).length > 0 && { headers: all }),
+      ...(Object.keys(query).length > 0 && { query }),
+      ...(body !== undefined && { body }),
+      ...(secret && { secrets: [secret.name] }),
+    },
+  }
+}
+
+/** Origin and path of the server, without a slash at the end. `host` stands for its origin alone. */
+function baseOf(document: Fields, { item, fields }: Operation, host: string | undefined): string {
+  const [server] = [fields['servers'], item['servers'], document['servers']].find(Array.isArray) ?? []
+  const { url = '/', variables } = isObject(server) ? server : {}
+  const filled = String(url).replace(/\{([^{}]+)\}/g, (_, name: string) => {
+    const variable = isObject(variables) ? variables[name] : undefined
+    return isObject(variable) ? String(variable['default']) : ''
+  })
+  const origin = host === undefined ? undefined : host.includes('://') ? host : `https://${host}`
+  const base = URL.parse(filled, origin)
+  if (!base) throw new Failure('The document does not say where its API answers.', 'Say so: --host api.example.com')
+  const given = origin === undefined ? base : URL.parse(origin)
+  if (!given) throw new Failure(`--host ${host} is no host.`)
+  const path = given.pathname === '/' ? base.pathname : given.pathname
+  return `${given.origin}${path.replace(/\/+$/, '')}`
+}
+
+interface Security {
+  readonly name: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** The header that an operation wants its key in, where it wants one and there is a secret for it. */
+function securityOf(document: Fields, fields: Fields, { secret }: OpenApiOptions): Security | undefined {
+  const wanted = fields['security'] ?? document['security']
+  const [first] = Array.isArray(wanted) ? wanted : []
+  const [scheme] = Object.keys(isObject(first) ? first : {})
+  if (scheme === undefined || secret === undefined) return undefined
+  const { components } = document
+  const schemes = isObject(components) ? components['securitySchemes'] : undefined
+  const { type, name, in: place, scheme: kind } = Object(resolved(document, Object(schemes)[scheme]))
+  if (type === 'apiKey' && place === 'header') return { name: secret, headers: { [String(name)]: `{${secret}}` } }
+  if (type === 'apiKey') throw new Unfit(`its key goes into the ${String(place)}, where a secret must not`)
+  const prefix = String(kind).toLowerCase() === 'basic' ? 'Basic' : 'Bearer'
+  return { name: secret, headers: { authorization: `${prefix} {${secret}}` } }
+}
+
+/** Texts without what people do not see: an edge refuses those that have it. */
+function visible(definition: Fields): Fields {
+  const text = JSON.stringify(definition, (_key, value: unknown) =>
+    typeof value === 'string'
+      ? value.replace(/[\u2028\u2029]/g, '\n').replace(/[\p{Cc}\p{Cf}]/gu, (each) => (SEEN.has(each) ? each : ''))
+      : value,
+  )
+  const value: unknown = JSON.parse(text)
+  return isObject(value) ? value : {}
+}
+
+/** Tab, line ends, and the joiners that scripts and emoji need. */
+const SEEN = new Set('\t\n\r\u200c\u200d')

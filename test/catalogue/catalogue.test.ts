@@ -1,0 +1,236 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Change, VersionReply, VersionWrite } from '../../src/tool/stored/catalogue.ts'
+import { encodeIndex, INDEX_KEY, readIndex } from '../../src/tool/stored/copy.ts'
+import { testCatalogue } from './object.ts'
+
+const START = Date.UTC(2026, 10, 20)
+const by = { tenant: 'acme', key: '0123456789ab' }
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['Date'], now: START })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const setTime = (time: number) => void vi.setSystemTime(time)
+
+/** A write of the version that says `text`; its hash is the text. */
+function version(name: string, text: string, rest: Partial<VersionWrite> = {}): VersionWrite {
+  return { name, hash: text, text, offered: false, version: '1', action: 'put', by, ...rest }
+}
+
+/** Compares by the first letter: another one breaks. */
+async function byLetter(before: string, after: string): Promise<Change> {
+  return before[0] === after[0]
+    ? { change: 'compatible', breaks: [] }
+    : { change: 'breaking', breaks: [{ path: 'x', message: `was ${before}` }] }
+}
+
+const result = (reply: VersionReply) =>
+  reply.ok ? `${reply.status} ${reply.change}` : `${reply.code} ${reply.current ?? 'none'}`
+
+describe('writes', () => {
+  test('make versions, and are told what they are to the one before', async () => {
+    const { object } = testCatalogue(byLetter)
+    const replies: string[] = []
+    for (const text of ['a1', 'a1', 'a2', 'b1']) replies.push(result(await object.write(version('t', text))))
+    expect(replies).toEqual(['created created', 'replaced unchanged', 'replaced compatible', 'replaced breaking'])
+    expect(await object.version('t', 'a1')).toBe('a1')
+    expect(await object.version('t', 'c')).toBeUndefined()
+    expect(await object.version('other', 'a1')).toBeUndefined()
+  })
+
+  test('are kept with who, when and what, newest first, a page at a time', async () => {
+    const { object } = testCatalogue(byLetter)
+    await object.write(version('t', 'a1', { version: '1.0.0' }))
+    vi.setSystemTime(START + 1000)
+    await object.write(version('t', 'b1', { by: { tenant: 'other' } }))
+    await object.write(version('u', 'x'))
+    await object.remove('t', by)
+    await object.write(version('t', 'a1', { action: 'rollback' }))
+    const [at, later] = ['2026-11-20T00:00:00.000Z', '2026-11-20T00:00:01.000Z']
+    const first = { hash: 'a1', version: '1.0.0', change: 'created', breaks: [], by }
+    const breaks = [{ path: 'x', message: 'was a1' }]
+    const second = { hash: 'b1', version: '1', change: 'breaking', breaks, by: { tenant: 'other' } }
+    expect(await object.history('t', { limit: 9 })).toEqual([
+      { revision: START + 1003, action: 'rollback', ...first, at: later },
+      { revision: START + 1002, action: 'delete', by, at: later },
+      { revision: START + 1000, action: 'put', ...second, at: later },
+      { revision: START, action: 'put', ...first, at },
+    ])
+    expect((await object.history('t', { before: START + 1002, limit: 1 })).map(({ revision }) => revision)).toEqual([
+      START + 1000,
+    ])
+    expect(await object.history('none', { limit: 9 })).toEqual([])
+  })
+
+  test.each<[string, readonly string[] | undefined, string, string]>([
+    ['nothing', undefined, 'created created', 'replaced compatible'],
+    ['any', ['*'], 'version_mismatch none', 'replaced compatible'],
+    ['none', [], 'created created', 'version_mismatch a1'],
+    ['the right one', ['a0', 'a1'], 'version_mismatch none', 'replaced compatible'],
+    ['another one', ['a0'], 'version_mismatch none', 'version_mismatch a1'],
+  ])('that expect %s', async (_, expects, first, second) => {
+    const { object } = testCatalogue(byLetter)
+    expect(result(await object.write(version('t', 'a2', { expects })))).toBe(first)
+    await object.remove('t', by)
+    await object.write(version('t', 'a1'))
+    expect(result(await object.write(version('t', 'a3', { expects })))).toBe(second)
+  })
+
+  test('at the same time take turns: none is lost, and each is compared with the one before it', async () => {
+    const compared: string[] = []
+    const { object } = testCatalogue(async (before, after) => {
+      await Promise.resolve()
+      compared.push(`${before}-${after}`)
+      return byLetter(before, after)
+    })
+    const texts = ['a1', 'a2', 'a3', 'a4']
+    await Promise.all(texts.map((text) => object.write(version('t', text))))
+    const history = (await object.history('t', { limit: 9 })).map(({ hash }) => hash ?? '').reverse()
+    expect([...history].sort()).toEqual(texts)
+    for (const [index, hash] of history.slice(1).entries()) expect(compared).toContain(`${history[index]}-${hash}`)
+  })
+
+  test('of which all expect the same version: one is made', async () => {
+    const { object } = testCatalogue(byLetter)
+    await object.write(version('t', 'a0'))
+    const replies = await Promise.all(
+      ['a1', 'a2', 'a3'].map((text) => object.write(version('t', text, { expects: ['a0'] }))),
+    )
+    expect(replies.filter(({ ok }) => ok)).toHaveLength(1)
+  })
+
+  test('outlive the object', async () => {
+    const catalogue = testCatalogue(byLetter)
+    await catalogue.object.write(version('t', 'a1'))
+    const again = catalogue.revive()
+    expect(result(await again.write(version('t', 'a2', { expects: ['a1'] })))).toBe('replaced compatible')
+  })
+
+  test('that cannot be compared are not made', async () => {
+    const { object } = testCatalogue(() => Promise.reject(new Error('no answer')))
+    await object.write(version('t', 'a1'))
+    await expect(object.write(version('t', 'a2'))).rejects.toThrow('no answer')
+    expect(await object.history('t', { limit: 9 })).toHaveLength(1)
+  })
+})
+
+describe('the copy in KV', () => {
+  const indexOf = (text = '') => {
+    const index = readIndex(text)
+    const { revision, offered } = index
+    return { revision, offered, tools: index.names().map((name) => `${name} ${index.hashOf(name) ?? ''}`) }
+  }
+
+  test('has each version, then the index, by the alarm', async () => {
+    const { object, kv, alarm, settle } = testCatalogue(byLetter)
+    await object.write(version('t', 'a1'))
+    await object.write(version('t', 'a2'))
+    await object.write(version('A', 'x', { offered: true }))
+    await object.remove('t', by)
+    await object.write(version('u', 'y'))
+    expect([kv.asked, alarm()]).toEqual([[], START])
+    expect(await settle(setTime)).toBe(1)
+    expect(kv.asked).toEqual(['put tool:t@a1', 'put tool:t@a2', 'put tool:A@x', 'put tool:u@y', 'put tools:index'])
+    expect(indexOf(kv.stored.get(INDEX_KEY))).toEqual({ revision: START + 4, offered: ['A'], tools: ['A x', 'u y'] })
+  })
+
+  test('is written at most once a second, however many writes there are', async () => {
+    const { object, kv, alarm, settle } = testCatalogue(byLetter)
+    await object.write(version('t0', 'x'))
+    await settle(setTime)
+    for (let index = 1; index <= 50; index++) {
+      vi.setSystemTime(START + index)
+      await object.write(version(`t${index}`, 'x'))
+    }
+    expect(alarm()).toBe(START + 1000)
+    expect(await settle(setTime)).toBe(1)
+    expect(kv.asked.filter((what) => what === `put ${INDEX_KEY}`)).toHaveLength(2)
+    expect(indexOf(kv.stored.get(INDEX_KEY)).tools).toHaveLength(51)
+  })
+
+  test('takes what was written while it was written, a second later', async () => {
+    const { object, kv, settle } = testCatalogue(byLetter)
+    await object.write(version('t', 'a1'))
+    const put = kv.put.bind(kv)
+    kv.put = async (key, value) => {
+      if (key === INDEX_KEY) await object.write(version('u', 'b1'))
+      return put(key, value)
+    }
+    expect(await settle(setTime)).toBeGreaterThan(1)
+    expect(Date.now()).toBeGreaterThanOrEqual(START + 1000)
+    expect(indexOf(kv.stored.get(INDEX_KEY)).tools).toEqual(['t a1', 'u b1'])
+  })
+
+  test('holds no version in its index before KV has it, though there are more than one alarm takes', async () => {
+    const { object, kv, settle } = testCatalogue(byLetter)
+    for (let index = 0; index < 1100; index++) await object.write(version(`t${index}`, 'x'))
+    const seen: boolean[] = []
+    const put = kv.put.bind(kv)
+    kv.put = async (key, value) => {
+      if (key === INDEX_KEY)
+        seen.push(
+          readIndex(value)
+            .names()
+            .every((name) => kv.stored.has(`tool:${name}@x`)),
+        )
+      return put(key, value)
+    }
+    expect(await settle(setTime)).toBe(3)
+    expect(seen).toEqual([true, true, true])
+    expect(indexOf(kv.stored.get(INDEX_KEY))).toMatchObject({ revision: START + 1099, tools: { length: 1100 } })
+  })
+
+  test('is tried again for as long as KV fails, and operators are told', async () => {
+    const { object, kv, alarm, settle, reports } = testCatalogue(byLetter)
+    await object.write(version('t', 'a1'))
+    kv.failure = new Error('429')
+    for (let tried = 1; tried <= 20; tried++) {
+      vi.setSystemTime(alarm() ?? 0)
+      await object.alarm()
+      expect(alarm()).toBe(Date.now() + 10_000)
+    }
+    expect(reports).toHaveLength(20)
+    expect(reports[0]).toEqual({ event: 'catalogue.not_copied', detail: '429' })
+    kv.failure = undefined
+    await settle(setTime)
+    expect(indexOf(kv.stored.get(INDEX_KEY)).tools).toEqual(['t a1'])
+  })
+
+  test('goes on in the next life of the object', async () => {
+    const catalogue = testCatalogue(byLetter)
+    await catalogue.object.write(version('t', 'a1'))
+    expect(catalogue.alarm()).toBe(START)
+    await catalogue.revive().alarm()
+    expect(indexOf(catalogue.kv.stored.get(INDEX_KEY)).tools).toEqual(['t a1'])
+  })
+
+  test('of an older version that is current again needs the index alone', async () => {
+    const { object, kv, settle } = testCatalogue(byLetter)
+    await object.write(version('t', 'a1'))
+    await object.write(version('t', 'a2'))
+    await settle(setTime)
+    kv.asked.length = 0
+    await object.write(version('t', 'a1', { action: 'rollback' }))
+    await settle(setTime)
+    expect(kv.asked).toEqual(['put tools:index'])
+    expect(indexOf(kv.stored.get(INDEX_KEY)).tools).toEqual(['t a1'])
+  })
+})
+
+test('an index finds each of its names, and no other', () => {
+  for (const count of [0, 1, 2, 3, 10, 1000]) {
+    const names = Array.from({ length: count }, (_, index) => `${'aZ_-9'[index % 5]}${index}`).sort()
+    const index = readIndex(
+      encodeIndex(
+        7,
+        names.map((name) => ({ name, hash: `h${name}`, offered: name === 'a0' })),
+      ),
+    )
+    expect([index.revision, index.offered, index.names()]).toEqual([7, count > 0 ? ['a0'] : [], names])
+    for (const name of names) expect(index.hashOf(name)).toBe(`h${name}`)
+    for (const name of ['', ' ', 'zz', '!', 'a', '{', '\n', 'a0 ha0']) expect(index.hashOf(name)).toBeUndefined()
+  }
+})

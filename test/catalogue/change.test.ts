@@ -1,0 +1,337 @@
+import { describe, expect, test } from 'vitest'
+import { isObject, type JsonSchema } from '../../src/contract/json.ts'
+import { checkSchema } from '../../src/tool/schema/check.ts'
+import { issuesOf } from '../../src/tool/schema/validate.ts'
+import { compareTexts } from '../../src/tool/stored/change.ts'
+import { narrowings } from '../../src/tool/stored/narrower.ts'
+import { foreignFunctions } from '../tool/corpus/functions.ts'
+import { type Random, randomOf } from '../tool/corpus/random.ts'
+
+const object = (properties: object, rest: object = {}): JsonSchema => ({ type: 'object', properties, ...rest })
+const text = { type: 'string' }
+const number = { type: 'number' }
+
+function changeOf(before: object, after: object) {
+  const whole = (rest: object) =>
+    JSON.stringify({ name: 't', description: 'Does.', inputSchema: { type: 'object' }, static: { text: 'x' }, ...rest })
+  return compareTexts(whole(before), whole(after))
+}
+
+describe('a change of the arguments is compatible', () => {
+  test.each<[string, JsonSchema, JsonSchema]>([
+    [
+      'other words',
+      object({ a: { ...text, description: 'A.' } }, { title: 'T' }),
+      object({ a: { ...text, examples: ['x'] } }),
+    ],
+    [
+      'a new optional parameter',
+      object({ a: text }, { required: ['a'] }),
+      object({ a: text, b: number }, { required: ['a'] }),
+    ],
+    [
+      'one in a closed object',
+      object({}, { additionalProperties: false }),
+      object({ b: number }, { additionalProperties: false }),
+    ],
+    ['a parameter that is optional now', object({ a: text }, { required: ['a'] }), object({ a: text })],
+    ['a wider type', object({ a: { type: 'integer' } }), object({ a: number })],
+    ['one more type', object({ a: text }), object({ a: { type: ['string', 'null'] } })],
+    ['null, as OpenAPI 3.0 says it', object({ a: text }), object({ a: { ...text, nullable: true } })],
+    ['null, as a union', object({ a: text }), object({ a: { anyOf: [text, { type: 'null' }] } })],
+    ['anything', object({ a: { ...text, minLength: 3 } }), object({ a: {} })],
+    [
+      'wider bounds',
+      object({ a: { ...number, minimum: 1, exclusiveMaximum: 9 } }),
+      object({ a: { ...number, minimum: 0, maximum: 9 } }),
+    ],
+    ['a bound less', object({ a: { ...text, maxLength: 9, pattern: '^a' } }), object({ a: text })],
+    ['one more value', object({ a: { enum: ['x', 1] } }), object({ a: { enum: [1, 'x', 'y'] } })],
+    ['any text for some', object({ a: { enum: ['x', 'y'] } }), object({ a: { ...text, maxLength: 1 } })],
+    ['a finer step', object({ a: { ...number, multipleOf: 4 } }), object({ a: { ...number, multipleOf: 2 } })],
+    ['an open object', object({ a: text }, { additionalProperties: false }), object({ a: text })],
+    [
+      'one more alternative',
+      object({ a: { anyOf: [text, object({ b: text })] } }),
+      object({ a: { anyOf: [number, object({ b: text, c: text }), text] } }),
+    ],
+    [
+      'one more tagged alternative',
+      object({ a: { oneOf: [tagged('x', text)] } }),
+      object({ a: { oneOf: [tagged('y', number), tagged('x', text)] } }),
+    ],
+    [
+      'a reference in the place of what it names',
+      object({ a: { type: 'array', items: object({ b: text }) } }),
+      object({ a: { type: 'array', items: { $ref: '#/$defs/B' } } }, { $defs: { B: object({ b: text }) } }),
+    ],
+    ['a tree that is as it was, with a new part', tree({}), tree({ colour: text })],
+    [
+      'parts put together',
+      object({ a: { allOf: [object({ b: text }, { required: ['b'] }), object({ c: text })] } }),
+      object({ a: { allOf: [object({ b: text })] } }),
+    ],
+    ['an unknown keyword', object({ a: { ...text, 'x-a': 1 } }), object({ a: { ...text, 'x-b': 2 } })],
+  ])('%s', (_, from, to) => {
+    expect(narrowings(from, to)).toEqual([])
+  })
+})
+
+describe('a change of the arguments breaks', () => {
+  test.each<[string, JsonSchema, JsonSchema, string, string]>([
+    ['a parameter is gone', object({ a: text, b: text }), object({ a: text }), 'properties.b', 'is gone'],
+    ['a new one is required', object({}), object({ a: text }, { required: ['a'] }), 'properties.a', 'is required now'],
+    [
+      'one is required now',
+      object({ a: text }),
+      object({ a: text }, { required: ['a'] }),
+      'properties.a',
+      'is required now',
+    ],
+    ['another type', object({ a: text }), object({ a: number }), 'properties.a.type', 'takes no string any more'],
+    [
+      'a narrower type',
+      object({ a: number }),
+      object({ a: { type: 'integer' } }),
+      'properties.a.type',
+      'takes no number any more',
+    ],
+    [
+      'no null',
+      object({ a: { ...text, nullable: true } }),
+      object({ a: text }),
+      'properties.a.type',
+      'takes no null any more',
+    ],
+    ['a bound', object({ a: number }), object({ a: { ...number, minimum: 0 } }), 'properties.a.minimum', 'is more'],
+    [
+      'an exclusive bound',
+      object({ a: { ...number, maximum: 5 } }),
+      object({ a: { ...number, exclusiveMaximum: 5 } }),
+      'properties.a.maximum',
+      'is less',
+    ],
+    [
+      'a shorter text',
+      object({ a: { ...text, maxLength: 5 } }),
+      object({ a: { ...text, maxLength: 4 } }),
+      'properties.a.maxLength',
+      'is less',
+    ],
+    ['a pattern', object({ a: text }), object({ a: { ...text, pattern: '^a' } }), 'properties.a.pattern', 'is another'],
+    [
+      'a value less',
+      object({ a: { enum: ['x', 'y'] } }),
+      object({ a: { enum: ['x'] } }),
+      'properties.a',
+      'takes "y" no more',
+    ],
+    [
+      'some values of a text',
+      object({ a: text }),
+      object({ a: { enum: ['x'] } }),
+      'properties.a.enum',
+      'only some values now',
+    ],
+    [
+      'a flag that is fixed',
+      object({ a: { type: 'boolean' } }),
+      object({ a: { const: true } }),
+      'properties.a',
+      'takes false no more',
+    ],
+    [
+      'no other keys',
+      object({}),
+      object({}, { additionalProperties: false }),
+      'additionalProperties',
+      'nothing is taken here any more',
+    ],
+    [
+      'items of another type',
+      object({ a: { type: 'array' } }),
+      object({ a: { type: 'array', items: text } }),
+      'properties.a.items.type',
+      'takes no null and no boolean and no number and no array and no object any more',
+    ],
+    [
+      'an alternative less',
+      object({ a: { anyOf: [text, number] } }),
+      object({ a: { anyOf: [text] } }),
+      'properties.a.type',
+      'takes no number any more',
+    ],
+    [
+      'alternatives that overlap',
+      object({ a: { oneOf: [text] } }),
+      object({ a: { oneOf: [text, { ...text, maxLength: 3 }] } }),
+      'properties.a',
+      'what fitted one alternative might fit several now',
+    ],
+    ['a part of a tree is gone', tree({ colour: text }), tree({}), 'properties.root.properties.colour', 'is gone'],
+    [
+      'what a reference names',
+      object({ a: { not: { $ref: '#/$defs/B' } } }, { $defs: { B: text } }),
+      object({ a: { not: { $ref: '#/$defs/B' } } }, { $defs: { B: number } }),
+      'properties.a.not',
+      'is another',
+    ],
+    [
+      'a tuple’s rest',
+      object({ a: { type: 'array', prefixItems: [text] } }),
+      object({ a: { type: 'array', prefixItems: [text], items: false } }),
+      'properties.a.items',
+      'nothing is taken here any more',
+    ],
+  ])('%s', (...[, from, to, path, message]) => {
+    expect(narrowings(from, to)).toEqual([{ path, message }])
+  })
+})
+
+describe('a change of the rest', () => {
+  const http = (rest: object) => ({
+    static: undefined,
+    http: { method: 'GET', url: 'https://a.example.com/x', ...rest },
+  })
+
+  test.each<[string, object, object]>([
+    [
+      'words, limits and tags',
+      { description: 'A.' },
+      { description: 'B.', timeoutMs: 5, tags: ['x'], default: true, version: '2' },
+    ],
+    ['a promise more', {}, { annotations: { readOnly: true, idempotent: true } }],
+    ['a result that says more of itself', {}, { outputSchema: text }],
+    [
+      'a result with a field more',
+      { outputSchema: object({ a: text }) },
+      { outputSchema: object({ a: text, b: number }) },
+    ],
+    ['a narrower result', { outputSchema: number }, { outputSchema: { type: 'integer' } }],
+    ['another path of the same host', http({}), http({ url: 'https://a.example.com/y', query: { v: '2' } })],
+    ['another fixed text', {}, { static: { text: 'y' } }],
+  ])('is compatible: %s', (_, before, after) => {
+    expect(changeOf(before, after)).toEqual({ change: 'compatible', breaks: [] })
+  })
+
+  test.each<[string, object, object, string[]]>([
+    [
+      'a promise less',
+      { annotations: { readOnly: true, destructive: false } },
+      {},
+      ['annotations.readOnly', 'annotations.destructive'],
+    ],
+    ['an approval', {}, { approval: 'always' }, ['approval']],
+    ['another way of the result', {}, { returnDirect: 'always' }, ['returnDirect']],
+    ['a wider result', { outputSchema: text }, { outputSchema: { type: ['string', 'null'] } }, ['outputSchema.type']],
+    [
+      'a closed result with a field more',
+      { outputSchema: object({ a: text }, { additionalProperties: false }) },
+      { outputSchema: object({ a: text, b: number }, { additionalProperties: false }) },
+      ['outputSchema.properties.b'],
+    ],
+    [
+      'a result with a field less',
+      { outputSchema: object({ a: text }, { required: ['a'] }) },
+      { outputSchema: object({}) },
+      ['outputSchema.properties.a'],
+    ],
+    ['a result that nothing is said of', { outputSchema: text }, {}, ['outputSchema']],
+    ['another host', http({}), http({ url: 'https://b.example.com/x' }), ['http.url']],
+    ['another method and part', http({}), http({ method: 'HEAD', result: '/a' }), ['http.method', 'http.result']],
+    ['another kind', {}, http({}), ['static', 'http.url', 'http.method', 'http.result']],
+    ['another bound tool', face('TOOL_A'), face('TOOL_B'), ['binding']],
+  ])('breaks: %s', (_, before, after, paths) => {
+    const { change, breaks } = changeOf(before, after)
+    expect([change, breaks.map(({ path }) => path)]).toEqual(['breaking', paths])
+  })
+
+  test('is none for the same in another order', () => {
+    expect(changeOf({ title: 'A', version: '1' }, { version: '1', title: 'A' }).change).toBe('unchanged')
+  })
+
+  test('breaks where a version can no longer be read', () => {
+    expect(compareTexts('{}', 'x')).toMatchObject({ change: 'breaking', breaks: [{ path: '' }] })
+  })
+
+  function face(binding: string): object {
+    return { static: undefined, binding, call: 'x' }
+  }
+})
+
+/** What the differ calls compatible takes what was right before, over schemas of all shapes with one place changed. */
+test('nothing is called compatible that refuses what was right before', () => {
+  const seen = { compatible: 0, breaking: 0 }
+  for (const [index, { inputSchema, right }] of foreignFunctions(800).entries()) {
+    const random = randomOf(index + 77)
+    const values = Array.from({ length: 4 }, () => right(random)).filter(
+      (value) => issuesOf(inputSchema, value).length === 0,
+    )
+    for (let turn = 0; turn < 4; turn++) {
+      const changed = mutate(random, inputSchema)
+      if (!isObject(changed) || checkSchema(changed, 'any').length > 0) continue
+      if (narrowings(inputSchema, changed).length > 0) {
+        seen.breaking += 1
+        continue
+      }
+      seen.compatible += 1
+      for (const value of values) {
+        expect({ inputSchema, changed, value, issues: issuesOf(changed, value) }).toMatchObject({ issues: [] })
+      }
+    }
+    expect(narrowings(inputSchema, structuredClone(inputSchema))).toEqual([])
+  }
+  expect(Math.min(seen.compatible, seen.breaking)).toBeGreaterThan(500)
+})
+
+/** A schema with something in it made another. */
+function mutate(random: Random, schema: unknown): unknown {
+  if (Array.isArray(schema)) {
+    const at = random.to(schema.length + 1)
+    return at === schema.length || random.chance(6)
+      ? schema.toSpliced(at, 1)
+      : schema.with(at, mutate(random, schema[at]))
+  }
+  if (!isObject(schema)) {
+    if (typeof schema === 'number') return schema + random.pick([-1, 1, 5])
+    return typeof schema === 'boolean' ? !schema : schema
+  }
+  const entries = Object.entries(schema)
+  const at = random.to(entries.length + 1)
+  const [key, inner] = entries[at] ?? []
+  if (key === undefined || random.chance(6)) return { ...schema, ...random.pick(ADDED) }
+  if (random.chance(5)) return Object.fromEntries(entries.toSpliced(at, 1))
+  return { ...schema, [key]: mutate(random, inner) }
+}
+
+const ADDED: readonly object[] = [
+  { type: ['string', 'null'] },
+  { type: 'number' },
+  { type: ['object', 'array'] },
+  { nullable: true },
+  { minLength: 2 },
+  { maxItems: 2 },
+  { minimum: 2 },
+  { exclusiveMaximum: 50 },
+  { multipleOf: 2 },
+  { additionalProperties: false },
+  { additionalProperties: { type: 'string' } },
+  { required: ['id'] },
+  { required: [] },
+  { enum: ['a', 1, null] },
+  { anyOf: [{ type: 'object' }, { type: 'string' }] },
+  { oneOf: [{ type: 'object' }, { type: 'number' }, { minLength: 1 }] },
+  { not: { type: 'null' } },
+  { items: { type: 'string' } },
+  { format: 'date' },
+  { title: 'Another' },
+]
+
+function tagged(tag: string, value: JsonSchema): JsonSchema {
+  return object({ kind: { const: tag }, value }, { required: ['kind'] })
+}
+
+function tree(parts: object): JsonSchema {
+  const Node = object({ label: text, ...parts, children: { type: 'array', items: { $ref: '#/$defs/Node' } } })
+  return object({ root: { $ref: '#/$defs/Node' } }, { $defs: { Node } })
+}

@@ -1,0 +1,125 @@
+import { expect, test } from 'vitest'
+import { isObject } from '../../src/contract/json.ts'
+import { readConfig } from '../../src/contract/config.ts'
+import { defineRawTool } from '../../src/tool/json-schema.ts'
+import { chain } from '../../src/tool/source/chain.ts'
+import { kvSource } from '../../src/tool/source/kv.ts'
+import { serviceSource } from '../../src/tool/source/service.ts'
+import { definitionService } from '../../src/tool/stored/service.ts'
+import type { ToolBinding } from '../../src/tool/worker/answer.ts'
+import { testEdge } from '../fixtures/edge.ts'
+import { type Foreign, foreignFunctions, spoil } from '../tool/corpus/functions.ts'
+import { type Random, randomOf } from '../tool/corpus/random.ts'
+import { testCatalogue } from './object.ts'
+
+const COUNT = 2000
+const HOST = 'https://api.example.com'
+
+/** What a stored tool is called with, and how it is to answer. */
+interface Stored {
+  readonly definition: Record<string, unknown>
+  readonly args: (random: Random) => Record<string, unknown>
+  readonly expected: (args: Record<string, unknown>) => unknown
+}
+
+/** The function as a definition of each kind by turns: an HTTP request, a face of a bound tool, a fixed answer. */
+function stored(foreign: Foreign, index: number): Stored {
+  const { outline } = defineRawTool(foreign, () => {})
+  const { name, description, inputSchema, title } = outline
+  const isWrapped =
+    !isObject(foreign.right(randomOf(1))) || Object.keys(Object(inputSchema['properties'])).join() === 'input'
+  const common = { name, description, inputSchema, ...(title !== undefined && { title: title.slice(0, 128) }) }
+  const args = (random: Random) => {
+    const value = foreign.right(random)
+    return isWrapped || !isObject(value) ? { input: value } : value
+  }
+  if (index % 3 === 1) {
+    const definition = { ...common, binding: 'TOOL_ECHO', call: 'echo' }
+    return { definition, args, expected: (sent) => sent }
+  }
+  if (index % 3 === 2)
+    return { definition: { ...common, static: { structured: { index } } }, args, expected: () => ({ index }) }
+  const names = Object.keys(Object(inputSchema['properties'])).filter((key) => /^[A-Za-z_][\w.-]*$/.test(key))
+  const body = Object.fromEntries(names.map((key) => [key, `{${key}}`]))
+  const http = { method: 'POST', url: `${HOST}/${index}`, body }
+  const expected = (sent: Record<string, unknown>) => ({
+    url: http.url,
+    body: Object.fromEntries(Object.entries(sent).filter(([key]) => names.includes(key))),
+  })
+  return { definition: { ...common, http }, args, expected }
+}
+
+const ECHO: ToolBinding = {
+  describe: async () => ({
+    contract: 1,
+    tools: [
+      {
+        name: 'echo',
+        description: 'Echoes.',
+        inputSchema: { type: 'object' },
+        version: '1',
+        hash: 'h',
+        annotations: {},
+      },
+    ],
+  }),
+  call: async (request: unknown) => ({
+    ok: true,
+    content: [],
+    structured: isObject(request) ? request['arguments'] : undefined,
+  }),
+}
+
+/** An edge over a catalogue, with a server that answers what it was sent. */
+function edgeOver({ kv, object }: ReturnType<typeof testCatalogue>) {
+  const config = readConfig({ HTTP_TOOL_HOSTS: { 'api.example.com': [] } })
+  const services = serviceSource({ bindings: { TOOL_ECHO: ECHO }, offered: () => false })
+  const fetch = async (url: string, { body }: RequestInit = {}) =>
+    Response.json({ url, body: JSON.parse(typeof body === 'string' ? body : 'null') })
+  const tools = kvSource({
+    namespace: kv,
+    catalogue: object,
+    definitions: definitionService({ fetch }),
+    hosts: config.httpToolHosts,
+    secret: () => undefined,
+    services,
+  })
+  return testEdge({ setup: { stored: tools, tools: chain([services, tools]) } })
+}
+
+test(`${COUNT} definitions of all shapes are put, found and called; of each, what is spoilt is refused with paths`, async () => {
+  const catalogue = testCatalogue()
+  const edge = edgeOver(catalogue)
+  const all = foreignFunctions(COUNT).map(stored)
+  const refused = { paths: 0, taken: 0 }
+  for (const [index, { definition, args, expected }] of all.entries()) {
+    const random = randomOf(index + 5)
+    const path = `/tools/${String(definition['name'])}`
+
+    const bad = spoil(random, definition)
+    const answer = await edge.ask(path, { method: 'PUT', json: bad })
+    if (answer.status === 422) {
+      const { code, issues } = (await answer.json()) as { code: string; issues: { path: string; message: string }[] }
+      expect({ bad, code, count: issues.length > 0 }).toEqual({ bad, code: 'invalid_definition', count: true })
+      refused.paths += issues.some((issue) => issue.path !== '') ? 1 : 0
+      expect([(await edge.ask(path)).status, (await edge.ask(`${path}/versions`)).status]).toEqual([404, 404])
+    } else {
+      expect({ bad, status: answer.status }).toEqual({ bad, status: 201 })
+      refused.taken += 1
+    }
+
+    const put = await edge.ask(path, { method: 'PUT', json: definition })
+    expect({ definition, put: await put.json() }).toMatchObject({
+      put: { name: definition['name'], hash: expect.any(String) },
+    })
+    const called = args(random)
+    const outcome = await edge.ask(`${path}/call`, { json: { arguments: called } })
+    expect({ definition, called, outcome: await outcome.json() }).toMatchObject({
+      outcome: { ok: true, structured: expected(called) },
+    })
+  }
+  expect(refused.paths).toBeGreaterThan(COUNT / 4)
+
+  const listed = await edge.ask('/tools?source=kv&limit=1000')
+  expect(listed.headers.get('x-total-count')).toBe(String(COUNT))
+}, 120_000)

@@ -1,0 +1,50 @@
+import { DatabaseSync } from 'node:sqlite'
+import { catalogue, type CatalogueObject } from '../../src/catalogue/catalogue.ts'
+import type { Change } from '../../src/tool/stored/catalogue.ts'
+import { compareTexts } from '../../src/tool/stored/change.ts'
+import { memoryStorage } from '../fixtures/sqlite.ts'
+import { FakeKv } from '../tool/source/fake-kv.ts'
+
+export interface TestCatalogue {
+  readonly kv: FakeKv
+  readonly reports: object[]
+  readonly object: CatalogueObject<object>
+  /** When the alarm is set for, if it is. */
+  readonly alarm: () => number | undefined
+  /** Rings the alarm, and those that it sets, at their times; the clock (fake timers) moves there. Returns how often. */
+  readonly settle: (setTime: (time: number) => void) => Promise<number>
+  /** The object as it is after its life was lost, with the same database. */
+  readonly revive: () => CatalogueObject<object>
+}
+
+/** The catalogue's object in plain Node, over a database in memory. */
+export function testCatalogue(
+  compare: (before: string, after: string) => Promise<Change> = async (before, after) => compareTexts(before, after),
+): TestCatalogue {
+  const kv = new FakeKv()
+  const reports: object[] = []
+  const database = new DatabaseSync(':memory:')
+  let alarm: number | undefined
+  const storage = Object.assign(memoryStorage(database), {
+    setAlarm: async (time: number) => void (alarm = time),
+  })
+  const Catalog = catalogue<object>(() => ({ namespace: kv, compare, report: (entry) => void reports.push(entry) }))
+  const revive = () => new Catalog({ storage } as unknown as DurableObjectState, {})
+  const object = revive()
+  return {
+    kv,
+    reports,
+    object,
+    alarm: () => alarm,
+    revive,
+    settle: async (setTime) => {
+      let rung = 0
+      for (; alarm !== undefined; rung++) {
+        setTime(Math.max(alarm, Date.now()))
+        alarm = undefined
+        await object.alarm()
+      }
+      return rung
+    },
+  }
+}

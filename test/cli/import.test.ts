@@ -1,0 +1,394 @@
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { readDefinitions } from '../../src/cli/definitions.ts'
+import { readOpenApi } from '../../src/cli/openapi.ts'
+import { definitionService } from '../../src/tool/stored/service.ts'
+import { CONTROL, toolRequest } from '../tool/source/calls.ts'
+import { start } from './command.ts'
+
+const string = { type: 'string' }
+const pet = {
+  type: 'object',
+  properties: {
+    id: { type: 'integer', format: 'int64', readOnly: true },
+    name: { ...string, example: 'Rex' },
+    'born on': { ...string, format: 'date', nullable: true },
+    parent: { $ref: '#/components/schemas/Pet' },
+  },
+  required: ['id', 'name'],
+}
+
+/** A document with these paths. */
+function api(paths: object, rest: object = {}): Record<string, unknown> {
+  const components = {
+    schemas: {
+      Pet: pet,
+      Name: { ...string, maxLength: 9 },
+      Either: { oneOf: [{ $ref: '#/components/schemas/Name' }, { type: 'integer' }] },
+    },
+    parameters: {
+      Page: { name: 'page', in: 'query', schema: { type: 'integer', minimum: 0, exclusiveMinimum: true } },
+    },
+    requestBodies: {
+      Pet: { required: true, content: { 'application/json': { schema: { $ref: '#/components/schemas/Pet' } } } },
+    },
+    securitySchemes: {
+      key: { type: 'apiKey', in: 'header', name: 'X-Key' },
+      token: { type: 'http', scheme: 'bearer' },
+      query: { type: 'apiKey', in: 'query', name: 'key' },
+    },
+  }
+  return { openapi: '3.0.3', info: {}, servers: [{ url: 'https://pets.example.com/v1/' }], paths, components, ...rest }
+}
+
+/** What one operation becomes. */
+function one(
+  method: string,
+  path: string,
+  fields: object,
+  { host, secret, ...rest }: { host?: string | undefined; secret?: string; [member: string]: unknown } = {},
+): Record<string, any> {
+  const { tools, skipped } = readOpenApi(api({ [path]: { [method]: fields } }, rest), { host, secret })
+  expect(skipped).toEqual([])
+  return tools[0]?.definition as Record<string, any>
+}
+
+const reason = (method: string, path: string, fields: object, options = {}) =>
+  readOpenApi(api({ [path]: { [method]: fields } }), options).skipped.map((each) => each.reason)
+
+describe('an operation', () => {
+  test('becomes a definition with its parameters, each in its place', () => {
+    const fields = {
+      operationId: 'findPets',
+      summary: 'Finds pets.',
+      description: 'By tag.',
+      tags: ['pets'],
+      parameters: [
+        { name: 'owner', in: 'path', required: true, schema: { $ref: '#/components/schemas/Name' } },
+        { name: 'tag', in: 'query', description: 'Any of these.', schema: { type: 'array', items: string } },
+        { name: 'X-Trace', in: 'header', schema: string },
+        { name: 'Accept', in: 'header', required: true, schema: string },
+        { name: 'session', in: 'cookie', schema: string },
+        { $ref: '#/components/parameters/Page' },
+      ],
+    }
+    expect(one('get', '/owners/{owner}/pets', fields)).toEqual({
+      name: 'findPets',
+      title: 'Finds pets.',
+      description: 'Finds pets. By tag.',
+      tags: ['pets'],
+      annotations: { readOnly: true, idempotent: true, openWorld: true },
+      inputSchema: {
+        type: 'object',
+        properties: {
+          owner: { type: 'string', maxLength: 9 },
+          tag: { type: 'array', items: string, description: 'Any of these.' },
+          'X-Trace': string,
+          page: { type: 'integer', exclusiveMinimum: 0 },
+        },
+        required: ['owner'],
+        additionalProperties: false,
+      },
+      http: {
+        method: 'GET',
+        url: 'https://pets.example.com/v1/owners/{owner}/pets',
+        headers: { 'X-Trace': '{X-Trace}' },
+        query: { tag: '{tag}', page: '{page}' },
+      },
+    })
+  })
+
+  test('has its body’s properties for arguments, without those that the server writes', () => {
+    const { inputSchema, http, annotations } = one('post', '/pets', {
+      requestBody: { $ref: '#/components/requestBodies/Pet' },
+    })
+    const Pet = { type: 'object', properties: { name: string }, required: ['name'] }
+    expect(inputSchema).toEqual({
+      type: 'object',
+      properties: {
+        name: string,
+        born_on: { type: ['string', 'null'], format: 'date' },
+        parent: {
+          ...Pet,
+          properties: {
+            name: string,
+            'born on': { type: ['string', 'null'], format: 'date' },
+            parent: { $ref: '#/$defs/Pet' },
+          },
+        },
+      },
+      required: ['name'],
+      additionalProperties: false,
+      $defs: {
+        Pet: {
+          ...Pet,
+          properties: {
+            name: string,
+            'born on': { type: ['string', 'null'], format: 'date' },
+            parent: { $ref: '#/$defs/Pet' },
+          },
+        },
+      },
+    })
+    expect(http.body).toEqual({ name: '{name}', 'born on': '{born_on}', parent: '{parent}' })
+    expect(annotations).toEqual({ openWorld: true })
+  })
+
+  test('has a body that is no plain object for one argument', () => {
+    const body = (schema: object) => ({ requestBody: { required: true, content: { 'application/json': { schema } } } })
+    for (const schema of [
+      { type: 'array', items: string },
+      { allOf: [pet] },
+      { type: 'object', additionalProperties: string },
+    ]) {
+      const { inputSchema, http } = one('put', '/x', body(schema))
+      expect([http.body, inputSchema.required]).toEqual(['{body}', ['body']])
+    }
+    const { inputSchema } = one('put', '/x', body({ $ref: '#/components/schemas/Either' }))
+    expect(inputSchema.properties.body).toEqual({ oneOf: [{ type: 'string', maxLength: 9 }, { type: 'integer' }] })
+  })
+
+  test('keeps arguments of the same name apart', () => {
+    const { http } = one('put', '/pets/{id}', {
+      parameters: [
+        { name: 'id', in: 'path', required: true, schema: string },
+        { name: 'id', in: 'query', schema: string },
+        { name: 'filter[a b]', in: 'query', schema: string },
+        { name: '2nd', in: 'query', schema: string },
+        { name: 'SECRET_X', in: 'query', schema: string },
+      ],
+      requestBody: { content: { 'application/json': { schema: { type: 'object', properties: { id: string } } } } },
+    })
+    expect(http).toEqual({
+      method: 'PUT',
+      url: 'https://pets.example.com/v1/pets/{id}',
+      query: { id: '{query_id}', 'filter[a b]': '{filter_a_b_}', '2nd': '{_2nd}', SECRET_X: '{_SECRET_X}' },
+      body: { id: '{body_id}' },
+    })
+  })
+
+  test('writes lists and objects into the query as the API reads them', () => {
+    const object = { type: 'object', properties: { a: string, b: string }, required: ['a'] }
+    const list = { type: 'array', items: string }
+    const { http, inputSchema } = one('get', '/x', {
+      parameters: [
+        { name: 'deep', in: 'query', style: 'deepObject', required: true, schema: object },
+        { name: 'ids', in: 'query', explode: false, description: 'Ids.', schema: list },
+        { name: 'none', in: 'query', schema: { type: 'object' } },
+      ],
+    })
+    expect(http.query).toEqual({ 'deep[a]': '{a}', 'deep[b]': '{b}', ids: '{ids}' })
+    expect(inputSchema.required).toEqual(['a'])
+    expect(inputSchema.properties.ids.description).toBe('Ids. Several values, separated by commas.')
+  })
+
+  test.each([
+    ['get', { readOnly: true, idempotent: true, openWorld: true }],
+    ['put', { idempotent: true, openWorld: true }],
+    ['delete', { idempotent: true, destructive: true, openWorld: true }],
+    ['patch', { openWorld: true }],
+  ])('of %s says what HTTP says', (method, annotations) => {
+    expect(one(method, '/x', {}).annotations).toEqual(annotations)
+  })
+
+  test.each<[string, object, string]>([
+    ['its own id', { operationId: 'pets/list' }, 'pets_x2f_list'],
+    ['its method and path', {}, 'get_pets_id'],
+  ])('is named by %s', (_, fields, name) => {
+    expect(one('get', '/pets/{id}', fields).name).toBe(name)
+  })
+
+  test('has a name of its own, words of its own and nothing that is not seen', () => {
+    const paths = { '/a-b': { get: {} }, '/a_b': { get: { summary: 'A\u200bB\u0007', description: 'x'.repeat(2000) } } }
+    const { tools } = readOpenApi(api(paths))
+    expect(tools.map(({ name }) => name)).toEqual(['get_a_b', 'get_a_b_2'])
+    expect(tools[0]?.definition['description']).toBe('GET /a-b')
+    expect(tools[1]?.definition['title']).toBe('AB')
+    expect(tools[1]?.definition['description']).toMatch(/^AB\. x{1000,1020}…$/)
+  })
+
+  test('sends the key where the document says, once there is a secret for it', () => {
+    const secured = (scheme: string) =>
+      one('get', '/x', { security: [{ [scheme]: [] }] }, { secret: 'SECRET_PETS' }).http
+    expect(secured('key')).toMatchObject({ headers: { 'X-Key': '{SECRET_PETS}' }, secrets: ['SECRET_PETS'] })
+    expect(secured('token')).toMatchObject({ headers: { authorization: 'Bearer {SECRET_PETS}' } })
+    expect(one('get', '/x', {}, { security: [{ token: [] }] }).http).toEqual({
+      method: 'GET',
+      url: 'https://pets.example.com/v1/x',
+    })
+  })
+
+  test.each<[string, object, string | undefined, string]>([
+    ['the document', {}, undefined, 'https://pets.example.com/v1/x'],
+    ['a host', {}, 'api.example.org', 'https://api.example.org/v1/x'],
+    ['an origin', {}, 'http://127.0.0.1:8080', 'http://127.0.0.1:8080/v1/x'],
+    ['an origin with a path', {}, 'https://api.example.org/v2/', 'https://api.example.org/v2/x'],
+    [
+      'a server with variables',
+      { servers: [{ url: 'https://{r}.example.com', variables: { r: { default: 'eu' } } }] },
+      undefined,
+      'https://eu.example.com/x',
+    ],
+    ['a server without a host', { servers: [{ url: '/v3' }] }, 'api.example.org', 'https://api.example.org/v3/x'],
+  ])('is called where %s says', (_, rest, host, url) => {
+    expect(one('get', '/x', {}, { ...rest, host }).http.url).toBe(url)
+  })
+
+  test.each<[string, string, object, string]>([
+    [
+      'a form',
+      'post',
+      { requestBody: { required: true, content: { 'multipart/form-data': {} } } },
+      'its body is multipart/form-data, and tools send JSON',
+    ],
+    [
+      'a cookie',
+      'get',
+      { parameters: [{ name: 's', in: 'cookie', required: true }] },
+      'it needs the cookie s, and tools send none',
+    ],
+    [
+      'a header of the connection',
+      'get',
+      { parameters: [{ name: 'Host', in: 'header', schema: string }] },
+      'http.headers.Host: expected another header: this one is not for a tool to send',
+    ],
+    [
+      'another file',
+      'get',
+      { parameters: [{ $ref: 'other.json#/a' }] },
+      'the reference other.json#/a leads nowhere in the document',
+    ],
+    ['a key in the URL', 'get', { security: [{ query: [] }] }, 'its key goes into the query, where a secret must not'],
+    ['no tool’s method', 'trace', {}, 'no tool sends TRACE'],
+  ])('is left out where it needs %s', (_, method, fields, expected) => {
+    expect(reason(method, '/x', fields, { secret: 'SECRET_PETS' })).toEqual([expected])
+  })
+})
+
+test('definitions that would be too large with all they refer to refer to it', () => {
+  const wide = (to: string) => ({
+    type: 'object',
+    properties: Object.fromEntries(
+      Array.from({ length: 9 }, (_, index) => [`p${index}`, { $ref: `#/components/schemas/${to}` }]),
+    ),
+  })
+  const schemas = { A: wide('B'), B: wide('C'), C: wide('D'), D: string }
+  const body = { required: true, content: { 'application/json': { schema: { $ref: '#/components/schemas/A' } } } }
+  const { tools, skipped } = readOpenApi(api({ '/x': { post: { requestBody: body } } }, { components: { schemas } }))
+  expect(skipped).toEqual([])
+  const { inputSchema } = Object(tools[0]?.definition) as Record<string, any>
+  expect(inputSchema.properties.p0).toEqual({ $ref: '#/$defs/B' })
+  expect(Object.keys(inputSchema.$defs)).toEqual(['B', 'C', 'D'])
+})
+
+test.each<[string, unknown, string]>([
+  ['no document', [], 'Expected an OpenAPI 3 document, received something else.'],
+  ['the format before', { swagger: '2.0' }, 'Expected an OpenAPI 3 document, received Swagger 2.0.'],
+  [
+    'one that says no host',
+    { openapi: '3.1.0', paths: { '/x': { get: {} } } },
+    'The document does not say where its API answers.',
+  ],
+])('refuses %s', (_, document, message) => {
+  expect(() => readOpenApi(document)).toThrow(message)
+})
+
+test('what is imported is stored and called as the API expects it', async () => {
+  const server = createServer((request, response) => {
+    void text(request).then((body) => {
+      const { method, url, headers } = request
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify({ asked: `${method} ${url}`, key: headers['x-key'], body: body && JSON.parse(body) }))
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const host = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const paths = {
+    '/pets/{id}': {
+      parameters: [{ name: 'id', in: 'path', required: true, schema: string }],
+      put: {
+        parameters: [{ name: 'dry', in: 'query', schema: { type: 'boolean' } }],
+        requestBody: { $ref: '#/components/requestBodies/Pet' },
+        security: [{ key: [] }],
+      },
+    },
+  }
+  const { tools } = readOpenApi(api(paths), { host, secret: 'SECRET_PETS' })
+  const [tool] = tools
+  const service = definitionService()
+  const hosts = { [host]: ['SECRET_PETS'] }
+  const written = await service.write('put_pets_id', tool?.definition, hosts)
+  if (!written.ok) throw new Error(JSON.stringify(written.issues))
+  const request = toolRequest('put_pets_id', { id: 'a/b', dry: true, name: 'Rex', born_on: null })
+  const grant = { hosts, secrets: { SECRET_PETS: 'tell-nobody' } }
+  expect(await service.call(written.read.stored, request, grant, CONTROL)).toMatchObject({
+    ok: true,
+    structured: { asked: 'PUT /v1/pets/a%2Fb?dry=true', key: '[redacted]', body: { name: 'Rex', 'born on': null } },
+  })
+})
+
+describe('the command', () => {
+  const MAIN = new URL('../../src/cli/main.ts', import.meta.url).pathname
+
+  async function run(files: Record<string, string>, args: string[], env: Record<string, string> = {}) {
+    const root = mkdtempSync(join(tmpdir(), 'import-test-'))
+    onTestFinished(() => rmSync(root, { recursive: true }))
+    for (const [name, content] of Object.entries(files)) writeFileSync(join(root, name), content)
+    const command = start(process.execPath, [MAIN, 'import', ...args], { cwd: root, env })
+    const code = await command.ended
+    return { root, code, out: command.out(), errors: command.errors() }
+  }
+
+  test('writes a file for each operation, and says what was left out and what the edge must allow', async () => {
+    const file = JSON.stringify(api({ '/x': { get: { operationId: 'getX' }, trace: {} } }))
+    const { root, code, out } = await run({ 'api.json': file }, ['api.json', '--secret', 'SECRET_A'])
+    expect(code).toBe(0)
+    expect(readDefinitions(root)).toMatchObject([{ file: 'tools/definitions/getX.json', name: 'getX' }])
+    expect(JSON.parse(readFileSync(join(root, 'tools/definitions/getX.json'), 'utf8'))).toMatchObject({ name: 'getX' })
+    expect(out.split('\n')).toEqual([
+      'Left out TRACE /x: no tool sends TRACE',
+      '1 definition written to tools/definitions',
+      `They are called where the edge allows it: HTTP_TOOL_HOSTS='{"pets.example.com":["SECRET_A"]}'`,
+      '',
+    ])
+  })
+
+  test('puts them to an edge', async () => {
+    const asked: string[] = []
+    const server = createServer((request, response) => {
+      asked.push(`${request.method} ${request.url} ${request.headers.authorization}`)
+      response.writeHead(201, { 'content-type': 'application/json' }).end('{}')
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+    const env = { EDGECALL_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, EDGECALL_KEY: 'ek_1' }
+    const file = JSON.stringify(api({ '/x': { get: { operationId: 'getX' } } }))
+    const { code, root } = await run({ 'api.json': file }, ['api.json', '--put'], env)
+    expect([code, asked, readdirSync(root)]).toEqual([0, ['PUT /tools/getX Bearer ek_1'], ['api.json']])
+  })
+
+  test('tells how it is used', async () => {
+    expect(await run({}, ['--help'])).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('import api.json [--host'),
+    })
+  })
+
+  test.each<[string, string[], number, RegExp]>([
+    ['YAML', ['api.yaml'], 1, /cannot be read: .+\nOnly JSON is read: /],
+    ['a file that is not there', ['none.json'], 1, /none\.json cannot be read: /],
+    ['nothing', [], 2, /^Say which document: import api\.json/],
+    ['a document without operations', ['empty.json'], 1, /^empty\.json has no operation/],
+  ])('refuses %s', async (_, args, code, errors) => {
+    const files = { 'api.yaml': 'openapi: 3.0.3', 'empty.json': JSON.stringify(api({})) }
+    expect(await run(files, args)).toMatchObject({ code, errors: expect.stringMatching(errors) })
+  })
+})

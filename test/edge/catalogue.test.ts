@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { INDEX_KEY, readIndex, versionKey } from '../../src/tool/stored/copy.ts'
+import { chunksOf, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
+import { type Stage, startStage } from './stage.ts'
+
+const KEY = 'ek_test'
+const sha256 = createHash('sha256').update(KEY).digest('hex')
+const by = { tenant: 'acme', key: sha256.slice(0, 12) }
+
+let model: ModelServer
+let stage: Stage
+/** Done before the model asks for a tool. */
+let meanwhile = async () => {}
+
+beforeAll(async () => {
+  model = await startModelServer(async ({ body }) => {
+    const last: any = body.messages.at(-1)
+    if (last.role === 'tool') return { chunks: chunksOf({ text: `It said ${last.content}` }) }
+    await meanwhile()
+    return { chunks: chunksOf({ calls: [{ tool: last.content, arguments: '{}' }] }) }
+  })
+  stage = await startStage({
+    API_KEYS: JSON.stringify([{ sha256, tenant: 'acme', scopes: ['chat', 'tools:read', 'tools:write', 'approve'] }]),
+    MODEL: 'openai/test',
+    OPENAI_BASE_URL: model.baseUrl,
+  })
+})
+afterAll(async () => {
+  await stage?.close()
+  await model?.close()
+})
+
+async function ask(path: string, { headers, ...rest }: Parameters<Stage['ask']>[1] = {}) {
+  const response = await stage.ask(path, { ...rest, headers: { authorization: `Bearer ${KEY}`, ...headers } })
+  const text = await response.text()
+  return { status: response.status, etag: response.headers.get('etag'), body: text === '' ? null : JSON.parse(text) }
+}
+
+const says = (text: string, rest: object = {}) => ({
+  description: 'Says it.',
+  inputSchema: { type: 'object', properties: {} },
+  static: { text },
+  ...rest,
+})
+const put = (name: string, json: object, headers = {}) => ask(`/tools/${name}`, { method: 'PUT', json, headers })
+const versions = async (name: string) => (await ask(`/tools/${name}/versions`)).body
+
+test('writes at the same time, of one name and of many, lose none of one another, and reach KV in one index', async () => {
+  const texts = Array.from({ length: 20 }, (_, index) => `text ${index}`)
+  const many = texts.map((text, index) => put(`many${index}`, says(text)))
+  const one = texts.map((text) => put('one', says(text)))
+  const replies = await Promise.all([...many, ...one])
+  expect(replies.filter(({ status }) => status === 201)).toHaveLength(21)
+  expect(replies.filter(({ status }) => status === 200)).toHaveLength(19)
+  const history = await versions('one')
+  const hashes = replies.slice(20).map(({ body }) => body.hash)
+  expect(new Set(history.map(({ hash }: any) => hash))).toEqual(new Set(hashes))
+  expect(history).toHaveLength(texts.length)
+
+  const { TOOLS } = await stage.server.getWorker<{ TOOLS: KVNamespace }>('edgecall').getEnv()
+  await vi.waitFor(async () => {
+    const index = readIndex((await TOOLS.get(INDEX_KEY)) ?? '')
+    expect(index.names()).toEqual(['one', ...texts.map((_, at) => `many${at}`)].sort())
+    expect(index.hashOf('one')).toBe(history[0].hash)
+    expect(await TOOLS.get(versionKey('one', history[0].hash))).toContain('"text ')
+  }, 10_000)
+})
+
+describe('a stored definition has versions', () => {
+  test('that say who, when, and whether they break what was; none is lost, and each can come back', async () => {
+    const before = Date.now()
+    const first = await put('news', says('old', { version: '1.0' }))
+    expect(first).toMatchObject({ status: 201, body: { name: 'news', change: 'created', breaks: [] } })
+    expect(await put('news', says('old', { version: '1.0' }))).toMatchObject({
+      status: 200,
+      body: { change: 'unchanged' },
+    })
+    const wider = { type: 'object', properties: { topic: { type: 'string' } } }
+    expect((await put('news', says('old', { inputSchema: wider }))).body.change).toBe('compatible')
+    const narrower = await put('news', says('new', { inputSchema: { ...wider, required: ['topic'] } }))
+    const breaks = [{ path: 'inputSchema.properties.topic', message: 'is required now' }]
+    expect(narrower.body).toMatchObject({ change: 'breaking', breaks })
+    expect((await ask('/tools/news', { method: 'DELETE' })).status).toBe(204)
+    expect((await ask('/tools/news')).status).toBe(404)
+
+    const { hash } = first.body
+    const stored = await ask(`/tools/news/versions/${hash}`)
+    expect(stored.body).toEqual({ name: 'news', ...says('old', { version: '1.0' }) })
+    const back = await ask('/tools/news/rollback', { json: { hash } })
+    expect(back).toMatchObject({ status: 201, etag: `"${hash}"`, body: { hash, change: 'created' } })
+    expect(await ask('/tools/news')).toMatchObject({ etag: `"${hash}"`, body: { version: '1.0', hash } })
+
+    const history = await versions('news')
+    expect(history.map((each: any) => [each.action, each.change])).toEqual([
+      ['rollback', 'created'],
+      ['delete', undefined],
+      ['put', 'breaking'],
+      ['put', 'compatible'],
+      ['put', 'created'],
+    ])
+    expect(history[2]).toMatchObject({ hash: narrower.body.hash, by, breaks })
+    expect(Date.parse(history[0].at)).toBeGreaterThanOrEqual(before)
+    const [next] = (await ask(`/tools/news/versions?limit=1&before=${history[1].revision}`)).body
+    expect(next).toEqual(history[2])
+  })
+
+  test('of which a writer may name the one it means to replace', async () => {
+    const { etag, body } = await put('terms', says('a'), { 'if-none-match': '*' })
+    expect((await put('terms', says('b'), { 'if-match': etag ?? '' })).status).toBe(200)
+    for (const headers of [{ 'if-match': etag ?? '' }, { 'if-match': body.hash }, { 'if-none-match': '*' }]) {
+      const current = (await versions('terms'))[0].hash
+      expect(await put('terms', says('c'), headers)).toMatchObject({
+        status: 412,
+        body: { code: 'version_mismatch', current },
+      })
+    }
+    expect(await put('nothing', says('c'), { 'if-match': '*' })).toMatchObject({ status: 412, body: { current: null } })
+    expect(await versions('terms')).toHaveLength(2)
+    const again = { json: { hash: body.hash }, headers: { 'if-match': etag ?? '' } }
+    expect((await ask('/tools/terms/rollback', again)).status).toBe(412)
+  })
+
+  test('and what is not there is said to be missing', async () => {
+    await put('here', says('a'))
+    expect(await ask('/tools/gone/versions')).toMatchObject({ status: 404, body: { code: 'unknown_tool' } })
+    expect(await ask('/tools/here/versions/abc')).toMatchObject({ status: 404, body: { code: 'unknown_version' } })
+    const rollback = (json: object) => ask('/tools/here/rollback', { json })
+    expect(await rollback({ hash: 'abc' })).toMatchObject({ status: 404, body: { code: 'unknown_version' } })
+    expect(await rollback({})).toMatchObject({ status: 422, body: { param: 'hash' } })
+  })
+})
+
+test('a run calls the version that it was told of, though another is current before it calls', async () => {
+  await put('pinned', says('one'))
+  meanwhile = async () => void (await put('pinned', says('two')))
+  const run = async () => (await ask('/runs', { json: { input: 'pinned', tools: ['pinned'] } })).body.answer
+  expect(await run()).toBe('It said one')
+  meanwhile = async () => {}
+  expect(await run()).toBe('It said two')
+})
+
+test('a run that finds its tool under another definition, after it has waited, does not call it', async () => {
+  await put('moved', says('one', { approval: 'always' }))
+  await ask('/conversations', { json: { id: 'moving' } })
+  const path = '/conversations/moving/runs'
+  const { status, body } = await ask(path, { json: { input: 'moved', tools: ['moved'] } })
+  expect([status, body.status]).toEqual([202, 'waiting'])
+  await put('moved', says('two', { approval: 'always' }))
+  await stage.server.getWorker('edgecall').evictDurableObject('Conversation', { name: 'v1/acme/moving' })
+  const call = `${path}/${body.id}/calls/${body.calls[0].id}`
+  expect((await ask(call, { json: { decision: 'approve' } })).status).toBe(200)
+  await vi.waitFor(async () => {
+    const run = (await ask(`${path}/${body.id}`)).body
+    expect(run.answer).toContain('The tool "moved" has changed since it was offered; it was not called.')
+  }, 10_000)
+})
