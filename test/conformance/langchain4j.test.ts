@@ -7,11 +7,12 @@ import { direct } from './langchain4j/direct.ts'
 import { faults } from './langchain4j/faults.ts'
 import { kinds } from './langchain4j/kinds.ts'
 import { loop } from './langchain4j/loop.ts'
+import { mcp } from './langchain4j/mcp.ts'
 import { memories } from './langchain4j/memory.ts'
 import { offer } from './langchain4j/offer.ts'
-import { outside } from './langchain4j/outside.ts'
 import { results } from './langchain4j/results.ts'
 import { searches } from './langchain4j/search.ts'
+import { skills } from './langchain4j/skills.ts'
 import { stream } from './langchain4j/stream.ts'
 import { texts } from './langchain4j/texts.ts'
 import { told } from './langchain4j/told.ts'
@@ -45,7 +46,8 @@ conformance('LangChain4j', 120, [
   ...memories,
   ...stream,
   ...watch,
-  ...outside,
+  ...mcp,
+  ...skills,
   ...unpinnedCalls,
   ...unpinnedRuns,
   ...unpinnedOffers,

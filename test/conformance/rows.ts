@@ -12,20 +12,17 @@ export interface Row {
 
 export type Verdict =
   /** We do the same; the case shows it. */
-  | { readonly kind: 'same'; readonly run: () => Promise<void> | void }
+  | { readonly kind: 'same'; readonly run: Case }
   /** We do otherwise on purpose; the case shows what, and the reason says why. */
-  | { readonly kind: 'different'; readonly why: string; readonly run: () => Promise<void> | void }
+  | { readonly kind: 'different'; readonly why: string; readonly run: Case }
   /** It is about something that does not exist here. */
   | { readonly kind: 'not applicable'; readonly why: string }
-  /** It belongs to a capability that has its own cases. */
-  | { readonly kind: 'owned'; readonly by: 'tool search' | 'MCP' | 'observability' }
 
 type Case = () => Promise<void> | void
 
 export const same = (run: Case): Verdict => ({ kind: 'same', run })
 export const different = (why: string, run: Case): Verdict => ({ kind: 'different', why, run })
 export const notApplicable = (why: string): Verdict => ({ kind: 'not applicable', why })
-export const owned = (by: 'tool search' | 'MCP' | 'observability'): Verdict => ({ kind: 'owned', by })
 
 /** At most so many of a hundred rows may be about something that does not exist here. */
 const MOST_NOT_APPLICABLE = 15
@@ -37,7 +34,7 @@ export function conformance(library: string, total: number, rows: readonly Row[]
       const name = `${row}. ${says}`
       if (verdict.kind === 'same') test(name, verdict.run)
       else if (verdict.kind === 'different') test(`${name} — deliberately different: ${verdict.why}`, verdict.run)
-      else test.skip(`${name} — ${verdict.kind === 'owned' ? `owned by ${verdict.by}` : verdict.why}`)
+      else test.skip(`${name} — not applicable: ${verdict.why}`)
     }
 
     test('no row is missing, and few are not applicable', () => {
@@ -54,8 +51,8 @@ export function conformance(library: string, total: number, rows: readonly Row[]
 }
 
 /** The line of the table for a library: rows, and how many of each kind. */
-export function lineOf(library: string, rows: readonly Row[]): string {
+function lineOf(library: string, rows: readonly Row[]): string {
   const count = (kind: Verdict['kind']) => rows.filter(({ verdict }) => verdict.kind === kind).length
-  const kinds = ['same', 'different', 'not applicable', 'owned'] as const
+  const kinds = ['same', 'different', 'not applicable'] as const
   return `| ${[library, rows.length, ...kinds.map(count)].join(' | ')} |`
 }

@@ -32,6 +32,9 @@ export class Refusal extends Error {
   }
 }
 
+/** Servers so far: a port may come again, and what a client remembers goes by the URL. */
+let made = 0
+
 /** A server of the Model Context Protocol that does what a test tells it. */
 export class McpServer {
   readonly seen: Seen[] = []
@@ -63,7 +66,7 @@ export class McpServer {
   async listen(): Promise<this> {
     await new Promise<void>((resolve) => void this.#server.listen(0, '127.0.0.1', resolve))
     const address = this.#server.address()
-    this.#url = `http://127.0.0.1:${typeof address === 'object' && address?.port}/mcp`
+    this.#url = `http://127.0.0.1:${typeof address === 'object' && address?.port}/mcp/${made++}`
     return this
   }
 

@@ -1,5 +1,5 @@
 import { MOST_BYTES, readEvents } from './events.ts'
-import { fieldsOf, isObject, textOf } from './json.ts'
+import { fieldsOf, isObject, parseJson, textOf } from './json.ts'
 
 /** A server's answer that is no result. */
 export class HttpFault extends Error {
@@ -61,7 +61,9 @@ export async function post(posting: Posting): Promise<Posted> {
     if (!response.ok) throw new HttpFault(status)
     return { result: {}, session }
   }
-  const answer = isEvents(response) ? await follow(response, posting) : fieldsOf(parse(await readText(response)))
+  const answer = isEvents(response)
+    ? await follow(response, posting)
+    : fieldsOf(read(await readText(response), posting))
   if (isObject(answer['error'])) throw new RpcFault(answer['error'], status)
   if (!response.ok || !isObject(answer['result'])) throw new HttpFault(status)
   return { result: answer['result'], session }
@@ -90,7 +92,7 @@ async function follow(response: Response, posting: Posting): Promise<Message> {
     for await (const { data, id, retryMs } of stream.body ? readEvents(stream.body) : []) {
       last = id ?? last
       waitMs = retryMs ?? waitMs
-      const said = fieldsOf(data === '' ? undefined : parse(data))
+      const said = fieldsOf(data === '' ? undefined : read(data, posting))
       if (said['method'] !== undefined) onMessage(said)
       else if (said['id'] === message['id']) return said
     }
@@ -119,12 +121,9 @@ async function readText(response: Response): Promise<string> {
   return text + decoder.decode()
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+/** A call's result is data, to be passed on as it is; of the rest no large number matters but as the bound of a schema. */
+function read(text: string, { message }: Posting): unknown {
+  return parseJson(text, message['method'] === 'tools/call')
 }
 
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -2,16 +2,12 @@ import * as v from 'valibot'
 import { expect } from 'vitest'
 import { executeToolCalls } from '../../../src/loop.ts'
 import { defineRawTool, defineTool, toolsOf } from '../../../src/tool.ts'
-import { ask, tool } from '../../fixtures/play.ts'
+import { ask, say, tool } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
-import { asking, carried, chat, QUESTION, resultsIn } from '../spring-ai/scene.ts'
-import { COMPAT, given, misfit, partsOf, THEIRS, throwing } from './scene.ts'
+import { asking, carried, chat, given, QUESTION, resultsIn } from '../scene.ts'
+import { bits, COMPAT, integer, misfit, partsOf, THEIRS, throwing } from './scene.ts'
 
-const integer = v.pipe(v.number(), v.integer())
 const count = v.object({ i: integer })
-
-/** A whole number of so many bits, as the other side has types for. */
-const bits = (size: number) => v.pipe(integer, v.minValue(-(2 ** (size - 1))), v.maxValue(2 ** (size - 1) - 1))
 
 /** An exception without a message, as Workers have it: its stack begins with its name alone. */
 function silent(Kind: new () => Error): Error {
@@ -26,7 +22,7 @@ export const calls: readonly Row[] = [
     row: 8,
     says: 'arguments that are no JSON fail the request',
     verdict: different('the model reads what is wrong; under COMPAT=langchain4j the run fails with it', async () => {
-      const scene = { script: [ask(['tool', '{ invalid JSON }']), [...ask()]], tools: [tool('tool')] }
+      const scene = { script: [ask(['tool', '{ invalid JSON }']), say('Sorry')], tools: [tool('tool')] }
       const { requests } = await chat(scene)
       expect(resultsIn(requests[1]?.messages)[0]).toContain('The arguments of "tool" are not a JSON object: ')
       const { status, json, requests: asked } = await chat({ ...scene, vars: COMPAT })

@@ -3,11 +3,10 @@ import { expect } from 'vitest'
 import { executeToolCalls } from '../../../src/loop.ts'
 import { defineTool } from '../../../src/tool.ts'
 import { different, type Row, same } from '../rows.ts'
-import { asking, carried, QUESTION } from '../spring-ai/scene.ts'
-import { given, misfit } from './scene.ts'
+import { asking, carried, given, QUESTION } from '../scene.ts'
+import { integer, misfit } from './scene.ts'
 
 const person = v.object({ name: v.string() })
-const integer = v.pipe(v.number(), v.integer())
 const UUID = '123e4567-e89b-12d3-a456-426614174000'
 
 /** Schemas with defaults, what is told of each default, and what a tool gets for nothing where that is not the same. */

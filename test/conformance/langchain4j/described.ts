@@ -5,10 +5,9 @@ import { executeToolCalls } from '../../../src/loop.ts'
 import { defineRawTool, defineTool, jsonSchema, toolsOf } from '../../../src/tool.ts'
 import { encodeRequest as chatRequest } from '../../../src/wire/openai-chat/ask-request.ts'
 import { different, notApplicable, type Row, same } from '../rows.ts'
-import { asking, carried, QUESTION, resultsIn } from '../spring-ai/scene.ts'
-import { given, misfit } from './scene.ts'
+import { asking, carried, given, QUESTION, resultsIn } from '../scene.ts'
+import { integer, misfit } from './scene.ts'
 
-const integer = v.pipe(v.number(), v.integer())
 const none = v.object({})
 const run = () => ''
 
@@ -52,16 +51,16 @@ export const described: readonly Row[] = [
   {
     row: 33,
     says: 'a tool has metadata, any JSON object, which models are not told',
-    verdict: different(
-      'what hosts may know of a tool has names: annotations and tags, checked by their types',
-      async () => {
-        const annotations = { readOnly: true, openWorld: false }
-        const made = defineTool({ name: 't', description: 'T', input: none, annotations, tags: ['clock', 'beta'], run })
-        expect(await made.describe()).toMatchObject({ annotations, tags: ['clock', 'beta'] })
-        const plain = await defineTool({ name: 't', description: 'T', input: none, run }).describe()
-        expect((await made.describe()).hash).toBe(plain.hash)
-      },
-    ),
+    verdict: same(async () => {
+      const metadata = { owner: 'Ada', limits: [1, { a: null }] }
+      const options = { name: 't', description: 'T', input: none, run }
+      const tools = await carried(defineTool({ ...options, metadata }))
+      expect(tools[0]?.definition.metadata).toEqual(metadata)
+      const definitions = tools.map(({ definition }) => definition)
+      expect(chatRequest('m', { messages: [QUESTION], tools: definitions })).not.toContain('Ada')
+      // It is no other tool for that.
+      expect(definitions[0]?.hash).toBe((await defineTool(options).describe()).hash)
+    }),
   },
   {
     row: 34,
@@ -111,47 +110,33 @@ export const described: readonly Row[] = [
   {
     row: 38,
     says: 'a definition goes to JSON and back, strict or not, and one that is unsound is refused',
-    verdict: different(
-      'no tool is strict or not: its arguments are checked here, whatever a model promises',
-      async () => {
-        const input = v.object({ city: v.pipe(v.string(), v.description('Its name')) })
-        const options = { title: 'Weather', annotations: { readOnly: true }, tags: ['sky'] }
-        const definition = await defineTool({
-          name: 'weather',
-          description: 'Tells',
-          input,
-          ...options,
-          run,
-        }).describe()
-        const text = JSON.stringify(definition)
-        const { hash: _, ...read }: ToolDefinition = JSON.parse(text)
-        const again = await defineRawTool(read, run).describe()
-        expect(again).toEqual(definition)
-        const told = JSON.parse(chatRequest('m', { messages: [QUESTION], tools: [definition] }))
-        expect(told.tools).toEqual([
-          {
-            type: 'function',
-            function: { name: 'weather', description: 'Tells', parameters: definition.inputSchema },
-          },
+    verdict: same(async () => {
+      const input = v.object({ city: v.pipe(v.string(), v.description('Its name')) })
+      for (const strict of [{}, { strict: true }, { strict: false }]) {
+        const settings = { title: 'Weather', annotations: { readOnly: true }, tags: ['sky'], ...strict }
+        const definition = await defineTool({ name: 'look', description: 'Looks', input, ...settings, run }).describe()
+        const { hash: _, ...read }: ToolDefinition = JSON.parse(JSON.stringify(definition))
+        expect(await defineRawTool(read, run).describe()).toEqual({ ...definition, ...settings })
+        const sent = JSON.parse(chatRequest('m', { messages: [QUESTION], tools: [definition] }))
+        const parameters = definition.inputSchema
+        expect(sent.tools).toEqual([
+          { type: 'function', function: { name: 'look', description: 'Looks', parameters, ...strict } },
         ])
-        expect(defineRawTool({ name: 'bare' }, run).outline).toEqual({
-          name: 'bare',
-          description: 'bare',
-          inputSchema: { type: 'object', properties: {}, additionalProperties: false },
-          version: '1',
-          annotations: {},
-        })
-        for (const schema of [
-          { type: 'nothing' },
-          { type: 'object', properties: [] },
-          { type: 'object', required: 'a' },
-        ]) {
-          expect(() => jsonSchema(schema)).toThrow(TypeError)
-          expect(() => defineRawTool({ name: 'bad', inputSchema: schema }, run)).toThrow(/^Tool "bad": inputSchema: /)
-        }
-        const required = jsonSchema({ type: 'object', properties: { a: { type: 'string' } }, required: ['a'] })
-        expect(await given(required, {})).toBe(misfit('a: expected string, received undefined'))
-      },
-    ),
+      }
+      expect(defineRawTool({ name: 'bare' }, run).outline).toEqual({
+        name: 'bare',
+        description: 'bare',
+        inputSchema: { type: 'object', properties: {}, additionalProperties: false },
+        version: '1',
+        annotations: {},
+      })
+      const unsound = [{ type: 'nothing' }, { type: 'object', properties: [] }, { type: 'object', required: 'a' }]
+      for (const schema of unsound) {
+        expect(() => jsonSchema(schema)).toThrow(TypeError)
+        expect(() => defineRawTool({ name: 'bad', inputSchema: schema }, run)).toThrow(/^Tool "bad": inputSchema: /)
+      }
+      const required = jsonSchema({ type: 'object', properties: { a: { type: 'string' } }, required: ['a'] })
+      expect(await given(required, {})).toBe(misfit('a: expected string, received undefined'))
+    }),
   },
 ]

@@ -7,7 +7,7 @@ import { defineRawTool, defineTool } from '../../../src/tool.ts'
 import { ask, play, say, tool } from '../../fixtures/play.ts'
 import { keptEdge } from '../../http/kept-edge.ts'
 import { different, type Row, same } from '../rows.ts'
-import { asking, carried, chat, chatStream, QUESTION } from '../spring-ai/scene.ts'
+import { asking, carried, chat, chatStream, QUESTION } from '../scene.ts'
 
 /** What a tool of each letter wants: to the model, immediately, immediately if last. */
 const TOOLS = [

@@ -7,7 +7,7 @@ import { testEdge } from '../../fixtures/edge.ts'
 import { ask, say, tool } from '../../fixtures/play.ts'
 import { keptEdge } from '../../http/kept-edge.ts'
 import { different, type Row, same } from '../rows.ts'
-import { carried, chat, chatStream, native, QUESTION, resultsIn } from '../spring-ai/scene.ts'
+import { carried, chat, chatStream, native, QUESTION, resultsIn } from '../scene.ts'
 import { COMPAT, misfit, telling, THEIRS, throwing } from './scene.ts'
 
 const UNKNOWN =

@@ -1,9 +1,8 @@
 import * as v from 'valibot'
 import { expect } from 'vitest'
 import { type Row, same } from '../rows.ts'
-import { given, misfit } from './scene.ts'
-
-const integer = v.pipe(v.number(), v.integer())
+import { given } from '../scene.ts'
+import { integer, misfit } from './scene.ts'
 
 interface Tree {
   readonly value: string

@@ -4,7 +4,7 @@ import type { Message } from '../../../src/contract/message.ts'
 import { ask, play, say, tool } from '../../fixtures/play.ts'
 import { keptEdge } from '../../http/kept-edge.ts'
 import { different, type Row, same } from '../rows.ts'
-import { chat, costing, native, resultsIn } from '../spring-ai/scene.ts'
+import { chat, costing, native, resultsIn } from '../scene.ts'
 import { COMPAT } from './scene.ts'
 
 const add = tool('add', ({ a, b }) => Number(a) + Number(b))

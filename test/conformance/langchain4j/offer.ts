@@ -7,7 +7,7 @@ import { chain } from '../../../src/tool/source/chain.ts'
 import { inlineSource } from '../../../src/tool/source/inline.ts'
 import { ask, play, say, tool } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
-import { carried, chat, chatStream, namesIn, QUESTION, resultsIn } from '../spring-ai/scene.ts'
+import { carried, chat, chatStream, namesIn, QUESTION, resultsIn } from '../scene.ts'
 
 const SUM = { type: 'object', properties: { left: { type: 'integer' }, right: { type: 'integer' } } }
 const add = tool('add', ({ left, right }) => Number(left) + Number(right))

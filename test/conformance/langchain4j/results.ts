@@ -4,7 +4,7 @@ import { encodeRequest as anthropicRequest } from '../../../src/wire/anthropic/a
 import { encodeRequest as chatRequest } from '../../../src/wire/openai-chat/ask-request.ts'
 import { ask, id, play, say, tool } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
-import { chat, resultsIn } from '../spring-ai/scene.ts'
+import { chat, resultsIn } from '../scene.ts'
 import { partsOf, THEIRS } from './scene.ts'
 
 const PNG = Uint8Array.from([0x89, 0x50, 0x4e, 0x47])

@@ -1,30 +1,22 @@
+import * as v from 'valibot'
 import type { CallFault, LoopSetup } from '../../../src/contract/hook.ts'
-import type { Compat, RunRequest } from '../../../src/contract/run.ts'
+import type { Compat } from '../../../src/contract/run.ts'
 import type { Tool, ToolSuccess } from '../../../src/contract/tool.ts'
 import { executeToolCalls } from '../../../src/loop.ts'
 import { defineTool } from '../../../src/tool.ts'
 import type { RunContext } from '../../../src/tool/run-context.ts'
 import type { InputSchema } from '../../../src/tool/standard.ts'
 import { tool } from '../../fixtures/play.ts'
-import { asking, carried, QUESTION, resultsIn } from '../spring-ai/scene.ts'
+import { asking, carried, QUESTION } from '../scene.ts'
 
 /** What `COMPAT=langchain4j` sets. */
 export const THEIRS: Compat = 'langchain4j'
 export const COMPAT = { COMPAT: THEIRS }
 
-/** What a tool with this input was called with; or what the model reads where it was not. */
-export async function given(
-  input: InputSchema,
-  args: object | string,
-  request?: Partial<RunRequest>,
-): Promise<unknown> {
-  const seen: unknown[] = []
-  const run = (value: unknown) => void seen.push(value)
-  const tools = await carried(defineTool({ name: 'tool', description: 'Tool', input, run }))
-  const options = { messages: [QUESTION], tools, ...(request && { request }) }
-  const { results } = await executeToolCalls(options, asking(['tool', args]))
-  return seen.length > 0 ? seen[0] : resultsIn(results)[0]
-}
+export const integer = v.pipe(v.number(), v.integer())
+
+/** A whole number of so many bits, as the other side has types for. */
+export const bits = (size: number) => v.pipe(integer, v.minValue(-(2 ** (size - 1))), v.maxValue(2 ** (size - 1) - 1))
 
 /** What the model reads of arguments that do not fit, a line for each place. */
 export function misfit(...lines: readonly string[]): string {

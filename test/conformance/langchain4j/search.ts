@@ -7,7 +7,7 @@ import { createSemanticIndex } from '../../../src/tool/search/semantic-index.ts'
 import { createToolSearch } from '../../../src/tool/search/tool-search.ts'
 import { ask, play, say, tool } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
-import { asking, namesIn, QUESTION, resultsIn } from '../spring-ai/scene.ts'
+import { asking, namesIn, QUESTION, resultsIn } from '../scene.ts'
 
 const described = (name: string, description: string) => tool(name, () => `${name}!`, { description })
 

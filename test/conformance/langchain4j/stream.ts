@@ -7,7 +7,7 @@ import { ask, bodies, id, play, say, tool, types } from '../../fixtures/play.ts'
 import { inPieces, replay } from '../../fixtures/replay.ts'
 import { dataOf } from '../../http/kept-edge.ts'
 import { different, type Row, same } from '../rows.ts'
-import type { Scene } from '../spring-ai/scene.ts'
+import type { Scene } from '../scene.ts'
 
 const add = tool('add', ({ a, b }) => Number(a) + Number(b))
 const SUM = ask(['add', { a: 1, b: 2 }])

@@ -5,8 +5,8 @@ import { content, defineTool } from '../../../src/tool.ts'
 import { ask, say, tool } from '../../fixtures/play.ts'
 import { keptEdge } from '../../http/kept-edge.ts'
 import { different, type Row, same } from '../rows.ts'
-import { asking, carried, QUESTION, resultsIn } from '../spring-ai/scene.ts'
-import { given, partsOf } from './scene.ts'
+import { asking, carried, given, QUESTION, resultsIn } from '../scene.ts'
+import { partsOf } from './scene.ts'
 
 const anything = v.record(v.string(), v.unknown())
 

@@ -9,7 +9,7 @@ import { toolsOf } from '../../../src/tool.ts'
 import { ask, say, tool } from '../../fixtures/play.ts'
 import { keptEdge } from '../../http/kept-edge.ts'
 import { different, type Row, same } from '../rows.ts'
-import { carried, chat, chatStream, native, resultsIn } from '../spring-ai/scene.ts'
+import { carried, chat, chatStream, native, resultsIn } from '../scene.ts'
 
 const add = tool('add', ({ left, right }) => Number(left) + Number(right))
 

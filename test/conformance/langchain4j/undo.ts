@@ -8,7 +8,7 @@ import { scripted } from '../../../src/model/scripted.ts'
 import { defineTool } from '../../../src/tool.ts'
 import { ask, play, say, tool } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
-import { carried, native, resultsIn } from '../spring-ai/scene.ts'
+import { carried, native, resultsIn } from '../scene.ts'
 import { undoable } from './scene.ts'
 
 const broken = tool('broken', () => failure('broken', 'It broke.'))

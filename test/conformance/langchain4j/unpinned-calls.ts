@@ -2,8 +2,8 @@ import * as v from 'valibot'
 import { expect } from 'vitest'
 import { ask, say, tool } from '../../fixtures/play.ts'
 import { different, type Row } from '../rows.ts'
-import { chat, chatStream, native, resultsIn } from '../spring-ai/scene.ts'
-import { COMPAT, given, misfit, partsOf } from './scene.ts'
+import { chat, chatStream, given, native, resultsIn } from '../scene.ts'
+import { COMPAT, integer, misfit, partsOf } from './scene.ts'
 
 const AGAIN = ask(['count'])
 
@@ -27,8 +27,6 @@ async function limited(ways: typeof chat | typeof chatStream, steps: number, ask
   const results = resultsIn(requests.at(-1)?.messages)
   return [answer, requests.length, results.filter((text) => /^\d+$/.test(text)).length]
 }
-
-const integer = v.pipe(v.number(), v.integer())
 
 /** Rows 102 to 109: calls, where no test of theirs pins what becomes of them. */
 export const unpinnedCalls: readonly Row[] = [

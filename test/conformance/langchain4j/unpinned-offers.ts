@@ -7,7 +7,7 @@ import { chain } from '../../../src/tool/source/chain.ts'
 import { inlineSource } from '../../../src/tool/source/inline.ts'
 import { ask, play, say, tool } from '../../fixtures/play.ts'
 import { different, type Row } from '../rows.ts'
-import { chat, namesIn, resultsIn } from '../spring-ai/scene.ts'
+import { chat, namesIn, resultsIn } from '../scene.ts'
 import { COMPAT, throwing } from './scene.ts'
 
 const work = tool('work', () => 'done')

@@ -9,15 +9,13 @@ import { testEdge } from '../../fixtures/edge.ts'
 import { ask, say, tool } from '../../fixtures/play.ts'
 import { keptEdge } from '../../http/kept-edge.ts'
 import { different, type Row } from '../rows.ts'
-import { carried, chatStream, native, QUESTION, resultsIn } from '../spring-ai/scene.ts'
-import { COMPAT, undoable } from './scene.ts'
+import { carried, chatStream, native, QUESTION, resultsIn } from '../scene.ts'
+import { COMPAT, integer, undoable } from './scene.ts'
 
 function counter() {
   let count = 0
   return tool('count', () => ++count)
 }
-
-const integer = v.pipe(v.number(), v.integer())
 
 const work = tool('work', () => 'done')
 const broken = tool('broken', () => failure('broken', 'It broke.'))

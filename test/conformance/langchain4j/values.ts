@@ -3,14 +3,10 @@ import { expect } from 'vitest'
 import { executeToolCalls } from '../../../src/loop.ts'
 import { defineTool } from '../../../src/tool.ts'
 import { different, type Row, same } from '../rows.ts'
-import { asking, carried, QUESTION, resultsIn } from '../spring-ai/scene.ts'
-import { given, misfit } from './scene.ts'
+import { asking, carried, given, QUESTION, resultsIn } from '../scene.ts'
+import { bits, integer, misfit } from './scene.ts'
 
-const integer = v.pipe(v.number(), v.integer())
 const count = v.object({ i: integer })
-
-/** A whole number of so many bits, as the other side has types for. */
-const bits = (size: number) => v.pipe(integer, v.minValue(-(2 ** (size - 1))), v.maxValue(2 ** (size - 1) - 1))
 
 /** Rows 1 to 7: arguments as values of their types. */
 export const values: readonly Row[] = [

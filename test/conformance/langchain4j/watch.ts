@@ -5,7 +5,7 @@ import { failure } from '../../../src/contract/tool.ts'
 import { spans } from '../../../src/observe/spans.ts'
 import { ask, play, say, tool } from '../../fixtures/play.ts'
 import { type Row, same } from '../rows.ts'
-import { chat, chatStream, QUESTION, resultsIn } from '../spring-ai/scene.ts'
+import { chat, chatStream, QUESTION, resultsIn } from '../scene.ts'
 import { COMPAT } from './scene.ts'
 
 const add = tool('add', ({ a, b }) => Number(a) + Number(b))

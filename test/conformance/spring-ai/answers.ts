@@ -4,7 +4,7 @@ import { defineTool } from '../../../src/tool.ts'
 import { executeToolCalls } from '../../../src/loop.ts'
 import { ask, play, tool } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
-import { asking, carried, chat, heard, native, QUESTION, resultsIn } from './scene.ts'
+import { asking, carried, chat, heard, native, QUESTION, resultsIn } from '../scene.ts'
 
 const direct = { returnDirect: 'always' } as const
 const sun = tool('sun', () => 'It shines', direct)

@@ -5,7 +5,7 @@ import { executeToolCalls } from '../../../src/loop.ts'
 import { augment, defineTool, toolDefinitions } from '../../../src/tool.ts'
 import { inlineSource } from '../../../src/tool/source/inline.ts'
 import { different, type Row, same } from '../rows.ts'
-import { asking, carried, QUESTION, resultsIn } from './scene.ts'
+import { asking, carried, QUESTION, resultsIn } from '../scene.ts'
 
 const weather = defineTool({
   name: 'weather',

@@ -5,7 +5,7 @@ import { executeToolCalls } from '../../../src/loop.ts'
 import { defineTool, ToolError } from '../../../src/tool.ts'
 import { ask, play, say, tool } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
-import { asking, carried, chat, namesIn, native, QUESTION, resultsIn } from './scene.ts'
+import { asking, carried, chat, namesIn, native, QUESTION, resultsIn } from '../scene.ts'
 
 const sun = tool('sun', () => 'It shines')
 const rain = tool('rain', () => 'It falls')

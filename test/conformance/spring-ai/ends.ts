@@ -7,7 +7,7 @@ import { issuesOf } from '../../../src/tool/schema/validate.ts'
 import { ask, play, say, tool } from '../../fixtures/play.ts'
 import { keptEdge } from '../../http/kept-edge.ts'
 import { different, type Row, same } from '../rows.ts'
-import { chat, chatStream, edgeWith, heard, QUESTION, resultsIn } from './scene.ts'
+import { chat, chatStream, edgeWith, heard, QUESTION, resultsIn } from '../scene.ts'
 
 const add = tool('add', ({ a, b }) => Number(a) + Number(b))
 const sum = ask(['add', { a: 1, b: 2 }])

@@ -5,7 +5,7 @@ import { executeToolCalls } from '../../../src/loop.ts'
 import { type DefinedTool, defineTool, ToolError } from '../../../src/tool.ts'
 import { ask, play, say } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
-import { asking, carried, chat, native, QUESTION, resultsIn } from './scene.ts'
+import { asking, carried, chat, native, QUESTION, resultsIn } from '../scene.ts'
 
 const input = v.object({})
 

@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import type { Hook } from '../../../src/contract/hook.ts'
 import { ask, play, say, tool } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
-import { chat, chatStream, costing, edgeWith, namesIn, resultsIn } from './scene.ts'
+import { chat, chatStream, costing, edgeWith, namesIn, resultsIn } from '../scene.ts'
 
 const add = tool('add', ({ a, b }) => Number(a) + Number(b))
 const sum = ask(['add', { a: 1, b: 2 }])

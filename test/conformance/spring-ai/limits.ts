@@ -5,7 +5,7 @@ import type { RunRequest } from '../../../src/contract/run.ts'
 import { executeToolCalls, type ManualOptions } from '../../../src/loop.ts'
 import { ask, say, tool } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
-import { after, type Asked, asking, chat, QUESTION, resultsIn } from './scene.ts'
+import { after, type Asked, asking, chat, QUESTION, resultsIn } from '../scene.ts'
 
 /** How often `add` and `sub` have run. */
 function counted() {

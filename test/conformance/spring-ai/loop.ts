@@ -4,7 +4,7 @@ import type { Hook } from '../../../src/contract/hook.ts'
 import { defineTool } from '../../../src/tool.ts'
 import { ask, play, say, tool } from '../../fixtures/play.ts'
 import { different, notApplicable, type Row, same } from '../rows.ts'
-import { carried, chat, chatStream, costing, resultsIn } from './scene.ts'
+import { carried, chat, chatStream, costing, resultsIn } from '../scene.ts'
 
 const add = tool('add', ({ a, b }) => Number(a) + Number(b))
 const direct = tool('answer', () => '42', { returnDirect: 'always' })

@@ -4,7 +4,7 @@ import { memory } from '../../../src/loop.ts'
 import { ask, say, tool } from '../../fixtures/play.ts'
 import { keptEdge } from '../../http/kept-edge.ts'
 import { different, type Row, same } from '../rows.ts'
-import { after, QUESTION } from './scene.ts'
+import { after, QUESTION } from '../scene.ts'
 
 const CHAT = '/v1/chat/completions'
 

@@ -6,7 +6,7 @@ import { chain } from '../../../src/tool/source/chain.ts'
 import { inlineSource } from '../../../src/tool/source/inline.ts'
 import { ask, say, tool } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
-import { carried, chat, edgeWith, namesIn, native, resultsIn } from './scene.ts'
+import { carried, chat, edgeWith, namesIn, native, resultsIn } from '../scene.ts'
 
 const one = tool('one')
 const two = tool('two')

@@ -4,7 +4,7 @@ import type { Compat } from '../../../src/contract/run.ts'
 import { executeToolCalls } from '../../../src/loop.ts'
 import { content, defineTool } from '../../../src/tool.ts'
 import { different, type Row, same } from '../rows.ts'
-import { asking, carried, QUESTION, resultsIn } from './scene.ts'
+import { asking, carried, given, QUESTION, resultsIn } from '../scene.ts'
 
 /** What a model reads of what a tool returned. */
 async function told(value: unknown, compat?: Compat): Promise<string | undefined> {
@@ -15,16 +15,6 @@ async function told(value: unknown, compat?: Compat): Promise<string | undefined
     asking(['tool']),
   )
   return resultsIn(results)[0]
-}
-
-/** What a tool with this input was called with; or what the model reads where it was not. */
-async function given(input: v.GenericSchema, args: object | string): Promise<unknown> {
-  const seen: unknown[] = []
-  const tools = await carried(
-    defineTool({ name: 'tool', description: 'Tool', input, run: (value) => void seen.push(value) }),
-  )
-  const { results } = await executeToolCalls({ messages: [QUESTION], tools }, asking(['tool', args]))
-  return seen.length > 0 ? seen[0] : resultsIn(results)[0]
 }
 
 const theirs = (value: unknown) => told(value, 'spring-ai')

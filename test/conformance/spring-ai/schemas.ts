@@ -1,21 +1,11 @@
 import * as v from 'valibot'
 import { expect } from 'vitest'
 import { defineTool, inputSchema } from '../../../src/tool.ts'
-import { ask, say } from '../../fixtures/play.ts'
+import { say } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
-import { carried, chat } from './scene.ts'
+import { carried, chat, given } from '../scene.ts'
 
 const day = v.pipe(v.string(), v.isoDate())
-
-/** What `run` gets of these arguments, or what is wrong with them. */
-async function given(input: v.GenericSchema, args: object): Promise<unknown> {
-  const seen: unknown[] = []
-  const tools = await carried(
-    defineTool({ name: 'tool', description: 'Tool', input, run: (value) => void seen.push(value) }),
-  )
-  const { requests } = await chat({ script: [ask(['tool', args]), say('done')], tools })
-  return seen[0] ?? requests[1]?.messages.at(-1)?.content
-}
 
 /** The schema that the model is told of for what a caller sends as `parameters`. */
 async function completed(parameters: unknown): Promise<unknown> {

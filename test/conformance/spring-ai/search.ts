@@ -7,7 +7,7 @@ import type { FoundTool, ToolIndex } from '../../../src/tool/search/tool-index.t
 import { createToolSearch, type ToolSearchOptions } from '../../../src/tool/search/tool-search.ts'
 import { ask, play, say, tool, types } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
-import { namesIn, resultsIn } from './scene.ts'
+import { namesIn, resultsIn } from '../scene.ts'
 
 const sun = tool('sun', () => 'It shines', { description: 'Tells when the sun rises.' })
 const rain = tool('rain', () => 'It falls', { description: 'Tells how much rain falls.' })

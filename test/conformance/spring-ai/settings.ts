@@ -1,10 +1,14 @@
 import * as v from 'valibot'
 import { expect } from 'vitest'
 import { ConfigError, readConfig } from '../../../src/contract/config.ts'
+import { setup } from '../../../src/setup.ts'
 import { defineTool, ToolError } from '../../../src/tool.ts'
+import { TOOL_SEARCH } from '../../../src/tool/search/search-tool.ts'
 import { ask, say, tool } from '../../fixtures/play.ts'
-import { different, owned, type Row, same } from '../rows.ts'
-import { carried, edgeWith, native, resultsIn } from './scene.ts'
+import { different, type Row, same } from '../rows.ts'
+import { carried, edgeWith, namesIn, native, nobody, resultsIn } from '../scene.ts'
+
+const NONE = { getByName: nobody }
 
 /** Rows 135 to 138: the variables of the edge. */
 export const settings: readonly Row[] = [
@@ -69,7 +73,24 @@ export const settings: readonly Row[] = [
   },
   {
     row: 138,
-    says: 'tool search has variables too, and an unknown kind of it is reported',
-    verdict: owned('tool search'),
+    says: 'tool search has variables: whether there is one, and of which kind; an unknown kind is warned of',
+    verdict: different(
+      'one says whether; the kind is named in src/setup.ts. An unknown value stops the edge',
+      async () => {
+        const told = async (count: number, vars: Record<string, unknown>) => {
+          const tools = Array.from({ length: count }, (_, index) => tool(`tool${index}`))
+          const { loop } = setup({ CONVERSATIONS: NONE, DIRECTORIES: NONE, ...vars })
+          const { run, requests } = edgeWith([say('ok')], tools, { ...(loop && { loop }) })
+          await run()
+          return namesIn(requests[0])
+        }
+        const all = ['tool0', 'tool1', 'tool2']
+        expect(await told(3, {})).toEqual(all)
+        expect(await told(3, { TOOL_SEARCH: 'on' })).toEqual([TOOL_SEARCH])
+        expect(await told(41, {})).toEqual([TOOL_SEARCH])
+        expect(await told(41, { TOOL_SEARCH: 'off' })).toHaveLength(41)
+        expect(() => readConfig({ TOOL_SEARCH: 'lucene' })).toThrow(ConfigError)
+      },
+    ),
   },
 ]

@@ -3,8 +3,8 @@ import type { Hook } from '../../../src/contract/hook.ts'
 import { type Message, textOf } from '../../../src/contract/message.ts'
 import { failure } from '../../../src/contract/tool.ts'
 import { ask, play, say, tool } from '../../fixtures/play.ts'
-import { owned, type Row, same } from '../rows.ts'
-import { namesIn, resultsIn } from '../spring-ai/scene.ts'
+import { type Row, same } from '../rows.ts'
+import { namesIn, resultsIn } from '../scene.ts'
 
 /** Skills, and the tools that come with each. */
 const SKILLS: Readonly<Record<string, readonly string[]>> = { weather: ['forecast'], money: ['convert', 'clock'] }
@@ -24,7 +24,7 @@ function active(messages: readonly Message[]): string[] {
 }
 
 /** Offers the tools of the skills that were activated, beside those that are always there. */
-const skills: Hook = {
+const withSkills: Hook = {
   name: 'skills',
   activate: (_, { messages }) => [
     'activate_skill',
@@ -35,33 +35,8 @@ const skills: Hook = {
 
 const skill = (name: string): [string, object] => ['activate_skill', { skill_name: name }]
 
-/** Rows 96 to 101: tools of other servers, and tools that come with a skill. */
-export const outside: readonly Row[] = [
-  {
-    row: 96,
-    says: 'tools of an MCP server are called: texts, structured results, errors, and calls that take too long',
-    verdict: owned('MCP'),
-  },
-  {
-    row: 97,
-    says: 'names and definitions of an MCP server may be mapped, and calls go to the original names',
-    verdict: owned('MCP'),
-  },
-  {
-    row: 98,
-    says: 'what an MCP server says beside a result is kept or dropped, and structured results win',
-    verdict: owned('MCP'),
-  },
-  {
-    row: 99,
-    says: 'schemas and annotations of MCP tools are taken over',
-    verdict: owned('MCP'),
-  },
-  {
-    row: 100,
-    says: 'resources of an MCP server may be tools, and lists are refreshed',
-    verdict: owned('MCP'),
-  },
+/** Row 101: tools that come with a skill. */
+export const skills: readonly Row[] = [
   {
     row: 101,
     says: 'the tools of a skill are hidden until it is activated, come once each, and an unknown skill is an error',
@@ -75,7 +50,7 @@ export const outside: readonly Row[] = [
         ],
         tools: [activateSkill, tool('clock')],
         others: [tool('forecast', () => 'Sun'), tool('convert')],
-        loop: { hooks: [skills] },
+        loop: { hooks: [withSkills] },
       })
       const always = ['activate_skill', 'clock']
       expect(requests.map(namesIn)).toEqual([
@@ -96,7 +71,7 @@ export const outside: readonly Row[] = [
         script: [ask(skill('weather')), say('ok')],
         tools: [activateSkill, tool('clock'), tool('tool_search')],
         others: [tool('forecast')],
-        loop: { hooks: [skills, { name: 'search', activate: (names) => [...names, 'tool_search'] }] },
+        loop: { hooks: [withSkills, { name: 'search', activate: (names) => [...names, 'tool_search'] }] },
       })
       const found = [...always, 'tool_search']
       expect(both.requests.map(namesIn)).toEqual([found, [...found, 'forecast']])

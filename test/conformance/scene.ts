@@ -1,18 +1,21 @@
-import { readConfig } from '../../../src/contract/config.ts'
-import type { StepAnswer } from '../../../src/contract/hook.ts'
-import { type Message, textOf } from '../../../src/contract/message.ts'
-import type { ModelEvent, ModelRequest } from '../../../src/contract/model.ts'
-import type { RunRecord } from '../../../src/contract/run.ts'
-import type { Setup } from '../../../src/contract/setup.ts'
-import type { Tool } from '../../../src/contract/tool.ts'
-import type { Usage } from '../../../src/contract/usage.ts'
-import { edge } from '../../../src/http/edge.ts'
-import { openai } from '../../../src/model/openai.ts'
-import { scripted } from '../../../src/model/scripted.ts'
-import type { DefinedTool } from '../../../src/tool/define.ts'
-import { inlineSource } from '../../../src/tool/source/inline.ts'
-import type { ChatCompletion, ChatErrorObject } from '../../../src/wire/openai-chat/types.ts'
-import { testEdge } from '../../fixtures/edge.ts'
+import { readConfig } from '../../src/contract/config.ts'
+import type { StepAnswer } from '../../src/contract/hook.ts'
+import { type Message, textOf } from '../../src/contract/message.ts'
+import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
+import type { RunRecord, RunRequest } from '../../src/contract/run.ts'
+import type { Setup } from '../../src/contract/setup.ts'
+import type { Tool } from '../../src/contract/tool.ts'
+import type { Usage } from '../../src/contract/usage.ts'
+import { edge } from '../../src/http/edge.ts'
+import { executeToolCalls } from '../../src/loop.ts'
+import { openai } from '../../src/model/openai.ts'
+import { scripted } from '../../src/model/scripted.ts'
+import { defineTool } from '../../src/tool.ts'
+import type { DefinedTool } from '../../src/tool/define.ts'
+import { inlineSource } from '../../src/tool/source/inline.ts'
+import type { InputSchema } from '../../src/tool/standard.ts'
+import type { ChatCompletion, ChatErrorObject } from '../../src/wire/openai-chat/types.ts'
+import { testEdge } from '../fixtures/edge.ts'
 
 export const QUESTION: Message = { role: 'user', content: 'Hello' }
 
@@ -91,13 +94,28 @@ export function edgeWith(script: Parameters<typeof scripted>[0], tools: readonly
   return { run, requests: model.requests }
 }
 
-function nobody(): never {
+/** The Durable Objects of an edge that has none. */
+export function nobody(): never {
   throw new Error('This edge has no Durable Objects')
 }
 
 /** Tools as their author has them, as the edge has them. */
 export async function carried(...tools: readonly DefinedTool[]): Promise<readonly Tool[]> {
   return (await inlineSource(tools, { env: {} }).list()).tools
+}
+
+/** What a tool with this input was called with; or what the model reads where it was not. */
+export async function given(
+  input: InputSchema,
+  args: object | string,
+  request?: Partial<RunRequest>,
+): Promise<unknown> {
+  const seen: unknown[] = []
+  const run = (value: unknown) => void seen.push(value)
+  const tools = await carried(defineTool({ name: 'tool', description: 'Tool', input, run }))
+  const options = { messages: [QUESTION], tools, ...(request && { request }) }
+  const { results } = await executeToolCalls(options, asking(['tool', args]))
+  return seen.length > 0 ? seen[0] : resultsIn(results)[0]
 }
 
 /** What is heard of a model server that answers with these chunks, or with one completion. */
