@@ -20,6 +20,7 @@ export interface AgentOptions {
   readonly tools?: ToolSelection
   /** Schema of its answer, which is JSON then. */
   readonly output?: JsonSchema
+  /** Default: 20 steps and 60 calls; it has as long as the call that asks it. */
   readonly limits?: Partial<Limits>
   /** Undo its finished calls where one of them fails. What a finished agent did stays, whatever fails later. */
   readonly compensate?: boolean

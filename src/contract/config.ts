@@ -1,8 +1,11 @@
 import type { WindowOptions } from './conversation.ts'
 import { ID } from './id.ts'
 import { isObject } from './json.ts'
-import type { Compat, Limits, OnLimit, RunRequest } from './run.ts'
+import { type Compat, DEFAULT_LIMITS, type Limits, type OnLimit, type RunRequest } from './run.ts'
 import type { Price } from './usage.ts'
+import { ConfigError, count, json, list, object, oneOf, text, type Vars } from './vars.ts'
+
+export { ConfigError } from './vars.ts'
 
 /** An API key, known by the hash of its text. */
 export interface ApiKey {
@@ -50,19 +53,6 @@ export interface Config {
   readonly playground: boolean
 }
 
-/** A variable that cannot be read; the edge answers nothing until it is mended. */
-export class ConfigError extends Error {
-  readonly variable: string
-
-  constructor(variable: string, expected: string) {
-    super(`${variable} must be ${expected}`)
-    this.name = 'ConfigError'
-    this.variable = variable
-  }
-}
-
-type Vars = Readonly<Record<string, unknown>>
-
 /** Reads the configuration. Throws a ConfigError that names the first variable which is wrong, and never its value. */
 export function readConfig(vars: Vars): Config {
   const model = text(vars, 'MODEL')
@@ -104,7 +94,7 @@ const COMPAT_LIMITS: Readonly<Record<Compat, Partial<Limits>>> = {
 }
 
 function readLimits(vars: Vars, compat: Compat | undefined): Limits {
-  const theirs = compat ? COMPAT_LIMITS[compat] : {}
+  const most = { ...DEFAULT_LIMITS, ...(compat && COMPAT_LIMITS[compat]) }
   const ofTools = json(vars, 'MAX_CALLS_PER_TOOL', CALLS_PER_TOOL)
   const perTool = isObject(ofTools) ? object(vars, 'MAX_CALLS_PER_TOOL', CALLS_PER_TOOL, isCount) : undefined
   const optional = {
@@ -115,13 +105,13 @@ function readLimits(vars: Vars, compat: Compat | undefined): Limits {
   return {
     ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value > 0)),
     ...(perTool && { tools: perTool }),
-    steps: count(vars, 'MAX_STEPS', theirs.steps ?? 50),
-    calls: count(vars, 'MAX_CALLS', theirs.calls ?? 150),
-    callsPerTool: perTool ? (perTool['*'] ?? 40) : count(vars, 'MAX_CALLS_PER_TOOL', theirs.callsPerTool ?? 40),
-    callMs: count(vars, 'CALL_TIMEOUT_MS', 30_000),
-    runMs: count(vars, 'RUN_TIMEOUT_MS', 900_000),
-    resultBytes: count(vars, 'MAX_RESULT_BYTES', 65_536),
-    concurrentCalls: count(vars, 'MAX_CONCURRENT_CALLS', theirs.concurrentCalls ?? 8),
+    steps: count(vars, 'MAX_STEPS', most.steps),
+    calls: count(vars, 'MAX_CALLS', most.calls),
+    callsPerTool: perTool ? (perTool['*'] ?? most.callsPerTool) : count(vars, 'MAX_CALLS_PER_TOOL', most.callsPerTool),
+    callMs: count(vars, 'CALL_TIMEOUT_MS', most.callMs),
+    runMs: count(vars, 'RUN_TIMEOUT_MS', most.runMs),
+    resultBytes: count(vars, 'MAX_RESULT_BYTES', most.resultBytes),
+    concurrentCalls: count(vars, 'MAX_CONCURRENT_CALLS', most.concurrentCalls),
   }
 }
 
@@ -152,65 +142,6 @@ function cost(vars: Vars, name: string): number {
   const value = Number(vars[name] ?? 0)
   if (!(value >= 0)) throw new ConfigError(name, 'a number above 0')
   return value
-}
-
-function object<Value>(
-  vars: Vars,
-  name: string,
-  expected: string,
-  isValue: (value: unknown) => value is Value,
-): Record<string, Value> {
-  const value = json(vars, name, expected) ?? {}
-  if (!isObject(value)) throw new ConfigError(name, expected)
-  return Object.fromEntries(
-    Object.entries(value).map(([key, each]) => {
-      if (!isValue(each)) throw new ConfigError(name, expected)
-      return [key, each]
-    }),
-  )
-}
-
-function text(vars: Vars, name: string): string | undefined {
-  const value = vars[name]
-  return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
-}
-
-function list(vars: Vars, name: string): string[] | undefined {
-  return text(vars, name)
-    ?.split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '')
-}
-
-/** Larger counts are typing mistakes, and over what a timer takes. */
-const MOST = 2 ** 31 - 1
-
-function count(vars: Vars, name: string, fallback: number): number {
-  const value = vars[name]
-  if (value === undefined || value === '') return fallback
-  const number = Number(value)
-  if (!Number.isSafeInteger(number) || number < 1 || number > MOST) throw new ConfigError(name, 'a whole number from 1')
-  return number
-}
-
-function oneOf<Value extends string>(vars: Vars, name: string, values: readonly [Value, ...Value[]]): Value {
-  const value = text(vars, name)
-  if (value === undefined) return values[0]
-  const found = values.find((candidate) => candidate === value)
-  if (found === undefined) throw new ConfigError(name, values.map((each) => `"${each}"`).join(' or '))
-  return found
-}
-
-function json(vars: Vars, name: string, expected: string): unknown {
-  const value = vars[name]
-  if (value === undefined || value === '') return undefined
-  // A var of wrangler.toml may be JSON already.
-  if (typeof value !== 'string') return value
-  try {
-    return JSON.parse(value)
-  } catch {
-    throw new ConfigError(name, expected)
-  }
 }
 
 const KEYS =

@@ -56,7 +56,7 @@ export interface Hook {
    * that a source knows, or as a tool of the hook's own. An empty list offers none.
    */
   activate?(names: readonly string[], context: StepContext): ActiveTools | Promise<ActiveTools>
-  /** Around the run, from its start, or from where it was resumed, until it ends or waits. */
+  /** Around the run, from its start, or from where it was resumed, until it ends or waits. One without `next` fails it. */
   run?(next: () => Promise<void>, context: HookContext): Promise<void>
   /**
    * Around a model call: may change the request, the answer, or ask again. Readers have seen the text of an answer by
@@ -101,7 +101,10 @@ export interface CallFault extends ToolFault {
 /** Takes what happens in runs: for logs, traces, counts. */
 export type Observer = (event: RunFact, run: RunRequest) => void
 
-/** What an application may put in the place of the loop's own ways. */
+/**
+ * What an application may put in the place of the loop's own ways. What throws here fails the run as a hook does; a call
+ * whose `onFault` throws has failed with that.
+ */
 export interface LoopSetup {
   readonly hooks?: readonly Hook[]
   /** Performs one call. Contract: never rejects. Default: `execute` of `tool/execute.ts`. */

@@ -27,6 +27,22 @@ export interface Limits {
   readonly tools?: Readonly<Record<string, number>>
 }
 
+/** What a run may use where nothing else is said. */
+export const DEFAULT_LIMITS: Limits = {
+  steps: 50,
+  calls: 150,
+  callsPerTool: 40,
+  callMs: 30_000,
+  runMs: 900_000,
+  resultBytes: 65_536,
+  concurrentCalls: 8,
+}
+
+/** How often a run may call the tool of this name. */
+export function mostCalls({ tools = {}, callsPerTool }: Pick<Limits, 'tools' | 'callsPerTool'>, tool: string): number {
+  return (Object.hasOwn(tools, tool) ? tools[tool] : undefined) ?? callsPerTool
+}
+
 /** Which limit ended a run: the names of a request's `limits`. */
 export type LimitName = 'steps' | 'calls' | 'callsPerTool' | 'runMs' | 'tokens' | 'cost'
 

@@ -30,6 +30,8 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   readonly #readers = new Readers()
   readonly #upkeep: Upkeep
   readonly #runner: Runner
+  /** It is about to be deleted: nothing more is taken in while its runs end. */
+  #isGoing = false
 
   constructor(ctx: DurableObjectState, env: Env, setup: Setup) {
     super(ctx, env)
@@ -56,7 +58,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   }
 
   async create({ tenant, id, settings }: CreateRequest): Promise<Reply<{ created: boolean }>> {
-    const life = this.#store.life()
+    const life = this.#life()
     if (life === 'deleted') return DELETED
     if (life === 'open') return { ok: true, created: false }
     this.#store.make()
@@ -98,7 +100,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   }
 
   async start(request: StartRequest): Promise<Reply<StartReply>> {
-    const life = this.#store.life()
+    const life = this.#life()
     if (life === 'deleted') return DELETED
     if (life === 'none' && !request.create) return UNKNOWN
     if (life === 'none') this.#store.make()
@@ -164,12 +166,10 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     return this.#whenOpen(async () => {
       if (!this.#store.runs.row(runId)) return UNKNOWN_RUN
       const open = this.#runner.find(runId)
-      if (!open) return refuse('call_already_answered', 'This run has ended.')
+      if (!open || open.state.status === 'cancelling') return refuse('call_already_answered', 'This run has ended.')
       const events = answersTo(open.state.calls, answers)
       if ('ok' in events) return events
       const after = open.journal.last
-      // While it waited nobody watched over it.
-      this.#upkeep.watch()
       this.#runner.answer(open, events)
       const record = await this.#runner.record(runId, 0)
       return record ? { ok: true, record, after } : UNKNOWN_RUN
@@ -178,8 +178,13 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
 
   async remove(): Promise<Reply<object>> {
     return this.#whenOpen(async () => {
-      await this.#cancel(this.#store.runs.unfinished().reverse())
-      await this.#store.bury()
+      this.#isGoing = true
+      try {
+        await this.#cancel(this.#store.runs.unfinished())
+        await this.#store.bury()
+      } finally {
+        this.#isGoing = false
+      }
       return { ok: true }
     })
   }
@@ -188,18 +193,22 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     if (this.#store.life() === 'open') await this.#upkeep.ring(this.#runner)
   }
 
+  /** Cancels runs, the newest first, so that none of them gets the turn of another. */
   async #cancel(runs: readonly string[]): Promise<void> {
-    if (runs.length > 0) this.#upkeep.watch()
-    for (const id of runs) {
+    for (const id of runs.toReversed()) {
       const open = this.#runner.find(id)
       if (open) await this.#runner.cancel(open)
     }
   }
 
   async #whenOpen<Value>(answer: () => Promise<Reply<Value>>): Promise<Reply<Value>> {
-    const life = this.#store.life()
+    const life = this.#life()
     if (life === 'deleted') return DELETED
     return life === 'none' ? UNKNOWN : answer()
+  }
+
+  #life(): ReturnType<Store['life']> {
+    return this.#isGoing ? 'deleted' : this.#store.life()
   }
 }
 

@@ -16,6 +16,7 @@ export class Ground {
   readonly sql: SqlStorage
   readonly chunks: Chunks
   readonly #onBroken: OnBroken
+  readonly #setAside = new Set<string>()
 
   constructor(sql: SqlStorage, onBroken: OnBroken) {
     this.sql = sql
@@ -45,14 +46,12 @@ export class Ground {
     }
   }
 
-  /** Keeps what could not be read where it does no harm. */
+  /** Keeps what could not be read where it does no harm, and tells of it; once in a life, however often it is read. */
   setAside(row: BrokenRow, content: string): void {
-    this.sql.exec(
-      'INSERT INTO quarantine (place, content, reason) VALUES (?, ?, ?)',
-      `${row.table}/${row.key}`,
-      content,
-      row.reason,
-    )
+    const place = `${row.table}/${row.key}`
+    if (this.#setAside.has(place)) return
+    this.#setAside.add(place)
+    this.sql.exec('INSERT INTO quarantine (place, content, reason) VALUES (?, ?, ?)', place, content, row.reason)
     this.#onBroken(row)
   }
 }

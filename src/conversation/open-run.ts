@@ -1,6 +1,11 @@
+import type { RunFact } from '../contract/event.ts'
 import type { RunError } from '../contract/run.ts'
-import { isWithOthers } from '../loop/decide.ts'
+import type { Setup } from '../contract/setup.ts'
+import { cutShort, isWithOthers } from '../loop/decide.ts'
+import { started } from '../loop/recover.ts'
+import { type Ledger, loopPorts, openLedger } from '../loop/running.ts'
 import type { RunState } from '../loop/state.ts'
+import { failedRun } from '../loop/verdict.ts'
 import { type JournalPorts, RunJournal } from './journal.ts'
 import { stateOf } from './past.ts'
 import type { StoredRun } from './runs.ts'
@@ -10,6 +15,8 @@ export interface OpenRun {
   readonly stored: StoredRun
   readonly state: RunState
   readonly journal: RunJournal
+  /** The one way to change it, for `run()` and for all others. */
+  readonly ledger: Ledger
   readonly abort: AbortController
   /** A part of its journal is lost: what it did cannot be known. */
   readonly isBroken: boolean
@@ -19,12 +26,14 @@ export interface OpenRun {
 }
 
 /** Folds a run from its journal. */
-export function openRun(ports: JournalPorts, stored: StoredRun): OpenRun {
+export function openRun(ports: JournalPorts & { readonly setup: Setup }, stored: StoredRun): OpenRun {
   const { state, whole } = stateOf(ports.store, stored)
+  const journal = new RunJournal(ports, stored)
   return {
     stored,
     state,
-    journal: new RunJournal(ports, stored),
+    journal,
+    ledger: openLedger(state, { journal, ...loopPorts(ports.setup, stored.id) }),
     abort: new AbortController(),
     isBroken: !whole,
     interrupted: state.status === 'running',
@@ -59,6 +68,17 @@ export function reasonToEnd({ stored, isBroken, state }: OpenRun, now: number): 
 
 /** Whether a run under way has not been heard of for too long; its calls may take the time that they have. */
 export function hangs({ state, journal }: OpenRun, now: number): boolean {
-  const deadlines = state.step?.calls.map((call) => (call.status === 'started' ? (call.deadline ?? 0) : 0)) ?? []
+  const deadlines = started(state).map((call) => call.deadline ?? 0)
   return now - Math.max(journal.heardAt, ...deadlines) >= MOST_IDLE_MS
+}
+
+/** How a run ends that is given up. */
+export function givenUp({ state }: OpenRun, { code, message }: RunError): RunFact[] {
+  return cutShort(state, message, failedRun(state, { code, message }))
+}
+
+/** Changes a run, and keeps that before anything else is done. */
+export function commit({ ledger }: OpenRun, ...events: readonly RunFact[]): void {
+  ledger.commit(events)
+  ledger.flush()
 }

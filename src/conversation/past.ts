@@ -1,6 +1,7 @@
 import type { RunRecord } from '../contract/run.ts'
 import { recordOf } from '../loop/record.ts'
-import { fold, newState, type RunState } from '../loop/state.ts'
+import { fold } from '../loop/fold.ts'
+import { newState, type RunState } from '../loop/state.ts'
 import { decodeLine, encodeLine, eventId, frameOfLine, typeOfLine } from '../wire/events.ts'
 import { numberOf } from './events.ts'
 import type { StoredRun } from './runs.ts'

@@ -2,6 +2,7 @@ import type { RunFact } from '../contract/event.ts'
 import { isObject } from '../contract/json.ts'
 import type { Message } from '../contract/message.ts'
 import type { ChatModel } from '../contract/model.ts'
+import { repair } from './repair.ts'
 import type { Store } from './store.ts'
 import { notesOf, summarize, type Summary } from './summary.ts'
 
@@ -33,7 +34,7 @@ export async function recall(
     untold.unshift(message)
   }
   const notes = summary ? [notesOf(summary)] : []
-  if (untold.length <= MOST_UNTOLD) return { messages: [...notes, ...untold] }
+  if (untold.length <= MOST_UNTOLD) return { messages: [...notes, ...repair(untold).messages] }
   const earlier = summary ? { earlier: summary.text } : {}
   const made = await summarize(model, { ...earlier, messages: untold }, signal)
   if (!made) return { messages: notes }

@@ -1,43 +1,28 @@
-import type { WindowOptions } from '../contract/conversation.ts'
 import type { RunFact } from '../contract/event.ts'
 import type { Message } from '../contract/message.ts'
-import { isTerminal, type RunError, type RunRecord } from '../contract/run.ts'
-import type { Setup } from '../contract/setup.ts'
-import type { Tool } from '../contract/tool.ts'
-import { cutShort, isWithOthers } from '../loop/decide.ts'
+import { isTerminal, type RunRecord } from '../contract/run.ts'
+import { isWithOthers, windDown } from '../loop/decide.ts'
 import { recordOf } from '../loop/record.ts'
 import { fence } from '../loop/recover.ts'
-import { run } from '../loop/run.ts'
-import { observe, type RunPorts } from '../loop/running.ts'
-import { fold, type RunState } from '../loop/state.ts'
-import { failedRun } from '../loop/verdict.ts'
-import { pinTools } from '../tool/pin.ts'
+import { within } from '../loop/within.ts'
 import { expired } from './answers.ts'
-import { historyBefore } from './history.ts'
-import { hangs, NO_PROGRESS, type OpenRun, openRun, reasonToEnd, waits } from './open-run.ts'
+import type { JournalPorts } from './journal.ts'
+import { commit, givenUp, hangs, NO_PROGRESS, type OpenRun, openRun, reasonToEnd, waits } from './open-run.ts'
 import { type Frames, pastFrames, pastRecord } from './past.ts'
-import type { Readers } from './readers.ts'
-import { recall } from './recall.ts'
+import { performRun, type PerformPorts } from './perform-run.ts'
 import type { StoredRun } from './runs.ts'
 import { WATCHDOG_MS } from './schedule.ts'
-import type { Store } from './store.ts'
 import { Waiters } from './waiters.ts'
 
 const AFTER_FENCE_MS = 1000
+/** How long a run that is cancelled may take to end by itself. */
+const MOST_CANCEL_MS = 5000
 /** How long a run waits for people and for its caller. */
 const MOST_WAIT_MS = 24 * 60 * 60 * 1000
 
-export interface RunnerPorts {
-  readonly setup: Setup
-  readonly store: Store
-  readonly readers: Readers
-  readonly now: () => number
+export interface RunnerPorts extends JournalPorts, PerformPorts {
   /** Asks for a wake-up at that time, in epoch milliseconds. */
   readonly wakeAt: (time: number) => void
-  /** What a model sees of the turns before. */
-  readonly window: () => WindowOptions
-  /** Told within the transaction that changes a run's status. */
-  readonly onStatus?: (state: RunState, eventId: string) => void
 }
 
 /** Drives the runs of a conversation, one at a time, in the order of their acceptance. */
@@ -58,11 +43,33 @@ export class Runner {
     if (open && !open.driving && !waits(open)) void this.#goOn(open)
   }
 
+  /** Drives a run on. What goes on is watched over, whoever woke the object. */
   #goOn(open: OpenRun): Promise<void> {
-    return (open.driving = this.#drive(open).then((isAtRest) => {
+    const { wakeAt, now } = this.#ports
+    wakeAt(now() + WATCHDOG_MS)
+    const over = (isOver: boolean) => {
       delete open.driving
-      if (isAtRest) this.#rest(open)
-    }))
+      if (!isOver) return
+      // It may have been answered before all that stands around it was done.
+      if (open.state.finished || waits(open)) this.#rest(open)
+      else this.pump()
+    }
+    return (open.driving = this.#drive(open)
+      .then(over)
+      .catch((error: unknown) => this.#lose(open, error)))
+  }
+
+  /**
+   * The journal could not be written, or the loop has a fault. What is kept tells how the run stands: it is folded anew
+   * when the alarm rings. Who waits for its record waits on; who reads along reads on after the last event.
+   */
+  #lose(open: OpenRun, error: unknown): void {
+    const { setup, readers } = this.#ports
+    const { id } = open.stored
+    delete open.driving
+    setup.report({ event: 'run.interrupted', runId: id, detail: String(error) })
+    this.#drop(open)
+    readers.close(id)
   }
 
   /** The unfinished run whose turn it is, in memory. */
@@ -87,18 +94,27 @@ export class Runner {
     return this.#open.get(id)?.journal.read(after) ?? pastFrames(this.#ports.store, id, after)
   }
 
-  /** Cancels a run, durably: what is in flight is told, and nothing new starts. Resolves once it has ended. */
+  /**
+   * Cancels a run, durably: what is in flight is told, and nothing new starts. Resolves once it has ended, whether what
+   * it waits for listens or not.
+   */
   async cancel(open: OpenRun): Promise<void> {
-    if (open.state.status !== 'cancelling') this.#commit(open, [{ type: 'run.cancelling' }])
-    open.abort.abort(new Error('cancelled'))
-    while (open.driving) await open.driving
-    if (!open.state.finished) await this.#goOn(open)
+    const { state, stored, abort, driving } = open
+    if (state.status !== 'cancelling') commit(open, { type: 'run.cancelling' })
+    abort.abort(new Error('cancelled'))
+    if (driving) await within(MOST_CANCEL_MS, driving, undefined)
+    if (driving && driving === open.driving) this.#abandon(open, windDown(state, 'cancelled'))
+    // One that was lost on the way is another now.
+    const left = this.find(stored.id)
+    if (left && !left.state.finished) await (left.driving ?? this.#goOn(left))
   }
 
   /** Records answers to calls, and goes on where nothing else is waited for. */
   answer(open: OpenRun, events: readonly RunFact[]): void {
-    this.#commit(open, events)
-    if (!waits(open)) this.#commit(open, [{ type: 'run.resumed', at: this.#ports.now() }])
+    const { ledger, state } = open
+    ledger.commit(events)
+    if (state.status === 'waiting' && !waits(open)) ledger.commit([{ type: 'run.resumed', at: this.#ports.now() }])
+    ledger.flush()
     this.pump()
   }
 
@@ -107,7 +123,7 @@ export class Runner {
     const open = this.current()
     if (!open || open.state.status === 'cancelling') return undefined
     const after = open.journal.last
-    this.#commit(open, [{ type: 'input.added', messages }])
+    commit(open, { type: 'input.added', messages })
     return { open, after }
   }
 
@@ -138,8 +154,13 @@ export class Runner {
       return
     }
     if (!open.driving || !hangs(open, now)) return
-    this.#giveUp(open, NO_PROGRESS)
-    open.abort.abort(new Error(NO_PROGRESS.code))
+    this.#abandon(open, givenUp(open, NO_PROGRESS))
+  }
+
+  /** Ends a run that does not come to its end: whatever it waits for is heard no more. */
+  #abandon(open: OpenRun, end: readonly RunFact[]): void {
+    commit(open, ...end)
+    open.abort.abort(new Error('given up'))
     this.#rest(open)
   }
 
@@ -180,86 +201,27 @@ export class Runner {
     if (this.#current === open) this.#current = undefined
   }
 
-  #commit({ state, journal }: OpenRun, events: readonly RunFact[]): void {
-    for (const event of events) fold(state, event)
-    journal.commit(events, state)
-    observe(events, state, this.#loopPorts(state))
-  }
-
-  /** What the loop gets from the setup. */
-  #loopPorts({ request }: RunState): Pick<RunPorts, 'loop' | 'report'> {
-    const { loop, report } = this.#ports.setup
-    return {
-      ...(loop && { loop }),
-      report: (fault) => report({ event: 'call.failed', runId: request.runId, ...fault }),
-    }
-  }
-
   #load(stored: StoredRun): OpenRun {
     const open = openRun(this.#ports, stored)
     this.#open.set(stored.id, open)
     return open
   }
 
-  /** Goes on with a run. True where it has ended or waits for others, false where it must be looked at again. */
+  /** True where the run has come to its end or to a wait, false where it must be looked at again. */
   async #drive(open: OpenRun): Promise<boolean> {
-    const { setup, now, wakeAt } = this.#ports
-    const { stored, state } = open
-    try {
-      // One that is being cancelled has nothing to wait for.
-      if (open.interrupted && state.status === 'running') {
-        const fencedUntil = fence(state) + AFTER_FENCE_MS
-        if (fencedUntil > now()) {
-          wakeAt(fencedUntil)
-          return false
-        }
-        open.interrupted = false
-        open.journal.countInterruption()
+    const { now, wakeAt } = this.#ports
+    // One that is being cancelled has nothing to wait for.
+    if (open.interrupted && open.state.status === 'running') {
+      const fencedUntil = fence(open.state) + AFTER_FENCE_MS
+      if (fencedUntil > now()) {
+        wakeAt(fencedUntil)
+        return false
       }
-      const error = reasonToEnd(open, now())
-      if (error) this.#giveUp(open, error)
-      else await this.#run(open)
-      return true
-    } catch (error) {
-      // The journal could not be written, or the loop has a fault. What is kept tells how the run stands: it is folded
-      // anew when the alarm rings. Who waits for its record waits on; who reads along reads on after the last event.
-      setup.report({ event: 'run.interrupted', runId: stored.id, detail: String(error) })
-      this.#drop(open)
-      this.#ports.readers.close(stored.id)
-      return false
+      open.interrupted = false
+      open.journal.countInterruption()
     }
-  }
-
-  async #run(open: OpenRun): Promise<void> {
-    const { setup, store, now, window } = this.#ports
-    const { stored, state, journal, abort } = open
-    const model = setup.models.resolve(state.request.model)
-    if (!model.ok) return this.#giveUp(open, model)
-    const tools = await this.#tools(state)
-    const options = window()
-    const { messages, dropped, filled, from } = historyBefore(store.messages, stored.place, options)
-    if (dropped + filled > 0) this.#commit(open, [{ type: 'history.repaired', dropped, filled }])
-    const recalled = options.summary ? await recall(store, model.model, { from, signal: abort.signal }) : undefined
-    if (recalled?.made) this.#commit(open, [recalled.made])
-    await run(state, {
-      model: model.model,
-      tools,
-      find: (names) => setup.tools.find(names),
-      history: [...(recalled?.messages ?? []), ...messages],
-      journal,
-      signal: abort.signal,
-      now,
-      ...this.#loopPorts(state),
-    })
-  }
-
-  #giveUp(open: OpenRun, { code, message }: RunError): void {
-    this.#commit(open, cutShort(open.state, message, failedRun(open.state, { code, message })))
-  }
-
-  /** The tools on offer, those that joined the run among them. */
-  async #tools({ offered, request }: RunState): Promise<ReadonlyMap<string, Tool>> {
-    if (offered.size === 0 || request.execution === 'caller') return new Map()
-    return pinTools([...offered.values()], await this.#ports.setup.tools.find([...offered.keys()]))
+    const error = reasonToEnd(open, now()) ?? (await performRun(open, this.#ports))
+    if (error) commit(open, ...givenUp(open, error))
+    return true
   }
 }

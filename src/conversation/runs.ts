@@ -161,18 +161,16 @@ export class RunTable {
   }
 }
 
-function light({ calls, preambles: _preambles, ...record }: RunRecord): RunRecord {
-  return {
-    ...record,
-    calls: calls.map(({ id, tool, status, ok, durationMs }) => ({
-      id,
-      tool,
-      arguments: null,
-      status,
-      ...(ok !== undefined && { ok }),
-      ...(durationMs !== undefined && { durationMs }),
-    })),
-  }
+function light({ calls, preambles: _preambles, ...record }: RunRecord): object {
+  const few = calls.map(({ id, tool, status, ok, durationMs }) => ({
+    id,
+    tool,
+    arguments: null,
+    status,
+    ok,
+    durationMs,
+  }))
+  return { ...record, calls: few }
 }
 
 /** Rows are written by this object alone: what is an object at all is taken for what it was. */

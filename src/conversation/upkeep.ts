@@ -2,6 +2,7 @@ import { isObject } from '../contract/json.ts'
 import { isTerminal } from '../contract/run.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { RunState } from '../loop/state.ts'
+import { waits } from './open-run.ts'
 import type { Runner } from './runner.ts'
 import { type DueTimes, isDue, nextDue, PRUNE_MS, WATCHDOG_MS } from './schedule.ts'
 import type { Store } from './store.ts'
@@ -71,12 +72,13 @@ export class Upkeep {
   #dueTimes(runner: Runner): DueTimes {
     const { store } = this.#ports
     const run = runner.dueAt()
+    const open = runner.current()
     const unpruned = store.runs.unpruned()
     const expires = Math.min(store.time('expires'), store.time('idle'))
     return {
       run,
-      // What runs is not torn off; what waits for people is.
-      expire: runner.current()?.state.status === 'running' ? Math.max(expires, run) : expires,
+      // What runs, or is about to, is not torn off; what waits for people is.
+      expire: open && !waits(open) ? Math.max(expires, run) : expires,
       // What is removed soon as a whole is not worth pruning.
       prune: unpruned && store.time('expires') === Infinity ? unpruned.ended + PRUNE_MS : Infinity,
       send: store.notices.nextDue(),

@@ -1,4 +1,5 @@
 import type { RunRecord } from '../contract/run.ts'
+import { within } from '../loop/within.ts'
 
 /** Those who wait for the records of runs. */
 export class Waiters {
@@ -9,9 +10,7 @@ export class Waiters {
     const { promise, resolve } = Promise.withResolvers<RunRecord | undefined>()
     const waiters = this.#waiters.get(run) ?? new Set()
     this.#waiters.set(run, waiters.add(resolve))
-    const timer = setTimeout(resolve, waitMs)
-    const record = await promise
-    clearTimeout(timer)
+    const record = await within(waitMs, promise, undefined)
     waiters.delete(resolve)
     if (waiters.size === 0) this.#waiters.delete(run)
     return record

@@ -74,7 +74,10 @@ export async function accept(
     ...(trusted && { trusted }),
   })
   const tools = await offer(setup, run, body.tools)
-  checkChoice(run.toolChoice, [...tools.map((tool) => tool.definition.name), ...run.clientTools.map(({ name }) => name)])
+  checkChoice(run.toolChoice, [
+    ...tools.map((tool) => tool.definition.name),
+    ...run.clientTools.map(({ name }) => name),
+  ])
   return { run, tools }
 }
 

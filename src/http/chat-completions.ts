@@ -3,18 +3,17 @@ import type { CallAnswer } from '../contract/conversation.ts'
 import { ID, runOfCall } from '../contract/id.ts'
 import { type Message, textOf, type ToolCall, type ToolMessage } from '../contract/message.ts'
 import type { Finish } from '../contract/run.ts'
-import type { Setup } from '../contract/setup.ts'
 import { completionCollector } from '../wire/openai-chat/collect.ts'
 import { type ChatRequest, decodeRequest } from '../wire/openai-chat/request.ts'
 import { completionEncoder } from '../wire/openai-chat/answer.ts'
 import { accept } from './accept.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
-import { continueRun } from './continue.ts'
+import { type Asked as AskedOf, continueRun } from './continue.ts'
 import type { EdgeEnv } from './context.ts'
 import { conversationOf, hiddenConversation, type Launched, launchHere, launchHidden, launchThere } from './launch.ts'
 import { runHeaders } from './native.ts'
-import { failedProblem } from './outcome.ts'
+import { failedProblem, throwIfFailed } from './outcome.ts'
 import { Problem } from './problem.ts'
 import { streamRun } from './stream.ts'
 
@@ -39,10 +38,7 @@ chatCompletions.post('/', async (c) => {
   return chat.stream ? stream(launched, chat) : collect(launched, chat)
 })
 
-interface Asked {
-  readonly setup: Setup
-  readonly caller: EdgeEnv['Variables']['caller']
-  readonly request: Request
+interface Asked extends AskedOf {
   readonly chat: ChatRequest
 }
 
@@ -92,15 +88,8 @@ async function withoutConversation(asked: Asked): Promise<Launched> {
 }
 
 async function stream(launched: Launched, chat: ChatRequest): Promise<Response> {
-  const { runId } = launched
   const encoder = completionEncoder({ ...options(launched, chat), includeUsage: chat.includeUsage })
-  return streamRun(launched, encoder, {
-    headers: runHeaders(launched),
-    onFirst: (event) => {
-      if (event.type === 'run.finished' && event.status === 'failed')
-        throw failedProblem(event, { runId, started: false })
-    },
-  })
+  return streamRun(launched, encoder, { headers: runHeaders(launched), onFirst: throwIfFailed })
 }
 
 async function collect(launched: Launched, chat: ChatRequest): Promise<Response> {

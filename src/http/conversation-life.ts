@@ -1,5 +1,5 @@
 import { Hono } from 'hono/tiny'
-import { type ConversationSettings, type Location, mayNotify } from '../contract/conversation.ts'
+import { type ConversationSettings, type Jurisdiction, type Location, mayNotify } from '../contract/conversation.ts'
 import { newId } from '../contract/id.ts'
 import type { Setup } from '../contract/setup.ts'
 import { decodeConversationBody, decodeForkBody } from '../wire/conversation.ts'
@@ -23,7 +23,7 @@ conversationLife.post('/', async (c) => {
   const decoded = decodeConversationBody(hasBody ? await readJson(c.req.raw, setup.config.maxBodyBytes) : {})
   if (!decoded.ok) throw invalidRequest(decoded.error)
   const { location, jurisdiction, id: wished, ...settings } = decoded.request
-  const id = wished ?? (jurisdiction === undefined ? newId('conv') : `${jurisdiction}__${newId('conv')}`)
+  const id = wished ?? newIdIn(jurisdiction)
   if (jurisdiction !== undefined && jurisdictionOf(id) !== jurisdiction) {
     throw invalidRequest({ message: `The id of a conversation there begins with "${jurisdiction}__".`, path: 'id' })
   }
@@ -50,7 +50,7 @@ conversationLife.post('/:id/fork', async (c) => {
   }
   const { settings } = granted(await source.settings())
   const place = jurisdictionOf(c.req.param('id'))
-  const { id = place === undefined ? newId('conv') : `${place}__${newId('conv')}` } = decoded.request
+  const { id = newIdIn(place) } = decoded.request
   if (jurisdictionOf(id) !== place) {
     throw invalidRequest({ message: 'A fork stays in the jurisdiction of its conversation.', path: 'id' })
   }
@@ -65,6 +65,10 @@ conversationLife.post('/:id/fork', async (c) => {
   await setup.directories.getByName(caller.tenant).add(id)
   return c.json({ id }, 201)
 })
+
+function newIdIn(jurisdiction: Jurisdiction | undefined): string {
+  return `${jurisdiction === undefined ? '' : `${jurisdiction}__`}${newId('conv')}`
+}
 
 /** Messages that are copied at a time. */
 const FORK_PAGE = 500
@@ -86,8 +90,12 @@ conversationLife.get('/:id/export', async (c) => {
 conversationLife.delete('/:id', async (c) => {
   demand(c.var.caller, 'chat')
   const { setup, caller } = c.var
-  granted(await serviceOf(c).remove())
-  await setup.directories.getByName(caller.tenant).remove(c.req.param('id'))
+  const removed = await serviceOf(c).remove()
+  // Also where it was deleted before, and the list could not be told of that.
+  if (removed.ok || removed.code === 'conversation_deleted') {
+    await setup.directories.getByName(caller.tenant).remove(c.req.param('id'))
+  }
+  granted(removed)
   return c.body(null, 204)
 })
 

@@ -8,6 +8,7 @@ import { pageSize, positive, runIdOf, serviceOf } from './addressed.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
 import type { EdgeEnv } from './context.ts'
+import { signedBy } from './continue.ts'
 import { conversationLife } from './conversation-life.ts'
 import { launchThere } from './launch.ts'
 import { answerRecord, answerRun, runHeaders } from './native.ts'
@@ -91,8 +92,7 @@ conversations.post('/:id/runs/:run/calls/:call', async (c) => {
   const runId = runIdOf(c)
   const call = c.req.param('call')
   if (isDecision) await checkSeen(service, { runId, call, body })
-  const said = isDecision ? { ...answer, by: caller.key ?? caller.tenant } : answer
-  const { record } = granted(await service.answer(runId, { [call]: said }))
+  const { record } = granted(await service.answer(runId, { [call]: signedBy(caller, answer) }))
   return record.status === 'running' ? c.json(record) : answerRecord(record, { runId, conversation: c.req.param('id') })
 })
 

@@ -1,7 +1,6 @@
-import { failure, type ToolOutcome, type ToolRequest } from '../contract/tool.ts'
+import type { ToolOutcome, ToolRequest } from '../contract/tool.ts'
 import { boundOutcome, sizeOf } from '../tool/bound.ts'
 import { execute } from '../tool/execute.ts'
-import { messageOf } from '../tool/thrown.ts'
 import { unknownTool } from '../tool/unknown.ts'
 import { around, type Around, HookFailure } from './around.ts'
 import { inPool } from './pool.ts'
@@ -9,7 +8,7 @@ import { canTell, started } from './recover.ts'
 import { statusOf } from './reconcile.ts'
 import { toolRequest } from './request.ts'
 import { hookContext, type Running } from './running.ts'
-import { judge, settled } from './settle.ts'
+import { hookFailed, judge, settled } from './settle.ts'
 import type { CallState } from './state.ts'
 import { READ_RESULT } from './whole.ts'
 
@@ -18,20 +17,22 @@ import { READ_RESULT } from './whole.ts'
  * its outcome as soon as it is known. After an abort no further call starts.
  */
 export async function act(running: Running, calls: readonly CallState[]): Promise<void> {
-  const { state, signal, inFlight } = running
+  const { state, signal, flush, inFlight } = running
   await inPool(calls, {
     size: state.request.limits.concurrentCalls,
     groupOf: (call) => exclusiveGroup(running, call),
     work: async (call) => {
-      if (call.status === 'started') await inFlight.get(call.key ?? call.callId)
-      else if (!signal.aborted) await perform(running, call)
+      if (call.status === 'started') {
+        flush()
+        await inFlight.get(call.key ?? call.callId)
+      } else if (!signal.aborted) await perform(running, call)
     },
   })
 }
 
 /** Runs one call. `early`: it leaves while the model still speaks, so its record says what it was sent with. */
 export async function perform(running: Running, call: CallState, early = false): Promise<void> {
-  const { state, commit, flush, now, report } = running
+  const { state, signal, commit, flush, now, report, journal } = running
   const { callId, tool, arguments: text } = call
   const limit = state.request.limits.callMs
   const startedAt = now()
@@ -44,8 +45,10 @@ export async function perform(running: Running, call: CallState, early = false):
   if (!outcome.ok && outcome.error.detail !== undefined) {
     report({ callId, tool, code: outcome.error.code, detail: outcome.error.detail })
   }
-  // The run may have ended meanwhile, with this call settled for it.
-  if (isOpen(running, callId)) record(running, call, outcome, now() - startedAt)
+  const open = stillOpen(running, call)
+  if (open) record(running, open, outcome, now() - startedAt)
+  // The answer did without it, or the run has ended, with this call settled for it.
+  else if (!signal.aborted) journal.late(callId, outcome)
 }
 
 /** Records an outcome. What is too much for the model is kept whole, and can be read on from what it sees. */
@@ -63,9 +66,14 @@ function record(running: Running, call: CallState, outcome: ToolOutcome, duratio
   if (!state.step?.answer || started(state).length > 0) flush()
 }
 
-function isOpen({ state }: Running, callId: string): boolean {
-  const { early = [], calls = [] } = state.step ?? {}
-  return [...early, ...calls].some((call) => call.callId === callId && call.status === 'started')
+/** The call as it stands now: one that left early may have got another place in the answer, and then keeps its key. */
+function stillOpen(
+  { state }: Running,
+  { callId, tool, arguments: text, key = callId }: CallState,
+): CallState | undefined {
+  return started(state).find(
+    (call) => (call.key ?? call.callId) === key && call.tool === tool && call.arguments === text,
+  )
 }
 
 async function outcomeOf(
@@ -73,7 +81,7 @@ async function outcomeOf(
   call: CallState,
   times: { attempt: number; deadline: number },
 ): Promise<ToolOutcome> {
-  const { state, tools, journal, signal, loop, report } = running
+  const { state, tools, journal, signal, loop } = running
   const { callId, tool: name } = call
   const { callMs } = state.request.limits
   const tool = tools.get(name)
@@ -99,16 +107,12 @@ async function outcomeOf(
   try {
     return await around(ways, send)(request.value)
   } catch (error) {
-    const cause = error instanceof HookFailure ? error.cause : error
-    report({ callId, tool: name, code: 'hook_failed', detail: messageOf(cause) })
-    return { ok: false, error: { ...HOOK_FAILED.error, fatal: true } }
+    return hookFailed(running, call, error instanceof HookFailure ? error.cause : error)
   }
 }
 
 /** Bytes of a result that are kept whole. */
 const MOST_KEPT = 8 * 1024 * 1024
-
-const HOOK_FAILED = failure('hook_failed', 'A hook of the edge failed.')
 
 function isTimeout(outcome: ToolOutcome): boolean {
   return !outcome.ok && outcome.error.code === 'timeout'

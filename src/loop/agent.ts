@@ -2,7 +2,7 @@ import type { AgentOptions } from '../contract/agent.ts'
 import type { LoopSetup } from '../contract/hook.ts'
 import { runIdOf, TOOL_NAME } from '../contract/id.ts'
 import { canonicalJson, parseJson, sha256 } from '../contract/json.ts'
-import type { Limits, RunRequest } from '../contract/run.ts'
+import { DEFAULT_LIMITS, type Limits, type RunRequest } from '../contract/run.ts'
 import type { ModelChooser, Report } from '../contract/setup.ts'
 import {
   failure,
@@ -18,6 +18,7 @@ import { changed } from '../tool/pin.ts'
 import { chain } from '../tool/source/chain.ts'
 import { memoryJournal } from './journal.ts'
 import { run } from './run.ts'
+import { loopPorts } from './running.ts'
 import { newState } from './state.ts'
 
 /** What agents work with: a setup is one. */
@@ -35,16 +36,6 @@ const QUESTION = {
   type: 'object',
   properties: { question: { type: 'string', description: 'What to ask, with all that is needed to answer it.' } },
   required: ['question'],
-}
-
-const LIMITS: Limits = {
-  steps: 20,
-  calls: 60,
-  callsPerTool: 40,
-  callMs: 30_000,
-  runMs: 300_000,
-  resultBytes: 65_536,
-  concurrentCalls: 8,
 }
 
 /** Agents that ask agents that ask agents: so deep and no further. */
@@ -114,7 +105,7 @@ async function ask(
   const inner: RunRequest = {
     ...(await requestOf(agent, request, depth)),
     model: resolved.name,
-    limits: { ...LIMITS, ...agent.limits, runMs: Math.max(1, request.context.deadline - now()) },
+    limits: limitsOf(agent, request.context.deadline - now()),
   }
   let told = Promise.resolve()
   const state = await run(newState(inner, new Map(tools.map(({ definition }) => [definition.name, definition]))), {
@@ -127,8 +118,7 @@ async function ask(
     }),
     signal: signalOf(control),
     now,
-    report: (fault) => ports.report?.({ event: 'call.failed', runId: inner.runId, ...fault }),
-    ...(ports.loop && { loop: ports.loop }),
+    ...loopPorts(ports, inner.runId),
   })
   // Over RPC news arrive in their order, but an outcome can overtake them.
   await told
@@ -143,6 +133,17 @@ async function ask(
     content: [{ type: 'text', text: answer }],
     ...(structured !== undefined && { structured }),
     usage: state.usage,
+  }
+}
+
+/** Its own limits; its time ends with the call's at the latest. */
+function limitsOf({ limits }: AgentOptions, timeLeft: number): Limits {
+  return {
+    ...DEFAULT_LIMITS,
+    steps: 20,
+    calls: 60,
+    ...limits,
+    runMs: Math.max(1, Math.min(limits?.runMs ?? Infinity, timeLeft)),
   }
 }
 

@@ -9,6 +9,18 @@ export class HookFailure extends Error {
   }
 }
 
+/** What callers and models are told of it: why is for operators. */
+export const HOOK_FAILED = { code: 'hook_failed', message: 'A hook of the edge failed.' } as const
+
+/** Asks other parts of the setup as hooks are asked. Rejects with a HookFailure for what they throw. */
+export async function asHook<Value>(work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work()
+  } catch (error) {
+    throw error instanceof HookFailure ? error : new HookFailure(error)
+  }
+}
+
 /** Several ways around one thing, the first outermost. Rejects with a HookFailure for what a way itself throws. */
 export function around<In, Out>(
   ways: readonly Around<In, Out>[],

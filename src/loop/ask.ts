@@ -4,7 +4,7 @@ import { callId } from '../contract/id.ts'
 import type { ToolCall } from '../contract/message.ts'
 import type { ModelError, ModelEvent, ModelRequest } from '../contract/model.ts'
 import { addUsage, priced, type Usage } from '../contract/usage.ts'
-import { around, type Around } from './around.ts'
+import { around, type Around, asHook } from './around.ts'
 import { isGuarded, startEarly } from './eager.ts'
 import { misfit, MOST_REJECTED, unfit } from './format.ts'
 import { modelRequest } from './prompt.ts'
@@ -18,16 +18,17 @@ export async function ask(running: Running, step: StepState): Promise<void> {
   flush()
   try {
     const answer = await answerOf(running, step)
-    if (!signal.aborted) commit(await verdictOn(running, step, answer))
-  } catch (error) {
+    const facts = await asHook(() => verdictOn(running, step, answer))
     // Once aborted, what still comes is not heard; the state says how the run ends.
+    if (signal.aborted) await Promise.all(inFlight.values())
+    else commit(facts)
+  } catch (error) {
+    // However it ends, what became of the calls that have left comes before that.
+    await Promise.all(inFlight.values())
     if (!(error instanceof ModelFailure)) throw error
     if (signal.aborted) return
-    await Promise.all(inFlight.values())
     const { code, message, retryAfterMs } = error.error
     commit([failedRun(state, { code, message, ...(retryAfterMs !== undefined && { retryAfterMs }) })])
-  } finally {
-    if (signal.aborted) await Promise.all(inFlight.values())
   }
 }
 

@@ -48,7 +48,8 @@ async function wantedTools(running: Running): Promise<readonly (string | Tool)[]
         wanted.flatMap((tool) => (typeof tool === 'string' ? [] : [[tool.definition.name, tool]])),
       )
       const asked = hook.activate(names, { ...hookContext(running), offered: state.offered })
-      if (asked instanceof Promise) flush()
+      // A promise of whatever kind: that of an RPC stub is no Promise.
+      if (!Array.isArray(asked)) flush()
       const next = await asked
       if (next === names) continue
       wanted = next.map((tool) => (typeof tool === 'string' ? (brought.get(tool) ?? tool) : tool))

@@ -1,5 +1,5 @@
 import type { CallFault } from '../contract/hook.ts'
-import type { Compat, LimitName, Limits } from '../contract/run.ts'
+import { type Compat, type LimitName, type Limits, mostCalls } from '../contract/run.ts'
 
 /** What becomes of a fault, and what is said of a limit, where Spring AI or LangChain4j do otherwise than we do. */
 interface Ways {
@@ -18,8 +18,7 @@ const WAYS: Readonly<Record<Compat, Ways>> = {
     silent: (tool, kind) => `Exception occurred in tool: ${tool} (${kind})`,
     limit: (which, limits, tool) => {
       if (which === 'callsPerTool') {
-        const most = limits.tools?.[tool] ?? limits.callsPerTool
-        return `Tool call limit (${most}) exceeded for tool '${tool}'. No further calls to this tool are allowed in this turn.`
+        return `Tool call limit (${mostCalls(limits, tool)}) exceeded for tool '${tool}'. No further calls to this tool are allowed in this turn.`
       }
       if (which !== 'calls') return undefined
       return `Total tool call limit (${limits.calls}) exceeded for this turn. No further tool calls are allowed.`

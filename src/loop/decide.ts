@@ -26,8 +26,8 @@ export function decide(state: RunState, now: number): Decision {
   const { status, step } = state
   if (state.finished) return { do: 'end' }
   if (status === 'queued') return record(runStarted(state, now))
-  if (status === 'cancelling') return windDown(state, 'cancelled')
-  if (status === 'running' && now >= state.deadline) return windDown(state, 'runMs')
+  if (status === 'cancelling') return record(...windDown(state, 'cancelled'))
+  if (status === 'running' && now >= state.deadline) return record(...windDown(state, 'runMs'))
   if (!step) return { do: 'begin', step: state.steps + 1 }
   return step.answer ? afterAnswer(state, step, now) : { do: 'ask', step }
 }
@@ -68,9 +68,11 @@ function afterAnswer(state: RunState, step: StepState, now: number): Decision {
   return end ? record(stepFinished(step), end) : record(stepFinished(step))
 }
 
-function windDown(state: RunState, cause: 'cancelled' | 'runMs'): Decision {
-  const end = cause === 'cancelled' ? cancelledRun(state) : timedOutRun(state)
-  return record(...cutShort(state, cause === 'cancelled' ? 'the run was cancelled' : "the run's time was up", end))
+/** How a run ends that was cancelled, or whose time is up. */
+export function windDown(state: RunState, cause: 'cancelled' | 'runMs'): RunFact[] {
+  return cause === 'cancelled'
+    ? cutShort(state, 'the run was cancelled', cancelledRun(state))
+    : cutShort(state, "the run's time was up", timedOutRun(state))
 }
 
 /** How a run ends before its step does. Open calls get a result, so that the history stays valid. */

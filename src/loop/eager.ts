@@ -1,6 +1,8 @@
 import type { ToolCall } from '../contract/message.ts'
+import { mostCalls } from '../contract/run.ts'
 import { parseArguments } from '../tool/input.ts'
 import { exclusiveGroup, perform } from './act.ts'
+import { HookFailure } from './around.ts'
 import { namesOnOffer } from './decide.ts'
 import { started } from './recover.ts'
 import type { Running } from './running.ts'
@@ -20,14 +22,18 @@ export function startEarly(running: Running, call: ToolCall): void {
   inFlight.set(call.callId, work)
 }
 
-/** Whether a person must agree to the call by the setup's rule. */
-export function isGuarded({ state, loop }: Running, call: ToolCall): boolean {
+/** Whether a person must agree to the call by the setup's rule. Throws a HookFailure where that throws. */
+export function isGuarded({ state, loop }: Pick<Running, 'state' | 'loop'>, call: ToolCall): boolean {
   const definition = state.offered.get(call.tool)
-  return definition !== undefined && loop.needsApproval?.(call, definition, state.request) === true
+  try {
+    return definition !== undefined && loop.needsApproval?.(call, definition, state.request) === true
+  } catch (error) {
+    throw new HookFailure(error)
+  }
 }
 
 function mayLeave(running: Running, call: ToolCall): boolean {
-  const { tool, arguments: text } = call
+  const { callId, tool, arguments: text } = call
   const { state, tools, signal } = running
   const { request, calls, rounds, step } = state
   const { limits, eager, execution } = request
@@ -42,10 +48,11 @@ function mayLeave(running: Running, call: ToolCall): boolean {
     exclusiveGroup(running, { tool }) === undefined &&
     namesOnOffer(state).includes(tool) &&
     parseArguments(tool, text).ok &&
-    !sent.some((each) => each.tool === tool && each.arguments === text) &&
+    // Nor one like it, nor one that a lost attempt at the step sent in its place.
+    !sent.some((each) => each.callId === callId || (each.tool === tool && each.arguments === text)) &&
     rounds < limits.steps &&
     sent.length < limits.calls &&
-    sent.filter((each) => each.tool === tool).length < (limits.tools?.[tool] ?? limits.callsPerTool) &&
+    sent.filter((each) => each.tool === tool).length < mostCalls(limits, tool) &&
     started(state).length < limits.concurrentCalls
   )
 }

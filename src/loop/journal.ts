@@ -14,7 +14,10 @@ export interface Journal {
   show(event: RunNews): void
   /** Keeps the whole of a result that is too large to be shown, all or none with the next commit. */
   keep(callId: string, content: readonly Content[]): void
-  /** Keeps an outcome that came after its call was settled for it, perhaps after the run has ended. Never throws. */
+  /**
+   * Keeps an outcome that nobody waited for any more: its call was settled for it, or the answer did without it. Perhaps
+   * the run has ended by then.
+   */
   late(callId: string, outcome: ToolOutcome): void
   /** What was kept of a call; undefined where nothing was. */
   kept(callId: string): readonly Content[] | undefined

@@ -1,4 +1,4 @@
-import type { LimitName } from '../contract/run.ts'
+import { type LimitName, mostCalls } from '../contract/run.ts'
 import { failure, type ToolFailure } from '../contract/tool.ts'
 import { compatLimit } from './compat.ts'
 import type { CallState, RunState } from './state.ts'
@@ -10,8 +10,7 @@ export function overLimit({ request, rounds, calls, usage }: RunState, call: Cal
   if (usage.inputTokens + usage.outputTokens > (limits.tokens ?? Infinity)) return 'tokens'
   if ((usage.cost ?? 0) > (limits.cost ?? Infinity)) return 'cost'
   const upToHere = calls.slice(0, calls.indexOf(call) + 1)
-  const most = own(limits.tools, call.tool) ?? limits.callsPerTool
-  if (upToHere.filter(({ tool }) => tool === call.tool).length > most) return 'callsPerTool'
+  if (upToHere.filter(({ tool }) => tool === call.tool).length > mostCalls(limits, call.tool)) return 'callsPerTool'
   return upToHere.length > limits.calls ? 'calls' : undefined
 }
 
@@ -51,8 +50,4 @@ function refuseRepeated({ request, calls }: RunState, call: CallState): ToolFail
 
 function isSame(a: CallState, b: CallState): boolean {
   return a.tool === b.tool && a.arguments === b.arguments
-}
-
-function own(numbers: Readonly<Record<string, number>> | undefined, name: string): number | undefined {
-  return numbers && Object.hasOwn(numbers, name) ? numbers[name] : undefined
 }

@@ -3,12 +3,14 @@ import type { LoopSetup, StepAnswer } from '../contract/hook.ts'
 import { callId, newId } from '../contract/id.ts'
 import type { Message, ToolCall, ToolMessage } from '../contract/message.ts'
 import type { ModelError, ModelEvent } from '../contract/model.ts'
-import type { Limits, RunRequest } from '../contract/run.ts'
+import { DEFAULT_LIMITS, type Limits, type RunRequest } from '../contract/run.ts'
 import type { Tool } from '../contract/tool.ts'
 import { drive } from './drive.ts'
-import { committing } from './running.ts'
+import { isGuarded } from './eager.ts'
+import { openLedger } from './running.ts'
 import { memoryJournal } from './journal.ts'
-import { fold, newState } from './state.ts'
+import { fold } from './fold.ts'
+import { newState } from './state.ts'
 
 /** What calls are run with, by those who drive the loop themselves. */
 export interface ManualOptions {
@@ -36,16 +38,6 @@ export interface ManualResult {
   readonly error?: { readonly code: string; readonly message: string }
 }
 
-const LIMITS: Limits = {
-  steps: 50,
-  calls: 150,
-  callsPerTool: 40,
-  callMs: 30_000,
-  runMs: 900_000,
-  resultBytes: 65_536,
-  concurrentCalls: 8,
-}
-
 /**
  * Runs the calls of one answer exactly as the loop does: checked, side by side, bounded, each with one result in call
  * order. Asks no model. An answer without calls brings no results. A call that a person must agree to is refused: nobody
@@ -65,16 +57,18 @@ export async function executeToolCalls(options: ManualOptions, answer: StepAnswe
     onLimit: 'model',
     context,
     ...options.request,
-    limits: { ...LIMITS, ...limits },
+    limits: { ...DEFAULT_LIMITS, ...limits },
   }
   const state = newState(request, new Map(tools.map(({ definition }) => [definition.name, definition])))
   fold(state, { type: 'run.started', model: request.model, tools: [], at: Date.now() })
   countEarlier(state, messages)
   fold(state, { type: 'step.started', step: 1 })
-  fold(state, { type: 'step.answered', step: 1, ...answer })
+  const loop = options.loop ?? {}
+  const approvals = answer.calls.filter((call) => isGuarded({ state, loop }, call)).map((call) => call.callId)
+  fold(state, { type: 'step.answered', step: 1, ...answer, approvals })
   const ports = {
     journal: memoryJournal(request.runId, options.onEvent ?? (() => {})),
-    loop: options.loop ?? {},
+    loop,
     report: () => {},
   }
   await drive(
@@ -87,7 +81,7 @@ export async function executeToolCalls(options: ManualOptions, answer: StepAnswe
       now: () => Date.now(),
       ...ports,
       inFlight: new Map(),
-      ...committing(state, ports),
+      ...openLedger(state, ports),
     },
     { watch: () => {}, isCancelled: () => signal.aborted, until: (next) => next.do === 'begin' },
   )

@@ -1,5 +1,5 @@
 import type { Message } from '../contract/message.ts'
-import type { ModelRequest } from '../contract/model.ts'
+import type { ModelRequest, ToolChoice } from '../contract/model.ts'
 import type { ClientTool } from '../contract/run.ts'
 import type { ToolDefinition } from '../contract/tool.ts'
 import { feedback } from './format.ts'
@@ -20,10 +20,15 @@ export function modelRequest({ state, history }: Pick<Running, 'state' | 'histor
   return {
     messages,
     tools,
-    ...(choice !== undefined && tools.length > 0 && { toolChoice: choice }),
+    ...(choice !== undefined && mayChoose(choice, tools) && { toolChoice: choice }),
     ...(responseFormat && { responseFormat }),
     ...(sampling && { sampling }),
   }
+}
+
+/** A provider refuses the choice of a tool that it is not told of. */
+function mayChoose(choice: ToolChoice, tools: readonly ToolDefinition[]): boolean {
+  return typeof choice === 'object' ? tools.some(({ name }) => name === choice.tool) : tools.length > 0
 }
 
 const told = new WeakMap<RunState['offered'], readonly ToolDefinition[]>()

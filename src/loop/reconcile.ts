@@ -6,6 +6,7 @@ import { toolRequest } from './request.ts'
 import type { Running } from './running.ts'
 import { settled } from './settle.ts'
 import type { CallState } from './state.ts'
+import { within } from './within.ts'
 
 /** How long a tool may take to tell what became of a call. */
 const STATUS_MS = 10_000
@@ -31,15 +32,11 @@ export async function statusOf(running: Running, call: CallState): Promise<CallS
   const tool = running.tools.get(name)
   const request = toolRequest(running, call, { attempt, deadline })
   if (!tool?.status || !request.ok) return 'unknown'
-  const late = Promise.withResolvers<CallStatus>()
-  const timer = setTimeout(() => late.resolve('unknown'), STATUS_MS)
   try {
-    return await Promise.race([late.promise, tool.status(request.value)])
+    return await within<CallStatus>(STATUS_MS, tool.status(request.value), 'unknown')
   } catch (error) {
     running.report({ callId, tool: name, code: 'status_failed', detail: messageOf(error) })
     return 'unknown'
-  } finally {
-    clearTimeout(timer)
   }
 }
 

@@ -2,10 +2,12 @@ import type { RunFact } from '../contract/event.ts'
 import type { HookContext, LoopSetup } from '../contract/hook.ts'
 import type { Message } from '../contract/message.ts'
 import type { ChatModel } from '../contract/model.ts'
+import type { Setup } from '../contract/setup.ts'
 import type { Tool } from '../contract/tool.ts'
 import { messageOf } from '../tool/thrown.ts'
 import type { Journal } from './journal.ts'
-import { fold, type RunState } from './state.ts'
+import { fold } from './fold.ts'
+import type { RunState } from './state.ts'
 
 /** What a run needs from outside. */
 export interface RunPorts {
@@ -26,18 +28,23 @@ export interface RunPorts {
   readonly loop?: LoopSetup
 }
 
-/** A run under way: the state, and the one way to change it. */
-export interface Running extends Omit<RunPorts, 'tools'> {
-  readonly state: RunState
-  readonly tools: Map<string, Tool>
-  readonly loop: LoopSetup
-  /** Folds events into the state; they are kept with the next `flush`. */
+/** The one way to change a run, whoever does: what is told of it is in the order in which it came to be. */
+export interface Ledger {
+  /** Folds events into the state; they are kept with the next `flush`. After the run has ended there are none. */
   readonly commit: (events: readonly RunFact[]) => void
   /**
    * Keeps what was committed, all or none. Contract: called before anything is awaited that leaves this isolate, so that
    * nothing is told, asked or done on the strength of what was not kept. News flushes what came before it.
    */
   readonly flush: () => void
+  readonly journal: Journal
+}
+
+/** A run under way. */
+export interface Running extends Omit<RunPorts, 'tools'>, Ledger {
+  readonly state: RunState
+  readonly tools: Map<string, Tool>
+  readonly loop: LoopSetup
   /** Calls that left while the model spoke, and are still under way here. */
   readonly inFlight: Map<string, Promise<void>>
 }
@@ -47,11 +54,16 @@ export function hookContext({ state, signal, history }: Running): HookContext {
   return { run: state.request, step: state.steps, messages: state.messages, history, signal }
 }
 
-/** A way to commit, and the journal behind it, which gets what was committed together in one piece. */
-export function committing(
-  state: RunState,
-  ports: Pick<RunPorts, 'journal' | 'loop' | 'report'>,
-): Pick<Running, 'commit' | 'flush' | 'journal'> {
+/** The hooks and strategies of a setup, and where a run of it reports. */
+export function loopPorts(
+  { loop, report }: Partial<Pick<Setup, 'loop' | 'report'>>,
+  runId: string,
+): Pick<RunPorts, 'loop' | 'report'> {
+  return { ...(loop && { loop }), report: (fault) => report?.({ event: 'call.failed', runId, ...fault }) }
+}
+
+/** The ledger of a run, over a journal that gets what was committed together in one piece. */
+export function openLedger(state: RunState, ports: Pick<RunPorts, 'journal' | 'loop' | 'report'>): Ledger {
   const { journal } = ports
   let pending: RunFact[] = []
   const flush = () => {
@@ -64,6 +76,7 @@ export function committing(
   return {
     flush,
     commit: (events) => {
+      if (state.finished) return
       for (const event of events) fold(state, event)
       pending.push(...events)
     },
@@ -71,6 +84,7 @@ export function committing(
       commit: (events, after) => journal.commit(events, after),
       show: (event) => {
         flush()
+        if (state.finished) return
         journal.show(event)
       },
       keep: (callId, content) => journal.keep(callId, content),
@@ -81,7 +95,7 @@ export function committing(
 }
 
 /** Tells the setup's observer of facts that are kept. */
-export function observe(
+function observe(
   events: readonly RunFact[],
   { request }: RunState,
   { loop, report }: Pick<RunPorts, 'loop' | 'report'>,

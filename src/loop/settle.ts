@@ -1,5 +1,7 @@
 import type { CallSettled } from '../contract/event.ts'
 import type { ToolFailure, ToolFault, ToolOutcome } from '../contract/tool.ts'
+import { messageOf } from '../tool/thrown.ts'
+import { HOOK_FAILED } from './around.ts'
 import { compatFault } from './compat.ts'
 import type { Running } from './running.ts'
 import type { CallState } from './state.ts'
@@ -41,21 +43,34 @@ function told({ code, message, fatal }: ToolFault): NonNullable<CallSettled['err
 }
 
 /** A failed call as the run and the setup want it told. */
-export function judge(
-  { state, loop }: Pick<Running, 'state' | 'loop'>,
-  { callId, tool, arguments: text }: CallState,
-  outcome: ToolOutcome,
-): ToolOutcome {
+export function judge(running: Judging, call: CallState, outcome: ToolOutcome): ToolOutcome {
   if (outcome.ok) return outcome
-  const { compat } = state.request
+  const { callId, tool, arguments: text } = call
+  const { compat } = running.state.request
   const fault = { ...outcome.error, callId, tool, arguments: text }
   const told = compat ? { ...fault, ...compatFault(compat, fault) } : fault
-  const { message = told.message, fatal = told.fatal } = loop.onFault?.(told) ?? {}
-  return { ...outcome, error: { ...outcome.error, message, ...(fatal !== undefined && { fatal }) } }
+  try {
+    const { message = told.message, fatal = told.fatal } = running.loop.onFault?.(told) ?? {}
+    return { ...outcome, error: { ...outcome.error, message, ...(fatal !== undefined && { fatal }) } }
+  } catch (error) {
+    return { ...outcome, ...hookFailed(running, call, error) }
+  }
+}
+
+type Judging = Pick<Running, 'state' | 'loop' | 'report'>
+
+/** What a call comes to that a hook failed: its run ends with that, and operators read why. */
+export function hookFailed(
+  { report }: Pick<Running, 'report'>,
+  { callId, tool }: Pick<CallState, 'callId' | 'tool'>,
+  error: unknown,
+): ToolFailure {
+  report({ callId, tool, code: HOOK_FAILED.code, detail: messageOf(error) })
+  return { ok: false, error: { ...HOOK_FAILED, fatal: true } }
 }
 
 /** The same for an event of a call that was refused. */
-export function judgeRefusal(running: Pick<Running, 'state' | 'loop'>, event: CallSettled): CallSettled {
+export function judgeRefusal(running: Judging, event: CallSettled): CallSettled {
   const call = running.state.calls.find(({ callId }) => callId === event.callId)
   return event.error && call
     ? settled(call, judge(running, call, { ok: false, error: event.error }), event.durationMs)

@@ -2,13 +2,12 @@
  * loop/: the heart. A run is a list of events: `fold` makes its state, `decide` says what comes next, `run` performs it.
  * May import contract/ and tool/. Must never know a provider, a transport or a store.
  */
-import type { CallSettled, RunEventBody, RunFinished } from '../contract/event.ts'
-import type { Message, ToolCall, ToolMessage } from '../contract/message.ts'
+import type { CallSettled, RunFinished } from '../contract/event.ts'
+import type { Message, ToolCall } from '../contract/message.ts'
 import type { ModelFinish } from '../contract/model.ts'
-import { addUsage, NO_USAGE, type Usage } from '../contract/usage.ts'
+import { NO_USAGE, type Usage } from '../contract/usage.ts'
 import type { LimitName, RunRequest, RunStatus } from '../contract/run.ts'
 import type { ToolDefinition } from '../contract/tool.ts'
-import { compatUndone } from './compat.ts'
 
 /** A call of the open step. `asked`: a person must agree. `handed`: the caller runs it. */
 export interface CallState extends ToolCall {
@@ -21,7 +20,10 @@ export interface CallState extends ToolCall {
   deadline?: number
   /** A person must agree to it, whatever its tool says. */
   guarded?: boolean
-  /** The key that it left with, where that is not its id: a call of another attempt at the step stands for it. */
+  /**
+   * The key that it leaves with, where that is not its id: a call of another attempt at the step stands for it, or left
+   * with that id.
+   */
   key?: string
   settled?: CallSettled
   /** Whether it was undone, where that was tried. */
@@ -93,185 +95,4 @@ export function newState(request: RunRequest, offered: ReadonlyMap<string, ToolD
     usage: NO_USAGE,
     deadline: Infinity,
   }
-}
-
-/** The state after one more event. News changes nothing. */
-export function fold(state: RunState, event: RunEventBody): void {
-  switch (event.type) {
-    case 'run.started':
-      state.status = 'running'
-      state.deadline = event.at + state.request.limits.runMs
-      return
-    case 'input.added':
-      state.added = [...state.added, ...event.messages]
-      if (!state.step) foldAdded(state)
-      return
-    case 'history.compacted':
-      if (event.usage) state.usage = addUsage(state.usage, event.usage)
-      return
-    case 'tools.added':
-      state.offered = new Map([...state.offered, ...event.tools.map((tool) => [tool.name, tool] as const)])
-      return
-    case 'step.started': {
-      const { step, tools } = event
-      state.steps = step
-      state.step = { step, attempt: 1, calls: [], early: [], rejected: [], ...(tools && { tools }) }
-      return
-    }
-    case 'step.restarted':
-      if (state.step) state.step.attempt = event.attempt
-      return
-    case 'answer.rejected':
-      if (state.step) state.step.rejected = [...state.step.rejected, event]
-      if (event.usage) state.usage = addUsage(state.usage, event.usage)
-      return
-    case 'step.answered':
-      return foldAnswer(state, event)
-    case 'step.finished':
-      return foldStepEnd(state)
-    case 'approval.requested':
-      return patchCall(state, event.callId, { status: 'asked' })
-    case 'approval.decided':
-      return patchCall(state, event.callId, {
-        status: event.decision === 'approve' ? 'approved' : 'rejected',
-        ...(event.reason !== undefined && { reason: event.reason }),
-      })
-    case 'call.requested':
-      return patchCall(state, event.callId, { status: 'handed' })
-    case 'call.started':
-      return foldStarted(state, event)
-    case 'call.interrupted':
-      return patchCall(state, event.callId, { status: 'approved' })
-    case 'call.settled':
-      if (event.usage) state.usage = addUsage(state.usage, event.usage)
-      if (event.cut !== undefined) state.readable = true
-      return patchCall(state, event.callId, { status: 'settled', settled: event })
-    case 'call.undone':
-      return foldUndone(state, event)
-    case 'limit.reached':
-      state.limit = { which: event.which, step: state.steps }
-      return
-    case 'run.waiting':
-      state.status = 'waiting'
-      state.waitingSince = event.at
-      return
-    case 'run.resumed':
-      state.status = 'running'
-      state.deadline += event.at - (state.waitingSince ?? event.at)
-      delete state.waitingSince
-      return
-    case 'run.cancelling':
-      state.status = 'cancelling'
-      return
-    case 'run.finished':
-      state.status = event.status
-      state.finished = event
-      // A result that was the answer is the last word of the history too: what follows is the user's turn.
-      if (event.finish === 'return_direct') state.messages.push({ role: 'assistant', content: event.answer })
-      return
-    default:
-  }
-}
-
-type Folded<Type extends RunEventBody['type']> = Extract<RunEventBody, { type: Type }>
-
-function foldAnswer(state: RunState, event: Folded<'step.answered'>): void {
-  const { step, text, reasoning, finish, usage, opaque, execution, approvals = [] } = event
-  const early = [...(state.step?.early ?? [])]
-  const calls = event.calls.map((call) => takeOver(call, early))
-  for (const call of calls) if (approvals.includes(call.callId)) call.guarded = true
-  const answer = { text, finish, ...(usage && { usage }), ...(execution && { execution }) }
-  state.step = { attempt: 1, rejected: [], ...state.step, step, answer, calls, early: [] }
-  state.calls.push(...calls)
-  if (calls.length > 0) state.rounds += 1
-  if (usage) state.usage = addUsage(state.usage, usage)
-  state.messages.push({
-    role: 'assistant',
-    content: text,
-    ...(reasoning !== undefined && { reasoning }),
-    ...(calls.length > 0 && { calls: event.calls }),
-    ...(opaque && { opaque }),
-  })
-}
-
-/** A call of the answer; one like it that has left already stands for it, and is not run anew. */
-function takeOver(call: ToolCall, early: CallState[]): CallState {
-  const isSame = ({ tool, arguments: text }: ToolCall) => tool === call.tool && text === call.arguments
-  const at = early.findIndex((sent) => isSame(sent) && sent.callId === call.callId)
-  const [sent] = early.splice(at < 0 ? early.findIndex(isSame) : at, at < 0 && !early.some(isSame) ? 0 : 1)
-  if (!sent) return { ...call, status: 'proposed', attempt: 0 }
-  const { callId } = call
-  return {
-    ...sent,
-    ...call,
-    ...(sent.callId !== callId && { key: sent.key ?? sent.callId }),
-    ...(sent.settled && { settled: { ...sent.settled, callId } }),
-  }
-}
-
-function foldStarted(state: RunState, event: Folded<'call.started'>): void {
-  const { callId, tool, attempt, at, deadline, arguments: text } = event
-  const { step } = state
-  if (text !== undefined && step && !step.answer && !step.early.some((call) => call.callId === callId)) {
-    step.early = [...step.early, { callId, tool, arguments: text, status: 'proposed', attempt: 0 }]
-  }
-  patchCall(state, callId, { status: 'started', attempt, startedAt: at, deadline })
-}
-
-/** What was undone is no success any more, and the result of the call that failed says so: earlier messages stand. */
-function foldUndone(
-  { calls, step, request }: RunState,
-  { callId, tool, ok, error, because }: Folded<'call.undone'>,
-): void {
-  const call = calls.find((each) => each.callId === callId)
-  const failed = step?.calls.find((each) => each.callId === because)
-  if (!call || !failed) return
-  call.undone = ok
-  const what = `${tool}(${call.arguments})`
-  if (!ok) {
-    failed.notes = [...(failed.notes ?? []), `${what} was NOT undone: ${error?.message ?? ''}`]
-  } else if (call.settled && step?.calls.includes(call)) {
-    const message =
-      compatUndone(request.compat, tool, failed.tool) ??
-      `The tool "${tool}" succeeded, and was undone since "${failed.tool}" failed.`
-    const { content: _, structured: __, ...settled } = call.settled
-    call.settled = { ...settled, ok: false, error: { code: 'undone', message } }
-  } else {
-    failed.notes = [...(failed.notes ?? []), `${what} was undone because of it.`]
-  }
-}
-
-/** Results join the history together and in call order, however they came in. */
-function foldStepEnd(state: RunState): void {
-  for (const { settled, notes } of state.step?.calls ?? []) {
-    if (settled) state.messages.push(toolMessage(settled, notes))
-  }
-  delete state.step
-  foldAdded(state)
-}
-
-function foldAdded(state: RunState): void {
-  state.messages.push(...state.added)
-  state.added = []
-}
-
-function toolMessage(
-  { callId, tool, ok, content, error, cut }: CallSettled,
-  notes: readonly string[] = [],
-): ToolMessage {
-  const text = [error?.message ?? '', ...notes].join('\n')
-  return {
-    role: 'tool',
-    callId,
-    tool,
-    ok,
-    content: content ?? [{ type: 'text', text }],
-    ...(cut !== undefined && { cut }),
-  }
-}
-
-function patchCall({ step }: RunState, callId: string, patch: Partial<CallState>): void {
-  const isIt = (open: CallState) => open.callId === callId
-  const call = step?.calls.find(isIt) ?? step?.early.find(isIt)
-  if (call) Object.assign(call, patch)
 }

@@ -4,6 +4,7 @@ import { messageOf } from '../tool/thrown.ts'
 import type { Running } from './running.ts'
 import { toolRequest } from './request.ts'
 import type { CallState, RunState, StepState } from './state.ts'
+import { within } from './within.ts'
 
 /** Finished calls to undo, newest first, and the failed call that is the reason. */
 export interface Undoing {
@@ -49,14 +50,11 @@ async function undoOne(running: Running, call: CallState): Promise<ToolOutcome> 
   const limit = state.request.limits.callMs
   const request = toolRequest(running, call, { attempt: call.attempt, deadline: now() + limit })
   if (!tool?.undo || !request.ok) return failure('tool_unavailable', 'Its tool is not available any more.')
-  const late = Promise.withResolvers<ToolOutcome>()
-  const timer = setTimeout(() => late.resolve(failure('timeout', `It was not undone within ${limit} ms.`)), limit)
+  const late = failure('timeout', `It was not undone within ${limit} ms.`)
   try {
     const done = { ok: true, content, ...(structured !== undefined && { structured }) } as const
-    return await Promise.race([late.promise, tool.undo(request.value, done)])
+    return await within<ToolOutcome>(limit, tool.undo(request.value, done), late)
   } catch (error) {
     return failure('tool_failed', 'Its undoing failed.', messageOf(error))
-  } finally {
-    clearTimeout(timer)
   }
 }

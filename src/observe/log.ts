@@ -4,7 +4,7 @@
  */
 import type { RunFact } from '../contract/event.ts'
 import type { Observer } from '../contract/hook.ts'
-import { argumentsOf } from '../contract/message.ts'
+import { argumentsOf, type ToolCall } from '../contract/message.ts'
 import type { RunRequest } from '../contract/run.ts'
 import type { Report } from '../contract/setup.ts'
 
@@ -13,16 +13,16 @@ import type { Report } from '../contract/setup.ts'
  * arguments, results, error messages and the answer.
  */
 export function logs(report: Report, { includeContent = false }: { includeContent?: boolean } = {}): Observer {
-  /** Arguments of the calls of runs under way, where they are to be told. */
-  const asked = new Map<string, string>()
+  /** The calls of runs under way, where their arguments are to be told, by run: those of its newest step. */
+  const asked = new Map<string, readonly ToolCall[]>()
   return (event, run) => {
-    if (includeContent && event.type === 'step.answered') {
-      for (const { callId, arguments: text } of event.calls) asked.set(callId, text)
-    }
+    const { runId } = run
+    if (includeContent && event.type === 'step.answered') asked.set(runId, event.calls)
+    if (event.type === 'run.finished') asked.delete(runId)
     const entry = entryOf(event, run)
     if (!entry) return
-    const content = includeContent ? contentOf(event, asked) : {}
-    report({ ...entry, runId: run.runId, tenant: run.caller.tenant, ...content })
+    const content = includeContent ? contentOf(event, asked.get(runId)) : {}
+    report({ ...entry, runId, tenant: run.caller.tenant, ...content })
   }
 }
 
@@ -44,12 +44,11 @@ function entryOf(event: RunFact, run: RunRequest): { readonly event: string } | 
   }
 }
 
-function contentOf(event: RunFact, asked: Map<string, string>): object {
+function contentOf(event: RunFact, asked: readonly ToolCall[] = []): object {
   if (event.type === 'run.finished')
     return { answer: event.answer, ...(event.error && { message: event.error.message }) }
   if (event.type !== 'call.settled') return {}
   const { callId, content, error } = event
-  const text = asked.get(callId)
-  asked.delete(callId)
+  const text = asked.find((call) => call.callId === callId)?.arguments
   return { ...(text !== undefined && { arguments: argumentsOf(text) }), ...(content ? { content } : { error }) }
 }

@@ -9,6 +9,7 @@ import type {
   WebhookSetup,
 } from '../../src/contract/conversation.ts'
 import type { RunEvent } from '../../src/contract/event.ts'
+import type { LoopSetup } from '../../src/contract/hook.ts'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import type { RunRequest } from '../../src/contract/run.ts'
 import type { Setup } from '../../src/contract/setup.ts'
@@ -37,6 +38,8 @@ export class TestConversation {
   onTransaction: (moment: 'before' | 'after') => void = () => {}
   answer: Answer
   webhook: WebhookSetup | undefined
+  /** Of the next life. */
+  loop: LoopSetup | undefined
   /** Conversations that were taken off their tenant's list. */
   readonly unlisted: string[] = []
   object: ConversationService & { alarm(): Promise<void> }
@@ -122,6 +125,7 @@ export class TestConversation {
       models: { resolve: () => ({ ok: true, name: model.name, model }), list: () => [] },
       tools: { find: async () => this.#tools, list: async () => ({ tools: this.#tools, unavailable: [] }) },
       webhook: this.webhook,
+      loop: this.loop,
       directories: {
         getByName: (tenant: string) => ({ remove: async (id: string) => void this.unlisted.push(`${tenant}/${id}`) }),
       },

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { textOf } from '../../src/contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
-import { say } from '../fixtures/play.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
 import { TestConversation } from './object.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 }))
@@ -68,4 +68,17 @@ test('where notes cannot be made the run goes on without them, and the next one 
   fails = false
   await talked.run(15, 'turn 15')
   expect(told(talked)[0]).toBe('What was said before, in notes:\nLikes tea.')
+})
+
+test('what is shown for want of notes is as a model takes it, though a part of it is lost', async () => {
+  const talked = new TestConversation(
+    ({ messages }) => (textOf(messages.at(-1)?.content ?? '') === 'look' ? ask(['look']) : say('ok')),
+    [tool('look')],
+    { MEMORY_SUMMARY: 'on', MEMORY_MESSAGES: '4' },
+  )
+  for (const [turn, text] of ['look', 'a', 'b', 'c'].entries()) await talked.run(turn, text)
+  talked.database.exec(`UPDATE messages SET message = '{"role":' WHERE message LIKE '{"role":"tool"%'`)
+  await talked.run(4, 'd')
+  const roles = (talked.requests.at(-1)?.messages ?? []).map(({ role }) => role)
+  expect(roles.slice(0, 4)).toEqual(['user', 'assistant', 'tool', 'assistant'])
 })

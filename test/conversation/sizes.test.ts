@@ -228,3 +228,13 @@ describe('a row that cannot be read', () => {
     expect(there.store.life()).toBe('open')
   })
 })
+
+test('a row that cannot be read is set aside and told of once, however often it is asked for', async () => {
+  const there = new TestConversation(() => say('Done.'))
+  await there.run(0)
+  there.database.exec(`UPDATE runs SET record = '{"id":'; UPDATE events SET lines = ''`)
+  there.live()
+  for (let time = 0; time < 3; time++) expect(await there.object.record(runId(0), 0)).toMatchObject({ ok: true })
+  expect(there.rows('SELECT content FROM quarantine')).toEqual([{ content: '{"id":' }])
+  expect(there.reports.filter(({ event }) => event === 'row.set_aside')).toHaveLength(1)
+})

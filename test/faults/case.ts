@@ -85,7 +85,7 @@ async function cursorFaults(
   const faults: string[] = []
   const places = [...new Set([...replay, ...seen].map(({ event }) => event.seq))]
   for (const place of spread(places, most)) {
-    const rest = await allOf(conversation(world.url() ?? '', id).events(run, place))
+    const rest = await allOf(conversation(world.url() ?? '', id).events(run, `${run}.${place}`))
     const expected = replay.filter(({ event }) => event.seq > place)
     if (!isDeepStrictEqual(rest, expected)) faults.push(`the stream after ${place} is not the rest of the stream`)
   }

@@ -41,15 +41,15 @@ export function conversation(url: string, id: string) {
     /** Posts a run, and does not wait for its end. */
     start: (body: object, key: string) =>
       post(`${path}/runs`, body, { prefer: 'respond-async', 'idempotency-key': key }),
+    /** Posts a run, and waits for its record. */
+    startAndWait: (body: object, key: string) => post(`${path}/runs`, body, { 'idempotency-key': key }),
     runs: () => get(`${path}/runs`) as Promise<RunSummary[]>,
     run: (run: string) => get(`${path}/runs/${run}`) as Promise<RunRecord>,
     messages: () => get(`${path}/messages`) as Promise<StoredMessage[]>,
-    /** The frames after an event's id or a number, until the stream ends. Rejects where it breaks. */
-    async *events(run: string, after: string | number = 0): AsyncGenerator<Frame, void> {
-      const isNumber = typeof after === 'number'
-      const response = await fetch(`${path}/runs/${run}/events${isNumber ? `?after=${after}` : ''}`, {
-        headers: isNumber ? {} : { 'last-event-id': after },
-      })
+    /** The frames after an event, by its id, until the stream ends. Rejects where it breaks. Default: all of them. */
+    async *events(run: string, after?: string): AsyncGenerator<Frame, void> {
+      const headers: Record<string, string> = after === undefined ? {} : { 'last-event-id': after }
+      const response = await fetch(`${path}/runs/${run}/events`, { headers })
       if (!response.ok || !response.body) throw new Error(`GET events of ${run}: ${response.status}`)
       const frames = response.body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
       for await (const { id = '', event = '', data } of frames) {

@@ -1,6 +1,6 @@
 import type { CallSettled, RunEvent } from '../../src/contract/event.ts'
 import { callId } from '../../src/contract/id.ts'
-import type { Message } from '../../src/contract/message.ts'
+import { type Message, textOf } from '../../src/contract/message.ts'
 import type { RunRecord } from '../../src/contract/run.ts'
 import type { Frame } from './client.ts'
 import type { Delivery } from './recorder.ts'
@@ -31,11 +31,11 @@ export interface AskedCall {
   readonly what: string
 }
 
-/** What a call came to: how often it was sent, and whether the model was told of its effect. */
+/** What a call came to: how often it was sent, and whether the model was told its effect, that it was done, or neither. */
 export interface CallEnd {
   readonly tool: ToolName
   readonly sent: number
-  readonly told: 'effect' | 'unknown'
+  readonly told: 'effect' | 'done' | 'unknown'
 }
 
 /** What became of each call that the script asks for, in order. */
@@ -43,8 +43,18 @@ export function callEnds({ script, run, replay, effects }: Evidence): CallEnd[] 
   return callsOf(script, run).map(({ id, tool }) => ({
     tool,
     sent: effects.filter((effect) => effect.callId === id).length,
-    told: settledOf(replay, id)?.ok ? 'effect' : 'unknown',
+    told: toldOf(settledOf(replay, id)),
   }))
+}
+
+function toldOf(settled: CallSettled | undefined): CallEnd['told'] {
+  if (!settled?.ok) return 'unknown'
+  return isOnlyDone(settled) ? 'done' : 'effect'
+}
+
+/** The model was told that the call took effect, and not what it answered. */
+export function isOnlyDone({ content = [] }: CallSettled): boolean {
+  return textOf(content).startsWith('It took effect')
 }
 
 export function callsOf({ token, rounds }: Script, run: string): AskedCall[] {

@@ -11,6 +11,7 @@ export class Follower {
   early = 0
   readonly #conversation: string
   readonly #run: string
+  #reading: Promise<void> | undefined
 
   constructor(conversation: string, run: string) {
     this.#conversation = conversation
@@ -21,8 +22,13 @@ export class Follower {
     return this.frames.at(-1)?.type === 'run.finished'
   }
 
-  /** Reads until the stream ends or breaks. */
-  async read(url: string): Promise<void> {
+  /** Reads until the stream ends or breaks; who asks meanwhile waits for that. */
+  read(url: string): Promise<void> {
+    this.#reading ??= this.#read(url).finally(() => (this.#reading = undefined))
+    return this.#reading
+  }
+
+  async #read(url: string): Promise<void> {
     try {
       const events = conversation(url, this.#conversation).events(this.#run, this.frames.at(-1)?.id)
       for await (const frame of events) this.frames.push(frame)

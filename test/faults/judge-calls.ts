@@ -1,12 +1,15 @@
 import type { CallSettled } from '../../src/contract/event.ts'
 import { textOf } from '../../src/contract/message.ts'
-import { type AskedCall, callsOf, type Evidence, eventsOf, settledOf } from './evidence.ts'
+import { type AskedCall, callsOf, type Evidence, eventsOf, isOnlyDone, settledOf } from './evidence.ts'
 import { type Delivery, effectText } from './recorder.ts'
+import type { ToolName } from './script.ts'
 
 /** Milliseconds after an attempt's deadline before which the next may not be sent. */
 const FENCE_MS = 1000
 /** How often a call that may be repeated is sent at the most. */
 const MOST_ATTEMPTS = 3
+/** How often a call that is known not to have had its effect is: once in each life that a run may have. */
+const MOST_LIVES = 6
 
 /** What is against the contract in the calls of a run that has completed. */
 export function callFaults(evidence: Evidence): string[] {
@@ -21,7 +24,7 @@ export function callFaults(evidence: Evidence): string[] {
   ]
 }
 
-/** A call of the class that is sent once at the most took effect more often. */
+/** A call that may take effect once at the most did so more often. */
 export function plainFaults({ script, run, effects }: Evidence): string[] {
   return callsOf(script, run).flatMap(({ id, tool, what }) => {
     const times = effects.filter((effect) => effect.what === what).length
@@ -33,8 +36,9 @@ export function plainFaults({ script, run, effects }: Evidence): string[] {
 function lifeFaults({ replay }: Evidence, { id, tool, round }: AskedCall): string[] {
   const events = eventsOf(replay, id).filter(({ type }) => /^call\.(started|interrupted|settled)$/.test(type))
   const life = events.map(({ type }) => type.slice('call.'.length)).join(' ')
-  const again = isRepeatable(tool) ? `(started interrupted ){0,${MOST_ATTEMPTS - 1}}` : ''
-  const faults = new RegExp(`^${again}started settled$`).test(life) ? [] : [`the life of ${tool} ${id} is "${life}"`]
+  const faults = new RegExp(`^(started interrupted ){0,${mostSent(tool) - 1}}started settled$`).test(life)
+    ? []
+    : [`the life of ${tool} ${id} is "${life}"`]
   const attempts = events.flatMap((event) => (event.type === 'call.started' ? [event.attempt] : []))
   if (attempts.some((attempt, before) => attempt !== before + 1)) {
     faults.push(`the attempts at ${id} are ${attempts.join(', ')}`)
@@ -76,21 +80,24 @@ interface Sent {
 }
 
 /** The model is told the effect that there was, or that nobody knows: never anything else. */
-function toldFaults(
-  { callId: id, ok, content = [], error }: CallSettled,
-  tool: string,
-  { sent, starts, effects }: Sent,
-): string[] {
+function toldFaults(settled: CallSettled, tool: ToolName, { sent, starts, effects }: Sent): string[] {
+  const { callId: id, ok, content = [], error } = settled
   if (ok) {
     const told = textOf(content)
-    const isTrue = sent[0] !== undefined && told === effectText(effects, sent[0].idempotencyKey)
+    const answer = sent[0] && effectText(effects, sent[0].idempotencyKey)
+    const isTrue = told === answer || (tool === 'tellsDone' && sent.length === 1 && isOnlyDone(settled))
     return isTrue ? [] : [`of ${id}, sent ${sent.length} times, the model was told "${told}"`]
   }
   if (error?.code !== 'outcome_unknown') return [`${id} ended in ${error?.code}: ${error?.message}`]
-  const mayGiveUp = !isRepeatable(tool) || starts === MOST_ATTEMPTS
+  const mayGiveUp = mostSent(tool) === 1 || (isRepeatable(tool) && starts === MOST_ATTEMPTS)
   return mayGiveUp ? [] : [`the ${tool} call ${id} was given up after ${starts} attempts`]
 }
 
-function isRepeatable(tool: string): boolean {
+function isRepeatable(tool: ToolName): boolean {
   return tool === 'idempotent' || tool === 'readOnly'
+}
+
+function mostSent(tool: ToolName): number {
+  if (isRepeatable(tool)) return MOST_ATTEMPTS
+  return tool === 'tellsOutcome' || tool === 'tellsDone' ? MOST_LIVES : 1
 }

@@ -9,7 +9,7 @@ import { cutShortFaults, faultsOf } from './judge.ts'
 import { type Delivery, effectText } from './recorder.ts'
 import { inputOf, whatOf } from './script.ts'
 
-const TOOLS = ['plain', 'idempotent'] as const
+const TOOLS = ['plain', 'idempotent', 'tellsDone'] as const
 const DEADLINE = 30_000
 
 /** What a run leaves that nothing happened to. */
@@ -44,6 +44,16 @@ function withCopyOf(replay: readonly Frame[], type: string): Frame[] {
   return replay.flatMap((frame) =>
     frame.type === type ? [frame, frameOf({ ...frame.event, seq: frame.event.seq + 0.5 })] : [frame],
   )
+}
+
+/** The same frames, and the call of that place failed so that nobody knows what became of it. */
+function withoutOutcome(replay: readonly Frame[], index: number): Frame[] {
+  return replay.map((frame) => {
+    const { event } = frame
+    if (event.type !== 'call.settled' || event.callId !== id(1, index)) return frame
+    const { content: _, ...settled } = event
+    return frameOf({ ...settled, ok: false, error: { code: 'outcome_unknown', message: 'Nobody knows.' } })
+  })
 }
 
 function without(frames: readonly Frame[], type: string): Frame[] {
@@ -84,6 +94,18 @@ describe('the judge finds', () => {
       ({ effects: [first, ...rest] }) => ({ effects: [first!, first!, ...rest] }),
       `the plain call ${id(1, 0)} took effect 2 times`,
     ],
+    'a call that took effect twice, though its tool could tell': [
+      ({ effects }) => ({ effects: [...effects, { ...effects[2]!, attempt: 2, at: 2 * DEADLINE }] }),
+      `the tellsDone call ${id(1, 2)} took effect 2 times`,
+    ],
+    'a call that was given up, though its tool could tell': [
+      ({ replay }) => ({ replay: withoutOutcome(replay, 2) }),
+      `the tellsDone call ${id(1, 2)} was given up after 1 attempts`,
+    ],
+    'a call that was given up, though it could be sent again': [
+      ({ replay }) => ({ replay: withoutOutcome(replay, 1) }),
+      `the idempotent call ${id(1, 1)} was given up after 1 attempts`,
+    ],
     'a call that was sent again too early': [
       ({ effects }) => ({ effects: [...effects, { ...effects[1]!, attempt: 2, at: DEADLINE }] }),
       `${id(1, 1)} was sent again before its deadline was over`,
@@ -121,7 +143,7 @@ describe('the judge finds', () => {
     const { messages } = await evidence()
     expect(keptFault(messages)).toBeUndefined()
     expect(keptFault(messages.toSpliced(2, 1))).toBe(`message 2 is a result of ${id(1, 1)}, due is ${id(1, 0)}`)
-    expect(keptFault(messages.toSpliced(3, 1))).toBe(`message 3 stands where the result of ${id(1, 1)} is due`)
+    expect(keptFault(messages.toSpliced(4, 1))).toBe(`message 4 stands where the result of ${id(1, 2)} is due`)
     expect(keptFault(messages.slice(0, 3))).toBe(`the call ${id(1, 1)} has no result`)
   })
 })

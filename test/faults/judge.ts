@@ -98,15 +98,19 @@ function stepFaults({ script, replay }: Evidence): string[] {
 
 function recordFaults({ script, conversation, run, record, replay }: Evidence): string[] {
   const steps = script.rounds.length + 1
-  const answer = answersOf(replay).at(-1)?.text
+  const answers = answersOf(replay)
+  const answer = answers.at(-1)?.text
+  const preambles = answers.flatMap(({ text, calls }) => (calls.length > 0 && text !== '' ? [text] : []))
   const calls = callsOf(script, run).map(({ id, tool, what }) => {
-    const { ok, durationMs } = settledOf(replay, id) ?? {}
-    return { id, tool, arguments: { what }, status: 'settled', ok, durationMs }
+    const { ok, durationMs, content, error } = settledOf(replay, id) ?? {}
+    const told = content ? { content } : { error }
+    return { id, tool, arguments: { what }, status: 'settled', ok, durationMs, ...told }
   })
   const usage = { inputTokens: steps * USAGE.inputTokens, outputTokens: steps * USAGE.outputTokens }
   const end = { status: 'completed', finish: 'stop', answer, usage }
   const faults: string[] = []
-  if (!isDeepStrictEqual(record, { id: run, conversation, ...end, steps, calls })) {
+  const said = preambles.length > 0 ? { preambles } : {}
+  if (!isDeepStrictEqual(record, { id: run, conversation, ...end, ...said, steps, calls })) {
     faults.push(`the record is ${JSON.stringify(record)}`)
   }
   const finished = replay.at(-1)?.event

@@ -6,6 +6,7 @@ import { playDecisions } from './decisions.ts'
 import { MOMENTS } from './moments.ts'
 import { describeRound, drawRound, playRound } from './random.ts'
 import { CLASSES } from './script.ts'
+import { playKey, playReaders } from './sharing.ts'
 import { endOf, killAt, rowsOf } from './table.ts'
 import { makeWorld, type World } from './world.ts'
 
@@ -24,6 +25,8 @@ const PARTS: readonly { readonly name: string; readonly play: (world: World) => 
   { name: 'Killed in every life', play: playAgain },
   { name: '100 posts to one conversation at once', play: (world) => playQueue(world, 100) },
   { name: '100 posts at once, killed amid them', play: (world) => playQueue(world, 100, { killAfter: 60 }) },
+  { name: '20 posts with one key at once', play: playKey },
+  { name: 'Readers who leave after each event', play: playReaders },
   { name: '500 conversations at once', play: (world) => playMany(world, 500) },
 ]
 

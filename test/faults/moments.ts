@@ -1,3 +1,4 @@
+import type { CallEnd } from './evidence.ts'
 import type { Point, ToolClass } from './script.ts'
 
 /** What shows of a run from outside. */
@@ -17,25 +18,43 @@ export interface Moment {
   readonly holds: readonly Point[]
   /** Whether the run is where it is to be. */
   readonly isReached: (sight: Sight) => boolean
-  /** What is let go with the kill, so that the edge dies while it takes note: the request, or a hold. */
-  readonly last?: 'request' | Point
+  /**
+   * What is let go with the kill, so that the edge dies while it takes note: a hold, or the request. One that was not
+   * `answered` when the edge dies is posted again, with its key.
+   */
+  readonly last?: 'request' | 'request, answered' | Point
   /** What a call may come to: how often it was sent, and what the model was told of it. */
   readonly ends: Readonly<Record<ToolClass, readonly CallEndText[]>>
   /** Whether the run may have ended. Else its model is asked again. */
   readonly mayHaveEnded?: boolean
 }
 
-export type CallEndText = `${number} ${'effect' | 'unknown'}`
+export type CallEndText = `${CallEnd['sent']} ${CallEnd['told']}`
 
-/** A plain call on one side; on the other those that may be sent again. */
-function ends(plain: readonly CallEndText[], repeatable: readonly CallEndText[]): Moment['ends'] {
-  return { plain, idempotent: repeatable, readOnly: repeatable }
+/**
+ * A plain call, whose like is one whose tool can tell nothing; those that may be sent again; and one whose tool knows
+ * that it took effect. One whose tool knows more always comes to one effect, and the model is told of it.
+ */
+function ends(
+  plain: readonly CallEndText[],
+  repeatable: readonly CallEndText[],
+  tellsDone: readonly CallEndText[] = ['1 effect'],
+): Moment['ends'] {
+  return {
+    plain,
+    tellsNothing: plain,
+    idempotent: repeatable,
+    readOnly: repeatable,
+    tellsOutcome: ['1 effect'],
+    tellsDone,
+  }
 }
 
 const ONCE = ends(['1 effect'], ['1 effect'])
 
 export const MOMENTS: readonly Moment[] = [
-  { name: 'the run was accepted', holds: ['asked 1'], isReached: () => true, last: 'request', ends: ONCE },
+  { name: 'the request was on its way', holds: ['asked 1'], isReached: () => true, last: 'request', ends: ONCE },
+  { name: 'the run was accepted', holds: ['asked 1'], isReached: () => true, last: 'request, answered', ends: ONCE },
   { name: 'the model was asked', holds: ['asked 1'], isReached: ({ came }) => came('asked 1') === 1, ends: ONCE },
   { name: 'a delta was seen', holds: ['speaking 1'], isReached: ({ saw }) => saw('text.delta') > 0, ends: ONCE },
   {
@@ -55,14 +74,14 @@ export const MOMENTS: readonly Moment[] = [
     name: 'the effect was had',
     holds: ['effect 1'],
     isReached: ({ came, calls }) => came('effect 1') === calls,
-    ends: ends(['1 unknown'], ['2 effect']),
+    ends: ends(['1 unknown'], ['2 effect'], ['1 done']),
   },
   {
     name: 'the tool has answered',
     holds: ['effect 1', 'asked 2'],
     isReached: ({ came, calls }) => came('effect 1') === calls,
     last: 'effect 1',
-    ends: ends(['1 effect', '1 unknown'], ['1 effect', '2 effect']),
+    ends: ends(['1 effect', '1 unknown'], ['1 effect', '2 effect'], ['1 effect', '1 done']),
   },
   {
     name: 'the outcome was seen',

@@ -74,7 +74,7 @@ function drawScript(chance: Chance, token: string): Script {
   const rounds = chance.list(1, 3, () => chance.list(1, 3, () => chance.pick(CLASSES)))
   const pauses = new Map<string, number>()
   for (let round = 1; round <= rounds.length + 1; round++) {
-    for (const at of ['asked', 'speaking', 'ending', 'called', 'effect']) {
+    for (const at of ['asked', 'speaking', 'ending', 'called', 'effect', 'status']) {
       if (chance.isHit(0.5)) pauses.set(`${at} ${round}`, chance.between(1, MOST_PAUSE_MS))
     }
   }

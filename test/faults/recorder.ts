@@ -23,28 +23,32 @@ export interface Recorder {
   close(): Promise<void>
 }
 
-/** What the recorder answers to all effects of one key. */
+/** What the recorder answers to all effects of one key; '' where there was none. */
 export function effectText(effects: readonly Delivery[], key: string): string {
-  return `effect ${effects.findIndex((effect) => effect.idempotencyKey === key)}`
+  const first = effects.findIndex((effect) => effect.idempotencyKey === key)
+  return first < 0 ? '' : `effect ${first}`
 }
+
+/** What a tool is about to do when it asks the recorder: nothing yet; its effect; or it wants to know of its effect. */
+export type Place = 'called' | 'effect' | 'status'
+
+const PLACES: Readonly<Record<string, Place>> = { '/calls': 'called', '/effects': 'effect', '/status': 'status' }
 
 /**
  * The world that effect tools act on: a server on a free port of 127.0.0.1 that notes each effect when it arrives.
- * `pause` holds an answer back. A tool also asks before its effect (`called`), which counts for nothing.
+ * `pause` holds an answer back. A tool also asks before its effect (`called`), and later what became of it (`status`).
  */
-export async function startRecorder(
-  pause: (delivery: Delivery, place: 'called' | 'effect') => Promise<unknown>,
-): Promise<Recorder> {
+export async function startRecorder(pause: (delivery: Delivery, place: Place) => Promise<unknown>): Promise<Recorder> {
   const effects: Delivery[] = []
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     // A connection that is kept may be closed just when the next request takes it.
     response.setHeader('connection', 'close')
-    const place = request.url === '/effects' ? 'effect' : 'called'
+    const place = PLACES[request.url ?? ''] ?? 'called'
     const delivery = { ...((await json(request)) as Delivery), at: Date.now() }
     if (place === 'effect') effects.push(delivery)
     await pause(delivery, place)
-    response.end(place === 'effect' ? effectText(effects, delivery.idempotencyKey) : '')
+    response.end(place === 'called' ? '' : effectText(effects, delivery.idempotencyKey))
   }
 
   const server = createServer((request, response) => {

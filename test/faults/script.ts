@@ -1,7 +1,11 @@
 import { chunksOf, type ModelCall, type ModelReply } from '../fixtures/model-server.ts'
+import type { Place } from './recorder.ts'
 
-export const CLASSES = ['plain', 'idempotent', 'readOnly'] as const
-/** A delivery class, and the name of the tool that has it. */
+export const CLASSES = ['plain', 'idempotent', 'readOnly', 'tellsOutcome', 'tellsDone', 'tellsNothing'] as const
+/**
+ * A delivery class, and the name of the tool that has it. Those that tell are plain, and are asked after a crash what
+ * became of a call: of one that took effect they know what it answered, or that it did, or nothing at all.
+ */
 export type ToolClass = (typeof CLASSES)[number]
 /** `approved` is plain, and a person must agree to it. */
 export type ToolName = ToolClass | 'approved'
@@ -9,9 +13,9 @@ export type ToolName = ToolClass | 'approved'
 /**
  * A place in a run that shows from outside. Of model request `round`, from 1: it was `asked`, is `speaking` (a first
  * word is out) or `ending` (all is out but the finish). Of a call that it asked for: the tool was `called`, or its
- * `effect` is recorded and not yet answered.
+ * `effect` is recorded and not yet answered, or after a crash it was asked for its `status`.
  */
-export type Point = `${'asked' | 'speaking' | 'ending' | 'called' | 'effect'} ${number}`
+export type Point = `${'asked' | 'speaking' | 'ending' | Place} ${number}`
 
 /** What happens in one run, told apart from all others by its token. */
 export interface Script {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { playMany, playQueue } from './crowd.ts'
 import { MOMENTS } from './moments.ts'
 import { CLASSES } from './script.ts'
+import { playKey, playReaders } from './sharing.ts'
 import { endOf, killAt, type RowEnd, rowsOf } from './table.ts'
 import { makeWorld, PATIENCE_MS, type World } from './world.ts'
 
@@ -19,6 +20,14 @@ test('20 posts to one conversation at once are 20 runs, in the order of their ac
 
 test('of 50 conversations at once none sees anything of another', async () => {
   expect(await playMany(world, 50)).toEqual([])
+})
+
+test('who leaves a stream after any event and comes again sees what one sees who stays', async () => {
+  expect(await playReaders(world)).toEqual([])
+})
+
+test('20 posts with one key at once are one run, and every caller gets it', async () => {
+  expect(await playKey(world)).toEqual([])
 })
 
 /** Each run calls a tool of every class at once, and is killed with all others, each at its moment. */

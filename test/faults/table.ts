@@ -27,7 +27,7 @@ export class Row implements Sight {
   readonly isWatched: boolean
   posted: (Case & { readonly follower: Follower }) | undefined
   readonly #came = new Map<Point, number>()
-  readonly #holds: Map<Point, PromiseWithResolvers<void>>
+  readonly #holds: ReadonlyMap<string, PromiseWithResolvers<void>>
 
   constructor(
     moment: Moment,
@@ -49,9 +49,10 @@ export class Row implements Sight {
       return event.type === type && (step === undefined || ('step' in event && event.step === step))
     }).length ?? 0
 
-  /** Posts the run, and reads along. */
+  /** Posts the run, and reads along; posted again, it is the same run. */
   async start(world: World): Promise<void> {
     const { script, conversation: id } = this
+    if (this.posted) return
     const url = world.url() ?? ''
     const run = await startRun(url, id, script, { limits: { callMs: WATCHDOG_MS } })
     const follower = new Follower(id, run)
@@ -59,9 +60,7 @@ export class Row implements Sight {
     void (this.isWatched ? follower.follow(world.url) : follower.read(url))
   }
 
-  letGo(point: Point): void {
-    this.#holds.get(point)?.resolve()
-  }
+  readonly letGo = (point: string): void => this.#holds.get(point)?.resolve()
 
   letAllGo(): void {
     for (const hold of this.#holds.values()) hold.resolve()
@@ -88,24 +87,30 @@ export function rowsOf(moments: readonly Moment[], mixes: readonly (readonly Too
 /** Brings every run to its moment and holds it there, kills the edge once for all of them, and starts it again. */
 export async function killAt(world: World, rows: readonly Row[]): Promise<void> {
   const requests = rows.filter(({ moment }) => moment.last === 'request')
+  const accepted = rows.filter(({ moment }) => moment.last === 'request, answered')
+  const others = rows.filter((row) => !requests.includes(row) && !accepted.includes(row))
   await Promise.all(
     rows.map(async (row) => {
       world.add(row.script)
       await conversation(world.url() ?? '', row.conversation).make()
-      if (!requests.includes(row)) await row.start(world)
+      if (others.includes(row)) await row.start(world)
     }),
   )
   const late = () => rows.filter((row) => !row.moment.isReached(row)).map(({ name }) => name)
   if (!(await until(() => late().length === 0, PATIENCE_MS))) {
     throw new Error(`Runs that do not come to their moments: ${late().join(', ')}`)
   }
-  await Promise.all(requests.map((row) => row.start(world)))
-  for (const row of rows) if (row.moment.last && row.moment.last !== 'request') row.letGo(row.moment.last)
+  await Promise.all(accepted.map((row) => row.start(world)))
+  for (const { moment, letGo } of others) if (moment.last) letGo(moment.last)
+  // An answer comes to nobody; the caller comes again.
+  const posted = Promise.allSettled(requests.map((row) => row.start(world)))
   // What was let go is on its way when the edge dies.
   await setImmediate()
   await world.kill()
+  await posted
   for (const row of rows) row.letAllGo()
   await world.start()
+  await Promise.all(requests.map((row) => row.start(world)))
 }
 
 /** Waits for the end of a run that was killed, and compares what is left with what the table says. */

@@ -9,9 +9,9 @@ test('who decided is kept with a decision, on whatever surface it was made', asy
   const user = { id: 'm', role: 'user', parts: [{ type: 'text', text: 'Go' }] }
   const first = await edge.post('/chat', { id: 'c', trigger: 'submit-message', messages: [user] })
   const runId = first.headers.get('x-run-id')!
-  const { approvalId } = dataOf(await first.text()).find(
-    (chunk: any) => chunk.type === 'tool-approval-request',
-  ) as { approvalId: string }
+  const { approvalId } = dataOf(await first.text()).find((chunk: any) => chunk.type === 'tool-approval-request') as {
+    approvalId: string
+  }
   const approved = {
     type: 'tool-danger',
     toolCallId: approvalId,

@@ -228,3 +228,16 @@ describe('an agent as a tool', () => {
     expect(() => agentSource([expert('a'), expert('a')], ports)).toThrow('Two agents have one name')
   })
 })
+
+test('an agent has no more time than it says itself, nor than its call has', async () => {
+  const { chooser } = models({ default: [ask(['look']), say('seen')] })
+  const time = { limits: { runMs: 5 } }
+  let at = 0
+  const look = tool('look', () => (at = 6))
+  const agent = await agentTool(
+    { ...expert('watcher'), tools: ['look'], ...time },
+    { models: chooser, now: () => at, tools: source([look]) },
+  )
+  const { state } = await play({ script: [ask(['watcher', { question: 'What?' }]), say('done')], tools: [agent] })
+  expect(state.calls[0]?.settled?.error?.message).toContain('took longer than 5 ms')
+})

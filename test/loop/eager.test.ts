@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
+import type { RunEvent } from '../../src/contract/event.ts'
+import type { Hook } from '../../src/contract/hook.ts'
 import type { ModelEvent } from '../../src/contract/model.ts'
-import { fold } from '../../src/loop/state.ts'
+import { fold } from '../../src/loop/fold.ts'
 import { ask, bodies, id, play, RUN_ID, say, tool, types } from '../fixtures/play.ts'
 
 const reads = { annotations: { readOnly: true } }
@@ -121,4 +123,96 @@ test('limits count the calls that left early', async () => {
   })
   expect(ran).toBe(2)
   expect(state.calls[2]?.settled?.error?.code).toBe('limit')
+})
+
+test('calls of a step that is asked again in one life get their own outcomes and keys, wherever they stand now', async () => {
+  const looked = Promise.withResolvers<string>()
+  const sent: string[] = []
+  const again: Hook = {
+    name: 'again',
+    step: async (request, next, { step }) => {
+      if (step > 1) return next(request)
+      await next(request)
+      setTimeout(() => looked.resolve('seen'))
+      return next(request)
+    },
+  }
+  const { state } = await play({
+    script: [ask(['look', { at: 'a' }]), ask(['look', { at: 'b' }], ['look', { at: 'a' }]), say('done')],
+    tools: [
+      tool(
+        'look',
+        async ({ at }, { idempotencyKey }) => {
+          sent.push(`${String(at)} ${idempotencyKey}`)
+          return at === 'a' ? looked.promise : 'b was seen'
+        },
+        reads,
+      ),
+    ],
+    request: { eager: true },
+    loop: { hooks: [again] },
+  })
+  expect(state.calls.map(({ arguments: text, settled }) => [text, settled?.callId, settled?.content])).toEqual([
+    ['{"at":"b"}', id(1, 0), [{ type: 'text', text: 'b was seen' }]],
+    ['{"at":"a"}', id(1, 1), [{ type: 'text', text: 'seen' }]],
+  ])
+  expect(sent).toEqual([`a ${id(1, 0)}`, `b ${id(1, 0)}_2`])
+})
+
+test('a call in the place of another that a lost attempt sent has a key of its own', async () => {
+  const sent: string[] = []
+  await play({
+    script: [ask(['look', { at: 'b' }]), say('done')],
+    tools: [tool('look', ({ at }, { idempotencyKey }) => sent.push(`${String(at)} ${idempotencyKey}`), reads)],
+    before: (state) => {
+      fold(state, { type: 'run.started', model: 'test/scripted', tools: [], at: 0 })
+      fold(state, { type: 'step.started', step: 1 })
+      fold(state, { type: 'call.started', ...call, attempt: 1, at: 0, deadline: 9, arguments: '{"at":"a"}' })
+    },
+  })
+  expect(sent).toEqual([`b ${id(1, 0)}_2`])
+})
+
+test('the answer is kept before a call that is still under way is waited for', async () => {
+  const seen: RunEvent[] = []
+  let kept: string[] = []
+  const slow = () =>
+    new Promise((resolve) => {
+      setTimeout(() => {
+        kept = types(seen)
+        resolve('seen')
+      })
+    })
+  const { events } = await play({
+    script: [ask(['look']), say('done')],
+    tools: [tool('look', slow, reads)],
+    request: { eager: true },
+    onEvent: (event) => seen.push(event),
+  })
+  expect(kept).toContain('step.answered')
+  expect(types(events).indexOf('step.answered')).toBeLessThan(types(events).indexOf('call.settled'))
+})
+
+test('what became of a call that the answer does not ask for is kept as late, and nothing waits for it', async () => {
+  const looked = Promise.withResolvers<string>()
+  const late: unknown[] = []
+  const again: Hook = {
+    name: 'again',
+    step: async (request, next) => {
+      await next(request)
+      return next(request)
+    },
+  }
+  const { events } = await play({
+    script: [ask(['look']), say('No need.')],
+    tools: [tool('look', () => looked.promise, reads)],
+    request: { eager: true },
+    loop: { hooks: [again] },
+    onLate: (callId, { ok }) => late.push([callId, ok]),
+  })
+  expect(types(events).at(-1)).toBe('run.finished')
+  looked.resolve('seen')
+  await looked.promise
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(late).toEqual([[id(1, 0), true]])
 })

@@ -255,3 +255,14 @@ describe('the application decides', () => {
     expect(types(events).filter((type) => type === 'approval.requested')).toHaveLength(1)
   })
 })
+
+test('a choice of a tool that a hook has taken off the offer is no choice', async () => {
+  const { requests } = await play({
+    script: [say('done')],
+    tools: [tool('look'), tool('other')],
+    request: { toolChoice: { tool: 'look' } },
+    loop: { hooks: [{ name: 'fewer', activate: () => ['other'] }] },
+  })
+  expect(requests[0]?.tools.map(({ name }) => name)).toEqual(['other'])
+  expect(requests[0]?.toolChoice).toBeUndefined()
+})

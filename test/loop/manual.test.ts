@@ -95,3 +95,21 @@ describe('a loop of your own', () => {
     })
   })
 })
+
+test('a call that a person must agree to by the rule of the setup is refused, as one whose tool says so', async () => {
+  const tools = [tool('multiply', () => 1), tool('asks', () => 1, { approval: 'always' })]
+  const answer = {
+    text: '',
+    finish: 'tool_calls',
+    calls: ['multiply', 'asks'].map((name, at) => call(name, at)),
+  } as const
+  const loop = { needsApproval: () => true }
+  const { results } = await executeToolCalls({ messages: [QUESTION], tools, loop }, answer)
+  expect(results.map(({ ok, content }) => [ok, content])).toEqual([refusal, refusal])
+})
+
+const call = (name: string, at: number) => ({ callId: `c${at}`, tool: name, arguments: '{}' })
+const refusal = [
+  false,
+  [{ type: 'text', text: 'Not run: a person must agree to this call, which takes a conversation.' }],
+]

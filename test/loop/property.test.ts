@@ -3,7 +3,8 @@ import { expect, test } from 'vitest'
 import type { RunEvent } from '../../src/contract/event.ts'
 import type { Message } from '../../src/contract/message.ts'
 import type { ModelEvent } from '../../src/contract/model.ts'
-import { fold, newState, type RunState } from '../../src/loop/state.ts'
+import { fold } from '../../src/loop/fold.ts'
+import { newState, type RunState } from '../../src/loop/state.ts'
 import { ask, LIMITS, type Play, type Played, play, requestOf, say, tool } from '../fixtures/play.ts'
 
 const failing = { ok: false, error: { code: 'broken', message: 'It broke.' } }

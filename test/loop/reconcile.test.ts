@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { CallStatus } from '../../src/contract/tool.ts'
-import { fold, type RunState } from '../../src/loop/state.ts'
+import { fold } from '../../src/loop/fold.ts'
+import type { RunState } from '../../src/loop/state.ts'
 import { ask, id, play, say, tool } from '../fixtures/play.ts'
 
 const call = { callId: id(1, 0), tool: 'pay' }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Message } from '../../src/contract/message.ts'
-import { fold, type RunState } from '../../src/loop/state.ts'
+import { fold } from '../../src/loop/fold.ts'
+import type { RunState } from '../../src/loop/state.ts'
 import { ask, play, say, tool } from '../fixtures/play.ts'
 
 const more: readonly Message[] = [{ role: 'user', content: 'In Celsius, please.' }]

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { failure } from '../../src/contract/tool.ts'
 import { logs } from '../../src/observe/log.ts'
 import { type Span, spans } from '../../src/observe/spans.ts'
@@ -98,4 +98,18 @@ test('an observer that throws is reported, and stops nothing', async () => {
   })
   expect(state.finished?.answer).toBe('done')
   expect(faults).toMatchObject([{ code: 'observer_failed', detail: 'no disk' }, {}, {}, {}, {}])
+})
+
+test('logs forget what a run handed to its caller was asked with', async () => {
+  const set = vi.spyOn(Map.prototype, 'set')
+  try {
+    const observer = logs(() => {}, { includeContent: true })
+    const scene = { script: [ask(['theirs', { a: 1 }])], loop: { observe: observer } }
+    const theirs = { name: 'theirs', description: '', inputSchema: {} }
+    await play({ ...scene, request: { clientTools: [theirs] } })
+    const kept = set.mock.contexts.filter((map) => map instanceof Map && JSON.stringify([...map]).includes(id(1, 0)))
+    expect(kept).toEqual([])
+  } finally {
+    set.mockRestore()
+  }
 })

@@ -12,7 +12,7 @@ export interface SearchHookOptions extends ToolSearchOptions {
   readonly mostTools?: number
   /** About how many tokens their definitions may be. Default 8,000. */
   readonly mostTokens?: number
-  /** Names or globs of tools that a model is always told of. Default: those with the tag `always`. */
+  /** Names or globs of tools that a model is always told of, beside those with the tag `always` and one that is chosen. */
   readonly always?: readonly string[]
   /** Which searches of the conversation count: `all`, or the `latest` step that searched. Default `all`. */
   readonly keep?: 'all' | 'latest'
@@ -42,10 +42,14 @@ export function searchHook(options: SearchHookOptions = {}): Hook {
       const tools = [...offered.values()].filter(({ name }) => active.has(name) && name !== TOOL_SEARCH)
       if (!isOn(tools)) return names.filter((name) => name !== TOOL_SEARCH)
       const known = new Set(tools.map(({ name }) => name))
-      const visible = tools.filter(({ name, tags }) => tags?.includes('always') || matches(always, name))
+      const { toolChoice } = run
+      const chosen = typeof toolChoice === 'object' ? [toolChoice.tool] : []
+      const visible = tools.filter(
+        ({ name, tags }) => tags?.includes('always') || matches([...always, ...chosen], name),
+      )
       const others = names.filter((name) => !known.has(name) && name !== TOOL_SEARCH)
       const found = foundTools([...history, ...messages], (name) => known.has(name), keep)
-      const session = run.conversation ?? run.runId
+      const session = `${run.caller.tenant}/${run.conversation ?? run.runId}`
       return search.open(session, tools).then((tool) => [...others, tool, ...visible.map(({ name }) => name), ...found])
     },
     step: (request, next) => {

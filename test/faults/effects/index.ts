@@ -7,32 +7,46 @@ interface Env {
   readonly RECORDER: string
 }
 
+interface EffectOptions {
+  readonly annotations?: ToolAnnotations
+  readonly approval?: 'never' | 'always'
+  /** What the tool says of a call whose outcome was lost; `found` is what its effect was answered, '' without one. */
+  readonly tells?: (
+    found: string,
+  ) => 'done' | 'absent' | 'unknown' | { readonly status: 'done'; readonly result: string }
+}
+
 /** A tool of one delivery class. It asks the recorder for leave, then has its effect there, and answers what that says. */
-function effect(name: string, annotations: ToolAnnotations, approval: 'never' | 'always' = 'never') {
+function effect(name: string, { annotations = {}, approval = 'never', tells }: EffectOptions = {}) {
+  const post = async (path: string, what: string, { env, signal, ...context }: RunContext<Env>) => {
+    const { conversationId, runId, callId, idempotencyKey, attempt, deadline } = context
+    const call = { conversationId, runId, callId, idempotencyKey, attempt, deadline }
+    const body = JSON.stringify({ tool: name, what, ...call })
+    return (await fetch(`${env.RECORDER}/${path}`, { method: 'POST', body, signal })).text()
+  }
   return defineTool({
     name,
     description: `Has an effect of the class ${name}.`,
     input: v.object({ what: v.string() }),
     annotations,
     approval,
-    run: async ({ what }, { env, signal, ...context }: RunContext<Env>) => {
-      const { conversationId, runId, callId, idempotencyKey, attempt, deadline } = context
-      const call = { conversationId, runId, callId, idempotencyKey, attempt, deadline }
-      const post = (path: string) =>
-        fetch(`${env.RECORDER}/${path}`, {
-          method: 'POST',
-          body: JSON.stringify({ tool: name, what, ...call }),
-          signal,
-        })
-      await post('calls')
-      return (await post('effects')).text()
+    run: async ({ what }, context: RunContext<Env>) => {
+      await post('calls', what, context)
+      return post('effects', what, context)
     },
+    ...(tells && {
+      status: async (context: RunContext<Env>, { what }: { what: string }) =>
+        tells(await post('status', what, context)),
+    }),
   })
 }
 
 export default serveTools(
-  effect('plain', {}),
-  effect('idempotent', { idempotent: true }),
-  effect('readOnly', { readOnly: true }),
-  effect('approved', {}, 'always'),
+  effect('plain'),
+  effect('idempotent', { annotations: { idempotent: true } }),
+  effect('readOnly', { annotations: { readOnly: true } }),
+  effect('approved', { approval: 'always' }),
+  effect('tellsOutcome', { tells: (found) => (found === '' ? 'absent' : { status: 'done', result: found }) }),
+  effect('tellsDone', { tells: (found) => (found === '' ? 'absent' : 'done') }),
+  effect('tellsNothing', { tells: () => 'unknown' }),
 )

@@ -125,3 +125,14 @@ test('conversations of one name are two sessions where they are of two tenants',
   }
   expect(used).toEqual(['acme/conv_1', 'other/conv_1'])
 })
+
+test('a tool that the request has chosen is on offer without a search', async () => {
+  const { requests } = await play({
+    script: [ask(['look']), say('hi')],
+    tools: [tool('look'), tool('other')],
+    request: { toolChoice: { tool: 'look' } },
+    loop: { hooks: [searchHook({ when: 'on' })] },
+  })
+  expect(requests[0]?.toolChoice).toEqual({ tool: 'look' })
+  expect(requests[0]?.tools.map(({ name }) => name)).toEqual(['look', 'tool_search'])
+})

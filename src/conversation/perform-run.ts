@@ -1,0 +1,54 @@
+import type { WindowOptions } from '../contract/conversation.ts'
+import type { RunError } from '../contract/run.ts'
+import type { Setup } from '../contract/setup.ts'
+import type { Tool } from '../contract/tool.ts'
+import { run } from '../loop/run.ts'
+import { loopPorts } from '../loop/running.ts'
+import type { RunState } from '../loop/state.ts'
+import { pinTools } from '../tool/pin.ts'
+import { historyBefore } from './history.ts'
+import { commit, type OpenRun } from './open-run.ts'
+import { recall } from './recall.ts'
+import type { Store } from './store.ts'
+
+export interface PerformPorts {
+  readonly setup: Setup
+  readonly store: Store
+  readonly now: () => number
+  /** What a model sees of the turns before. */
+  readonly window: () => WindowOptions
+}
+
+/** Performs a run with what its conversation and its setup give it, until it ends or waits. An error is why it cannot be. */
+export async function performRun(
+  open: OpenRun,
+  { setup, store, now, window }: PerformPorts,
+): Promise<RunError | undefined> {
+  const { stored, state, journal, ledger, abort } = open
+  const model = setup.models.resolve(state.request.model)
+  if (!model.ok) return model
+  const tools = await toolsOf(setup, state)
+  const options = window()
+  const { messages, dropped, filled, from } = historyBefore(store.messages, stored.place, options)
+  if (dropped + filled > 0) commit(open, { type: 'history.repaired', dropped, filled })
+  const recalled = options.summary ? await recall(store, model.model, { from, signal: abort.signal }) : undefined
+  if (recalled?.made) commit(open, recalled.made)
+  const ports = {
+    model: model.model,
+    tools,
+    find: (names: readonly string[]) => setup.tools.find(names),
+    history: [...(recalled?.messages ?? []), ...messages],
+    journal,
+    signal: abort.signal,
+    now,
+    ...loopPorts(setup, stored.id),
+  }
+  await run(state, ports, ledger)
+  return undefined
+}
+
+/** The tools on offer, those that joined the run among them. */
+async function toolsOf(setup: Setup, { offered, request }: RunState): Promise<ReadonlyMap<string, Tool>> {
+  if (offered.size === 0 || request.execution === 'caller') return new Map()
+  return pinTools([...offered.values()], await setup.tools.find([...offered.keys()]))
+}

@@ -1,0 +1,165 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { RunEvent } from '../../src/contract/event.ts'
+import { failure } from '../../src/contract/tool.ts'
+import { ask, id, requestOf, RUN_ID, say, tool, types } from '../fixtures/play.ts'
+import { atEachCommit, countOf, type MakeScene, model, playOut } from './commits.ts'
+import type { Commit, Dies, Lives } from './lives.ts'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 60_000 }))
+afterEach(() => void vi.useRealTimers())
+
+const OTHER_ID = 'run_0000000000000000000001'
+const IDEMPOTENT = { annotations: { idempotent: true } }
+
+describe('an object that is lost at any commit, and at one of its next life,', () => {
+  test('undoes what was done at least once, with the same key, and records it once', async () => {
+    const make: MakeScene = (effects) => {
+      const undoable = (name: string) => ({
+        ...tool(name, (_args, { idempotencyKey }) => void effects.push(`did ${idempotencyKey}`), {
+          ...IDEMPOTENT,
+          undo: true,
+        }),
+        undo: async ({ context }: { context: { idempotencyKey: string } }) => {
+          effects.push(`undid ${context.idempotencyKey}`)
+          return { ok: true, content: [] } as const
+        },
+      })
+      return {
+        tools: [undoable('book'), undoable('charge'), tool('broken', () => failure('broken', 'It broke.'))],
+        request: { compensate: true },
+        answer: model(ask(['book']), ask(['charge'], ['broken']), say('Sorry.')),
+      }
+    }
+    const counts = new Set<number>()
+    await atEachCommit(make, ({ record, events, effects }) => {
+      expect(record).toMatchObject({ status: 'completed', answer: 'Sorry.' })
+      const undone = events.flatMap((event) => (event.type === 'call.undone' ? [[event.callId, event.ok]] : []))
+      // The newest first.
+      expect(undone).toEqual([
+        [id(2, 0), true],
+        [id(1, 0), true],
+      ])
+      for (const call of [id(1, 0), id(2, 0)]) {
+        counts.add(countOf(effects, `undid ${call}`))
+        expect(effects.indexOf(`undid ${call}`)).toBeGreaterThan(effects.indexOf(`did ${call}`))
+      }
+    })
+    expect(counts).toEqual(new Set([1, 2, 3]))
+  })
+})
+
+describe('an input that steers, and an object that is lost at any commit,', () => {
+  test('joins the run once, or is a run of its own, however often it is posted with its key', async () => {
+    const steer = {
+      run: requestOf({
+        runId: OTHER_ID,
+        conversation: 'conv_1',
+        fingerprint: 'f',
+        input: [{ role: 'user', content: 'By the way' }],
+      }),
+      tools: [],
+      onBusy: 'steer',
+      create: false,
+    } as const
+    const make: MakeScene = (_effects, there) => ({
+      tools: [
+        tool('slow', async () => {
+          await there().object.start(steer)
+          return 'done'
+        }),
+      ],
+      answer: ({ messages }) =>
+        messages.some(({ role }) => role === 'tool') ? say(`Heard ${messages.length}.`) : ask(['slow']),
+    })
+    const ends = new Set<string>()
+    await atEachCommit(make, async ({ events, record, there }) => {
+      expect(record.status).toBe('completed')
+      const joined = types(events).filter((type) => type === 'input.added').length
+      expect(record.answer).toBe(`Heard ${3 + joined}.`)
+      const reply = await there.object.start(steer)
+      ends.add(`joined ${joined}, then ${reply.ok && reply.runId} ${reply.ok && reply.replayed}`)
+    })
+    expect(ends).toEqual(new Set([`joined 0, then ${OTHER_ID} false`, `joined 1, then ${RUN_ID} true`]))
+  })
+})
+
+describe('a run that waits for a person, and an object that is lost at any commit,', () => {
+  test('waits on, is decided once, goes on within a minute, and does what was agreed to at most once', async () => {
+    let began = 0
+    const make: MakeScene = (effects) => ({
+      tools: [
+        tool('pays', (_args, { callId }) => void effects.push(callId), { approval: 'always' }),
+        tool('looks', (_args, { callId }) => void effects.push(callId)),
+      ],
+      answer: model(ask(['pays'], ['looks']), say('Done.')),
+      decide: (object) => {
+        began = Date.now()
+        return object.answer(RUN_ID, { [id(1, 0)]: { decision: 'approve' } })
+      },
+    })
+    const told = new Set<boolean | undefined>()
+    await atEachCommit(
+      make,
+      ({ record, events, effects }) => {
+        expect(record).toMatchObject({ status: 'completed', answer: 'Done.' })
+        expect(types(events).filter((type) => type.startsWith('approval.'))).toEqual([
+          'approval.requested',
+          'approval.decided',
+        ])
+        expect(types(events).filter((type) => /^run\.(waiting|resumed)$/.test(type))).toEqual([
+          'run.waiting',
+          'run.resumed',
+        ])
+        expect(Date.now() - began).toBeLessThanOrEqual(60_000)
+        expect(effects).toEqual([...new Set(effects)])
+        for (const { id, ok } of record.calls) if (ok) expect(effects).toContain(id)
+        for (const { ok } of record.calls) told.add(ok)
+        // An answer and the alarm that watches over what comes of it are one write.
+      },
+      ['before', 'later'],
+    )
+    expect(told).toEqual(new Set([true, false]))
+  })
+})
+
+describe('an object that is evicted', () => {
+  /** Says that a life is over with its first commit after which the journal holds one more of these events. */
+  function after(isIt: (event: RunEvent) => boolean): { make: MakeScene; dies: Dies } {
+    let there: () => Lives
+    let life = 0
+    let seen = 0
+    const count = () => there().events().filter(isIt).length
+    const dies = (at: Commit) => {
+      if (at.life > life) [life, seen] = [at.life, count()]
+      return at.when === 'later' && count() > seen
+    }
+    const make: MakeScene = (effects, world) => {
+      there = world
+      return {
+        tools: [tool('one', (_args, { callId }) => void effects.push(callId))],
+        answer: model(
+          ask(['one'], ['one', { again: true }]),
+          ask(['one', { more: 1 }]),
+          ask(['one', { more: 2 }]),
+          say('Done.'),
+        ),
+      }
+    }
+    return { make, dies }
+  }
+
+  test('after every step ends its run whole, and no call is run twice', async () => {
+    const { make, dies } = after(({ type }) => type === 'step.finished')
+    const { record, effects, there } = await playOut(make, dies)
+    expect(record).toMatchObject({ status: 'completed', answer: 'Done.', steps: 4 })
+    expect(effects).toEqual([id(1, 0), id(1, 1), id(2, 0), id(3, 0)])
+    expect(there.lives).toBeGreaterThan(4)
+  })
+
+  test('after every commit has its run given up after five lives, once, with a history that is valid', async () => {
+    const { make, dies } = after(() => true)
+    const { record, effects } = await playOut(make, dies)
+    expect(record).toMatchObject({ status: 'failed', error: { code: 'interrupted' } })
+    expect(effects).toEqual([...new Set(effects)])
+  })
+})

@@ -1,0 +1,77 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { ask, say, tool } from '../fixtures/play.ts'
+import { atEachCommit, countOf, type MakeScene, model } from './commits.ts'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 60_000 }))
+afterEach(() => void vi.useRealTimers())
+
+const IDEMPOTENT = { annotations: { idempotent: true } }
+
+describe('an object that is lost at any commit, and at one of its next life,', () => {
+  test('sends calls that left while the model spoke again with the same key, and settles each once', async () => {
+    const make: MakeScene = (effects) => ({
+      tools: [
+        tool(
+          'look',
+          ({ at }, { idempotencyKey }) => {
+            effects.push(`${idempotencyKey} ${String(at)}`)
+            return `saw ${String(at)}`
+          },
+          IDEMPOTENT,
+        ),
+      ],
+      request: { eager: true },
+      answer: slowly(model(ask(['look', { at: 1 }], ['look', { at: 2 }]), say('Done.'))),
+    })
+    const counts = new Set<number>()
+    await atEachCommit(make, ({ record, effects }) => {
+      expect(record).toMatchObject({ status: 'completed', answer: 'Done.' })
+      expect(record.calls.map(({ content }) => content)).toEqual([
+        [{ type: 'text', text: 'saw 1' }],
+        [{ type: 'text', text: 'saw 2' }],
+      ])
+      const sent = [...new Set(effects)].toSorted((a, b) => a.localeCompare(b))
+      expect(sent.map((each) => each.split(' ')[1])).toEqual(['1', '2'])
+      for (const each of sent) counts.add(countOf(effects, each))
+    })
+    expect(counts).toEqual(new Set([1, 2, 3]))
+  })
+
+  test('never sends the key of a call that left while the model spoke with other arguments', async () => {
+    let asked = 0
+    const make: MakeScene = (effects) => {
+      asked = 0
+      return {
+        tools: [
+          tool(
+            'look',
+            ({ at }, { idempotencyKey }) => {
+              effects.push(`${idempotencyKey} ${String(at)}`)
+              return `saw ${String(at)}`
+            },
+            IDEMPOTENT,
+          ),
+        ],
+        request: { eager: true },
+        // The model says something else each time.
+        answer: (request) => slowly(model(ask(['look', { at: ++asked }]), say('Done.')))(request),
+      }
+    }
+    await atEachCommit(make, ({ record, effects }) => {
+      expect(record).toMatchObject({ status: 'completed', answer: 'Done.' })
+      const sent = [...new Set(effects)]
+      const keys = sent.map((each) => each.split(' ')[0])
+      expect(keys).toEqual([...new Set(keys)])
+    })
+  })
+})
+
+/** The same, with time for something else after each event. */
+function slowly(answer: ReturnType<typeof model>) {
+  return async function* (request: Parameters<typeof answer>[0]) {
+    for (const event of answer(request)) {
+      yield event
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+}
