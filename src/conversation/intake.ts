@@ -57,9 +57,10 @@ function knownOf({ run }: StartRequest, store: Store): Intake | undefined {
 /** The input becomes that of the run under way; undefined where there is none. */
 function join({ run }: StartRequest, { store, runner }: IntakePorts): Intake | undefined {
   const joined = store.transaction(() => {
-    const into = runner.join(run.input)
-    if (into) store.setJoined(run, into.open.stored.id)
-    return into
+    const open = runner.joinable()
+    if (!open) return undefined
+    store.setJoined(run, open.stored.id)
+    return runner.join(open, run.input)
   })
   if (!joined) return undefined
   const { stored, state } = joined.open

@@ -67,6 +67,9 @@ export class Runner {
     const { setup, readers } = this.#ports
     const { id } = open.stored
     delete open.driving
+    // Lost before, and perhaps another one by now.
+    if (this.#open.get(id) !== open) return
+    open.abort.abort(error)
     setup.report({ event: 'run.interrupted', runId: id, detail: String(error) })
     this.#drop(open)
     readers.close(id)
@@ -100,7 +103,7 @@ export class Runner {
    */
   async cancel(open: OpenRun): Promise<void> {
     const { state, stored, abort, driving } = open
-    if (state.status !== 'cancelling') commit(open, { type: 'run.cancelling' })
+    if (state.status !== 'cancelling') this.#change(open, () => commit(open, { type: 'run.cancelling' }))
     abort.abort(new Error('cancelled'))
     if (driving) await within(MOST_CANCEL_MS, driving, undefined)
     if (driving && driving === open.driving) this.#abandon(open, windDown(state, 'cancelled'))
@@ -112,19 +115,35 @@ export class Runner {
   /** Records answers to calls, and goes on where nothing else is waited for. */
   answer(open: OpenRun, events: readonly RunFact[]): void {
     const { ledger, state } = open
-    ledger.commit(events)
-    if (state.status === 'waiting' && !waits(open)) ledger.commit([{ type: 'run.resumed', at: this.#ports.now() }])
-    ledger.flush()
+    this.#change(open, () => {
+      ledger.commit(events)
+      if (state.status === 'waiting' && !waits(open)) ledger.commit([{ type: 'run.resumed', at: this.#ports.now() }])
+      ledger.flush()
+    })
     this.pump()
   }
 
-  /** Lets the run under way hear these messages too; undefined where there is none. `after`: the event before them. */
-  join(messages: readonly Message[]): { readonly open: OpenRun; readonly after: number } | undefined {
+  /** The run under way that may hear more; undefined where there is none. */
+  joinable(): OpenRun | undefined {
     const open = this.current()
-    if (!open || open.state.status === 'cancelling') return undefined
+    return open?.state.status === 'cancelling' ? undefined : open
+  }
+
+  /** Lets it hear these messages too. `after`: the event before them. */
+  join(open: OpenRun, messages: readonly Message[]): { readonly open: OpenRun; readonly after: number } {
     const after = open.journal.last
-    commit(open, { type: 'input.added', messages })
+    this.#change(open, () => commit(open, { type: 'input.added', messages }))
     return { open, after }
+  }
+
+  /** Changes a run from outside of it. Where that cannot be kept, the run is lost, to be folded anew. */
+  #change(open: OpenRun, work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#lose(open, error)
+      throw error
+    }
   }
 
   /** Knows nothing of any run any more: all that was kept has been removed. */

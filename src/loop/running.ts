@@ -34,7 +34,8 @@ export interface Ledger {
   readonly commit: (events: readonly RunFact[]) => void
   /**
    * Keeps what was committed, all or none. Contract: called before anything is awaited that leaves this isolate, so that
-   * nothing is told, asked or done on the strength of what was not kept. News flushes what came before it.
+   * nothing is told, asked or done on the strength of what was not kept. News flushes what came before it. Throws what
+   * the journal throws, and from then on every time.
    */
   readonly flush: () => void
   readonly journal: Journal
@@ -66,11 +67,19 @@ export function loopPorts(
 export function openLedger(state: RunState, ports: Pick<RunPorts, 'journal' | 'loop' | 'report'>): Ledger {
   const { journal } = ports
   let pending: RunFact[] = []
+  let failure: { readonly error: unknown } | undefined
   const flush = () => {
+    if (failure) throw failure.error
     if (pending.length === 0) return
     const events = pending
     pending = []
-    journal.commit(events, state)
+    try {
+      journal.commit(events, state)
+    } catch (error) {
+      // The state holds what is not kept: nothing more comes of it.
+      failure = { error }
+      throw error
+    }
     observe(events, state, ports)
   }
   return {

@@ -9,6 +9,9 @@ afterEach(() => void vi.useRealTimers())
 const input: Message[] = [{ role: 'user', content: 'By the way' }]
 const steered = { onBusy: 'steer', request: { input } } as const
 
+/** Lets all that is ready run. */
+const settle = () => new Promise((resolve) => setImmediate(resolve))
+
 /** A conversation whose tool runs until it is let go. */
 function busy(): { there: TestConversation; begun: Promise<void>; go: () => void } {
   const gate = Promise.withResolvers<string>()
@@ -62,6 +65,26 @@ describe('an input that steers', () => {
     expect(await there.start(1, steered)).toMatchObject({ runId: runId(1), status: 'running' })
     await there.object.record(runId(1), 10_000)
     expect(types(there.journal(1))).not.toContain('input.added')
+  })
+
+  test('that could not be written was not said: the model does not hear it, and it may be sent again', async () => {
+    const { there, begun, go } = busy()
+    await there.start(0)
+    await begun
+    let writes = 0
+    there.onTransaction = (moment) => {
+      if (moment === 'before' && ++writes === 2) throw new Error('no disk')
+    }
+    const keyed = { onBusy: 'steer', request: { input, fingerprint: 'f' } } as const
+    await expect(there.start(1, keyed)).rejects.toThrow('no disk')
+    go()
+    await settle()
+    await there.ring()
+    expect(await there.start(1, keyed)).toMatchObject({ ok: true, runId: runId(0) })
+    await there.object.record(runId(0), 10_000)
+    const said = there.requests.at(-1)!.messages.filter(({ role }) => role === 'user')
+    expect(said).toHaveLength(2)
+    expect(types(there.journal(0)).filter((type) => type === 'input.added')).toHaveLength(1)
   })
 
   test('joins once, however often it comes with its key', async () => {
