@@ -22,6 +22,8 @@ export interface OpenRun {
   readonly isBroken: boolean
   /** The object was lost while the run was under way. */
   interrupted: boolean
+  /** What it holds is not what is kept any more. */
+  isLost?: boolean
   driving?: Promise<void>
 }
 

@@ -67,8 +67,9 @@ export class Runner {
     const { setup, readers } = this.#ports
     const { id } = open.stored
     delete open.driving
-    // Lost before, and perhaps another one by now.
-    if (this.#open.get(id) !== open) return
+    // It may be another one by now.
+    if (open.isLost) return
+    open.isLost = true
     open.abort.abort(error)
     setup.report({ event: 'run.interrupted', runId: id, detail: String(error) })
     this.#drop(open)
