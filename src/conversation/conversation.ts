@@ -167,7 +167,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       if (!this.#store.runs.row(runId)) return UNKNOWN_RUN
       const open = this.#runner.find(runId)
       if (!open || open.state.status === 'cancelling') return refuse('call_already_answered', 'This run has ended.')
-      const events = answersTo(open.state.calls, answers)
+      const events = answersTo(open, answers)
       if ('ok' in events) return events
       const after = open.journal.last
       this.#runner.answer(open, events)

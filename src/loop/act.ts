@@ -1,5 +1,4 @@
 import type { ToolOutcome, ToolRequest } from '../contract/tool.ts'
-import { boundOutcome, sizeOf } from '../tool/bound.ts'
 import { execute } from '../tool/execute.ts'
 import { unknownTool } from '../tool/unknown.ts'
 import { around, type Around, HookFailure } from './around.ts'
@@ -10,7 +9,7 @@ import { toolRequest } from './request.ts'
 import { hookContext, type Running } from './running.ts'
 import { hookFailed, judge, settled } from './settle.ts'
 import type { CallState } from './state.ts'
-import { READ_RESULT } from './whole.ts'
+import { shownOf } from './whole.ts'
 
 /**
  * Runs a step's calls, side by side up to the run's limit. Each is recorded as started before its request leaves, and
@@ -56,12 +55,9 @@ function record(running: Running, call: CallState, outcome: ToolOutcome, duratio
   const { state, commit, flush, journal } = running
   const { callId, tool } = call
   const limit = Math.min(state.offered.get(tool)?.maxResultBytes ?? Infinity, state.request.limits.resultBytes)
-  const readOn = (offset: number) => `; ${READ_RESULT} reads on with the id "${callId}" from offset ${offset}`
-  const shown = boundOutcome(outcome, limit, readOn)
-  const isCut = outcome.ok && shown !== outcome
-  if (isCut) journal.keep(callId, outcome.content)
-  const size = isCut ? outcome.content.reduce((sum, part) => sum + sizeOf(part), 0) : undefined
-  commit([settled(call, judge(running, call, shown), durationMs, size)])
+  const { shown, cut } = shownOf(outcome, callId, limit)
+  if (cut !== undefined && outcome.ok) journal.keep(callId, outcome.content)
+  commit([settled(call, judge(running, call, shown), durationMs, cut)])
   // The last one is kept with what follows from it at once: the next step.
   if (!state.step?.answer || started(state).length > 0) flush()
 }

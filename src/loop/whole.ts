@@ -1,6 +1,7 @@
 import { isObject } from '../contract/json.ts'
 import { textOf } from '../contract/message.ts'
 import { failure, type Tool, type ToolDefinition, type ToolOutcome } from '../contract/tool.ts'
+import { boundOutcome, sizeOf } from '../tool/bound.ts'
 import type { Journal } from './journal.ts'
 
 /** The tool by which a model reads on in a result that was cut. */
@@ -28,6 +29,18 @@ export const READ_RESULT_DEFINITION: ToolDefinition = {
 const MOST_BYTES = 4
 /** Room for what is said of the part. */
 const ROOM = 200
+
+/** What a model is shown of an outcome; `cut`: the bytes of the whole, where that is a part of it. */
+export function shownOf(
+  outcome: ToolOutcome,
+  callId: string,
+  limit: number,
+): { readonly shown: ToolOutcome; readonly cut?: number } {
+  const readOn = (offset: number) => `; ${READ_RESULT} reads on with the id "${callId}" from offset ${offset}`
+  const shown = boundOutcome(outcome, limit, readOn)
+  if (!outcome.ok || shown === outcome) return { shown }
+  return { shown, cut: outcome.content.reduce((sum, part) => sum + sizeOf(part), 0) }
+}
 
 export function readResultTool(journal: Journal, resultBytes: number): Tool {
   const most = Math.max(2, Math.floor((resultBytes - ROOM) / MOST_BYTES))

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { LIMITS, ask, id, say } from '../fixtures/play.ts'
+import { runId, TestConversation } from './object.ts'
+
+test('a result that the caller sends is cut as any other, and can be read on', async () => {
+  const there = new TestConversation(({ messages }) => {
+    const results = messages.filter(({ role }) => role === 'tool').length
+    if (results === 0) return ask(['pick'])
+    return results === 1 ? ask(['read_result', { id: id(1, 0), offset: 1000 }]) : say('Read.')
+  })
+  const clientTools = [{ name: 'pick', description: 'Picks', inputSchema: { type: 'object' } }]
+  const limits = { ...LIMITS, resultBytes: 1000 }
+  await there.start(0, { request: { clientTools, ...({ limits } as object) } })
+  await there.object.record(runId(0), 10_000)
+  const result = 'a'.repeat(1000) + 'b'.repeat(1000)
+  await there.object.answer(runId(0), { [id(1, 0)]: { result, ok: true } })
+  await there.object.record(runId(0), 10_000)
+  const told = there.requests.at(-1)?.messages.flatMap((message) => (message.role === 'tool' ? [message.content] : []))
+  expect(told).toEqual([
+    [
+      {
+        type: 'text',
+        text: `${'a'.repeat(1000)}\n[cut: 1000 of 2000 bytes shown; read_result reads on with the id "${id(1, 0)}" from offset 1000]`,
+      },
+    ],
+    [{ type: 'text', text: `${'b'.repeat(200)}\n[1000 to 1200 of 2000 characters; read on from offset 1200]` }],
+  ])
+})
