@@ -21,7 +21,7 @@ import { DELETED, refuse, UNKNOWN, UNKNOWN_RUN } from './refusals.ts'
 import { Runner } from './runner.ts'
 import { Store } from './store.ts'
 import { Upkeep } from './upkeep.ts'
-import { WINDOW } from './window.ts'
+import { WINDOW } from '../loop/window.ts'
 
 /** The Durable Object of one conversation. Its methods are its RPC surface. */
 export abstract class ConversationObject<Env> extends DurableObject<Env> implements ConversationService {

@@ -2,7 +2,7 @@ import type { StoredMessage, WindowOptions } from '../contract/conversation.ts'
 import type { MessageTable } from './messages.ts'
 import { positionOf } from './messages.ts'
 import { repair, type Repaired } from './repair.ts'
-import { tokensOf, windowOf } from './window.ts'
+import { tokensOf, windowOf } from '../loop/window.ts'
 
 /** System messages that stay, though the turns they came with are seen no more. */
 const MOST_SYSTEM = 8

@@ -5,7 +5,7 @@ import { type Message, textOf } from '../../src/contract/message.ts'
 import { historyBefore } from '../../src/conversation/history.ts'
 import { repair } from '../../src/conversation/repair.ts'
 import { Store } from '../../src/conversation/store.ts'
-import { tokensOf, WINDOW, window } from '../../src/conversation/window.ts'
+import { tokensOf, WINDOW, window } from '../../src/loop/window.ts'
 import { requestOf } from '../fixtures/play.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
 
