@@ -93,7 +93,10 @@ export function launchHere(setup: Setup, request: RunRequest, tools: readonly To
       // Nobody could ask for it later, so a run that nothing keeps ends with the wait.
       const timer = setTimeout(() => abort.abort(new Error('the wait is over')), waitMs)
       try {
-        return recordOf(await follow(() => {}))
+        const record = recordOf(await follow(() => {}))
+        if (record.status !== 'cancelled') return record
+        const message = 'The wait was over before the run, which ended with it: nothing keeps it.'
+        throw new Problem({ status: 504, code: 'wait_elapsed', message, extra: { runId: record.id, run: record } })
       } finally {
         clearTimeout(timer)
       }

@@ -181,3 +181,23 @@ test('what a run cost is told where the prices are known', async () => {
   const record = (await (await edge.ask('/runs', { json: { input: 'Hi' } })).json()) as { usage: object }
   expect(record.usage).toEqual({ inputTokens: 10, outputTokens: 5, cost: 20 / 1e6 })
 })
+
+test('a run that nothing keeps ends with the wait for it, and its caller is told so', async () => {
+  const edge = testEdge({
+    script: [
+      async function* (_, signal) {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+        yield* say('too late')
+      },
+    ],
+  })
+  const response = await edge.ask('/runs', { json: { input: 'Hi' }, headers: { prefer: 'wait=0' } })
+  expect([response.status, await response.json()]).toMatchObject([
+    504,
+    {
+      code: 'wait_elapsed',
+      runId: response.headers.get('x-run-id') ?? expect.any(String),
+      run: { status: 'cancelled' },
+    },
+  ])
+})
