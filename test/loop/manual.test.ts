@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Message } from '../../src/contract/message.ts'
-import type { ModelRequest } from '../../src/contract/model.ts'
+import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import { memory } from '../../src/loop/memory.ts'
 import { collect, executeToolCalls } from '../../src/loop/manual.ts'
 import { scripted, type Script } from '../../src/model/scripted.ts'
@@ -47,6 +47,27 @@ describe('a loop of your own', () => {
     ])
     expect(remembered.messages().map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'user'])
     expect(second.answer.text).toBe('6 * 8')
+  })
+
+  test('may show an answer as it comes, while it is collected', async () => {
+    const shown: string[] = []
+    async function* showing(stream: AsyncIterable<ModelEvent>): AsyncGenerator<ModelEvent> {
+      for await (const event of stream) {
+        if (event.type === 'text') shown.push(event.text)
+        yield event
+      }
+    }
+    const words: ModelEvent[] = [
+      { type: 'text', text: 'It is ' },
+      { type: 'text', text: '48.' },
+      { type: 'finish', finish: 'stop' },
+    ]
+    const model = scripted([ask(['multiply', { a: 6, b: 8 }]), words])
+    const first = await collect(showing(model.stream({ messages: [QUESTION], tools: [] }, NEVER)))
+    const { messages } = await executeToolCalls({ messages: [QUESTION], tools: [multiply] }, first)
+    const last = await collect(showing(model.stream({ messages, tools: [] }, NEVER)))
+    expect(shown).toEqual(['It is ', '48.'])
+    expect(last.text).toBe('It is 48.')
   })
 
   test('is told when the results are the answer', async () => {
