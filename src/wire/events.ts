@@ -34,7 +34,10 @@ const TYPES = {
 } satisfies Record<RunEventBody['type'], true>
 
 /** An event of a run as one line of JSON that begins with its type: what a journal keeps and a stream sends. */
-export function encodeLine({ type, ...rest }: RunEvent): string {
+export function encodeLine(event: RunEvent): string {
+  const line = JSON.stringify(event)
+  if (line.startsWith('{"type":')) return line
+  const { type, ...rest } = event
   return JSON.stringify({ type, ...rest })
 }
 
