@@ -33,12 +33,17 @@ export async function streamRun(
   const begun = Promise.withResolvers<void>()
   const bytes = new TextEncoder()
   let room = Promise.withResolvers<void>()
+  /** Bytes that were sent since the reader last had read all. */
+  let waiting = 0
   let left = false
   let hasBegun = false
   const source: UnderlyingSource<Uint8Array> = {
     start: (controller) => {
       const send = (text: string) => {
-        if (text !== '' && !left) controller.enqueue(bytes.encode(text))
+        if (text === '' || left) return
+        const chunk = bytes.encode(text)
+        waiting += chunk.byteLength
+        controller.enqueue(chunk)
       }
       const onEvent = (event: RunEvent) => {
         if (!hasBegun && !isPrelude(event)) {
@@ -47,7 +52,7 @@ export async function streamRun(
           begun.resolve()
         }
         send(encoder.event(event))
-        if (left || (controller.desiredSize ?? 1) > 0) return undefined
+        if (left || waiting < MOST_WAITING) return undefined
         room = Promise.withResolvers()
         return room.promise
       }
@@ -66,14 +71,18 @@ export async function streamRun(
         .then(end, fail)
         .finally(() => clearInterval(heartbeat))
     },
-    pull: () => room.resolve(),
+    // With the default strategy this is called when nothing waits any more; one of bytes would be called at every chunk.
+    pull: () => {
+      waiting = 0
+      room.resolve()
+    },
     cancel: () => {
       left = true
       launched.leave()
       room.resolve()
     },
   }
-  const stream = new ReadableStream(source, new ByteLengthQueuingStrategy({ highWaterMark: MOST_WAITING }))
+  const stream = new ReadableStream(source)
   await begun.promise
   return new Response(stream, { headers: { ...SSE_HEADERS, ...headers } })
 }
