@@ -174,18 +174,22 @@ export class Store {
   addLate(run: string, call: string, outcome: ToolOutcome): void {
     if (this.life() !== 'open') return
     const kept = this.#ground.chunks.keep(JSON.stringify(outcome))
-    this.#ground.rows('INSERT OR IGNORE INTO late VALUES (?, ?, ?)', call, run, kept)
+    this.#ground.rows('INSERT OR IGNORE INTO wholes VALUES (?, ?)', `${lateOf(run)}${call}`, kept)
   }
 
   /** A record with what came late for its calls. */
   withLate(record: RunRecord): RunRecord {
-    const rows = this.#ground.rows<{ call: string; outcome: string }>(
-      'SELECT call, outcome FROM late WHERE run = ?',
-      record.id,
+    const prefix = lateOf(record.id)
+    const rows = this.#ground.rows<{ call: string; content: string }>(
+      'SELECT call, content FROM wholes WHERE call > ? AND call < ?',
+      prefix,
+      `${prefix}~`,
     )
     if (rows.length === 0) return record
     const late = new Map(
-      rows.map(({ call, outcome }) => [call, this.#ground.value(outcome, { table: 'late', key: call })]),
+      rows.map(({ call, content }) => {
+        return [call.slice(prefix.length), this.#ground.value(content, { table: 'wholes', key: call })]
+      }),
     )
     const calls = record.calls.map((call) => {
       const outcome = late.get(call.id)
@@ -199,6 +203,11 @@ export class Store {
     const content = row && this.#ground.value(row.content, { table: 'wholes', key: call })
     return Array.isArray(content) ? content : undefined
   }
+}
+
+/** What stands before the ids of a run's calls whose outcomes came late; no call has such an id. */
+function lateOf(run: string): string {
+  return `late/${run}/`
 }
 
 function isSum(value: unknown): value is { usage: Usage; runs: number } {

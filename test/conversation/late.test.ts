@@ -21,8 +21,8 @@ test('an outcome that comes too late is recorded, and no model reads it', async 
     answer: 'It took too long.',
     calls: [{ id: id(1, 0), ok: false, error: { code: 'timeout' }, late: { ok: true } }],
   })
-  expect(there.rows('SELECT call, outcome FROM late')).toEqual([
-    { call: id(1, 0), outcome: '{"ok":true,"content":[{"type":"text","text":"paid"}]}' },
+  expect(there.rows('SELECT * FROM wholes')).toEqual([
+    { call: `late/${runId(0)}/${id(1, 0)}`, content: '{"ok":true,"content":[{"type":"text","text":"paid"}]}' },
   ])
   expect(JSON.stringify(there.requests)).not.toContain('paid')
   expect(there.journal(0).at(-1)?.type).toBe('run.finished')
@@ -35,5 +35,5 @@ test('a conversation that was deleted keeps nothing that comes late', async () =
   await there.object.remove()
   slow.resolve({ ok: true, content: [] })
   await settle()
-  expect(there.rows('SELECT count(*) AS n FROM late')).toEqual([{ n: 0 }])
+  expect(there.rows('SELECT count(*) AS n FROM wholes')).toEqual([{ n: 0 }])
 })

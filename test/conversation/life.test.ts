@@ -99,6 +99,16 @@ describe('a conversation of an older version', () => {
     await there.run(1)
     expect(there.requests[0]!.messages.slice(0, -1)).toEqual(messages)
     expect(await there.object.usage()).toMatchObject({ usage: { inputTokens: 17, outputTokens: 8 }, runs: 2 })
+
+    // It is as one that was made today.
+    const fresh = new TestConversation(() => say('New.'))
+    await fresh.run(0)
+    const columns = `SELECT m.name, c.name AS part, c.type, c."notnull", c.dflt_value, c.pk FROM sqlite_master AS m
+      JOIN pragma_table_info(m.name) AS c WHERE m.type = 'table' ORDER BY m.name, c.cid`
+    const indexes = "SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'index' ORDER BY name"
+    expect(there.rows(columns)).toEqual(fresh.rows(columns))
+    expect(there.rows(indexes)).toEqual(fresh.rows(indexes))
+    expect(there.rows("SELECT value FROM meta WHERE key = 'version'")).toEqual([{ value: '2' }])
   })
 })
 
