@@ -17,7 +17,7 @@ import { searchHook } from './tool/search/hook.ts'
 import { chain } from './tool/source/chain.ts'
 import { kvSource } from './tool/source/kv.ts'
 import { serviceSource } from './tool/source/service.ts'
-import type { CatalogueService, VersionedDefinitions, VersionedTools } from './tool/stored/catalogue.ts'
+import type { CatalogueService, VersionedDefinitions, StoredTools } from './contract/catalogue.ts'
 
 /**
  * The bindings, variables and secrets of the edge Worker. Whatever is named `TOOL_*` is a tool Worker; without `CATALOG`,
@@ -114,7 +114,7 @@ function providersOf(env: Env): Record<string, ModelProvider> {
   return Object.fromEntries(Object.entries(made).map(([name, make]) => [name, (model) => retrying(make(model))]))
 }
 
-const NOTHING_STORED: VersionedTools = {
+const NOTHING_STORED: StoredTools = {
   put: async () => ({
     ok: false,
     issues: [{ path: '', message: 'expected an edge with the bindings CATALOG, TOOLS and DEFINITIONS' }],

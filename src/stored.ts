@@ -1,6 +1,6 @@
 /** The door of the Worker that performs stored definitions: `export { Definitions as default } from '../../src/stored.ts'`. */
 import { WorkerEntrypoint } from 'cloudflare:workers'
-import type { VersionedDefinitions } from './tool/stored/catalogue.ts'
+import type { VersionedDefinitions } from './contract/catalogue.ts'
 import { definitionService } from './tool/stored/service.ts'
 
 const service = definitionService()

@@ -10,7 +10,7 @@ import type {
   VersionMismatch,
   VersionReply,
   VersionWrite,
-} from '../tool/stored/catalogue.ts'
+} from '../contract/catalogue.ts'
 import { Copier } from './copier.ts'
 import { CatalogueStore, type Current } from './store.ts'
 

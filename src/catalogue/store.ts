@@ -1,5 +1,5 @@
 import { isObject, parseJson } from '../contract/json.ts'
-import type { Change, HistoryEntry, HistoryPage, VersionWrite } from '../tool/stored/catalogue.ts'
+import type { Change, HistoryEntry, HistoryPage, VersionWrite } from '../contract/catalogue.ts'
 import type { IndexEntry } from '../tool/stored/copy.ts'
 
 /**

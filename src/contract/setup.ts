@@ -1,5 +1,5 @@
+import type { StoredTools } from './catalogue.ts'
 import type { Config } from './config.ts'
-import type { DefinitionIssue } from './definition.ts'
 import type { ConversationService, DirectoryService, Objects, WebhookSetup } from './conversation.ts'
 import type { ChatModel } from './model.ts'
 import type { LoopSetup } from './hook.ts'
@@ -15,19 +15,6 @@ export interface ModelChooser {
     | { readonly ok: false; readonly code: 'model_not_configured' | 'unknown_model'; readonly message: string }
   /** Exact names, for listings. */
   list(): readonly string[]
-}
-
-/** The stored definitions, as their writers see them. */
-export interface StoredTools {
-  put(
-    name: string,
-    definition: unknown,
-  ): Promise<
-    | { readonly ok: true; readonly status: 'created' | 'replaced' }
-    | { readonly ok: false; readonly issues: readonly DefinitionIssue[] }
-  >
-  /** False where there was none. */
-  remove(name: string): Promise<boolean>
 }
 
 /** Takes what operators should know: one plain object a line, without secrets or content. */

@@ -1,9 +1,8 @@
 import type { Context } from 'hono'
 import { Hono } from 'hono/tiny'
 import { isObject } from '../contract/json.ts'
-import type { Setup } from '../contract/setup.ts'
 import type { Tool, ToolDefinition, ToolListing } from '../contract/tool.ts'
-import { hasVersions, type VersionedTools, type WriteReply, type WriteTerms } from '../tool/stored/catalogue.ts'
+import type { WriteReply, WriteTerms } from '../contract/catalogue.ts'
 import { decodeCallBody } from '../wire/request.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
@@ -41,7 +40,7 @@ tools.put('/:name', async (c) => {
   const { setup } = c.var
   const definition = await readJson(c.req.raw, setup.config.maxBodyBytes)
   const name = c.req.param('name')
-  return written(c, name, await versioned(setup).put(name, definition, termsOf(c)))
+  return written(c, name, await setup.stored.put(name, definition, termsOf(c)))
 })
 
 tools.get('/:name/versions', async (c) => {
@@ -50,7 +49,7 @@ tools.get('/:name/versions', async (c) => {
   const most = Math.min(Math.max(Math.trunc(Number(limit)) || DEFAULT_VERSIONS, 1), MOST_LISTED)
   const page = { limit: most, ...(before !== undefined && { before: Number(before) || 0 }) }
   const name = c.req.param('name')
-  const entries = await versioned(c.var.setup).history(name, page)
+  const entries = await c.var.setup.stored.history(name, page)
   if (entries.length === 0 && before === undefined) throw unknownTool(name)
   return c.json(entries)
 })
@@ -58,7 +57,7 @@ tools.get('/:name/versions', async (c) => {
 tools.get('/:name/versions/:hash', async (c) => {
   demand(c.var.caller, 'tools:read')
   const { name, hash } = c.req.param()
-  const definition = await versioned(c.var.setup).version(name, hash)
+  const definition = await c.var.setup.stored.version(name, hash)
   if (definition === undefined) throw unknownVersion(name, hash)
   return new Response(JSON.stringify(definition), {
     headers: { 'content-type': 'application/json', etag: `"${hash}"` },
@@ -75,7 +74,7 @@ tools.post('/:name/rollback', async (c) => {
     throw new Problem({ status: 422, code: 'invalid_request', message, param: 'hash' })
   }
   const name = c.req.param('name')
-  const reply = await versioned(setup).rollback(name, hash, termsOf(c))
+  const reply = await setup.stored.rollback(name, hash, termsOf(c))
   if (!reply) throw unknownVersion(name, hash)
   return written(c, name, reply)
 })
@@ -84,7 +83,7 @@ tools.delete('/:name', async (c) => {
   demand(c.var.caller, 'tools:write')
   const name = c.req.param('name')
   const { stored } = c.var.setup
-  if (await (hasVersions(stored) ? stored.remove(name, termsOf(c).by) : stored.remove(name))) return c.body(null, 204)
+  if (await stored.remove(name, termsOf(c).by)) return c.body(null, 204)
   const { definition, origin } = await find(c.var.setup.tools, name)
   const message = `The tool "${definition.name}" is not stored (its source is "${origin}"), so it cannot be removed here.`
   throw new Problem({ status: 422, code: 'tool_not_stored', message })
@@ -150,11 +149,6 @@ function unknownTool(name: string): Problem {
 function unknownVersion(name: string, hash: string): Problem {
   const message = `The tool "${name}" has no version "${hash}".`
   return new Problem({ status: 404, code: 'unknown_version', message })
-}
-
-function versioned({ stored }: Setup): VersionedTools {
-  if (hasVersions(stored)) return stored
-  throw new Problem({ status: 503, code: 'no_stored_tools', message: 'This edge stores no definitions.' })
 }
 
 /** Who writes, and what `If-Match` and `If-None-Match: *` (RFC 9110) say of the version before. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { Change, VersionReply, VersionWrite } from '../../src/tool/stored/catalogue.ts'
+import type { Change, VersionReply, VersionWrite } from '../../src/contract/catalogue.ts'
 import { encodeIndex, INDEX_KEY, readIndex } from '../../src/tool/stored/copy.ts'
 import { testCatalogue } from './object.ts'
 

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { catalogue, type CatalogueObject } from '../../src/catalogue/catalogue.ts'
-import type { Change } from '../../src/tool/stored/catalogue.ts'
+import type { Change } from '../../src/contract/catalogue.ts'
 import { compareTexts } from '../../src/tool/stored/change.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
 import { FakeKv } from '../tool/source/fake-kv.ts'

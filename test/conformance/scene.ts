@@ -15,6 +15,7 @@ import type { DefinedTool } from '../../src/tool/define.ts'
 import { inlineSource } from '../../src/tool/source/inline.ts'
 import type { InputSchema } from '../../src/tool/standard.ts'
 import type { ChatCompletion, ChatErrorObject } from '../../src/wire/openai-chat/types.ts'
+import { NOTHING_STORED } from '../fixtures/nothing-stored.ts'
 import { testEdge } from '../fixtures/edge.ts'
 
 export const QUESTION: Message = { role: 'user', content: 'Hello' }
@@ -75,7 +76,7 @@ export function edgeWith(script: Parameters<typeof scripted>[0], tools: readonly
         offered: async () => tools.filter(({ offered }) => offered),
         find: async (names) => tools.filter(({ definition }) => names.includes(definition.name)),
       },
-      stored: { put: async () => ({ ok: false, issues: [] }), remove: async () => false },
+      stored: NOTHING_STORED,
       conversations: { getByName: nobody },
       directories: { getByName: nobody },
       report: () => {},

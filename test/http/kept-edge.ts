@@ -7,6 +7,7 @@ import type { Tool } from '../../src/contract/tool.ts'
 import { conversation } from '../../src/conversation/conversation.ts'
 import { edge } from '../../src/http/edge.ts'
 import { modelChooser } from '../../src/model/choose.ts'
+import { NOTHING_STORED } from '../fixtures/nothing-stored.ts'
 import type { ScriptStep } from '../fixtures/play.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
 
@@ -50,7 +51,7 @@ export function keptEdge({
       offered: async () => tools,
       find: async (names) => tools.filter((tool) => names.includes(tool.definition.name)),
     },
-    stored: { put: async () => ({ ok: false, issues: [] }), remove: async () => false },
+    stored: NOTHING_STORED,
     conversations: {
       getByName: (name) => {
         const found = objects.get(name) ?? makeObject(setup)

@@ -3,7 +3,7 @@ import { TOOL_NAME } from '../../contract/id.ts'
 import { parseJson } from '../../contract/json.ts'
 import type { Tool, ToolListing, ToolSource, Unavailable } from '../../contract/tool.ts'
 import { changed } from '../pin.ts'
-import type { CatalogueService, VersionedTools, VersionWrite, WriteReply, WriteTerms } from '../stored/catalogue.ts'
+import type { CatalogueService, StoredTools, VersionWrite, WriteReply, WriteTerms } from '../../contract/catalogue.ts'
 import { messageOf } from '../thrown.ts'
 import { unreachable } from '../worker/call.ts'
 import type { ServiceSource } from './service.ts'
@@ -33,7 +33,7 @@ const UNNAMED: WriteTerms = { by: { tenant: 'unknown' } }
  * tools again reads the index at most, whatever the number of definitions. One that cannot be used is listed as
  * unavailable.
  */
-export function kvSource(options: KvOptions): ToolSource & VersionedTools {
+export function kvSource(options: KvOptions): ToolSource & StoredTools {
   const { namespace, catalogue, definitions, hosts, now = Date.now } = options
   const shelf = openShelf(namespace, (kept) => definitions.read(kept, hosts), now)
 

@@ -1,7 +1,7 @@
 import type { DefinitionIssue } from '../../contract/definition.ts'
 import { canonicalJson, parseJson } from '../../contract/json.ts'
 import { parseEndpoint } from '../http/endpoint.ts'
-import type { Change } from './catalogue.ts'
+import type { Change } from '../../contract/catalogue.ts'
 import { parseStored, type StoredTool } from './definition.ts'
 import { narrowings } from './narrower.ts'
 

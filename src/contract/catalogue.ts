@@ -1,6 +1,5 @@
-import type { DefinitionIssue, DefinitionService } from '../../contract/definition.ts'
-import type { StoredTools } from '../../contract/setup.ts'
-import type { Caller } from '../../contract/tool.ts'
+import type { DefinitionIssue, DefinitionService } from './definition.ts'
+import type { Caller } from './tool.ts'
 
 /** Who wrote: the tenant of a key, and the first digits of its hash. */
 export type Author = Pick<Caller, 'tenant' | 'key'>
@@ -91,7 +90,7 @@ export type WriteReply =
   | VersionMismatch
 
 /** The stored definitions with their versions, as their writers see them. */
-export interface VersionedTools extends StoredTools {
+export interface StoredTools {
   put(name: string, definition: unknown, terms?: WriteTerms): Promise<WriteReply>
   /** Makes an older version the current one, where it may still be stored. Undefined where there is no such version. */
   rollback(name: string, hash: string, terms: WriteTerms): Promise<WriteReply | undefined>
@@ -100,9 +99,4 @@ export interface VersionedTools extends StoredTools {
   history(name: string, page: HistoryPage): Promise<readonly HistoryEntry[]>
   /** The definition of a version as it was stored, or undefined. */
   version(name: string, hash: string): Promise<unknown>
-}
-
-/** Whether an edge's stored definitions have versions. */
-export function hasVersions(stored: StoredTools): stored is VersionedTools {
-  return 'history' in stored
 }
