@@ -61,20 +61,21 @@ export interface ToolContext {
   readonly conversationId?: string
   readonly runId: string
   readonly callId: string
-  /** The same for every attempt at this call. */
+  /** The same for every attempt at this call: keep it beside an effect so that the effect happens once. */
   readonly idempotencyKey: string
   /** From 1. */
   readonly attempt: number
   /** Epoch milliseconds after which nobody waits for the outcome. */
   readonly deadline: number
+  /** Whose key asked; verified by the edge. */
   readonly caller: Caller
-  /** The tool context of the request, such as `{ tenantId, timeZone }`. */
+  /** The tool context of the request, such as `{ tenantId, timeZone }`. Its values come from the caller: check them. */
   readonly values: Readonly<Record<string, unknown>>
   /** What the edge's own setup says, such as the plan of a tenant; no caller can send or change it. */
   readonly trusted?: Readonly<Record<string, unknown>>
-  /** Whose way to write results the run asks for. Default: ours. */
+  /** Whose way to write results the run asks for; seen to where they are written. Default: ours. */
   readonly compat?: 'spring-ai' | 'langchain4j'
-  /** What the model saw before this call, for a tool whose definition asks for it. */
+  /** What the model saw before this call, for a tool with `history: true`. */
   readonly history?: readonly Message[]
 }
 

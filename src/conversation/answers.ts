@@ -1,7 +1,7 @@
 import type { CallAnswer, Refusal } from '../contract/conversation.ts'
 import type { RunFact } from '../contract/event.ts'
 import { failure, type ToolOutcome } from '../contract/tool.ts'
-import { settled } from '../loop/settle.ts'
+import { refused, settled } from '../loop/settle.ts'
 import type { CallState } from '../loop/state.ts'
 import { shownOf } from '../loop/whole.ts'
 import type { OpenRun } from './open-run.ts'
@@ -34,9 +34,9 @@ function answerTo(call: CallState, answer: CallAnswer, { state, journal }: Answe
 }
 
 /** What stands for the answer of somebody who did not answer in time. */
-export function expired({ callId, tool, status }: CallState): RunFact {
+export function expired(call: CallState): RunFact {
+  const { callId, status } = call
   if (status === 'asked')
     return { type: 'approval.decided', callId, decision: 'reject', reason: 'nobody decided in time' }
-  const error = { code: 'expired', message: 'The caller sent no result in time.' }
-  return { type: 'call.settled', callId, tool, ok: false, error, durationMs: 0 }
+  return refused(call, failure('expired', 'The caller sent no result in time.'))
 }
