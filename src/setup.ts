@@ -1,9 +1,11 @@
 import type { CatalogueParts } from './catalogue/catalogue.ts'
-import { readConfig } from './contract/config.ts'
+import { ConfigError, readConfig } from './contract/config.ts'
 import type { ConversationService, DirectoryService, Objects } from './contract/conversation.ts'
 import type { ModelProvider } from './contract/model.ts'
+import type { RateLimiter, ToolPolicies } from './contract/policy.ts'
 import type { Setup } from './contract/setup.ts'
 import type { ToolService } from './contract/tool.ts'
+import { json } from './contract/vars.ts'
 import { anthropic } from './model/anthropic.ts'
 import { modelChooser } from './model/choose.ts'
 import { gemini } from './model/gemini.ts'
@@ -14,6 +16,8 @@ import { type AiBinding, workersAi } from './model/workers-ai.ts'
 import { logs } from './observe/log.ts'
 import { matches } from './tool/glob.ts'
 import { searchHook } from './tool/search/hook.ts'
+import { policiesOf, readPolicies } from './tool/policy/policies.ts'
+import { policed } from './tool/policy/source.ts'
 import { chain } from './tool/source/chain.ts'
 import { kvSource } from './tool/source/kv.ts'
 import { serviceSource } from './tool/source/service.ts'
@@ -50,6 +54,7 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
   const services = serviceSource({ bindings: toolWorkers(env), offered: (name) => matches(config.defaultTools, name) })
   const { TOOLS: namespace, DEFINITIONS: definitions, CATALOG: catalogues } = env
   const secret = (name: string) => secretOf(env, name)
+  const policies = readToolPolicy(env)
   const stored =
     namespace &&
     definitions &&
@@ -59,6 +64,7 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
       catalogue: catalogueOf(catalogues),
       definitions,
       hosts: config.httpToolHosts,
+      hostsOf: (tool) => policiesOf(policies, tool).map(({ hosts }) => hosts),
       secret,
       services,
     })
@@ -70,7 +76,7 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
       allowed: config.models,
       prices: config.prices,
     }),
-    tools: chain(stored ? [services, stored] : [services]),
+    tools: policed(chain(stored ? [services, stored] : [services]), { policies, rates: ratesOf(env, policies) }),
     stored: stored ?? NOTHING_STORED,
     conversations: env.CONVERSATIONS,
     directories: env.DIRECTORIES,
@@ -82,6 +88,30 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
       ...(config.log === 'runs' && { observe: logs(report, config) }),
     },
   }
+}
+
+/** What the operator says of tools. Throws a ConfigError for what cannot be read. */
+function readToolPolicy(env: Env): ToolPolicies {
+  const read = readPolicies(json(env, 'TOOL_POLICY', 'a JSON object of policies') ?? {})
+  if (typeof read === 'string') throw new ConfigError('TOOL_POLICY', `a JSON object of policies; at ${read}`)
+  return read
+}
+
+/** The rate-limit bindings that policies name: none may be missing. */
+function ratesOf(env: Env, policies: ToolPolicies): Record<string, RateLimiter> {
+  const names = Object.values(policies).flatMap(({ rate }) => rate ?? [])
+  return Object.fromEntries(
+    names.map((name) => {
+      const limiter = env[name]
+      if (!isRateLimiter(limiter))
+        throw new ConfigError('TOOL_POLICY', `without the rate limit "${name}", which no binding has`)
+      return [name, limiter]
+    }),
+  )
+}
+
+function isRateLimiter(value: unknown): value is RateLimiter {
+  return typeof value === 'object' && value !== null && 'limit' in value
 }
 
 /** What the catalogue of stored definitions works with. Throws where it is bound and one of its parts is not. */

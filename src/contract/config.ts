@@ -33,6 +33,8 @@ export interface Config {
   readonly onLimit: OnLimit
   readonly compensate: boolean
   readonly eager: boolean
+  /** Whether calls that reach outward take approval once strangers' words and private data have been read. */
+  readonly taintRule: boolean
   readonly compat?: Compat
   /** Whether a model searches for tools instead of being told of all. */
   readonly toolSearch: 'auto' | 'on' | 'off'
@@ -73,6 +75,7 @@ export function readConfig(vars: Vars): Config {
     onLimit: oneOf(vars, 'ON_LIMIT', compat ? ['fail', 'answer', 'model'] : ['answer', 'model', 'fail']),
     compensate: oneOf(vars, 'COMPENSATE', ['off', 'on']) === 'on',
     eager: oneOf(vars, 'EAGER_CALLS', ['off', 'on']) === 'on',
+    taintRule: oneOf(vars, 'TAINT_RULE', ['on', 'off']) === 'on',
     ...(compat && { compat }),
     toolSearch: oneOf(vars, 'TOOL_SEARCH', ['auto', 'on', 'off']),
     log: oneOf(vars, 'LOG', ['faults', 'runs']),

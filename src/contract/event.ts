@@ -60,6 +60,8 @@ export type RunFact =
       readonly arguments: string
       /** Of the definition that is to be agreed to. */
       readonly hash?: string
+      /** Why, where neither the tool nor the setup asks for it: what the run has read might leave with the call. */
+      readonly because?: 'untrusted_data'
     }
   | {
       readonly type: 'approval.decided'

@@ -57,7 +57,11 @@ export interface ToolMessage {
   readonly content: readonly Content[]
   /** Bytes of the whole result, where `content` is a part of it. */
   readonly cut?: number
+  readonly marks?: readonly DataMark[]
 }
+
+/** What data is: written by strangers, or not for everybody. */
+export type DataMark = 'untrusted' | 'private'
 
 /** The text of some content, parts joined by line breaks; what is not text is named, not shown. */
 export function textOf(content: string | readonly Content[]): string {

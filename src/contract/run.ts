@@ -100,6 +100,8 @@ export interface RunRequest {
   readonly compensate?: boolean
   /** Calls of read-only and idempotent tools start while the model still speaks. Default: no. */
   readonly eager?: boolean
+  /** Whether calls that reach outward take approval once strangers' words and private data have been read. Default: yes. */
+  readonly taintRule?: boolean
   readonly compat?: Compat
   /** What the edge's setup lets tools know; no caller can send it. */
   readonly trusted?: Readonly<Record<string, unknown>>

@@ -24,7 +24,8 @@ export type Report = (entry: { readonly event: string } & Readonly<Record<string
 export interface Setup {
   readonly config: Config
   readonly models: ModelChooser
-  readonly tools: ToolSource
+  /** The tools that a caller may know of. */
+  readonly tools: (caller: Caller) => ToolSource
   readonly stored: StoredTools
   readonly conversations: Objects<ConversationService>
   readonly directories: Objects<DirectoryService>

@@ -18,14 +18,16 @@ export interface ToolDefinition {
   readonly annotations: ToolAnnotations
   /** Whether a result is the run's answer, without another word of the model (API.md §2). Default: never. */
   readonly returnDirect?: 'always' | 'if-last'
-  /** Whether a person must agree to each call. Default `never`. */
-  readonly approval?: 'never' | 'always'
+  /** Which calls a person must agree to. Default `never`. */
+  readonly approval?: Approval
   /** Milliseconds for one call; the host's own limit still holds. */
   readonly timeoutMs?: number
   /** Bytes of a result that a model may see; the host's own limit still holds. */
   readonly maxResultBytes?: number
   /** Never at the same time as another call of this tool (`true`), or of its group (a name). */
   readonly exclusive?: boolean | string
+  /** Calls of it at the same time in a run, from 1; the host's own limit still holds. */
+  readonly maxConcurrent?: number
   /** The tool can tell by its key what became of a call (`status`): asked before a call in doubt is given up or sent again. */
   readonly reconcile?: boolean
   /** The tool can undo a finished call (`undo`): done, newest first, where a later call of the run fails. */
@@ -39,6 +41,17 @@ export interface ToolDefinition {
   readonly metadata?: JsonObject
 }
 
+/** All calls, none, or all but those whose arguments fit every condition; by JSON pointers into the arguments. */
+export type Approval = 'never' | 'always' | { readonly unless: Readonly<Record<string, Condition>> }
+
+/** What an argument must be, in the words of JSON Schema; a number for bounds. `like`: texts with `*` for any text. */
+export interface Condition {
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly enum?: readonly (string | number | boolean | null)[]
+  readonly like?: readonly string[]
+}
+
 /** Hints on effects. Absent means unknown, so the host assumes the worst. */
 export interface ToolAnnotations {
   readonly readOnly?: boolean
@@ -46,6 +59,10 @@ export interface ToolAnnotations {
   readonly idempotent?: boolean
   readonly destructive?: boolean
   readonly openWorld?: boolean
+  /** Its results hold what strangers wrote: a model reads them as data. Absent: they do not. */
+  readonly untrusted?: boolean
+  /** Its results hold what not everybody may know. Absent: they do not. */
+  readonly private?: boolean
 }
 
 /** Who asks. Comes from a verified key, never from a request's body. */

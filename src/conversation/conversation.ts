@@ -78,6 +78,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     return this.#whenOpen(async () => {
       this.#store.transaction(() => {
         this.#store.messages.add(messages)
+        this.#store.mark(messages.map(({ message }) => message))
       })
       return { ok: true }
     })

@@ -143,6 +143,7 @@ export class RunJournal implements Journal {
     if (!state.step?.answer) {
       const messages = state.messages.slice(this.#projected)
       store.messages.append(place, id, this.#projected, messages)
+      store.mark(messages)
       this.#projected += messages.length
     }
     if (state.status === this.#status) return

@@ -36,7 +36,8 @@ export async function performRun(
   const ports = {
     model: model.model,
     tools,
-    find: (names: readonly string[]) => setup.tools.find(names),
+    find: (names: readonly string[]) => setup.tools(state.request.caller).find(names),
+    marks: store.marks(),
     history: [...(recalled?.messages ?? []), ...messages],
     journal,
     signal: abort.signal,
@@ -50,5 +51,5 @@ export async function performRun(
 /** The tools on offer, those that joined the run among them. */
 async function toolsOf(setup: Setup, { offered, request }: RunState): Promise<ReadonlyMap<string, Tool>> {
   if (offered.size === 0 || request.execution === 'caller') return new Map()
-  return pinTools([...offered.values()], await setup.tools.find([...offered.keys()]))
+  return pinTools([...offered.values()], await setup.tools(request.caller).find([...offered.keys()]))
 }

@@ -1,7 +1,7 @@
 import type { ConversationSettings } from '../contract/conversation.ts'
 import type { RunFinished } from '../contract/event.ts'
 import { isObject, parseJson } from '../contract/json.ts'
-import type { Content } from '../contract/message.ts'
+import type { Content, DataMark, Message } from '../contract/message.ts'
 import { isTerminal, type RunRecord, type RunRequest } from '../contract/run.ts'
 import type { ToolOutcome } from '../contract/tool.ts'
 import { addUsage, NO_USAGE, type Usage } from '../contract/usage.ts'
@@ -17,7 +17,7 @@ import { type RunRow, RunTable, type StoredRun } from './runs.ts'
 const MOST_WHOLE = 8 * 1024 * 1024
 
 /** What is known of a conversation as a whole. */
-export type Fact = 'deleted' | 'expires' | 'idle' | 'owner' | 'settings' | 'summary' | 'usage'
+export type Fact = 'deleted' | 'expires' | 'idle' | 'marks' | 'owner' | 'settings' | 'summary' | 'usage'
 
 /**
  * The tables of one conversation. Rows of runs and messages are projections of the events, written with them. What
@@ -105,6 +105,20 @@ export class Store {
   settings(): ConversationSettings {
     const settings = this.fact('settings')
     return isObject(settings) ? settings : {}
+  }
+
+  /** What models have read in results of this conversation, in its window or not. */
+  marks(): readonly DataMark[] {
+    const marks = this.fact('marks')
+    return Array.isArray(marks) ? marks : []
+  }
+
+  /** Remembers what these messages hold. */
+  mark(messages: readonly Message[]): void {
+    const known = this.marks()
+    const all = new Set(known)
+    for (const message of messages) if (message.role === 'tool') for (const mark of message.marks ?? []) all.add(mark)
+    if (all.size > known.length) this.setFact('marks', [...all])
   }
 
   /** What the finished runs used. */

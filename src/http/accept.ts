@@ -70,6 +70,7 @@ export async function accept(
     onLimit: body.onLimit ?? (body.compat && !config.compat ? 'fail' : config.onLimit),
     compensate: body.compensate ?? config.compensate,
     eager: body.eager ?? config.eager,
+    ...(!config.taintRule && { taintRule: false }),
     ...(compat && { compat }),
     ...(trusted && { trusted }),
   })

@@ -2,6 +2,7 @@ import { newId } from '../contract/id.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { Caller, Progress, Tool, ToolOutcome } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
+import { needsApproval } from '../tool/approval.ts'
 import { execute } from '../tool/execute.ts'
 import { requestValues } from './values.ts'
 
@@ -26,7 +27,7 @@ export async function callOnce(
   { setup, caller, request, progress = () => {}, signal = request.signal, ...asked }: CallOptions,
 ): Promise<ToolOutcome> {
   const { name, hash, approval, maxResultBytes = Infinity } = tool.definition
-  if (approval === 'always') {
+  if (needsApproval(approval, JSON.stringify(asked.arguments))) {
     const message = `The tool "${name}" needs a person's approval, which takes a run in a conversation.`
     return failure('approval_needs_conversation', message)
   }

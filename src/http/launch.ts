@@ -79,7 +79,7 @@ export function launchHere(setup: Setup, request: RunRequest, tools: readonly To
     run(newState(request, new Map(tools.map(({ definition }) => [definition.name, definition]))), {
       model,
       tools: byName,
-      find: (names) => setup.tools.find(names),
+      find: (names) => setup.tools(request.caller).find(names),
       history: [],
       journal: memoryJournal(request.runId, onEvent),
       signal: abort.signal,

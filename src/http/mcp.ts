@@ -1,7 +1,6 @@
 import { Hono } from 'hono/tiny'
 import { TOOL_NAME } from '../contract/id.ts'
-import type { Setup } from '../contract/setup.ts'
-import type { Progress } from '../contract/tool.ts'
+import type { Progress, ToolSource } from '../contract/tool.ts'
 import {
   INVALID_PARAMS,
   INVALID_REQUEST,
@@ -56,7 +55,7 @@ mcp.post('/', async (c) => {
   if (isFault(message)) return reply(message, message)
   if (message.id === undefined) return c.body(null, 202)
   if (message.method === 'tools/call') return call(message, { setup, caller, request: c.req.raw })
-  return reply(message, await answer(message, setup))
+  return reply(message, await answer(message, setup.tools(caller)))
 })
 
 mcp.all('/', (c) => c.body(null, 405, { allow: 'POST' }))
@@ -68,7 +67,7 @@ mcp.onError((error) => {
   return reply({}, mcpFault(code === 'malformed_body' ? PARSE_ERROR : INVALID_REQUEST, message, status))
 })
 
-async function answer({ method, params, modern }: McpMessage, { tools }: Setup): Promise<object> {
+async function answer({ method, params, modern }: McpMessage, tools: ToolSource): Promise<object> {
   const cached = modern && { ttlMs: TTL_MS, cacheScope: 'private' }
   if (method === 'tools/list') return list(tools, params['cursor'], cached)
   if (modern) {
@@ -83,7 +82,7 @@ async function answer({ method, params, modern }: McpMessage, { tools }: Setup):
 }
 
 /** A page of the tools that can be called here; one that takes a person's approval cannot. */
-async function list(source: Setup['tools'], cursor: unknown = '', cached: object | false): Promise<object> {
+async function list(source: ToolSource, cursor: unknown = '', cached: object | false): Promise<object> {
   if (typeof cursor !== 'string' || (cursor !== '' && !TOOL_NAME.test(cursor)))
     return mcpFault(INVALID_PARAMS, 'This cursor is not one of ours.')
   const { tools } = await source.list()
@@ -99,7 +98,7 @@ async function list(source: Setup['tools'], cursor: unknown = '', cached: object
 async function call(message: McpMessage, asked: Pick<CallOptions, 'setup' | 'caller' | 'request'>): Promise<Response> {
   const { params, meta, modern } = message
   const name = String(params['name'])
-  const [tool] = await asked.setup.tools.find([name])
+  const [tool] = await asked.setup.tools(asked.caller).find([name])
   if (!tool) return reply(message, mcpFault(INVALID_PARAMS, `Unknown tool: ${name}`))
   const decoded = decodeCallBody({ arguments: params['arguments'] ?? {}, context: contextOf(meta) })
   if (!decoded.ok) return reply(message, mcpFault(INVALID_PARAMS, decoded.error.message))

@@ -9,12 +9,13 @@ import { Problem } from './problem.ts'
  * no source knows, and for a name that both the edge and the caller know.
  */
 export async function offer(
-  { tools: source, loop, toolsOf }: Setup,
+  { tools, loop, toolsOf }: Setup,
   run: RunRequest,
   asked: ToolSelection | undefined,
 ): Promise<readonly Tool[]> {
   const selection = asked ?? toolsOf?.(run.model)
-  const [tools, provided, clashes] = await Promise.all([
+  const source = tools(run.caller)
+  const [selected, provided, clashes] = await Promise.all([
     select(source, selection),
     provide(source, loop, run),
     run.clientTools.length === 0 ? [] : source.find(run.clientTools.map((tool) => tool.name)),
@@ -25,10 +26,10 @@ export async function offer(
     throw new Problem({ status: 400, code: 'tool_name_conflict', message, param: 'tools' })
   }
   // A list of names is the whole of what its caller wants.
-  if (selection && 'length' in selection) return tools
+  if (selection && 'length' in selection) return selected
   const removed = selection?.remove ?? []
-  const known = new Set([...removed, ...tools.map((tool) => tool.definition.name)])
-  return [...tools, ...provided.filter((tool) => !known.has(tool.definition.name))]
+  const known = new Set([...removed, ...selected.map((tool) => tool.definition.name)])
+  return [...selected, ...provided.filter((tool) => !known.has(tool.definition.name))]
 }
 
 /** The tools that the hooks add; a name that no source knows is left out. */

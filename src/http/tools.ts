@@ -1,7 +1,7 @@
 import type { Context } from 'hono'
 import { Hono } from 'hono/tiny'
 import { isObject } from '../contract/json.ts'
-import type { Tool, ToolDefinition, ToolListing } from '../contract/tool.ts'
+import type { Tool, ToolDefinition, ToolListing, ToolSource } from '../contract/tool.ts'
 import type { WriteReply, WriteTerms } from '../contract/catalogue.ts'
 import { decodeCallBody } from '../wire/request.ts'
 import { demand } from './auth.ts'
@@ -20,7 +20,7 @@ tools.get('/', async (c) => {
   demand(c.var.caller, 'tools:read')
   const { source, query, after = '', limit = '' } = c.req.query()
   const most = Math.min(Number(limit) || MOST_LISTED, MOST_LISTED)
-  const listed = entries(await c.var.setup.tools.list())
+  const listed = entries(await toolsOf(c).list())
     .filter((entry) => source === undefined || entry.source === source)
     .filter((entry) => query === undefined || mentions(entry, query))
     .sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -30,7 +30,7 @@ tools.get('/', async (c) => {
 
 tools.get('/:name', async (c) => {
   demand(c.var.caller, 'tools:read')
-  const tool = await find(c.var.setup.tools, c.req.param('name'))
+  const tool = await find(toolsOf(c), c.req.param('name'))
   c.header('etag', `"${tool.definition.hash}"`)
   return c.json(toEntry(tool))
 })
@@ -84,7 +84,7 @@ tools.delete('/:name', async (c) => {
   const name = c.req.param('name')
   const { stored } = c.var.setup
   if (await stored.remove(name, termsOf(c).by)) return c.body(null, 204)
-  const { definition, origin } = await find(c.var.setup.tools, name)
+  const { definition, origin } = await find(toolsOf(c), name)
   const message = `The tool "${definition.name}" is not stored (its source is "${origin}"), so it cannot be removed here.`
   throw new Problem({ status: 422, code: 'tool_not_stored', message })
 })
@@ -92,7 +92,7 @@ tools.delete('/:name', async (c) => {
 tools.post('/:name/call', async (c) => {
   demand(c.var.caller, 'chat')
   const { setup, caller } = c.var
-  const tool = await find(setup.tools, c.req.param('name'))
+  const tool = await find(toolsOf(c), c.req.param('name'))
   const decoded = decodeCallBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) {
     const { message, path } = decoded.error
@@ -136,7 +136,12 @@ function mentions({ name, description = '' }: Entry, query: string): boolean {
     .every((word) => text.includes(word))
 }
 
-async function find(source: { find(names: string[]): Promise<readonly Tool[]> }, name: string): Promise<Tool> {
+/** The tools that the caller may know of. */
+function toolsOf(c: Context<EdgeEnv>): ToolSource {
+  return c.var.setup.tools(c.var.caller)
+}
+
+async function find(source: ToolSource, name: string): Promise<Tool> {
   const [tool] = await source.find([name])
   if (tool) return tool
   throw unknownTool(name)

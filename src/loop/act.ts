@@ -2,7 +2,7 @@ import type { ToolOutcome, ToolRequest } from '../contract/tool.ts'
 import { execute } from '../tool/execute.ts'
 import { unknownTool } from '../tool/unknown.ts'
 import { around, type Around, HookFailure } from './around.ts'
-import { inPool } from './pool.ts'
+import { type Group, inPool } from './pool.ts'
 import { canTell, started } from './recover.ts'
 import { statusOf } from './reconcile.ts'
 import { toolRequest } from './request.ts'
@@ -19,7 +19,7 @@ export async function act(running: Running, calls: readonly CallState[]): Promis
   const { state, signal, flush, inFlight } = running
   await inPool(calls, {
     size: state.request.limits.concurrentCalls,
-    groupOf: (call) => exclusiveGroup(running, call),
+    groupOf: (call) => groupOf(running, call),
     work: async (call) => {
       if (call.status === 'started') {
         flush()
@@ -121,8 +121,10 @@ async function told(running: Running, call: CallState, outcome: ToolOutcome): Pr
   return typeof status === 'string' ? outcome : status
 }
 
-export function exclusiveGroup({ state }: Running, call: Pick<CallState, 'tool'>): string | undefined {
-  const exclusive = state.offered.get(call.tool)?.exclusive
-  if (exclusive === true) return `tool:${call.tool}`
-  return typeof exclusive === 'string' ? `group:${exclusive}` : undefined
+/** The calls that a call shares its places with. */
+export function groupOf({ state }: Running, { tool }: Pick<CallState, 'tool'>): Group | undefined {
+  const { exclusive, maxConcurrent } = state.offered.get(tool) ?? {}
+  if (typeof exclusive === 'string') return { name: `group:${exclusive}`, size: 1 }
+  const size = exclusive === true ? 1 : maxConcurrent
+  return size === undefined ? undefined : { name: `tool:${tool}`, size }
 }

@@ -5,6 +5,7 @@ import { canonicalJson, parseJson, sha256 } from '../contract/json.ts'
 import { DEFAULT_LIMITS, type Limits, type RunRequest } from '../contract/run.ts'
 import type { ModelChooser, Report } from '../contract/setup.ts'
 import {
+  type Caller,
   failure,
   type Tool,
   type ToolControl,
@@ -25,7 +26,7 @@ import { newState } from './state.ts'
 export interface AgentPorts {
   readonly models: ModelChooser
   /** Where their tools are found. Default: they have none. */
-  readonly tools?: ToolSource
+  readonly tools?: (caller: Caller) => ToolSource
   readonly loop?: LoopSetup
   /** Takes what operators should know of the calls inside. Default: nobody is told. */
   readonly report?: Report
@@ -59,7 +60,7 @@ export function agentSource(agents: readonly AgentOptions[], ports: AgentPorts):
     )
   // To each other they are known, and never on offer by default.
   const others: ToolSource = { find, list: async () => ({ tools: [], unavailable: [] }), offered: async () => [] }
-  const tools = ports.tools ? chain([ports.tools, others]) : others
+  const tools = (caller: Caller) => (ports.tools ? chain([ports.tools(caller), others]) : others)
   return {
     find,
     list: async () => ({ tools: await find(names), unavailable: [] }),
@@ -101,7 +102,8 @@ async function ask(
   const depth = Number(request.context.trusted?.[DEPTH] ?? 0) + 1
   if (depth > MOST_DEPTH) return failure('agent_too_deep', 'Agents ask agents too deeply here; answer yourself.')
   const { now = Date.now } = ports
-  const tools = await toolsOf(agent, ports.tools)
+  const source = ports.tools?.(request.context.caller)
+  const tools = await toolsOf(agent, source)
   const inner: RunRequest = {
     ...(await requestOf(agent, request, depth)),
     model: resolved.name,
@@ -111,7 +113,7 @@ async function ask(
   const state = await run(newState(inner, new Map(tools.map(({ definition }) => [definition.name, definition]))), {
     model: resolved.model,
     tools: new Map(tools.map((tool) => [tool.definition.name, tool])),
-    find: async (names) => ports.tools?.find(names) ?? [],
+    find: async (names) => source?.find(names) ?? [],
     history: [],
     journal: memoryJournal(inner.runId, (event) => {
       if (event.type !== 'run.finished') told = control.progress({ data: { event } }).catch(() => {})

@@ -2,11 +2,13 @@ import type { CallSettled, RunFact, RunFinished } from '../contract/event.ts'
 import type { ToolCall } from '../contract/message.ts'
 import type { LimitName } from '../contract/run.ts'
 import { failure, type ToolFailure } from '../contract/tool.ts'
+import { needsApproval } from '../tool/approval.ts'
 import { parseArguments } from '../tool/input.ts'
 import { unknownTool } from '../tool/unknown.ts'
 import { endingLimit, refuseOverLimit } from './limits.ts'
 import { refused } from './settle.ts'
 import type { CallState, RunState, StepState } from './state.ts'
+import { isTainted } from './taint.ts'
 import { toUndo, type Undoing } from './undo.ts'
 import { READ_RESULT } from './whole.ts'
 import { cancelledRun, handedRun, limitedRun, timedOutRun, verdict } from './verdict.ts'
@@ -47,8 +49,8 @@ function afterAnswer(state: RunState, step: StepState, now: number): Decision {
   if (refusals.length > 0) return record(...(which ? [{ type: 'limit.reached', which } as const] : []), ...refusals)
 
   const proposed = open.filter((call) => call.status === 'proposed')
-  const unasked = proposed.filter((call) => needsApproval(state, step, call))
-  if (unasked.length > 0) return record(...unasked.map((call) => approvalRequested(state, call)))
+  const unasked = proposed.filter((call) => reasonToAsk(state, step, call) !== undefined)
+  if (unasked.length > 0) return record(...unasked.map((call) => approvalRequested(state, step, call)))
 
   const ready = open.filter(
     ({ status, ...call }) =>
@@ -92,7 +94,9 @@ function refuse(state: RunState, step: StepState, call: CallState): CallSettled[
   if (!onOffer.includes(call.tool)) return [refused(call, unknownTool(call.tool, onOffer))]
   const parsed = parseArguments(call.tool, call.arguments)
   if (!parsed.ok) return [refused(call, parsed)]
-  return needsApproval(state, step, call) && !state.request.conversation ? [refused(call, NOBODY_TO_ASK)] : []
+  return reasonToAsk(state, step, call) !== undefined && !state.request.conversation
+    ? [refused(call, NOBODY_TO_ASK)]
+    : []
 }
 
 function limitReached(state: RunState, open: readonly CallState[]): LimitName | undefined {
@@ -122,9 +126,12 @@ function isHanded({ request }: RunState, { answer }: StepState, { tool }: ToolCa
   return execution === 'caller' || request.clientTools.some(({ name }) => name === tool)
 }
 
-function needsApproval(state: RunState, step: StepState, call: CallState): boolean {
-  const isGuarded = call.guarded === true || state.offered.get(call.tool)?.approval === 'always'
-  return isGuarded && !isHanded(state, step, call)
+/** Why a person must agree to a call that the edge runs; undefined where nobody must. */
+function reasonToAsk(state: RunState, step: StepState, call: CallState): 'rule' | 'untrusted_data' | undefined {
+  if (isHanded(state, step, call)) return undefined
+  const isGuarded = call.guarded === true || needsApproval(state.offered.get(call.tool)?.approval, call.arguments)
+  if (isGuarded) return 'rule'
+  return isTainted(state, call.tool) ? 'untrusted_data' : undefined
 }
 
 const NOBODY_TO_ASK = failure(
@@ -141,8 +148,17 @@ function stepFinished({ step, answer }: StepState): RunFact {
   return { type: 'step.finished', step, finish, ...(usage && { usage }) }
 }
 
-function approvalRequested({ offered }: RunState, { callId, tool, arguments: text }: CallState): RunFact {
-  return { type: 'approval.requested', callId, tool, arguments: text, hash: offered.get(tool)?.hash ?? '' }
+function approvalRequested(state: RunState, step: StepState, call: CallState): RunFact {
+  const { callId, tool, arguments: text } = call
+  const because = reasonToAsk(state, step, call) === 'untrusted_data' ? ({ because: 'untrusted_data' } as const) : {}
+  return {
+    type: 'approval.requested',
+    callId,
+    tool,
+    arguments: text,
+    hash: state.offered.get(tool)?.hash ?? '',
+    ...because,
+  }
 }
 
 function callRequested({ callId, tool, arguments: text }: CallState): RunFact {

@@ -1,12 +1,14 @@
 import type { ToolCall } from '../contract/message.ts'
 import { mostCalls } from '../contract/run.ts'
+import { needsApproval } from '../tool/approval.ts'
 import { parseArguments } from '../tool/input.ts'
-import { exclusiveGroup, perform } from './act.ts'
+import { groupOf, perform } from './act.ts'
 import { HookFailure } from './around.ts'
 import { namesOnOffer } from './decide.ts'
 import { started } from './recover.ts'
 import type { Running } from './running.ts'
 import type { CallState } from './state.ts'
+import { isTainted } from './taint.ts'
 
 /**
  * Starts a call while the model still speaks, where the run wants that and nothing can speak against it: its tool only
@@ -43,9 +45,10 @@ function mayLeave(running: Running, call: ToolCall): boolean {
   const sent = [...calls, ...(step?.early ?? [])]
   return (
     (readOnly === true || idempotent === true) &&
-    definition.approval !== 'always' &&
+    !needsApproval(definition.approval, text) &&
+    !isTainted(state, tool) &&
     !isGuarded(running, call) &&
-    exclusiveGroup(running, { tool }) === undefined &&
+    groupOf(running, { tool }) === undefined &&
     namesOnOffer(state).includes(tool) &&
     parseArguments(tool, text).ok &&
     // Nor one like it, nor one that a lost attempt at the step sent in its place.

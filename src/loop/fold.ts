@@ -1,8 +1,10 @@
 import type { CallSettled, RunEventBody } from '../contract/event.ts'
-import type { ToolCall, ToolMessage } from '../contract/message.ts'
+import type { DataMark, ToolCall, ToolMessage } from '../contract/message.ts'
 import { addUsage } from '../contract/usage.ts'
 import { compatUndone } from './compat.ts'
 import type { CallState, RunState } from './state.ts'
+import { marksOf } from './taint.ts'
+import { READ_RESULT } from './whole.ts'
 
 /** The state after one more event. News changes nothing. */
 export function fold(state: RunState, event: RunEventBody): void {
@@ -158,11 +160,21 @@ function foldUndone(
 
 /** Results join the history together and in call order, however they came in. */
 function foldStepEnd(state: RunState): void {
-  for (const { settled, notes } of state.step?.calls ?? []) {
-    if (settled) state.messages.push(toolMessage(settled, notes))
-  }
+  const calls = state.step?.calls ?? []
+  const results = calls.flatMap((call) =>
+    call.settled ? [toolMessage(call.settled, call.notes, marksIn(state, call))] : [],
+  )
+  for (const { marks = [] } of results) for (const mark of marks) state.marks.add(mark)
+  state.messages.push(...results)
   delete state.step
   foldAdded(state)
+}
+
+/** What came out of a tool is what the tool says of its results, failures too; the rest of one is what anything read is. */
+function marksIn({ offered, marks }: RunState, { tool, attempt }: CallState): readonly DataMark[] {
+  if (tool === READ_RESULT) return [...marks]
+  const definition = attempt > 0 ? offered.get(tool) : undefined
+  return definition ? marksOf(definition) : []
 }
 
 function foldAdded(state: RunState): void {
@@ -173,6 +185,7 @@ function foldAdded(state: RunState): void {
 function toolMessage(
   { callId, tool, ok, content, error, cut }: CallSettled,
   notes: readonly string[] = [],
+  marks: readonly DataMark[] = [],
 ): ToolMessage {
   const text = [error?.message ?? '', ...notes].join('\n')
   return {
@@ -182,6 +195,7 @@ function toolMessage(
     ok,
     content: content ?? [{ type: 'text', text }],
     ...(cut !== undefined && { cut }),
+    ...(marks.length > 0 && { marks }),
   }
 }
 

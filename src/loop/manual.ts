@@ -98,6 +98,9 @@ export async function executeToolCalls(options: ManualOptions, answer: StepAnswe
 /** Calls of this turn that ran before count towards the limits. */
 function countEarlier(state: ReturnType<typeof newState>, messages: readonly Message[]): void {
   const turn = messages.slice(messages.findLastIndex((message) => message.role === 'user') + 1)
+  for (const message of messages) {
+    if (message.role === 'tool') for (const mark of message.marks ?? []) state.marks.add(mark)
+  }
   for (const message of turn) {
     if (message.role !== 'assistant' || !message.calls) continue
     state.rounds += 1

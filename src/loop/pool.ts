@@ -1,8 +1,13 @@
+/** Items of one group have places of their own, from 1. */
+export interface Group {
+  readonly name: string
+  readonly size: number
+}
+
 export interface PoolOptions<Item> {
   /** How many items may be worked on at once, from 1. */
   readonly size: number
-  /** Items of one group are never worked on at the same time. */
-  readonly groupOf: (item: Item) => string | undefined
+  readonly groupOf: (item: Item) => Group | undefined
   /** Contract: a rejection ends the pool once what runs has settled. */
   readonly work: (item: Item) => Promise<void>
 }
@@ -10,9 +15,10 @@ export interface PoolOptions<Item> {
 /** Works on all items, starting each as early as the size and its group allow, in their order. */
 export async function inPool<Item>(items: readonly Item[], { size, groupOf, work }: PoolOptions<Item>): Promise<void> {
   const waiting = [...items]
-  const busy = new Set<string>()
+  const busy = new Map<string, number>()
+  const isFree = (group: Group | undefined) => !group || (busy.get(group.name) ?? 0) < group.size
   const take = (): Item | undefined => {
-    const at = waiting.findIndex((item) => !busy.has(groupOf(item) ?? ''))
+    const at = waiting.findIndex((item) => isFree(groupOf(item)))
     return at < 0 ? undefined : waiting.splice(at, 1)[0]
   }
   const running = new Set<Promise<void>>()
@@ -29,12 +35,12 @@ export async function inPool<Item>(items: readonly Item[], { size, groupOf, work
 
   function track(item: Item): Promise<void> {
     const group = groupOf(item)
-    if (group !== undefined) busy.add(group)
+    if (group) busy.set(group.name, (busy.get(group.name) ?? 0) + 1)
     const done = work(item)
       .catch((error: unknown) => void failures.push(error))
       .finally(() => {
         running.delete(done)
-        if (group !== undefined) busy.delete(group)
+        if (group) busy.set(group.name, (busy.get(group.name) ?? 1) - 1)
       })
     return done
   }

@@ -5,6 +5,7 @@ import type { ToolDefinition } from '../contract/tool.ts'
 import { feedback } from './format.ts'
 import type { Running } from './running.ts'
 import type { RunState } from './state.ts'
+import { asData } from './taint.ts'
 import { READ_RESULT, READ_RESULT_DEFINITION } from './whole.ts'
 
 /** What the model is asked in the step under way. */
@@ -15,7 +16,10 @@ export function modelRequest({ state, history }: Pick<Running, 'state' | 'histor
   // repeating it would never end.
   const tools = state.limit || rejected.length > 0 ? [] : definitions(state)
   const choice = state.rounds === 0 ? toolChoice : toolChoice === 'none' ? 'none' : undefined
-  const messages: Message[] = [...history, ...state.messages, ...feedback(rejected)]
+  const messages: Message[] = [...history, ...state.messages].map((message) =>
+    message.role === 'tool' ? asData(message) : message,
+  )
+  messages.push(...feedback(rejected))
   if (system) messages.unshift({ role: 'system', content: system })
   return {
     messages,

@@ -36,7 +36,9 @@ export async function run(state: RunState, ports: RunPorts, ledger = openLedger(
       timer ??= setTimeout(() => timeUp.abort(), state.deadline - now())
   }
   // What an earlier turn cut can be read on too.
-  if (ports.history.some((message) => message.role === 'tool' && message.cut !== undefined)) state.readable = true
+  const results = ports.history.filter((message) => message.role === 'tool')
+  if (results.some(({ cut }) => cut !== undefined)) state.readable = true
+  for (const mark of [...(ports.marks ?? []), ...results.flatMap(({ marks = [] }) => marks)]) state.marks.add(mark)
   const ways = (running.loop.hooks ?? []).flatMap((hook): Around<void, void>[] =>
     hook.run ? [(_, next) => hook.run?.(next, hookContext(running)) ?? next()] : [],
   )

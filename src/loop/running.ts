@@ -1,6 +1,6 @@
 import type { RunFact } from '../contract/event.ts'
 import type { HookContext, LoopSetup } from '../contract/hook.ts'
-import type { Message } from '../contract/message.ts'
+import type { DataMark, Message } from '../contract/message.ts'
 import type { ChatModel } from '../contract/model.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { Tool } from '../contract/tool.ts'
@@ -18,6 +18,8 @@ export interface RunPorts {
   readonly find?: (names: readonly string[]) => Promise<readonly Tool[]>
   /** What the model sees before this run's own messages: earlier turns, valid by themselves. */
   readonly history: readonly Message[]
+  /** What was read in results of earlier turns, `history` or not. Default: what `history` says of its own. */
+  readonly marks?: readonly DataMark[]
   readonly journal: Journal
   /** Cancels the run: what is in flight is told, and nothing new starts. */
   readonly signal: AbortSignal

@@ -3,7 +3,7 @@
  * May import contract/ and tool/. Must never know a provider, a transport or a store.
  */
 import type { CallSettled, RunFinished } from '../contract/event.ts'
-import type { Message, ToolCall } from '../contract/message.ts'
+import type { DataMark, Message, ToolCall } from '../contract/message.ts'
 import type { ModelFinish } from '../contract/model.ts'
 import { NO_USAGE, type Usage } from '../contract/usage.ts'
 import type { LimitName, RunRequest, RunStatus } from '../contract/run.ts'
@@ -74,6 +74,8 @@ export interface RunState {
   /** Epoch milliseconds at which the run's time is up. */
   deadline: number
   waitingSince?: number
+  /** What the model has read in results, in this run or before it. */
+  readonly marks: Set<DataMark>
   /** Results were cut, so that `read_result` is on offer. */
   readable: boolean
   /** The limit that was reached, and in which step: what comes after it is the last answer, without tools. */
@@ -88,6 +90,7 @@ export function newState(request: RunRequest, offered: ReadonlyMap<string, ToolD
     status: 'queued',
     messages: [...request.input],
     added: [],
+    marks: new Set(),
     readable: false,
     steps: 0,
     rounds: 0,

@@ -3,7 +3,14 @@
  * host's side. May import contract/ and wire/. `cloudflare:workers` is imported by `serve` alone.
  */
 import { canonicalJson, type JsonObject, type JsonSchema, sha256 } from '../contract/json.ts'
-import type { CallStatus, ToolAnnotations, ToolDefinition, ToolOutcome, ToolSuccess } from '../contract/tool.ts'
+import type {
+  Approval,
+  CallStatus,
+  ToolAnnotations,
+  ToolDefinition,
+  ToolOutcome,
+  ToolSuccess,
+} from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 import { argumentsOf } from './arguments.ts'
 import { describeIssues, toFailure, ToolError } from './fault.ts'
@@ -27,10 +34,13 @@ export interface ToolSettings {
   readonly version?: string
   readonly annotations?: ToolAnnotations
   readonly returnDirect?: 'always' | 'if-last'
-  readonly approval?: 'never' | 'always'
+  /** Which calls a person must agree to: `never`, `always`, or `{ unless }` their arguments fit. Default `never`. */
+  readonly approval?: Approval
   readonly timeoutMs?: number
   readonly maxResultBytes?: number
   readonly exclusive?: boolean | string
+  /** Calls of it at the same time in a run, from 1. */
+  readonly maxConcurrent?: number
   /** Wants the messages of the conversation, as `context.history`. */
   readonly history?: boolean
   /** Whether a provider that can shall hold its model to the schema. */

@@ -84,7 +84,7 @@ function edgeOver({ kv, object }: ReturnType<typeof testCatalogue>) {
     secret: () => undefined,
     services,
   })
-  return testEdge({ setup: { stored: tools, tools: chain([services, tools]) } })
+  return testEdge({ setup: { stored: tools, tools: () => chain([services, tools]) } })
 }
 
 test(`${COUNT} definitions of all shapes are put, found and called; of each, what is spoilt is refused with paths`, async () => {

@@ -36,10 +36,15 @@ export async function serving(
   return server
 }
 
-/** `tools/mcp` with these servers. */
+/** `tools/mcp` with these servers, whose results are believed unless the configuration says otherwise. */
 export function bringing(...servers: readonly Given[]): ReturnType<typeof mcpService> {
   const configured = servers.map((given) => (given instanceof McpServer ? { server: given } : given))
-  const MCP_SERVERS = configured.map(({ server, ...more }) => ({ name: nextName(), url: server.url, ...more }))
+  const MCP_SERVERS = configured.map(({ server, ...more }) => ({
+    name: nextName(),
+    url: server.url,
+    trusted: true,
+    ...more,
+  }))
   return mcpService(LIFETIME, { MCP_SERVERS })
 }
 

@@ -71,11 +71,11 @@ export function edgeWith(script: Parameters<typeof scripted>[0], tools: readonly
     return {
       config: readConfig({ MODEL: model.name, AUTH: 'open' }),
       models: { resolve: () => ({ ok: true, name: model.name, model }), list: () => [model.name] },
-      tools: {
+      tools: () => ({
         list: async () => ({ tools, unavailable: [] }),
         offered: async () => tools.filter(({ offered }) => offered),
         find: async (names) => tools.filter(({ definition }) => names.includes(definition.name)),
-      },
+      }),
       stored: NOTHING_STORED,
       conversations: { getByName: nobody },
       directories: { getByName: nobody },

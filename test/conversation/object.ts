@@ -123,7 +123,7 @@ export class TestConversation {
     return {
       config: readConfig({ MODEL: 'test/scripted', ...this.#vars }),
       models: { resolve: () => ({ ok: true, name: model.name, model }), list: () => [] },
-      tools: { find: async () => this.#tools, list: async () => ({ tools: this.#tools, unavailable: [] }) },
+      tools: () => ({ find: async () => this.#tools, list: async () => ({ tools: this.#tools, unavailable: [] }) }),
       webhook: this.webhook,
       loop: this.loop,
       directories: {

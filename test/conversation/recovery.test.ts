@@ -119,7 +119,7 @@ class World {
     const find = async () => this.#tools()
     return {
       models: { resolve: () => ({ ok: true, name: model.name, model }), list: () => [] },
-      tools: { find, list: async () => ({ tools: this.#tools(), unavailable: [] }) },
+      tools: () => ({ find, list: async () => ({ tools: this.#tools(), unavailable: [] }) }),
       report: () => {},
     } as unknown as Setup
   }

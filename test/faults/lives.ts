@@ -185,7 +185,7 @@ export class Lives {
     return {
       config: readConfig({ MODEL: model.name }),
       models: { resolve: () => ({ ok: true, name: model.name, model }), list: () => [] },
-      tools: { find: async () => tools, list: async () => ({ tools, unavailable: [] }) },
+      tools: () => ({ find: async () => tools, list: async () => ({ tools, unavailable: [] }) }),
       report: () => {},
     } as unknown as Setup
   }

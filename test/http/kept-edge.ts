@@ -46,11 +46,11 @@ export function keptEdge({
   const setup: Setup = {
     config,
     models: modelChooser({ providers: { test: () => model }, defaultModel: config.model, allowed: config.models }),
-    tools: {
+    tools: () => ({
       list: async () => ({ tools, unavailable: [] }),
       offered: async () => tools,
       find: async (names) => tools.filter((tool) => names.includes(tool.definition.name)),
-    },
+    }),
     stored: NOTHING_STORED,
     conversations: {
       getByName: (name) => {

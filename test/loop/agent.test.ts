@@ -61,7 +61,7 @@ describe('an agent as a tool', () => {
     const look = tool('look', ({ at }) => `saw ${String(at)}`)
     const agent = await agentTool(
       { ...expert('watcher'), tools: ['look'] },
-      { models: chooser, now, tools: source([look]) },
+      { models: chooser, now, tools: () => source([look]) },
     )
     const { events, state } = await play({ script: [ask(['watcher', { question: 'What?' }])], tools: [agent] })
     expect(state.usage).toEqual({ inputTokens: 3 * 10, outputTokens: 3 * 5 })
@@ -86,7 +86,7 @@ describe('an agent as a tool', () => {
       {
         models: models({ default: [ask(['look']), ask(['look']), say('enough')] }).chooser,
         now,
-        tools: source([look]),
+        tools: () => source([look]),
       },
     )
     const cut = await play({ script: [ask(['watcher', { question: 'What?' }])], tools: [limited] })
@@ -96,7 +96,7 @@ describe('an agent as a tool', () => {
   test('gets the tools that the hooks around its steps name', async () => {
     const { chooser, made } = models({ default: [ask(['look']), say('seen')] })
     const hook: Hook = { name: 'eyes', activate: (names) => [...names, 'look'] }
-    const ports = { models: chooser, now, tools: source([tool('look', () => 'x')]), loop: { hooks: [hook] } }
+    const ports = { models: chooser, now, tools: () => source([tool('look', () => 'x')]), loop: { hooks: [hook] } }
     const { state } = await play({
       script: [ask(['watcher', { question: 'What?' }])],
       tools: [await agentTool(expert('watcher'), ports)],
@@ -194,7 +194,7 @@ describe('an agent as a tool', () => {
     const agents: ToolSource = agentSource([{ ...expert('again'), tools: ['again'] }], {
       models: chooser,
       now,
-      tools: { list: () => agents.list(), offered: () => agents.offered(), find: (names) => agents.find(names) },
+      tools: () => agents,
     })
     await play({ script: [ask(['again', { question: 'x' }])], tools: await agents.offered() })
     const last = made.get('default')?.requests.at(4)?.messages.at(-1)
@@ -210,7 +210,7 @@ describe('an agent as a tool', () => {
         { ...expert('expert'), tools: ['look'] },
         { ...expert('router'), tools: ['expert', 'nosuch'] },
       ],
-      { models: chooser, now, tools: source([broken]), report: (entry) => reports.push(entry) },
+      { models: chooser, now, tools: () => source([broken]), report: (entry) => reports.push(entry) },
     )
     const { state } = await play({
       script: [ask(['router', { question: 'x' }])],
@@ -236,7 +236,7 @@ test('an agent has no more time than it says itself, nor than its call has', asy
   const look = tool('look', () => (at = 6))
   const agent = await agentTool(
     { ...expert('watcher'), tools: ['look'], ...time },
-    { models: chooser, now: () => at, tools: source([look]) },
+    { models: chooser, now: () => at, tools: () => source([look]) },
   )
   const { state } = await play({ script: [ask(['watcher', { question: 'What?' }]), say('done')], tools: [agent] })
   expect(state.calls[0]?.settled?.error?.message).toContain('took longer than 5 ms')

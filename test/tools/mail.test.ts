@@ -366,6 +366,6 @@ test('sending asks a person first, and both may be sent twice', async () => {
   const described = await Promise.all([sendMail, listSent].map((tool) => tool.describe()))
   expect(described.map(({ annotations, approval }) => ({ ...annotations, approval }))).toEqual([
     { readOnly: false, idempotent: true, destructive: true, openWorld: true, approval: 'always' },
-    { readOnly: true, idempotent: true, openWorld: false, approval: undefined },
+    { readOnly: true, idempotent: true, openWorld: false, private: true, approval: undefined },
   ])
 })

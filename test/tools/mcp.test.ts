@@ -297,7 +297,7 @@ describe('the definitions', () => {
         outputSchema,
         version: '1',
         hash: expect.stringMatching(/^[0-9a-f]{64}$/),
-        annotations: { readOnly: true, destructive: false, idempotent: true, openWorld: false },
+        annotations: { readOnly: true, destructive: false, idempotent: true, openWorld: false, untrusted: true },
         timeoutMs: 30_000,
       },
       {
@@ -307,7 +307,7 @@ describe('the definitions', () => {
         inputSchema: expect.objectContaining(OBJECT),
         version: '1',
         hash: expect.any(String),
-        annotations: {},
+        annotations: { untrusted: true },
         timeoutMs: 30_000,
       },
     ])
@@ -329,6 +329,7 @@ describe('the definitions', () => {
         prefix: 'x_',
         rename: { set_a: 'put' },
         hints: false,
+        trusted: true,
         approval: 'always',
         timeoutMs: 500,
       },

@@ -370,6 +370,6 @@ describe('a page', () => {
 test('both only read, and reach the world', async () => {
   for (const tool of [webSearch, readPage]) {
     const { annotations, approval } = await tool.describe()
-    expect({ ...annotations, approval }).toEqual({ readOnly: true, idempotent: true, openWorld: true })
+    expect({ ...annotations, approval }).toEqual({ readOnly: true, idempotent: true, openWorld: true, untrusted: true })
   }
 })

@@ -24,7 +24,7 @@ export const getCustomer = defineTool({
     since: v.pipe(v.string(), v.description('YYYY-MM-DD')),
     openOrders: v.number(),
   }),
-  annotations: { readOnly: true, idempotent: true, openWorld: false },
+  annotations: { readOnly: true, idempotent: true, openWorld: false, private: true },
   run: ({ id }, { values }) => customerOf(values, id),
 })
 
@@ -37,7 +37,7 @@ export const customerCard = defineTool({
     'do not see it. Use it when someone asks to see a customer by number and nothing else; use getCustomer when you ' +
     'need the facts yourself.',
   input,
-  annotations: { readOnly: true, idempotent: true, openWorld: false },
+  annotations: { readOnly: true, idempotent: true, openWorld: false, private: true },
   returnDirect: 'always',
   run: ({ id }, { values }) => {
     const { name, company, email, plan, since, openOrders } = customerOf(values, id)

@@ -48,7 +48,7 @@ export const listSent = defineTool({
     'nothing left the house.',
   input: v.strictObject({}),
   output: v.object({ mails: v.array(v.object({ ...sent, text: v.string() })) }),
-  annotations: { readOnly: true, idempotent: true, openWorld: false },
+  annotations: { readOnly: true, idempotent: true, openWorld: false, private: true },
   run: async (_, context: RunContext<MailEnv>) => ({ mails: await outboxOf(context).list() }),
 })
 

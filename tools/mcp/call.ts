@@ -28,7 +28,7 @@ export function remoteTool(
       description,
       inputSchema,
       ...(outputSchema && { outputSchema }),
-      annotations: Object.fromEntries(annotations),
+      annotations: { ...Object.fromEntries(annotations), ...(!server.trusted && { untrusted: true }) },
       timeoutMs: server.timeoutMs,
       ...(server.approval && { approval: server.approval }),
     },

@@ -20,6 +20,8 @@ export interface McpServer {
   readonly ttlMs: number
   /** Whether what it says of its tools' effects is believed. Default true. */
   readonly hints: boolean
+  /** Whether its results are its owner's own words: a model reads others as data. Default false. */
+  readonly trusted: boolean
   /** Whether a person must agree to each call. */
   readonly approval?: 'always' | undefined
   /** Names of the values of the tool context that it is sent, as members of `_meta`. Default: none. */
@@ -43,6 +45,7 @@ const Server = v.strictObject({
   timeoutMs: v.optional(count, 30_000),
   ttlMs: v.optional(count, 60_000),
   hints: v.optional(v.boolean(), true),
+  trusted: v.optional(v.boolean(), false),
   approval: v.optional(v.literal('always')),
   context: v.optional(texts, []),
 })

@@ -47,7 +47,7 @@ export const webSearch = defineTool({
     source,
     note,
   }),
-  annotations: { readOnly: true, idempotent: true, openWorld: true },
+  annotations: { readOnly: true, idempotent: true, openWorld: true, untrusted: true },
   run: async ({ query, maxResults }, context: RunContext<WebEnv>) => {
     const wanted = query.trim()
     context.progress(`Searching the web for ${wanted}`)
@@ -87,7 +87,7 @@ export const readPage = defineTool({
     source,
     note,
   }),
-  annotations: { readOnly: true, idempotent: true, openWorld: true },
+  annotations: { readOnly: true, idempotent: true, openWorld: true, untrusted: true },
   run: async ({ url, start }, context: RunContext<WebEnv>) => {
     const { env, signal } = context
     const isMadeUp = !env.SEARCH_URL && isStandIn(url)

@@ -28,9 +28,15 @@ export function doneIn(turn: readonly Message[]): readonly Done[] {
       tool: message.tool,
       arguments: parseObject(call?.arguments ?? ''),
       ok: message.ok,
-      text: textOf(message.content),
+      text: dataOf(textOf(message.content)),
     }
   })
+}
+
+/** What stands in a result that is marked as data. */
+function dataOf(text: string): string {
+  const { note, data } = parseObject(text)
+  return typeof note === 'string' && typeof data === 'string' ? data : text
 }
 
 function parseObject(text: string): Readonly<Record<string, unknown>> {

@@ -17,6 +17,8 @@ export interface KvOptions {
   /** Checks and performs the definitions. */
   readonly definitions: DefinitionService
   readonly hosts: ToolHosts
+  /** The hosts that a tool's policies name, of each that names some; it may reach what all of them name. Default: all of `hosts`. */
+  readonly hostsOf?: (tool: Pick<Tool, 'definition' | 'place'>) => readonly (readonly string[] | undefined)[]
   /** The value of a secret, such as `SECRET_WEATHER`. */
   readonly secret: (name: string) => string | undefined
   /** The tool Workers, whose tools a stored definition may give another face, and whose names it may not take. */
@@ -100,11 +102,16 @@ function toTool(place: string, record: StoredRecord, options: KvOptions): Tool |
   if (typeof record === 'string') return record
   const { definition, offered, face } = record
   if (face && !options.services.bound(face.binding)) return `there is no binding ${face.binding}`
-  return { definition, origin: 'kv', place, offered, call: callOf(record, options) }
+  return { definition, origin: 'kv', place, offered, call: callOf(place, record, options) }
 }
 
-function callOf(record: ReadDefinition, { definitions, services, hosts, secret }: KvOptions): Tool['call'] {
+function callOf(place: string, record: ReadDefinition, options: KvOptions): Tool['call'] {
+  const { definitions, services, secret, hostsOf } = options
   const { definition, face, secrets: names, stored } = record
+  const named = hostsOf?.({ definition, place }) ?? []
+  const hosts = Object.fromEntries(
+    Object.entries(options.hosts).filter(([host]) => named.every((some) => some?.includes(host) ?? true)),
+  )
   const { name, hash } = definition
   return async (request, control) => {
     if (request.hash !== hash) return changed(name)

@@ -55,7 +55,7 @@ function policyBreaks(before: StoredTool, after: StoredTool): DefinitionIssue[] 
     ...(old.destructive === false && now.destructive !== false
       ? [{ path: 'annotations.destructive', message: 'is excluded no more' }]
       : []),
-    ...(after.approval === 'always' && before.approval !== 'always'
+    ...((after.approval ?? 'never') !== 'never' && canonicalJson(after.approval) !== canonicalJson(before.approval)
       ? [{ path: 'approval', message: 'calls need a person’s approval now' }]
       : []),
     ...(after.returnDirect === before.returnDirect

@@ -5,6 +5,7 @@ import type { DefinitionIssue } from '../../contract/definition.ts'
 import { toIssue } from '../fault.ts'
 import { checkHttpCall, HTTP_CALL } from '../http/definition.ts'
 import { plainFault } from '../plain.ts'
+import { ANNOTATIONS, APPROVAL } from '../policy/schema.ts'
 import { checkSchema } from '../schema/check.ts'
 
 const text = (most: number) => v.pipe(v.string(), v.nonEmpty(), v.maxLength(most))
@@ -20,11 +21,9 @@ const SAID = {
   inputSchema: schema,
   outputSchema: v.exactOptional(schema),
   version: v.exactOptional(text(64)),
-  annotations: v.exactOptional(
-    v.strictObject({ readOnly: flag, idempotent: flag, destructive: flag, openWorld: flag }),
-  ),
+  annotations: v.exactOptional(v.strictObject(ANNOTATIONS)),
   returnDirect: v.exactOptional(v.picklist(['always', 'if-last'])),
-  approval: v.exactOptional(v.picklist(['never', 'always'])),
+  approval: v.exactOptional(APPROVAL),
   timeoutMs: v.exactOptional(count),
   maxResultBytes: v.exactOptional(count),
   tags: v.exactOptional(v.pipe(v.array(text(64)), v.maxLength(32))),

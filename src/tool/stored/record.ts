@@ -35,6 +35,8 @@ export async function readKept(name: string, text: string): Promise<StoredRecord
 
 function toDefinition(stored: StoredTool, hash: string): ToolDefinition {
   const { name, description, inputSchema, version = '1', annotations = {} } = stored
+  // What comes from elsewhere is what somebody wrote there, unless the definition says otherwise.
+  const isFromElsewhere = 'http' in stored && annotations.openWorld !== false
   const { title, outputSchema, returnDirect, approval, timeoutMs, maxResultBytes, tags } = stored
   return {
     name,
@@ -44,7 +46,7 @@ function toDefinition(stored: StoredTool, hash: string): ToolDefinition {
     ...(outputSchema && { outputSchema }),
     version,
     hash,
-    annotations,
+    annotations: isFromElsewhere ? { untrusted: true, ...annotations } : annotations,
     ...(returnDirect && { returnDirect }),
     ...(approval && { approval }),
     ...(timeoutMs !== undefined && { timeoutMs }),

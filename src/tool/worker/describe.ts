@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { TOOL_NAME } from '../../contract/id.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { count, either, isText, plainObject, someText } from '../../wire/schema.ts'
+import { ANNOTATIONS, APPROVAL } from '../policy/schema.ts'
 import { messageOf } from '../thrown.ts'
 import { askByFetch, isMissingMethod, missingMethod, readAnswer, type ToolBinding } from './answer.ts'
 
@@ -69,12 +70,13 @@ const Definition = v.object({
   outputSchema: v.exactOptional(plainObject),
   version: v.string(),
   hash: someText,
-  annotations: v.object({ readOnly: flag, idempotent: flag, destructive: flag, openWorld: flag }),
+  annotations: v.object(ANNOTATIONS),
   returnDirect: v.exactOptional(v.picklist(['always', 'if-last'])),
-  approval: v.exactOptional(v.picklist(['never', 'always'])),
+  approval: v.exactOptional(APPROVAL),
   timeoutMs: count,
   maxResultBytes: count,
   exclusive: v.exactOptional(either(isText, v.string(), v.boolean())),
+  maxConcurrent: count,
   reconcile: flag,
   undo: flag,
   history: flag,

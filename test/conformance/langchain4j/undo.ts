@@ -194,11 +194,11 @@ export const undo: readonly Row[] = [
           { name: 'travel', description: 'Books travel', instructions: 'Book.', tools: names, ...rest },
           {
             models: { resolve: () => ({ ok: true, name: model.name, model }), list: () => [] },
-            tools: {
+            tools: () => ({
               list: async () => ({ tools: inner, unavailable: [] }),
               offered: async () => inner,
               find: async () => inner,
-            },
+            }),
           },
         )
       }

@@ -149,7 +149,7 @@ export const options: readonly Row[] = [
         find: counting('find'),
         list: async () => ({ tools: await counting('list')(), unavailable: [] }),
       }
-      const edge = edgeWith([...hi, ...hi], [], { tools: chain([source]) })
+      const edge = edgeWith([...hi, ...hi], [], { tools: () => chain([source]) })
       expect(asked).toEqual([])
       await edge.run()
       await edge.run()

@@ -1,0 +1,23 @@
+import { parseJson } from '../contract/json.ts'
+import type { Approval, Condition } from '../contract/tool.ts'
+import { matches } from './glob.ts'
+import { keysOf, partAt } from './pointer.ts'
+
+/**
+ * Whether a person must agree to a call with these arguments, as the model wrote them. What cannot be read, is missing or
+ * of another type fits no condition.
+ */
+export function needsApproval(approval: Approval = 'never', text: string): boolean {
+  if (typeof approval === 'string') return approval === 'always'
+  const value = parseJson(text)
+  return !Object.entries(approval.unless).every(([pointer, condition]) =>
+    fits(partAt(value, keysOf(pointer)), condition),
+  )
+}
+
+function fits(value: unknown, { minimum, maximum, enum: values, like }: Condition): boolean {
+  if (minimum !== undefined && !(typeof value === 'number' && value >= minimum)) return false
+  if (maximum !== undefined && !(typeof value === 'number' && value <= maximum)) return false
+  if (values && !values.some((each) => each === value)) return false
+  return !like || (typeof value === 'string' && matches(like, value))
+}

@@ -1,0 +1,68 @@
+import * as v from 'valibot'
+import type { ToolPolicies, ToolPolicy } from '../../contract/policy.ts'
+import type { Approval, Caller, Tool, ToolDefinition } from '../../contract/tool.ts'
+import { matches } from '../glob.ts'
+import { POLICIES } from './schema.ts'
+
+/** The policies in a value; or what is wrong with it, and where. */
+export function readPolicies(value: unknown): ToolPolicies | string {
+  const parsed = v.safeParse(POLICIES, value)
+  if (parsed.success) return parsed.output
+  const [issue] = parsed.issues
+  return `${v.getDotPath(issue) ?? ''}: ${issue.message}`
+}
+
+/** The policies of a tool, in their order. */
+export function policiesOf(
+  policies: ToolPolicies,
+  { definition, place }: Pick<Tool, 'definition' | 'place'>,
+): readonly ToolPolicy[] {
+  const { name, tags = [] } = definition
+  const known = [name, `@${place}`, ...tags.map((tag) => `#${tag}`)]
+  return Object.entries(policies).flatMap(([key, policy]) =>
+    known.some((each) => matches([key], each)) ? [policy] : [],
+  )
+}
+
+/** Whether a caller may know of a tool and call it. */
+export function isAllowed(policies: readonly ToolPolicy[], { tenant, scopes }: Caller): boolean {
+  return policies.every(
+    ({ scopes: needed = [], tenants }) =>
+      needed.every((scope) => scopes.includes(scope)) && (tenants?.includes(tenant) ?? true),
+  )
+}
+
+/** A definition as its policies have it. What it says of itself is never loosened, but for its annotations. */
+export function tighten(definition: ToolDefinition, policies: readonly ToolPolicy[]): ToolDefinition {
+  const least = (own: number | undefined, of: (policy: ToolPolicy) => number | undefined) => {
+    const bounds = [own, ...policies.map(of)].filter((bound) => bound !== undefined)
+    return bounds.length > 0 ? Math.min(...bounds) : undefined
+  }
+  const limits = {
+    timeoutMs: least(definition.timeoutMs, ({ timeoutMs }) => timeoutMs),
+    maxResultBytes: least(definition.maxResultBytes, ({ maxResultBytes }) => maxResultBytes),
+    maxConcurrent: least(definition.maxConcurrent, ({ concurrency }) => concurrency),
+  }
+  const approval = [definition, ...policies].map((each) => each.approval ?? 'never').reduce(stricter)
+  return {
+    ...definition,
+    ...Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined)),
+    ...(approval !== 'never' && { approval }),
+    annotations: Object.assign({}, definition.annotations, ...policies.map(({ annotations }) => annotations)),
+  }
+}
+
+/** A call must pass both. */
+function stricter(first: Approval, second: Approval): Approval {
+  if (first === 'always' || second === 'always') return 'always'
+  if (first === 'never') return second
+  if (second === 'never') return first
+  const unless = { ...first.unless }
+  for (const [pointer, condition] of Object.entries(second.unless)) {
+    const other = unless[pointer]
+    // Two sets of values or of texts for one argument: what is in both would have to be told, and a person is asked.
+    if (other && Object.keys(condition).some((word) => Object.hasOwn(other, word))) return 'always'
+    unless[pointer] = { ...other, ...condition }
+  }
+  return { unless }
+}

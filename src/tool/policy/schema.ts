@@ -1,0 +1,54 @@
+import * as v from 'valibot'
+import { count, plainObject } from '../../wire/schema.ts'
+import { POINTER } from '../pointer.ts'
+
+const flag = v.exactOptional(v.boolean())
+
+/** The parts of `ToolAnnotations`. */
+export const ANNOTATIONS = {
+  readOnly: flag,
+  idempotent: flag,
+  destructive: flag,
+  openWorld: flag,
+  untrusted: flag,
+  private: flag,
+}
+
+const number = v.exactOptional(v.number())
+
+const CONDITION = v.strictObject({
+  minimum: number,
+  maximum: number,
+  enum: v.exactOptional(v.array(v.union([v.string(), v.number(), v.boolean(), v.null()]))),
+  like: v.exactOptional(v.array(v.string())),
+})
+
+/** An `Approval`. */
+export const APPROVAL = v.union(
+  [
+    v.picklist(['never', 'always']),
+    v.strictObject({ unless: v.record(v.pipe(v.string(), v.regex(POINTER)), CONDITION) }),
+  ],
+  'must be "never", "always" or { unless: { "/pointer": { minimum?, maximum?, enum?, like? } } }.',
+)
+
+const texts = v.exactOptional(v.array(v.string()))
+
+/** The `ToolPolicies` of a deployment. */
+export const POLICIES = v.pipe(
+  plainObject,
+  v.record(
+    v.string(),
+    v.strictObject({
+      scopes: texts,
+      tenants: texts,
+      rate: v.exactOptional(v.string()),
+      concurrency: count,
+      timeoutMs: count,
+      maxResultBytes: count,
+      approval: v.exactOptional(APPROVAL),
+      hosts: texts,
+      annotations: v.exactOptional(v.strictObject(ANNOTATIONS)),
+    }),
+  ),
+)

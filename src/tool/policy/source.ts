@@ -1,0 +1,60 @@
+import type { RateLimiter, ToolPolicies, ToolPolicy } from '../../contract/policy.ts'
+import type { Caller, Tool, ToolSource } from '../../contract/tool.ts'
+import { failure } from '../../contract/tool.ts'
+import { unknownTool } from '../unknown.ts'
+import { isAllowed, policiesOf, tighten } from './policies.ts'
+
+export interface PolicyOptions {
+  readonly policies: ToolPolicies
+  /** The rate-limit bindings that policies name. */
+  readonly rates: Readonly<Record<string, RateLimiter>>
+}
+
+/**
+ * The tools of a source as a caller may know them, wherever they come from: what it may not call it neither finds nor
+ * sees listed, and what it may call is bound by its policies. They are looked at once more with each call, for whoever
+ * the call says is asking.
+ */
+export function policed(source: ToolSource, options: PolicyOptions): (caller: Caller) => ToolSource {
+  if (Object.keys(options.policies).length === 0) return () => source
+  return (caller) => {
+    const allowed = (tools: readonly Tool[]) =>
+      tools.flatMap((tool) => {
+        const policies = policiesOf(options.policies, tool)
+        if (policies.length === 0) return [tool]
+        return isAllowed(policies, caller) ? [guard(tool, policies, options)] : []
+      })
+    return {
+      list: async () => {
+        const { tools, unavailable } = await source.list()
+        return { tools: allowed(tools), unavailable }
+      },
+      offered: async () => allowed(await source.offered()),
+      find: async (names) => allowed(await source.find(names)),
+    }
+  }
+}
+
+function guard(tool: Tool, policies: readonly ToolPolicy[], { rates }: PolicyOptions): Tool {
+  const { name } = tool.definition
+  const limiters = policies.flatMap(({ rate }) => (rate === undefined ? [] : (rates[rate] ?? [])))
+  return {
+    ...tool,
+    definition: tighten(tool.definition, policies),
+    call: async (request, control) => {
+      const { caller } = request.context
+      if (!isAllowed(policies, caller)) return unknownTool(name, [])
+      const key = `${caller.tenant}/${name}`
+      const counted = await Promise.all(limiters.map((limiter) => limiter.limit({ key })))
+      return counted.every(({ success }) => success) ? tool.call(request, control) : tooOften(name)
+    },
+  }
+}
+
+function tooOften(name: string) {
+  const { error, ...rest } = failure(
+    'rate_limited',
+    `The tool "${name}" was called too often in a short time, and not this time. Do without it, or ask again later.`,
+  )
+  return { ...rest, error: { ...error, retryable: true } }
+}

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { chunksOf, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
+import { type Stage, startStage } from './stage.ts'
+
+/** What the model asks for next, by how many results this turn has. */
+const PLAN = [
+  ['readPage', { url: 'https://news.stand-in.example/moved' }],
+  ['getCustomer', { id: 42 }],
+  ['forecast', { place: 'Copenhagen' }],
+] as const
+
+let model: ModelServer
+let stage: Stage
+
+beforeAll(async () => {
+  model = await startModelServer(({ body: { messages } }) => {
+    const turn = messages.slice(messages.findLastIndex(({ role }) => role === 'user'))
+    const [first] = turn.map(({ content }) => String(content))
+    const plan = first === 'weather' ? PLAN.slice(2) : PLAN
+    const next = plan[turn.filter(({ role }) => role === 'tool').length]
+    if (!next) return { chunks: chunksOf({ text: 'Done.' }) }
+    return { chunks: chunksOf({ calls: [{ tool: next[0], arguments: JSON.stringify(next[1]) }] }) }
+  })
+  stage = await startStage({
+    AUTH: 'open',
+    MODEL: 'openai/any',
+    OPENAI_BASE_URL: model.baseUrl,
+    TOOL_POLICY: JSON.stringify({
+      sendMail: { timeoutMs: 5000 },
+      '@TOOL_CLOCK': { scopes: ['time'] },
+      '#nothing': { scopes: ['nobody'] },
+    }),
+  })
+}, 60_000)
+afterAll(async () => {
+  await stage?.close()
+  await model?.close()
+})
+
+test('a deployment’s policy holds on the real edge', async () => {
+  const tools: any = await (await stage.ask('/tools')).json()
+  expect(tools.find(({ name }: any) => name === 'sendMail')).toMatchObject({ timeoutMs: 5000, available: true })
+  expect(tools.filter(({ place }: any) => place === 'TOOL_CLOCK')).toEqual([])
+})
+
+test('what a page says and what a customer is may not leave together, in this turn or in a later one', async () => {
+  await stage.ask('/conversations', { json: { id: 'leak' } })
+  const ask = async (input: string) =>
+    (await (await stage.ask('/conversations/leak/runs', { json: { input } })).json()) as any
+  const waiting = await ask('all')
+  expect(waiting.status).toBe('waiting')
+  expect(waiting.calls.map(({ tool, status }: any) => [tool, status])).toEqual([
+    ['readPage', 'settled'],
+    ['getCustomer', 'settled'],
+    ['forecast', 'approval'],
+  ])
+  const asked = model.calls.at(-1)?.body.messages.find(({ role }) => role === 'tool')
+  expect(JSON.parse(String(asked?.content))).toMatchObject({ tool: 'readPage', data: expect.any(String) })
+  const [, , call] = waiting.calls
+  const decided = await stage.ask(`/conversations/leak/runs/${waiting.id}/calls/${call.id}`, {
+    json: { decision: 'approve' },
+  })
+  expect(decided.ok).toBe(true)
+  await stage.ask(`/conversations/leak/runs/${waiting.id}/events`).then((events) => events.text())
+  expect(await ask('weather')).toMatchObject({ status: 'waiting', calls: [{ tool: 'forecast', status: 'approval' }] })
+})

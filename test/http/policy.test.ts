@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest'
+import { sha256 } from '../../src/contract/json.ts'
+import type { ToolPolicies } from '../../src/contract/policy.ts'
+import type { Tool, ToolSource } from '../../src/contract/tool.ts'
+import { policed } from '../../src/tool/policy/source.ts'
+import { testEdge } from '../fixtures/edge.ts'
+import { ask, say, type ScriptStep, tool } from '../fixtures/play.ts'
+
+const called: string[] = []
+const TOOLS = ['open', 'secret', 'pay'].map((name) =>
+  tool(name, () => {
+    called.push(name)
+    return `${name} done`
+  }),
+)
+
+function source(tools: readonly Tool[]): ToolSource {
+  return {
+    list: async () => ({ tools, unavailable: [] }),
+    offered: async () => tools,
+    find: async (names) => tools.filter(({ definition }) => names.includes(definition.name)),
+  }
+}
+
+async function edgeWith(policies: ToolPolicies, script: readonly ScriptStep[] = [], limits: string[] = []) {
+  const counts = new Map<string, number>()
+  const rate = {
+    limit: async ({ key }: { key: string }) => {
+      limits.push(key)
+      counts.set(key, (counts.get(key) ?? 0) + 1)
+      return { success: (counts.get(key) ?? 0) <= 1 }
+    },
+  }
+  const keys = [
+    { sha256: await sha256('plain'), tenant: 'acme', scopes: ['chat', 'tools:read'] },
+    { sha256: await sha256('cleared'), tenant: 'acme', scopes: ['chat', 'tools:read', 'clearance'] },
+    { sha256: await sha256('other'), tenant: 'other', scopes: ['chat', 'tools:read', 'clearance'] },
+  ]
+  const edge = testEdge({
+    vars: { AUTH: 'keys', API_KEYS: JSON.stringify(keys) },
+    script,
+    setup: { tools: policed(source(TOOLS), { policies, rates: { RATE_PAY: rate } }) },
+  })
+  const as = (key: string) => async (path: string, json?: unknown) => {
+    const response = await edge.ask(path, {
+      ...(json !== undefined && { json }),
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(path === '/mcp' && { accept: 'application/json, text/event-stream' }),
+      },
+    })
+    return { status: response.status, body: (await response.json()) as any }
+  }
+  return { edge, as }
+}
+
+const names = (tools: readonly { name: string }[]) => tools.map(({ name }) => name)
+
+describe('a tool that takes a scope', () => {
+  const policies = { secret: { scopes: ['clearance'], tenants: ['acme'] } }
+
+  test.each([
+    ['plain', false],
+    ['other', false],
+    ['cleared', true],
+  ])('is there for the key "%s": %s', async (key, there) => {
+    const { as, edge } = await edgeWith(policies, [say('hello')])
+    const asked = as(key)
+    const all = there ? ['open', 'pay', 'secret'] : ['open', 'pay']
+    expect(names((await asked('/tools')).body)).toEqual(all)
+    expect((await asked('/tools/secret')).status).toBe(there ? 200 : 404)
+    called.length = 0
+    expect((await asked('/tools/secret/call', { arguments: {} })).status).toBe(there ? 200 : 404)
+    expect(called).toEqual(there ? ['secret'] : [])
+    const listed = await asked('/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} })
+    expect(names(listed.body.result.tools)).toEqual(all)
+    const call = { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'secret', arguments: {} } }
+    expect((await asked('/mcp', call)).body.error === undefined).toBe(there)
+    if (!there) {
+      const run = await asked('/runs', { input: 'x', tools: ['secret'] })
+      expect(run).toMatchObject({ status: 400, body: { code: 'unknown_tool' } })
+    }
+    await asked('/runs', { input: 'x' })
+    expect(edge.requests.map(({ tools }) => names(tools).sort())).toEqual([all])
+  })
+})
+
+test('a call is looked at once more for whoever asks with it', async () => {
+  const tools = policed(source(TOOLS), { policies: { secret: { scopes: ['clearance'] } }, rates: {} })
+  const [secret] = await tools({ tenant: 'acme', scopes: ['clearance'] }).find(['secret'])
+  const context = { runId: 'r', callId: 'c', idempotencyKey: 'c', attempt: 1, deadline: 0, values: {} }
+  const control = { whenAborted: () => new Promise<string>(() => {}), progress: async () => {} }
+  const request = { name: 'secret', arguments: {}, hash: 'hash-secret' }
+  const outcome = (scopes: string[]) =>
+    secret?.call({ ...request, context: { ...context, caller: { tenant: 'acme', scopes } } }, control)
+  expect(await outcome([])).toMatchObject({ ok: false, error: { code: 'unknown_tool' } })
+  expect(await outcome(['clearance'])).toMatchObject({ ok: true })
+})
+
+test('a tool’s rate counts by tenant and tool, in runs and outside of them, and the model reads what to do', async () => {
+  const limits: string[] = []
+  const { as, edge } = await edgeWith({ pay: { rate: 'RATE_PAY' } }, [ask(['pay'], ['open']), say('one')], limits)
+  expect((await as('plain')('/tools/pay/call', { arguments: {} })).body).toMatchObject({ ok: true })
+  const { body } = await as('cleared')('/runs', { input: 'pay' })
+  expect(body.calls.map(({ ok, error }: any) => [ok, error?.code])).toEqual([
+    [false, 'rate_limited'],
+    [true, undefined],
+  ])
+  expect(edge.requests[1]?.messages.at(-2)).toMatchObject({
+    content: [{ text: expect.stringContaining('called too often in a short time') }],
+  })
+  expect((await as('other')('/tools/pay/call', { arguments: {} })).body).toMatchObject({ ok: true })
+  expect(limits).toEqual(['acme/pay', 'acme/pay', 'other/pay'])
+})
+
+test('an approval by arguments holds for single calls too', async () => {
+  const { as } = await edgeWith({ pay: { approval: { unless: { '/amount': { maximum: 10 } } } } })
+  const pay = async (amount: unknown) => (await as('plain')('/tools/pay/call', { arguments: { amount } })).body
+  expect(await pay(10)).toMatchObject({ ok: true })
+  expect(await pay(11)).toMatchObject({ status: 422, code: 'approval_needs_conversation' })
+  expect(await pay('10')).toMatchObject({ status: 422, code: 'approval_needs_conversation' })
+})
