@@ -16,7 +16,7 @@ export async function readJson(request: Request, limit: number): Promise<unknown
       message: 'Send JSON: content-type: application/json',
     })
   }
-  const text = decode(await readBytes(request, limit))
+  const text = await readText(request, limit)
   if (text.trim() === '') throw malformed('There is no body; send a JSON object.')
   if (depthOf(text) > MOST_DEPTH) throw malformed(`The body is nested over ${MOST_DEPTH} levels deep.`)
   try {
@@ -26,32 +26,28 @@ export async function readJson(request: Request, limit: number): Promise<unknown
   }
 }
 
-async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = []
+async function readText({ body }: Request, limit: number): Promise<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
+  let text = ''
   let size = 0
-  for await (const chunk of request.body ?? []) {
+
+  function decode(chunk?: Uint8Array): string {
+    try {
+      return decoder.decode(chunk, { stream: chunk !== undefined })
+    } catch {
+      throw malformed('The body is not UTF-8 text.')
+    }
+  }
+
+  for await (const chunk of body ?? []) {
     size += chunk.byteLength
     if (size > limit) {
       const message = `The body is over ${limit} bytes.`
       throw new Problem({ status: 413, code: 'body_too_large', message })
     }
-    chunks.push(chunk)
+    text += decode(chunk)
   }
-  const bytes = new Uint8Array(size)
-  let at = 0
-  for (const chunk of chunks) {
-    bytes.set(chunk, at)
-    at += chunk.byteLength
-  }
-  return bytes
-}
-
-function decode(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes)
-  } catch {
-    throw malformed('The body is not UTF-8 text.')
-  }
+  return text + decode()
 }
 
 /** How deep brackets nest outside strings; text that is not JSON is the parser's to refuse. */

@@ -1,20 +1,20 @@
 import { Hono } from 'hono/tiny'
 import type { CallAnswer } from '../contract/conversation.ts'
-import { ID, runOfCall } from '../contract/id.ts'
+import { runOfCall } from '../contract/id.ts'
 import { type Message, textOf, type ToolCall, type ToolMessage } from '../contract/message.ts'
-import type { Finish } from '../contract/run.ts'
 import { completionCollector } from '../wire/openai-chat/collect.ts'
 import { type ChatRequest, decodeRequest } from '../wire/openai-chat/request.ts'
 import { completionEncoder } from '../wire/openai-chat/answer.ts'
 import { accept } from './accept.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
-import { type Asked as AskedOf, continueRun } from './continue.ts'
-import type { EdgeEnv } from './context.ts'
-import { conversationOf, hiddenConversation, type Launched, launchHere, launchHidden, launchThere } from './launch.ts'
+import type { Asked as AskedOf, EdgeEnv } from './context.ts'
+import { continueRun } from './continue.ts'
+import { conversationOf, hiddenConversation, type Launched } from './launch.ts'
 import { runHeaders } from './native.ts'
-import { failedProblem, throwIfFailed } from './outcome.ts'
+import { throwIfFailed } from './outcome.ts'
 import { Problem } from './problem.ts'
+import { collectRun, type Place, placeOf, startAlone, startThere } from './start.ts'
 import { streamRun } from './stream.ts'
 
 /** `POST /v1/chat/completions`, as OpenAI's clients speak it. */
@@ -31,11 +31,11 @@ chatCompletions.post('/', async (c) => {
   // The answer names the model as the request did, or the default that it left the choice to.
   const chat = { model: setup.config.model ?? '', ...decoded.request }
   const asked = { setup, caller, request: c.req.raw, chat: decoded.request }
-  const header = c.req.header('x-conversation-id')
-  const id = header ?? chat.edgecall.conversation
-  const launched =
-    id === undefined ? await withoutConversation(asked) : await withConversation(asked, id, header !== undefined)
-  return chat.stream ? stream(launched, chat) : collect(launched, chat)
+  const place = placeOf(c.req.raw, chat.edgecall.conversation, 'edgecall.conversation')
+  const launched = place ? await withConversation(asked, place) : await withoutConversation(asked)
+  if (!chat.stream) return collectRun(launched, completionCollector(options(launched, chat)))
+  const encoder = completionEncoder({ ...options(launched, chat), includeUsage: chat.includeUsage })
+  return streamRun(launched, encoder, { headers: runHeaders(launched), onFirst: throwIfFailed })
 })
 
 interface Asked extends AskedOf {
@@ -43,33 +43,22 @@ interface Asked extends AskedOf {
 }
 
 /** Only what follows the last answer is new to a conversation; results among it continue the run that waits for them. */
-async function withConversation(asked: Asked, id: string, create: boolean): Promise<Launched> {
+async function withConversation(asked: Asked, place: Place): Promise<Launched> {
   const { setup, caller, chat } = asked
-  if (!ID.test(id)) {
-    const message = `A conversation's id matches ${ID.source}.`
-    throw new Problem({ status: 400, code: 'invalid_conversation_id', message, param: 'edgecall.conversation' })
-  }
-  const service = conversationOf(setup, caller.tenant, id)
+  const { id } = place
   const { results, input } = newPart(chat.messages)
   if (results.length > 0) {
     const answers = answersOf(results)
     const runId = runOf(results, input)
+    const service = conversationOf(setup, caller.tenant, id)
     const continued = await continueRun(caller, service, { runId, conversation: id, answers, isAlone: true })
     if (continued) return continued.launched
   }
   const system = chat.messages.filter((message) => message.role === 'system').map((message) => message.content)
   const body = { ...bodyOf(chat), input, ...(system.length > 0 && { system: system.join('\n\n') }) }
-  const accepted = await accept(asked, body, { conversation: id })
-  const launched = await launchThere(service, accepted, { id, onBusy: 'queue', create })
-  if (launched.created) await setup.directories.getByName(caller.tenant).add(id)
-  return launched
+  return startThere(asked, await accept(asked, body, { conversation: id }), place)
 }
 
-/**
- * Nothing is kept, unless the run may both run tools here and hand calls to its caller: then its journal goes to a
- * hidden conversation, which the ids of those calls find again, so that nothing runs twice. So does that of a run with an
- * Idempotency-Key.
- */
 async function withoutConversation(asked: Asked): Promise<Launched> {
   const { setup, caller, chat } = asked
   const { results, input } = newPart(chat.messages)
@@ -81,30 +70,7 @@ async function withoutConversation(asked: Asked): Promise<Launched> {
     const continued = await continueRun(caller, service, where)
     if (continued) return continued.launched
   }
-  const accepted = await accept(asked, { ...bodyOf(chat), input: chat.messages })
-  const { run, tools } = accepted
-  const handsOut = run.clientTools.length > 0 && tools.length > 0 && run.execution === 'edge'
-  return handsOut || run.fingerprint !== undefined ? launchHidden(setup, accepted) : launchHere(setup, run, tools)
-}
-
-async function stream(launched: Launched, chat: ChatRequest): Promise<Response> {
-  const encoder = completionEncoder({ ...options(launched, chat), includeUsage: chat.includeUsage })
-  return streamRun(launched, encoder, { headers: runHeaders(launched), onFirst: throwIfFailed })
-}
-
-async function collect(launched: Launched, chat: ChatRequest): Promise<Response> {
-  const { runId } = launched
-  const collector = completionCollector(options(launched, chat))
-  let started = false
-  let finish: Finish = 'error'
-  await launched.follow((event) => {
-    started ||= event.type === 'call.started'
-    if (event.type === 'run.finished') finish = event.finish
-    collector.event(event)
-  })
-  const result = collector.result()
-  if (result.ok) return Response.json(result.body, { headers: runHeaders(launched) })
-  throw failedProblem({ finish, error: result.error }, { runId, started })
+  return startAlone(asked, await accept(asked, { ...bodyOf(chat), input: chat.messages }))
 }
 
 function options({ runId, conversation }: Launched, { model = '', edgecall, responseFormat }: ChatRequest) {

@@ -6,3 +6,10 @@ export interface EdgeEnv {
   Bindings: { setup: Setup }
   Variables: { setup: Setup; caller: Caller }
 }
+
+/** A request, and who asks it of which edge. */
+export interface Asked {
+  readonly setup: Setup
+  readonly caller: Caller
+  readonly request: Request
+}

@@ -2,19 +2,14 @@ import type { CallAnswer, ConversationService } from '../contract/conversation.t
 import type { RunEvent } from '../contract/event.ts'
 import { runOfCall } from '../contract/id.ts'
 import type { CallRecord, RunRecord } from '../contract/run.ts'
-import type { Setup } from '../contract/setup.ts'
 import type { Caller } from '../contract/tool.ts'
 import type { RunBody as NativeBody } from '../wire/request.ts'
 import { accept } from './accept.ts'
+import type { Asked } from './context.ts'
 import { demand } from './auth.ts'
-import { conversationOf, following, type Launched, launchThere } from './launch.ts'
+import { conversationOf, following, type Launched } from './launch.ts'
 import { granted, Problem } from './problem.ts'
-
-export interface Asked {
-  readonly setup: Setup
-  readonly caller: Caller
-  readonly request: Request
-}
+import { startThere } from './start.ts'
 
 /** Answers to calls, by call id, of formats that send them along with what was said before. */
 export type Answers = Readonly<Record<string, CallAnswer>>
@@ -112,10 +107,7 @@ export async function takeTurn(
   const continued = runId && (await continueRun(caller, service, { runId, conversation: id, answers, isAlone }))
   if (continued) return continued.launched
   if (isAlone) throw notAsked()
-  const accepted = await accept(asked, run, { conversation: id })
-  const launched = await launchThere(service, accepted, { id, onBusy: run.onBusy ?? 'queue', create: true })
-  if (launched.created) await setup.directories.getByName(caller.tenant).add(id)
-  return launched
+  return startThere(asked, await accept(asked, run, { conversation: id }), { id, create: true, onBusy: run.onBusy })
 }
 
 /** For a request that asks nothing, and whose answers no call waits for. */

@@ -1,6 +1,6 @@
 import { Hono } from 'hono/tiny'
 import type { ConversationService } from '../contract/conversation.ts'
-import { ID, newId, runIdOf } from '../contract/id.ts'
+import { newId, runIdOf } from '../contract/id.ts'
 import type { CallRecord } from '../contract/run.ts'
 import { type ResponseOptions, ResponseReader } from '../wire/openai-responses/answer.ts'
 import { responseEncoder } from '../wire/openai-responses/encode.ts'
@@ -9,12 +9,13 @@ import { decodeResponses, type ResponsesRequest } from '../wire/openai-responses
 import { accept } from './accept.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
-import type { EdgeEnv } from './context.ts'
-import { type Asked, continueRun, notAsked, runOfAnswers } from './continue.ts'
-import { conversationOf, hiddenConversation, type Launched, launchHere, launchHidden, launchThere } from './launch.ts'
+import type { Asked, EdgeEnv } from './context.ts'
+import { continueRun, notAsked, runOfAnswers } from './continue.ts'
+import { conversationOf, hiddenConversation, type Launched, launchThere } from './launch.ts'
 import { runHeaders } from './native.ts'
-import { failedProblem, throwIfFailed } from './outcome.ts'
+import { throwIfFailed } from './outcome.ts'
 import { granted, Problem } from './problem.ts'
+import { type Collector, collectRun, placeOf, startAlone, startThere } from './start.ts'
 import { streamRun } from './stream.ts'
 
 /** How long a stored response that belongs to no conversation of the caller's is kept, as with OpenAI. */
@@ -44,7 +45,7 @@ responses.post('/', async (c) => {
     rounds: body.rounds,
     asked,
   }
-  if (!body.stream) return collect(launched, options)
+  if (!body.stream) return collectRun(launched, collectorOf(new ResponseReader(options)))
   return streamRun(launched, responseEncoder(options), { headers: runHeaders(launched), onFirst: throwIfFailed })
 })
 
@@ -58,14 +59,8 @@ interface Answering {
 
 /** A response goes on in its conversation or in that of the response before it; one that is stored has one of its own. */
 async function launch(asked: Asked, body: ResponsesRequest): Promise<Answering> {
-  const header = asked.request.headers.get('x-conversation-id') ?? undefined
-  const named = header ?? body.conversation
-  if (named !== undefined && !ID.test(named)) {
-    const message = `A conversation's id matches ${ID.source}.`
-    throw new Problem({ status: 400, code: 'invalid_conversation_id', message, param: 'conversation' })
-  }
-  if (named !== undefined)
-    return { ...(await goOn(asked, body, { id: named, create: header !== undefined })), isNamed: true }
+  const place = placeOf(asked.request, body.conversation, 'conversation')
+  if (place) return { ...(await goOn(asked, body, place)), isNamed: true }
   if (body.previous !== undefined) return goOn(asked, body, previousPlace(body.previous))
   if (body.reference) {
     const { conversation, runId } = body.reference
@@ -80,7 +75,8 @@ async function launch(asked: Asked, body: ResponsesRequest): Promise<Answering> 
     const continued = await continueRun(asked.caller, service, turn)
     if (continued) return continued
   }
-  return body.store ? startStored(asked, body) : startUnstored(asked, body)
+  if (body.store) return startStored(asked, body)
+  return { launched: await startAlone(asked, await accept(asked, { ...runBody(body), input: body.messages })) }
 }
 
 /** Of all that was sent only what follows the last answer is new to a conversation. */
@@ -103,9 +99,7 @@ async function goOn(
   const system = [body.instructions ?? '', ...told].filter((text) => text !== '').join('\n\n')
   const accepted = await accept(asked, { ...runBody(body), system, input }, { conversation: id })
   if (previous !== undefined) await checkLast(service, previous, accepted.run.runId)
-  const launched = await launchThere(service, accepted, { id, onBusy: 'queue', create })
-  if (launched.created) await setup.directories.getByName(caller.tenant).add(id)
-  return { launched }
+  return { launched: await startThere(asked, accepted, { id, create }) }
 }
 
 /** Failed runs that may have followed a response. */
@@ -134,25 +128,17 @@ async function startStored(asked: Asked, body: ResponsesRequest): Promise<Answer
   return { launched: await launchThere(service, accepted, { id, onBusy: 'queue', create: true, expires }) }
 }
 
-async function startUnstored(asked: Asked, body: ResponsesRequest): Promise<Answering> {
-  const accepted = await accept(asked, { ...runBody(body), input: body.messages })
-  const { run, tools } = accepted
-  const handsOut = run.clientTools.length > 0 && tools.length > 0 && run.execution === 'edge'
-  const isKept = handsOut || run.fingerprint !== undefined
-  return { launched: isKept ? await launchHidden(asked.setup, accepted) : launchHere(asked.setup, run, tools) }
-}
-
-async function collect(launched: Launched, options: ResponseOptions): Promise<Response> {
-  const reader = new ResponseReader(options)
-  let started = false
-  await launched.follow((event) => {
-    started ||= event.type === 'call.started'
-    // The answer of a step holds all that its deltas say, and nothing of an attempt before it.
-    if (!event.type.endsWith('.delta')) reader.take(event)
-  })
-  const { error } = reader
-  if (error) throw failedProblem({ finish: 'error', error }, { runId: launched.runId, started })
-  return Response.json(reader.response, { headers: runHeaders(launched) })
+function collectorOf(reader: ResponseReader): Collector {
+  return {
+    event: (event) => {
+      // The answer of a step holds all that its deltas say, and nothing of an attempt before it.
+      if (!event.type.endsWith('.delta')) reader.take(event)
+    },
+    result: () => {
+      const { error } = reader
+      return error ? { ok: false, error } : { ok: true, body: reader.response }
+    },
+  }
 }
 
 function previousPlace(previous: string): { id: string; previous: string } {

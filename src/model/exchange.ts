@@ -3,9 +3,10 @@
  * loop, or read env.
  */
 import { isObject } from '../contract/json.ts'
-import type { ModelEvent } from '../contract/model.ts'
+import type { ModelError, ModelEvent } from '../contract/model.ts'
 import type { AnswerCodec } from '../wire/model-answer.ts'
 import { modelError } from '../wire/model-error.ts'
+import { UnsupportedSchema } from '../wire/narrow-schema.ts'
 import { readSse } from '../wire/sse.ts'
 import { type Listen, listen } from './listen.ts'
 import { readText, refusal } from './refusal.ts'
@@ -13,7 +14,7 @@ import { readText, refusal } from './refusal.ts'
 export type { Patience } from './listen.ts'
 
 export interface Exchange extends Omit<Listen, 'open' | 'explain'> {
-  /** Sends the request. Contract: rejects only where no response came. */
+  /** Sends the request. Contract: rejects only where no response came, with an UnsupportedSchema where none was asked for. */
   readonly send: (signal: AbortSignal) => Promise<Response>
   readonly codec: AnswerCodec
 }
@@ -23,7 +24,13 @@ const MOST_WHOLE = 8 * 1024 * 1024
 
 /** One request and its answer over HTTP, as `ChatModel.stream` promises it. */
 export function exchange({ send, codec, ...options }: Exchange): AsyncGenerator<ModelEvent, void> {
-  return listen({ ...options, open: async (signal) => answers(await sent(send, signal), codec) })
+  return listen({ ...options, explain: unsupported, open: async (signal) => answers(await sent(send, signal), codec) })
+}
+
+function unsupported(error: unknown): ModelError | undefined {
+  return error instanceof UnsupportedSchema
+    ? modelError({ message: error.message, code: 'invalid_request' })
+    : undefined
 }
 
 /** A server may drop a connection that it kept just as a request goes out on it: then it is sent again, once. */

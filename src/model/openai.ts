@@ -1,41 +1,28 @@
 import type { ModelProvider } from '../contract/model.ts'
 import { chatCodec } from '../wire/openai-chat/ask-answer.ts'
 import { encodeRequest, hasReasoning } from '../wire/openai-chat/ask-request.ts'
-import { eitherWay } from './either-way.ts'
-import { httpModels } from './http-models.ts'
-import type { Patience } from './listen.ts'
-import { postJson } from './openai-post.ts'
+import { postModels, type ServerOptions, withoutSlash } from './post-models.ts'
 
-export interface OpenAIOptions extends Patience {
-  /** Where `/chat/completions` is found; ends in `/v1` with most servers. Default: OpenAI's own. */
-  readonly baseUrl?: string | undefined
-  /** Sent as a bearer token. It is in no message and no log. */
-  readonly apiKey?: string | undefined
-  /** The first half of the models' names. Default `openai`. */
-  readonly provider?: string | undefined
-  readonly fetch?: typeof fetch | undefined
-}
-
-/** The models of any server that speaks Chat Completions: OpenAI, Ollama, vLLM, Groq, a gateway. */
-export function openai(options: OpenAIOptions = {}): ModelProvider {
-  const { baseUrl, apiKey, provider = 'openai', fetch: send, ...patience } = options
-  const post = postJson({ baseUrl, path: '/chat/completions', apiKey, fetch: send })
+/**
+ * The models of any server that speaks Chat Completions: OpenAI, Ollama, vLLM, Groq, a gateway. `baseUrl` is where
+ * `/chat/completions` is found; it ends in `/v1` with most of them.
+ */
+export function openai(options: ServerOptions = {}): ModelProvider {
+  const { provider = 'openai' } = options
   const codec = `openai-chat/${provider}`
-  /** Models known to want their reasoning back. */
-  const others = new Set<string>()
-
-  return httpModels({
-    ...patience,
+  return postModels({
+    ...options,
+    ...openAiServer(options, '/chat/completions'),
     provider,
     codec: chatCodec(codec),
-    secret: apiKey,
-    ask: (model, request, signal) =>
-      eitherWay({
-        model,
-        others,
-        send: (replayReasoning) => post(encodeRequest(model, request, { codec, replayReasoning }), signal),
-        // Some servers must have the reasoning of earlier steps back, others must not.
-        about: hasReasoning(request.messages) ? /reasoning_content/ : undefined,
-      }),
+    encode: (model, request, replayReasoning) => encodeRequest(model, request, { codec, replayReasoning }),
+    // Some servers must have the reasoning of earlier steps back, others must not.
+    cures: ({ messages }) => (hasReasoning(messages) ? /reasoning_content/ : undefined),
   })
+}
+
+/** Where a server of OpenAI's kind is, and the key as its bearer token. */
+export function openAiServer({ baseUrl, apiKey }: ServerOptions, path: string) {
+  const url = withoutSlash(baseUrl || 'https://api.openai.com/v1') + path
+  return { url: () => url, headers: apiKey ? { authorization: `Bearer ${apiKey}` } : {} }
 }

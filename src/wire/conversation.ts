@@ -7,7 +7,7 @@ import {
   LOCATIONS,
 } from '../contract/conversation.ts'
 import { type Decoded, parseBody } from './body.ts'
-import { count, idSchema, plainObject, runOptions, someText } from './schema.ts'
+import { count, idSchema, plainObject, runOptions, someText, wholeFrom } from './schema.ts'
 
 /** The body of `POST /conversations`. */
 export interface ConversationBody extends ConversationSettings {
@@ -46,7 +46,7 @@ export function decodeConversationBody(body: unknown): Decoded<ConversationBody>
   return parseBody(conversationBody, body)
 }
 
-const forkBody = v.strictObject({ id, at: v.pipe(v.number(), v.integer(), v.minValue(0)) })
+const forkBody = v.strictObject({ id, at: wholeFrom(0) })
 
 /** Reads from which message on a conversation is forked, and as which. */
 export function decodeForkBody(body: unknown): Decoded<{ readonly id?: string; readonly at: number }> {

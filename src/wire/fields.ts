@@ -14,7 +14,7 @@ export function textAt(value: unknown, name: string): string {
 /** A member that is a number, or 0. */
 export function countAt(value: unknown, name: string): number {
   const count = fieldsOf(value)[name]
-  return typeof count === 'number' ? count : 0
+  return typeof count === 'number' && Number.isFinite(count) ? count : 0
 }
 
 /** The objects of what may be a list. */

@@ -11,17 +11,20 @@ export interface SchemaDialect {
   readonly isClosed?: boolean
 }
 
+/** A schema that cannot be said to a provider; the message says what of it, and where. */
+export class UnsupportedSchema extends Error {}
+
 const NAMED = /^(properties|\$defs|definitions)$/
 
 /**
  * A schema in the words of a dialect. What it has no word for is told in the description: the model still reads it, and
- * who owns the schema still checks it. Throws an Error with the path of what can neither be said nor left out.
+ * who owns the schema still checks it. Throws an UnsupportedSchema with the path of what can neither be said nor left out.
  */
 export function narrow(part: unknown, path: string, dialect: SchemaDialect): JsonSchema {
   const { $ref, description, ...words } = fieldsOf(part)
   if (typeof $ref === 'string') {
     if ($ref.startsWith('#')) return { $ref: $ref.replace('/definitions/', '/$defs/') }
-    throw new Error(`The schema ${path} refers to "${$ref}", which is not a part of it.`)
+    throw new UnsupportedSchema(`The schema ${path} refers to "${$ref}", which is not a part of it.`)
   }
   const said: Record<string, unknown> = description ? { description } : {}
   const unsaid: Record<string, unknown> = {}
@@ -37,7 +40,7 @@ export function narrow(part: unknown, path: string, dialect: SchemaDialect): Jso
   }
   if (dialect.isClosed && (words.type === 'object' || words.properties)) {
     if (isObject(words.additionalProperties)) {
-      throw new Error(`The schema ${path} allows any property; this model needs all of them named.`)
+      throw new UnsupportedSchema(`The schema ${path} allows any property; this model needs all of them named.`)
     }
     said.additionalProperties = false
   }

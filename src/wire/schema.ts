@@ -36,7 +36,10 @@ export const idSchema = matching(ID)
 export const toolName = matching(TOOL_NAME)
 
 /** A text that is not empty. */
-export const someText = v.pipe(v.string(), v.nonEmpty('must not be empty.'))
+export const someText = v.pipe(
+  v.string(),
+  v.check((text) => text !== '', 'must not be empty.'),
+)
 
 /** A tool choice that names no tool. */
 export const choiceWord = v.picklist(['auto', 'none', 'required'])
@@ -57,10 +60,16 @@ export const contentPart = v.variant('type', [
   v.strictObject({ type: v.picklist(['image', 'file']), mediaType: v.string(), data: v.string() }),
 ])
 
-const COUNT = 'must be a whole number from 1.'
+/** A whole number that is no less. */
+export function wholeFrom(least: number) {
+  return v.pipe(
+    v.number(),
+    v.check((count) => Number.isInteger(count) && count >= least, `must be a whole number from ${least}.`),
+  )
+}
 
 /** A whole number from 1, or nothing. */
-export const count = v.exactOptional(v.pipe(v.number(), v.integer(COUNT), v.minValue(1, COUNT)))
+export const count = v.exactOptional(wholeFrom(1))
 
 const limits = v.strictObject({
   steps: count,
@@ -71,9 +80,14 @@ const limits = v.strictObject({
   resultBytes: count,
   concurrentCalls: count,
   tokens: count,
-  cost: v.exactOptional(v.pipe(v.number(), v.gtValue(0, 'must be above 0.'))),
+  cost: v.exactOptional(
+    v.pipe(
+      v.number(),
+      v.check((cost) => cost > 0, 'must be above 0.'),
+    ),
+  ),
   sameCalls: count,
-  tools: v.exactOptional(v.record(v.string(), v.pipe(v.number(), v.integer(COUNT), v.minValue(1, COUNT)))),
+  tools: v.exactOptional(v.record(v.string(), wholeFrom(1))),
 })
 
 const MOST_CONTEXT = 16 * 1024

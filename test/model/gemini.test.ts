@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
-import { gemini, type GeminiOptions } from '../../src/model/gemini.ts'
+import { gemini } from '../../src/model/gemini.ts'
+import type { ServerOptions } from '../../src/model/post-models.ts'
 import { type ModelReply, type ModelServer, type Speech, startModelServer } from '../fixtures/model-server.ts'
 import { modelSuite, type Scene } from '../suites/model.ts'
 
@@ -51,7 +52,7 @@ const said = (code: number, message: string, status: string) => ({ error: { code
 
 async function exchange(
   reply: ModelReply,
-  { request = REQUEST, ...options }: GeminiOptions & { request?: ModelRequest } = {},
+  { request = REQUEST, ...options }: ServerOptions & { request?: ModelRequest } = {},
 ) {
   const server = await startModelServer(() => reply)
   servers.push(server)

@@ -2,7 +2,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
-import { openai, type OpenAIOptions } from '../../src/model/openai.ts'
+import { openai } from '../../src/model/openai.ts'
+import type { ServerOptions } from '../../src/model/post-models.ts'
 import { chunksOf, type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { modelSuite, type Scene } from '../suites/model.ts'
 
@@ -20,7 +21,7 @@ afterEach(async () => {
 /** A server with these replies, the last one again and again, and what it says to one request. */
 async function exchange(
   replies: readonly ModelReply[],
-  { request = REQUEST, ...options }: OpenAIOptions & { request?: ModelRequest } = {},
+  { request = REQUEST, ...options }: ServerOptions & { request?: ModelRequest } = {},
 ) {
   const server = await startModelServer((_, index) => replies[Math.min(index, replies.length - 1)]!)
   servers.push(server)
@@ -243,7 +244,7 @@ describe('a server', () => {
     ])
   })
 
-  test.each<[string, { body?: Promise<unknown>; chunks?: unknown[] }, OpenAIOptions]>([
+  test.each<[string, { body?: Promise<unknown>; chunks?: unknown[] }, ServerOptions]>([
     ['before it answers', { body: new Promise(() => {}) }, { connectMs: 20 }],
     ['before the first token', { chunks: [] }, { connectMs: 20, firstTokenMs: 40 }],
     ['after a comment', { chunks: [': ping\n\n'] }, { firstTokenMs: 20, idleMs: 5 }],

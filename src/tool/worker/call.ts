@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { canonicalJson } from '../../contract/json.ts'
 import type { Tool, ToolControl, ToolDefinition, ToolOutcome, ToolRequest } from '../../contract/tool.ts'
 import { failure } from '../../contract/tool.ts'
-import { contentPart } from '../../wire/schema.ts'
+import { contentPart, either, isText } from '../../wire/schema.ts'
 import { changed } from '../pin.ts'
 import { signalOf } from '../control.ts'
 import type { Described } from './describe.ts'
@@ -134,4 +134,4 @@ const Outcome = v.variant('ok', [
   }),
 ])
 
-const Status = v.union([v.picklist(['done', 'absent', 'unknown']), Outcome])
+const Status = either(isText, v.picklist(['done', 'absent', 'unknown']), Outcome)

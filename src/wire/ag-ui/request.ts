@@ -29,7 +29,7 @@ const input = v.object({
     v.object({
       role: v.string(),
       // An activity's content is an object, and no business of an agent.
-      content: v.optional(v.unknown()),
+      content: v.exactOptional(v.unknown()),
       toolCallId: v.nullish(v.string()),
       error: v.nullish(v.string()),
     }),
@@ -45,9 +45,9 @@ const input = v.object({
     [],
   ),
   context: v.nullish(v.array(v.object({ description: v.string(), value: v.string() })), []),
-  forwardedProps: v.optional(v.unknown()),
+  forwardedProps: v.exactOptional(v.unknown()),
   resume: v.nullish(
-    v.array(v.object({ interruptId: v.string(), status: v.string(), payload: v.optional(v.unknown()) })),
+    v.array(v.object({ interruptId: v.string(), status: v.string(), payload: v.exactOptional(v.unknown()) })),
     [],
   ),
 })

@@ -1,13 +1,12 @@
 import { isObject } from '../../contract/json.ts'
 import type { ModelEvent } from '../../contract/model.ts'
 import { countAt, fieldsOf, objectsOf, textAt } from '../fields.ts'
-import { type NativeAnswer, nativeAnswers, type SpokenCall, toUsage } from '../native-answer.ts'
+import { type Fields, toUsage } from '../model-answer.ts'
+import { type NativeAnswer, nativeAnswers, type SpokenCall } from '../native-answer.ts'
 import { CODEC, type Place } from './place.ts'
 
 /** How the answers of servers that speak Anthropic Messages are read. */
 export const anthropicAnswers = nativeAnswers(anthropicAnswer)
-
-type Fields = Readonly<Record<string, unknown>>
 
 /** A block as far as it has come. `text`: what it says, thinks, or gives as arguments. */
 interface Block {
@@ -59,8 +58,8 @@ function anthropicAnswer(): NativeAnswer {
 
   return {
     take: (event, events) => {
-      const { type, index, delta, message, content_block, usage } = fieldsOf(event)
-      if (type === 'message') note(fieldsOf(event), events)
+      const { type, index, delta, message, content_block, usage } = event
+      if (type === 'message') note(event, events)
       else if (isObject(message)) note(message, events)
       else if (isObject(content_block)) begin(index, content_block, events)
       else if (type === 'message_delta') note({ ...fieldsOf(delta), usage }, events)

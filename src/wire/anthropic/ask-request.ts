@@ -18,7 +18,7 @@ export interface AnthropicWishes {
 
 /**
  * The body text of a streamed request for an answer. Each definition and message is encoded once: a step costs what it
- * added. Throws an Error for a response format that cannot be enforced.
+ * added. Throws an UnsupportedSchema for a response format that cannot be enforced.
  */
 export function encodeRequest(request: ModelRequest, { model, maxTokens, cache, isPlain }: AnthropicWishes): string {
   const { messages, responseFormat: format, sampling = {} } = request

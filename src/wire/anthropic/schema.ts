@@ -9,7 +9,7 @@ export function toInputSchema(schema: JsonSchema): JsonSchema {
   return withoutChoice(schema)
 }
 
-/** The form of an answer. Throws an Error for what cannot be enforced, and says where. */
+/** The form of an answer. Throws an UnsupportedSchema for what cannot be enforced, and says where. */
 export function toOutputSchema(schema: JsonSchema, name: string): JsonSchema {
   return narrow(schema, `"${name}"`, ENFORCED)
 }

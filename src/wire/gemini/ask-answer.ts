@@ -1,7 +1,8 @@
 import { isObject } from '../../contract/json.ts'
 import type { ModelEvent } from '../../contract/model.ts'
 import { countAt, fieldsOf, objectsOf, textAt } from '../fields.ts'
-import { type NativeAnswer, nativeAnswers, type SpokenCall, toUsage } from '../native-answer.ts'
+import { type Fields, toUsage } from '../model-answer.ts'
+import { type NativeAnswer, nativeAnswers, type SpokenCall } from '../native-answer.ts'
 import { CODEC, type Place } from './place.ts'
 
 /** How the answers of servers that speak `generateContent` are read. Nothing marks the last chunk but the stream's end. */
@@ -14,7 +15,7 @@ function geminiAnswer(): NativeAnswer {
   let reason = ''
   let counts: unknown
 
-  function takePart(part: Readonly<Record<string, unknown>>, events: ModelEvent[]): void {
+  function takePart(part: Fields, events: ModelEvent[]): void {
     const { functionCall, thought } = part
     const text = textAt(part, 'text')
     const thoughtSignature = textAt(part, 'thoughtSignature')
@@ -37,8 +38,7 @@ function geminiAnswer(): NativeAnswer {
   }
 
   return {
-    take: (chunk, events) => {
-      const { candidates, promptFeedback, usageMetadata } = fieldsOf(chunk)
+    take: ({ candidates, promptFeedback, usageMetadata }, events) => {
       counts = usageMetadata ?? counts
       const [candidate] = objectsOf(candidates)
       // A prompt that was blocked has no candidate.

@@ -7,7 +7,7 @@ import { toParameters, toResponseSchema } from './schema.ts'
 
 /**
  * The body text of a request for an answer. Each definition and message is encoded once: a step costs what it added.
- * `isPlain` asks for no thinking. Throws an Error for a schema that cannot be said, and says which and where.
+ * `isPlain` asks for no thinking. Throws an UnsupportedSchema for a schema that cannot be said, and says which and where.
  */
 export function encodeRequest(request: ModelRequest, isPlain = false): string {
   const { messages, tools, toolChoice, responseFormat, sampling = {} } = request

@@ -7,7 +7,7 @@ const DOCUMENTED = {
   lists: /^(anyOf|oneOf|prefixItems)$/,
 }
 
-/** The arguments of a tool. Throws an Error for a reference that leads out of the schema, and says where. */
+/** The arguments of a tool. Throws an UnsupportedSchema for a reference that leads out of the schema, and says where. */
 export function toParameters(schema: JsonSchema, tool: string): JsonSchema {
   return toResponseSchema(withoutChoice(schema), tool)
 }

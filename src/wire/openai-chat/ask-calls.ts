@@ -1,5 +1,6 @@
 import { isObject, parseJson } from '../../contract/json.ts'
 import type { ModelError, ModelEvent } from '../../contract/model.ts'
+import type { Fields } from '../model-answer.ts'
 import { badResponse, STREAM_CUT } from '../model-error.ts'
 
 /** A call as far as it has been said; '' and undefined stand for what was not. */
@@ -16,7 +17,7 @@ interface OpenCall {
 /** Puts the calls of one answer together from their fragments. */
 export interface CallAssembly {
   /** Takes the `tool_calls` of one delta. What it adds is pushed to `events`. */
-  readonly take: (entries: readonly unknown[], events: ModelEvent[]) => void
+  readonly take: (entries: readonly Fields[], events: ModelEvent[]) => void
   /** Whether there are calls so far. */
   readonly any: () => boolean
   /** What is to go back with calls, by their index. */
@@ -51,7 +52,7 @@ export function callAssembly(): CallAssembly {
     return call
   }
 
-  function add(entry: Record<string, unknown>, position: number | undefined, events: ModelEvent[]): void {
+  function add(entry: Fields, position: number | undefined, events: ModelEvent[]): void {
     // The legacy `function_call` has name and arguments without the wrapper.
     const called = isObject(entry.function) ? entry.function : entry
     const id = textOf(entry.id)
@@ -82,7 +83,7 @@ export function callAssembly(): CallAssembly {
   return {
     take: (entries, events) => {
       for (const [position, entry] of entries.entries()) {
-        if (isObject(entry)) add(entry, entries.length > 1 ? position : undefined, events)
+        add(entry, entries.length > 1 ? position : undefined, events)
       }
     },
     any: () => calls.some((call) => call.tool || call.arguments),

@@ -1,16 +1,14 @@
-import { isObject } from '../../contract/json.ts'
 import type { AssistantMessage, Opaque } from '../../contract/message.ts'
-
-type Fields = Readonly<Record<string, unknown>>
+import { fieldsOf, objectsOf } from '../fields.ts'
+import type { Fields } from '../model-answer.ts'
 
 /** Pieces of one text; what else a detail says is said once, though perhaps not in its first piece. */
 const TEXTS = new Set(['text', 'summary'])
 
 /** Adds what a delta says of its reasoning (`reasoning_details`, OpenRouter) to what was said: pieces of one detail are one. */
 export function addDetails(details: Fields[], said: unknown): void {
-  for (const detail of Array.isArray(said) ? said : []) {
+  for (const detail of objectsOf(said)) {
     const last = details.at(-1)
-    if (!isObject(detail)) continue
     if (!last || last.type !== detail.type || last.index !== detail.index || 'data' in detail) details.push(detail)
     else details[details.length - 1] = join(last, detail)
   }
@@ -36,10 +34,9 @@ export function keptIn(
   { opaque }: AssistantMessage,
   codec: string,
 ): { readonly details: unknown; readonly extras: Fields } {
-  const data = opaque?.codec === codec && isObject(opaque.data) ? opaque.data : {}
-  const { details, extras } = data
+  const { details, extras } = opaque?.codec === codec ? fieldsOf(opaque.data) : {}
   return {
     details: Array.isArray(details) && details.length > 0 ? details : undefined,
-    extras: isObject(extras) ? extras : {},
+    extras: fieldsOf(extras),
   }
 }

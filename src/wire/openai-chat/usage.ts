@@ -1,5 +1,6 @@
-import { isObject } from '../../contract/json.ts'
 import type { Usage } from '../../contract/usage.ts'
+import { countAt, fieldsOf } from '../fields.ts'
+import { toUsage } from '../model-answer.ts'
 import type { ChatUsage } from './types.ts'
 
 export function toChatUsage({ inputTokens, outputTokens, cachedInputTokens, reasoningTokens }: Usage): ChatUsage {
@@ -14,23 +15,12 @@ export function toChatUsage({ inputTokens, outputTokens, cachedInputTokens, reas
 
 /** The usage that an object reports as its `usage`, or undefined for what is none: many send `null`, some `{}` or zeros. */
 export function usageOf(holder: unknown): Usage | undefined {
-  const usage = isObject(holder) ? holder.usage : undefined
-  if (!isObject(usage)) return undefined
-  const inputTokens = count(usage, 'prompt_tokens')
-  const outputTokens = count(usage, 'completion_tokens')
-  if (inputTokens + outputTokens === 0) return undefined
-  // DeepSeek has its own name for what was cached.
-  const cached = count(usage.prompt_tokens_details, 'cached_tokens') || count(usage, 'prompt_cache_hit_tokens')
-  const reasoning = count(usage.completion_tokens_details, 'reasoning_tokens')
-  return {
-    inputTokens,
-    outputTokens,
-    ...(cached > 0 && { cachedInputTokens: cached }),
-    ...(reasoning > 0 && { reasoningTokens: reasoning }),
-  }
-}
-
-function count(value: unknown, name: string): number {
-  const number = isObject(value) ? value[name] : undefined
-  return typeof number === 'number' && Number.isFinite(number) ? number : 0
+  const usage = fieldsOf(fieldsOf(holder).usage)
+  return toUsage(
+    countAt(usage, 'prompt_tokens'),
+    countAt(usage, 'completion_tokens'),
+    // DeepSeek has its own name for what was cached.
+    countAt(usage.prompt_tokens_details, 'cached_tokens') || countAt(usage, 'prompt_cache_hit_tokens'),
+    countAt(usage.completion_tokens_details, 'reasoning_tokens'),
+  )
 }

@@ -1,82 +1,55 @@
-import { isObject, parseJson } from '../../contract/json.ts'
-import type { ModelError, ModelEvent } from '../../contract/model.ts'
+import type { ModelEvent } from '../../contract/model.ts'
 import type { Usage } from '../../contract/usage.ts'
-import type { AnswerCodec, AnswerDecoder } from '../model-answer.ts'
+import { countAt, fieldsOf, textAt } from '../fields.ts'
+import { type Answer, answerCodec, failed, type Fields, finished, toUsage } from '../model-answer.ts'
 import { badResponse, modelError, STREAM_CUT } from '../model-error.ts'
-import { explainError, UNEXPLAINED } from '../openai-chat/error.ts'
-import { usageOf } from '../openai-chat/usage.ts'
+import { explainError } from '../openai-chat/error.ts'
 import { openOutput } from './ask-output.ts'
 
 /** How the answers of Responses servers are read. */
-export const responsesAnswers: AnswerCodec = { decoder: responsesAnswer, explain: explainError }
+export const responsesAnswers = answerCodec(responsesAnswer)
 
 const ENDS = /^response\.(?:completed|incomplete|failed|cancelled)$/
 
-const NOTHING: readonly ModelEvent[] = []
-
 /** One answer. It is complete once the response itself has come to an end; a stream that ends before was cut. */
-function responsesAnswer(): AnswerDecoder {
+function responsesAnswer(): Answer {
   const output = openOutput()
-  let done = false
-
-  function fail(error: ModelError): readonly ModelEvent[] {
-    done = true
-    return [{ type: 'error', error }]
-  }
 
   /** The response as a whole: what it holds and was not told yet, and how it ended. */
-  function close(response: Record<string, unknown>): readonly ModelEvent[] {
-    const { status, error, incomplete_details: why } = response
+  function endOf(
+    { status, error, incomplete_details, output: items, usage }: Fields,
+    events: ModelEvent[],
+  ): ModelEvent {
     if (error || status === 'failed' || status === 'cancelled') {
-      return fail(modelError(explainError({ error }) ?? { message: `The response is ${String(status)}.` }))
+      return failed(modelError(explainError({ error }) ?? { message: `The response is ${String(status)}.` }))
     }
-    const events: ModelEvent[] = []
-    const isFiltered = isObject(why) && why.reason === 'content_filter'
     const isWhole = status !== 'incomplete'
-    const fault = output.close(response.output, isWhole, events)
-    if (fault) return [...events, ...fail(fault)]
-    done = true
-    const usage = usageIn(response)
-    const opaque = isWhole ? output.opaque() : undefined
-    const finish = isWhole ? (output.hasCalls() ? 'tool_calls' : 'stop') : isFiltered ? 'content_filter' : 'length'
-    return [...events, { type: 'finish', finish, ...(usage && { usage }), ...(opaque && { opaque }) }]
-  }
-
-  function take(chunk: Record<string, unknown>, type: unknown): readonly ModelEvent[] {
-    const { response, object } = chunk
-    if (type === 'error' || chunk.error) return fail(modelError(explainError(chunk) ?? UNEXPLAINED))
-    if (object === 'response') return close(chunk)
-    if (isObject(response) && ENDS.test(String(type))) return close(response)
-    const events: ModelEvent[] = []
-    output.take(chunk, type, events)
-    return events
+    const fault = output.close(items, isWhole, events)
+    if (fault) return failed(fault)
+    const used = usageOf(fieldsOf(usage))
+    if (isWhole) return finished(output.hasCalls() ? 'tool_calls' : 'stop', used, output.opaque())
+    const isFiltered = textAt(incomplete_details, 'reason') === 'content_filter'
+    return finished(isFiltered ? 'content_filter' : 'length', used, undefined)
   }
 
   return {
-    get done() {
-      return done
+    take: (chunk, events, event) => {
+      const { type = event, object, response } = chunk
+      if (object === 'response') return endOf(chunk, events)
+      if (ENDS.test(String(type))) return endOf(fieldsOf(response), events)
+      output.take(chunk, type, events)
+      return undefined
     },
-    push: ({ data, event }) => {
-      if (done || data === '' || data.startsWith('[DONE]')) return NOTHING
-      const chunk = parseJson(data)
-      if (!isObject(chunk)) return fail(badResponse('The model server sent what is not JSON.'))
-      return take(chunk, chunk.type ?? event)
-    },
-    end: (isWhole = false) => {
-      if (done) return NOTHING
-      return fail(isWhole ? badResponse('The model server answered no response.') : STREAM_CUT)
-    },
+    isOver: () => false,
+    close: (_, isWhole) => failed(isWhole ? badResponse('The model server answered no response.') : STREAM_CUT),
   }
 }
 
-function usageIn({ usage }: Record<string, unknown>): Usage | undefined {
-  if (!isObject(usage)) return undefined
-  return usageOf({
-    usage: {
-      prompt_tokens: usage.input_tokens,
-      completion_tokens: usage.output_tokens,
-      prompt_tokens_details: usage.input_tokens_details,
-      completion_tokens_details: usage.output_tokens_details,
-    },
-  })
+function usageOf(usage: Fields): Usage | undefined {
+  return toUsage(
+    countAt(usage, 'input_tokens'),
+    countAt(usage, 'output_tokens'),
+    countAt(usage.input_tokens_details, 'cached_tokens'),
+    countAt(usage.output_tokens_details, 'reasoning_tokens'),
+  )
 }

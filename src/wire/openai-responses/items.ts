@@ -55,7 +55,7 @@ const item = v.pipe(
       name: toolName,
       arguments: v.string(),
       output: v.nullish(v.string()),
-      error: v.optional(v.unknown()),
+      error: v.exactOptional(v.unknown()),
     }),
     v.object({
       type: v.literal('mcp_approval_response'),

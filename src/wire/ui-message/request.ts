@@ -26,7 +26,7 @@ const part = v.object({
   toolCallId: v.exactOptional(v.string()),
   state: v.exactOptional(v.string()),
   providerExecuted: v.nullish(v.boolean()),
-  output: v.optional(v.unknown()),
+  output: v.exactOptional(v.unknown()),
   errorText: v.nullish(v.string()),
   approval: v.nullish(v.object({ approved: v.nullish(v.boolean()), reason: v.nullish(v.string()) })),
 })
@@ -37,7 +37,7 @@ const body = v.object({
   id: idSchema,
   messages: v.pipe(
     v.array(v.object({ role: v.picklist(['system', 'user', 'assistant']), parts: v.array(part) })),
-    v.nonEmpty('must not be empty.'),
+    v.check((messages) => messages.length > 0, 'must not be empty.'),
   ),
   trigger: v.nullish(v.picklist(['submit-message', 'regenerate-message'])),
   messageId: v.nullish(v.string()),

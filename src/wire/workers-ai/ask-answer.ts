@@ -1,11 +1,11 @@
 import { isObject } from '../../contract/json.ts'
-import type { AnswerCodec } from '../model-answer.ts'
+import { answerCodec } from '../model-answer.ts'
 import type { ProviderFault } from '../model-error.ts'
 import { chatAnswer } from '../openai-chat/ask-answer.ts'
 import { explainError } from '../openai-chat/error.ts'
 
 /** How the answers of Workers AI are read: its own form, which older models speak, and Chat Completions, which the others do. */
-export const workersAiAnswers: AnswerCodec = { decoder: () => chatAnswer('workers-ai', toChunk), explain }
+export const workersAiAnswers = answerCodec(() => chatAnswer('workers-ai'), { explain, toChunk })
 
 /** `{ response, tool_calls: [{ name, arguments }] }` as a chunk. */
 function toChunk(said: unknown): unknown {

@@ -46,7 +46,7 @@ test.each([
       ])
       const assembly = callAssembly()
       const events: ModelEvent[] = []
-      for (const entry of interleave(fragments, turns)) assembly.take([entry], events)
+      for (const entry of interleave(fragments, turns)) assembly.take([{ ...entry }], events)
       expect(assembly.finish(events, false)).toBeUndefined()
       expect(events.filter((event) => event.type === 'call')).toEqual(
         calls.map(({ tool, text }, index) => ({ type: 'call', index, tool, arguments: text })),

@@ -1,0 +1,68 @@
+import { ID } from '../contract/id.ts'
+import type { RunEvent } from '../contract/event.ts'
+import type { Finish, OnBusy, RunError } from '../contract/run.ts'
+import type { Accepted } from './accept.ts'
+import type { Asked } from './context.ts'
+import { conversationOf, type Launched, launchHere, launchHidden, launchThere } from './launch.ts'
+import { runHeaders } from './native.ts'
+import { failedProblem } from './outcome.ts'
+import { Problem } from './problem.ts'
+
+export interface Place {
+  readonly id: string
+  /** Whether one that is not there is made. */
+  readonly create: boolean
+}
+
+/** The conversation that a request names: in its header, which makes one, or in its body, at `param`. */
+export function placeOf({ headers }: Request, inBody: string | undefined, param: string): Place | undefined {
+  const header = headers.get('x-conversation-id') ?? undefined
+  const id = header ?? inBody
+  if (id === undefined) return undefined
+  if (ID.test(id)) return { id, create: header !== undefined }
+  const message = `A conversation's id matches ${ID.source}.`
+  throw new Problem({ status: 400, code: 'invalid_conversation_id', message, param })
+}
+
+/** Begins a run in a conversation. One that is made for it is listed. */
+export async function startThere(
+  { setup, caller }: Asked,
+  accepted: Accepted,
+  { id, create, onBusy = 'queue' }: Place & { readonly onBusy?: OnBusy | undefined },
+): Promise<Launched> {
+  const launched = await launchThere(conversationOf(setup, caller.tenant, id), accepted, { id, onBusy, create })
+  if (launched.created) await setup.directories.getByName(caller.tenant).add(id)
+  return launched
+}
+
+/**
+ * Begins a run without a conversation. Nothing is kept, unless the run may both run tools here and hand calls to its
+ * caller: then its journal goes to a hidden conversation, which the ids of those calls find again, so that nothing runs
+ * twice. So does that of a run with an Idempotency-Key.
+ */
+export function startAlone({ setup }: Asked, accepted: Accepted): Launched | Promise<Launched> {
+  const { run, tools } = accepted
+  const handsOut = run.clientTools.length > 0 && tools.length > 0 && run.execution === 'edge'
+  return handsOut || run.fingerprint !== undefined ? launchHidden(setup, accepted) : launchHere(setup, run, tools)
+}
+
+/** Gathers a run's events into an answer that is sent whole. */
+export interface Collector {
+  readonly event: (event: RunEvent) => void
+  /** The answer, or why there is none; to be asked after the last event. */
+  readonly result: () => { readonly ok: true; readonly body: object } | { readonly ok: false; readonly error: RunError }
+}
+
+/** The answer to a run that is sent whole; throws the Problem of one that failed. */
+export async function collectRun(launched: Launched, collector: Collector): Promise<Response> {
+  let started = false
+  let finish: Finish = 'error'
+  await launched.follow((event) => {
+    started ||= event.type === 'call.started'
+    if (event.type === 'run.finished') finish = event.finish
+    collector.event(event)
+  })
+  const result = collector.result()
+  if (result.ok) return Response.json(result.body, { headers: runHeaders(launched) })
+  throw failedProblem({ finish, error: result.error }, { runId: launched.runId, started })
+}
