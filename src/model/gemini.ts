@@ -1,4 +1,4 @@
-import type { ModelProvider } from '../contract/model.ts'
+import type { ModelCapabilities, ModelProvider } from '../contract/model.ts'
 import { geminiAnswers } from '../wire/gemini/ask-answer.ts'
 import { encodeRequest } from '../wire/gemini/ask-request.ts'
 import type { Patience } from './exchange.ts'
@@ -16,6 +16,16 @@ export interface GeminiOptions extends Patience {
 
 const GOOGLE = 'https://generativelanguage.googleapis.com/v1beta'
 
+const CAPABILITIES: ModelCapabilities = {
+  tools: true,
+  parallelCalls: true,
+  singleCalls: false,
+  toolChoice: true,
+  streamedArguments: false,
+  imagesInResults: true,
+  structuredOutput: true,
+}
+
 /** The models of Google Gemini, and of any server that speaks its `generateContent`. */
 export function gemini(options: GeminiOptions = {}): ModelProvider {
   const { baseUrl, apiKey, provider = 'gemini', ...rest } = options
@@ -27,6 +37,7 @@ export function gemini(options: GeminiOptions = {}): ModelProvider {
     const name = `${provider}/${model}`
     return {
       name,
+      capabilities: CAPABILITIES,
       stream: (request, signal) =>
         postExchange({
           ...rest,

@@ -1,4 +1,4 @@
-import type { ModelProvider } from '../contract/model.ts'
+import type { ModelCapabilities, ModelProvider } from '../contract/model.ts'
 import { chatCodec } from '../wire/openai-chat/ask-answer.ts'
 import { encodeRequest, hasReasoning } from '../wire/openai-chat/ask-request.ts'
 import { eitherWay } from './either-way.ts'
@@ -16,6 +16,16 @@ export interface OpenAIOptions extends Patience {
   readonly fetch?: typeof fetch | undefined
 }
 
+const CAPABILITIES: ModelCapabilities = {
+  tools: true,
+  parallelCalls: true,
+  singleCalls: true,
+  toolChoice: true,
+  streamedArguments: true,
+  imagesInResults: false,
+  structuredOutput: true,
+}
+
 /** The models of any server that speaks Chat Completions: OpenAI, Ollama, vLLM, Groq, a gateway. */
 export function openai(options: OpenAIOptions = {}): ModelProvider {
   const { baseUrl, apiKey, provider = 'openai', fetch: send, ...patience } = options
@@ -27,6 +37,7 @@ export function openai(options: OpenAIOptions = {}): ModelProvider {
   return httpModels({
     ...patience,
     provider,
+    capabilities: CAPABILITIES,
     codec: chatCodec(codec),
     secret: apiKey,
     ask: (model, request, signal) =>

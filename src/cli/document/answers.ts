@@ -73,7 +73,22 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
   }),
   StoredMessage: object({ position: COUNT, run: TEXT, message: OBJECT }, { replaced: { const: true } }),
   Named: object({ id: TEXT }),
-  Model: object({ id: TEXT, object: { const: 'model' }, created: COUNT, owned_by: TEXT }),
+  Model: object(
+    { id: TEXT, object: { const: 'model' }, created: COUNT, owned_by: TEXT },
+    { edgecall: { $ref: '#/components/schemas/ModelCapabilities' } },
+  ),
+  ModelCapabilities: {
+    ...object({
+      tools: FLAG,
+      parallelCalls: FLAG,
+      singleCalls: FLAG,
+      toolChoice: FLAG,
+      streamedArguments: FLAG,
+      imagesInResults: FLAG,
+      structuredOutput: FLAG,
+    }),
+    description: 'What can be said to the model and heard of it, as far as the edge’s codec goes.',
+  },
   ModelList: object({ object: { const: 'list' }, data: list({ $ref: '#/components/schemas/Model' }) }),
   ChatCompletion: {
     ...object({
