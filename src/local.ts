@@ -3,6 +3,7 @@ import { catalogue } from './catalogue/catalogue.ts'
 import { conversation } from './conversation/conversation.ts'
 import { Directory } from './conversation/directory.ts'
 import { edge } from './http/edge.ts'
+import openapi from './http/openapi.txt'
 import page from './http/playground.html'
 import { offlineRules } from './model/offline-rules.ts'
 import { catalogueParts, type Env, setup } from './setup.ts'
@@ -12,4 +13,4 @@ const local = (env: Env) => setup(env, { offline: offlineRules })
 export class Conversation extends conversation(local) {}
 export class Catalog extends catalogue(catalogueParts) {}
 export { Directory }
-export default edge(local, page)
+export default edge(local, page, openapi)

@@ -14,7 +14,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   conversation: ['contract', 'wire', 'tool', 'loop'],
   catalogue: ['contract', 'tool'],
   http: ['contract', 'wire', 'tool', 'loop'],
-  cli: ['contract', 'tool'],
+  cli: ['contract', 'wire', 'tool'],
 }
 
 /** For tool authors, for the Worker of the stored definitions, for Workers that have agents and their setup. */

@@ -1,10 +1,11 @@
 /**
- * cli/: the commands of this repository, in Node alone. May import contract/ and tool/. Must never be imported by what
- * runs in a Worker.
+ * cli/: the commands of this repository, in Node alone. May import contract/, wire/ and tool/. Must never be imported by
+ * what runs in a Worker.
  */
 import { constants } from 'node:os'
 import { parseArgs, type ParseArgsOptionsConfig } from 'node:util'
 import { deploy } from './deploy.ts'
+import { writeDocument } from './document/document.ts'
 import { Failure, Stopped } from './failure.ts'
 import { importOpenApi } from './import.ts'
 import { start } from './start.ts'
@@ -15,6 +16,7 @@ npm run deploy                  deploy every tool Worker, then the edge, then th
 npm run deploy -- --dry-run     build them all and print their sizes; nothing is deployed
 npx node src/cli/main.ts import api.json [--host api.example.com] [--secret SECRET_API] [--out folder] [--put]
                                 make a stored definition of each operation of an OpenAPI 3 document
+npm run openapi                 write the OpenAPI document of the edge, which \`GET /openapi.json\` answers
 `
 
 const HELP = { help: { type: 'boolean', short: 'h' } } as const
@@ -41,6 +43,11 @@ async function run([command = 'help', ...args]: readonly string[]): Promise<numb
     const options = parse(rest, { ...HELP, ...IMPORT })
     if (file === '' && !options.help) throw new UsageError('Say which document: import api.json')
     if (!options.help) return importOpenApi({ root, env, file, ...options }).then(() => 0)
+  } else if (command === 'openapi') {
+    if (!parse(args, HELP).help) {
+      writeDocument(root)
+      return 0
+    }
   } else if (!['help', '--help', '-h'].includes(command)) {
     throw new UsageError(`There is no command "${command}"`)
   }

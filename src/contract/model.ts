@@ -46,6 +46,27 @@ export interface ModelError {
 }
 
 /**
+ * What can be said to a model and heard of it: as far as its codec goes. A server of the same format, or one model of a
+ * provider, may do less.
+ */
+export interface ModelCapabilities {
+  /** Tools are told, and calls come back. */
+  readonly tools: boolean
+  /** Several calls may come in one answer. */
+  readonly parallelCalls: boolean
+  /** `parallel_tool_calls: false` holds the model to one call an answer. */
+  readonly singleCalls: boolean
+  /** `required` and the name of a tool reach the model. */
+  readonly toolChoice: boolean
+  /** Arguments come in pieces while the model writes them. */
+  readonly streamedArguments: boolean
+  /** A tool's result may hold images; else they are named in its text. */
+  readonly imagesInResults: boolean
+  /** A JSON Schema of the answer reaches the model. */
+  readonly structuredOutput: boolean
+}
+
+/**
  * A chat model that can ask for tools.
  * Contract: the stream never throws. It ends with exactly one `finish` or `error`; a stream that was cut, or a call
  * whose arguments did not all arrive, ends with `error`. After `signal` aborts it ends soon, in any way.
@@ -55,6 +76,8 @@ export interface ChatModel {
   readonly name: string
   /** Known where the configuration tells it. */
   readonly price?: Price
+  /** Default: nobody knows. */
+  readonly capabilities?: ModelCapabilities
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>
 }
 

@@ -15,12 +15,13 @@ import { runs } from './runs.ts'
 import { tools } from './tools.ts'
 import { uiChat } from './ui-chat.ts'
 
-/** The edge Worker: `export default edge(setup)`. `page` is the HTML that `GET /` answers. */
+/** The edge Worker: `export default edge(setup)`. What `GET /` and `GET /openapi.json` answer; without it, 404. */
 export function edge<Env extends object>(
   makeSetup: MakeSetup<Env>,
   page = '',
+  openapi = '',
 ): { fetch(request: Request, env: Env): Response | Promise<Response> } {
-  const app = routes(page)
+  const app = routes(page, openapi)
   // Bindings live as long as their isolate, so a setup is made once for them.
   const setups = new WeakMap<Env, Setup>()
   return {
@@ -36,7 +37,8 @@ export function edge<Env extends object>(
   }
 }
 
-function routes(page: string): Hono<EdgeEnv> {
+/** All routes of an edge; each is in the document that `npm run openapi` makes. */
+export function routes(page: string, openapi: string): Hono<EdgeEnv> {
   const app = new Hono<EdgeEnv>()
   app.use(async (c, next) => {
     c.set('setup', c.env.setup)
@@ -45,6 +47,7 @@ function routes(page: string): Hono<EdgeEnv> {
   app.use(cors)
   app.get('/health', (c) => c.json({ status: 'ok' }))
   app.get('/', (c) => (page !== '' && c.var.setup.config.playground ? c.html(page, 200, PAGE_HEADERS) : c.notFound()))
+  app.get('/openapi.json', (c) => (openapi === '' ? c.notFound() : c.body(openapi, 200, JSON_HEADERS)))
   app.use(async (c, next) => {
     c.set('caller', await authenticate(c.req.raw, c.var.setup.config, Date.now()))
     await next()
@@ -79,6 +82,8 @@ function misconfigured(error: unknown): Response {
   console.error(JSON.stringify({ event: 'edge.misconfigured', detail: String(error) }))
   return problemJson(new Problem({ status: 503, code: 'misconfigured', message }))
 }
+
+const JSON_HEADERS = { 'content-type': 'application/json' }
 
 const PAGE_HEADERS = {
   'content-security-policy':

@@ -1,21 +1,30 @@
 import { Hono } from 'hono/tiny'
+import type { Setup } from '../contract/setup.ts'
 import { modelOf } from './accept.ts'
 import { demand } from './auth.ts'
 import type { EdgeEnv } from './context.ts'
 
-/** `GET /v1/models`: the exact names that a request may use; `GET /v1/models/{name}`: one that it may. */
+/** `GET /v1/models`: the exact names that a request may use; `GET /v1/models/{name}`: one that it may, and what it can do. */
 export const models = new Hono<EdgeEnv>()
 
 models.get('/', (c) => {
   demand(c.var.caller, 'chat')
-  return c.json({ object: 'list', data: c.var.setup.models.list().map(describe) })
+  return c.json({ object: 'list', data: c.var.setup.models.list().map((name) => describe(c.var.setup, name)) })
 })
 
 models.get('/:name{.+}', (c) => {
   demand(c.var.caller, 'chat')
-  return c.json(describe(modelOf(c.var.setup, c.req.param('name')).name))
+  return c.json(describe(c.var.setup, modelOf(c.var.setup, c.req.param('name')).name))
 })
 
-function describe(id: string): object {
-  return { id, object: 'model', created: 0, owned_by: id.split('/')[0] }
+function describe({ models }: Setup, id: string): object {
+  const found = models.resolve(id)
+  const { capabilities } = found.ok ? found.model : {}
+  return {
+    id,
+    object: 'model',
+    created: 0,
+    owned_by: id.split('/')[0],
+    ...(capabilities && { edgecall: capabilities }),
+  }
 }

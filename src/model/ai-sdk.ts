@@ -1,4 +1,4 @@
-import type { ChatModel, ModelEvent } from '../contract/model.ts'
+import type { ChatModel, ModelCapabilities, ModelEvent } from '../contract/model.ts'
 import { partsDecoder } from '../wire/ai-sdk/ask-answer.ts'
 import { thrownError } from '../wire/ai-sdk/ask-error.ts'
 import { type AiSdkVersion, toCallOptions } from '../wire/ai-sdk/ask-request.ts'
@@ -9,6 +9,8 @@ export interface AiSdkModel {
   readonly specificationVersion: string
   readonly provider: string
   readonly modelId: string
+  /** Some providers have it, and tell the model of no schema unless it is true. */
+  readonly supportsStructuredOutputs?: boolean
   doStream(options: object): PromiseLike<{ readonly stream: PartStream }>
 }
 
@@ -26,12 +28,23 @@ export interface AiSdkOptions extends Patience {
   readonly providerOptions?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined
 }
 
+/** What the specification has words for; whether `parallel_tool_calls` holds is the affair of `providerOptions`. */
+const CAPABILITIES: ModelCapabilities = {
+  tools: true,
+  parallelCalls: true,
+  singleCalls: false,
+  toolChoice: true,
+  streamedArguments: true,
+  imagesInResults: false,
+  structuredOutput: true,
+}
+
 /**
  * A model of the AI SDK, of specification v2, v3 or v4, without that dependency. Throws an Error for any other. Its own
  * retries are its own affair: `doStream` has none.
  */
 export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): ChatModel {
-  const { specificationVersion: version, provider, modelId } = model
+  const { specificationVersion: version, provider, modelId, supportsStructuredOutputs: structuredOutput = true } = model
   if (!isSpoken(version))
     throw new Error(`AI SDK models of specification v2 to v4 are known, and this one is of ${version}`)
   // Providers of the OpenAI chat kind write the results of tools as text, base64 and all.
@@ -39,6 +52,7 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): ChatMo
   const { name = `${provider.replace(/\..*/s, '')}/${modelId}`, providerOptions, ...patience } = options
   return {
     name,
+    capabilities: { ...CAPABILITIES, imagesInResults: dialect.richResults, structuredOutput },
     stream: (request, signal) =>
       listen({
         model: name,

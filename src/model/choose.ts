@@ -38,7 +38,7 @@ export function modelChooser({ providers, defaultModel, allowed = [], prices = {
 }
 
 function withPrice(model: ChatModel, price: Price | undefined): ChatModel {
-  return price ? { name: model.name, price, stream: (...request) => model.stream(...request) } : model
+  return price ? { ...model, price, stream: (...request) => model.stream(...request) } : model
 }
 
 /** The part of a name before its first slash. */

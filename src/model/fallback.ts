@@ -1,4 +1,4 @@
-import type { ChatModel, ModelError } from '../contract/model.ts'
+import type { ChatModel, ModelCapabilities, ModelError } from '../contract/model.ts'
 import { attempts } from './attempts.ts'
 
 export interface FallbackOptions {
@@ -8,16 +8,37 @@ export interface FallbackOptions {
 
 /**
  * A model that is one of several: each is asked when the one before it failed before its first event. It has the name and
- * the price of the first. The failure of the last stands.
+ * the price of the first, and can do what all of them can. The failure of the last stands.
  */
 export function fallingBack(models: readonly [ChatModel, ...ChatModel[]], options: FallbackOptions = {}): ChatModel {
   const { after = ({ code }) => code !== 'model_refused_request' } = options
+  const capabilities = common(models)
   return {
     ...models[0],
+    ...(capabilities && { capabilities }),
     stream: (request, signal) =>
       attempts(
         () => models[0].stream(request, signal),
         (error, failures) => (after(error) && !signal.aborted ? models[failures]?.stream(request, signal) : undefined),
       ),
+  }
+}
+
+/** Undefined where the first says nothing; one of the others that says nothing changes nothing. */
+function common([first, ...others]: readonly [ChatModel, ...ChatModel[]]): ModelCapabilities | undefined {
+  return (
+    first.capabilities && others.reduce((all, { capabilities = all }) => both(all, capabilities), first.capabilities)
+  )
+}
+
+function both(a: ModelCapabilities, b: ModelCapabilities): ModelCapabilities {
+  return {
+    tools: a.tools && b.tools,
+    parallelCalls: a.parallelCalls && b.parallelCalls,
+    singleCalls: a.singleCalls && b.singleCalls,
+    toolChoice: a.toolChoice && b.toolChoice,
+    streamedArguments: a.streamedArguments && b.streamedArguments,
+    imagesInResults: a.imagesInResults && b.imagesInResults,
+    structuredOutput: a.structuredOutput && b.structuredOutput,
   }
 }

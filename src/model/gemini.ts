@@ -1,9 +1,19 @@
-import type { ModelProvider } from '../contract/model.ts'
+import type { ModelCapabilities, ModelProvider } from '../contract/model.ts'
 import { geminiAnswers } from '../wire/gemini/ask-answer.ts'
 import { encodeRequest } from '../wire/gemini/ask-request.ts'
 import { ofThinking, postModels, type ServerOptions, withoutSlash } from './post-models.ts'
 
 const GOOGLE = 'https://generativelanguage.googleapis.com/v1beta'
+
+const CAPABILITIES: ModelCapabilities = {
+  tools: true,
+  parallelCalls: true,
+  singleCalls: false,
+  toolChoice: true,
+  streamedArguments: false,
+  imagesInResults: true,
+  structuredOutput: true,
+}
 
 /**
  * The models of Google Gemini, and of any server that speaks its `generateContent`. `baseUrl` is where `/models` is
@@ -15,6 +25,7 @@ export function gemini(options: ServerOptions = {}): ModelProvider {
   return postModels({
     ...options,
     provider,
+    capabilities: CAPABILITIES,
     url: (model) => `${base}/models/${encodeURIComponent(model)}:streamGenerateContent?alt=sse`,
     headers: apiKey ? { 'x-goog-api-key': apiKey } : {},
     codec: geminiAnswers,

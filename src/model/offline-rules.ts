@@ -7,7 +7,7 @@
  * where a provider would count tokens: an approximation.
  */
 import { textOf } from '../contract/message.ts'
-import type { ChatModel, ModelEvent, ModelRequest } from '../contract/model.ts'
+import type { ChatModel, ModelCapabilities, ModelEvent, ModelRequest } from '../contract/model.ts'
 import { nextStep } from './offline/plan.ts'
 
 export interface OfflineRulesOptions {
@@ -18,12 +18,23 @@ export interface OfflineRulesOptions {
   readonly now?: () => Date
 }
 
+const CAPABILITIES: ModelCapabilities = {
+  tools: true,
+  parallelCalls: true,
+  singleCalls: false,
+  toolChoice: true,
+  streamedArguments: false,
+  imagesInResults: false,
+  structuredOutput: false,
+}
+
 const WORD = /\p{Script=Han}|(?:(?!\p{Script=Han})\S)+\s*|\s+/gu
 
 /** The offline model under that name, such as `offline/rules`. The same request always gets the same answer. */
 export function offlineRules(name: string, options: OfflineRulesOptions = {}): ChatModel {
   return {
     name,
+    capabilities: CAPABILITIES,
     async *stream(request, signal) {
       try {
         for (const event of eventsOf(request, options.now)) {

@@ -1,7 +1,17 @@
-import type { ModelProvider } from '../contract/model.ts'
+import type { ModelCapabilities, ModelProvider } from '../contract/model.ts'
 import { chatCodec } from '../wire/openai-chat/ask-answer.ts'
 import { encodeRequest, hasReasoning } from '../wire/openai-chat/ask-request.ts'
 import { postModels, type ServerOptions, withoutSlash } from './post-models.ts'
+
+const CAPABILITIES: ModelCapabilities = {
+  tools: true,
+  parallelCalls: true,
+  singleCalls: true,
+  toolChoice: true,
+  streamedArguments: true,
+  imagesInResults: false,
+  structuredOutput: true,
+}
 
 /**
  * The models of any server that speaks Chat Completions: OpenAI, Ollama, vLLM, Groq, a gateway. `baseUrl` is where
@@ -14,6 +24,7 @@ export function openai(options: ServerOptions = {}): ModelProvider {
     ...options,
     ...openAiServer(options, '/chat/completions'),
     provider,
+    capabilities: CAPABILITIES,
     codec: chatCodec(codec),
     encode: (model, request, replayReasoning) => encodeRequest(model, request, { codec, replayReasoning }),
     // Some servers must have the reasoning of earlier steps back, others must not.

@@ -1,4 +1,4 @@
-import type { ModelProvider, ModelRequest } from '../contract/model.ts'
+import type { ModelCapabilities, ModelProvider, ModelRequest } from '../contract/model.ts'
 import type { AnswerCodec } from '../wire/model-answer.ts'
 import type { Patience } from './exchange.ts'
 import { httpModels } from './http-models.ts'
@@ -16,6 +16,7 @@ export interface ServerOptions extends Patience {
 
 export interface PostModels extends Omit<ServerOptions, 'baseUrl'> {
   readonly provider: string
+  readonly capabilities: ModelCapabilities
   readonly url: (model: string) => string
   readonly headers: Readonly<Record<string, string>>
   readonly codec: AnswerCodec

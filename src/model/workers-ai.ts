@@ -1,4 +1,4 @@
-import type { ModelProvider } from '../contract/model.ts'
+import type { ModelCapabilities, ModelProvider } from '../contract/model.ts'
 import { workersAiAnswers } from '../wire/workers-ai/ask-answer.ts'
 import { toInputs } from '../wire/workers-ai/ask-request.ts'
 import { httpModels } from './http-models.ts'
@@ -22,6 +22,16 @@ export interface WorkersAiOptions extends Patience {
   readonly provider?: string | undefined
 }
 
+const CAPABILITIES: ModelCapabilities = {
+  tools: true,
+  parallelCalls: true,
+  singleCalls: true,
+  toolChoice: true,
+  streamedArguments: true,
+  imagesInResults: false,
+  structuredOutput: true,
+}
+
 /** The models of Workers AI, by their names there, such as `@cf/meta/llama-4-scout-17b-16e-instruct`. */
 export function workersAi(binding: AiBinding, options: WorkersAiOptions = {}): ModelProvider {
   const { gateway, provider = 'workers-ai', ...patience } = options
@@ -29,6 +39,7 @@ export function workersAi(binding: AiBinding, options: WorkersAiOptions = {}): M
   return httpModels({
     ...patience,
     provider,
+    capabilities: CAPABILITIES,
     codec: workersAiAnswers,
     ask: async (model, request, signal) => {
       try {

@@ -39,14 +39,14 @@ const members = v.strictObject({
 })
 
 // None of the members is required, so that a list would do too.
-const conversationBody = v.pipe(plainObject, members)
+export const conversationBody = v.pipe(plainObject, members)
 
 /** Reads what a conversation is to be made with. Unknown members are errors, not ignored. */
 export function decodeConversationBody(body: unknown): Decoded<ConversationBody> {
   return parseBody(conversationBody, body)
 }
 
-const forkBody = v.strictObject({ id, at: wholeFrom(0) })
+export const forkBody = v.strictObject({ id, at: wholeFrom(0) })
 
 /** Reads from which message on a conversation is forked, and as which. */
 export function decodeForkBody(body: unknown): Decoded<{ readonly id?: string; readonly at: number }> {

@@ -46,7 +46,7 @@ const content = textOr(contentPart)
 
 const call = v.strictObject({ callId: someText, tool: toolName, arguments: v.string() })
 
-const message = v.variant('role', [
+export const message = v.variant('role', [
   v.strictObject({ role: v.literal('system'), content: v.string() }),
   v.strictObject({ role: v.literal('user'), content }),
   v.strictObject({
@@ -80,7 +80,7 @@ const responseFormat = v.variant('type', [
   }),
 ])
 
-const runBody = v.strictObject({
+export const runBody = v.strictObject({
   input: either(isText, someText, v.array(message)),
   system: v.exactOptional(v.string()),
   model: v.exactOptional(v.string()),
@@ -105,7 +105,7 @@ export function decodeRunBody(body: unknown): Decoded<RunBody> {
   return fault ?? { ok: true, request: { ...rest, input: history.request } }
 }
 
-const callBody = v.strictObject({ arguments: plainObject, context: runOptions.context })
+export const callBody = v.strictObject({ arguments: plainObject, context: runOptions.context })
 
 /** Reads the body of `POST /tools/{name}/call`. */
 export function decodeCallBody(body: unknown): Decoded<v.InferOutput<typeof callBody>> {

@@ -363,6 +363,20 @@ describe('a caller who', () => {
 test('models are listed, and found one by one', async () => {
   const { models } = client()
   expect((await models.list()).data).toEqual([await models.retrieve(model)])
-  expect(await models.retrieve(model)).toEqual({ id: model, object: 'model', created: 0, owned_by: 'openai' })
+  expect(await models.retrieve(model)).toEqual({
+    id: model,
+    object: 'model',
+    created: 0,
+    owned_by: 'openai',
+    edgecall: {
+      tools: true,
+      parallelCalls: true,
+      singleCalls: true,
+      toolChoice: true,
+      streamedArguments: true,
+      imagesInResults: false,
+      structuredOutput: true,
+    },
+  })
   expect(await errorOf(models.retrieve('no/such'))).toMatchObject({ name: 'NotFoundError', code: 'unknown_model' })
 })

@@ -29,6 +29,10 @@ function replyTo(scene: Scene, isChat: boolean): ModelReply {
 for (const [name, make] of Object.entries(PROVIDERS)) {
   modelSuite(name, async (scene) => {
     const server = await startModelServer(({ path }) => replyTo(scene, path.endsWith('/chat/completions')))
-    return { model: fromAiSdk(make(server.baseUrl)), close: () => server.close() }
+    return {
+      model: fromAiSdk(make(server.baseUrl)),
+      sent: () => server.calls.at(-1)?.body,
+      close: () => server.close(),
+    }
   })
 }

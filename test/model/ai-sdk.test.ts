@@ -30,7 +30,8 @@ function partsOf({ reasoning, text, calls = [], finish, usage }: Speech, version
     ...(text === undefined ? [] : said('text', text)),
     ...calls.flatMap(({ tool, arguments: input }, index) => [
       { type: 'tool-input-start', id: `toolu_${index}`, toolName: tool },
-      { type: 'tool-input-delta', id: `toolu_${index}`, delta: input },
+      { type: 'tool-input-delta', id: `toolu_${index}`, delta: input.slice(0, input.length >> 1) },
+      { type: 'tool-input-delta', id: `toolu_${index}`, delta: input.slice(input.length >> 1) },
       { type: 'tool-input-end', id: `toolu_${index}` },
       { type: 'tool-call', toolCallId: `toolu_${index}`, toolName: tool, input },
     ]),
@@ -103,7 +104,9 @@ function stand(scene: Scene, version: string): Stand {
 
 for (const version of ['v2', 'v3', 'v4']) {
   modelSuite(`the AI SDK, specification ${version}`, (scene) => {
-    return Promise.resolve({ model: fromAiSdk(standIn(stand(scene, version))), close: () => Promise.resolve() })
+    const model = standIn(stand(scene, version))
+    const sent = () => model.calls.at(-1)
+    return Promise.resolve({ model: fromAiSdk(model), sent, close: () => Promise.resolve() })
   })
 }
 

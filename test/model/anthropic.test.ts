@@ -59,7 +59,11 @@ function replyTo(scene: Scene): ModelReply {
 
 modelSuite('Anthropic’s format', async (scene) => {
   const server = await startModelServer(() => replyTo(scene))
-  return { model: anthropic({ baseUrl: server.baseUrl })('probe'), close: () => server.close() }
+  return {
+    model: anthropic({ baseUrl: server.baseUrl })('probe'),
+    sent: () => server.calls.at(-1)?.body,
+    close: () => server.close(),
+  }
 })
 
 const said = (message: string, type: string) => ({ type: 'error', error: { type, message }, request_id: 'req_1' })

@@ -85,3 +85,26 @@ test('each model may have its own retries', async () => {
   expect(await gather(model)).toEqual(say('Here.'))
   expect([first.requests.length, second.requests.length]).toEqual([3, 2])
 })
+
+test('it can do what all of them can', () => {
+  const all = {
+    tools: true,
+    parallelCalls: true,
+    singleCalls: true,
+    toolChoice: true,
+    streamedArguments: true,
+    imagesInResults: true,
+    structuredOutput: true,
+  }
+  const can = (capabilities: Partial<typeof all>): ChatModel => ({
+    ...scripted([]),
+    capabilities: { ...all, ...capabilities },
+  })
+  const untold = scripted([])
+  expect(fallingBack([can({ singleCalls: false }), untold, can({ imagesInResults: false })]).capabilities).toEqual({
+    ...all,
+    singleCalls: false,
+    imagesInResults: false,
+  })
+  expect(fallingBack([untold, can({})]).capabilities).toBeUndefined()
+})

@@ -45,7 +45,11 @@ function replyTo(scene: Scene): ModelReply {
 
 modelSuite('Gemini’s format', async (scene) => {
   const server = await startModelServer(() => replyTo(scene))
-  return { model: gemini({ baseUrl: server.baseUrl })('probe'), close: () => server.close() }
+  return {
+    model: gemini({ baseUrl: server.baseUrl })('probe'),
+    sent: () => server.calls.at(-1)?.body,
+    close: () => server.close(),
+  }
 })
 
 const said = (code: number, message: string, status: string) => ({ error: { code, message, status } })

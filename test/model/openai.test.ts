@@ -40,7 +40,11 @@ function replyTo(scene: Scene): ModelReply {
 
 modelSuite('OpenAI’s format', async (scene) => {
   const server = await startModelServer(() => replyTo(scene))
-  return { model: openai({ baseUrl: server.baseUrl })('probe'), close: () => server.close() }
+  return {
+    model: openai({ baseUrl: server.baseUrl })('probe'),
+    sent: () => server.calls.at(-1)?.body,
+    close: () => server.close(),
+  }
 })
 
 const said = (message: string, code?: string) => ({ error: { message, type: 'some_error', code } })

@@ -37,7 +37,11 @@ function replyTo(scene: Scene): ModelReply {
 
 modelSuite('the Responses format', async (scene) => {
   const server = await startModelServer(() => replyTo(scene))
-  return { model: responses({ baseUrl: server.baseUrl })('probe'), close: () => server.close() }
+  return {
+    model: responses({ baseUrl: server.baseUrl })('probe'),
+    sent: () => server.calls.at(-1)?.body,
+    close: () => server.close(),
+  }
 })
 
 test('a request goes to /responses with the key', async () => {

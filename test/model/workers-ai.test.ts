@@ -3,7 +3,7 @@ import type { ChatModel, ModelEvent, ModelRequest } from '../../src/contract/mod
 import type { Usage } from '../../src/contract/usage.ts'
 import { type AiBinding, workersAi } from '../../src/model/workers-ai.ts'
 import { chunksOf, type Speech } from '../fixtures/model-server.ts'
-import { modelSuite, type Scene } from '../suites/model.ts'
+import { modelSuite, type Scene, type Staged } from '../suites/model.ts'
 
 const NEVER = new AbortController().signal
 const REQUEST: ModelRequest = { messages: [{ role: 'user', content: 'Hi' }], tools: [] }
@@ -55,9 +55,17 @@ function streamOf(
   })
 }
 
-function bindingFor(scene: Scene, chunksFor: (speech: Speech) => object[], isRaw: boolean): AiBinding {
+interface Binding extends AiBinding {
+  /** The last inputs. */
+  readonly sent: () => unknown
+}
+
+function bindingFor(scene: Scene, chunksFor: (speech: Speech) => object[], isRaw: boolean): Binding {
+  let sent: unknown
   return {
-    run: (_, __, { signal }) => {
+    sent: () => sent,
+    run: (_, inputs, { signal }) => {
+      sent = inputs
       if (scene === 'refused') {
         const refused = { internalCode: 5004, name: 'Invalid data', message: 'AiError', description: 'Invalid data' }
         if (!isRaw) return Promise.reject(new Error('5004: Invalid data'))
@@ -77,18 +85,16 @@ const isNative = (scene: Scene): boolean => typeof scene === 'string' || !(scene
 // The platform's own form has no word for reasoning; what has one is said in the other form.
 modelSuite('Workers AI, its own form', (scene) => {
   const binding = bindingFor(scene, isNative(scene) ? nativeChunks : chunksOf, true)
-  return Promise.resolve({ model: workersAi(binding)('@cf/test/probe'), close: () => Promise.resolve() })
+  return Promise.resolve({ ...stagedOn(binding), form: { streamedArguments: false } })
 })
 
-modelSuite('Workers AI, as Chat Completions', (scene) => {
-  const model = workersAi(bindingFor(scene, chunksOf, true))('@cf/test/probe')
-  return Promise.resolve({ model, close: () => Promise.resolve() })
-})
+modelSuite('Workers AI, as Chat Completions', (scene) => Promise.resolve(stagedOn(bindingFor(scene, chunksOf, true))))
 
-modelSuite('Workers AI without raw responses', (scene) => {
-  const model = workersAi(bindingFor(scene, chunksOf, false))('@cf/test/probe')
-  return Promise.resolve({ model, close: () => Promise.resolve() })
-})
+modelSuite('Workers AI without raw responses', (scene) => Promise.resolve(stagedOn(bindingFor(scene, chunksOf, false))))
+
+function stagedOn(binding: Binding): Staged {
+  return { model: workersAi(binding)('@cf/test/probe'), sent: binding.sent, close: () => Promise.resolve() }
+}
 
 test('the binding of the runtime fits', () => {
   const made = (ai: Ai) => workersAi(ai)('@cf/test/probe').name

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import type { ChatModel, ModelEvent, ModelRequest } from '../../src/contract/model.ts'
+import type {
+  ChatModel,
+  ModelCapabilities,
+  ModelEvent,
+  ModelRequest,
+  ResponseFormat,
+} from '../../src/contract/model.ts'
 import type { Speech } from '../fixtures/model-server.ts'
 
 /**
@@ -11,6 +17,10 @@ export type Scene = Speech | 'cut' | 'refused' | 'endless'
 /** A model set up for one scene. */
 export interface Staged {
   readonly model: ChatModel
+  /** The last request as its provider got it; not for models without a provider. */
+  readonly sent?: () => unknown
+  /** What cannot be in answers of this form, though it can in another form of the same provider. */
+  readonly form?: Partial<ModelCapabilities>
   readonly close: () => Promise<void>
 }
 
@@ -33,9 +43,9 @@ const REQUEST: ModelRequest = {
 
 const NEVER = new AbortController().signal
 
-async function gather(model: ChatModel, signal = NEVER): Promise<ModelEvent[]> {
+async function gather(model: ChatModel, signal = NEVER, request = REQUEST): Promise<ModelEvent[]> {
   const events: ModelEvent[] = []
-  for await (const event of model.stream(REQUEST, signal)) events.push(event)
+  for await (const event of model.stream(request, signal)) events.push(event)
   return events
 }
 
@@ -49,6 +59,56 @@ function callsOf(events: readonly ModelEvent[]): ModelEvent[] {
 
 function isEnd({ type }: ModelEvent): boolean {
   return type === 'finish' || type === 'error'
+}
+
+/** What a model's codec does, seen from both its ends. */
+async function observed({ model, sent }: Required<Pick<Staged, 'model' | 'sent'>>): Promise<ModelCapabilities> {
+  async function told(change: Partial<ModelRequest>): Promise<string> {
+    await gather(model, NEVER, { ...REQUEST, ...change })
+    return JSON.stringify(sent())
+  }
+  const plain = await told({})
+  const choices = [await told({ toolChoice: 'auto' }), await told({ toolChoice: 'required' })]
+  choices.push(await told({ toolChoice: { tool: 'clock' } }))
+  const events = await gather(model)
+  const deltas = events.filter((event) => event.type === 'call.delta' && event.index === 0 && event.arguments !== '')
+  return {
+    tools: plain.includes('Tells the time.') && callsOf(events).length > 0,
+    parallelCalls: callsOf(events).length === CALLS.length,
+    singleCalls: (await told({ sampling: { parallel_tool_calls: false } })) !== plain,
+    toolChoice: new Set(choices).size === choices.length,
+    streamedArguments: deltas.length > 1,
+    imagesInResults: (await told({ messages: SEEN })).includes(IMAGE),
+    structuredOutput: (await told({ responseFormat: FORMAT })).includes('hourOfDay'),
+  }
+}
+
+const CALLS = [
+  { tool: 'clock', arguments: '{"zone":"Europe/Oslo"}' },
+  { tool: 'clock', arguments: '{"zone":"UTC"}' },
+]
+
+const IMAGE = 'aGFsZiBwYXN0IHR3ZWx2ZQ=='
+const SEEN: ModelRequest['messages'] = [
+  ...REQUEST.messages,
+  { role: 'assistant', content: '', calls: [{ callId: 'c1', tool: 'clock', arguments: '{}' }] },
+  {
+    role: 'tool',
+    callId: 'c1',
+    tool: 'clock',
+    ok: true,
+    content: [{ type: 'image', mediaType: 'image/png', data: IMAGE }],
+  },
+]
+const FORMAT: ResponseFormat = {
+  type: 'json_schema',
+  name: 'time',
+  schema: {
+    type: 'object',
+    properties: { hourOfDay: { type: 'integer' } },
+    required: ['hourOfDay'],
+    additionalProperties: false,
+  },
 }
 
 /** What every ChatModel promises. `stage` makes one for a scene, told in its provider's own format. */
@@ -78,15 +138,11 @@ export function modelSuite(name: string, stage: (scene: Scene) => Promise<Staged
     })
 
     test('asks for tools with whole arguments, once for each call and in order', async () => {
-      const calls = [
-        { tool: 'clock', arguments: '{"zone":"Europe/Oslo"}' },
-        { tool: 'clock', arguments: '{"zone":"UTC"}' },
-      ]
-      const events = await play({ text: 'I look.', calls }, (model) => gather(model))
-      expect(callsOf(events)).toEqual(calls.map((call, index) => ({ type: 'call', index, ...call })))
+      const events = await play({ text: 'I look.', calls: CALLS }, (model) => gather(model))
+      expect(callsOf(events)).toEqual(CALLS.map((call, index) => ({ type: 'call', index, ...call })))
       expect(textOf(events, 'text')).toBe('I look.')
       expect(events.at(-1)).toMatchObject({ type: 'finish', finish: 'tool_calls' })
-      for (const [index, call] of calls.entries()) {
+      for (const [index, call] of CALLS.entries()) {
         const deltas = events.filter((event) => event.type === 'call.delta' && event.index === index)
         expect(deltas.map((delta) => ('arguments' in delta ? delta.arguments : '')).join('')).toBe(call.arguments)
       }
@@ -137,6 +193,18 @@ export function modelSuite(name: string, stage: (scene: Scene) => Promise<Staged
           break
         }
       })
+    })
+
+    test('can do what it declares, and nothing more', async () => {
+      const { model, sent, form, close } = await stage({ calls: CALLS })
+      try {
+        // A model that asks no provider has none to tell of.
+        if (!sent) return expect(model.capabilities).toBeUndefined()
+        expect(model.capabilities, 'the maker declares its capabilities').toBeDefined()
+        expect(await observed({ model, sent })).toEqual({ ...model.capabilities, ...form })
+      } finally {
+        await close()
+      }
     })
 
     test('answers request after request', async () => {

@@ -29,14 +29,14 @@ const SAID = {
   tags: v.exactOptional(v.pipe(v.array(text(64)), v.maxLength(32))),
 }
 
-const HTTP_TOOL = v.strictObject({ ...SAID, default: flag, http: HTTP_CALL })
-const FACE = v.strictObject({
+export const HTTP_TOOL = v.strictObject({ ...SAID, default: flag, http: HTTP_CALL })
+export const FACE = v.strictObject({
   ...SAID,
   default: flag,
   binding: v.pipe(v.string(), v.regex(/^TOOL_[A-Z0-9_]+$/)),
   call: v.pipe(v.string(), v.regex(TOOL_NAME)),
 })
-const STATIC_TOOL = v.strictObject({
+export const STATIC_TOOL = v.strictObject({
   ...SAID,
   default: flag,
   static: v.union(

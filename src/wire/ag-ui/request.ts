@@ -21,7 +21,7 @@ const part = v.object({
   source: v.nullish(v.object({ type: v.string(), value: v.string(), mimeType: v.nullish(v.string()) })),
 })
 
-const input = v.object({
+export const input = v.object({
   threadId: idSchema,
   runId: v.string(),
   protocolVersion: v.nullish(v.string()),

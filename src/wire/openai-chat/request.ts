@@ -114,7 +114,7 @@ const edgecall = v.strictObject({
   rounds: v.exactOptional(v.picklist(['final', 'all'])),
 })
 
-const chatBody = v.object({
+export const chatBody = v.object({
   ...SAMPLING,
   ...UNSUPPORTED,
   model: text,

@@ -73,7 +73,7 @@ const format = v.variant('type', [
   v.object({ type: v.literal('json_schema'), name: v.string(), schema: plainObject, strict: flag }),
 ])
 
-const body = v.object({
+export const body = v.object({
   ...UNSUPPORTED,
   model: text,
   input: v.nullish(inputSchema, []),

@@ -33,7 +33,7 @@ const part = v.object({
 
 type Part = v.InferOutput<typeof part>
 
-const body = v.object({
+export const body = v.object({
   id: idSchema,
   messages: v.pipe(
     v.array(v.object({ role: v.picklist(['system', 'user', 'assistant']), parts: v.array(part) })),

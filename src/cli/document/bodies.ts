@@ -1,0 +1,114 @@
+import { type JsonSchema as MadeSchema, toJsonSchemaDefs } from '@valibot/to-json-schema'
+import * as v from 'valibot'
+import type { JsonSchema } from '../../contract/json.ts'
+import { FACE, HTTP_TOOL, STATIC_TOOL } from '../../tool/stored/definition.ts'
+import { input as agUiBody } from '../../wire/ag-ui/request.ts'
+import { conversationBody, forkBody } from '../../wire/conversation.ts'
+import { chatBody } from '../../wire/openai-chat/request.ts'
+import { body as responsesBody } from '../../wire/openai-responses/request.ts'
+import { callBody, message, runBody } from '../../wire/request.ts'
+import { contentPart, parametersSchema, runOptions } from '../../wire/schema.ts'
+import { body as useChatBody } from '../../wire/ui-message/request.ts'
+import { sayable } from './sayable.ts'
+
+/** What the edge checks requests with, by the names that the document has for it. */
+const CHECKED = {
+  RunBody: runBody,
+  RunOptions: v.omit(runBody, ['input']),
+  Message: message,
+  Content: contentPart,
+  Limits: runOptions.limits.wrapped,
+  ToolContext: runOptions.context.wrapped,
+  ToolSelection: runOptions.tools.wrapped,
+  InputSchema: parametersSchema,
+  CallBody: callBody,
+  ConversationBody: conversationBody,
+  ForkBody: forkBody,
+  ChatCompletionBody: chatBody,
+  ResponseBody: responsesBody,
+  UseChatBody: useChatBody,
+  RunAgentInput: agUiBody,
+  HttpTool: HTTP_TOOL,
+  ToolFace: FACE,
+  StaticTool: STATIC_TOOL,
+} as const
+
+/** The bodies that the edge reads by hand. */
+const READ = {
+  Definition: { oneOf: [{ $ref: ref('HttpTool') }, { $ref: ref('ToolFace') }, { $ref: ref('StaticTool') }] },
+  CallAnswer: {
+    anyOf: [
+      {
+        type: 'object',
+        properties: {
+          decision: { enum: ['approve', 'reject'] },
+          reason: { type: 'string', description: 'Told to the model where the call is rejected.' },
+          argumentsHash: {
+            type: 'string',
+            description:
+              'SHA-256 of the canonical JSON of the arguments that were shown: for others the decision is not.',
+          },
+        },
+        required: ['decision'],
+      },
+      {
+        type: 'object',
+        properties: { result: { description: 'A text, or any value.' }, ok: { type: 'boolean', default: true } },
+        required: ['result'],
+      },
+    ],
+  },
+  RollbackBody: { type: 'object', properties: { hash: { type: 'string' } }, required: ['hash'] },
+  McpMessage: {
+    type: 'object',
+    description: 'One JSON-RPC 2.0 request or notification of the Model Context Protocol.',
+    properties: {
+      jsonrpc: { const: '2.0' },
+      id: { type: ['string', 'integer'] },
+      method: { type: 'string' },
+      params: { type: 'object' },
+    },
+    required: ['jsonrpc', 'method'],
+  },
+}
+
+/** The schemas of all request bodies, as `components.schemas` has them. */
+export function bodySchemas(): Readonly<Record<string, JsonSchema>> {
+  const made = toJsonSchemaDefs(Object.fromEntries(Object.entries(CHECKED).map(([name, s]) => [name, sayable(s)])), {
+    target: 'draft-2020-12',
+    typeMode: 'input',
+    // What a check by code wants, the descriptions say.
+    ignoreActions: ['check'],
+    overrideRef: ({ referenceId }) => ref(referenceId),
+    overrideSchema: ({ jsonSchema }) => withoutEmpty(jsonSchema),
+  })
+  return { ...made, ...withWords(made), ...READ }
+}
+
+/** What code checks, and JSON Schema can say after all; the rest in words. */
+function withWords(made: Readonly<Record<string, object>>): Readonly<Record<string, JsonSchema>> {
+  const edgecall = { anyOf: [{ $ref: ref('RunOptions') }, { type: 'null' }] }
+  return {
+    InputSchema: { type: 'object', properties: { type: { const: 'object' } }, description: 'A JSON Schema.' },
+    ToolContext: { type: 'object', description: 'For tools, never shown to a model; at most 16 KiB of JSON.' },
+    UseChatBody: { ...made['UseChatBody'], properties: { ...propertiesOf(made['UseChatBody']), edgecall } },
+    RunAgentInput: {
+      ...made['RunAgentInput'],
+      description: 'A `RunAgentInput` of AG-UI. `forwardedProps.edgecall` has the members of RunOptions.',
+    },
+  }
+}
+
+function propertiesOf(schema: { readonly properties?: object } | undefined): object {
+  return schema?.properties ?? {}
+}
+
+/** A schema of any object says no more than that. */
+function withoutEmpty({ properties, required, ...rest }: MadeSchema): MadeSchema {
+  const isBare = properties === undefined || Object.keys(properties).length === 0
+  return { ...rest, ...(!isBare && { properties }), ...(required?.length && { required }) }
+}
+
+function ref(name: string): string {
+  return `#/components/schemas/${name}`
+}

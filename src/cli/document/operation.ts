@@ -1,0 +1,101 @@
+import type { JsonObject, JsonSchema } from '../../contract/json.ts'
+
+/** What an answer without an error brings: a schema by its name or as it is, or text of another type. */
+export type Answer =
+  | { readonly says: string; readonly json: string | JsonSchema; readonly or?: 'events'; readonly headers?: JsonObject }
+  | { readonly says: string; readonly type?: string }
+
+export interface Route {
+  readonly tag: 'OpenAI' | 'Runs' | 'Conversations' | 'Tools' | 'Clients' | 'Edge'
+  /** Unique: what generators name a function. */
+  readonly id: string
+  readonly summary: string
+  readonly description?: string
+  /** Of the key. Default: no key is needed. */
+  readonly scope?: string
+  readonly query?: Readonly<Record<string, string>>
+  /** Request headers, by name. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Name of the body's schema. */
+  readonly body?: string
+  readonly bodyIsOptional?: true
+  readonly answers: Readonly<Record<number, Answer>>
+  /** What refusals of this route mean, by status; those of any route with a key or a body are added. */
+  readonly errors?: Readonly<Record<number, string>>
+}
+
+/** Routes by path and method, such as `{ '/runs': { post: … } }`. */
+export type Routes = Readonly<Record<string, Readonly<Record<string, Route>>>>
+
+/** A route as an OpenAPI operation. */
+export function operationOf(path: string, route: Route): JsonObject {
+  const { tag, id, summary, scope, body } = route
+  const said = [route.description, scope && `Scope of the key: ${scope}.`].filter(Boolean).join(' ')
+  const parameters = [
+    ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: TEXT })),
+    ...Object.entries(route.query ?? {}).map(([name, description]) => ({
+      name,
+      in: 'query',
+      description,
+      schema: TEXT,
+    })),
+    ...Object.entries(route.headers ?? {}).map(([name, description]) => ({
+      name,
+      in: 'header',
+      description,
+      schema: TEXT,
+    })),
+  ]
+  return {
+    tags: [tag],
+    operationId: id,
+    summary,
+    ...(said !== '' && { description: said }),
+    ...(scope === undefined && { security: [] }),
+    ...(parameters.length > 0 && { parameters }),
+    ...(body !== undefined && {
+      requestBody: {
+        required: route.bodyIsOptional !== true,
+        content: { 'application/json': { schema: named(body) } },
+      },
+    }),
+    responses: { ...mapped(route.answers, responseOf), ...errorsOf(path, route) },
+  }
+}
+
+const TEXT = { type: 'string' }
+const EVENTS = { 'text/event-stream': { schema: TEXT } }
+
+const KEYED = { 401: 'No valid key was sent.', 403: 'The key lacks the scope.' }
+const WITH_BODY = {
+  400: 'The body is malformed or asks for what there is not.',
+  413: 'The body is too large.',
+  415: 'The body is not JSON.',
+}
+
+function errorsOf(path: string, { scope, body, errors }: Route): JsonObject {
+  const form = path.startsWith('/v1/') ? 'OpenAIError' : 'Problem'
+  const all = { ...(scope !== undefined && KEYED), ...(body !== undefined && WITH_BODY), ...errors }
+  const answer = (description: string) => ({ $ref: `#/components/responses/${form}`, description })
+  return { ...mapped(all, answer), default: answer('Any other error, by its `code`.') }
+}
+
+function responseOf(answer: Answer): JsonObject {
+  const { says: description } = answer
+  if (!('json' in answer)) {
+    const { type } = answer
+    return { description, ...(type !== undefined && { content: { [type]: { schema: TEXT } } }) }
+  }
+  const { json, or, headers } = answer
+  const schema = typeof json === 'string' ? named(json) : json
+  const content = { 'application/json': { schema }, ...(or === 'events' && EVENTS) }
+  return { description, ...(headers && { headers }), content }
+}
+
+export function named(schema: string): JsonSchema {
+  return { $ref: `#/components/schemas/${schema}` }
+}
+
+function mapped<Value>(record: Readonly<Record<string, Value>>, make: (value: Value) => JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, make(value)]))
+}

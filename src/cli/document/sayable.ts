@@ -1,0 +1,88 @@
+import * as v from 'valibot'
+import { isObject } from '../../contract/json.ts'
+
+type Schema = v.GenericSchema
+
+/** Schemas that were made sayable, so that one which is used twice stays one. */
+const known = new WeakMap<Schema, Schema>()
+
+/**
+ * A Valibot schema of what comes in, in the words that JSON Schema has too: one schema or the other is a union of both, a
+ * check by code is what it says of an empty object, and members that are filled in before the check may be left out.
+ */
+export function sayable(schema: Schema): Schema {
+  const made = known.get(schema) ?? rebuilt(schema)
+  known.set(schema, made)
+  return made
+}
+
+function rebuilt(schema: Schema): Schema {
+  if (!isPiped(schema)) return plain(schema)
+  const { pipe } = schema
+  const last = pipe.findLastIndex(isSchema)
+  const read = pipe[last]
+  if (last === 0 || !isSchema(read)) return checked({ ...plain(schema), pipe: [sayable(pipe[0]), ...pipe.slice(1)] })
+  const filled = pipe
+    .slice(0, last)
+    .reduce<unknown>((value, item) => (isTransform(item) ? item.operation(value) : value), {})
+  return withDefaults(sayable(read), isObject(filled) ? filled : {})
+}
+
+/** A schema without its pipe. */
+function plain(schema: Schema): Schema {
+  if (isLazy(schema)) return v.union([...new Set(SAMPLES.map((sample) => schema.getter(sample)))].map(sayable))
+  if (schema.type === 'custom') return v.is(schema, {}) ? v.looseObject({}) : v.never()
+  const members = Object.entries(schema).map(([name, value]) => [name, name === 'pipe' ? undefined : inner(value)])
+  const made = Object.fromEntries(members.filter(([, value]) => value !== undefined))
+  // What is refused but for null, so that it may be said to be absent.
+  return schema.type === 'nullish' && made['wrapped']?.type === 'never' ? v.optional(v.null()) : checked(made)
+}
+
+/** What `either` tells its schemas apart by. */
+const SAMPLES = ['', [], {}]
+
+function inner(value: unknown): unknown {
+  if (isSchema(value)) return sayable(value)
+  if (Array.isArray(value)) return value.every(isSchema) ? value.map(sayable) : value
+  // The entries of an object.
+  if (!isObject(value) || !Object.values(value).every(isSchema)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, inner(entry)]))
+}
+
+/** The schema where literals that were filled in may be left out; of several alternatives each. */
+function withDefaults(schema: Schema, filled: Readonly<Record<string, unknown>>): Schema {
+  const { entries, options }: Readonly<Record<string, unknown>> = { ...schema }
+  if (Array.isArray(options)) {
+    return checked({
+      ...schema,
+      options: options.map((option) => (isSchema(option) ? withDefaults(option, filled) : option)),
+    })
+  }
+  if (!isObject(entries)) return schema
+  const optional = Object.entries(filled).flatMap(([name, value]) => {
+    const entry = entries[name]
+    return isSchema(entry) && v.is(entry, value) ? [[name, v.optional(entry, () => value)]] : []
+  })
+  return checked({ ...schema, entries: { ...entries, ...Object.fromEntries(optional) } })
+}
+
+function checked(made: object): Schema {
+  if (isSchema(made)) return made
+  throw new Error('What was made of a schema is none')
+}
+
+function isSchema(value: unknown): value is Schema {
+  return isObject(value) && value['kind'] === 'schema'
+}
+
+function isPiped(schema: Schema): schema is Schema & { readonly pipe: readonly [Schema, ...unknown[]] } {
+  return 'pipe' in schema
+}
+
+function isLazy(schema: Schema): schema is v.LazySchema<Schema> {
+  return schema.type === 'lazy'
+}
+
+function isTransform(item: unknown): item is v.TransformAction<unknown, unknown> {
+  return isObject(item) && item['kind'] === 'transformation' && item['type'] === 'transform'
+}

@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { documentText } from '../../src/cli/document/document.ts'
+import { routes } from '../../src/http/edge.ts'
+
+const ROOT = new URL('../..', import.meta.url).pathname
+const document = JSON.parse(documentText(ROOT)) as Record<string, any>
+
+const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods as object).map(([method, operation]) => ({ path, method, operation })),
+)
+
+/** Every value of a tree that stands under a key. */
+function allAt(key: string, tree: unknown): unknown[] {
+  if (typeof tree !== 'object' || tree === null) return []
+  return Object.entries(tree).flatMap(([name, value]) => (name === key ? [value] : allAt(key, value)))
+}
+
+test('the bundled document is that of this code: else run `npm run openapi`', () => {
+  expect(readFileSync(`${ROOT}src/http/openapi.txt`, 'utf8')).toBe(documentText(ROOT))
+})
+
+test('it has the routes of the edge, no more and no fewer', () => {
+  // What is registered for all methods is no route of its own: middleware, and the 405 of /mcp.
+  const served = routes('page', 'document')
+    .routes.filter(({ method }) => method !== 'ALL')
+    .map(({ method, path }) => `${method} ${path.replace(/:(\w+)(?:\{.*\})?/g, '{$1}')}`)
+  const told = operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`)
+  expect(told.sort()).toEqual([...new Set(served)].sort())
+})
+
+test('every reference leads somewhere, and every schema is referred to', () => {
+  const references = new Set(allAt('$ref', document))
+  for (const reference of references) {
+    const [, ...steps] = String(reference).split('/')
+    const found = steps.reduce<any>((value, step) => value?.[step], document)
+    expect(found, String(reference)).toBeTypeOf('object')
+  }
+  const unused = Object.keys(document.components.schemas).filter(
+    (name) => !references.has(`#/components/schemas/${name}`),
+  )
+  expect(unused).toEqual([])
+})
+
+test('every operation has an id of its own, a known tag, an answer, and the parameters of its path', () => {
+  const ids = operations.map(({ operation }) => operation.operationId)
+  expect(new Set(ids).size).toBe(ids.length)
+  const tags = document.tags.map((tag: { name: string }) => tag.name)
+  for (const { path, operation } of operations) {
+    expect(tags).toEqual(expect.arrayContaining(operation.tags))
+    expect(Object.keys(operation.responses).some((status) => status.startsWith('2'))).toBe(true)
+    const told = (operation.parameters ?? []).filter((parameter: { in: string }) => parameter.in === 'path')
+    const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+    expect(told.map((parameter: { name: string }) => parameter.name)).toEqual(named)
+  }
+})
+
+test('what needs no key is what anybody may ask', () => {
+  const open = operations.filter(({ operation }) => operation.security?.length === 0)
+  expect(open.map(({ path }) => path).sort()).toEqual(['/', '/health', '/openapi.json'])
+  expect(document.security).toEqual([{ key: [] }])
+})
