@@ -13,6 +13,7 @@ import { retrying } from './model/retry.ts'
 import { type AiBinding, workersAi } from './model/workers-ai.ts'
 import { logs } from './observe/log.ts'
 import { matches } from './tool/glob.ts'
+import { createFinder } from './tool/search/finder.ts'
 import { searchHook } from './tool/search/hook.ts'
 import { chain } from './tool/source/chain.ts'
 import { kvSource } from './tool/source/kv.ts'
@@ -62,6 +63,8 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
       secret,
       services,
     })
+  const tools = chain(stored ? [services, stored] : [services])
+  const finder = createFinder(tools)
   return {
     config,
     models: modelChooser({
@@ -70,7 +73,8 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
       allowed: config.models,
       prices: config.prices,
     }),
-    tools: chain(stored ? [services, stored] : [services]),
+    tools,
+    finder,
     stored: stored ?? NOTHING_STORED,
     conversations: env.CONVERSATIONS,
     directories: env.DIRECTORIES,

@@ -1,5 +1,5 @@
 import { isObject } from '../../contract/json.ts'
-import type { ToolDefinition } from '../../contract/tool.ts'
+import type { ToolText } from '../../contract/tool.ts'
 
 export interface DefinitionTexts {
   readonly title: readonly string[]
@@ -10,10 +10,15 @@ export interface DefinitionTexts {
 }
 
 /** What a tool can be found by, beside its name. */
-export function textsOf({ title, tags, description, inputSchema }: ToolDefinition): DefinitionTexts {
-  const parameters: string[] = []
-  collect(inputSchema, parameters, 0)
-  return { title: title === undefined ? [] : [title], tags: tags ?? [], description: [description], parameters }
+export function textsOf({ title, tags = [], description, inputSchema, parameters }: ToolText): DefinitionTexts {
+  const texts: string[] = []
+  if (!parameters) collect(inputSchema, texts, 0)
+  return {
+    title: title === undefined ? [] : [title],
+    tags,
+    description: [description],
+    parameters: parameters ?? texts,
+  }
 }
 
 const LEVELS = 6

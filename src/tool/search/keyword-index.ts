@@ -1,4 +1,4 @@
-import type { ToolDefinition } from '../../contract/tool.ts'
+import type { ToolText } from '../../contract/tool.ts'
 import { textsOf } from './definition-texts.ts'
 import { type Asked, type Entry, rank } from './keyword-rank.ts'
 import { createTerms, type Terms } from './keyword-terms.ts'
@@ -14,8 +14,8 @@ export function createKeywordIndex(): ToolIndex {
   /** Terms know tools by their slots; free ones are taken again. */
   const slots: (Entry | undefined)[] = []
   const slotOf = new Map<string, number>()
-  const known = new Map<string, ToolDefinition>()
-  const waiting = new Map<string, ToolDefinition>()
+  const known = new Map<string, ToolText>()
+  const waiting = new Map<string, ToolText>()
 
   const drop = (name: string) => {
     const [tool, slot] = [known.get(name), slotOf.get(name)]
@@ -25,7 +25,7 @@ export function createKeywordIndex(): ToolIndex {
     slotOf.delete(name)
     known.delete(name)
   }
-  const enter = (tool: ToolDefinition) => {
+  const enter = (tool: ToolText) => {
     drop(tool.name)
     const unused = slotOf.size < slots.length ? slots.indexOf(undefined) : slots.length
     const { weights, name } = weigh(tool)
@@ -72,7 +72,7 @@ interface Weighed {
   readonly name: ReadonlySet<string>
 }
 
-function weigh(tool: ToolDefinition): Weighed {
+function weigh(tool: ToolText): Weighed {
   const weights = new Map<string, number>()
   const name = new Set<string>()
   const addField = (field: keyof typeof FIELDS, texts: readonly string[]) => {
