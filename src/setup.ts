@@ -81,7 +81,7 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
     report,
     ...(env.WEBHOOK_SECRET && { webhook: { secret: env.WEBHOOK_SECRET, hosts: config.webhookHosts } }),
     loop: {
-      hooks: config.toolSearch === 'off' ? [] : [searchHook({ when: config.toolSearch })],
+      hooks: config.toolSearch === 'off' ? [] : [searchHook({ when: config.toolSearch, finder })],
       ...(definitions && { validate: (schema, value) => definitions.validate(schema, value) }),
       ...(config.log === 'runs' && { observe: logs(report, config) }),
     },
