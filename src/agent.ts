@@ -1,7 +1,7 @@
 /** The door for agents: models with instructions and tools of their own, asked as tools are called. */
 import { WorkerEntrypoint } from 'cloudflare:workers'
 import type { AgentOptions } from './contract/agent.ts'
-import type { MakeSetup } from './contract/setup.ts'
+import { type MakeSetup, setupOf } from './contract/setup.ts'
 import type { ToolControl, ToolDescription, ToolOutcome, ToolRequest, ToolService } from './contract/tool.ts'
 import { failure } from './contract/tool.ts'
 import { agentSource } from './loop/agent.ts'
@@ -24,7 +24,7 @@ export function serveAgents<Env extends object>(
 ): new (ctx: ExecutionContext, env: Env) => WorkerEntrypoint<Env> & ToolService {
   return class extends WorkerEntrypoint<Env> {
     async describe(): Promise<ToolDescription> {
-      const setup = makeSetup(this.env)
+      const setup = setupOf(makeSetup, this.env)
       for (const { name, model } of agents) {
         const resolved = setup.models.resolve(model)
         if (!resolved.ok) throw new Error(`The agent "${name}" has no model: ${resolved.message}`)
@@ -35,7 +35,7 @@ export function serveAgents<Env extends object>(
 
     async call(request: ToolRequest, control: ToolControl = NOBODY): Promise<ToolOutcome> {
       const { name, hash } = request
-      const [agent] = await agentSource(agents, makeSetup(this.env)).find([name])
+      const [agent] = await agentSource(agents, setupOf(makeSetup, this.env)).find([name])
       if (!agent) return failure('unknown_tool', `There is no agent "${name}" here.`)
       if (agent.definition.hash !== hash) return failure('schema_mismatch', `The agent "${name}" has changed.`)
       return agent.call(request, control)

@@ -15,6 +15,7 @@ import { retrying } from './model/retry.ts'
 import { type AiBinding, workersAi } from './model/workers-ai.ts'
 import { logs } from './observe/log.ts'
 import { matches } from './tool/glob.ts'
+import { createFinder } from './tool/search/finder.ts'
 import { searchHook } from './tool/search/hook.ts'
 import { policiesOf, readPolicies } from './tool/policy/policies.ts'
 import { policed } from './tool/policy/source.ts'
@@ -68,6 +69,8 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
       secret,
       services,
     })
+  const tools = chain(stored ? [services, stored] : [services])
+  const finder = createFinder(tools)
   return {
     config,
     models: modelChooser({
@@ -76,14 +79,15 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
       allowed: config.models,
       prices: config.prices,
     }),
-    tools: policed(chain(stored ? [services, stored] : [services]), { policies, rates: ratesOf(env, policies) }),
+    tools: policed(tools, { policies, rates: ratesOf(env, policies) }),
+    finder,
     stored: stored ?? NOTHING_STORED,
     conversations: env.CONVERSATIONS,
     directories: env.DIRECTORIES,
     report,
     ...(env.WEBHOOK_SECRET && { webhook: { secret: env.WEBHOOK_SECRET, hosts: config.webhookHosts } }),
     loop: {
-      hooks: config.toolSearch === 'off' ? [] : [searchHook({ when: config.toolSearch })],
+      hooks: config.toolSearch === 'off' ? [] : [searchHook({ when: config.toolSearch, finder })],
       ...(definitions && { validate: (schema, value) => definitions.validate(schema, value) }),
       ...(config.log === 'runs' && { observe: logs(report, config) }),
     },

@@ -1,6 +1,7 @@
 import type { Report } from '../contract/setup.ts'
 import type { ToolNamespace } from '../tool/source/shelf.ts'
 import { encodeIndex, INDEX_KEY, versionKey } from '../tool/stored/copy.ts'
+import { encodeTexts, TEXTS_KEY } from '../tool/stored/texts.ts'
 import type { CatalogueStore } from './store.ts'
 
 export interface CopierPorts {
@@ -15,21 +16,24 @@ export interface CopierPorts {
 /** KV takes one write of a key in a second. */
 const EVERY_MS = 1000
 const RETRY_MS = 10_000
+/** The texts of thousands are megabytes, and nobody's run depends on their being new. */
+const TEXTS_EVERY_MS = 10_000
 /** A Worker has a thousand operations of KV for one alarm. */
 const VERSIONS_AN_ALARM = 500
 /** Versions are large: so many are held at a time. */
 const AT_A_TIME = 6
 
 /**
- * Keeps the copy in KV up with the catalogue, by its alarm. Versions go before the index that names them, and the index
- * is written at most once a second, however many writes there were. What KV refuses is tried again for as long as it
- * takes.
+ * Keeps the copy in KV up with the catalogue, by its alarm. Versions go before the index that names them. The index is
+ * written at most once a second, and what tools are found by once in ten, however many writes there were. What KV refuses
+ * is tried again for as long as it takes.
  */
 export class Copier {
   readonly #ports: CopierPorts
   /** For when the alarm is set, if it is. */
   #due: number | undefined
   #lastAt = -Infinity
+  #textsAt = -Infinity
 
   constructor(ports: CopierPorts) {
     this.#ports = ports
@@ -37,9 +41,10 @@ export class Copier {
 
   /** To be called with every write, and in its turn: the alarm is kept with it. */
   wake(delayMs = 0): void {
-    if (this.#due !== undefined) return
-    this.#due = Math.max(this.#ports.now() + delayMs, this.#lastAt + EVERY_MS)
-    this.#ports.setAlarm(this.#due)
+    const due = Math.max(this.#ports.now() + delayMs, this.#lastAt + EVERY_MS)
+    if (this.#due !== undefined && this.#due <= due) return
+    this.#due = due
+    this.#ports.setAlarm(due)
   }
 
   /** The alarm rang. Never rejects. */
@@ -51,8 +56,9 @@ export class Copier {
     try {
       await this.#copy()
       this.#lastAt = now()
-      const { ready, copied } = store.revisions()
+      const { ready, copied, texts } = store.revisions()
       if (ready > copied || store.uncopied(1).length > 0) this.wake()
+      else if (copied > texts) this.wake(TEXTS_EVERY_MS)
     } catch (error) {
       const detail = error instanceof Error ? error.message : String(error)
       report({ event: 'catalogue.not_copied', detail })
@@ -74,8 +80,19 @@ export class Copier {
       )
     }
     const { ready, copied } = store.revisions()
-    if (ready <= copied) return
-    await namespace.put(INDEX_KEY, encodeIndex(ready, store.index(ready)))
-    store.setCopied(ready)
+    if (ready > copied) {
+      await namespace.put(INDEX_KEY, encodeIndex(ready, store.index(ready)))
+      store.setCopied(ready)
+    }
+    await this.#copyTexts()
+  }
+
+  async #copyTexts(): Promise<void> {
+    const { store, namespace, now } = this.#ports
+    const { copied, texts } = store.revisions()
+    if (copied <= texts || now() < this.#textsAt + TEXTS_EVERY_MS) return
+    await namespace.put(TEXTS_KEY, encodeTexts(copied, store.index(copied).length, store.texts(copied)))
+    store.setTexts(copied)
+    this.#textsAt = now()
   }
 }

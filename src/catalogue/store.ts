@@ -1,6 +1,7 @@
 import { isObject, parseJson } from '../contract/json.ts'
 import type { Change, HistoryEntry, HistoryPage, VersionWrite } from '../contract/catalogue.ts'
 import type { IndexEntry } from '../tool/stored/copy.ts'
+import type { VersionText } from '../tool/stored/texts.ts'
 
 /**
  * catalogue/: the Durable Object that all writes of stored definitions go through, and its copy in KV. May import
@@ -33,6 +34,8 @@ const MIGRATIONS: readonly string[] = [
    CREATE TABLE uncopied (revision INTEGER PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL);
    CREATE TABLE copy (revision INTEGER NOT NULL);
    INSERT INTO copy VALUES (0);`,
+  // texts: the last write that the copy's texts hold.
+  'ALTER TABLE copy ADD COLUMN texts INTEGER NOT NULL DEFAULT 0',
 ]
 
 /** The version that a name has now. */
@@ -140,14 +143,14 @@ export class CatalogueStore {
     this.#rows('DELETE FROM uncopied WHERE revision = ?', revision)
   }
 
-  /** The last write up to which the copy has all versions, and the last that its index holds. */
-  revisions(): { readonly ready: number; readonly copied: number } {
-    const [row] = this.#rows<{ ready: number; copied: number }>(
-      `SELECT copy.revision AS copied, coalesce(
+  /** The last write up to which the copy has all versions, and the last that its index and its texts hold. */
+  revisions(): { readonly ready: number; readonly copied: number; readonly texts: number } {
+    const [row] = this.#rows<{ ready: number; copied: number; texts: number }>(
+      `SELECT copy.revision AS copied, copy.texts, coalesce(
          (SELECT min(revision) - 1 FROM uncopied), (SELECT max(revision) FROM history), 0) AS ready
        FROM copy`,
     )
-    return row ?? { ready: 0, copied: 0 }
+    return row ?? { ready: 0, copied: 0, texts: 0 }
   }
 
   /** What was current after a write, by name. */
@@ -160,8 +163,22 @@ export class CatalogueStore {
     ).map(({ name, hash, offered }) => ({ name, hash, offered: offered === 1 }))
   }
 
+  /** The definitions that were current after a write, by name. Reads one after another: together they may be large. */
+  texts(revision: number): Iterable<VersionText> {
+    return this.#storage.sql.exec<{ name: string; hash: string; text: string }>(
+      `SELECT name, hash, text
+       FROM (SELECT max(revision) AS revision FROM history WHERE revision <= ? GROUP BY name)
+       JOIN history USING (revision) JOIN versions USING (name, hash) ORDER BY name`,
+      revision,
+    )
+  }
+
   setCopied(revision: number): void {
     this.#rows('UPDATE copy SET revision = ?', revision)
+  }
+
+  setTexts(revision: number): void {
+    this.#rows('UPDATE copy SET texts = ?', revision)
   }
 
   #rows<Row extends Record<string, SqlStorageValue>>(query: string, ...values: SqlStorageValue[]): Row[] {

@@ -35,6 +35,8 @@ export interface HookContext {
 export interface StepContext extends HookContext {
   /** The edge's tools in the run, by name. */
   readonly offered: ReadonlyMap<string, ToolDefinition>
+  /** The tools of these names that may join the run. */
+  readonly find: (names: readonly string[]) => Promise<readonly Tool[]>
 }
 
 /**

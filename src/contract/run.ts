@@ -84,6 +84,10 @@ export interface RunRequest {
   /** `provider/name`, allowed by the configuration. */
   readonly model: string
   readonly clientTools: readonly ClientTool[]
+  /** What the caller, or the setup for its model, wants on offer. Default: the default set. */
+  readonly selection?: ToolSelection
+  /** Tools that are not on offer may join by a search. Default: no. */
+  readonly searchesAll?: boolean
   readonly toolChoice?: ToolChoice
   readonly responseFormat?: ResponseFormat
   readonly sampling?: Readonly<Record<string, unknown>>

@@ -4,7 +4,7 @@ import type { ConversationService, DirectoryService, Objects, WebhookSetup } fro
 import type { ChatModel } from './model.ts'
 import type { LoopSetup } from './hook.ts'
 import type { ToolSelection } from './run.ts'
-import type { Caller, ToolSource } from './tool.ts'
+import type { Caller, ToolFinder, ToolSource } from './tool.ts'
 
 /** Picks the model of a request. */
 export interface ModelChooser {
@@ -26,6 +26,8 @@ export interface Setup {
   readonly models: ModelChooser
   /** The tools that a caller may know of. */
   readonly tools: (caller: Caller) => ToolSource
+  /** Finds tools by words, for `GET /tools?query=`, whoever may know of them. Default: among those that `tools` lists. */
+  readonly finder?: ToolFinder
   readonly stored: StoredTools
   readonly conversations: Objects<ConversationService>
   readonly directories: Objects<DirectoryService>
@@ -41,3 +43,14 @@ export interface Setup {
 }
 
 export type MakeSetup<Env> = (env: Env) => Setup
+
+const made = new WeakMap<object, WeakMap<object, Setup>>()
+
+/** The setup of an env, made once for an isolate: its doors and objects share what it keeps, such as an index of tools. */
+export function setupOf<Env extends object>(makeSetup: MakeSetup<Env>, env: Env): Setup {
+  const setups = made.get(makeSetup) ?? new WeakMap<object, Setup>()
+  made.set(makeSetup, setups)
+  const setup = setups.get(env) ?? makeSetup(env)
+  setups.set(env, setup)
+  return setup
+}

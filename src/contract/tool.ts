@@ -206,6 +206,22 @@ export interface ToolListing {
   readonly unavailable: readonly Unavailable[]
 }
 
+/** What a tool can be found by, where its whole definition is not at hand. */
+export interface ToolText extends Pick<ToolDefinition, 'name' | 'title' | 'description' | 'tags' | 'hash'> {
+  /** Schema of the arguments, where it is at hand. */
+  readonly inputSchema?: JsonSchema
+  /** Names, descriptions and values of the parameters, in the place of a schema. */
+  readonly parameters?: readonly string[]
+}
+
+/** Finds tools by words among all that an edge has, whatever is on offer. */
+export interface ToolFinder {
+  /** About how many tools there are; costs nothing that grows with them. */
+  size(): Promise<number>
+  /** Names of at most `limit` tools, best first. Which of them are there for whom, a source's `find` tells. */
+  search(text: string, limit: number): Promise<readonly string[]>
+}
+
 /**
  * Where tools come from.
  * Contract: no method rejects because one tool or one Worker is broken; that is listed as unavailable.
@@ -216,6 +232,10 @@ export interface ToolSource {
   offered(): Promise<readonly Tool[]>
   /** The tools of these names that this source knows, in any order. */
   find(names: readonly string[]): Promise<readonly Tool[]>
+  /** About how many there are, at no cost that grows with them. Default: as many as `list` tells. */
+  size?(): Promise<number>
+  /** What each can be found by; the same array while nothing has changed. Default: the definitions that `list` tells. */
+  texts?(): Promise<readonly ToolText[]>
 }
 
 export function failure(code: string, message: string, detail?: string): ToolFailure {

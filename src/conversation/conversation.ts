@@ -11,7 +11,7 @@ import type {
   StoredMessage,
 } from '../contract/conversation.ts'
 import { isTerminal, type RunRecord, type RunRequest } from '../contract/run.ts'
-import type { MakeSetup, Setup } from '../contract/setup.ts'
+import { type MakeSetup, type Setup, setupOf } from '../contract/setup.ts'
 import type { Usage } from '../contract/usage.ts'
 import { answersTo } from './answers.ts'
 import { exported } from './export.ts'
@@ -214,12 +214,12 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
 }
 
 /** The class to export: `export class Conversation extends conversation(setup) {}`. */
-export function conversation<Env>(
+export function conversation<Env extends object>(
   makeSetup: MakeSetup<Env>,
 ): new (ctx: DurableObjectState, env: Env) => ConversationObject<Env> {
   return class extends ConversationObject<Env> {
     constructor(ctx: DurableObjectState, env: Env) {
-      super(ctx, env, makeSetup(env))
+      super(ctx, env, setupOf(makeSetup, env))
     }
   }
 }

@@ -51,6 +51,7 @@ export async function accept(
   const system = [config.system, body.system].filter((text) => text !== undefined && text !== '').join('\n\n')
   const trusted = setup.trusted?.(caller)
   const compat = body.compat ?? config.compat
+  const selection = body.tools ?? setup.toolsOf?.(model.name)
   const run = await hooked(setup, {
     ...(await identify(request, caller, { body: said, conversation })),
     ...(conversation !== undefined && { conversation }),
@@ -60,6 +61,7 @@ export async function accept(
     ...(system !== '' && { system }),
     model: model.name,
     clientTools: body.clientTools ?? [],
+    ...(selection && { selection }),
     ...(body.toolChoice && { toolChoice: body.toolChoice }),
     ...(body.responseFormat && { responseFormat: body.responseFormat }),
     ...(body.sampling && Object.keys(body.sampling).length > 0 && { sampling: body.sampling }),

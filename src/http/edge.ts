@@ -1,6 +1,6 @@
 import { Hono } from 'hono/tiny'
 import { ConfigError } from '../contract/config.ts'
-import type { MakeSetup, Setup } from '../contract/setup.ts'
+import { type MakeSetup, type Setup, setupOf } from '../contract/setup.ts'
 import { agUi } from './ag-ui.ts'
 import { authenticate } from './auth.ts'
 import { chatCompletions } from './chat-completions.ts'
@@ -22,13 +22,11 @@ export function edge<Env extends object>(
   openapi = '',
 ): { fetch(request: Request, env: Env): Response | Promise<Response> } {
   const app = routes(page, openapi)
-  // Bindings live as long as their isolate, so a setup is made once for them.
-  const setups = new WeakMap<Env, Setup>()
   return {
     fetch: (request, env) => {
-      let setup = setups.get(env)
+      let setup: Setup
       try {
-        if (!setup) setups.set(env, (setup = makeSetup(env)))
+        setup = setupOf(makeSetup, env)
       } catch (error) {
         return misconfigured(error)
       }

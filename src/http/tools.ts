@@ -9,6 +9,7 @@ import { readJson } from './body.ts'
 import { callOnce } from './call-once.ts'
 import type { EdgeEnv } from './context.ts'
 import { Problem } from './problem.ts'
+import { rankedTools } from './ranked-tools.ts'
 
 const MOST_LISTED = 1000
 const DEFAULT_VERSIONS = 100
@@ -19,10 +20,15 @@ export const tools = new Hono<EdgeEnv>()
 tools.get('/', async (c) => {
   demand(c.var.caller, 'tools:read')
   const { source, query, after = '', limit = '' } = c.req.query()
-  const most = Math.min(Number(limit) || MOST_LISTED, MOST_LISTED)
+  const most = Math.min(Math.max(Math.trunc(Number(limit)) || MOST_LISTED, 1), MOST_LISTED)
+  if (query?.trim()) {
+    const page = { query, after, limit: most, origin: source }
+    const { tools, total } = await rankedTools(toolsOf(c), c.var.setup.finder, page)
+    c.header('x-total-count', String(total))
+    return c.json(tools.map(toEntry))
+  }
   const listed = entries(await toolsOf(c).list())
     .filter((entry) => source === undefined || entry.source === source)
-    .filter((entry) => query === undefined || mentions(entry, query))
     .sort((a, b) => (a.name < b.name ? -1 : 1))
   c.header('x-total-count', String(listed.length))
   return c.json(listed.filter((entry) => entry.name > after).slice(0, most))
@@ -126,14 +132,6 @@ function entries({ tools, unavailable }: ToolListing): Entry[] {
 
 function toEntry({ definition, origin, place }: Tool): Entry {
   return { ...definition, source: origin, place, available: true }
-}
-
-function mentions({ name, description = '' }: Entry, query: string): boolean {
-  const text = `${name} ${description}`.toLowerCase()
-  return query
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => text.includes(word))
 }
 
 /** The tools that the caller may know of. */

@@ -38,7 +38,7 @@ export async function equip(running: Running): Promise<void> {
 
 /** The tools that the hooks want, by name or brought by themselves. */
 async function wantedTools(running: Running): Promise<readonly (string | Tool)[]> {
-  const { state, loop, flush } = running
+  const { state, loop, flush, find = async () => [] } = running
   let wanted: readonly (string | Tool)[] = namesOnOffer(state)
   try {
     for (const hook of loop.hooks ?? []) {
@@ -47,7 +47,7 @@ async function wantedTools(running: Running): Promise<readonly (string | Tool)[]
       const brought = new Map(
         wanted.flatMap((tool) => (typeof tool === 'string' ? [] : [[tool.definition.name, tool]])),
       )
-      const asked = hook.activate(names, { ...hookContext(running), offered: state.offered })
+      const asked = hook.activate(names, { ...hookContext(running), offered: state.offered, find })
       // A promise of whatever kind: that of an RPC stub is no Promise.
       if (!Array.isArray(asked)) flush()
       const next = await asked

@@ -36,10 +36,7 @@ export const idSchema = matching(ID)
 export const toolName = matching(TOOL_NAME)
 
 /** A text that is not empty. */
-export const someText = v.pipe(
-  v.string(),
-  v.check((text) => text !== '', 'must not be empty.'),
-)
+export const someText = v.pipe(v.string(), v.nonEmpty('must not be empty.'))
 
 /** A tool choice that names no tool. */
 export const choiceWord = v.picklist(['auto', 'none', 'required'])
@@ -62,10 +59,8 @@ export const contentPart = v.variant('type', [
 
 /** A whole number that is no less. */
 export function wholeFrom(least: number) {
-  return v.pipe(
-    v.number(),
-    v.check((count) => Number.isInteger(count) && count >= least, `must be a whole number from ${least}.`),
-  )
+  const message = `must be a whole number from ${least}.`
+  return v.pipe(v.number(), v.integer(message), v.minValue(least, message))
 }
 
 /** A whole number from 1, or nothing. */
@@ -80,12 +75,7 @@ const limits = v.strictObject({
   resultBytes: count,
   concurrentCalls: count,
   tokens: count,
-  cost: v.exactOptional(
-    v.pipe(
-      v.number(),
-      v.check((cost) => cost > 0, 'must be above 0.'),
-    ),
-  ),
+  cost: v.exactOptional(v.pipe(v.number(), v.gtValue(0, 'must be above 0.'))),
   sameCalls: count,
   tools: v.exactOptional(v.record(v.string(), wholeFrom(1))),
 })

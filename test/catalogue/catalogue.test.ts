@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Change, VersionReply, VersionWrite } from '../../src/contract/catalogue.ts'
 import { encodeIndex, INDEX_KEY, readIndex } from '../../src/tool/stored/copy.ts'
+import { encodeTexts, NO_TEXTS, readTexts, TEXTS_KEY } from '../../src/tool/stored/texts.ts'
 import { testCatalogue } from './object.ts'
 
 const START = Date.UTC(2026, 10, 20)
@@ -124,7 +125,7 @@ describe('the copy in KV', () => {
     return { revision, offered, tools: index.names().map((name) => `${name} ${index.hashOf(name) ?? ''}`) }
   }
 
-  test('has each version, then the index, by the alarm', async () => {
+  test('has each version, then the index and what tools are found by, by the alarm', async () => {
     const { object, kv, alarm, settle } = testCatalogue(byLetter)
     await object.write(version('t', 'a1'))
     await object.write(version('t', 'a2'))
@@ -133,7 +134,8 @@ describe('the copy in KV', () => {
     await object.write(version('u', 'y'))
     expect([kv.asked, alarm()]).toEqual([[], START])
     expect(await settle(setTime)).toBe(1)
-    expect(kv.asked).toEqual(['put tool:t@a1', 'put tool:t@a2', 'put tool:A@x', 'put tool:u@y', 'put tools:index'])
+    const versions = ['put tool:t@a1', 'put tool:t@a2', 'put tool:A@x', 'put tool:u@y']
+    expect(kv.asked).toEqual([...versions, 'put tools:index', 'put tools:texts'])
     expect(indexOf(kv.stored.get(INDEX_KEY))).toEqual({ revision: START + 4, offered: ['A'], tools: ['A x', 'u y'] })
   })
 
@@ -146,7 +148,7 @@ describe('the copy in KV', () => {
       await object.write(version(`t${index}`, 'x'))
     }
     expect(alarm()).toBe(START + 1000)
-    expect(await settle(setTime)).toBe(1)
+    expect(await settle(setTime)).toBe(2)
     expect(kv.asked.filter((what) => what === `put ${INDEX_KEY}`)).toHaveLength(2)
     expect(indexOf(kv.stored.get(INDEX_KEY)).tools).toHaveLength(51)
   })
@@ -178,7 +180,7 @@ describe('the copy in KV', () => {
         )
       return put(key, value)
     }
-    expect(await settle(setTime)).toBe(3)
+    expect(await settle(setTime)).toBe(4)
     expect(seen).toEqual([true, true, true])
     expect(indexOf(kv.stored.get(INDEX_KEY))).toMatchObject({ revision: START + 1099, tools: { length: 1100 } })
   })
@@ -215,8 +217,77 @@ describe('the copy in KV', () => {
     kv.asked.length = 0
     await object.write(version('t', 'a1', { action: 'rollback' }))
     await settle(setTime)
-    expect(kv.asked).toEqual(['put tools:index'])
+    expect(kv.asked).toEqual(['put tools:index', 'put tools:texts'])
     expect(indexOf(kv.stored.get(INDEX_KEY)).tools).toEqual(['t a1'])
+  })
+})
+
+describe('what tools are found by', () => {
+  const of = (text = '') => readTexts(text, NO_TEXTS)
+  const mail = JSON.stringify({ name: 'mail', description: 'Sends “mail”.\nSoon.', tags: ['post'], title: 'Mail' })
+
+  test('is in KV ten seconds after the last time at most, and delays no index', async () => {
+    const { object, kv, alarm, settle } = testCatalogue(byLetter)
+    await object.write(version('mail', mail))
+    await settle(setTime)
+    await object.write(version('news', '{}'))
+    vi.setSystemTime(alarm() ?? 0)
+    await object.alarm()
+    expect([Date.now(), alarm()]).toEqual([START + 1000, START + 11_000])
+    vi.setSystemTime(START + 5000)
+    await object.write(version('clock', '{}'))
+    expect(alarm()).toBe(START + 5000)
+    await settle(setTime)
+    expect(kv.asked.filter((what) => what.startsWith('put tools:'))).toEqual([
+      ...['put tools:index', 'put tools:texts', 'put tools:index', 'put tools:index', 'put tools:texts'],
+    ])
+    const { revision, tools } = of(kv.stored.get(TEXTS_KEY))
+    expect([revision, tools.map(({ name }) => name)]).toEqual([START + 5000, ['clock', 'mail', 'news']])
+    expect(tools[1]).toEqual({
+      ...{ name: 'mail', hash: mail, title: 'Mail', description: 'Sends “mail”.\nSoon.' },
+      ...{ parameters: [''], tags: ['post'] },
+    })
+  })
+
+  test('goes on in the next life of the object', async () => {
+    const catalogue = testCatalogue(byLetter)
+    catalogue.kv.failsFor = TEXTS_KEY
+    await catalogue.object.write(version('mail', mail))
+    await catalogue.object.alarm()
+    catalogue.kv.failsFor = undefined
+    vi.setSystemTime(START + 10_000)
+    await catalogue.revive().alarm()
+    expect(of(catalogue.kv.stored.get(TEXTS_KEY)).tools).toHaveLength(1)
+  })
+
+  const stored = (count: number, said: string) =>
+    Array.from({ length: count }, (_, index) => {
+      const inputSchema = { type: 'object', properties: { [`field${index}`]: { description: said } } }
+      const definition = { name: `tool${index}`, description: `Does ${index}. ${said}`, inputSchema }
+      return { name: `tool${index}`, hash: 'f'.repeat(64), text: JSON.stringify(definition) }
+    })
+
+  test('has the parameters, and is cut where it is long', () => {
+    const [tool] = of(encodeTexts(1, 1, stored(1, 'x'.repeat(5000)))).tools
+    expect(tool?.description.length).toBe(2000)
+    expect(of(encodeTexts(1, 1, stored(1, 'Which one'))).tools[0]?.parameters).toEqual(['field0\nWhich one'])
+  })
+
+  test('of however many tools fits into one value of KV', () => {
+    for (const count of [10_000, 200_000]) {
+      const text = encodeTexts(1, count, stored(count, '天'.repeat(count > 10_000 ? 50 : 2000)))
+      expect(Buffer.byteLength(text)).toBeLessThan(25 * 1024 * 1024 * (count > 100_000 ? 2 : 1))
+      expect(of(text).tools).toHaveLength(count)
+    }
+  })
+
+  test('is read again for what has changed alone, and whatever else stands there is passed over', () => {
+    const [first, second] = stored(2, 'x')
+    const before = of(encodeTexts(1, 2, [first!, second!]))
+    const after = readTexts(`${encodeTexts(2, 2, [first!, { ...second!, hash: 'other' }])}\n{}\n[1,2]\nnone`, before)
+    expect(after.tools).toEqual([before.tools[0], { ...before.tools[1], hash: 'other' }])
+    expect(after.tools[0]).toBe(before.tools[0])
+    expect(of('nonsense')).toEqual(NO_TEXTS)
   })
 })
 
@@ -229,7 +300,8 @@ test('an index finds each of its names, and no other', () => {
         names.map((name) => ({ name, hash: `h${name}`, offered: name === 'a0' })),
       ),
     )
-    expect([index.revision, index.offered, index.names()]).toEqual([7, count > 0 ? ['a0'] : [], names])
+    expect([index.revision, index.size, index.names()]).toEqual([7, count, names])
+    expect(index.offered).toEqual(count > 0 ? ['a0'] : [])
     for (const name of names) expect(index.hashOf(name)).toBe(`h${name}`)
     for (const name of ['', ' ', 'zz', '!', 'a', '{', '\n', 'a0 ha0']) expect(index.hashOf(name)).toBeUndefined()
   }

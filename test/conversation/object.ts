@@ -61,7 +61,7 @@ export class TestConversation {
       deleteAlarm: async () => void (this.alarmAt = Infinity),
       deleteAll: async () => this.#deleteAll(),
     }
-    const Class = conversation<unknown>(() => this.#setup())
+    const Class = conversation<object>(() => this.#setup())
     this.object = new Class({ storage, waitUntil: () => {} } as unknown as DurableObjectState, {})
     return this.object
   }

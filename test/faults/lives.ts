@@ -116,7 +116,7 @@ export class Lives {
     this.commits = 0
     this.#isLost = false
     const storage = this.#storage(this.lives, dies)
-    const Class = conversation<unknown>(() => this.#setup())
+    const Class = conversation<object>(() => this.#setup())
     return (this.#object = new Class({ storage, waitUntil: () => {} } as unknown as DurableObjectState, {}))
   }
 

@@ -222,6 +222,58 @@ describe('tools over HTTP', () => {
     })
   })
 
+  describe('by relevance', () => {
+    const named = (name: string, description: string) => tool(name, undefined, { description })
+    const forecast = named('forecast', 'Tells the weather of the next days.')
+    const edge = () =>
+      testEdge({
+        tools: [
+          ...[
+            named('mail', 'Sends a mail about the weather or anything else at all.'),
+            named('clock', 'Tells the time.'),
+          ],
+          ...[forecast, named('weather_now', 'Tells what it is like outside.')],
+        ],
+      })
+    const names = async (path: string, asked = edge()) => {
+      const response = await asked.ask(path)
+      const entries = (await response.json()) as { name: string }[]
+      return { names: entries.map(({ name }) => name), total: response.headers.get('x-total-count') }
+    }
+
+    test('best first, whatever the words’ form, and though they are misspelt', async () => {
+      const all = { names: ['weather_now', 'forecast', 'mail'], total: '3' }
+      expect(await names('/tools?query=What%27s+the+weather%3F')).toEqual(all)
+      expect(await names('/tools?query=forcast')).toEqual({ names: ['forecast'], total: '1' })
+      expect(await names('/tools?query=mailing')).toEqual({ names: ['mail'], total: '1' })
+      expect(await names('/tools?query=zebra')).toEqual({ names: [], total: '0' })
+      expect(await names('/tools?query=+')).toEqual({ names: ['clock', 'forecast', 'mail', 'weather_now'], total: '4' })
+      expect(await (await edge().ask('/tools?query=forecast')).json()).toEqual([
+        { ...forecast.definition, source: 'inline', place: 'test', available: true },
+      ])
+    })
+
+    test('a page at a time, of one source where that is asked for', async () => {
+      expect(await names('/tools?query=weather&limit=1')).toEqual({ names: ['weather_now'], total: '3' })
+      expect(await names('/tools?query=weather&limit=1&after=weather_now')).toEqual({ names: ['forecast'], total: '3' })
+      expect(await names('/tools?query=weather&after=mail')).toEqual({ names: [], total: '3' })
+      expect((await names('/tools?query=weather&source=inline&limit=2')).names).toHaveLength(2)
+      expect(await names('/tools?query=weather&source=kv')).toEqual({ names: [], total: '0' })
+      expect((await names('/tools?limit=-3')).names).toEqual(['clock'])
+    })
+
+    test('of what the setup’s finder finds only what is there', async () => {
+      const asked: unknown[] = []
+      const finder = {
+        size: async () => 3,
+        search: async (...question: unknown[]) => (asked.push(question), ['gone', 'sub', 'add']),
+      }
+      const found = testEdge({ tools: [add, tool('sub')], setup: { finder } })
+      expect(await names('/tools?query=sum', found)).toEqual({ names: ['sub', 'add'], total: '2' })
+      expect(asked).toEqual([['sum', 1000]])
+    })
+  })
+
   test('a failed call is an outcome; arguments that do not fit are an error', async () => {
     const failed = (code: string) =>
       tool(code, () => ({ ok: false, error: { code, message: 'No.', detail: 'secret' } }))

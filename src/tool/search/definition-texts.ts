@@ -1,5 +1,5 @@
 import { isObject } from '../../contract/json.ts'
-import type { ToolDefinition } from '../../contract/tool.ts'
+import type { ToolText } from '../../contract/tool.ts'
 
 export interface DefinitionTexts {
   readonly title: readonly string[]
@@ -10,30 +10,37 @@ export interface DefinitionTexts {
 }
 
 /** What a tool can be found by, beside its name. */
-export function textsOf({ title, tags, description, inputSchema }: ToolDefinition): DefinitionTexts {
-  const parameters: string[] = []
-  collect(inputSchema, parameters, 0)
-  return { title: title === undefined ? [] : [title], tags: tags ?? [], description: [description], parameters }
+export function textsOf({ title, tags = [], description, inputSchema, parameters }: ToolText): DefinitionTexts {
+  const texts: string[] = []
+  if (!parameters) collect(inputSchema, texts, 0)
+  return {
+    title: title === undefined ? [] : [title],
+    tags,
+    description: [description],
+    parameters: parameters ?? texts,
+  }
 }
 
 const LEVELS = 6
 const MOST_TEXTS = 400
 
+const ONE = ['items', 'additionalProperties']
+const SEVERAL = ['anyOf', 'oneOf', 'allOf', 'prefixItems']
+
 function collect(schema: unknown, into: string[], level: number): void {
   if (!isObject(schema) || level > LEVELS || into.length > MOST_TEXTS) return
-  const add = (text: unknown) => typeof text === 'string' && into.push(text)
-  if (level > 0) add(schema['description'])
-  add(schema['const'])
-  if (Array.isArray(schema['enum'])) schema['enum'].forEach(add)
-  const { properties } = schema
+  const { description, const: only, enum: values, properties } = schema
+  if (level > 0 && typeof description === 'string') into.push(description)
+  if (typeof only === 'string') into.push(only)
+  if (Array.isArray(values)) for (const value of values) if (typeof value === 'string') into.push(value)
   if (isObject(properties)) {
-    for (const [name, child] of Object.entries(properties)) {
+    for (const name of Object.keys(properties)) {
       into.push(name)
-      collect(child, into, level + 1)
+      collect(properties[name], into, level + 1)
     }
   }
-  for (const key of ['items', 'additionalProperties']) collect(schema[key], into, level + 1)
-  for (const key of ['anyOf', 'oneOf', 'allOf', 'prefixItems']) {
+  for (const key of ONE) collect(schema[key], into, level + 1)
+  for (const key of SEVERAL) {
     const branches = schema[key]
     if (Array.isArray(branches)) for (const branch of branches) collect(branch, into, level + 1)
   }

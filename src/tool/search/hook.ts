@@ -1,8 +1,10 @@
 import type { Hook } from '../../contract/hook.ts'
 import type { Message } from '../../contract/message.ts'
-import type { ToolDefinition } from '../../contract/tool.ts'
+import type { ToolSelection } from '../../contract/run.ts'
+import type { Tool, ToolDefinition, ToolFinder } from '../../contract/tool.ts'
 import { matches } from '../glob.ts'
-import { foundTools, TOOL_SEARCH, withSearchHint } from './search-tool.ts'
+import { findTools } from './find-tools.ts'
+import { foundTools, searchTool, searchToolHash, TOOL_SEARCH, withSearchHint } from './search-tool.ts'
 import { createToolSearch, type ToolSearchOptions } from './tool-search.ts'
 
 export interface SearchHookOptions extends ToolSearchOptions {
@@ -18,6 +20,11 @@ export interface SearchHookOptions extends ToolSearchOptions {
   readonly keep?: 'all' | 'latest'
   /** What the model is told of the search; empty for nothing. */
   readonly hint?: string
+  /**
+   * Searches all tools of the edge, where there are more than `mostTools` or `when` is `on`. Default: what is on offer
+   * alone is searched.
+   */
+  readonly finder?: ToolFinder
 }
 
 /** Fewer tools than these are never searched for. */
@@ -26,37 +33,65 @@ const CHARACTERS_A_TOKEN = 4
 
 /**
  * Offers `tool_search` in the place of many tools: the model searches, and what it finds is on offer from the next step on,
- * in this run and in the conversation's later ones. What the caller brings stays on offer.
+ * in this run and in the conversation's later ones. What the caller brings stays on offer. With a `finder` a search finds
+ * tools that are not on offer too, unless the request names its tools; then few that are on offer stay there beside it.
  */
 export function searchHook(options: SearchHookOptions = {}): Hook {
-  const { when = 'auto', mostTools = 40, mostTokens = 8000, always = [], keep = 'all', hint } = options
+  const { when = 'auto', mostTools = 40, mostTokens = 8000, always = [], keep = 'all', hint, finder } = options
+  const { maxResults = 5 } = options
   const search = createToolSearch(options)
-  const isOn = (tools: readonly ToolDefinition[]) =>
+  const isMany = (tools: readonly ToolDefinition[]) =>
     when === 'on' || tools.length > mostTools || (tools.length >= FEW && tokensOf(tools) > mostTokens)
   if (when === 'off') return { name: TOOL_SEARCH }
   return {
     name: TOOL_SEARCH,
-    activate: (names, { run, offered, history, messages }) => {
-      if (when === 'auto' && offered.size < FEW) return names
+    // Once, so that a run that is resumed elsewhere searches what it searched before.
+    accept: async (run) => {
+      if (!finder || namesAll(run.selection)) return run
+      return when === 'on' || (await finder.size()) > mostTools ? { ...run, searchesAll: true } : run
+    },
+    activate: (names, { run, offered, history, messages, find }) => {
+      const all = run.searchesAll ? finder : undefined
+      // Who runs the calls could not answer a search.
+      if (run.execution === 'caller' || (when === 'auto' && offered.size < FEW && !all)) return names
       const active = new Set(names)
       const tools = [...offered.values()].filter(({ name }) => active.has(name) && name !== TOOL_SEARCH)
-      if (!isOn(tools)) return names.filter((name) => name !== TOOL_SEARCH)
+      const many = isMany(tools)
+      if (!many && !all) return names.filter((name) => name !== TOOL_SEARCH)
       const known = new Set(tools.map(({ name }) => name))
       const { toolChoice } = run
       const chosen = typeof toolChoice === 'object' ? [toolChoice.tool] : []
-      const visible = tools.filter(
-        ({ name, tags }) => tags?.includes('always') || matches([...always, ...chosen], name),
-      )
+      const isVisible = ({ name, tags }: ToolDefinition) =>
+        !many || tags?.includes('always') || matches([...always, ...chosen], name)
+      const visible = tools.filter(isVisible).map(({ name }) => name)
       const others = names.filter((name) => !known.has(name) && name !== TOOL_SEARCH)
-      const found = foundTools([...history, ...messages], (name) => known.has(name), keep)
-      const session = `${run.caller.tenant}/${run.conversation ?? run.runId}`
-      return search.open(session, tools).then((tool) => [...others, tool, ...visible.map(({ name }) => name), ...found])
+      const isWanted = (name: string) => known.has(name) || (all !== undefined && !isRemoved(run.selection, name))
+      const found = foundTools([...history, ...messages], isWanted, keep)
+      const withTool = (tool: Tool) => [...others, tool, ...visible, ...found]
+      if (!all) {
+        const session = `${run.caller.tenant}/${run.conversation ?? run.runId}`
+        return search.open(session, tools).then(withTool)
+      }
+      const searching = async (text: string, limit: number) =>
+        (await findTools(all, text, { limit, find, isWanted })).map(({ definition }) => definition)
+      const made = (hash: string) => withTool(searchTool({ search: searching, maxResults }, hash))
+      const hash = searchToolHash()
+      return typeof hash === 'string' ? made(hash) : hash.then(made)
     },
     step: (request, next) => {
       const isOffered = request.tools.some(({ name }) => name === TOOL_SEARCH)
       return next(isOffered ? { ...request, messages: withHint(request.messages, hint) } : request)
     },
   }
+}
+
+/** A list of names is the whole of what its caller wants. */
+function namesAll(selection: ToolSelection | undefined): boolean {
+  return selection !== undefined && 'length' in selection
+}
+
+function isRemoved(selection: ToolSelection | undefined, name: string): boolean {
+  return selection !== undefined && 'remove' in selection && (selection.remove?.includes(name) ?? false)
 }
 
 /** The system message of the request with the hint at its end; nothing of it is kept. */

@@ -1,4 +1,4 @@
-import type { ToolDefinition } from '../../contract/tool.ts'
+import type { ToolText } from '../../contract/tool.ts'
 import { textsOf } from './definition-texts.ts'
 import { type Asked, type Entry, rank } from './keyword-rank.ts'
 import { createTerms, type Terms } from './keyword-terms.ts'
@@ -14,8 +14,8 @@ export function createKeywordIndex(): ToolIndex {
   /** Terms know tools by their slots; free ones are taken again. */
   const slots: (Entry | undefined)[] = []
   const slotOf = new Map<string, number>()
-  const known = new Map<string, ToolDefinition>()
-  const waiting = new Map<string, ToolDefinition>()
+  const known = new Map<string, ToolText>()
+  const waiting = new Map<string, ToolText>()
 
   const drop = (name: string) => {
     const [tool, slot] = [known.get(name), slotOf.get(name)]
@@ -25,7 +25,7 @@ export function createKeywordIndex(): ToolIndex {
     slotOf.delete(name)
     known.delete(name)
   }
-  const enter = (tool: ToolDefinition) => {
+  const enter = (tool: ToolText) => {
     drop(tool.name)
     const unused = slotOf.size < slots.length ? slots.indexOf(undefined) : slots.length
     const { weights, name } = weigh(tool)
@@ -72,37 +72,50 @@ interface Weighed {
   readonly name: ReadonlySet<string>
 }
 
-function weigh(tool: ToolDefinition): Weighed {
+/** What stands in one field: taken again for the next, since what indexing costs is garbage. */
+const words: string[] = []
+const halves: string[] = []
+
+function weigh(tool: ToolText): Weighed {
   const weights = new Map<string, number>()
   const name = new Set<string>()
-  const addField = (field: keyof typeof FIELDS, texts: readonly string[]) => {
-    const words: string[] = []
-    const halves: string[] = []
-    let length = 0
-    for (const text of texts) {
-      let previous = ''
-      eachWord(text, (word, times, whole) => {
-        if (field !== 'name' && FILLERS.has(word)) return
-        if (times < 1) halves.push(word)
-        else words.push(word)
-        if (whole) return
-        length += times
-        if (field !== 'name') return
-        if (!FILLERS.has(word)) name.add(word)
-        // Two words of a name that stand together in the question too.
-        if (previous !== '') halves.push(previous + word)
-        previous = word
-      })
-    }
-    const [weight, usual] = FIELDS[field]
-    const factor = weight / (1 - LENGTH + (LENGTH * length) / usual)
-    for (const word of words) weights.set(word, (weights.get(word) ?? 0) + factor)
-    for (const word of halves) weights.set(word, (weights.get(word) ?? 0) + factor / 2)
-  }
-  addField('name', [tool.name])
+  weighField(weights, 'name', [tool.name], name)
   const texts = textsOf(tool)
-  for (const field of ['title', 'tags', 'description', 'parameters'] as const) addField(field, texts[field])
+  weighField(weights, 'title', texts.title)
+  weighField(weights, 'tags', texts.tags)
+  weighField(weights, 'description', texts.description)
+  weighField(weights, 'parameters', texts.parameters)
   return { weights, name }
+}
+
+/** Adds what the words of a field weigh; of the name's, also those that tell. */
+function weighField(
+  weights: Map<string, number>,
+  field: keyof typeof FIELDS,
+  texts: readonly string[],
+  name?: Set<string>,
+): void {
+  words.length = 0
+  halves.length = 0
+  let length = 0
+  let previous = ''
+  const visit = (word: string, times: number, whole: boolean) => {
+    if (!name && FILLERS.has(word)) return
+    if (times < 1) halves.push(word)
+    else words.push(word)
+    if (whole) return
+    length += times
+    if (!name) return
+    if (!FILLERS.has(word)) name.add(word)
+    // Two words of a name that stand together in the question too.
+    if (previous !== '') halves.push(previous + word)
+    previous = word
+  }
+  for (const text of texts) eachWord(text, visit)
+  const [weight, usual] = FIELDS[field]
+  const factor = weight / (1 - LENGTH + (LENGTH * length) / usual)
+  for (const word of words) weights.set(word, (weights.get(word) ?? 0) + factor)
+  for (const word of halves) weights.set(word, (weights.get(word) ?? 0) + factor / 2)
 }
 
 const MOST_CHARACTERS = 1000

@@ -1,4 +1,4 @@
-import type { ToolDefinition } from '../../contract/tool.ts'
+import type { ToolText } from '../../contract/tool.ts'
 import type { FoundTool, ToolIndex } from './tool-index.ts'
 import { FILLERS } from './words.ts'
 
@@ -8,7 +8,7 @@ import { FILLERS } from './words.ts'
  * a search takes no longer than the texts are long. A question without a word finds every tool.
  */
 export function createRegexIndex(): ToolIndex {
-  const tools = new Map<string, ToolDefinition>()
+  const tools = new Map<string, ToolText>()
   return {
     async add(added) {
       for (const tool of added) tools.set(tool.name, tool)

@@ -1,7 +1,6 @@
 import { canonicalJson, sha256 } from '../../contract/json.ts'
 import { type Message, textOf } from '../../contract/message.ts'
-import { failure, type Tool, type ToolOutcome } from '../../contract/tool.ts'
-import type { ToolIndex } from './tool-index.ts'
+import { failure, type Tool, type ToolDefinition, type ToolOutcome } from '../../contract/tool.ts'
 
 /** The name of the search tool. */
 export const TOOL_SEARCH = 'tool_search'
@@ -18,9 +17,8 @@ export function withSearchHint(system: string | undefined, hint: string = SEARCH
 }
 
 export interface SearchToolOptions {
-  readonly index: ToolIndex
-  /** The description of a tool that was found. */
-  readonly describe: (name: string) => string | undefined
+  /** At most `limit` tools, best first. */
+  readonly search: (query: string, limit: number) => Promise<readonly Pick<ToolDefinition, 'name' | 'description'>[]>
   /** How many tools an answer names where the model does not say. */
   readonly maxResults: number
 }
@@ -42,10 +40,16 @@ const SAID = {
   },
 } as const
 
-/** The tool by which a model finds others in this index. */
-export async function searchTool(options: SearchToolOptions): Promise<Tool> {
+let knownHash: string | undefined
+
+/** The hash of the search tool, which says the same to all. A promise the first time in an isolate. */
+export function searchToolHash(): string | Promise<string> {
+  return knownHash ?? sha256(canonicalJson(SAID)).then((hash) => (knownHash = hash))
+}
+
+/** The tool by which a model finds others. `hash`: `searchToolHash`. */
+export function searchTool(options: SearchToolOptions, hash: string): Tool {
   const annotations = { readOnly: true, idempotent: true, destructive: false, openWorld: false }
-  const hash = await sha256(canonicalJson(SAID))
   return {
     definition: { ...SAID, version: '1', hash, annotations },
     origin: 'inline',
@@ -56,15 +60,15 @@ export async function searchTool(options: SearchToolOptions): Promise<Tool> {
 }
 
 async function answer(
-  { index, describe, maxResults }: SearchToolOptions,
+  { search, maxResults }: SearchToolOptions,
   { query, maxResults: asked }: Readonly<Record<string, unknown>>,
 ): Promise<ToolOutcome> {
   if (typeof query !== 'string' || query.trim() === '') {
     return failure('invalid_arguments', `${TOOL_SEARCH}: query: expected a text that says what is to be done.`)
   }
   const wanted = typeof asked === 'number' && asked >= 1 ? asked : maxResults
-  const found = await index.search(query, Math.min(Math.trunc(wanted), MOST_RESULTS))
-  const lines = found.map(({ name }) => `${name}: ${brief(describe(name) ?? '')}`)
+  const found = await search(query, Math.min(Math.trunc(wanted), MOST_RESULTS))
+  const lines = found.map(({ name, description }) => `${name}: ${brief(description)}`)
   const text = lines.join('\n') || 'No tool fits these words. Try others.'
   return { ok: true, content: [{ type: 'text', text }], structured: { tools: found.map(({ name }) => name) } }
 }

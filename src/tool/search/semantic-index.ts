@@ -1,4 +1,4 @@
-import type { ToolDefinition } from '../../contract/tool.ts'
+import type { ToolText } from '../../contract/tool.ts'
 import type { ToolIndex } from './tool-index.ts'
 import { memoryVectors, type VectorStore } from './vectors.ts'
 
@@ -49,6 +49,6 @@ export function createSemanticIndex(options: SemanticOptions): ToolIndex {
   }
 }
 
-function describe({ name, title, description }: ToolDefinition): string {
+function describe({ name, title, description }: ToolText): string {
   return `${title ?? name.replace(/[_.-]+/g, ' ')}: ${description}`
 }

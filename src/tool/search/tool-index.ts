@@ -3,7 +3,7 @@
  * every strategy; `tool-search` keeps indexes for sessions and makes the tool that a model calls. May import contract/.
  */
 import { sha256 } from '../../contract/json.ts'
-import type { ToolDefinition } from '../../contract/tool.ts'
+import type { ToolDefinition, ToolText } from '../../contract/tool.ts'
 
 export interface FoundTool {
   readonly name: string
@@ -14,7 +14,7 @@ export interface FoundTool {
 /** Contract: the same tools give the same answers, in whatever steps they came and went. */
 export interface ToolIndex {
   /** A tool whose name is there already takes the other's place. */
-  add(tools: readonly ToolDefinition[]): Promise<void>
+  add(tools: readonly ToolText[]): Promise<void>
   /** Names that are not there are passed over. */
   remove(names: readonly string[]): Promise<void>
   /** At most `limit` tools, best first; none where nothing fits. */
@@ -25,4 +25,9 @@ export interface ToolIndex {
 export function fingerprintOf(tools: readonly ToolDefinition[]): Promise<string> {
   const lines = tools.map(({ name, hash, title, tags }) => JSON.stringify([name, hash, title, tags]))
   return sha256(lines.sort().join('\n'))
+}
+
+/** Whether both are told by the same. */
+export function isSame(tool: ToolText, other: ToolText | undefined): boolean {
+  return tool.hash === other?.hash && tool.title === other.title && String(tool.tags) === String(other.tags)
 }

@@ -1,8 +1,8 @@
 import type { Tool, ToolDefinition } from '../../contract/tool.ts'
 import { type Eviction, lruEviction } from './eviction.ts'
 import { createKeywordIndex } from './keyword-index.ts'
-import { searchTool } from './search-tool.ts'
-import { fingerprintOf, type ToolIndex } from './tool-index.ts'
+import { searchTool, searchToolHash } from './search-tool.ts'
+import { fingerprintOf, isSame, type ToolIndex } from './tool-index.ts'
 
 export interface ToolSearchOptions {
   /** Makes an empty index. Default: `createKeywordIndex`. */
@@ -80,12 +80,13 @@ export function createToolSearch(options: ToolSearchOptions = {}): ToolSearch {
     async open(session, tools) {
       eviction.onAccess(session).forEach(evict)
       const { index, tools: known } = await prepare(session, tools)
-      return searchTool({ index, describe: (name) => known.get(name)?.description, maxResults })
+      const search = async (query: string, limit: number) =>
+        (await index.search(query, limit)).map(({ name }) => ({
+          name,
+          description: known.get(name)?.description ?? '',
+        }))
+      return searchTool({ search, maxResults }, await searchToolHash())
     },
     evict,
   }
-}
-
-function isSame(tool: ToolDefinition, other: ToolDefinition | undefined): boolean {
-  return tool.hash === other?.hash && tool.title === other.title && String(tool.tags) === String(other.tags)
 }

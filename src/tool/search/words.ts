@@ -8,14 +8,14 @@ export function eachWord(text: string, visit: (word: string, weight: number, who
   // oxlint-disable-next-line no-control-regex
   const plain = /[^\0-\x7f]/.test(text) ? text.normalize('NFKD').replace(ACCENTS, '').normalize('NFKC') : text
   for (const chunk of plain.match(CHUNK) ?? []) {
-    if (DENSE.test(chunk)) {
+    if (chunk.charCodeAt(0) >= FIRST_DENSE && DENSE.test(chunk)) {
       eachPair(chunk, visit)
       continue
     }
     const word = chunk.toLowerCase()
     const parts = /.[A-Z\d]/.test(chunk) ? (chunk.match(PART) ?? []) : []
     if (parts.length < 2) {
-      if (!SMALL.test(word)) visit(word, 1, false)
+      if (word.length > 2 || !SMALL.test(word)) visit(word, 1, false)
       continue
     }
     for (const part of parts) if (part.length > 1 && !SMALL.test(part)) visit(part.toLowerCase(), 1, false)
@@ -33,6 +33,7 @@ function eachPair(chunk: string, visit: (word: string, weight: number, whole: bo
 
 const ACCENTS = /[\u0300-\u036f]/g
 /** Thai to Burmese, Khmer, kana, Han, Hangul. */
+const FIRST_DENSE = 0xe00
 const DENSE = /^[\u0e00-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af]/
 const CHUNK =
   /[a-z\d\u00aa-\u0dff\u10a0-\u16ff\u1800-\u1fff]+|[\u0e00-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af]+/gi

@@ -1,5 +1,6 @@
-import type { Tool, ToolListing, ToolSource } from '../../contract/tool.ts'
+import type { Tool, ToolListing, ToolSource, ToolText } from '../../contract/tool.ts'
 import { merge } from './merge.ts'
+import { sameOr, sizeOf, tellTexts } from './texts.ts'
 import { messageOf } from '../thrown.ts'
 
 /**
@@ -13,6 +14,9 @@ export function chain(sources: readonly ToolSource[]): ToolSource {
     const found = names.length === 0 ? [] : await gather((source) => source.find(names))
     return merge([{ tools: found, unavailable: [] }]).tools
   }
+  const tellers = sources.map(tellTexts)
+  let parts: readonly (readonly ToolText[])[] = []
+  let texts: readonly ToolText[] = []
   return {
     find,
     list: async () =>
@@ -23,8 +27,20 @@ export function chain(sources: readonly ToolSource[]): ToolSource {
       const tools = await find(offered.map((tool) => tool.definition.name))
       return tools.filter((tool) => tool.offered)
     },
+    size: async () => {
+      const sizes = await Promise.all(sources.map((source) => sizeOf(source).catch(() => 0)))
+      return sizes.reduce((sum, size) => sum + size, 0)
+    },
+    texts: async () => {
+      const now = await Promise.all(tellers.map((tell) => tell().catch(() => NO_TEXTS)))
+      if (sameOr(parts, now) === parts) return texts
+      parts = now
+      return (texts = now.flat())
+    },
   }
 }
+
+const NO_TEXTS: readonly ToolText[] = []
 
 /** Sources keep their failures to themselves; one that does not is code of this Worker's own. */
 function brokenSource(index: number): (error: unknown) => ToolListing {

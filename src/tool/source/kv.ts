@@ -78,6 +78,8 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
   return {
     find: async (names) => (names.length === 0 ? [] : (await load(names).catch(broken)).tools),
     list: async () => shelf.names().then(load).catch(broken),
+    size: () => shelf.size().catch(() => 0),
+    texts: () => shelf.texts().catch(() => []),
     offered: async () => {
       const { tools } = await shelf.offered().then(load).catch(broken)
       return tools.filter((tool) => tool.offered)

@@ -1,5 +1,7 @@
 import type { ReadDefinition } from '../../contract/definition.ts'
+import type { ToolText } from '../../contract/tool.ts'
 import { type CatalogueIndex, INDEX_KEY, NO_INDEX, readIndex, versionKey } from '../stored/copy.ts'
+import { type CatalogueTexts, NO_TEXTS, readTexts, TEXTS_KEY } from '../stored/texts.ts'
 import { messageOf } from '../thrown.ts'
 
 /** The part of a KV namespace that is used here. */
@@ -28,6 +30,10 @@ export interface OwnWrite {
  */
 export interface Shelf {
   names(): Promise<readonly string[]>
+  /** How many there are; what was written here and nowhere else yet may count twice. */
+  size(): Promise<number>
+  /** What the current versions can be found by; the same array while nothing has changed. */
+  texts(): Promise<readonly ToolText[]>
   /** What may be offered by default. */
   offered(): Promise<readonly string[]>
   /** The current versions of these names, as far as there are any. */
@@ -50,6 +56,9 @@ interface Memory {
   readonly records: Map<string, ReadDefinition>
   /** Those of no use, by key; looked at again with every new index. */
   readonly useless: Map<string, string>
+  texts: CatalogueTexts
+  /** When the texts were read. */
+  textsAt: number
 }
 
 /** Values alone, never promises: those belong to the request that made them. */
@@ -70,6 +79,13 @@ export function openShelf(namespace: ToolNamespace, readValues: ReadValues, now:
     offered: async () => {
       const index = await current()
       return [...index.offered.filter((name) => !own.has(name)), ...ownNames(({ offered }) => offered)]
+    },
+    size: async () => (await current()).size + own.size,
+    texts: async () => {
+      const { tools } = await currentTexts(namespace, memory, { index: await current(), now: now() })
+      if (own.size === 0) return tools
+      const written = [...own.values()].flatMap(({ record }) => record?.definition ?? [])
+      return [...tools.filter(({ name }) => !own.has(name)), ...written]
     },
     read: async (names) => {
       const index = await current()
@@ -100,7 +116,10 @@ export function openShelf(namespace: ToolNamespace, readValues: ReadValues, now:
 }
 
 function newMemory(): Memory {
-  return { at: -Infinity, own: new Map(), records: new Map(), useless: new Map() }
+  return {
+    ...{ at: -Infinity, own: new Map(), records: new Map(), useless: new Map() },
+    ...{ texts: NO_TEXTS, textsAt: -Infinity },
+  }
 }
 
 interface Version {
@@ -124,6 +143,20 @@ async function currentIndex(namespace: ToolNamespace, memory: Memory, now: numbe
     if (memory.index) return memory.index
     throw error
   }
+}
+
+/** The texts, read anew where the index is newer. They come after it; older ones stand in until then. */
+async function currentTexts(
+  namespace: ToolNamespace,
+  memory: Memory,
+  { index, now }: { index: CatalogueIndex; now: number },
+): Promise<CatalogueTexts> {
+  if (memory.texts.revision >= index.revision || now - memory.textsAt < FRESH_MS) return memory.texts
+  const text = (await namespace.get([TEXTS_KEY], 'text')).get(TEXTS_KEY)
+  memory.textsAt = now
+  const read = typeof text === 'string' ? readTexts(text, memory.texts) : NO_TEXTS
+  if (read.revision > memory.texts.revision) memory.texts = read
+  return memory.texts
 }
 
 /** Reads at most 100 versions. One that is not what its key says is of no use. */

@@ -1,8 +1,8 @@
 import { isObject, parseJson } from '../../contract/json.ts'
 
 /**
- * The catalogue's read copy in KV: a value for each version, which never changes, under `tool:<name>@<hash>`; and under
- * `tools:index` which version is current. The index is a line of JSON, then a line `<name> <hash>` for each tool, sorted
+ * The catalogue's read copy in KV: a value for each version, which never changes, under `tool:<name>@<hash>`; under
+ * `tools:index` which version is current; and under `tools:texts` what each can be found by (`texts.ts`). The index is a line of JSON, then a line `<name> <hash>` for each tool, sorted
  * by name: a tool is found among thousands without reading the rest.
  */
 export const INDEX_KEY = 'tools:index'
@@ -22,13 +22,15 @@ export interface IndexEntry {
 export function encodeIndex(revision: number, entries: readonly IndexEntry[]): string {
   const offered = entries.flatMap(({ name, offered }) => (offered ? [name] : []))
   const lines = entries.map(({ name, hash }) => `${name} ${hash}\n`)
-  return `${JSON.stringify({ revision, offered })}\n${lines.join('')}`
+  return `${JSON.stringify({ revision, size: entries.length, offered })}\n${lines.join('')}`
 }
 
 /** An index as it was after one write of the catalogue. */
 export interface CatalogueIndex {
   /** That of the last write it holds; 0 where nothing was ever written. */
   readonly revision: number
+  /** How many tools there are. */
+  readonly size: number
   /** What is offered by default. */
   readonly offered: readonly string[]
   /** Hash of the current version of a name. Its cost does not grow with the tools, but for the steps of a search. */
@@ -38,6 +40,7 @@ export interface CatalogueIndex {
 
 export const NO_INDEX: CatalogueIndex = {
   revision: 0,
+  size: 0,
   offered: [],
   hashOf: () => undefined,
   names: () => [],
@@ -46,20 +49,20 @@ export const NO_INDEX: CatalogueIndex = {
 /** Reads an index. Throws an Error for a text that is none. */
 export function readIndex(text: string): CatalogueIndex {
   const start = text.indexOf('\n') + 1
-  const { revision, offered } = headOf(text.slice(0, start))
   return {
-    revision,
-    offered,
+    ...headOf(text.slice(0, start)),
     hashOf: (name) => hashIn(text, start, name),
     names: () => Array.from(text.slice(start).matchAll(/^\S+/gm), ([name]) => name),
   }
 }
 
-function headOf(line: string): { readonly revision: number; readonly offered: readonly string[] } {
+function headOf(line: string): Pick<CatalogueIndex, 'revision' | 'size' | 'offered'> {
   const head = parseJson(line)
-  const { revision, offered } = isObject(head) ? head : {}
-  if (typeof revision !== 'number' || !Array.isArray(offered)) throw new Error(`${INDEX_KEY} holds no index`)
-  return { revision, offered: offered.map(String) }
+  const { revision, size = 0, offered } = isObject(head) ? head : {}
+  if (typeof revision !== 'number' || typeof size !== 'number' || !Array.isArray(offered)) {
+    throw new Error(`${INDEX_KEY} holds no index`)
+  }
+  return { revision, size, offered: offered.map(String) }
 }
 
 /** Looks a name up by halves; `low` and `high` always stand where a line begins. */

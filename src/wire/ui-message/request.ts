@@ -37,7 +37,7 @@ export const body = v.object({
   id: idSchema,
   messages: v.pipe(
     v.array(v.object({ role: v.picklist(['system', 'user', 'assistant']), parts: v.array(part) })),
-    v.check((messages) => messages.length > 0, 'must not be empty.'),
+    v.nonEmpty('must not be empty.'),
   ),
   trigger: v.nullish(v.picklist(['submit-message', 'regenerate-message'])),
   messageId: v.nullish(v.string()),

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import type { ToolDefinition } from '../../../src/contract/tool.ts'
+import type { ToolSelection } from '../../../src/contract/run.ts'
+import type { Tool, ToolDefinition } from '../../../src/contract/tool.ts'
+import { createFinder } from '../../../src/tool/search/finder.ts'
 import { searchHook } from '../../../src/tool/search/hook.ts'
-import { ask, play, say, tool, types } from '../../fixtures/play.ts'
+import { ask, play, requestOf, say, tool, types } from '../../fixtures/play.ts'
 
 const weather = tool('getWeather', ({ city }) => `18 degrees in ${String(city)}`, {
   description: 'Tells the weather and the temperature of a city.',
@@ -135,4 +137,107 @@ test('a tool that the request has chosen is on offer without a search', async ()
   })
   expect(requests[0]?.toolChoice).toEqual({ tool: 'look' })
   expect(requests[0]?.tools.map(({ name }) => name)).toEqual(['look', 'tool_search'])
+})
+
+describe('a search of all tools of the edge', () => {
+  const finderOver = (...tools: readonly Tool[]) =>
+    createFinder({ list: async () => ({ tools, unavailable: [] }), offered: async () => [], find: async () => [] })
+  const help = tool('help')
+  const search = ask(['tool_search', { query: 'weather in a city' }])
+
+  /** What each step is offered, in a run that was accepted with this finder. */
+  async function offers(
+    { tools, others }: { readonly tools: readonly Tool[]; readonly others: readonly Tool[] },
+    { script = [search, ask(['getWeather']), say('18')], selection, when }: Partial<Asked> = {},
+  ) {
+    const hook = searchHook({ finder: finderOver(...tools, ...others), ...(when && { when }) })
+    const request = requestOf({ ...QUESTION, ...(selection && { selection }) })
+    const run = (await hook.accept?.(request)) ?? request
+    if (typeof run === 'string') throw new Error(run)
+    const played = await play({ script, tools, others: [...tools, ...others], request: run, loop: { hooks: [hook] } })
+    return { ...played, offers: played.requests.map(({ tools }) => tools.map(({ name }) => name).toSorted()) }
+  }
+  interface Asked {
+    readonly script: Parameters<typeof play>[0]['script']
+    readonly selection: ToolSelection
+    readonly when: 'auto' | 'on'
+  }
+
+  test('finds what is not on offer, beside what is', async () => {
+    const { offers: each, state } = await offers({ tools: [help], others: [...filler(60), weather] })
+    expect(each).toEqual([
+      ['help', 'tool_search'],
+      ['getWeather', 'help', 'tool_search'],
+      ['getWeather', 'help', 'tool_search'],
+    ])
+    expect(state.finished?.answer).toBe('18')
+  })
+
+  test('finds both what is on offer, where that is much, and what is not', async () => {
+    const { offers: each } = await offers({ tools: filler(60), others: [weather] })
+    expect(each.slice(0, 2)).toEqual([['tool_search'], ['getWeather', 'tool_search']])
+  })
+
+  test('is off where there are few tools in all, and on where that is asked for', async () => {
+    const few = { tools: [help], others: [...filler(8), weather] }
+    expect((await offers(few, { script: [say('hi')] })).offers).toEqual([['help']])
+    expect((await offers(few, { when: 'on', script: [search, say('hi')] })).offers).toEqual([
+      ['tool_search'],
+      ['getWeather', 'tool_search'],
+    ])
+  })
+
+  test('finds nothing beside what a request names, and nothing that it removes', async () => {
+    const many = { tools: [help], others: [...filler(60), weather] }
+    const named = await offers(many, { selection: ['help'], script: [say('hi')] })
+    expect(named.offers).toEqual([['help']])
+    const removed = await offers(many, { selection: { remove: ['getWeather'] }, script: [search, say('hi')] })
+    expect(removed.offers).toEqual([
+      ['help', 'tool_search'],
+      ['help', 'tool_search'],
+    ])
+  })
+
+  test('finds only what is there for the run, however far down that is', async () => {
+    const hidden = Array.from({ length: 200 }, (_, index) =>
+      tool(`weather_${index}`, undefined, { description: 'Weather in a city.' }),
+    )
+    const finder = finderOver(...hidden, weather)
+    const hook = searchHook({ finder })
+    const { state } = await play({
+      script: [search, say('hi')],
+      others: [weather],
+      request: { ...QUESTION, searchesAll: true },
+      loop: { hooks: [hook] },
+    })
+    expect(state.calls[0]?.settled?.content).toEqual([
+      { type: 'text', text: 'getWeather: Tells the weather and the temperature of a city.' },
+    ])
+  })
+
+  test('remembers what earlier turns found; what is gone since is left out', async () => {
+    const found = 'getWeather: Tells the weather.\ngone: Not there any more.'
+    const { requests } = await play({
+      script: [say('hi')],
+      others: [weather],
+      history: [
+        { role: 'user', content: 'Weather?' },
+        { role: 'assistant', content: '', calls: [{ callId: 'c', tool: 'tool_search', arguments: '{}' }] },
+        { role: 'tool', callId: 'c', tool: 'tool_search', ok: true, content: [{ type: 'text', text: found }] },
+      ],
+      request: { searchesAll: true },
+      loop: { hooks: [searchHook({ finder: finderOver(weather) })] },
+    })
+    expect(requests[0]?.tools.map(({ name }) => name)).toEqual(['tool_search', 'getWeather'])
+  })
+})
+
+test('a caller who runs the calls itself is offered no search, which it could not run', async () => {
+  const { requests } = await play({
+    script: [say('hi')],
+    tools: filler(60),
+    request: { execution: 'caller' },
+    loop: { hooks: [searchHook()] },
+  })
+  expect(requests[0]?.tools).toHaveLength(60)
 })

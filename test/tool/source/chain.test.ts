@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Tool, ToolListing, ToolOrigin, ToolSource } from '../../../src/contract/tool.ts'
+import type { Tool, ToolListing, ToolOrigin, ToolSource, ToolText } from '../../../src/contract/tool.ts'
 import { chain } from '../../../src/tool/source/chain.ts'
 import { call, text } from './calls.ts'
 
@@ -89,4 +89,17 @@ test('a source that fails is listed, and hides no other', async () => {
   expect(listing.unavailable).toEqual([{ origin: 'inline', place: 'source 2', reason: 'no list' }])
   expect(names(await tools.find(['a']))).toEqual(['a'])
   expect(names(await tools.offered())).toEqual(['a'])
+})
+
+test('what the tools of all sources are found by, in the same array while nothing has changed', async () => {
+  let stored: readonly ToolText[] = [{ name: 'c', hash: 'c', description: 'C', parameters: ['what'] }]
+  const large: ToolSource = { ...source(), size: async () => 1, texts: async () => stored }
+  const broken: ToolSource = { ...source(), list: () => Promise.reject(new Error('down')) }
+  const tools = chain([source(tool('a', '1'), tool('b', '2')), broken, large])
+  const first = await tools.texts?.()
+  expect(first?.map(({ name }) => name)).toEqual(['a', 'b', 'c'])
+  expect(await tools.texts?.()).toBe(first)
+  expect(await tools.size?.()).toBe(3)
+  stored = []
+  expect((await tools.texts?.())?.map(({ name }) => name)).toEqual(['a', 'b'])
 })

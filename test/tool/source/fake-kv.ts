@@ -7,6 +7,8 @@ export class FakeKv implements ToolNamespace {
   readonly asked: string[] = []
   /** While it is set, everything fails with it. */
   failure: Error | undefined
+  /** While it is set, its writes fail. */
+  failsFor: string | undefined
   /** Called in the middle of each read. */
   during: () => void = () => {}
 
@@ -24,6 +26,7 @@ export class FakeKv implements ToolNamespace {
     this.#ask(`put ${key}`)
     if (new TextEncoder().encode(key).byteLength > 512) throw new Error('414 key too long')
     await Promise.resolve()
+    if (key === this.failsFor) throw new Error(`500 ${key}`)
     this.stored.set(key, value)
   }
 

@@ -148,7 +148,7 @@ describe('writing', () => {
     expect(names(await tools.offered())).toEqual(['a'])
     kv.failure = undefined
     await copied()
-    expect([...kv.stored.keys()].map((key) => key.replace(/@.*/, ''))).toEqual(['tool:a', 'tools:index'])
+    expect([...kv.stored.keys()].map((key) => key.replace(/@.*/, ''))).toEqual(['tool:a', 'tools:index', 'tools:texts'])
   })
 
   test('goes back to an older version, where that may still be stored', async () => {
@@ -307,6 +307,48 @@ describe('what is remembered', () => {
     expect(await run()).toEqual({ offered, named, asked: [] })
     pass(10_000)
     expect(await run()).toEqual({ offered, named, asked: ['get 1'] })
+  })
+
+  test('what tools are found by costs one more read where something has changed, and nothing until it is asked for', async () => {
+    const { kv, elsewhere, tools, pass, copied } = setup()
+    await store(tools, definition('a', { title: 'A', tags: ['x'] }), definition('b'))
+    await copied()
+    const other = elsewhere()
+    const told = async () => (await other.texts?.()) ?? []
+    expect([await other.size?.(), kv.asked]).toEqual([2, ['get 1']])
+    const first = await told()
+    expect(first.map(({ name, title, description }) => [name, title, description])).toEqual([
+      ['a', 'A', 'Does a.'],
+      ['b', undefined, 'Does b.'],
+    ])
+    expect(await told()).toBe(first)
+    pass(10_000)
+    expect(await told()).toBe(first)
+    expect(kv.asked).toEqual(['get 1', 'get 1', 'get 1'])
+    await store(tools, definition('c'))
+    await tools.remove('a')
+    await copied()
+    const second = await told()
+    expect(second.map(({ name }) => name)).toEqual(['b', 'c'])
+    expect(second[0]).toBe(first[1])
+    expect(kv.asked).toEqual(['get 1', 'get 1'])
+  })
+
+  test('own writes are among what tools are found by at once, and a KV that fails leaves what was known', async () => {
+    const { kv, tools, copied, pass } = setup()
+    const told = async () => ((await tools.texts?.()) ?? []).map(({ name, description }) => `${name} ${description}`)
+    await store(tools, definition('a'))
+    expect(await told()).toEqual(['a Does a.'])
+    await copied()
+    await store(tools, definition('b'), definition('a', { description: 'Another.' }))
+    expect(await told()).toEqual(['a Another.', 'b Does b.'])
+    await tools.remove('a')
+    expect(await told()).toEqual(['b Does b.'])
+    await copied()
+    expect([await told(), await tools.size?.()]).toEqual([['b Does b.'], 1])
+    kv.failure = new Error('down')
+    pass(10_000)
+    expect([await told(), await tools.size?.()]).toEqual([['b Does b.'], 1])
   })
 
   test('ten seconds, then what was written elsewhere is seen', async () => {

@@ -1,0 +1,42 @@
+import type { Tool, ToolFinder, ToolSource } from '../contract/tool.ts'
+import { createFinder } from '../tool/search/finder.ts'
+
+/** So many tools are ranked for one question. */
+const MOST_RANKED = 1000
+/** Looked up at once. */
+const AT_A_TIME = 100
+
+export interface RankedPage {
+  /** The name after which to begin; of one that is not among them, at the first. */
+  readonly after: string
+  readonly limit: number
+  /** Of this origin alone. Default: of any. */
+  readonly origin?: string | undefined
+}
+
+/**
+ * The tools of a source that fit a question, best first. `total`: how many there are, as far as was looked; 1,000 at
+ * most.
+ */
+export async function rankedTools(
+  source: ToolSource,
+  finder: ToolFinder = createFinder(source),
+  { query, after, limit, origin }: RankedPage & { readonly query: string },
+): Promise<{ readonly tools: readonly Tool[]; readonly total: number }> {
+  const names = await finder.search(query, MOST_RANKED)
+  const tools: Tool[] = []
+  let total = names.length
+  let at = after === '' ? 0 : names.indexOf(after) + 1
+  // How many are of one origin shows when all are looked up.
+  const enough = origin === undefined ? limit : Infinity
+  for (; at < names.length && tools.length < enough; at += AT_A_TIME) {
+    const some = names.slice(at, at + AT_A_TIME)
+    const found = new Map((await source.find(some)).map((tool) => [tool.definition.name, tool]))
+    const there = some
+      .flatMap((name) => found.get(name) ?? [])
+      .filter((tool) => tool.origin === (origin ?? tool.origin))
+    total -= some.length - there.length
+    tools.push(...there)
+  }
+  return { tools: tools.slice(0, limit), total }
+}
