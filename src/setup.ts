@@ -2,7 +2,7 @@ import type { CatalogueParts } from './catalogue/catalogue.ts'
 import { readConfig } from './contract/config.ts'
 import type { ConversationService, DirectoryService, Objects } from './contract/conversation.ts'
 import type { ModelProvider } from './contract/model.ts'
-import type { Setup } from './contract/setup.ts'
+import type { RateLimit, Setup } from './contract/setup.ts'
 import type { ToolService } from './contract/tool.ts'
 import { anthropic } from './model/anthropic.ts'
 import { modelChooser } from './model/choose.ts'
@@ -75,6 +75,7 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
     conversations: env.CONVERSATIONS,
     directories: env.DIRECTORIES,
     report,
+    rates: (name) => rateOf(env, name),
     ...(env.WEBHOOK_SECRET && { webhook: { secret: env.WEBHOOK_SECRET, hosts: config.webhookHosts } }),
     loop: {
       hooks: config.toolSearch === 'off' ? [] : [searchHook({ when: config.toolSearch })],
@@ -127,6 +128,16 @@ const NOTHING_STORED: StoredTools = {
 
 function report(entry: object): void {
   console.error(JSON.stringify(entry))
+}
+
+/** What `API_KEYS` names as `rate`. */
+function rateOf(env: Env, name: string): RateLimit | undefined {
+  const value = env[name]
+  return isRate(value) ? value : undefined
+}
+
+function isRate(value: unknown): value is RateLimit {
+  return typeof value === 'object' && value !== null && 'limit' in value && typeof value.limit === 'function'
 }
 
 function toolWorkers(env: Env): Record<string, ToolService> {

@@ -20,6 +20,11 @@ export interface ModelChooser {
 /** Takes what operators should know: one plain object a line, without secrets or content. */
 export type Report = (entry: { readonly event: string } & Readonly<Record<string, unknown>>) => void
 
+/** A rate limit binding: counts one more of what the key names. */
+export interface RateLimit {
+  limit(options: { readonly key: string }): Promise<{ readonly success: boolean }>
+}
+
 /** Everything that an edge is made of, as `src/setup.ts` puts it together from its env. */
 export interface Setup {
   readonly config: Config
@@ -29,6 +34,8 @@ export interface Setup {
   readonly conversations: Objects<ConversationService>
   readonly directories: Objects<DirectoryService>
   readonly report: Report
+  /** The rate limit binding of a name. Default: there is none. */
+  readonly rates?: (name: string) => RateLimit | undefined
   /** Where webhooks may go. Default: none is sent. */
   readonly webhook?: WebhookSetup
   /** Hooks, and what stands in the place of the loop's own ways. Default: nothing. */

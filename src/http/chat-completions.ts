@@ -10,7 +10,7 @@ import { accept } from './accept.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
 import { type Asked as AskedOf, continueRun } from './continue.ts'
-import type { EdgeEnv } from './context.ts'
+import type { EdgeEnv, WaitUntil } from './context.ts'
 import { conversationOf, hiddenConversation, type Launched, launchHere, launchHidden, launchThere } from './launch.ts'
 import { runHeaders } from './native.ts'
 import { failedProblem, throwIfFailed } from './outcome.ts'
@@ -30,7 +30,7 @@ chatCompletions.post('/', async (c) => {
   }
   // The answer names the model as the request did, or the default that it left the choice to.
   const chat = { model: setup.config.model ?? '', ...decoded.request }
-  const asked = { setup, caller, request: c.req.raw, chat: decoded.request }
+  const asked = { setup, caller, request: c.req.raw, waitUntil: c.env.waitUntil, chat: decoded.request }
   const header = c.req.header('x-conversation-id')
   const id = header ?? chat.edgecall.conversation
   const launched =
@@ -40,6 +40,7 @@ chatCompletions.post('/', async (c) => {
 
 interface Asked extends AskedOf {
   readonly chat: ChatRequest
+  readonly waitUntil: WaitUntil
 }
 
 /** Only what follows the last answer is new to a conversation; results among it continue the run that waits for them. */
@@ -84,7 +85,7 @@ async function withoutConversation(asked: Asked): Promise<Launched> {
   const accepted = await accept(asked, { ...bodyOf(chat), input: chat.messages })
   const { run, tools } = accepted
   const handsOut = run.clientTools.length > 0 && tools.length > 0 && run.execution === 'edge'
-  return handsOut || run.fingerprint !== undefined ? launchHidden(setup, accepted) : launchHere(setup, run, tools)
+  return handsOut || run.fingerprint !== undefined ? launchHidden(setup, accepted) : launchHere(asked, accepted)
 }
 
 async function stream(launched: Launched, chat: ChatRequest): Promise<Response> {

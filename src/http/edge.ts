@@ -4,34 +4,40 @@ import type { MakeSetup, Setup } from '../contract/setup.ts'
 import { agUi } from './ag-ui.ts'
 import { authenticate } from './auth.ts'
 import { chatCompletions } from './chat-completions.ts'
-import type { EdgeEnv } from './context.ts'
+import type { EdgeEnv, WaitUntil } from './context.ts'
 import { conversations } from './conversations.ts'
 import { cors } from './cors.ts'
-import { mcp } from './mcp.ts'
+import { mcp, mcpProblem } from './mcp.ts'
 import { models } from './models.ts'
 import { openAiError, Problem, problemJson } from './problem.ts'
+import { checkRates, countRequest } from './rate.ts'
 import { responses } from './responses.ts'
 import { runs } from './runs.ts'
 import { tools } from './tools.ts'
 import { uiChat } from './ui-chat.ts'
+import { usage } from './usage.ts'
 
 /** The edge Worker: `export default edge(setup)`. `page` is the HTML that `GET /` answers. */
 export function edge<Env extends object>(
   makeSetup: MakeSetup<Env>,
   page = '',
-): { fetch(request: Request, env: Env): Response | Promise<Response> } {
+): { fetch(request: Request, env: Env, ctx?: { waitUntil: WaitUntil }): Response | Promise<Response> } {
   const app = routes(page)
   // Bindings live as long as their isolate, so a setup is made once for them.
   const setups = new WeakMap<Env, Setup>()
   return {
-    fetch: (request, env) => {
+    fetch: (request, env, ctx) => {
       let setup = setups.get(env)
       try {
-        if (!setup) setups.set(env, (setup = makeSetup(env)))
+        if (!setup) {
+          setup = makeSetup(env)
+          checkRates(setup)
+          setups.set(env, setup)
+        }
       } catch (error) {
         return misconfigured(error)
       }
-      return app.fetch(request, { setup })
+      return app.fetch(request, { setup, waitUntil: (work) => ctx?.waitUntil(work) })
     },
   }
 }
@@ -47,6 +53,7 @@ function routes(page: string): Hono<EdgeEnv> {
   app.get('/', (c) => (page !== '' && c.var.setup.config.playground ? c.html(page, 200, PAGE_HEADERS) : c.notFound()))
   app.use(async (c, next) => {
     c.set('caller', await authenticate(c.req.raw, c.var.setup.config, Date.now()))
+    await countRequest(c.var.setup, c.var.caller)
     await next()
   })
   app.route('/v1/chat/completions', chatCompletions)
@@ -57,6 +64,7 @@ function routes(page: string): Hono<EdgeEnv> {
   app.route('/chat', uiChat)
   app.route('/ag-ui', agUi)
   app.route('/tools', tools)
+  app.route('/usage', usage)
   app.route('/mcp', mcp)
   app.notFound((c) =>
     answer(c.req.path, new Problem({ status: 404, code: 'not_found', message: 'There is nothing here.' })),
@@ -71,6 +79,7 @@ function routes(page: string): Hono<EdgeEnv> {
 
 /** Each surface fails in its own form. */
 function answer(path: string, problem: Problem): Response {
+  if (path === '/mcp') return mcpProblem(problem)
   return path.startsWith('/v1/') ? openAiError(problem) : problemJson(problem)
 }
 

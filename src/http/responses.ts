@@ -9,7 +9,7 @@ import { decodeResponses, type ResponsesRequest } from '../wire/openai-responses
 import { accept } from './accept.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
-import type { EdgeEnv } from './context.ts'
+import type { EdgeEnv, WaitUntil } from './context.ts'
 import { type Asked, continueRun, notAsked, runOfAnswers } from './continue.ts'
 import { conversationOf, hiddenConversation, type Launched, launchHere, launchHidden, launchThere } from './launch.ts'
 import { runHeaders } from './native.ts'
@@ -32,7 +32,7 @@ responses.post('/', async (c) => {
     throw new Problem({ status: 400, code, message, ...(param !== null && { param }) })
   }
   const body = decoded.request
-  const answering = await launch({ setup, caller, request: c.req.raw }, body)
+  const answering = await launch({ setup, caller, request: c.req.raw, waitUntil: c.env.waitUntil }, body)
   const { launched, after = 0, asked = [] } = answering
   const { runId, conversation } = launched
   const options: ResponseOptions = {
@@ -48,6 +48,10 @@ responses.post('/', async (c) => {
   return streamRun(launched, responseEncoder(options), { headers: runHeaders(launched), onFirst: throwIfFailed })
 })
 
+interface Here extends Asked {
+  readonly waitUntil: WaitUntil
+}
+
 interface Answering {
   readonly launched: Launched
   readonly after?: number
@@ -57,7 +61,7 @@ interface Answering {
 }
 
 /** A response goes on in its conversation or in that of the response before it; one that is stored has one of its own. */
-async function launch(asked: Asked, body: ResponsesRequest): Promise<Answering> {
+async function launch(asked: Here, body: ResponsesRequest): Promise<Answering> {
   const header = asked.request.headers.get('x-conversation-id') ?? undefined
   const named = header ?? body.conversation
   if (named !== undefined && !ID.test(named)) {
@@ -134,12 +138,12 @@ async function startStored(asked: Asked, body: ResponsesRequest): Promise<Answer
   return { launched: await launchThere(service, accepted, { id, onBusy: 'queue', create: true, expires }) }
 }
 
-async function startUnstored(asked: Asked, body: ResponsesRequest): Promise<Answering> {
+async function startUnstored(asked: Here, body: ResponsesRequest): Promise<Answering> {
   const accepted = await accept(asked, { ...runBody(body), input: body.messages })
   const { run, tools } = accepted
   const handsOut = run.clientTools.length > 0 && tools.length > 0 && run.execution === 'edge'
   const isKept = handsOut || run.fingerprint !== undefined
-  return { launched: isKept ? await launchHidden(asked.setup, accepted) : launchHere(asked.setup, run, tools) }
+  return { launched: isKept ? await launchHidden(asked.setup, accepted) : launchHere(asked, accepted) }
 }
 
 async function collect(launched: Launched, options: ResponseOptions): Promise<Response> {

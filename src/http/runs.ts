@@ -16,9 +16,10 @@ runs.post('/', async (c) => {
   const { setup, caller } = c.var
   const decoded = decodeRunBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
-  const accepted = await accept({ setup, caller, request: c.req.raw }, decoded.request)
-  const { run, tools } = accepted
-  const launched = run.fingerprint === undefined ? launchHere(setup, run, tools) : await launchHidden(setup, accepted)
+  const asked = { setup, caller, request: c.req.raw, waitUntil: c.env.waitUntil }
+  const accepted = await accept(asked, decoded.request)
+  const launched =
+    accepted.run.fingerprint === undefined ? launchHere(asked, accepted) : await launchHidden(setup, accepted)
   return answerRun(c.req.raw, launched)
 })
 

@@ -6,6 +6,7 @@ import type { WriteReply, WriteTerms } from '../contract/catalogue.ts'
 import { decodeCallBody } from '../wire/request.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
+import { budgetOf } from './budget.ts'
 import { callOnce } from './call-once.ts'
 import type { EdgeEnv } from './context.ts'
 import { Problem } from './problem.ts'
@@ -98,8 +99,10 @@ tools.post('/:name/call', async (c) => {
     const { message, path } = decoded.error
     throw new Problem({ status: 422, code: 'invalid_request', message, param: path })
   }
+  await budgetOf({ setup, caller })
   const startedAt = Date.now()
-  const outcome = await callOnce(tool, { ...decoded.request, setup, caller, request: c.req.raw })
+  const { waitUntil } = c.env
+  const outcome = await callOnce(tool, { ...decoded.request, setup, caller, request: c.req.raw, waitUntil })
   const durationMs = Date.now() - startedAt
   if (outcome.ok) return c.json({ ...outcome, durationMs })
   const { code, message } = outcome.error

@@ -5,6 +5,7 @@ import { decodeUiChat } from '../wire/ui-message/request.ts'
 import { UI_MESSAGE_HEADERS, UiMessageEncoder } from '../wire/ui-message/stream.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
+import { budgetOf } from './budget.ts'
 import type { EdgeEnv } from './context.ts'
 import { type Asked, takeTurn } from './continue.ts'
 import { conversationOf, following, type Launched } from './launch.ts'
@@ -43,7 +44,9 @@ async function answerAgain(
     const message = 'Only the last answer of a chat is given again: what followed another would be left without it.'
     throw new Problem({ status: 409, code: 'answer_not_last', message, param: 'messageId' })
   }
-  const { runId: next } = granted(await service.regenerate(last, { runId: newId('run'), caller }))
+  const budget = await budgetOf({ setup, caller })
+  const asked = { runId: newId('run'), caller, ...(budget && { budget }) }
+  const { runId: next } = granted(await service.regenerate(last, asked))
   return following(service, { runId: next, conversation, after: 0 })
 }
 
