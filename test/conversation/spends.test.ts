@@ -109,6 +109,30 @@ describe('what a run used', () => {
     expect(told.map(([, { tokens }]) => tokens)).toEqual([15, 30])
   })
 
+  test('is told of an answer that was cancelled: what the model told, or about what it said', async () => {
+    const speaking = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
+    const there = new TestConversation(async function* speak({ messages }, signal) {
+      const isWhole = messages.at(-1)?.content === 'whole'
+      yield* isWhole ? say('All of it.') : [{ type: 'text', text: 'Half of' } as const]
+      speaking[isWhole ? 1 : 0].resolve()
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    })
+    const { told } = metering(there)
+    await there.start(0, metered)
+    await speaking[0].promise
+    await there.object.cancel(runId(0))
+    const input = [{ role: 'user' as const, content: 'whole' }]
+    await there.start(1, { request: { ...metered.request, input } })
+    await speaking[1].promise
+    await there.object.cancel(runId(1))
+    await there.start(2, { request: { caller } })
+    await there.object.cancel(runId(2))
+    await there.ring()
+    expect(told.map(([, { tokens }]) => tokens)).toEqual([2 + 1 + 2, 15])
+    expect(there.journal(0).map(({ type }) => type)).toContain('answer.cut')
+    expect(there.journal(2).map(({ type }) => type)).not.toContain('answer.cut')
+  })
+
   test('is told of a run that was cancelled, and of one that failed', async () => {
     const calling = Promise.withResolvers<void>()
     const there = new TestConversation(

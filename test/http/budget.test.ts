@@ -189,6 +189,25 @@ describe('a run that nothing keeps', () => {
     expect(await (await edge.ask('/usage', { headers })).json()).toMatchObject({ tokens: 15, runs: 1 })
   })
 
+  test('is counted, about, for an answer that its caller did not hear out', async () => {
+    const directories = memoryDirectories()
+    const edge = testEdge({
+      vars,
+      script: [
+        async function* speaking(_request, signal) {
+          yield { type: 'text', text: 'A story of forty characters, and no end.' }
+          await new Promise((resolve) => signal.addEventListener('abort', resolve))
+        },
+      ],
+      setup: { directories },
+    })
+    const input = 'Tell a story'
+    const response = await edge.ask('/runs', { json: { input }, headers })
+    await response.body?.cancel()
+    await Promise.all(edge.afterwards)
+    expect(await (await edge.ask('/usage', { headers })).json()).toMatchObject({ tokens: 3 + 1 + 10, runs: 1 })
+  })
+
   test('ends with the request of a caller who does not read, and is counted', async () => {
     const calling = Promise.withResolvers<void>()
     const directories = memoryDirectories()
