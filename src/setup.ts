@@ -2,7 +2,7 @@ import type { CatalogueParts } from './catalogue/catalogue.ts'
 import { ConfigError, readConfig } from './contract/config.ts'
 import type { ConversationService, DirectoryService, Objects } from './contract/conversation.ts'
 import type { ModelProvider } from './contract/model.ts'
-import type { RateLimiter, ToolPolicies } from './contract/policy.ts'
+import type { RateLimit, ToolPolicies } from './contract/policy.ts'
 import type { Setup } from './contract/setup.ts'
 import type { ToolService } from './contract/tool.ts'
 import { json } from './contract/vars.ts'
@@ -85,6 +85,7 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
     conversations: env.CONVERSATIONS,
     directories: env.DIRECTORIES,
     report,
+    rates: (name) => rateOf(env, name),
     ...(env.WEBHOOK_SECRET && { webhook: { secret: env.WEBHOOK_SECRET, hosts: config.webhookHosts } }),
     loop: {
       hooks: config.toolSearch === 'off' ? [] : [searchHook({ when: config.toolSearch, finder })],
@@ -102,20 +103,15 @@ function readToolPolicy(env: Env): ToolPolicies {
 }
 
 /** The rate-limit bindings that policies name: none may be missing. */
-function ratesOf(env: Env, policies: ToolPolicies): Record<string, RateLimiter> {
+function ratesOf(env: Env, policies: ToolPolicies): Record<string, RateLimit> {
   const names = Object.values(policies).flatMap(({ rate }) => rate ?? [])
   return Object.fromEntries(
     names.map((name) => {
-      const limiter = env[name]
-      if (!isRateLimiter(limiter))
-        throw new ConfigError('TOOL_POLICY', `without the rate limit "${name}", which no binding has`)
+      const limiter = rateOf(env, name)
+      if (!limiter) throw new ConfigError('TOOL_POLICY', `without the rate limit "${name}", which no binding has`)
       return [name, limiter]
     }),
   )
-}
-
-function isRateLimiter(value: unknown): value is RateLimiter {
-  return typeof value === 'object' && value !== null && 'limit' in value
 }
 
 /** What the catalogue of stored definitions works with. Throws where it is bound and one of its parts is not. */
@@ -161,6 +157,16 @@ const NOTHING_STORED: StoredTools = {
 
 function report(entry: object): void {
   console.error(JSON.stringify(entry))
+}
+
+/** What `API_KEYS` names as `rate`. */
+function rateOf(env: Env, name: string): RateLimit | undefined {
+  const value = env[name]
+  return isRate(value) ? value : undefined
+}
+
+function isRate(value: unknown): value is RateLimit {
+  return typeof value === 'object' && value !== null && 'limit' in value && typeof value.limit === 'function'
 }
 
 function toolWorkers(env: Env): Record<string, ToolService> {

@@ -1,3 +1,4 @@
+import { type Budget, isBudget } from './budget.ts'
 import type { WindowOptions } from './conversation.ts'
 import { ID } from './id.ts'
 import { isObject } from './json.ts'
@@ -15,6 +16,10 @@ export interface ApiKey {
   readonly scopes: readonly string[]
   /** Epoch milliseconds; Infinity for never. */
   readonly expires: number
+  /** The name of the rate limit binding that its requests count against. Default: no limit. */
+  readonly rate?: string
+  /** Default: what it uses is neither limited nor counted. */
+  readonly budget?: Budget
 }
 
 /** The edge's variables, read and checked (API.md §0). */
@@ -148,19 +153,26 @@ function cost(vars: Vars, name: string): number {
 }
 
 const KEYS =
-  'a JSON array of { "sha256": 64 hex digits, "tenant": 1 to 64 letters, digits, "_" or "-", "scopes": [texts], "expires"?: ISO 8601 date or epoch milliseconds }'
+  'a JSON array of { "sha256": 64 hex digits, "tenant": 1 to 64 letters, digits, "_" or "-", "scopes": [texts], "expires"?: ISO 8601 date or epoch milliseconds, "rate"?: name of a rate limit binding, "budget"?: { "tokens"?, "cost"?: numbers above 0, "per": "day" or "month" } }'
 
 function readKeys(vars: Vars): ApiKey[] {
   const keys = json(vars, 'API_KEYS', KEYS) ?? []
   if (!Array.isArray(keys)) throw new ConfigError('API_KEYS', KEYS)
   return keys.map((key: unknown) => {
-    const { sha256, tenant, scopes, expires } = isObject(key) ? key : {}
+    const { sha256, tenant, scopes, expires, rate, budget } = isObject(key) ? key : {}
     const until = typeof expires === 'string' ? Date.parse(expires) : (expires ?? Infinity)
     if (!isLike(sha256, /^[0-9a-f]{64}$/i) || !isLike(tenant, ID) || !isStrings(scopes) || !isTime(until)) {
       throw new ConfigError('API_KEYS', KEYS)
     }
-    return { sha256: sha256.toLowerCase(), tenant, scopes, expires: until }
+    const has = { ...(rate !== undefined && { rate }), ...(budget !== undefined && { budget }) }
+    if (!isTerms(has)) throw new ConfigError('API_KEYS', KEYS)
+    return { sha256: sha256.toLowerCase(), tenant, scopes, expires: until, ...has }
   })
+}
+
+function isTerms(value: { rate?: unknown; budget?: unknown }): value is Pick<ApiKey, 'rate' | 'budget'> {
+  const { rate = 'none', budget = { per: 'day' } } = value
+  return isLike(rate, /./) && isBudget(budget)
 }
 
 function isLike(value: unknown, pattern: RegExp): value is string {

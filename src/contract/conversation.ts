@@ -1,3 +1,4 @@
+import type { Period, Spend, Spent } from './budget.ts'
 import type { Message } from './message.ts'
 import type { Usage } from './usage.ts'
 import type { Limits, OnBusy, RunRecord, RunRequest, RunStatus, ToolSelection } from './run.ts'
@@ -118,6 +119,9 @@ export type CallAnswer =
   | { readonly decision: 'approve' | 'reject'; readonly reason?: string; readonly by?: string }
   | { readonly result: string; readonly ok: boolean }
 
+/** Who asks once more for what a run was asked, and what that may use. */
+export type Anew = Pick<RunRequest, 'runId' | 'caller' | 'budget'>
+
 /**
  * What a conversation answers over RPC. Everything is a value: nothing is thrown for what a caller may do wrong.
  * The caller has been checked by the edge; the object's name holds the tenant.
@@ -129,7 +133,7 @@ export interface ConversationService {
   /** Puts messages of another conversation before all runs of this one, in their places. */
   adopt(messages: readonly StoredMessage[]): Promise<Reply<object>>
   /** Runs what a finished run was asked once more, as a run of that id; the old turn is seen by models no more. */
-  regenerate(runId: string, again: Pick<RunRequest, 'runId' | 'caller'>): Promise<Reply<StartReply>>
+  regenerate(runId: string, again: Anew): Promise<Reply<StartReply>>
   /** Everything as lines of JSON, each with its `type`: `conversation`, then `run`s, then `message`s. */
   export(): Promise<Reply<{ readonly stream: ReadableStream<Uint8Array> }>>
   /** Accepts a run, durably, and starts it or queues it. */
@@ -155,11 +159,14 @@ export interface ConversationService {
   remove(): Promise<Reply<object>>
 }
 
-/** The conversations of a tenant, in the order of their ids. */
+/** The conversations of a tenant, in the order of their ids; and what its keys have used. */
 export interface DirectoryService {
   add(id: string): Promise<void>
   remove(id: string): Promise<void>
   list(after: string, limit: number): Promise<readonly string[]>
+  /** Counts what a run has used; once, however often it is told. */
+  count(spend: Spend): Promise<void>
+  spent(key: string, period: Period): Promise<Spent>
 }
 
 export const JURISDICTIONS = ['eu', 'us', 'fedramp', 'fedramp-high'] as const

@@ -53,6 +53,8 @@ export type RunFact =
       readonly issues: string
       readonly usage?: Usage
     }
+  /** The run was aborted in the answer of this step, which counts for its key: what it used, about where nobody told. */
+  | { readonly type: 'answer.cut'; readonly step: number; readonly usage: Usage }
   | {
       readonly type: 'approval.requested'
       readonly callId: string

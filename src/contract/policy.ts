@@ -27,7 +27,7 @@ export interface ToolPolicy {
 /** By the names of tools, with `*` for any text; by tags as `#tag`; by places, such as a binding, as `@TOOL_MAIL`. */
 export type ToolPolicies = Readonly<Record<string, ToolPolicy>>
 
-/** The part of a rate-limit binding that is used here. */
-export interface RateLimiter {
+/** A rate-limit binding: counts one more of what the key names. */
+export interface RateLimit {
   limit(options: { readonly key: string }): Promise<{ readonly success: boolean }>
 }

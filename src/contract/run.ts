@@ -1,3 +1,4 @@
+import type { Left } from './budget.ts'
 import type { JsonSchema } from './json.ts'
 import type { Content, Message } from './message.ts'
 import type { ResponseFormat, ToolChoice } from './model.ts'
@@ -94,6 +95,8 @@ export interface RunRequest {
   /** Tool context; never shown to a model. */
   readonly context: Readonly<Record<string, unknown>>
   readonly limits: Limits
+  /** What was left of the budget of the caller's key: limits too. Without one, what the run uses is not counted for a key. */
+  readonly budget?: Left
   /** Who runs the edge's tools: `caller` hands their calls out too. */
   readonly execution: 'edge' | 'caller'
   /** What a failed call does: its error goes to the model, or the run fails. */

@@ -3,6 +3,7 @@ import type { Config } from './config.ts'
 import type { ConversationService, DirectoryService, Objects, WebhookSetup } from './conversation.ts'
 import type { ChatModel } from './model.ts'
 import type { LoopSetup } from './hook.ts'
+import type { RateLimit } from './policy.ts'
 import type { ToolSelection } from './run.ts'
 import type { Caller, ToolFinder, ToolSource } from './tool.ts'
 
@@ -32,6 +33,8 @@ export interface Setup {
   readonly conversations: Objects<ConversationService>
   readonly directories: Objects<DirectoryService>
   readonly report: Report
+  /** The rate limit binding of a name. Default: there is none. */
+  readonly rates?: (name: string) => RateLimit | undefined
   /** Where webhooks may go. Default: none is sent. */
   readonly webhook?: WebhookSetup
   /** Hooks, and what stands in the place of the loop's own ways. Default: nothing. */

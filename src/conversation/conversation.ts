@@ -1,5 +1,6 @@
 import { DurableObject } from 'cloudflare:workers'
 import type {
+  Anew,
   CallAnswer,
   ConversationService,
   ConversationSettings,
@@ -10,7 +11,7 @@ import type {
   StartRequest,
   StoredMessage,
 } from '../contract/conversation.ts'
-import { isTerminal, type RunRecord, type RunRequest } from '../contract/run.ts'
+import { isTerminal, type RunRecord } from '../contract/run.ts'
 import { type MakeSetup, type Setup, setupOf } from '../contract/setup.ts'
 import type { Usage } from '../contract/usage.ts'
 import { answersTo } from './answers.ts'
@@ -88,13 +89,13 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     return this.#whenOpen(async () => ({ ok: true, stream: exported(this.#store, this.#store.settings()) }))
   }
 
-  async regenerate(runId: string, again: Pick<RunRequest, 'runId' | 'caller'>): Promise<Reply<StartReply>> {
+  async regenerate(runId: string, again: Anew): Promise<Reply<StartReply>> {
     return this.#whenOpen(async () => {
       const row = this.#store.runs.row(runId)
       const stored = row && this.#store.runs.get(runId)
       if (!stored) return UNKNOWN_RUN
       if (!isTerminal(stored.status)) return refuse('conversation_busy', 'This run has not ended yet.')
-      const { fingerprint: _fingerprint, ...request } = stored.request
+      const { fingerprint: _fingerprint, budget: _budget, ...request } = stored.request
       const start = { tools: stored.tools, onBusy: 'queue', create: false, replaces: runId } as const
       return this.start({ ...start, run: { ...request, ...again } })
     })
@@ -182,6 +183,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       this.#isGoing = true
       try {
         await this.#cancel(this.#store.runs.unfinished())
+        await this.#upkeep.settle()
         await this.#store.bury()
       } finally {
         this.#isGoing = false

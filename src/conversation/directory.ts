@@ -1,10 +1,15 @@
 import { DurableObject } from 'cloudflare:workers'
+import type { Period, Spend, Spent } from '../contract/budget.ts'
 import type { DirectoryService } from '../contract/conversation.ts'
+import { SpendLedger } from './spend-ledger.ts'
 
-/** The Durable Object that knows the conversations of one tenant: `export { Directory } from …`. */
+/** The Durable Object that knows the conversations of one tenant, and what its keys have used: `export { Directory } from …`. */
 export class Directory extends DurableObject implements DirectoryService {
+  readonly #ledger: SpendLedger
+
   constructor(ctx: DurableObjectState, env: Cloudflare.Env) {
     super(ctx, env)
+    this.#ledger = new SpendLedger(ctx.storage)
     ctx.storage.sql.exec('CREATE TABLE IF NOT EXISTS conversations (id TEXT PRIMARY KEY) WITHOUT ROWID')
   }
 
@@ -22,5 +27,13 @@ export class Directory extends DurableObject implements DirectoryService {
       .exec<{ id: string }>(query, after, limit)
       .toArray()
       .map(({ id }) => id)
+  }
+
+  async count(spend: Spend): Promise<void> {
+    this.#ledger.count(spend, Date.now())
+  }
+
+  async spent(key: string, period: Period): Promise<Spent> {
+    return this.#ledger.spent(key, period)
   }
 }

@@ -28,6 +28,8 @@ export class Store {
   readonly events: EventTable
   readonly messages: MessageTable
   readonly notices: NoticeTable
+  /** What runs used, to be counted for the keys of their callers. */
+  readonly spends: NoticeTable
   readonly #storage: DurableObjectStorage
   readonly #ground: Ground
   /** What was read or written of them in this life of the object, which alone writes them. */
@@ -41,6 +43,7 @@ export class Store {
     this.events = new EventTable(this.#ground)
     this.messages = new MessageTable(this.#ground)
     this.notices = new NoticeTable(this.#ground)
+    this.spends = new NoticeTable(this.#ground, 'spends')
     this.#isMade = isMade(storage)
     if (this.#isMade) migrate(storage)
   }

@@ -5,6 +5,7 @@ import type { RunState } from '../loop/state.ts'
 import { waits } from './open-run.ts'
 import type { Runner } from './runner.ts'
 import { type DueTimes, isDue, nextDue, PRUNE_MS, WATCHDOG_MS } from './schedule.ts'
+import { sendSpends, spendOf } from './spends.ts'
 import type { Store } from './store.ts'
 import { notice, sendNotices } from './webhook.ts'
 
@@ -54,6 +55,7 @@ export class Upkeep {
   async #perform(runner: Runner): Promise<void> {
     const { store, setup } = this.#ports
     const now = Date.now()
+    if (isDue(this.#dueTimes(runner), 'expire', now)) await this.settle()
     const due = this.#dueTimes(runner)
     if (isDue(due, 'expire', now)) return this.#expire(runner)
     runner.tend()
@@ -62,6 +64,7 @@ export class Upkeep {
     if (isDue(due, 'send', now)) {
       // Should the object be lost while it sends.
       this.watch()
+      await sendSpends(store.spends, { by: now, now: () => Date.now(), setup })
       const { webhook, config, report } = setup
       const { webhook: url = '' } = store.settings()
       await sendNotices(store.notices, { url, webhook, isOpen: config.auth === 'open', now: () => Date.now(), report })
@@ -81,8 +84,15 @@ export class Upkeep {
       expire: open && !waits(open) ? Math.max(expires, run) : expires,
       // What is removed soon as a whole is not worth pruning.
       prune: unpruned && store.time('expires') === Infinity ? unpruned.ended + PRUNE_MS : Infinity,
-      send: store.notices.nextDue(),
+      send: Math.min(store.notices.nextDue(), store.spends.nextDue()),
     }
+  }
+
+  /** Tells all that is to be counted, before nothing of it is kept any more. Throws where that fails. */
+  async settle(): Promise<void> {
+    const { store, setup } = this.#ports
+    await sendSpends(store.spends, { by: Number.MAX_SAFE_INTEGER, now: () => Date.now(), setup })
+    if (store.spends.nextDue() < Infinity) throw new Error('What runs used could not be counted')
   }
 
   async #expire(runner: Runner): Promise<void> {
@@ -109,6 +119,11 @@ export class Upkeep {
     const { store } = this.#ports
     if (isTerminal(state.status)) this.used()
     const now = Date.now()
+    const spend = spendOf(state, now)
+    if (spend) {
+      store.spends.add(eventId, JSON.stringify(spend), now)
+      this.wakeAt(now)
+    }
     const body = store.settings().webhook === undefined ? undefined : notice(state, now)
     if (body === undefined) return
     store.notices.add(eventId, body, now)

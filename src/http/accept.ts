@@ -5,6 +5,8 @@ import type { ResponseFormat, ToolChoice } from '../contract/model.ts'
 import { type ClientTool, type Limits, mostCalls, type RunRequest, type ToolSelection } from '../contract/run.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { Caller, Tool } from '../contract/tool.ts'
+import { budgetOf, checkPriced } from './budget.ts'
+import { conversationOf, hiddenConversation } from './launch.ts'
 import { offer } from './offer.ts'
 import { Problem } from './problem.ts'
 import { settingsOf, withDefaults } from './settings.ts'
@@ -48,12 +50,15 @@ export async function accept(
   const body =
     conversation === undefined ? said : withDefaults(await settingsOf(setup, caller.tenant, conversation), said)
   const model = modelOf(setup, body.model)
+  checkPriced({ setup, caller }, model.name)
+  const identity = await identify(request, caller, { body: said, conversation })
+  const budget = await budgetOf({ setup, caller }, () => isKnown({ setup, caller }, { ...identity, conversation }))
   const system = [config.system, body.system].filter((text) => text !== undefined && text !== '').join('\n\n')
   const trusted = setup.trusted?.(caller)
   const compat = body.compat ?? config.compat
   const selection = body.tools ?? setup.toolsOf?.(model.name)
   const run = await hooked(setup, {
-    ...(await identify(request, caller, { body: said, conversation })),
+    ...identity,
     ...(conversation !== undefined && { conversation }),
     durable: conversation !== undefined,
     caller,
@@ -67,6 +72,7 @@ export async function accept(
     ...(body.sampling && Object.keys(body.sampling).length > 0 && { sampling: body.sampling }),
     context: requestValues(request, { ...config.context, ...body.context }),
     limits: tighten(config.limits, body.limits ?? {}),
+    ...(budget && { budget }),
     execution: body.execution ?? config.execution,
     toolErrors: body.toolErrors ?? config.toolErrors,
     onLimit: body.onLimit ?? (body.compat && !config.compat ? 'fail' : config.onLimit),
@@ -120,6 +126,17 @@ async function identify(
   }
   const runId = await runIdOf(tenant, conversation, new URL(request.url).pathname, key)
   return { runId, fingerprint: await sha256(canonicalJson(body)) }
+}
+
+/** Whether a request is not new: its Idempotency-Key came before. */
+async function isKnown(
+  { setup, caller: { tenant } }: { setup: Setup; caller: Caller },
+  { runId, fingerprint, conversation }: { runId: string; fingerprint?: string; conversation: string | undefined },
+): Promise<boolean> {
+  if (fingerprint === undefined) return false
+  const service =
+    conversation === undefined ? hiddenConversation(setup, tenant, runId) : conversationOf(setup, tenant, conversation)
+  return (await service.record(runId, 0)).ok
 }
 
 function checkChoice(choice: ToolChoice | undefined, names: readonly string[]): void {

@@ -3,7 +3,7 @@ import { AgUiEncoder } from '../wire/ag-ui/events.ts'
 import { decodeAgUi } from '../wire/ag-ui/request.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
-import type { EdgeEnv } from './context.ts'
+import { askedBy, type EdgeEnv } from './context.ts'
 import { takeTurn } from './continue.ts'
 import { runHeaders } from './native.ts'
 import { invalidRequest } from './runs.ts'
@@ -19,6 +19,6 @@ agUi.post('/', async (c) => {
   const decoded = decodeAgUi(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
   const { answers, run, ...place } = decoded.request
-  const launched = await takeTurn({ setup, caller, request: c.req.raw }, { id: place.threadId, answers, run })
+  const launched = await takeTurn(askedBy(c), { id: place.threadId, answers, run })
   return streamRun(launched, new AgUiEncoder(place), { headers: runHeaders(launched), onFirst: throwIfFailed })
 })

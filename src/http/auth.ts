@@ -29,6 +29,13 @@ export async function authenticate(request: Request, config: Config, now: number
   return { tenant: found.tenant, key: found.sha256.slice(0, KEY_DIGITS), scopes: found.scopes }
 }
 
+/** The key of a caller, as it is configured; undefined where anyone may ask. */
+export function keyOf({ apiKeys }: Config, { tenant, key }: Caller): ApiKey | undefined {
+  return key === undefined
+    ? undefined
+    : apiKeys.findLast((each) => each.tenant === tenant && each.sha256.startsWith(key))
+}
+
 /** Throws a Problem for a caller without the scope. */
 export function demand(caller: Caller, scope: Scope): void {
   if (caller.scopes.includes(scope)) return

@@ -4,6 +4,9 @@ import type { Caller, Progress, Tool, ToolOutcome } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 import { needsApproval } from '../tool/approval.ts'
 import { execute } from '../tool/execute.ts'
+import { keyOf } from './auth.ts'
+import { countSpend } from './budget.ts'
+import type { WaitUntil } from './context.ts'
 import { requestValues } from './values.ts'
 
 export interface CallOptions {
@@ -13,6 +16,7 @@ export interface CallOptions {
   readonly setup: Setup
   readonly caller: Caller
   readonly request: Request
+  readonly waitUntil: WaitUntil
   readonly progress?: (news: Progress) => void
   /** Default: that of the request. */
   readonly signal?: AbortSignal
@@ -20,11 +24,11 @@ export interface CallOptions {
 
 /**
  * Performs one call outside of a run, under the policy of one: its limits, and no call without the approval that it
- * takes. What is for operators is reported. Never rejects.
+ * takes. What models used inside of it is counted for the caller's key; what is for operators is reported. Never rejects.
  */
 export async function callOnce(
   tool: Tool,
-  { setup, caller, request, progress = () => {}, signal = request.signal, ...asked }: CallOptions,
+  { setup, caller, request, waitUntil, progress = () => {}, signal = request.signal, ...asked }: CallOptions,
 ): Promise<ToolOutcome> {
   const { name, hash, approval, maxResultBytes = Infinity } = tool.definition
   if (needsApproval(approval, JSON.stringify(asked.arguments))) {
@@ -55,6 +59,8 @@ export async function callOnce(
     },
     { signal, timeoutMs, progress, resultBytes: Math.min(maxResultBytes, resultBytes) },
   )
+  const { usage } = outcome
+  if (usage && keyOf(setup.config, caller)?.budget) waitUntil(countSpend({ setup, caller }, { runId, usage }))
   if (!outcome.ok && outcome.error.detail !== undefined) {
     const { code, detail } = outcome.error
     setup.report({ event: 'call.failed', runId, tool: name, code, detail })

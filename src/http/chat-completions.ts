@@ -8,7 +8,7 @@ import { completionEncoder } from '../wire/openai-chat/answer.ts'
 import { accept } from './accept.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
-import type { Asked as AskedOf, EdgeEnv } from './context.ts'
+import { type Asked as AskedOf, askedBy, type EdgeEnv } from './context.ts'
 import { continueRun } from './continue.ts'
 import { conversationOf, hiddenConversation, type Launched } from './launch.ts'
 import { runHeaders } from './native.ts'
@@ -30,7 +30,7 @@ chatCompletions.post('/', async (c) => {
   }
   // The answer names the model as the request did, or the default that it left the choice to.
   const chat = { model: setup.config.model ?? '', ...decoded.request }
-  const asked = { setup, caller, request: c.req.raw, chat: decoded.request }
+  const asked = { ...askedBy(c), chat: decoded.request }
   const place = placeOf(c.req.raw, chat.edgecall.conversation, 'edgecall.conversation')
   const launched = place ? await withConversation(asked, place) : await withoutConversation(asked)
   if (!chat.stream) return collectRun(launched, completionCollector(options(launched, chat)))

@@ -6,6 +6,7 @@ import { decodeConversationBody, decodeForkBody } from '../wire/conversation.ts'
 import { serviceOf, runIdOf } from './addressed.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
+import { budgetOf } from './budget.ts'
 import type { EdgeEnv } from './context.ts'
 import { conversationOf, following, jurisdictionOf } from './launch.ts'
 import { answerRun } from './native.ts'
@@ -76,7 +77,8 @@ const FORK_PAGE = 500
 conversationLife.post('/:id/runs/:run/regenerate', async (c) => {
   demand(c.var.caller, 'chat')
   const service = serviceOf(c)
-  const again = { runId: newId('run'), caller: c.var.caller }
+  const budget = await budgetOf(c.var)
+  const again = { runId: newId('run'), caller: c.var.caller, ...(budget && { budget }) }
   const { runId } = granted(await service.regenerate(runIdOf(c), again))
   return answerRun(c.req.raw, following(service, { runId, conversation: c.req.param('id'), after: 0 }))
 })

@@ -7,7 +7,7 @@ import { accept } from './accept.ts'
 import { pageSize, positive, runIdOf, serviceOf } from './addressed.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
-import type { EdgeEnv } from './context.ts'
+import { askedBy, type EdgeEnv } from './context.ts'
 import { signedBy } from './continue.ts'
 import { conversationLife } from './conversation-life.ts'
 import { launchThere } from './launch.ts'
@@ -51,12 +51,12 @@ conversations.get('/:id/usage', async (c) => {
 
 conversations.post('/:id/runs', async (c) => {
   demand(c.var.caller, 'chat')
-  const { setup, caller } = c.var
+  const { setup } = c.var
   const service = serviceOf(c)
   const id = c.req.param('id')
   const decoded = decodeRunBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
-  const accepted = await accept({ setup, caller, request: c.req.raw }, decoded.request, { conversation: id })
+  const accepted = await accept(askedBy(c), decoded.request, { conversation: id })
   const { onBusy = 'queue' } = decoded.request
   return answerRun(c.req.raw, await launchThere(service, accepted, { id, onBusy, create: false }))
 })

@@ -4,33 +4,36 @@ import { type MakeSetup, type Setup, setupOf } from '../contract/setup.ts'
 import { agUi } from './ag-ui.ts'
 import { authenticate } from './auth.ts'
 import { chatCompletions } from './chat-completions.ts'
-import type { EdgeEnv } from './context.ts'
+import type { EdgeEnv, WaitUntil } from './context.ts'
 import { conversations } from './conversations.ts'
 import { cors } from './cors.ts'
-import { mcp } from './mcp.ts'
+import { mcp, mcpProblem } from './mcp.ts'
 import { models } from './models.ts'
 import { openAiError, Problem, problemJson } from './problem.ts'
+import { checkRates, countRequest } from './rate.ts'
 import { responses } from './responses.ts'
 import { runs } from './runs.ts'
 import { tools } from './tools.ts'
 import { uiChat } from './ui-chat.ts'
+import { usage } from './usage.ts'
 
 /** The edge Worker: `export default edge(setup)`. What `GET /` and `GET /openapi.json` answer; without it, 404. */
 export function edge<Env extends object>(
   makeSetup: MakeSetup<Env>,
   page = '',
   openapi = '',
-): { fetch(request: Request, env: Env): Response | Promise<Response> } {
+): { fetch(request: Request, env: Env, ctx?: { waitUntil: WaitUntil }): Response | Promise<Response> } {
   const app = routes(page, openapi)
   return {
-    fetch: (request, env) => {
+    fetch: (request, env, ctx) => {
       let setup: Setup
       try {
         setup = setupOf(makeSetup, env)
+        checkRates(setup)
       } catch (error) {
         return misconfigured(error)
       }
-      return app.fetch(request, { setup })
+      return app.fetch(request, { setup, waitUntil: (work) => ctx?.waitUntil(work) })
     },
   }
 }
@@ -48,6 +51,7 @@ export function routes(page: string, openapi: string): Hono<EdgeEnv> {
   app.get('/openapi.json', (c) => (openapi === '' ? c.notFound() : c.body(openapi, 200, JSON_HEADERS)))
   app.use(async (c, next) => {
     c.set('caller', await authenticate(c.req.raw, c.var.setup.config, Date.now()))
+    await countRequest(c.var.setup, c.var.caller)
     await next()
   })
   app.route('/v1/chat/completions', chatCompletions)
@@ -58,6 +62,7 @@ export function routes(page: string, openapi: string): Hono<EdgeEnv> {
   app.route('/chat', uiChat)
   app.route('/ag-ui', agUi)
   app.route('/tools', tools)
+  app.route('/usage', usage)
   app.route('/mcp', mcp)
   app.notFound((c) =>
     answer(c.req.path, new Problem({ status: 404, code: 'not_found', message: 'There is nothing here.' })),
@@ -72,6 +77,7 @@ export function routes(page: string, openapi: string): Hono<EdgeEnv> {
 
 /** Each surface fails in its own form. */
 function answer(path: string, problem: Problem): Response {
+  if (path === '/mcp') return mcpProblem(problem)
   return path.startsWith('/v1/') ? openAiError(problem) : problemJson(problem)
 }
 

@@ -15,6 +15,8 @@ import { run } from '../loop/run.ts'
 import { loopPorts } from '../loop/running.ts'
 import { newState } from '../loop/state.ts'
 import { decodeEvents } from '../wire/events.ts'
+import { countSpend } from './budget.ts'
+import type { WaitUntil } from './context.ts'
 import { granted, Problem } from './problem.ts'
 
 /** A run that was accepted, and whose events can be followed once. */
@@ -68,24 +70,33 @@ function objectsIn({ conversations }: Setup, jurisdiction?: Jurisdiction): Setup
   throw new Problem({ status: 501, code: 'no_such_jurisdiction', message })
 }
 
-/** A run in this Worker, of which nothing is kept. */
-export function launchHere(setup: Setup, request: RunRequest, tools: readonly Tool[]): Launched {
+/**
+ * A run in this Worker, of which nothing is kept; it ends when its caller leaves. What it used is counted for the caller's
+ * key however it ends.
+ */
+export function launchHere({ setup, request: asked, waitUntil }: Here, { run: request, tools }: Accepted): Launched {
   const resolved = setup.models.resolve(request.model)
   if (!resolved.ok) throw new Problem({ status: 503, code: resolved.code, message: resolved.message })
   const { model } = resolved
   const byName = new Map(tools.map((tool) => [tool.definition.name, tool]))
   const abort = new AbortController()
-  const follow = (onEvent: (event: RunEvent) => void) =>
-    run(newState(request, new Map(tools.map(({ definition }) => [definition.name, definition]))), {
+  const state = newState(request, new Map(tools.map(({ definition }) => [definition.name, definition])))
+  const follow = (onEvent: (event: RunEvent) => void) => {
+    const running = run(state, {
       model,
       tools: byName,
       find: (names) => setup.tools(request.caller).find(names),
       history: [],
       journal: memoryJournal(request.runId, onEvent),
-      signal: abort.signal,
+      signal: AbortSignal.any([abort.signal, asked.signal]),
       now: () => Date.now(),
       ...loopPorts(setup, request.runId),
     })
+    const { runId, caller, budget } = request
+    const count = () => countSpend({ setup, caller }, { runId, usage: state.usage })
+    if (budget) waitUntil(running.then(count, count))
+    return running
+  }
   return {
     runId: request.runId,
     follow: async (onEvent) => void (await follow(onEvent)),
@@ -108,6 +119,17 @@ export function launchHere(setup: Setup, request: RunRequest, tools: readonly To
 /** How long the journal of a run without a conversation is kept, where it is kept at all. */
 const HIDDEN_MS = 24 * 60 * 60 * 1000
 
+interface Here {
+  readonly setup: Setup
+  readonly request: Request
+  readonly waitUntil: WaitUntil
+}
+
+interface Accepted {
+  readonly run: RunRequest
+  readonly tools: readonly Tool[]
+}
+
 /** The conversation that nobody asked for, of a run that must be found again. */
 export function hiddenConversation(setup: Setup, tenant: string, runId: string): ConversationService {
   // No caller can name it: the tilde is in no id.
@@ -115,10 +137,7 @@ export function hiddenConversation(setup: Setup, tenant: string, runId: string):
 }
 
 /** A run without a conversation that is kept for a day all the same. */
-export function launchHidden(
-  setup: Setup,
-  { run, tools }: { run: RunRequest; tools: readonly Tool[] },
-): Promise<Launched> {
+export function launchHidden(setup: Setup, { run, tools }: Accepted): Promise<Launched> {
   const service = hiddenConversation(setup, run.caller.tenant, run.runId)
   const kept = { run: { ...run, durable: true }, tools }
   return launchThere(service, kept, { onBusy: 'queue', create: true, expires: Date.now() + HIDDEN_MS })
@@ -127,7 +146,7 @@ export function launchHidden(
 /** A run in its conversation, which goes on whoever follows. Without an `id` the caller does not know of it. */
 export async function launchThere(
   service: ConversationService,
-  { run, tools }: { readonly run: RunRequest; readonly tools: readonly Tool[] },
+  { run, tools }: Accepted,
   { id, ...start }: Omit<StartRequest, 'run' | 'tools'> & { readonly id?: string },
 ): Promise<Launched & { readonly created: boolean }> {
   const definitions = tools.map((tool) => tool.definition)

@@ -2,6 +2,7 @@ import { Hono } from 'hono/tiny'
 import { TOOL_NAME } from '../contract/id.ts'
 import type { Progress, ToolSource } from '../contract/tool.ts'
 import {
+  INTERNAL_ERROR,
   INVALID_PARAMS,
   INVALID_REQUEST,
   isFault,
@@ -18,9 +19,10 @@ import { progressNotices, toCallResult, toMcpTool } from '../wire/mcp/tool.ts'
 import { decodeCallBody } from '../wire/request.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
-import { callOnce, type CallOptions } from './call-once.ts'
-import type { EdgeEnv } from './context.ts'
-import { Problem } from './problem.ts'
+import { budgetOf } from './budget.ts'
+import { callOnce } from './call-once.ts'
+import { type Asked, askedBy, type EdgeEnv } from './context.ts'
+import { Problem, retryHeaders } from './problem.ts'
 import { SSE_HEADERS } from './stream.ts'
 
 /** Many clients read the first page alone. */
@@ -54,18 +56,19 @@ mcp.post('/', async (c) => {
   const message = readMessage(await readJson(c.req.raw, setup.config.maxBodyBytes), c.req.raw.headers)
   if (isFault(message)) return reply(message, message)
   if (message.id === undefined) return c.body(null, 202)
-  if (message.method === 'tools/call') return call(message, { setup, caller, request: c.req.raw })
+  if (message.method === 'tools/call') return call(message, askedBy(c))
   return reply(message, await answer(message, setup.tools(caller)))
 })
 
 mcp.all('/', (c) => c.body(null, 405, { allow: 'POST' }))
 
-mcp.onError((error) => {
-  // What is no Problem is the edge's own fault, and told where all of those are.
-  if (!(error instanceof Problem)) throw error
-  const { status, code, message } = error.details
-  return reply({}, mcpFault(code === 'malformed_body' ? PARSE_ERROR : INVALID_REQUEST, message, status))
-})
+/** A Problem as a fault of JSON-RPC, with its status. */
+export function mcpProblem({ details }: Problem): Response {
+  const { status, code, message } = details
+  const number = code === 'malformed_body' ? PARSE_ERROR : status < 500 ? INVALID_REQUEST : INTERNAL_ERROR
+  const fault = mcpFault(number, message, status)
+  return Response.json(toMessage({}, fault), { status, headers: retryHeaders(details) })
+}
 
 async function answer({ method, params, modern }: McpMessage, tools: ToolSource): Promise<object> {
   const cached = modern && { ttlMs: TTL_MS, cacheScope: 'private' }
@@ -95,13 +98,14 @@ async function list(source: ToolSource, cursor: unknown = '', cached: object | f
 }
 
 /** A call's one result as JSON, or after its progress as an event stream where the client asks for that. */
-async function call(message: McpMessage, asked: Pick<CallOptions, 'setup' | 'caller' | 'request'>): Promise<Response> {
+async function call(message: McpMessage, asked: Asked): Promise<Response> {
   const { params, meta, modern } = message
   const name = String(params['name'])
   const [tool] = await asked.setup.tools(asked.caller).find([name])
   if (!tool) return reply(message, mcpFault(INVALID_PARAMS, `Unknown tool: ${name}`))
   const decoded = decodeCallBody({ arguments: params['arguments'] ?? {}, context: contextOf(meta) })
   if (!decoded.ok) return reply(message, mcpFault(INVALID_PARAMS, decoded.error.message))
+  await budgetOf(asked)
   const perform = async (control: { signal?: AbortSignal; progress?: (news: Progress) => void }) =>
     toCallResult(await callOnce(tool, { ...decoded.request, ...asked, ...control }), tool.definition, modern)
   const { progressToken } = meta

@@ -47,7 +47,7 @@ export function openAiError({ details }: Problem): Response {
   return Response.json({ error: { message, type, param, code } }, { status, headers: retryHeaders(details) })
 }
 
-function retryHeaders({ retryAfterMs, mayRetry }: ProblemDetails): Record<string, string> {
+export function retryHeaders({ retryAfterMs, mayRetry }: ProblemDetails): Record<string, string> {
   return {
     ...(retryAfterMs !== undefined && { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }),
     ...(mayRetry === false && { 'x-should-retry': 'false' }),

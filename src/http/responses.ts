@@ -9,7 +9,7 @@ import { decodeResponses, type ResponsesRequest } from '../wire/openai-responses
 import { accept } from './accept.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
-import type { Asked, EdgeEnv } from './context.ts'
+import { type Asked, askedBy, type EdgeEnv } from './context.ts'
 import { continueRun, notAsked, runOfAnswers } from './continue.ts'
 import { conversationOf, hiddenConversation, type Launched, launchThere } from './launch.ts'
 import { runHeaders } from './native.ts'
@@ -33,7 +33,7 @@ responses.post('/', async (c) => {
     throw new Problem({ status: 400, code, message, ...(param !== null && { param }) })
   }
   const body = decoded.request
-  const answering = await launch({ setup, caller, request: c.req.raw }, body)
+  const answering = await launch(askedBy(c), body)
   const { launched, after = 0, asked = [] } = answering
   const { runId, conversation } = launched
   const options: ResponseOptions = {

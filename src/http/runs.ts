@@ -3,7 +3,7 @@ import { decodeRunBody } from '../wire/request.ts'
 import { accept } from './accept.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
-import type { EdgeEnv } from './context.ts'
+import { askedBy, type EdgeEnv } from './context.ts'
 import { launchHere, launchHidden } from './launch.ts'
 import { answerRun } from './native.ts'
 import { Problem } from './problem.ts'
@@ -13,12 +13,13 @@ export const runs = new Hono<EdgeEnv>()
 
 runs.post('/', async (c) => {
   demand(c.var.caller, 'chat')
-  const { setup, caller } = c.var
+  const { setup } = c.var
   const decoded = decodeRunBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
-  const accepted = await accept({ setup, caller, request: c.req.raw }, decoded.request)
-  const { run, tools } = accepted
-  const launched = run.fingerprint === undefined ? launchHere(setup, run, tools) : await launchHidden(setup, accepted)
+  const asked = askedBy(c)
+  const accepted = await accept(asked, decoded.request)
+  const launched =
+    accepted.run.fingerprint === undefined ? launchHere(asked, accepted) : await launchHidden(setup, accepted)
   return answerRun(c.req.raw, launched)
 })
 

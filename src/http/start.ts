@@ -40,10 +40,10 @@ export async function startThere(
  * caller: then its journal goes to a hidden conversation, which the ids of those calls find again, so that nothing runs
  * twice. So does that of a run with an Idempotency-Key.
  */
-export function startAlone({ setup }: Asked, accepted: Accepted): Launched | Promise<Launched> {
+export function startAlone(asked: Asked, accepted: Accepted): Launched | Promise<Launched> {
   const { run, tools } = accepted
   const handsOut = run.clientTools.length > 0 && tools.length > 0 && run.execution === 'edge'
-  return handsOut || run.fingerprint !== undefined ? launchHidden(setup, accepted) : launchHere(setup, run, tools)
+  return handsOut || run.fingerprint !== undefined ? launchHidden(asked.setup, accepted) : launchHere(asked, accepted)
 }
 
 /** Gathers a run's events into an answer that is sent whole. */

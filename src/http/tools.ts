@@ -6,8 +6,9 @@ import type { WriteReply, WriteTerms } from '../contract/catalogue.ts'
 import { decodeCallBody } from '../wire/request.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
+import { budgetOf } from './budget.ts'
 import { callOnce } from './call-once.ts'
-import type { EdgeEnv } from './context.ts'
+import { askedBy, type EdgeEnv } from './context.ts'
 import { Problem } from './problem.ts'
 import { rankedTools } from './ranked-tools.ts'
 
@@ -104,8 +105,9 @@ tools.post('/:name/call', async (c) => {
     const { message, path } = decoded.error
     throw new Problem({ status: 422, code: 'invalid_request', message, param: path })
   }
+  await budgetOf({ setup, caller })
   const startedAt = Date.now()
-  const outcome = await callOnce(tool, { ...decoded.request, setup, caller, request: c.req.raw })
+  const outcome = await callOnce(tool, { ...decoded.request, ...askedBy(c) })
   const durationMs = Date.now() - startedAt
   if (outcome.ok) return c.json({ ...outcome, durationMs })
   const { code, message } = outcome.error

@@ -5,7 +5,8 @@ import { decodeUiChat } from '../wire/ui-message/request.ts'
 import { UI_MESSAGE_HEADERS, UiMessageEncoder } from '../wire/ui-message/stream.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
-import type { Asked, EdgeEnv } from './context.ts'
+import { budgetOf } from './budget.ts'
+import { type Asked, askedBy, type EdgeEnv } from './context.ts'
 import { takeTurn } from './continue.ts'
 import { conversationOf, following, type Launched } from './launch.ts'
 import { runHeaders } from './native.ts'
@@ -23,7 +24,7 @@ uiChat.post('/', async (c) => {
   const decoded = decodeUiChat(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
   const { conversation, version, again, ...turn } = decoded.request
-  const asked = { setup, caller, request: c.req.raw }
+  const asked = askedBy(c)
   const launched =
     again === undefined
       ? await takeTurn(asked, { id: conversation, ...turn })
@@ -43,7 +44,9 @@ async function answerAgain(
     const message = 'Only the last answer of a chat is given again: what followed another would be left without it.'
     throw new Problem({ status: 409, code: 'answer_not_last', message, param: 'messageId' })
   }
-  const { runId: next } = granted(await service.regenerate(last, { runId: newId('run'), caller }))
+  const budget = await budgetOf({ setup, caller })
+  const asked = { runId: newId('run'), caller, ...(budget && { budget }) }
+  const { runId: next } = granted(await service.regenerate(last, asked))
   return following(service, { runId: next, conversation, after: 0 })
 }
 

@@ -5,6 +5,7 @@ import type { ToolCall } from '../contract/message.ts'
 import type { ModelError, ModelEvent, ModelRequest } from '../contract/model.ts'
 import { addUsage, priced, type Usage } from '../contract/usage.ts'
 import { around, type Around, asHook } from './around.ts'
+import { cutOff, unheard } from './cut.ts'
 import { isGuarded, startEarly } from './eager.ts'
 import { misfit, MOST_REJECTED, unfit } from './format.ts'
 import { modelRequest } from './prompt.ts'
@@ -20,8 +21,10 @@ export async function ask(running: Running, step: StepState): Promise<void> {
     const answer = await answerOf(running, step)
     const facts = await asHook(() => verdictOn(running, step, answer))
     // Once aborted, what still comes is not heard; the state says how the run ends.
-    if (signal.aborted) await Promise.all(inFlight.values())
-    else commit(facts)
+    if (signal.aborted) {
+      commit(unheard(running, step.step, answer.usage))
+      await Promise.all(inFlight.values())
+    } else commit(facts)
   } catch (error) {
     // However it ends, what became of the calls that have left comes before that.
     await Promise.all(inFlight.values())
@@ -86,13 +89,17 @@ class ModelFailure extends Error {
 
 /** One answer as it comes, shown to readers. */
 async function listen(running: Running, step: number, request: ModelRequest): Promise<StepAnswer> {
-  const { model, journal, state, signal } = running
+  const { model, journal, state, signal, commit } = running
   const calls: ToolCall[] = []
   const said = { text: '', reasoning: '' }
   let answer: StepAnswer | undefined
-  for await (const event of model.stream(request, signal)) {
-    if (signal.aborted) break
-    take(event)
+  try {
+    for await (const event of model.stream(request, signal)) {
+      if (signal.aborted) break
+      take(event)
+    }
+  } finally {
+    if (signal.aborted && !answer) commit(cutOff(running, step, request, { ...said, calls }))
   }
   if (answer) return answer
   const message = `The model ${model.name} ended its stream without a finish.`

@@ -18,6 +18,7 @@ export function fold(state: RunState, event: RunEventBody): void {
       if (!state.step) foldAdded(state)
       return
     case 'history.compacted':
+    case 'answer.cut':
       if (event.usage) state.usage = addUsage(state.usage, event.usage)
       return
     case 'tools.added':

@@ -5,10 +5,11 @@ import type { CallState, RunState } from './state.ts'
 
 /** The limit that this proposed call would break, counting the run's calls in the order they were asked for. */
 export function overLimit({ request, rounds, calls, usage }: RunState, call: CallState): LimitName | undefined {
-  const { limits } = request
+  const { limits, budget = {} } = request
+  const { tokens = Infinity, cost = Infinity } = limits
   if (rounds > limits.steps) return 'steps'
-  if (usage.inputTokens + usage.outputTokens > (limits.tokens ?? Infinity)) return 'tokens'
-  if ((usage.cost ?? 0) > (limits.cost ?? Infinity)) return 'cost'
+  if (usage.inputTokens + usage.outputTokens > Math.min(tokens, budget.tokens ?? Infinity)) return 'tokens'
+  if ((usage.cost ?? 0) > Math.min(cost, budget.cost ?? Infinity)) return 'cost'
   const upToHere = calls.slice(0, calls.indexOf(call) + 1)
   if (upToHere.filter(({ tool }) => tool === call.tool).length > mostCalls(limits, call.tool)) return 'callsPerTool'
   return upToHere.length > limits.calls ? 'calls' : undefined

@@ -12,6 +12,7 @@ const TYPES = {
   'step.started': true,
   'step.answered': true,
   'answer.rejected': true,
+  'answer.cut': true,
   'step.finished': true,
   'step.restarted': true,
   'approval.requested': true,

@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { vi } from 'vitest'
 import { readConfig } from '../../src/contract/config.ts'
+import type { Spend } from '../../src/contract/budget.ts'
 import type {
   ConversationService,
   Reply,
@@ -38,6 +39,8 @@ export class TestConversation {
   onTransaction: (moment: 'before' | 'after') => void = () => {}
   answer: Answer
   webhook: WebhookSetup | undefined
+  /** Takes what is told of spending; may throw. */
+  count: (tenant: string, spend: Spend) => void | Promise<void> = () => {}
   /** Of the next life. */
   loop: LoopSetup | undefined
   /** Conversations that were taken off their tenant's list. */
@@ -127,7 +130,10 @@ export class TestConversation {
       webhook: this.webhook,
       loop: this.loop,
       directories: {
-        getByName: (tenant: string) => ({ remove: async (id: string) => void this.unlisted.push(`${tenant}/${id}`) }),
+        getByName: (tenant: string) => ({
+          remove: async (id: string) => void this.unlisted.push(`${tenant}/${id}`),
+          count: async (spend: Spend) => this.count(tenant, spend),
+        }),
       },
       report: (entry: Record<string, unknown>) => void this.reports.push(entry),
     } as unknown as Setup

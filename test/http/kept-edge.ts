@@ -1,12 +1,13 @@
 import { DatabaseSync } from 'node:sqlite'
 import { readConfig } from '../../src/contract/config.ts'
-import type { ConversationService } from '../../src/contract/conversation.ts'
+import type { ConversationService, DirectoryService, Objects } from '../../src/contract/conversation.ts'
 import type { ChatModel, ModelRequest } from '../../src/contract/model.ts'
 import type { Setup } from '../../src/contract/setup.ts'
 import type { Tool } from '../../src/contract/tool.ts'
 import { conversation } from '../../src/conversation/conversation.ts'
 import { edge } from '../../src/http/edge.ts'
 import { modelChooser } from '../../src/model/choose.ts'
+import { memoryDirectories } from '../fixtures/directories.ts'
 import { NOTHING_STORED } from '../fixtures/nothing-stored.ts'
 import type { ScriptStep } from '../fixtures/play.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
@@ -16,6 +17,9 @@ export interface KeptEdge {
   readonly requests: ModelRequest[]
   /** The objects by name. */
   readonly objects: ReadonlyMap<string, ConversationService>
+  readonly directories: Objects<DirectoryService>
+  /** Lets the alarms of all objects ring, and what goes on after answers come to its end. */
+  readonly settle: () => Promise<void>
   readonly fetch: (input: string | URL | Request, init?: RequestInit) => Promise<Response>
   readonly post: (path: string, json: unknown, headers?: Record<string, string>) => Promise<Response>
 }
@@ -25,13 +29,16 @@ export function keptEdge({
   script,
   tools = [],
   vars = {},
+  setup: others = {},
 }: {
   script: readonly ScriptStep[]
   tools?: readonly Tool[]
   vars?: Record<string, unknown>
+  setup?: Partial<Setup>
 }): KeptEdge {
   const requests: ModelRequest[] = []
-  const objects = new Map<string, ConversationService>()
+  const objects = new Map<string, ReturnType<typeof makeObject>>()
+  const afterwards: Promise<unknown>[] = []
   const model: ChatModel = {
     name: 'test/scripted',
     async *stream(request, signal) {
@@ -42,10 +49,15 @@ export function keptEdge({
     },
   }
   const config = readConfig({ MODEL: 'test/scripted', AUTH: 'open', ...vars })
-  const listed = new Set<string>()
+  const directories = memoryDirectories()
   const setup: Setup = {
     config,
-    models: modelChooser({ providers: { test: () => model }, defaultModel: config.model, allowed: config.models }),
+    models: modelChooser({
+      providers: { test: () => model },
+      defaultModel: config.model,
+      allowed: config.models,
+      prices: config.prices,
+    }),
     tools: () => ({
       list: async () => ({ tools, unavailable: [] }),
       offered: async () => tools,
@@ -59,21 +71,22 @@ export function keptEdge({
         return found
       },
     },
-    directories: {
-      getByName: () => ({
-        add: async (id) => void listed.add(id),
-        remove: async (id) => void listed.delete(id),
-        list: async () => [...listed],
-      }),
-    },
+    directories,
     report: () => {},
+    ...others,
   }
   const app = edge(() => setup)
+  const ctx = { waitUntil: (work: Promise<unknown>) => void afterwards.push(work) }
   const send = async (input: string | URL | Request, init?: RequestInit) =>
-    app.fetch(new Request(input instanceof Request ? input : new URL(input, 'http://127.0.0.1:8787'), init), {})
+    app.fetch(new Request(input instanceof Request ? input : new URL(input, 'http://127.0.0.1:8787'), init), {}, ctx)
   return {
     requests,
     objects,
+    directories,
+    settle: async () => {
+      for (const object of objects.values()) await object.alarm()
+      await Promise.all(afterwards)
+    },
     fetch: send,
     post: (path, json, headers) =>
       send(path, {
@@ -85,7 +98,7 @@ export function keptEdge({
 }
 
 /** A conversation's object, as the platform makes it; nothing wakes it. */
-function makeObject(setup: Setup): ConversationService {
+function makeObject(setup: Setup): ConversationService & { alarm(): Promise<void> } {
   const storage = Object.assign(memoryStorage(new DatabaseSync(':memory:')), { setAlarm: async () => {} })
   const ctx = { storage } as unknown as DurableObjectState
   const Conversation = conversation(() => setup)

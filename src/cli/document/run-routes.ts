@@ -40,6 +40,17 @@ export const RUN_ROUTES: Routes = {
       errors: { ...FAILED, 422: 'A limit failed the run, or the Idempotency-Key came with another body.' },
     },
   },
+  '/usage': {
+    get: {
+      tag: 'Runs',
+      id: 'usage',
+      summary: 'What the key has used of its budget',
+      description: 'Of the day or the month (UTC) that the budget is for.',
+      scope: 'chat',
+      answers: { 200: { says: 'Tokens, cost and runs of the period.', json: 'Spend' } },
+      errors: { 404: 'The key has no budget.' },
+    },
+  },
   '/conversations': {
     get: {
       tag: 'Conversations',

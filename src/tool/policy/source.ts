@@ -1,4 +1,4 @@
-import type { RateLimiter, ToolPolicies, ToolPolicy } from '../../contract/policy.ts'
+import type { RateLimit, ToolPolicies, ToolPolicy } from '../../contract/policy.ts'
 import type { Caller, Tool, ToolSource } from '../../contract/tool.ts'
 import { failure } from '../../contract/tool.ts'
 import { unknownTool } from '../unknown.ts'
@@ -7,7 +7,7 @@ import { isAllowed, policiesOf, tighten } from './policies.ts'
 export interface PolicyOptions {
   readonly policies: ToolPolicies
   /** The rate-limit bindings that policies name. */
-  readonly rates: Readonly<Record<string, RateLimiter>>
+  readonly rates: Readonly<Record<string, RateLimit>>
 }
 
 /**

@@ -1,0 +1,66 @@
+import { DatabaseSync } from 'node:sqlite'
+import { expect, test } from 'vitest'
+import { periodOf } from '../../src/contract/budget.ts'
+import { SpendLedger } from '../../src/conversation/spend-ledger.ts'
+import { makeDirectory } from '../fixtures/directories.ts'
+import { memoryStorage } from '../fixtures/sqlite.ts'
+
+const at = (time: string) => Date.parse(time)
+
+function book(database = new DatabaseSync(':memory:')) {
+  const ledger = new SpendLedger(memoryStorage(database))
+  return {
+    database,
+    count: (run: string, time: string, { key = 'k', tokens = 10, cost = 0.5, now = time } = {}) =>
+      ledger.count({ run, key, at: at(time), tokens, cost }, at(now)),
+    spent: (per: 'day' | 'month', time: string, key = 'k') => ledger.spent(key, periodOf(per, at(time))),
+    rows: (table: string) => database.prepare(`SELECT * FROM ${table}`).all().length,
+  }
+}
+
+test('sums what the runs of a key used, by day and by month', () => {
+  const { count, spent } = book()
+  count('a', '2026-01-31T23:59:59.999Z')
+  count('b', '2026-02-01T00:00:00Z')
+  count('c', '2026-02-02T00:00:00Z', { tokens: 7, cost: 0 })
+  count('d', '2026-02-02T12:00:00Z', { key: 'other' })
+  expect(spent('day', '2026-02-01T05:00:00Z')).toEqual({ tokens: 10, cost: 0.5, runs: 1 })
+  expect(spent('month', '2026-02-28T00:00:00Z')).toEqual({ tokens: 17, cost: 0.5, runs: 2 })
+  expect(spent('month', '2026-01-01T00:00:00Z')).toEqual({ tokens: 10, cost: 0.5, runs: 1 })
+  expect(spent('day', '2026-02-03T00:00:00Z')).toEqual({ tokens: 0, cost: 0, runs: 0 })
+})
+
+test('counts a run once, however often it is told, and of what it used later the rest alone', () => {
+  const { count, spent } = book()
+  for (let time = 0; time < 3; time++) count('a', '2026-02-01T10:00:00Z')
+  expect(spent('day', '2026-02-01T10:00:00Z')).toEqual({ tokens: 10, cost: 0.5, runs: 1 })
+  count('a', '2026-02-02T10:00:00Z', { tokens: 25, cost: 2 })
+  // What was told first may come last.
+  count('a', '2026-02-01T10:00:00Z', { now: '2026-02-02T11:00:00Z' })
+  expect(spent('day', '2026-02-02T10:00:00Z')).toEqual({ tokens: 15, cost: 1.5, runs: 0 })
+  expect(spent('month', '2026-02-02T10:00:00Z')).toEqual({ tokens: 25, cost: 2, runs: 1 })
+})
+
+test('keeps this month and the last, and knows runs for as long as they may be told of', () => {
+  const { count, spent, rows } = book()
+  count('a', '2026-01-31T10:00:00Z')
+  count('b', '2026-02-28T10:00:00Z')
+  count('c', '2026-03-01T10:00:00Z')
+  expect([spent('month', '2026-01-01T00:00:00Z').runs, spent('month', '2026-02-01T00:00:00Z').runs]).toEqual([0, 1])
+  expect([rows('spent'), rows('counted')]).toEqual([2, 2])
+  // Too late to be known as new: it is not counted at all.
+  count('a', '2026-01-31T10:00:00Z', { now: '2026-03-01T11:00:00Z' })
+  expect(spent('month', '2026-01-01T00:00:00Z').runs).toBe(0)
+})
+
+test('a directory of before has it too, and keeps its list', async () => {
+  const database = new DatabaseSync(':memory:')
+  database.exec(
+    "CREATE TABLE conversations (id TEXT PRIMARY KEY) WITHOUT ROWID; INSERT INTO conversations VALUES ('c')",
+  )
+  const directory = makeDirectory(database)
+  const now = Date.now()
+  await directory.count({ run: 'a', key: 'k', at: now, tokens: 3, cost: 0 })
+  expect(await directory.list('', 10)).toEqual(['c'])
+  expect(await makeDirectory(database).spent('k', periodOf('day', now))).toEqual({ tokens: 3, cost: 0, runs: 1 })
+})

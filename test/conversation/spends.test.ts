@@ -1,0 +1,204 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Spend } from '../../src/contract/budget.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
+import { runId, TestConversation } from './object.ts'
+
+const BEGIN = Date.parse('2026-01-01T00:00:00Z')
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: BEGIN }))
+afterEach(() => void vi.useRealTimers())
+
+const caller = { tenant: 'acme', key: '0123456789ab', scopes: ['chat'] }
+const metered = { request: { caller, budget: { tokens: 1000 } } }
+const spend = (tokens: number, at = BEGIN, run = 0): Spend => ({
+  run: runId(run),
+  key: caller.key,
+  at,
+  tokens,
+  cost: 0,
+})
+
+/** A conversation whose spending is told to `told`, unless that fails. */
+function metering(there: TestConversation): { readonly told: [string, Spend][]; failing: boolean } {
+  const told: [string, Spend][] = []
+  const meter = { told, failing: false }
+  there.count = (tenant, each) => {
+    if (meter.failing) throw new Error('The directory is away')
+    told.push([tenant, each])
+  }
+  return meter
+}
+
+async function run(there: TestConversation, name = 0): Promise<void> {
+  await there.start(name, metered)
+  await there.object.record(runId(name), 10_000)
+}
+
+const quiet = () => new TestConversation(() => say('Done.'))
+
+describe('what a run used', () => {
+  test('is told when it has ended, for the key of its caller', async () => {
+    const there = quiet()
+    const { told } = metering(there)
+    await run(there)
+    expect([told, there.alarmAt]).toEqual([[], BEGIN])
+    await there.ring()
+    expect(told).toEqual([['acme', spend(15)]])
+    await there.ring()
+    expect([told.length, there.store.spends.nextDue()]).toEqual([1, Infinity])
+  })
+
+  test('is not told of a key without a budget', async () => {
+    const there = quiet()
+    const { told } = metering(there)
+    await there.start(0, { request: { caller } })
+    await there.object.record(runId(0), 10_000)
+    await there.ring()
+    expect(told).toEqual([])
+  })
+
+  test('outlives the object: it is written with the end of the run', async () => {
+    const there = quiet()
+    const { told } = metering(there)
+    await run(there)
+    there.live()
+    await there.ring()
+    expect(told).toEqual([['acme', spend(15)]])
+  })
+
+  test('is told again until it is taken, as of when it was used', async () => {
+    const there = quiet()
+    const meter = metering(there)
+    meter.failing = true
+    await run(there)
+    const at: number[] = []
+    for (let attempt = 0; attempt < 3; attempt++) {
+      await there.ring()
+      at.push((there.store.spends.nextDue() - Date.now()) / 1000)
+      vi.setSystemTime(there.store.spends.nextDue())
+      there.alarmAt = Date.now()
+      there.live()
+    }
+    expect(at).toEqual([5, 10, 20])
+    meter.failing = false
+    await there.ring()
+    expect(meter.told).toEqual([['acme', spend(15)]])
+    expect(there.reports[0]).toMatchObject({ event: 'spend.failed', attempt: 1 })
+  })
+
+  test('keeps the alarm going while the directory is away', async () => {
+    const there = quiet()
+    metering(there).failing = true
+    await run(there)
+    await there.ring()
+    expect(there.alarmAt).toBe(BEGIN + 5000)
+  })
+
+  test('is told while it waits, and the rest when it has ended', async () => {
+    const there = new TestConversation(
+      ({ messages }) => (messages.length > 1 ? say('Paid.') : ask(['pays'])),
+      [tool('pays', () => 'paid', { approval: 'always' })],
+    )
+    const { told } = metering(there)
+    await run(there)
+    await there.ring()
+    const callId = `call_${runId(0).slice(4)}_1_0`
+    await there.object.answer(runId(0), { [callId]: { decision: 'approve' } })
+    await there.object.record(runId(0), 10_000)
+    await there.ring()
+    expect(told.map(([, { tokens }]) => tokens)).toEqual([15, 30])
+  })
+
+  test('is told of an answer that was cancelled: what the model told, or about what it said', async () => {
+    const speaking = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
+    const there = new TestConversation(async function* speak({ messages }, signal) {
+      const isWhole = messages.at(-1)?.content === 'whole'
+      yield* isWhole ? say('All of it.') : [{ type: 'text', text: 'Half of' } as const]
+      speaking[isWhole ? 1 : 0].resolve()
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    })
+    const { told } = metering(there)
+    await there.start(0, metered)
+    await speaking[0].promise
+    await there.object.cancel(runId(0))
+    const input = [{ role: 'user' as const, content: 'whole' }]
+    await there.start(1, { request: { ...metered.request, input } })
+    await speaking[1].promise
+    await there.object.cancel(runId(1))
+    await there.start(2, { request: { caller } })
+    await there.object.cancel(runId(2))
+    await there.ring()
+    expect(told.map(([, { tokens }]) => tokens)).toEqual([2 + 1 + 2, 15])
+    expect(there.journal(0).map(({ type }) => type)).toContain('answer.cut')
+    expect(there.journal(2).map(({ type }) => type)).not.toContain('answer.cut')
+  })
+
+  test('is told of a run that was cancelled, and of one that failed', async () => {
+    const calling = Promise.withResolvers<void>()
+    const there = new TestConversation(
+      ({ messages }) =>
+        messages.at(-1)?.role === 'tool'
+          ? [{ type: 'error', error: { code: 'model_failed', message: 'No.', retryable: false } }]
+          : ask(['slow']),
+      [
+        tool('slow', (_args, { runId: id }, control) => {
+          if (id === runId(1)) return 'done'
+          calling.resolve()
+          return control.whenAborted()
+        }),
+      ],
+    )
+    const { told } = metering(there)
+    await there.start(0, metered)
+    await calling.promise
+    await there.object.cancel(runId(0))
+    await run(there, 1)
+    await there.ring()
+    expect(told.map(([, each]) => each)).toEqual([spend(15), spend(15, BEGIN, 1)])
+  })
+})
+
+describe('a conversation that goes', () => {
+  test('tells first what its runs used, those that it cancels too', async () => {
+    const calling = Promise.withResolvers<void>()
+    const there = new TestConversation(
+      () => ask(['slow']),
+      [
+        tool('slow', (_args, _context, control) => {
+          calling.resolve()
+          return control.whenAborted()
+        }),
+      ],
+    )
+    const { told } = metering(there)
+    await there.start(0, metered)
+    await calling.promise
+    expect(await there.object.remove()).toEqual({ ok: true })
+    expect([told, there.store.life()]).toEqual([[['acme', spend(15)]], 'deleted'])
+  })
+
+  test('stays while that fails', async () => {
+    const there = quiet()
+    const meter = metering(there)
+    meter.failing = true
+    await run(there)
+    await expect(there.object.remove()).rejects.toThrow('could not be counted')
+    expect(there.store.life()).toBe('open')
+    meter.failing = false
+    expect(await there.object.remove()).toEqual({ ok: true })
+    expect(meter.told).toHaveLength(1)
+  })
+
+  test('by its time does so as well', async () => {
+    const there = quiet()
+    const meter = metering(there)
+    meter.failing = true
+    await there.start(0, { ...metered, expires: BEGIN + 1000 })
+    await there.object.record(runId(0), 10_000)
+    while (Date.now() < BEGIN + 60_000) await there.ring()
+    expect(there.store.life()).toBe('open')
+    meter.failing = false
+    await there.ring()
+    expect([there.store.life(), meter.told.length]).toEqual(['none', 1])
+  })
+})

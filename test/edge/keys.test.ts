@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { createTestHarness, type TestHarness } from 'wrangler'
+import { apiKey, bearer, keyName, withKeys } from '../fixtures/keys.ts'
+import { chunksOf, type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
+
+const NAME = 'keyed-edge'
+const budget = { tokens: 25, per: 'month' }
+
+let model: ModelServer
+let harness: TestHarness
+let url: URL
+let reply: () => ModelReply | Promise<ModelReply>
+
+beforeAll(async () => {
+  model = await startModelServer(() => reply())
+  const keys = withKeys(
+    apiKey('rated', { rate: 'RATE_STANDARD' }),
+    apiKey('other', { rate: 'RATE_STANDARD' }),
+    ...['stateless', 'kept', 'leaving', 'going'].map((key) => apiKey(key, { budget })),
+  )
+  harness = createTestHarness({
+    root: new URL('../..', import.meta.url).pathname,
+    workers: [
+      {
+        configPath: 'test/fixtures/keyed-edge/wrangler.toml',
+        vars: { ...keys, MODEL: 'openai/test', OPENAI_BASE_URL: model.baseUrl },
+      },
+    ],
+  })
+  url = (await harness.listen()).url
+})
+afterAll(async () => {
+  await harness?.close()
+  await model?.close()
+})
+
+function ask(path: string, key: string, { json, ...init }: RequestInit & { json?: object } = {}): Promise<Response> {
+  return fetch(new URL(path, url), {
+    ...init,
+    ...(json && { method: 'POST', body: JSON.stringify(json) }),
+    headers: { ...bearer(key), 'content-type': 'application/json', ...(init.headers as object) },
+  })
+}
+
+const say = (text: string): ModelReply => ({ chunks: chunksOf({ text, usage: { inputTokens: 10, outputTokens: 5 } }) })
+
+/** What is counted comes in after the answer. */
+async function counted(key: string, expected: object): Promise<void> {
+  await vi.waitFor(async () => expect(await (await ask('/usage', key)).json()).toMatchObject(expected), 10_000)
+}
+
+describe('a key', () => {
+  test('has its own rate of a binding', async () => {
+    const statuses = []
+    // The binding's minute may pass between two of them, once.
+    for (let request = 0; request < 5; request++) statuses.push((await ask('/v1/models', 'rated')).status)
+    expect([statuses[0], statuses.at(-1)]).toEqual([200, 429])
+    expect((await ask('/v1/models', 'other')).status).toBe(200)
+  })
+
+  test('has a budget that runs without a conversation use up', async () => {
+    reply = () => say('Hi.')
+    for (const runs of [1, 2]) {
+      expect((await ask('/runs', 'stateless', { json: { input: 'Hi' } })).status).toBe(200)
+      await counted('stateless', { key: keyName('stateless'), tokens: 15 * runs, runs })
+    }
+    const refused = await ask('/runs', 'stateless', { json: { input: 'Hi' } })
+    expect([refused.status, await refused.json()]).toMatchObject([429, { code: 'budget_exhausted', which: 'tokens' }])
+  })
+
+  test('has one that runs in conversations use up, though their objects are lost', async () => {
+    reply = () => say('Hi.')
+    const headers = { 'x-conversation-id': 'c' }
+    const json = { messages: [{ role: 'user', content: 'Hi' }] }
+    expect((await ask('/v1/chat/completions', 'kept', { json, headers })).status).toBe(200)
+    await harness.getWorker(NAME).evictDurableObject('Conversation', { name: 'v1/acme/c' })
+    await counted('kept', { tokens: 15, runs: 1 })
+    await harness.getWorker(NAME).evictDurableObject('Directory', { name: 'acme' })
+    await counted('kept', { tokens: 15, runs: 1 })
+  })
+
+  test('is charged for what its caller left', async () => {
+    const rest = Promise.withResolvers<void>()
+    const chunks = chunksOf({ text: 'One two three', usage: { inputTokens: 10, outputTokens: 5 } })
+    reply = () => ({ chunks: [...chunks.slice(0, 2), rest.promise, ...chunks.slice(2)] })
+    const left = new AbortController()
+    const headers = { accept: 'text/event-stream' }
+    const response = await ask('/runs', 'leaving', { json: { input: 'Hi' }, headers, signal: left.signal })
+    await response.body?.getReader().read()
+    left.abort()
+    rest.resolve()
+    await counted('leaving', { runs: 1 })
+  })
+
+  test('is charged for a conversation that is deleted at once', async () => {
+    reply = () => say('Hi.')
+    await ask('/conversations', 'going', { json: { id: 'gone' } })
+    expect((await ask('/conversations/gone/runs', 'going', { json: { input: 'Hi' } })).status).toBe(200)
+    expect((await ask('/conversations/gone', 'going', { method: 'DELETE' })).status).toBe(204)
+    expect(await (await ask('/usage', 'going')).json()).toMatchObject({ tokens: 15, runs: 1 })
+  })
+})

@@ -1,0 +1,276 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { memoryDirectories } from '../fixtures/directories.ts'
+import { testEdge } from '../fixtures/edge.ts'
+import { apiKey, bearer, keyName, withKeys } from '../fixtures/keys.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
+import { keptEdge } from './kept-edge.ts'
+
+const NOON = Date.parse('2026-02-27T12:00:00Z')
+const HOUR = 3_600_000
+const PRICES = JSON.stringify({ 'test/scripted': { input: 1_000_000, output: 2_000_000 } })
+/** What an answer of the script uses: 15 tokens, which cost 20. */
+const answers = (count: number) => Array.from({ length: count }, () => say('Hi.'))
+const hello = { messages: [{ role: 'user', content: 'Hello' }] }
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: NOON }))
+afterEach(() => void vi.useRealTimers())
+
+/** An edge whose key `one` has this budget; `free` has none. */
+function budgeted(
+  budget: object,
+  { script = answers(9), tools = [], vars = {} }: Partial<Parameters<typeof keptEdge>[0]> = {},
+) {
+  const keys = withKeys(apiKey('one', { budget }), apiKey('two', { budget }), apiKey('free'))
+  const edge = keptEdge({ script, tools, vars: { ...keys, ...vars } })
+  const run = async (key: string, json: object = {}, headers = {}) => {
+    const response = await edge.post('/runs', { input: 'Hi', ...json }, { ...bearer(key), ...headers })
+    await edge.settle()
+    return response
+  }
+  const usage = async (key: string) => (await edge.fetch('/usage', { headers: bearer(key) })).json()
+  return { ...edge, run, usage }
+}
+
+async function refusal(response: Response): Promise<unknown> {
+  return [response.status, response.headers.get('retry-after'), await response.json()]
+}
+
+describe('a budget', () => {
+  test('of tokens by day is used up by runs, and is whole again the day after', async () => {
+    const { run, requests } = budgeted({ tokens: 30, per: 'day' })
+    expect((await run('one')).status).toBe(200)
+    expect((await run('one')).status).toBe(200)
+    const refused = await run('one')
+    expect(refused.headers.get('x-should-retry')).toBe('false')
+    expect(await refusal(refused)).toEqual([
+      429,
+      String((12 * HOUR) / 1000),
+      {
+        status: 429,
+        code: 'budget_exhausted',
+        detail: 'The tokens that this key may use in a day are used up until 2026-02-28T00:00:00.000Z.',
+        which: 'tokens',
+      },
+    ])
+    expect(requests).toHaveLength(2)
+    // Other keys of the tenant have their own, or none.
+    expect([(await run('two')).status, (await run('free')).status]).toEqual([200, 200])
+    vi.setSystemTime(NOON + 12 * HOUR)
+    expect((await run('one')).status).toBe(200)
+  })
+
+  test('of cost by month goes by the prices of models', async () => {
+    const { run } = budgeted({ cost: 40, per: 'month' }, { vars: { MODEL_PRICES: PRICES } })
+    expect([(await run('one')).status, (await run('one')).status]).toEqual([200, 200])
+    vi.setSystemTime(NOON + 35 * HOUR)
+    expect(await refusal(await run('one'))).toMatchObject([429, String(HOUR / 1000), { which: 'cost' }])
+    vi.setSystemTime(NOON + 36 * HOUR)
+    expect((await run('one')).status).toBe(200)
+  })
+
+  test('of cost holds no model that has no price', async () => {
+    const { run, requests } = budgeted({ cost: 40, per: 'day' })
+    expect(await (await run('one')).json()).toMatchObject({ status: 403, code: 'model_not_priced', param: 'model' })
+    expect([requests.length, (await run('free')).status]).toEqual([0, 200])
+  })
+
+  test('is refused in the form of each surface', async () => {
+    const { run, post } = budgeted({ tokens: 1, per: 'day' })
+    await run('one')
+    for (const [path, json] of [
+      ['/v1/chat/completions', hello],
+      ['/v1/responses', { input: 'Hi' }],
+    ] as const) {
+      const error = { message: expect.any(String), type: 'rate_limit_error', param: null, code: 'budget_exhausted' }
+      expect(await refusal(await post(path, json, bearer('one')))).toEqual([429, '43200', { error }])
+    }
+    const user = { id: 'm', role: 'user', parts: [{ type: 'text', text: 'Hi' }] }
+    const chat = { id: 'c', trigger: 'submit-message', messages: [user] }
+    expect(await refusal(await post('/chat', chat, bearer('one')))).toMatchObject([429, '43200', { which: 'tokens' }])
+  })
+
+  test('is tightened to what is left: a run stops calling tools with it', async () => {
+    const steps = [ask(['add']), ask(['add']), say('Done.')]
+    const { run } = budgeted({ tokens: 20, per: 'day' }, { script: steps, tools: [tool('add')] })
+    expect(await (await run('one')).json()).toMatchObject({ finish: 'limit', which: 'tokens', steps: 3 })
+  })
+
+  test('and a run’s own limit hold both', async () => {
+    const script = [ask(['add']), say('Done.')]
+    const { run } = budgeted({ tokens: 1000, per: 'day' }, { script, tools: [tool('add')] })
+    const record = await (await run('one', { limits: { tokens: 10 } })).json()
+    expect(record).toMatchObject({ finish: 'limit', which: 'tokens', steps: 2 })
+  })
+
+  test('is not for requests that came before: they are answered again', async () => {
+    const { run, requests, post } = budgeted({ tokens: 1, per: 'day' })
+    const first = await run('one', {}, { 'idempotency-key': 'a' })
+    const again = await run('one', {}, { 'idempotency-key': 'a' })
+    expect([again.status, again.headers.get('idempotent-replayed'), await again.json()]).toEqual([
+      200,
+      'true',
+      await first.json(),
+    ])
+    expect((await run('one', {}, { 'idempotency-key': 'b' })).status).toBe(429)
+    expect((await post('/v1/chat/completions', hello, { ...bearer('one'), 'x-conversation-id': 'c' })).status).toBe(429)
+    expect(requests).toHaveLength(1)
+  })
+
+  test('is for a turn that is run again, with what is left then', async () => {
+    const script = [ask(['add']), say('Over.'), ask(['add']), say('Done.'), say('No.')]
+    const tools = [tool('add')]
+    const { post, settle } = budgeted({ tokens: 20, per: 'day' }, { script, tools })
+    await post('/conversations', { id: 'c' }, bearer('one'))
+    const run = await post('/conversations/c/runs', { input: 'Hi', limits: { tokens: 50 } }, bearer('one'))
+    const { id } = (await run.json()) as { id: string }
+    await settle()
+    const regenerate = () => post(`/conversations/c/runs/${id}/regenerate`, {}, bearer('one'))
+    expect((await regenerate()).status).toBe(429)
+    vi.setSystemTime(NOON + 12 * HOUR)
+    expect(await (await regenerate()).json()).toMatchObject({ finish: 'stop', answer: 'Done.' })
+  })
+
+  test('of a key that has expired is of no use', async () => {
+    const vars = withKeys(apiKey('one', { budget: { tokens: 5, per: 'day' }, expires: NOON }))
+    const response = await testEdge({ vars }).ask('/usage', { headers: bearer('one') })
+    expect([response.status, await response.json()]).toMatchObject([401, { code: 'key_expired' }])
+  })
+})
+
+describe('what a key used', () => {
+  test('is told to it', async () => {
+    const { run, usage, settle, post } = budgeted({ tokens: 100, per: 'month' }, { vars: { MODEL_PRICES: PRICES } })
+    const period = { from: '2026-02-01T00:00:00.000Z', to: '2026-03-01T00:00:00.000Z' }
+    const told = { key: keyName('one'), period, budget: { tokens: 100, per: 'month' } }
+    expect(await usage('one')).toEqual({ ...told, tokens: 0, runs: 0 })
+    await run('one')
+    await post('/v1/chat/completions', hello, { ...bearer('one'), 'x-conversation-id': 'c' })
+    await settle()
+    expect(await usage('one')).toEqual({ ...told, tokens: 30, cost: 40, runs: 2 })
+    expect(await usage('two')).toMatchObject({ tokens: 0, runs: 0 })
+  })
+
+  test('may be counted without a limit, or not at all', async () => {
+    const { run, usage } = budgeted({ per: 'day' })
+    await run('one')
+    expect(await usage('one')).toMatchObject({ tokens: 15, runs: 1, budget: { per: 'day' } })
+    expect(await usage('free')).toMatchObject({ status: 404, code: 'no_budget' })
+  })
+
+  test('takes the scope of those who use it', async () => {
+    const vars = withKeys(apiKey('one', { budget: { per: 'day' }, scopes: ['approve'] }))
+    expect((await testEdge({ vars }).ask('/usage', { headers: bearer('one') })).status).toBe(403)
+  })
+
+  test('is also what a run used that failed', async () => {
+    const error = { type: 'error', error: { code: 'model_failed', message: 'No.', retryable: false } } as const
+    const { run, usage } = budgeted({ per: 'day' }, { script: [ask(['add']), [error]], tools: [tool('add')] })
+    expect((await run('one')).status).toBe(502)
+    expect(await usage('one')).toMatchObject({ tokens: 15, runs: 1 })
+  })
+})
+
+describe('a run that nothing keeps', () => {
+  const vars = withKeys(apiKey('one', { budget: { tokens: 100, per: 'day' } }))
+  const headers = { ...bearer('one'), accept: 'text/event-stream' }
+
+  test('is counted when its caller leaves', async () => {
+    const calling = Promise.withResolvers<void>()
+    const directories = memoryDirectories()
+    const slow = tool('slow', (_args, _context, control) => {
+      calling.resolve()
+      return control.whenAborted()
+    })
+    const edge = testEdge({ vars, script: [ask(['slow'])], tools: [slow], setup: { directories } })
+    const response = await edge.ask('/runs', { json: { input: 'Hi' }, headers })
+    await calling.promise
+    await response.body?.cancel()
+    await Promise.all(edge.afterwards)
+    expect(await (await edge.ask('/usage', { headers })).json()).toMatchObject({ tokens: 15, runs: 1 })
+  })
+
+  test('is counted, about, for an answer that its caller did not hear out', async () => {
+    const directories = memoryDirectories()
+    const edge = testEdge({
+      vars,
+      script: [
+        async function* speaking(_request, signal) {
+          yield { type: 'text', text: 'A story of forty characters, and no end.' }
+          await new Promise((resolve) => signal.addEventListener('abort', resolve))
+        },
+      ],
+      setup: { directories },
+    })
+    const input = 'Tell a story'
+    const response = await edge.ask('/runs', { json: { input }, headers })
+    await response.body?.cancel()
+    await Promise.all(edge.afterwards)
+    expect(await (await edge.ask('/usage', { headers })).json()).toMatchObject({ tokens: 3 + 1 + 10, runs: 1 })
+  })
+
+  test('ends with the request of a caller who does not read, and is counted', async () => {
+    const calling = Promise.withResolvers<void>()
+    const directories = memoryDirectories()
+    const slow = tool('slow', (_args, _context, control) => {
+      calling.resolve()
+      return control.whenAborted()
+    })
+    const left = new AbortController()
+    const edge = testEdge({ vars, script: [ask(['slow'])], tools: [slow], setup: { directories } })
+    const answer = edge.ask('/runs', { json: { input: 'Hi' }, headers: bearer('one'), signal: left.signal })
+    await calling.promise
+    left.abort()
+    await answer
+    await Promise.all(edge.afterwards)
+    expect(await (await edge.ask('/usage', { headers })).json()).toMatchObject({ tokens: 15, runs: 1 })
+  })
+
+  test('is told once more where that failed, and to operators where it fails again', async () => {
+    const [directory] = [memoryDirectories().getByName('acme')]
+    const failures = [new Error('moved'), undefined, new Error('moved'), new Error('gone')]
+    const count = async (spend: Parameters<typeof directory.count>[0]) => {
+      const failure = failures.shift()
+      if (failure) throw failure
+      await directory.count(spend)
+    }
+    const getByName = () => ({
+      add: directory.add.bind(directory),
+      remove: directory.remove.bind(directory),
+      list: directory.list.bind(directory),
+      spent: directory.spent.bind(directory),
+      count,
+    })
+    const setup = { directories: { getByName } }
+    const edge = testEdge({ vars, script: answers(2), setup })
+    for (let run = 0; run < 2; run++) {
+      await edge.ask('/runs', { json: { input: 'Hi' }, headers: bearer('one') })
+      await Promise.all(edge.afterwards)
+    }
+    expect(await (await edge.ask('/usage', { headers })).json()).toMatchObject({ tokens: 15, runs: 1 })
+    expect(edge.reports).toMatchObject([
+      { event: 'spend.lost', key: keyName('one'), tokens: 15, detail: 'Error: gone' },
+    ])
+  })
+})
+
+describe('a call outside of a run', () => {
+  const agent = tool('agent', () => ({
+    ok: true,
+    content: [{ type: 'text', text: 'Asked.' }],
+    usage: { inputTokens: 5, outputTokens: 5 },
+  }))
+  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'agent', arguments: {} } }
+
+  test('is counted with what models used inside of it, and refused where nothing is left', async () => {
+    const { post, settle, usage } = budgeted({ tokens: 15, per: 'day' }, { tools: [agent] })
+    expect((await post('/tools/agent/call', { arguments: {} }, bearer('one'))).status).toBe(200)
+    await settle()
+    expect((await post('/mcp', call, bearer('one'))).status).toBe(200)
+    await settle()
+    expect(await usage('one')).toMatchObject({ tokens: 20, runs: 2 })
+    expect((await post('/tools/agent/call', { arguments: {} }, bearer('one'))).status).toBe(429)
+    const refused = await post('/mcp', call, bearer('one'))
+    expect(await refusal(refused)).toMatchObject([429, '43200', { jsonrpc: '2.0', error: { code: -32600 } }])
+    expect((await post('/mcp', call, bearer('free'))).status).toBe(200)
+  })
+})

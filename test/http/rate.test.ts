@@ -1,0 +1,107 @@
+import { describe, expect, test, vi } from 'vitest'
+import type { RateLimit } from '../../src/contract/policy.ts'
+import { edge as worker } from '../../src/http/edge.ts'
+import { setup } from '../../src/setup.ts'
+import { testEdge } from '../fixtures/edge.ts'
+import { apiKey, bearer, keyName, withKeys } from '../fixtures/keys.ts'
+
+/** A binding that lets so many requests of each key in. */
+function binding(limit: number): RateLimit & { readonly seen: string[] } {
+  const seen: string[] = []
+  return {
+    seen,
+    limit: async ({ key }) => {
+      seen.push(key)
+      return { success: seen.filter((each) => each === key).length <= limit }
+    },
+  }
+}
+
+function rated(rate: RateLimit) {
+  const vars = withKeys(
+    apiKey('one', { rate: 'RATE_SLOW' }),
+    apiKey('two', { rate: 'RATE_SLOW' }),
+    apiKey('free'),
+    apiKey('old', { rate: 'RATE_SLOW', expires: '2020-01-01' }),
+  )
+  return testEdge({ vars, setup: { rates: (name) => (name === 'RATE_SLOW' ? rate : undefined) } })
+}
+
+describe('the rate of a key', () => {
+  test('is its own, not its tenant’s, and counts its every request', async () => {
+    const rate = binding(2)
+    const edge = rated(rate)
+    const statuses = async (key: string, ...paths: string[]) => {
+      const all = []
+      for (const path of paths) all.push((await edge.ask(path, { headers: bearer(key) })).status)
+      return all
+    }
+    expect(await statuses('one', '/v1/models', '/nope', '/v1/models')).toEqual([200, 404, 429])
+    expect(await statuses('two', '/v1/models')).toEqual([200])
+    expect(await statuses('free', '/v1/models', '/v1/models', '/v1/models')).toEqual([200, 200, 200])
+    expect(rate.seen).toEqual([...Array(3).fill(keyName('one')), keyName('two')])
+  })
+
+  test('is not asked for who has no valid key', async () => {
+    const rate = binding(0)
+    const edge = rated(rate)
+    expect((await edge.ask('/v1/models', { headers: bearer('old') })).status).toBe(401)
+    expect((await edge.ask('/v1/models', { headers: bearer('none') })).status).toBe(401)
+    expect((await edge.ask('/health')).status).toBe(200)
+    expect(rate.seen).toEqual([])
+  })
+
+  test('is refused in the form of each surface', async () => {
+    const edge = rated(binding(0))
+    const refused = async (path: string, json: unknown) => {
+      const response = await edge.ask(path, { headers: bearer('one'), json })
+      const { status, headers } = response
+      expect([status, headers.get('retry-after')]).toEqual([429, '60'])
+      return response.json()
+    }
+    const message = expect.stringContaining('too many requests')
+    const error = { message, type: 'rate_limit_error', param: null, code: 'rate_limited' }
+    for (const path of ['/v1/chat/completions', '/v1/responses']) expect(await refused(path, {})).toEqual({ error })
+    for (const path of ['/runs', '/conversations/c/runs', '/chat', '/ag-ui', '/tools/add/call'])
+      expect(await refused(path, {})).toEqual({ status: 429, code: 'rate_limited', detail: message })
+    const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
+    expect(await refused('/mcp', ping)).toEqual({ jsonrpc: '2.0', error: { code: -32600, message } })
+  })
+
+  test('lets requests in while its binding fails, and operators know', async () => {
+    const failing = {
+      limit: async () => {
+        throw new Error('no counter')
+      },
+    }
+    const edge = rated(failing)
+    expect((await edge.ask('/v1/models', { headers: bearer('one') })).status).toBe(200)
+    expect(edge.reports).toEqual([{ event: 'rate.failed', key: keyName('one'), detail: 'Error: no counter' }])
+  })
+})
+
+describe('a rate that is not bound', () => {
+  const env = { ...withKeys(apiKey('one', { rate: 'RATE_SLOW' })), MODEL: 'openai/test' } as never
+
+  test.each([undefined, 'RATE_SLOW', {}, { limit: 5 }])('(%j) is named, and nothing is answered', async (bound) => {
+    vi.spyOn(console, 'error').mockReturnValue()
+    const request = new Request('http://127.0.0.1/v1/models', { headers: bearer('one') })
+    const response = await worker(setup).fetch(request, { ...(env as object), RATE_SLOW: bound } as never)
+    expect([response.status, await response.json()]).toEqual([
+      503,
+      {
+        status: 503,
+        code: 'misconfigured',
+        detail: 'RATE_SLOW must be a rate limit binding, since API_KEYS names it as a rate',
+      },
+    ])
+    vi.restoreAllMocks()
+  })
+
+  test('is one that an edge takes once it is', async () => {
+    const app = worker(setup)
+    const request = new Request('http://127.0.0.1/v1/models', { headers: bearer('one') })
+    const response = await app.fetch(request, { ...(env as object), RATE_SLOW: binding(0) } as never)
+    expect(response.status).toBe(429)
+  })
+})
