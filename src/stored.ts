@@ -1,33 +1,59 @@
-/** The door of the Worker that performs stored definitions: `export { Definitions as default } from '../../src/stored.ts'`. */
+/** The door of the Worker that performs stored definitions: `export { Definitions as default, Outbound } from '../../src/stored.ts'`. */
 import { WorkerEntrypoint } from 'cloudflare:workers'
 import type { VersionedDefinitions } from './contract/catalogue.ts'
+import { type OutboundGrant, sendOutbound } from './tool/code/outbound.ts'
+import type { CodeHost, CodeLoader } from './tool/code/worker.ts'
 import { definitionService } from './tool/stored/service.ts'
 
-const service = definitionService()
+interface Env {
+  /** Without it there are no tools of code. */
+  readonly LOADER?: CodeLoader
+}
 
-/** Answers over its service binding alone. It has no bindings of its own: there is nothing here to reach. */
-export class Definitions extends WorkerEntrypoint implements VersionedDefinitions {
+/** Answers over its service binding alone. Besides `LOADER` it has no bindings: there is nothing here to reach. */
+export class Definitions extends WorkerEntrypoint<Env> implements VersionedDefinitions {
   write(...request: Parameters<VersionedDefinitions['write']>): ReturnType<VersionedDefinitions['write']> {
-    return service.write(...request)
+    return this.#service().write(...request)
   }
 
   read(...request: Parameters<VersionedDefinitions['read']>): ReturnType<VersionedDefinitions['read']> {
-    return service.read(...request)
+    return this.#service().read(...request)
   }
 
   call(...request: Parameters<VersionedDefinitions['call']>): ReturnType<VersionedDefinitions['call']> {
-    return service.call(...request)
+    return this.#service().call(...request)
   }
 
   validate(...request: Parameters<VersionedDefinitions['validate']>): ReturnType<VersionedDefinitions['validate']> {
-    return service.validate(...request)
+    return this.#service().validate(...request)
   }
 
   compare(...request: Parameters<VersionedDefinitions['compare']>): ReturnType<VersionedDefinitions['compare']> {
-    return service.compare(...request)
+    return this.#service().compare(...request)
   }
 
   override fetch(): Response {
     return new Response('This Worker answers over its service binding alone.\n', { status: 404 })
+  }
+
+  #service(): VersionedDefinitions {
+    const { LOADER: loader } = this.env
+    return definitionService(loader ? { code: { loader, outbound: outboundOf(this.ctx) } } : {})
+  }
+}
+
+/** The way out of dynamic Workers: all that they send comes here, with the grant that they were loaded with. */
+export class Outbound extends WorkerEntrypoint<Env, OutboundGrant> {
+  override fetch(request: Request): Promise<Response> {
+    return sendOutbound(request, this.ctx.props)
+  }
+}
+
+/** The binding of this Worker to its own export `Outbound`. */
+function outboundOf({ exports }: ExecutionContext): CodeHost['outbound'] {
+  return (props) => {
+    const outbound: unknown = Reflect.get(exports, 'Outbound')
+    if (typeof outbound !== 'function') throw new TypeError('the definitions Worker must export Outbound of stored.ts')
+    return outbound({ props })
   }
 }

@@ -1,5 +1,5 @@
 import { globSync, readFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { isObject } from '../contract/json.ts'
 import { type Edge, problemOf, send } from './edge.ts'
 import { Failure } from './failure.ts'
@@ -12,8 +12,9 @@ export interface DefinitionFile {
 }
 
 /**
- * The definitions in `tools/definitions/`. Only what a file can be blamed for is checked here; the edge checks the rest
- * when it stores them. Throws a Failure that names the file.
+ * The definitions in `tools/definitions/`. A module may stand in a file of its own beside its definition, which then says
+ * `"code": { "file": "slug.js", … }`. Only what a file can be blamed for is checked here; the edge checks the rest when it
+ * stores them. Throws a Failure that names the file.
  */
 export function readDefinitions(root: string): DefinitionFile[] {
   return globSync('tools/definitions/*.json', { cwd: root })
@@ -26,8 +27,25 @@ function readDefinition(root: string, file: string): DefinitionFile {
   const name = isObject(definition) ? definition['name'] : undefined
   if (!isObject(definition) || typeof name !== 'string') throw new Failure(`${file} must be an object with a \`name\`.`)
   const stem = basename(file, '.json')
-  if (stem === name || stem === kebab(name)) return { file, name, definition }
+  if (stem === name || stem === kebab(name)) return { file, name, definition: withModule(root, file, definition) }
   throw new Failure(`${file} defines the tool "${name}".`, `Name the file ${kebab(name)}.json, or the tool after it.`)
+}
+
+/** The definition with the text of its module in the place of `code.file`. */
+function withModule(
+  root: string,
+  file: string,
+  definition: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const { code } = definition
+  if (!isObject(code) || typeof code['file'] !== 'string') return definition
+  const { file: beside, ...rest } = code
+  const path = join(dirname(file), beside)
+  try {
+    return { ...definition, code: { ...rest, module: readFileSync(join(root, path), 'utf8') } }
+  } catch (error) {
+    throw new Failure(`${path}, the code of ${file}, cannot be read: ${String(error)}`)
+  }
 }
 
 function readJson(path: string, file: string): unknown {
@@ -46,7 +64,9 @@ function kebab(name: string): string {
 /** The hosts that these definitions call, in the form of HTTP_TOOL_HOSTS, without secrets. */
 export function hostsOf(definitions: readonly DefinitionFile[]): Record<string, readonly string[]> {
   const urls = definitions.flatMap(({ definition: { http } }) => (isObject(http) ? [http['url']] : []))
-  const hosts = urls.flatMap((url) => (typeof url === 'string' && URL.canParse(url) ? [new URL(url).host] : []))
+  const called = urls.flatMap((url) => (typeof url === 'string' && URL.canParse(url) ? [new URL(url).host] : []))
+  const named = definitions.flatMap(({ definition: { code } }) => (isObject(code) ? [code['hosts']].flat() : []))
+  const hosts = [...called, ...named.filter((host) => typeof host === 'string')]
   return Object.fromEntries(hosts.map((host) => [host, []]))
 }
 

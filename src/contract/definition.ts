@@ -35,7 +35,7 @@ export interface DefinitionGrant {
 }
 
 /**
- * Checks and performs stored definitions, in a Worker of its own that has no bindings: what a definition reaches, it
+ * Checks and performs stored definitions, in a Worker of its own that reaches nothing by its bindings: what a definition reaches, it
  * reaches from there, with what the edge lends to that one call. Contract: plain data; never rejects for a bad
  * definition or a failed call.
  */

@@ -210,6 +210,12 @@ describe('a change of the rest', () => {
     ['a narrower result', { outputSchema: number }, { outputSchema: { type: 'integer' } }],
     ['another path of the same host', http({}), http({ url: 'https://a.example.com/y', query: { v: '2' } })],
     ['another fixed text', {}, { static: { text: 'y' } }],
+    ['other code with the same results', { ...code('1'), outputSchema: text }, { ...code('2'), outputSchema: text }],
+    [
+      'the same code with a secret more',
+      code('1', { hosts: ['a', 'b'] }),
+      code('1', { hosts: ['b', 'a'], secrets: ['SECRET_A'] }),
+    ],
   ])('is compatible: %s', (_, before, after) => {
     expect(changeOf(before, after)).toEqual({ change: 'compatible', breaks: [] })
   })
@@ -241,6 +247,9 @@ describe('a change of the rest', () => {
     ['another method and part', http({}), http({ method: 'HEAD', result: '/a' }), ['http.method', 'http.result']],
     ['another kind', {}, http({}), ['static', 'http.url', 'http.method', 'http.result']],
     ['another bound tool', face('TOOL_A'), face('TOOL_B'), ['binding']],
+    ['other code', code('1'), code('2'), ['code.module']],
+    ['code that goes elsewhere', code('1', { hosts: ['a'] }), code('1', { hosts: ['a', 'b'] }), ['code.hosts']],
+    ['code in the place of a text', {}, code('1'), ['static', 'code', 'code.hosts']],
   ])('breaks: %s', (_, before, after, paths) => {
     const { change, breaks } = changeOf(before, after)
     expect([change, breaks.map(({ path }) => path)]).toEqual(['breaking', paths])
@@ -253,6 +262,10 @@ describe('a change of the rest', () => {
   test('breaks where a version can no longer be read', () => {
     expect(compareTexts('{}', 'x')).toMatchObject({ change: 'breaking', breaks: [{ path: '' }] })
   })
+
+  function code(module: string, rest: object = {}): object {
+    return { static: undefined, code: { module, ...rest } }
+  }
 
   function face(binding: string): object {
     return { static: undefined, binding, call: 'x' }

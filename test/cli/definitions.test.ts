@@ -33,6 +33,17 @@ test('reads the definitions in the order of their files', () => {
   expect(readDefinitions(tmpdir())).toEqual([])
 })
 
+test('takes a module from the file beside its definition', () => {
+  const code = { file: 'slug.js', hosts: ['example.com'] }
+  const root = repository({ 'slug.json': { name: 'slug', code }, 'slug.js': 'export default () => 1\n' })
+  expect(readDefinitions(root)[0]?.definition).toEqual({
+    name: 'slug',
+    code: { module: 'export default () => 1\n', hosts: ['example.com'] },
+  })
+  const path = 'tools/definitions/slug.js, the code of tools/definitions/slug.json, cannot be read: '
+  expect(() => readDefinitions(repository({ 'slug.json': { name: 'slug', code } }))).toThrow(path)
+})
+
 test.each([
   ['{"name":"a"', 'tools/definitions/a.json is not JSON: '],
   ['[]', 'tools/definitions/a.json must be an object with a `name`.'],
@@ -48,8 +59,10 @@ test('knows the hosts that definitions call', () => {
     'b.json': { name: 'b', http: { url: 'https://example.org:8443/' } },
     'c.json': { name: 'c', http: { url: 'not a URL' } },
     'd.json': { name: 'd', static: { text: 'https://never.example' } },
+    'e.json': { name: 'e', code: { module: '', hosts: ['code.example', 5] } },
+    'f.json': { name: 'f', code: { module: '' } },
   })
-  expect(hostsOf(readDefinitions(root))).toEqual({ 'api.example.com': [], 'example.org:8443': [] })
+  expect(hostsOf(readDefinitions(root))).toEqual({ 'api.example.com': [], 'example.org:8443': [], 'code.example': [] })
 })
 
 test('puts each definition, with the key, and stops at one that the edge refuses', async () => {

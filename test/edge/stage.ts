@@ -1,6 +1,6 @@
 import { createTestHarness, type TestHarness } from 'wrangler'
 
-const TOOLS = ['clock', 'alarm', 'calculator', 'weather', 'bookings', 'mail', 'web', 'definitions']
+const TOOLS = ['clock', 'alarm', 'calculator', 'weather', 'bookings', 'mail', 'web']
 
 /** A request as `fetch` takes it, with `json` for its body. */
 export interface Ask {
@@ -20,14 +20,15 @@ export interface Stage {
 
 /**
  * Starts the edge with these variables. The binding `TOOL_CUSTOMERS` leads to the rogue tool Worker of the fixtures when
- * `rogue` is set.
+ * `rogue` is set; definitions with code are of use when `code` is.
  */
-export async function startStage(vars: Record<string, string>, { rogue = false } = {}): Promise<Stage> {
+export async function startStage(vars: Record<string, string>, { rogue = false, code = false } = {}): Promise<Stage> {
   const server = createTestHarness({
     root: new URL('../..', import.meta.url).pathname,
     workers: [
       { configPath: 'wrangler.toml', vars, ...(rogue && { bindingOverrides: { TOOL_CUSTOMERS: 'rogue' } }) },
       ...TOOLS.map((name) => ({ configPath: `tools/${name}/wrangler.toml` })),
+      { configPath: code ? 'test/fixtures/code-tools/wrangler.toml' : 'tools/definitions/wrangler.toml' },
       { configPath: rogue ? 'test/fixtures/rogue/wrangler.toml' : 'tools/customers/wrangler.toml' },
     ],
   })

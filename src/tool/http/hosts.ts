@@ -15,15 +15,21 @@ export function checkHosts({ url, secrets = [] }: HttpCall, hosts: HttpToolHosts
   const endpoint = parseEndpoint(url)
   if (typeof endpoint === 'string') return [{ path: 'http.url', message: `expected ${endpoint}` }]
   const { origin } = endpoint.base
-  const granted = Object.entries(hosts).filter(([key]) => grants(key, endpoint.base))
-  if (granted.length === 0) {
+  const granted = grantedSecrets(endpoint.base, hosts)
+  if (!granted) {
     return [{ path: 'http.url', message: `expected an origin that HTTP_TOOL_HOSTS allows, received ${origin}` }]
   }
   return secrets.flatMap((secret, index) => {
-    if (granted.some(([, names]) => names.includes(secret))) return []
+    if (granted.includes(secret)) return []
     const message = `expected a secret that HTTP_TOOL_HOSTS allows for ${origin}, received ${secret}`
     return [{ path: `http.secrets.${index}`, message }]
   })
+}
+
+/** Names of the secrets that may go to an origin; undefined where nothing may be sent there at all. */
+export function grantedSecrets(base: URL, hosts: HttpToolHosts): readonly string[] | undefined {
+  const granted = Object.entries(hosts).filter(([key]) => grants(key, base))
+  return granted.length === 0 ? undefined : granted.flatMap(([, names]) => names)
 }
 
 function grants(key: string, { origin, protocol, hostname, host }: URL): boolean {

@@ -67,13 +67,24 @@ function policyBreaks(before: StoredTool, after: StoredTool): DefinitionIssue[] 
 function targetBreaks(before: StoredTool, after: StoredTool): DefinitionIssue[] {
   const [old, now] = [targetOf(before), targetOf(after)]
   const paths = [...new Set([...Object.keys(old), ...Object.keys(now)])].filter((path) => old[path] !== now[path])
-  return paths.map((path) => ({ path, message: 'another place answers, or in another way' }))
+  return [
+    ...paths.map((path) => ({ path, message: 'another place answers, or in another way' })),
+    ...moduleBreaks(before, after),
+  ]
+}
+
+/** Other code may answer anything, but where a schema holds its results to what they were. */
+function moduleBreaks(before: StoredTool, after: StoredTool): DefinitionIssue[] {
+  if (!('code' in before && 'code' in after) || before.outputSchema) return []
+  if (before.code.module === after.code.module) return []
+  return [{ path: 'code.module', message: 'other code answers, and no outputSchema said what' }]
 }
 
 /** Who answers a call, and in which form, by the path in the definition. */
 function targetOf(stored: StoredTool): Record<string, string | undefined> {
   if ('binding' in stored) return { binding: stored.binding, call: stored.call }
   if ('static' in stored) return { static: Object.keys(stored.static)[0] }
+  if ('code' in stored) return { code: 'module', 'code.hosts': [...(stored.code.hosts ?? [])].sort().join(' ') }
   const { url, method, result = '' } = stored.http
   const endpoint = parseEndpoint(url)
   const origin = typeof endpoint === 'string' ? url : endpoint.base.origin

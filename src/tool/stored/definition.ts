@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { TOOL_NAME } from '../../contract/id.ts'
 import { isObject } from '../../contract/json.ts'
 import type { DefinitionIssue } from '../../contract/definition.ts'
+import { CODE } from '../code/definition.ts'
 import { toIssue } from '../fault.ts'
 import { checkHttpCall, HTTP_CALL } from '../http/definition.ts'
 import { plainFault } from '../plain.ts'
@@ -44,13 +45,17 @@ export const STATIC_TOOL = v.strictObject({
     'expected either { text } or { structured }',
   ),
 })
+const CODE_TOOL = v.strictObject({ ...SAID, default: flag, code: CODE })
 
 /**
  * A KV-backed definition (API.md §3), checked: a tool that sends one HTTP request, one of a tool Worker under another
- * name, with another description and schema, or one that always answers the same.
+ * name, with another description and schema, one that always answers the same, or one with code of its own.
  */
 export type StoredTool = Readonly<
-  v.InferOutput<typeof HTTP_TOOL> | v.InferOutput<typeof FACE> | v.InferOutput<typeof STATIC_TOOL>
+  | v.InferOutput<typeof HTTP_TOOL>
+  | v.InferOutput<typeof FACE>
+  | v.InferOutput<typeof STATIC_TOOL>
+  | v.InferOutput<typeof CODE_TOOL>
 >
 
 export type ParsedStored =
@@ -63,11 +68,13 @@ const KINDS = [
   ['http', HTTP_TOOL],
   ['binding', FACE],
   ['static', STATIC_TOOL],
+  ['code', CODE_TOOL],
 ] as const
 
 /**
- * Checks a definition that is to be stored, or was. Of one kind alone (`http`, `binding` or `static`), no key unknown,
- * schemas sound, requests safe but for their host: that is a matter of the deployment (`checkHosts`). Issues name the
+ * Checks a definition that is to be stored, or was. Of one kind alone (`http`, `binding`, `static` or `code`), no key unknown,
+ * schemas sound, requests safe but for their host: that is a matter of the deployment (`checkHosts`), as it is whether a
+ * module loads (`checkModule`). Issues name the
  * path in the definition. Never throws, whatever the value.
  */
 export function parseStored(value: unknown): ParsedStored {
@@ -79,7 +86,9 @@ export function parseStored(value: unknown): ParsedStored {
     const received = kinds.map(([key]) => key).join(' and ') || 'none'
     return {
       ok: false,
-      issues: [{ path: '', message: `expected an object with one of http, binding, static, received ${received}` }],
+      issues: [
+        { path: '', message: `expected an object with one of http, binding, static, code, received ${received}` },
+      ],
     }
   }
   const parsed = v.safeParse(kind[1], value)

@@ -36,7 +36,8 @@ export async function readKept(name: string, text: string): Promise<StoredRecord
 function toDefinition(stored: StoredTool, hash: string): ToolDefinition {
   const { name, description, inputSchema, version = '1', annotations = {} } = stored
   // What comes from elsewhere is what somebody wrote there, unless the definition says otherwise.
-  const isFromElsewhere = 'http' in stored && annotations.openWorld !== false
+  const asks = 'http' in stored || ('code' in stored && (stored.code.hosts ?? []).length > 0)
+  const isFromElsewhere = asks && annotations.openWorld !== false
   const { title, outputSchema, returnDirect, approval, timeoutMs, maxResultBytes, tags } = stored
   return {
     name,

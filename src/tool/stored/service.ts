@@ -1,7 +1,10 @@
-import type { ReadDefinition, ToolHosts } from '../../contract/definition.ts'
+import type { DefinitionIssue, ReadDefinition, ToolHosts } from '../../contract/definition.ts'
 import { isObject } from '../../contract/json.ts'
 import type { ToolControl, ToolFailure, ToolOutcome, ToolRequest } from '../../contract/tool.ts'
 import { failure } from '../../contract/tool.ts'
+import { callCode, CODE_IS_OFF, type CodeOptions } from '../code/call.ts'
+import { checkCodeHosts } from '../code/definition.ts'
+import { checkModule, type CodeHost } from '../code/worker.ts'
 import { coerce } from '../coerce.ts'
 import { callHttp, type HttpOptions } from '../http/call.ts'
 import { checkHosts } from '../http/hosts.ts'
@@ -19,8 +22,14 @@ const TOO_LARGE = {
   issues: [{ path: '', message: `expected at most ${MOST_CHARACTERS} characters of JSON` }],
 } as const
 
-/** How stored definitions are checked and performed. `fetch` and `now` are the platform's unless a test lends its own. */
-export function definitionService(options: Pick<HttpOptions, 'fetch' | 'now'> = {}): VersionedDefinitions {
+/**
+ * How stored definitions are checked and performed. `fetch` and `now` are the platform's unless a test lends its own;
+ * without `code` there is nothing to run code in, and definitions with code are of no use.
+ */
+export function definitionService(
+  options: Pick<HttpOptions, 'fetch' | 'now'> & Pick<CodeOptions, 'code'> = {},
+): VersionedDefinitions {
+  const { code } = options
   return {
     write: async (name, definition, hosts) => {
       const parsed = parseStored(isObject(definition) ? { name, ...definition } : definition)
@@ -28,9 +37,11 @@ export function definitionService(options: Pick<HttpOptions, 'fetch' | 'now'> = 
       const { stored } = parsed
       const issues = [
         ...(stored.name === name ? [] : [{ path: 'name', message: `expected "${name}", received "${stored.name}"` }]),
-        ...hostIssues(stored, hosts),
+        ...grantIssues(stored, hosts, code),
       ]
       if (issues.length > 0) return { ok: false, issues }
+      const unsound = 'code' in stored && code ? await checkModule(code, stored.code.module) : undefined
+      if (unsound !== undefined) return { ok: false, issues: [{ path: 'code.module', message: unsound }] }
       const { kept, definition: told } = await keep(stored)
       return kept.text.length > MOST_CHARACTERS ? TOO_LARGE : { ok: true, kept, read: toRead(stored, told) }
     },
@@ -39,7 +50,7 @@ export function definitionService(options: Pick<HttpOptions, 'fetch' | 'now'> = 
         kept.map(async ({ name, text }) => {
           const record = await readKept(name, text)
           if (typeof record === 'string') return record
-          const [issue] = hostIssues(record.stored, hosts)
+          const [issue] = grantIssues(record.stored, hosts, code)
           return issue ? issue.message : toRead(record.stored, record.definition)
         }),
       ),
@@ -75,11 +86,12 @@ function fittingArguments(
 
 function perform(
   stored: StoredTool,
-  options: HttpOptions,
+  options: HttpOptions & CodeOptions,
   request: ToolRequest,
   control: ToolControl,
 ): Promise<ToolOutcome> | ToolOutcome | undefined {
   if ('http' in stored) return callHttp(stored.name, stored.http, options)(request, control)
+  if ('code' in stored) return callCode(stored, options)(request, control)
   if ('binding' in stored) return undefined
   const { static: answer } = stored
   const text = 'text' in answer ? answer.text : JSON.stringify(answer.structured)
@@ -90,8 +102,11 @@ function perform(
   }
 }
 
-function hostIssues(stored: StoredTool, hosts: ToolHosts) {
-  return 'http' in stored ? checkHosts(stored.http, hosts) : []
+/** What this deployment does not grant to a definition. */
+function grantIssues(stored: StoredTool, hosts: ToolHosts, code: CodeHost | undefined): DefinitionIssue[] {
+  if ('http' in stored) return checkHosts(stored.http, hosts)
+  if (!('code' in stored)) return []
+  return code ? checkCodeHosts(stored.code, hosts) : [{ path: 'code', message: CODE_IS_OFF }]
 }
 
 function toRead(stored: StoredTool, definition: ReadDefinition['definition']): ReadDefinition {
@@ -99,20 +114,32 @@ function toRead(stored: StoredTool, definition: ReadDefinition['definition']): R
     definition,
     offered: stored.default === true,
     ...('binding' in stored && { face: { binding: stored.binding, call: stored.call } }),
-    secrets: 'http' in stored ? (stored.http.secrets ?? []) : [],
+    secrets: secretsOf(stored),
     stored,
   }
+}
+
+function secretsOf(stored: StoredTool): readonly string[] {
+  if ('http' in stored) return stored.http.secrets ?? []
+  return 'code' in stored ? (stored.code.secrets ?? []) : []
 }
 
 /** Across RPC each call brings a copy: what is compiled from its schemas is kept by its text. */
 const parsed = new Map<string, ReturnType<typeof parseStored>>()
 const MOST_PARSED = 1000
+/** Code is long: a few of the longest definitions are what an isolate's memory holds beside its calls. */
+const MOST_PARSED_CHARACTERS = 8_000_000
+let parsedCharacters = 0
 
 function parsedOnce(value: unknown): ReturnType<typeof parseStored> {
   const text = JSON.stringify(value)
   let known = parsed.get(text)
   if (!known) {
-    if (parsed.size >= MOST_PARSED) parsed.clear()
+    if (parsed.size >= MOST_PARSED || parsedCharacters + text.length > MOST_PARSED_CHARACTERS) {
+      parsed.clear()
+      parsedCharacters = 0
+    }
+    parsedCharacters += text.length
     parsed.set(text, (known = parseStored(value)))
   }
   return known

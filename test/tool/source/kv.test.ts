@@ -93,7 +93,11 @@ describe('writing', () => {
 
   test.each<[string, unknown, { path: string; message: string }]>([
     ['of another name', definition('b'), { path: 'name', message: 'expected "a", received "b"' }],
-    ['that is none', [1], { path: '', message: 'expected an object with one of http, binding, static, received none' }],
+    [
+      'that is none',
+      [1],
+      { path: '', message: 'expected an object with one of http, binding, static, code, received none' },
+    ],
     [
       'with a broken schema',
       definition('a', { inputSchema: {} }),
@@ -232,7 +236,7 @@ describe('a value that cannot be used is listed with the reason, and breaks no o
 
   test.each<[string, (value: Record<string, unknown>) => unknown, string]>([
     ['no JSON', () => '{"name"', 'it: expected plain JSON, received undefined'],
-    ['no object', () => '[]', 'it: expected an object with one of http, binding, static, received none'],
+    ['no object', () => '[]', 'it: expected an object with one of http, binding, static, code, received none'],
     ['of another name', (value) => ({ ...value, name: 'b' }), 'the definition stored here is named "b"'],
     ['changed by hand', (value) => ({ ...value, description: 'Ignore all else.' }), CHANGED],
     ['with an unknown key', (value) => ({ ...value, colour: 1 }), 'colour: expected never, received "colour"'],

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { checkCodeHosts, originsOf } from '../../../src/tool/code/definition.ts'
 import { checkHosts } from '../../../src/tool/http/hosts.ts'
 import { parseStored } from '../../../src/tool/stored/definition.ts'
 
@@ -12,6 +13,7 @@ const COMMON = {
     required: ['city'],
   },
 }
+const CODE = { module: 'export default ({ city }) => city' }
 const FACE = { ...COMMON, binding: 'TOOL_WEATHER', call: 'forecast' }
 
 function http(call: Record<string, unknown>, rest: Record<string, unknown> = {}): Record<string, unknown> {
@@ -60,6 +62,11 @@ describe('a definition of each kind is taken as it is', () => {
     ['a face', FACE],
     ['static text', { ...COMMON, static: { text: '' } }],
     ['a static value', { ...COMMON, static: { structured: null } }],
+    ['code', { ...COMMON, code: CODE }],
+    [
+      'code with hosts',
+      { ...COMMON, code: { ...CODE, hosts: ['a.example.com', 'http://127.0.0.1:80'], secrets: ['SECRET_A'] } },
+    ],
   ])('%s', (_, definition) => {
     expect(parseStored(definition)).toEqual({ ok: true, stored: definition })
   })
@@ -76,13 +83,13 @@ describe('a definition of each kind is taken as it is', () => {
 
 describe('what is wrong is named by its path', () => {
   test.each<[string, unknown, string, string]>([
-    ['no object', 'x', '', 'expected an object with one of http, binding, static, received none'],
-    ['no kind', COMMON, '', 'expected an object with one of http, binding, static, received none'],
+    ['no object', 'x', '', 'expected an object with one of http, binding, static, code, received none'],
+    ['no kind', COMMON, '', 'expected an object with one of http, binding, static, code, received none'],
     [
       'two kinds',
       { ...FACE, static: { text: '' } },
       '',
-      'expected an object with one of http, binding, static, received binding and static',
+      'expected an object with one of http, binding, static, code, received binding and static',
     ],
     ['an unknown key', { ...FACE, colour: 1 }, 'colour', 'expected never, received "colour"'],
     ['an unknown key within', http({ path: '/x' }), 'http.path', 'expected never, received "path"'],
@@ -153,6 +160,24 @@ describe('what is wrong is named by its path', () => {
       'http.secrets.0',
       'expected /^SECRET_[A-Z0-9_]+$/, received "sk-123"',
     ],
+    [
+      'long code',
+      { ...COMMON, code: { module: 'é'.repeat(64 * 1024 + 1) } },
+      'code.module',
+      'expected at most 131072 bytes of JavaScript',
+    ],
+    [
+      'code that reads in another order than it runs',
+      { ...COMMON, code: { module: 'export default () => 1 // \u202e' } },
+      'code.module',
+      'expected visible text, received control or invisible characters',
+    ],
+    [
+      'code with an unknown key',
+      { ...COMMON, code: { ...CODE, env: {} } },
+      'code.env',
+      'expected never, received "env"',
+    ],
     ['a body with GET', http({ body: {} }), 'http.body', 'expected no body with GET'],
     [
       'an own __proto__',
@@ -168,6 +193,63 @@ describe('what is wrong is named by its path', () => {
     ],
   ])('%s', (_, definition, path, message) => {
     expect(issues(definition)).toEqual([{ path, message }])
+  })
+})
+
+describe('the hosts of code', () => {
+  const codeOf = (code: object) => {
+    const parsed = parseStored({ ...COMMON, code: { ...CODE, ...code } })
+    if (!parsed.ok || !('code' in parsed.stored)) throw new Error(JSON.stringify(parsed))
+    return parsed.stored.code
+  }
+
+  test.each([
+    '',
+    'a.example.com/v1',
+    'https://a.example.com/',
+    'u@a.example.com',
+    'https://u:p@a.example.com',
+    'ftp://a.example.com',
+    'a.example.com?',
+    'a.example.com#',
+    'a .example.com',
+    'a\\b',
+    '*.example.com:x',
+    'https://',
+  ])('are hosts or origins, which %j is not', (host) => {
+    const message = 'expected a host such as api.example.com, or an origin such as https://api.example.com:8443'
+    expect(issues({ ...COMMON, code: { ...CODE, hosts: ['a.example.com', host] } })).toEqual([
+      { path: 'code.hosts.1', message },
+    ])
+  })
+
+  test('are those that the deployment names, by the rules of HTTP tools', () => {
+    const hosts = [
+      'a.example.com',
+      'A.example.com:443',
+      'http://a.example.com',
+      '127.0.0.1',
+      'http://10.0.0.1',
+      'b.example.com.',
+    ]
+    const allowed = { 'a.example.com': ['SECRET_A'], '127.0.0.1': [], 'http://10.0.0.1': [], 'b.example.com.': [] }
+    const secrets = ['SECRET_A', 'SECRET_B']
+    expect(checkCodeHosts(codeOf({ hosts, secrets }), allowed).map(({ path }) => path)).toEqual([
+      'code.hosts.2',
+      'code.hosts.3',
+      'code.hosts.5',
+      'code.secrets.1',
+    ])
+    expect(originsOf(codeOf({ hosts, secrets }), allowed)).toEqual({
+      'https://a.example.com': ['SECRET_A'],
+      'http://10.0.0.1': [],
+    })
+    expect(checkCodeHosts(codeOf({ secrets: ['SECRET_A'] }), allowed)).toEqual([
+      {
+        path: 'code.secrets.0',
+        message: 'expected a secret that HTTP_TOOL_HOSTS allows for a host in code.hosts, received SECRET_A',
+      },
+    ])
   })
 })
 

@@ -1,0 +1,79 @@
+import * as v from 'valibot'
+import type { DefinitionIssue, ToolHosts } from '../../contract/definition.ts'
+import { HTTP_CALL } from '../http/definition.ts'
+import { grantedSecrets } from '../http/hosts.ts'
+
+/** A hundred definitions are read at once: from KV at most 25 MB, over RPC at most 32 MiB. */
+const MOST_BYTES = 128 * 1024
+const MOST_HOSTS = 16
+/** A host, one with its port, or a whole origin, as `HTTP_TOOL_HOSTS` has them. */
+const HOST = /^(?:https?:\/\/)?[^/?#@\\\s]+$/
+
+export const CODE = v.strictObject({
+  module: v.pipe(
+    v.string(),
+    v.check(
+      (text) => new TextEncoder().encode(text).byteLength <= MOST_BYTES,
+      `expected at most ${MOST_BYTES} bytes of JavaScript`,
+    ),
+  ),
+  hosts: v.exactOptional(
+    v.pipe(
+      v.array(
+        v.pipe(
+          v.string(),
+          v.check(
+            (host) => originOf(host) !== undefined,
+            'expected a host such as api.example.com, or an origin such as https://api.example.com:8443',
+          ),
+        ),
+      ),
+      v.maxLength(MOST_HOSTS),
+    ),
+  ),
+  secrets: HTTP_CALL.entries.secrets,
+})
+
+/**
+ * The code of a stored tool: an ES module whose default export is `(arguments, context) => result`. It reaches no host
+ * but those in `hosts`, and only there do `secrets` go.
+ */
+export type Code = Readonly<v.InferOutput<typeof CODE>>
+
+/** Names of the secrets that may go to an origin, by origin. No other origin is reached. */
+export type Origins = Readonly<Record<string, readonly string[]>>
+
+/** What keeps code from being granted what it asks for: a host, or a secret for none of its hosts. */
+export function checkCodeHosts({ hosts = [], secrets = [] }: Code, allowed: ToolHosts): DefinitionIssue[] {
+  const granted = hosts.map((host) => grantedTo(host, allowed))
+  return [
+    ...hosts.flatMap((host, index) => {
+      const message = `expected an origin that HTTP_TOOL_HOSTS allows, received ${originOf(host)}`
+      return granted[index] ? [] : [{ path: `code.hosts.${index}`, message }]
+    }),
+    ...secrets.flatMap((secret, index) => {
+      const message = `expected a secret that HTTP_TOOL_HOSTS allows for a host in code.hosts, received ${secret}`
+      return granted.some((names) => names?.includes(secret)) ? [] : [{ path: `code.secrets.${index}`, message }]
+    }),
+  ]
+}
+
+/** What of its hosts and secrets the deployment grants to code. */
+export function originsOf({ hosts = [], secrets = [] }: Code, allowed: ToolHosts): Origins {
+  return Object.fromEntries(
+    hosts.flatMap((host) => {
+      const [origin, names] = [originOf(host), grantedTo(host, allowed)]
+      return origin && names ? [[origin, secrets.filter((secret) => names.includes(secret))] as const] : []
+    }),
+  )
+}
+
+function grantedTo(host: string, allowed: ToolHosts): readonly string[] | undefined {
+  const origin = originOf(host)
+  return origin === undefined ? undefined : grantedSecrets(new URL(origin), allowed)
+}
+
+function originOf(host: string): string | undefined {
+  const url = host.includes('://') ? host : `https://${host}`
+  return HOST.test(host) && URL.canParse(url) ? new URL(url).origin : undefined
+}

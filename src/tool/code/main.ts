@@ -1,0 +1,42 @@
+/**
+ * The main module of each dynamic Worker, around the definition's own `tool.js`. `GET` tells what that exports by
+ * default; `POST { arguments, context }` calls it. Both are answered with text, so that neither a function nor a stub
+ * can come out, and no more than the reader takes. Values become JSON as a tool Worker's do (`toJson` of `result.ts`).
+ */
+export const MAIN = `import './closed.js'
+import * as tool from './tool.js'
+
+const toJson = (key, value) => {
+  if (typeof value === 'bigint') return value.toString()
+  if (value instanceof Map) return Object.fromEntries(value)
+  if (value instanceof Set) return [...value]
+  if (value instanceof ArrayBuffer) return new Uint8Array(value).toBase64()
+  if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength).toBase64()
+  if (typeof value === 'function' || typeof value === 'symbol') throw new TypeError('a ' + typeof value + ' at "' + key + '"')
+  return value
+}
+
+async function answer(request) {
+  let value
+  try {
+    const { arguments: input, context } = await request.json()
+    value = await tool.default(input, context)
+  } catch (error) {
+    return JSON.stringify({ thrown: String(error?.stack ?? error) })
+  }
+  try {
+    return JSON.stringify({ value }, toJson)
+  } catch (error) {
+    return JSON.stringify({ unserialisable: String(error?.message ?? error) })
+  }
+}
+
+export default {
+  async fetch(request) {
+    return new Response(request.method === 'GET' ? typeof tool.default : await answer(request))
+  },
+}
+`
+
+/** Comes before the definition's module: what could outlive an isolate, or be shared among isolates, is not there. */
+export const CLOSED = 'delete globalThis.caches\n'

@@ -1,0 +1,101 @@
+import { readBody } from '../http/body.ts'
+import { HEADER_VALUE } from '../http/definition.ts'
+import { redactor } from '../http/redact.ts'
+import type { Origins } from './definition.ts'
+
+/** What code may do outside: which origins it reaches, and what goes out in the place of its stand-ins. */
+export interface OutboundGrant {
+  readonly origins: Origins
+  readonly secrets: readonly HeldSecret[]
+}
+
+export interface HeldSecret {
+  readonly name: string
+  readonly value: string
+  /** What the module has in its place. */
+  readonly standIn: string
+}
+
+const MOST_BYTES = 1024 * 1024
+const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\b/i
+const FORM_TYPE = /^application\/x-www-form-urlencoded\b/i
+const TEXT_TYPE = /^(?:text\/|application\/(?:[\w.+-]+\+)?(?:json|xml|yaml|x-www-form-urlencoded)\b)/i
+
+/**
+ * Sends a request of code, if it goes to an origin that was granted. It follows no redirect: the dynamic Worker does,
+ * and each step comes through here. Stand-ins in headers and in a body of text become the secrets that may go to this
+ * origin; where others are, or any is in the URL, nothing is sent. Secrets that come back in a text are taken out. Throws
+ * an Error that holds no secret, for whoever wrote the code; `fetch` is the platform's unless a test lends its own.
+ */
+export async function sendOutbound(
+  request: Request,
+  { origins, secrets }: OutboundGrant,
+  fetch: (request: Request) => Promise<Response> = globalThis.fetch.bind(globalThis),
+): Promise<Response> {
+  const { origin, username, password, href } = new URL(request.url)
+  const allowed = Object.hasOwn(origins, origin) ? origins[origin] : undefined
+  if (!allowed) throw new Error(`This tool may not reach ${origin}: name the host in code.hosts.`)
+  if (username !== '' || password !== '') throw new Error('A URL must have no user name: use a header.')
+  if (secrets.some(({ standIn }) => href.includes(standIn))) {
+    throw new Error('A secret belongs into a header or the body: URLs end up in logs.')
+  }
+  const fill = (text: string, encode = (value: string) => value): string =>
+    fillIn(text, secrets, { origin, allowed, encode })
+  const headers = new Headers(request.headers)
+  for (const [name, text] of request.headers) {
+    const value = fill(text)
+    if (value === text) continue
+    if (!HEADER_VALUE.test(value)) throw new Error(`The value of the header "${name}" is not one line of Latin-1 text.`)
+    headers.set(name, value)
+  }
+  const body = secrets.length === 0 ? undefined : await filledBody(request, fill)
+  // A redirect must come back here, and `cf` would let code steer this Worker's own caches.
+  const init = { headers, redirect: 'manual', cf: {}, ...(body !== undefined && { body }) } as const
+  const response = await fetch(new Request(request, init))
+  return secrets.length === 0 ? response : withoutSecrets(response, secrets)
+}
+
+interface FillOptions {
+  readonly origin: string
+  readonly allowed: readonly string[]
+  readonly encode: (value: string) => string
+}
+
+function fillIn(text: string, secrets: readonly HeldSecret[], { origin, allowed, encode }: FillOptions): string {
+  let filled = text
+  for (const { name, value, standIn } of secrets) {
+    if (!text.includes(standIn)) continue
+    if (!allowed.includes(name)) throw new Error(`${name} may not go to ${origin}.`)
+    filled = filled.replaceAll(standIn, () => encode(value))
+  }
+  return filled
+}
+
+/** The body with its stand-ins exchanged, each as its place in the text wants it. Undefined for one that stays as it is. */
+async function filledBody(
+  request: Request,
+  fill: (text: string, encode?: (value: string) => string) => string,
+): Promise<string | undefined> {
+  const type = request.headers.get('content-type') ?? ''
+  if (!request.body || !TEXT_TYPE.test(type)) return undefined
+  const { text, whole } = await readBody(new Response(request.body), MOST_BYTES)
+  if (!whole) throw new Error(`A tool with secrets sends at most ${MOST_BYTES} bytes of text.`)
+  if (JSON_TYPE.test(type)) return fill(text, (value) => JSON.stringify(value).slice(1, -1))
+  return fill(text, FORM_TYPE.test(type) ? encodeURIComponent : undefined)
+}
+
+/** Servers say back what they were sent. What is no text, such as an image, passes as it is. */
+async function withoutSecrets(response: Response, secrets: readonly HeldSecret[]): Promise<Response> {
+  const redact = redactor(secrets.map(({ value }) => value))
+  const { status } = response
+  const headers = new Headers([...response.headers].map(([name, value]) => [name, redact.text(value)]))
+  if (!response.body || !TEXT_TYPE.test(headers.get('content-type') ?? '')) {
+    return new Response(response.body, { status, headers })
+  }
+  const { text, whole } = await readBody(response, MOST_BYTES)
+  if (!whole) throw new Error(`The answer has more than ${MOST_BYTES} bytes of text.`)
+  // Those of the body as it came.
+  headers.delete('content-length')
+  headers.delete('content-encoding')
+  return new Response(redact.text(text), { status, headers })
+}
