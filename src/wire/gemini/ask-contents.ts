@@ -3,6 +3,7 @@ import { argumentsText } from '../call-arguments.ts'
 import { encodeOnce } from '../encode-once.ts'
 import { objectsOf } from '../fields.ts'
 import { jsonText } from '../json-text.ts'
+import { keptBy } from '../kept.ts'
 import { byTurns } from '../turns.ts'
 import { CODEC } from './place.ts'
 
@@ -68,7 +69,7 @@ function answerParts(message: AssistantMessage): string {
 }
 
 function placesOf({ opaque }: AssistantMessage): readonly Readonly<Record<string, unknown>>[] {
-  return opaque?.codec === CODEC ? objectsOf(opaque.data) : []
+  return objectsOf(keptBy(CODEC, opaque))
 }
 
 /** A result with what files may come beside it; the others are named. */
