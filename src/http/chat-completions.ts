@@ -1,7 +1,7 @@
 import { Hono } from 'hono/tiny'
-import type { CallAnswer } from '../contract/conversation.ts'
 import { runOfCall } from '../contract/id.ts'
-import { type Message, textOf, type ToolCall, type ToolMessage } from '../contract/message.ts'
+import type { Message, ToolCall, ToolMessage } from '../contract/message.ts'
+import { answersOf, newPart } from '../wire/call-answer.ts'
 import { completionCollector } from '../wire/openai-chat/collect.ts'
 import { type ChatRequest, decodeRequest } from '../wire/openai-chat/request.ts'
 import { completionEncoder } from '../wire/openai-chat/answer.ts'
@@ -94,23 +94,10 @@ function bodyOf({ model, clientTools, toolChoice, responseFormat, sampling, edge
   return { model, clientTools, toolChoice, responseFormat, sampling, ...options }
 }
 
-/** What follows the last answer: results of the caller's calls, and the rest. */
-function newPart(messages: readonly Message[]): { results: ToolMessage[]; input: Message[] } {
-  const after = messages.slice(messages.findLastIndex((message) => message.role === 'assistant') + 1)
-  return {
-    results: after.filter((message) => message.role === 'tool'),
-    input: after.filter((message) => message.role === 'user'),
-  }
-}
-
 /** The one run that all these results are for; they come alone, since its answer comes first. */
 function runOf(results: readonly ToolMessage[], input: readonly Message[]): string {
   const [runId, ...others] = new Set(results.map((result) => runOfCall(result.callId)))
   if (runId !== undefined && others.length === 0 && input.length === 0) return runId
   const message = 'Send the results of one run, alone; then the next message.'
   throw new Problem({ status: 400, code: 'unknown_call', message, param: 'messages' })
-}
-
-function answersOf(results: readonly ToolMessage[]): Record<string, CallAnswer> {
-  return Object.fromEntries(results.map(({ callId, content }) => [callId, { result: textOf(content), ok: true }]))
 }

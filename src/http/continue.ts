@@ -3,6 +3,7 @@ import type { RunEvent } from '../contract/event.ts'
 import { runOfCall } from '../contract/id.ts'
 import type { CallRecord, RunRecord } from '../contract/run.ts'
 import type { Caller } from '../contract/tool.ts'
+import type { CallAnswers } from '../wire/call-answer.ts'
 import type { RunBody as NativeBody } from '../wire/request.ts'
 import { accept } from './accept.ts'
 import type { Asked } from './context.ts'
@@ -10,9 +11,6 @@ import { demand } from './auth.ts'
 import { conversationOf, following, type Launched } from './launch.ts'
 import { granted, Problem } from './problem.ts'
 import { startThere } from './start.ts'
-
-/** Answers to calls, by call id, of formats that send them along with what was said before. */
-export type Answers = Readonly<Record<string, CallAnswer>>
 
 /** A run that goes on with its answers. */
 export interface Continued {
@@ -24,7 +22,7 @@ export interface Continued {
 }
 
 /** The one run that answers are for; undefined where they are for none of this edge's. */
-export function runOfAnswers(answers: Answers): string | undefined {
+export function runOfAnswers(answers: CallAnswers): string | undefined {
   const runs = new Set(Object.keys(answers).map(runOfCall))
   runs.delete(undefined)
   if (runs.size > 1) throw unclear('Send the answers to the calls of one run.')
@@ -48,7 +46,7 @@ export async function continueRun(
   }: {
     readonly runId: string
     readonly conversation?: string | undefined
-    readonly answers: Answers
+    readonly answers: CallAnswers
     readonly isAlone: boolean
     readonly mayBeGone?: boolean
   },
@@ -98,7 +96,7 @@ function stillAsked({ id: runId, status, calls }: RunRecord, seq: number): RunEv
 /** The turn of a chat in its conversation, which is made for the first: answers to calls, or what is asked anew. */
 export async function takeTurn(
   asked: Asked,
-  { id, answers, run }: { readonly id: string; readonly answers: Answers; readonly run?: NativeBody | undefined },
+  { id, answers, run }: { readonly id: string; readonly answers: CallAnswers; readonly run?: NativeBody | undefined },
 ): Promise<Launched> {
   const { setup, caller } = asked
   const service = conversationOf(setup, caller.tenant, id)

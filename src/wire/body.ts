@@ -32,6 +32,11 @@ export function bodyFault(path: string, what: string, missing = false): Refused 
   return { ok: false, error: { path, message: `${path || 'The body'}: ${what}`, missing } }
 }
 
+/** The fault of a part, which stands at `place` in the body. */
+export function faultWithin(place: string, { error: { path, message, missing } }: Refused): Refused {
+  return { ok: false, error: { path: place + path, message: place + message, missing } }
+}
+
 /** Undefined, or the fault of two tools with one name, which is at `member` of a tool in `list`. */
 export function sameName(
   tools: readonly { readonly name: string }[],

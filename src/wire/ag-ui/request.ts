@@ -2,7 +2,8 @@ import * as v from 'valibot'
 import type { CallAnswer } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
 import { type Content, textOf, type UserMessage } from '../../contract/message.ts'
-import { bodyFault, type Decoded, parseBody, sameName } from '../body.ts'
+import { bodyFault, type Decoded, faultWithin, parseBody, sameName } from '../body.ts'
+import { type CallAnswers, decisionOf } from '../call-answer.ts'
 import { decodeRunBody, type RunBody } from '../request.ts'
 import { idSchema, parametersSchema, textOr, toolName } from '../schema.ts'
 import type { AgUiOptions } from './events.ts'
@@ -10,7 +11,7 @@ import type { AgUiOptions } from './events.ts'
 /** A `RunAgentInput` in our words. */
 export interface AgUiRequest extends AgUiOptions {
   /** Results and decisions by call id; among them may be results that the edge told the caller itself. */
-  readonly answers: Readonly<Record<string, CallAnswer>>
+  readonly answers: CallAnswers
   /** What is asked anew. */
   readonly run?: RunBody
 }
@@ -65,7 +66,7 @@ export function decodeAgUi(json: unknown): Decoded<AgUiRequest> {
   const { threadId, runId, protocolVersion, messages, tools, context, forwardedProps, resume } = parsed.request
   const place = { threadId, runId, ...(protocolVersion && { protocolVersion }) }
   const answers: Record<string, CallAnswer> = {}
-  for (const { interruptId, status, payload } of resume) answers[interruptId] = decisionOf(status, payload)
+  for (const { interruptId, status, payload } of resume) answers[interruptId] = resolved(status, payload)
   const system = context.map(({ description, value }) => `${description}: ${value}`)
   const users: UserMessage[] = []
   const answered = messages.findLastIndex((message) => message.role === 'assistant')
@@ -95,16 +96,13 @@ export function decodeAgUi(json: unknown): Decoded<AgUiRequest> {
     ...(system.length > 0 && { system: system.join('\n\n') }),
   })
   if (run.ok) return { ok: true, request: { ...place, answers, run: run.request } }
-  const { path, message, missing } = run.error
-  const at = 'forwardedProps.edgecall.'
-  return { ok: false, error: { path: at + path, message: at + message, missing } }
+  return faultWithin('forwardedProps.edgecall.', run)
 }
 
 /** An interrupt that was abandoned is a call that nobody agreed to. */
-function decisionOf(status: string, payload: unknown): CallAnswer {
+function resolved(status: string, payload: unknown): CallAnswer {
   const { approved, reason } = isObject(payload) ? payload : { approved: payload }
-  const decision = status === 'resolved' && approved === true ? 'approve' : 'reject'
-  return typeof reason === 'string' ? { decision, reason } : { decision }
+  return decisionOf(status === 'resolved' && approved === true, reason)
 }
 
 /** What a model cannot be shown, such as what is elsewhere, is skipped, as the protocol wants it. */

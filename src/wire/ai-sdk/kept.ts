@@ -1,5 +1,6 @@
-import { isObject } from '../../contract/json.ts'
 import type { Opaque } from '../../contract/message.ts'
+import { objectsOf } from '../fields.ts'
+import { keptBy } from '../kept.ts'
 
 /** What a provider said beside a part of its answer, and wants back with it, such as `{ anthropic: { signature } }`. */
 type ProviderData = Readonly<Record<string, unknown>>
@@ -34,5 +35,5 @@ export function toOpaque(parts: readonly (OpenText | OpenCall)[]): Opaque | unde
 
 /** What was kept of an earlier answer; nothing, where this codec kept nothing. */
 export function keptIn(opaque: Opaque | undefined): readonly Readonly<Record<string, unknown>>[] {
-  return opaque?.codec === CODEC && Array.isArray(opaque.data) ? opaque.data.filter(isObject) : []
+  return objectsOf(keptBy(CODEC, opaque))
 }

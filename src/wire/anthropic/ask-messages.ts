@@ -2,6 +2,7 @@ import { isObject } from '../../contract/json.ts'
 import { type AssistantMessage, type Content, type Message, textOf } from '../../contract/message.ts'
 import { argumentsText } from '../call-arguments.ts'
 import { encodeOnce } from '../encode-once.ts'
+import { keptBy } from '../kept.ts'
 import { CODEC } from './place.ts'
 
 /** The blocks of a message; '' for none. */
@@ -34,8 +35,7 @@ function answerBlocks({ content, calls = [], opaque }: AssistantMessage): string
     return `${use.slice(0, -1)},"input":${argumentsText(text)}}`
   })
   let at = 0
-  const places: readonly unknown[] = opaque?.codec === CODEC && Array.isArray(opaque.data) ? opaque.data : []
-  const blocks = places.map((place) => {
+  const blocks = keptBy(CODEC, opaque).map((place) => {
     if (isObject(place)) return JSON.stringify(place)
     return typeof place === 'number' ? listed(toText(content.slice(at, (at += place)))) : uses.shift()
   })

@@ -2,6 +2,7 @@ import type { Message } from '../../contract/message.ts'
 import type { ModelRequest, ResponseFormat } from '../../contract/model.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { encodeOnce } from '../encode-once.ts'
+import { jsonText } from '../json-text.ts'
 import { byTurns, systemTexts } from '../turns.ts'
 import { encodeMessage } from './ask-messages.ts'
 import { toInputSchema, toOutputSchema } from './schema.ts'
@@ -26,7 +27,7 @@ export function encodeRequest(request: ModelRequest, { model, maxTokens, cache, 
   const tools = toolsOf(request)
   const effort = isPlain ? undefined : effortOf(sampling.reasoning_effort)
   const thinking = isPlain ? undefined : (sampling.thinking ?? (effort && ADAPTIVE))
-  const head = JSON.stringify({
+  const head = {
     model,
     max_tokens: max_completion_tokens ?? max_tokens ?? maxTokens,
     stream: true,
@@ -37,13 +38,14 @@ export function encodeRequest(request: ModelRequest, { model, maxTokens, cache, 
     thinking,
     output_config: effort || format?.type === 'json_schema' ? { effort, format: toFormat(format) } : undefined,
     tool_choice: tools.length > 0 ? toToolChoice(request) : undefined,
-  })
-  const parts = [head.slice(0, -1)]
-  if (tools.length > 0) parts.push(`"tools":${toList(tools, cache)}`)
+  }
   const system = systemTexts(messages)
   if (format?.type === 'json_object') system.push('Answer with one JSON object and nothing else.')
-  if (system.length > 0) parts.push(`"system":${toList(system.map(toText), cache)}`)
-  return `${parts.join()},"messages":[${encodeTurns(messages, cache).join()}]}`
+  return jsonText(head, {
+    tools: marked(tools, cache),
+    system: marked(system.map(toText), cache),
+    messages: encodeTurns(messages, cache),
+  })
 }
 
 function encodeTurns(messages: readonly Message[], cache: boolean): readonly string[] {
@@ -51,7 +53,7 @@ function encodeTurns(messages: readonly Message[], cache: boolean): readonly str
   return turns.map(({ isAnswer, parts }, index) => {
     // The newest turn of the user, and the one before, with which the last request ended.
     const isMarked = cache && !isAnswer && index > turns.length - 4
-    return `{"role":"${isAnswer ? 'assistant' : 'user'}","content":${toList(parts, isMarked)}}`
+    return jsonText({ role: isAnswer ? 'assistant' : 'user' }, { content: marked(parts, isMarked) })
   })
 }
 
@@ -67,10 +69,11 @@ function toText(text: string): string {
   return JSON.stringify({ type: 'text', text })
 }
 
-/** A list of encoded objects. The end of what `isMarked` is where the cache is read from and written to. */
-function toList(texts: readonly string[], isMarked: boolean): string {
-  const list = texts.join()
-  return isMarked ? `[${list.slice(0, -1)},"cache_control":{"type":"ephemeral"}}]` : `[${list}]`
+/** Encoded objects. The end of what `isMarked` is where the cache is read from and written to. */
+function marked(texts: readonly string[], isMarked: boolean): readonly string[] {
+  const last = texts.at(-1)
+  if (!isMarked || last === undefined) return texts
+  return [...texts.slice(0, -1), `${last.slice(0, -1)},"cache_control":{"type":"ephemeral"}}`]
 }
 
 /** A history with calls is refused without tools: what was called is named then, and may not be called. */

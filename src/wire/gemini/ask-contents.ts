@@ -2,11 +2,13 @@ import { type AssistantMessage, type Content, type Message, textOf, type ToolMes
 import { argumentsText } from '../call-arguments.ts'
 import { encodeOnce } from '../encode-once.ts'
 import { objectsOf } from '../fields.ts'
+import { jsonText } from '../json-text.ts'
+import { keptBy } from '../kept.ts'
 import { byTurns } from '../turns.ts'
 import { CODEC } from './place.ts'
 
 /** The `contents` of a request, encoded. Roles take turns, and results are the user's. What is empty is left out. */
-export function encodeContents(messages: readonly Message[]): string {
+export function encodeContents(messages: readonly Message[]): readonly string[] {
   /** The ids that Gemini gave to calls, by ours. */
   const ids = new Map<string, unknown>()
   const turns = byTurns(messages, (message) => {
@@ -18,9 +20,7 @@ export function encodeContents(messages: readonly Message[]): string {
     if (message.role !== 'tool') return parts
     return `{"functionResponse":${joined(JSON.stringify({ id: ids.get(message.callId) }), parts)}}`
   })
-  return turns
-    .map(({ isAnswer, parts }) => `{"role":"${isAnswer ? 'model' : 'user'}","parts":[${parts.join()}]}`)
-    .join()
+  return turns.map(({ isAnswer, parts }) => jsonText({ role: isAnswer ? 'model' : 'user' }, { parts }))
 }
 
 /** The parts of a message, of a result the response alone; '' for none. */
@@ -69,7 +69,7 @@ function answerParts(message: AssistantMessage): string {
 }
 
 function placesOf({ opaque }: AssistantMessage): readonly Readonly<Record<string, unknown>>[] {
-  return opaque?.codec === CODEC ? objectsOf(opaque.data) : []
+  return objectsOf(keptBy(CODEC, opaque))
 }
 
 /** A result with what files may come beside it; the others are named. */

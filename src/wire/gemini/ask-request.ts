@@ -1,6 +1,7 @@
 import type { ModelRequest, ResponseFormat, ToolChoice } from '../../contract/model.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { encodeOnce } from '../encode-once.ts'
+import { jsonText } from '../json-text.ts'
 import { systemTexts } from '../turns.ts'
 import { encodeContents } from './ask-contents.ts'
 import { toParameters, toResponseSchema } from './schema.ts'
@@ -13,7 +14,7 @@ export function encodeRequest(request: ModelRequest, isPlain = false): string {
   const { messages, tools, toolChoice, responseFormat, sampling = {} } = request
   const { max_completion_tokens, max_tokens, stop, reasoning_effort: effort } = sampling
   const texts = systemTexts(messages).map((text) => ({ text }))
-  const head = JSON.stringify({
+  const head = {
     systemInstruction: texts.length > 0 ? { parts: texts } : undefined,
     toolConfig: tools.length > 0 && toolChoice ? { functionCallingConfig: toMode(toolChoice) } : undefined,
     generationConfig: {
@@ -28,9 +29,9 @@ export function encodeRequest(request: ModelRequest, isPlain = false): string {
       thinkingConfig: typeof effort === 'string' && !isPlain ? toThinking(effort) : undefined,
       ...toFormat(responseFormat),
     },
-  })
-  const offered = tools.length > 0 ? `,"tools":[{"functionDeclarations":[${tools.map(encodeTool).join()}]}]` : ''
-  return `${head.slice(0, -1)}${offered},"contents":[${encodeContents(messages)}]}`
+  }
+  const offered = jsonText({}, { functionDeclarations: tools.map(encodeTool) })
+  return jsonText(head, { tools: tools.length > 0 ? [offered] : [], contents: encodeContents(messages) })
 }
 
 const encodeTool = encodeOnce(({ name, description, inputSchema }: ToolDefinition) =>

@@ -3,6 +3,7 @@ import type { ModelRequest, ResponseFormat, ToolChoice } from '../../contract/mo
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { argumentsText } from '../call-arguments.ts'
 import { encodeOnce } from '../encode-once.ts'
+import { jsonText } from '../json-text.ts'
 import { keptIn } from './ask-opaque.ts'
 import { toChatCall } from './call.ts'
 
@@ -20,7 +21,7 @@ export interface ChatAsk {
 export function encodeRequest(model: string, request: ModelRequest, { codec, replayReasoning }: ChatAsk = {}): string {
   const { messages, tools, toolChoice, responseFormat, sampling } = request
   const { parallel_tool_calls, ...passed } = sampling ?? {}
-  const head = JSON.stringify({
+  const head = {
     ...passed,
     model,
     stream: true,
@@ -28,15 +29,14 @@ export function encodeRequest(model: string, request: ModelRequest, { codec, rep
     response_format: responseFormat && toResponseFormat(responseFormat),
     // Without tools OpenAI refuses what is said about them.
     ...(tools.length > 0 && { tool_choice: toToolChoice(toolChoice), parallel_tool_calls }),
-  })
-  const toolsText = tools.length > 0 ? `,"tools":[${tools.map(encodeTool).join(',')}]` : ''
+  }
   const encode = (message: Message): string => {
     if (message.role === 'assistant' && message.opaque && message.opaque.codec === codec) {
       return JSON.stringify({ ...toAnswer(message, codec), ...(replayReasoning && replayed(message)) })
     }
     return replayReasoning ? encodeWithReasoning(message) : encodeMessage(message)
   }
-  return `${head.slice(0, -1)}${toolsText},"messages":[${messages.map(encode).join(',')}]}`
+  return jsonText(head, { tools: tools.map(encodeTool), messages: messages.map(encode) })
 }
 
 /** Whether the history holds reasoning that `replayReasoning` would send. */

@@ -1,19 +1,8 @@
 import * as v from 'valibot'
 import { textOf } from '../../contract/message.ts'
+import { dataUrl } from '../data-url.ts'
 import { partsOf, someText, textOr, toolName } from '../schema.ts'
 import { fromChatCall } from './call.ts'
-
-/** A data URL as the type and base64 data of a part. */
-function dataUrl(pattern: RegExp) {
-  return v.pipe(
-    v.string(),
-    v.regex(pattern, 'must be a base64 data: URL.'),
-    v.transform((url) => {
-      const [mediaType = '', data = ''] = url.slice('data:'.length).split(';base64,')
-      return { mediaType, data }
-    }),
-  )
-}
 
 const textPart = v.object({ type: v.literal('text'), text: v.string() })
 
@@ -33,7 +22,7 @@ const imagePart = v.pipe(
 const filePart = v.pipe(
   v.object({
     type: v.literal('file'),
-    file: v.object({ file_data: dataUrl(/^data:[^;,]+;base64,/) }),
+    file: v.object({ file_data: dataUrl() }),
   }),
   v.transform(({ type, file: { file_data: data } }) => ({ type, ...data })),
 )

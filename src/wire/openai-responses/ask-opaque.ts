@@ -1,5 +1,7 @@
 import { isObject } from '../../contract/json.ts'
 import type { Opaque } from '../../contract/message.ts'
+import { objectsOf } from '../fields.ts'
+import { keptBy } from '../kept.ts'
 
 /**
  * What an answer consisted of, in order, for the server wants its reasoning back in its place: a reasoning item as it
@@ -29,9 +31,7 @@ export function outputItems(text: string, calls: readonly object[], opaque: Opaq
     if (content !== '') items.push({ role: 'assistant', content, phase })
   }
 
-  const parts: readonly unknown[] = opaque?.codec === CODEC && Array.isArray(opaque.data) ? opaque.data : []
-  for (const part of parts) {
-    if (!isObject(part)) continue
+  for (const part of objectsOf(keptBy(CODEC, opaque))) {
     if (isObject(part.reasoning)) items.push(part.reasoning)
     else if (typeof part.text === 'number') tell(at + part.text, part.phase)
     else if (typeof part.call === 'number') {

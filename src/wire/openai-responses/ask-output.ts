@@ -1,6 +1,8 @@
 import { isObject, parseJson } from '../../contract/json.ts'
 import type { Opaque } from '../../contract/message.ts'
 import type { ModelError, ModelEvent } from '../../contract/model.ts'
+import { fieldsOf, objectsOf, textAt } from '../fields.ts'
+import type { Fields } from '../model-answer.ts'
 import { badResponse } from '../model-error.ts'
 import { type OutputPart, toOpaque } from './ask-opaque.ts'
 
@@ -23,7 +25,7 @@ interface OpenCall {
 /** Puts the output of one response together from its events. What is told is pushed to `events`. */
 export interface OpenOutput {
   /** Takes an event; one that is not about the output tells nothing. */
-  readonly take: (chunk: Record<string, unknown>, type: unknown, events: ModelEvent[]) => void
+  readonly take: (chunk: Fields, type: unknown, events: ModelEvent[]) => void
   /** Takes the output as a whole, and tells what was not told; calls only where the response `isWhole`. */
   readonly close: (output: unknown, isWhole: boolean, events: ModelEvent[]) => ModelError | undefined
   readonly hasCalls: () => boolean
@@ -43,12 +45,11 @@ export function openOutput(): OpenOutput {
     return open
   }
 
-  function addToCall(open: OpenItem, name: unknown, text: unknown, events: ModelEvent[]): OpenCall {
+  function addToCall(open: OpenItem, name: string, more: string, events: ModelEvent[]): OpenCall {
     const call = (open.call ??= { index: calls.length, tool: '', arguments: '', isWhole: false })
     calls[call.index] = call
-    const named = !call.tool && typeof name === 'string' && name ? { tool: name } : undefined
-    const more = typeof text === 'string' ? text : ''
-    call.tool ||= named?.tool ?? ''
+    const named = !call.tool && name ? { tool: name } : undefined
+    call.tool ||= name
     call.arguments += more
     if (named || more) events.push({ type: 'call.delta', index: call.index, ...named, arguments: more })
     return call
@@ -62,13 +63,9 @@ export function openOutput(): OpenOutput {
     }
   }
 
-  function begin(open: OpenItem, item: unknown, events: ModelEvent[]): void {
-    if (isObject(item) && item.type === 'function_call') addToCall(open, item.name, '', events)
-  }
-
   /** What no delta has told of an item is told now. */
-  function complete(open: OpenItem, item: unknown, events: ModelEvent[]): void {
-    if (open.isWhole || !isObject(item)) return
+  function complete(open: OpenItem, item: Fields, events: ModelEvent[]): void {
+    if (open.isWhole || !item.type) return
     open.isWhole = true
     if (item.type === 'message') {
       if (open.told === 0) say(open, 'text', textIn(item.content, ''), events)
@@ -77,9 +74,9 @@ export function openOutput(): OpenOutput {
       if (open.told === 0) say(open, 'reasoning', textIn(item.summary, '\n\n') || textIn(item.content, ''), events)
       if (item.encrypted_content) open.part = { reasoning: item }
     } else if (item.type === 'function_call' && item.status !== 'incomplete') {
-      const call = addToCall(open, item.name, open.call?.arguments ? '' : item.arguments, events)
+      const call = addToCall(open, textAt(item, 'name'), open.call?.arguments ? '' : textAt(item, 'arguments'), events)
       // The text as a whole counts, whatever the pieces were.
-      if (typeof item.arguments === 'string') call.arguments = item.arguments
+      call.arguments = textAt(item, 'arguments') || call.arguments
       call.isWhole = call.tool !== ''
       open.part = { call: call.index }
       tellCalls(events)
@@ -99,11 +96,13 @@ export function openOutput(): OpenOutput {
 
   return {
     take: (chunk, type, events) => {
-      const { item, delta } = chunk
-      const open = itemAt(chunk.output_index ?? chunk.item_id ?? (isObject(item) ? item.id : undefined))
+      const item = fieldsOf(chunk.item)
+      const delta = textAt(chunk, 'delta')
+      const open = itemAt(chunk.output_index ?? chunk.item_id ?? item.id)
       const kind = TEXTS[String(type)]
+      const isCall = item.type === 'function_call'
       if (kind) say(open, kind, delta, events)
-      else if (type === 'response.output_item.added') begin(open, item, events)
+      else if (type === 'response.output_item.added' && isCall) addToCall(open, textAt(item, 'name'), '', events)
       else if (type === 'response.output_item.done') complete(open, item, events)
       else if (type === 'response.function_call_arguments.delta') addToCall(open, '', delta, events)
       else if (type === 'response.reasoning_summary_part.added' && open.told > 0) say(open, 'reasoning', '\n\n', events)
@@ -128,15 +127,14 @@ const TEXTS: Readonly<Record<string, 'text' | 'reasoning'>> = {
   'response.reasoning_summary_text.delta': 'reasoning',
 }
 
-function say(open: OpenItem, type: 'text' | 'reasoning', text: unknown, events: ModelEvent[]): void {
-  if (typeof text !== 'string' || text === '') return
+function say(open: OpenItem, type: 'text' | 'reasoning', text: string, events: ModelEvent[]): void {
+  if (text === '') return
   open.told += text.length
   events.push({ type, text })
 }
 
 /** The text of an item's parts. A refusal is text too. */
 function textIn(parts: unknown, between: string): string {
-  if (!Array.isArray(parts)) return ''
-  const texts = parts.map((part) => (isObject(part) ? (part.text ?? part.refusal) : undefined))
-  return texts.filter((text) => typeof text === 'string').join(between)
+  const texts = objectsOf(parts).map((part) => textAt(part, 'text') || textAt(part, 'refusal'))
+  return texts.filter(Boolean).join(between)
 }

@@ -3,6 +3,7 @@ import type { ModelRequest, ResponseFormat, ToolChoice } from '../../contract/mo
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { argumentsText } from '../call-arguments.ts'
 import { encodeOnce } from '../encode-once.ts'
+import { jsonText } from '../json-text.ts'
 import { outputItems } from './ask-opaque.ts'
 
 /**
@@ -13,7 +14,7 @@ export function encodeRequest(model: string, request: ModelRequest, isPlain = fa
   const { messages, tools, toolChoice, responseFormat, sampling } = request
   const { parallel_tool_calls, max_tokens, max_completion_tokens, reasoning_effort, verbosity, ...passed } =
     sampling ?? {}
-  const head = JSON.stringify({
+  const head = {
     ...passed,
     model,
     stream: true,
@@ -23,10 +24,9 @@ export function encodeRequest(model: string, request: ModelRequest, isPlain = fa
     ...(reasoning_effort !== undefined && { reasoning: { effort: reasoning_effort } }),
     ...((responseFormat || verbosity !== undefined) && { text: { format: toFormat(responseFormat), verbosity } }),
     ...(tools.length > 0 && { tool_choice: toToolChoice(toolChoice), parallel_tool_calls }),
-  })
-  const toolsText = tools.length > 0 ? `,"tools":[${tools.map(encodeTool).join(',')}]` : ''
+  }
   const items = messages.map(isPlain ? encodePlainly : encodeMessage).filter((text) => text !== '')
-  return `${head.slice(0, -1)}${toolsText},"input":[${items.join(',')}]}`
+  return jsonText(head, { tools: tools.map(encodeTool), input: items })
 }
 
 /** Strict only where a tool says so: left out, it would be, and strict schemas have rules that most tools do not keep. */

@@ -2,18 +2,10 @@ import * as v from 'valibot'
 import type { CallAnswer } from '../../contract/conversation.ts'
 import { type AssistantMessage, type Content, type Message, textOf, type ToolCall } from '../../contract/message.ts'
 import { bodyFault, type Decoded } from '../body.ts'
+import { type CallAnswers, decisionOf } from '../call-answer.ts'
+import { dataUrl } from '../data-url.ts'
 import { either, isText, partsOf, plainObject, someText, textOr, toolName } from '../schema.ts'
 import { callOfItem, type ItemPlace, parseItemId } from './id.ts'
-
-/** A data URL as the type and base64 data of a part. */
-const dataUrl = v.pipe(
-  v.string(),
-  v.regex(/^data:[^;,]+;base64,/, 'must be a base64 data: URL.'),
-  v.transform((url) => {
-    const [mediaType = '', data = ''] = url.slice('data:'.length).split(';base64,')
-    return { mediaType, data }
-  }),
-)
 
 const part = v.variant('type', [
   v.pipe(
@@ -25,11 +17,11 @@ const part = v.variant('type', [
     v.transform(({ refusal: text }) => ({ type: 'text' as const, text })),
   ),
   v.pipe(
-    v.object({ type: v.literal('input_image'), image_url: dataUrl }),
+    v.object({ type: v.literal('input_image'), image_url: dataUrl() }),
     v.transform(({ image_url: url }) => ({ type: 'image' as const, ...url })),
   ),
   v.pipe(
-    v.object({ type: v.literal('input_file'), file_data: dataUrl }),
+    v.object({ type: v.literal('input_file'), file_data: dataUrl() }),
     v.transform(({ file_data: data }) => ({ type: 'file' as const, ...data })),
   ),
 ])
@@ -77,7 +69,7 @@ type Item = v.InferOutput<typeof item>
 /** What input says: messages, and the answers to calls that are not among them. */
 export interface Said {
   readonly messages: readonly Message[]
-  readonly answers: Readonly<Record<string, CallAnswer>>
+  readonly answers: CallAnswers
 }
 
 /** What items say, and the last that they refer to. */
@@ -173,12 +165,9 @@ export function readItems(items: readonly Item[]): Said {
         call(callId, item.name, item.arguments)
         return result(callId, partsOf(item.output ?? JSON.stringify(item.error ?? '')), item.output != null)
       }
-      case 'mcp_approval_response': {
-        const decision = item.approve ? 'approve' : 'reject'
-        const { approval_request_id: id, reason } = item
-        answers[callOfItem(id)] = reason ? { decision, reason } : { decision }
+      case 'mcp_approval_response':
+        answers[callOfItem(item.approval_request_id)] = decisionOf(item.approve, item.reason)
         return
-      }
       default:
     }
   }

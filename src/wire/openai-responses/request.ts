@@ -1,10 +1,10 @@
 import * as v from 'valibot'
-import type { CallAnswer } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
-import { type Message, textOf } from '../../contract/message.ts'
+import type { Message } from '../../contract/message.ts'
 import type { ResponseFormat, ToolChoice } from '../../contract/model.ts'
 import type { ClientTool } from '../../contract/run.ts'
 import { bodyFault, type Decoded, parseBody, sameName } from '../body.ts'
+import { answersOf, type CallAnswers, newPart } from '../call-answer.ts'
 import { checkHistory } from '../history.ts'
 import type { Rounds, RunOptions } from '../request.ts'
 import {
@@ -29,7 +29,7 @@ export interface ResponsesRequest {
   readonly messages: readonly Message[]
   /** What follows the last answer: messages of the user, or answers to calls. */
   readonly input: readonly Message[]
-  readonly answers: Readonly<Record<string, CallAnswer>>
+  readonly answers: CallAnswers
   readonly previous?: string
   readonly conversation?: string
   /** What the items go on from, where they refer to some of it. */
@@ -123,14 +123,14 @@ export function decodeResponses(json: unknown): DecodedResponses {
 function decode(json: unknown): Decoded<ResponsesRequest> {
   const parsed = parseBody(body, json)
   if (!parsed.ok) return parsed
-  const { input, tools, conversation, previous_response_id: previous, ...rest } = parsed.request
+  const { input: sent, tools, conversation, previous_response_id: previous, ...rest } = parsed.request
   if (conversation != null && previous != null) {
     return bodyFault('previous_response_id', 'and "conversation" exclude each other.')
   }
-  const cut = cutAtReference(isText(input) ? [] : input)
+  const cut = cutAtReference(isText(sent) ? [] : sent)
   if (!cut.ok) return cut
   const { items, reference } = cut.request
-  const said = isText(input) ? { messages: [{ role: 'user', content: input } as const], answers: {} } : readItems(items)
+  const said = isText(sent) ? { messages: [{ role: 'user', content: sent } as const], answers: {} } : readItems(items)
   // Of what came before these, and of calls that are not among them, the edge has kept what was said.
   const isLoose = reference !== undefined || Object.keys(said.answers).length > 0
   const history = isLoose
@@ -138,6 +138,7 @@ function decode(json: unknown): Decoded<ResponsesRequest> {
     : checkHistory(said.messages, 'input', 'call_id')
   if (!history.ok) return history
   const messages = history.request
+  const { input, results } = newPart(messages)
   const clash = sameName(tools, 'tools', 'name')
   if (clash) return clash
   const { model, instructions, tool_choice: choice, edgecall, max_tool_calls: calls = Infinity } = rest
@@ -148,7 +149,9 @@ function decode(json: unknown): Decoded<ResponsesRequest> {
       ...(model && { model }),
       ...(instructions && { instructions }),
       messages,
-      ...newPart(messages, said.answers),
+      input,
+      // Results of the caller's calls are answers, wherever they stand among the items.
+      answers: { ...answersOf(results), ...said.answers },
       ...(previous && { previous }),
       ...(reference && { reference }),
       ...(conversation && { conversation: isText(conversation) ? conversation : conversation.id }),
@@ -163,19 +166,6 @@ function decode(json: unknown): Decoded<ResponsesRequest> {
       echo: echoOf(parsed.request),
     },
   }
-}
-
-/** Results of the caller's calls are answers, wherever they stand among the items. */
-function newPart(
-  messages: readonly Message[],
-  answers: ResponsesRequest['answers'],
-): Pick<ResponsesRequest, 'input' | 'answers'> {
-  const after = messages.slice(messages.findLastIndex((message) => message.role === 'assistant') + 1)
-  const results = after.flatMap((message) =>
-    message.role === 'tool' ? [[message.callId, { result: textOf(message.content), ok: true }] as const] : [],
-  )
-  const input = after.filter((message) => message.role === 'user')
-  return { input, answers: { ...Object.fromEntries(results), ...answers } }
 }
 
 function formatOf(format: NonNullable<Body['text']>['format']): { responseFormat?: ResponseFormat } {

@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import type { CallAnswer } from '../../contract/conversation.ts'
 import type { Content, UserMessage } from '../../contract/message.ts'
-import { bodyFault, type Decoded, parseBody } from '../body.ts'
+import { bodyFault, type Decoded, faultWithin, parseBody } from '../body.ts'
+import { type CallAnswers, decisionOf } from '../call-answer.ts'
 import { decodeRunBody, type RunBody } from '../request.ts'
 import { idSchema, plainObject } from '../schema.ts'
 
@@ -10,7 +11,7 @@ export interface UiChatRequest {
   readonly conversation: string
   readonly version?: 5 | 6 | 7
   /** Results and decisions by call id; among them may be some that were sent before. */
-  readonly answers: Readonly<Record<string, CallAnswer>>
+  readonly answers: CallAnswers
   /** What is asked anew; only where nothing is answered. */
   readonly run?: RunBody
   /** The answer that is to be given again: the id of its run, or '' for the last. */
@@ -74,8 +75,7 @@ export function decodeUiChat(json: unknown): Decoded<UiChatRequest> {
   }
   const run = decodeRunBody({ ...edgecall, input })
   if (run.ok) return { ok: true, request: { ...place, answers: {}, run: run.request } }
-  const { path, message, missing } = run.error
-  return { ok: false, error: { path: `edgecall.${path}`, message: `edgecall.${message}`, missing } }
+  return faultWithin('edgecall.', run)
 }
 
 /** The answers to calls of the message's last step; some may have been sent before. */
@@ -85,8 +85,7 @@ function answersOf(parts: readonly Part[]): Record<string, CallAnswer> {
   for (const { toolCallId, state, approval, output, errorText, providerExecuted } of step) {
     if (toolCallId === undefined) continue
     if (state === 'approval-responded') {
-      const decision = approval?.approved === true ? 'approve' : 'reject'
-      answers[toolCallId] = approval?.reason ? { decision, reason: approval.reason } : { decision }
+      answers[toolCallId] = decisionOf(approval?.approved === true, approval?.reason)
     } else if (!providerExecuted && state === 'output-available') {
       answers[toolCallId] = { result: typeof output === 'string' ? output : JSON.stringify(output ?? null), ok: true }
     } else if (!providerExecuted && state === 'output-error') {
