@@ -33,18 +33,24 @@ export async function benchSearch(): Promise<void> {
     `${median(rest).toFixed(0)} ms CPU (goal: 150; ${first.toFixed(0)} before it is compiled)`,
   )
   tell('a query among 4,000 tools', `${median(asking).toFixed(2)} ms at the median (goal: 2)`)
-  const [all, searching] = [await sent(false), await sent(true)]
-  const share = `${((100 * searching) / all).toFixed(2)} % of ${all.toLocaleString('en')} bytes (goal: 2 %)`
-  tell('definitions of a run with 1,000', share)
+  for (const count of [10, 40, 100, 1000]) {
+    const [all, searching] = [await sent(count, false), await sent(count, true)]
+    const share = `${((100 * searching) / all).toFixed(1)} % of ${all.toLocaleString('en')} bytes with search`
+    tell(`definitions of a run with ${count}`, `${share}${count === 1000 ? ' (goal: 2 %)' : ''}`)
+  }
 }
 
 /** Bytes of the definitions in all requests of a run that calls one tool and answers. */
-async function sent(withSearch: boolean): Promise<number> {
-  const tools = manyTools(1000).map((definition) => tool(definition.name, () => 'done', definition))
-  const wanted = tools[500]?.definition.name ?? ''
+async function sent(count: number, withSearch: boolean): Promise<number> {
+  const tools = manyTools(count).map((definition) => tool(definition.name, () => 'done', definition))
+  const wanted = tools[count / 2]?.definition.name ?? ''
   const words = wanted.replaceAll('_', ' ')
   const script = [...(withSearch ? [ask(['tool_search', { query: words }])] : []), ask([wanted]), say('Done.')]
-  const { requests, state } = await play({ script, tools, ...(withSearch && { loop: { hooks: [searchHook()] } }) })
+  const { requests, state } = await play({
+    script,
+    tools,
+    ...(withSearch && { loop: { hooks: [searchHook({ when: 'on' })] } }),
+  })
   if (state.calls.at(-1)?.settled?.ok !== true) throw new Error(`${wanted} was not called`)
   return requests.reduce((sum, request: ModelRequest) => sum + JSON.stringify(request.tools).length, 0)
 }
