@@ -199,11 +199,24 @@ export interface Unavailable {
   /** What the operator knows it by, such as the binding `TOOL_CLOCK`. */
   readonly place: string
   readonly reason: string
+  /** The name of the tool, where it is one that is not there. */
+  readonly name?: string
 }
 
 export interface ToolListing {
   readonly tools: readonly Tool[]
   readonly unavailable: readonly Unavailable[]
+  /** How many there are in all, where only a page is listed. */
+  readonly total?: number
+}
+
+/** A part of a listing, by name. */
+export interface ListPage {
+  /** The name after which it begins; empty for the first. */
+  readonly after: string
+  readonly limit: number
+  /** Of this origin alone. Default: of any. */
+  readonly origin?: string | undefined
 }
 
 /** What a tool can be found by, where its whole definition is not at hand. */
@@ -227,7 +240,8 @@ export interface ToolFinder {
  * Contract: no method rejects because one tool or one Worker is broken; that is listed as unavailable.
  */
 export interface ToolSource {
-  list(): Promise<ToolListing>
+  /** At least the page that is asked for: a source may list more. Default: all. */
+  list(page?: ListPage): Promise<ToolListing>
   /** The default set, at no cost that grows with the rest. */
   offered(): Promise<readonly Tool[]>
   /** The tools of these names that this source knows, in any order. */

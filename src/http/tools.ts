@@ -28,10 +28,11 @@ tools.get('/', async (c) => {
     c.header('x-total-count', String(total))
     return c.json(tools.map(toEntry))
   }
-  const listed = entries(await toolsOf(c).list())
+  const listing = await toolsOf(c).list({ after, limit: most, origin: source })
+  const listed = entries(listing)
     .filter((entry) => source === undefined || entry.source === source)
     .sort((a, b) => (a.name < b.name ? -1 : 1))
-  c.header('x-total-count', String(listed.length))
+  c.header('x-total-count', String(listing.total ?? listed.length))
   return c.json(listed.filter((entry) => entry.name > after).slice(0, most))
 })
 
@@ -122,8 +123,8 @@ type Entry = Omit<ToolDefinition, 'inputSchema' | 'version' | 'hash' | 'annotati
 function entries({ tools, unavailable }: ToolListing): Entry[] {
   return [
     ...tools.map(toEntry),
-    ...unavailable.map(({ origin, place, reason }) => ({
-      name: place,
+    ...unavailable.map(({ origin, place, reason, name = place }) => ({
+      name,
       source: origin,
       place,
       available: false,

@@ -1,12 +1,19 @@
 import { readdirSync } from 'node:fs'
 import { createTestHarness } from 'wrangler'
 import { cpuMs, runtimes } from './cpu.ts'
+import { benchCatalogue } from './catalogue.ts'
+import { median } from './median.ts'
 import { startModelServer } from './model-server.ts'
+import { benchSearch } from './search.ts'
 
 /**
  * `npm run bench`: the edge beside a hand-written loop in the same workerd, round by round in turn, so that what else
- * the machine does falls on both. What counts is the ratio; the medians of the rounds are printed with it.
+ * the machine does falls on both. What counts is the ratio; the medians of the rounds are printed with it. Then what
+ * tool search costs, and 10,000 stored definitions. `npm run bench -- search` runs the parts that it names alone.
  */
+type Part = 'loop' | 'search' | 'catalogue'
+const asked = process.argv.slice(2)
+const isAsked = (part: Part) => asked.length === 0 || asked.includes(part)
 const ROUNDS = 9
 
 interface Workload {
@@ -44,7 +51,9 @@ const server = createTestHarness({
 const { url } = await server.listen()
 
 try {
-  for (const workload of WORKLOADS) {
+  if (isAsked('search')) await benchSearch()
+  if (isAsked('catalogue')) await benchCatalogue({ server, url })
+  for (const workload of isAsked('loop') ? WORKLOADS : []) {
     const raw: number[] = []
     const edge: number[] = []
     const pids = runtimes()
@@ -87,9 +96,4 @@ async function spend(pids: readonly number[], path: string, workload: Workload):
     if (!response.ok) throw new Error(`${path}: ${response.status} ${text}`)
   }
   return (cpuMs(pids) - before) / requests
-}
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b)
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }

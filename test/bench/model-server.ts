@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 
 /**
  * A Chat Completions server that asks for `squareRoot` as many times as the model's name says, then answers:
- * `steps-10` asks ten times, `tokens-2000` answers at once with 2,000 tokens. What it does depends on the request alone.
+ * `steps-10` asks ten times, `tokens-2000` answers at once with 2,000 tokens, `search-1` asks for tools once. What it does depends on the request alone.
  */
 export async function startModelServer(): Promise<{ url: string; close: () => void }> {
   const server = createServer((request, response) => {
@@ -16,8 +16,10 @@ export async function startModelServer(): Promise<{ url: string; close: () => vo
       const turn = messages.slice(messages.findLastIndex((message) => message.role === 'user'))
       const asked = turn.filter((message) => message.role === 'assistant').length
       response.writeHead(200, { 'content-type': 'text/event-stream' })
-      const chunks =
-        kind === 'steps' && asked < Number(count) ? call(asked) : text(kind === 'tokens' ? Number(count) : 8)
+      const isDone = kind === 'tokens' || asked >= Number(count)
+      const next = () =>
+        kind === 'search' ? call(asked, { name: 'tool_search', arguments: JSON.stringify(SEARCH) }) : call(asked)
+      const chunks = isDone ? text(kind === 'tokens' ? Number(count) : 8) : next()
       // Eight events a write, as a burst of a fast model is.
       for (let at = 0; at < chunks.length; at += 8) response.write(chunks.slice(at, at + 8).join(''))
       response.end()
@@ -32,9 +34,13 @@ function portOf(server: Server): number {
   return (server.address() as AddressInfo).port
 }
 
-function call(number: number): string[] {
-  const started = { index: 0, id: `c${number}`, type: 'function', function: { name: 'squareRoot', arguments: '' } }
-  const rest = { index: 0, function: { arguments: `{"number":${number + 2}}` } }
+/** What the model searches for. */
+export const SEARCH = { query: 'refund the payment of an order in stripe' }
+
+function call(number: number, wanted = { name: 'squareRoot', arguments: `{"number":${number + 2}}` }): string[] {
+  const { name, arguments: args } = wanted
+  const started = { index: 0, id: `c${number}`, type: 'function', function: { name, arguments: '' } }
+  const rest = { index: 0, function: { arguments: args } }
   return [
     chunk({ role: 'assistant', content: '' }),
     chunk({ tool_calls: [started] }),

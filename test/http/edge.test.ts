@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import type { ToolSource } from '../../src/contract/tool.ts'
 import { testEdge } from '../fixtures/edge.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 
@@ -220,6 +221,20 @@ describe('tools over HTTP', () => {
       content: [{ type: 'text', text: '3' }],
       durationMs: expect.any(Number),
     })
+  })
+
+  test('are listed a page at a time, which a source that has many is asked for alone', async () => {
+    const asked: unknown[] = []
+    const list: ToolSource['list'] = async (page) => {
+      asked.push(page)
+      const gone = { origin: 'kv', place: 'tool:b', reason: 'Gone.', name: 'b' } as const
+      return { tools: [tool('c'), tool('a'), tool('d')], unavailable: [gone], total: 10_000 }
+    }
+    const source: ToolSource = { list, offered: async () => [], find: async () => [] }
+    const response = await testEdge({ setup: { tools: () => source } }).ask('/tools?limit=2&after=a&source=kv')
+    expect(response.headers.get('x-total-count')).toBe('10000')
+    expect(await response.json()).toMatchObject([{ name: 'b', place: 'tool:b', available: false, reason: 'Gone.' }])
+    expect(asked).toEqual([{ after: 'a', limit: 2, origin: 'kv' }])
   })
 
   describe('by relevance', () => {

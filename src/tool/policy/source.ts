@@ -25,6 +25,7 @@ export function policed(source: ToolSource, options: PolicyOptions): (caller: Ca
         return isAllowed(policies, caller) ? [guard(tool, policies, options)] : []
       })
     return {
+      // No page of it: which tools are on a page is known when it is known which are there.
       list: async () => {
         const { tools, unavailable } = await source.list()
         return { tools: allowed(tools), unavailable }

@@ -17,11 +17,14 @@ export async function findTools(
   text: string,
   { limit, find, isWanted = () => true }: FindOptions,
 ): Promise<readonly Tool[]> {
-  for (let tried = limit; ; tried *= 4) {
-    const names = await finder.search(text, tried)
-    const wanted = names.filter(isWanted)
+  const tried = new Set<string>()
+  const tools: Tool[] = []
+  for (let most = limit; ; most *= 4) {
+    const names = await finder.search(text, most)
+    const wanted = names.filter((name) => !tried.has(name) && isWanted(name))
     const found = new Map((await find(wanted)).map((tool) => [tool.definition.name, tool]))
-    const tools = wanted.flatMap((name) => found.get(name) ?? [])
-    if (tools.length >= limit || names.length < tried || tried >= MOST_TRIED) return tools.slice(0, limit)
+    tools.push(...wanted.flatMap((name) => found.get(name) ?? []))
+    if (tools.length >= limit || names.length < most || most >= MOST_TRIED) return tools.slice(0, limit)
+    for (const name of names) tried.add(name)
   }
 }

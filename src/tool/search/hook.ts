@@ -27,7 +27,10 @@ export interface SearchHookOptions extends ToolSearchOptions {
   readonly finder?: ToolFinder
 }
 
-/** Fewer tools than these are never searched for. */
+/**
+ * Fewer tools than these are never searched for. With 10 tools a run with search sends a third of the definitions, with 40 a
+ * seventh (`npm run bench`), for one more round of the model: from there on they cost more than the round does.
+ */
 const FEW = 10
 const CHARACTERS_A_TOKEN = 4
 

@@ -19,8 +19,11 @@ export function chain(sources: readonly ToolSource[]): ToolSource {
   let texts: readonly ToolText[] = []
   return {
     find,
-    list: async () =>
-      merge(await Promise.all(sources.map((source, index) => source.list().catch(brokenSource(index))))),
+    list: async (page) => {
+      const listings = await Promise.all(sources.map((source, index) => source.list(page).catch(brokenSource(index))))
+      const isPaged = listings.some(({ total }) => total !== undefined)
+      return { ...merge(listings), ...(isPaged && { total: totalOf(listings, page?.origin) }) }
+    },
     offered: async () => {
       const offered = await gather((source) => source.offered())
       // Looked up by name once more: a tool that is not offered may have the name of one that is.
@@ -38,6 +41,12 @@ export function chain(sources: readonly ToolSource[]): ToolSource {
       return (texts = now.flat())
     },
   }
+}
+
+function totalOf(listings: readonly ToolListing[], origin: string | undefined): number {
+  const count = (all: readonly { readonly origin: string }[]) =>
+    origin === undefined ? all.length : all.filter((each) => each.origin === origin).length
+  return listings.reduce((sum, { tools, unavailable, total }) => sum + (total ?? count(tools) + count(unavailable)), 0)
 }
 
 const NO_TEXTS: readonly ToolText[] = []

@@ -1,7 +1,7 @@
 import type { DefinitionIssue, DefinitionService, ReadDefinition, ToolHosts } from '../../contract/definition.ts'
 import { TOOL_NAME } from '../../contract/id.ts'
 import { parseJson } from '../../contract/json.ts'
-import type { Tool, ToolListing, ToolSource, Unavailable } from '../../contract/tool.ts'
+import type { ListPage, Tool, ToolListing, ToolSource, Unavailable } from '../../contract/tool.ts'
 import { changed } from '../pin.ts'
 import type { CatalogueService, StoredTools, VersionWrite, WriteReply, WriteTerms } from '../../contract/catalogue.ts'
 import { messageOf } from '../thrown.ts'
@@ -45,10 +45,18 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
     for (const [name, record] of await shelf.read(names)) {
       const place = `tool:${name}`
       const tool = toTool(place, record, options)
-      if (typeof tool === 'string') unavailable.push({ origin: 'kv', place, reason: tool })
+      if (typeof tool === 'string') unavailable.push({ origin: 'kv', place, reason: tool, name })
       else tools.push(tool)
     }
     return { tools, unavailable }
+  }
+  const list = async (page: ListPage | undefined): Promise<ToolListing> => {
+    const names = await shelf.names()
+    if (!page) return load(names)
+    const { after, limit, origin = 'kv' } = page
+    if (origin !== 'kv') return { tools: [], unavailable: [], total: 0 }
+    const rest = names.filter((name) => name > after).sort()
+    return { ...(await load(rest.slice(0, limit))), total: names.length }
   }
   const broken = (error: unknown): ToolListing => ({
     tools: [],
@@ -77,7 +85,7 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
 
   return {
     find: async (names) => (names.length === 0 ? [] : (await load(names).catch(broken)).tools),
-    list: async () => shelf.names().then(load).catch(broken),
+    list: (page) => list(page).catch(broken),
     size: () => shelf.size().catch(() => 0),
     texts: () => shelf.texts().catch(() => []),
     offered: async () => {

@@ -103,3 +103,20 @@ test('what the tools of all sources are found by, in the same array while nothin
   stored = []
   expect((await tools.texts?.())?.map(({ name }) => name)).toEqual(['a', 'b'])
 })
+
+test('a page of all sources, and how many there are in all, of one origin where that is asked for', async () => {
+  const asked: unknown[] = []
+  const large: ToolSource = {
+    ...source(),
+    list: async (page) => {
+      asked.push(page)
+      return { tools: [tool('b', '2', { origin: 'kv' })], unavailable: [], total: 10_000 }
+    },
+  }
+  const tools = chain([source(tool('a', '1'), tool('c', '3')), large])
+  const page = { after: '', limit: 1 }
+  expect(await tools.list(page)).toMatchObject({ tools: { length: 3 }, total: 10_002 })
+  expect((await tools.list({ ...page, origin: 'kv' })).total).toBe(10_000)
+  expect(asked).toEqual([page, { ...page, origin: 'kv' }])
+  expect((await chain([source()]).list(page)).total).toBeUndefined()
+})

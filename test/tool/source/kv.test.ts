@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test, vi } from 'vitest'
-import type { Tool } from '../../../src/contract/tool.ts'
+import type { Tool, ToolSource } from '../../../src/contract/tool.ts'
 import { canonicalJson, sha256 } from '../../../src/contract/json.ts'
 import { pinTools } from '../../../src/tool/pin.ts'
 import type { ToolBinding } from '../../../src/tool/worker/answer.ts'
@@ -262,7 +262,7 @@ describe('a value that cannot be used is listed with the reason, and breaks no o
     const other = elsewhere()
     const listing = await other.list()
     expect(names(listing.tools)).toEqual(['good'])
-    expect(listing.unavailable).toEqual([{ origin: 'kv', place: 'tool:bad', reason }])
+    expect(listing.unavailable).toEqual([{ origin: 'kv', place: 'tool:bad', reason, name: 'bad' }])
     expect(names(await other.find(['bad', 'good']))).toEqual(['good'])
   })
 
@@ -273,7 +273,10 @@ describe('a value that cannot be used is listed with the reason, and breaks no o
     kv.stored.set(versionKey('bad', hash), stored)
     kv.stored.set(INDEX_KEY, encodeIndex(1, [{ name: 'bad', hash, offered: true }]))
     const reason = 'there is no binding TOOL_GONE'
-    expect(await elsewhere().list()).toEqual({ tools: [], unavailable: [{ origin: 'kv', place: 'tool:bad', reason }] })
+    expect(await elsewhere().list()).toEqual({
+      tools: [],
+      unavailable: [{ origin: 'kv', place: 'tool:bad', reason, name: 'bad' }],
+    })
   })
 
   test.each(['', '{}', '{"revision":"1","offered":[]}\n', '[1]\n'])('an index that is none: %j', async (index) => {
@@ -311,6 +314,23 @@ describe('what is remembered', () => {
     expect(await run()).toEqual({ offered, named, asked: [] })
     pass(10_000)
     expect(await run()).toEqual({ offered, named, asked: ['get 1'] })
+  })
+
+  test('a page of ten thousand is read by itself, in the order of names', async () => {
+    const { kv, elsewhere, tools, copied } = setup()
+    await store(tools, ...Array.from({ length: 7 }, (_, index) => definition(`t${index}`)), definition('own'))
+    await copied()
+    await store(tools, definition('t45'))
+    const list = async (source: ToolSource, after: string, origin?: string) => {
+      kv.asked.length = 0
+      const { tools: listed, total } = await source.list({ after, limit: 3, origin })
+      return { names: names(listed), total, asked: [...kv.asked] }
+    }
+    expect(await list(tools, 't3')).toMatchObject({ names: ['t4', 't45', 't5'], total: 9 })
+    const other = elsewhere()
+    expect(await list(other, '')).toEqual({ names: ['own', 't0', 't1'], total: 8, asked: ['get 1', 'get 3'] })
+    expect(await list(other, 't5', 'kv')).toEqual({ names: ['t6'], total: 8, asked: ['get 1'] })
+    expect(await list(other, '', 'service')).toEqual({ names: [], total: 0, asked: [] })
   })
 
   test('what tools are found by costs one more read where something has changed, and nothing until it is asked for', async () => {
@@ -481,7 +501,7 @@ describe('while KV fails', () => {
     kv.during = () => (kv.failure = new Error('too large'))
     expect(await other.list()).toEqual({
       tools: [],
-      unavailable: [{ origin: 'kv', place: 'tool:a', reason: 'KV: too large' }],
+      unavailable: [{ origin: 'kv', place: 'tool:a', reason: 'KV: too large', name: 'a' }],
     })
     kv.during = () => {}
     kv.failure = undefined
