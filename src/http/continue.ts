@@ -28,6 +28,14 @@ export interface Continued {
   readonly asked: readonly CallRecord[]
 }
 
+export interface Turn {
+  readonly id: string
+  readonly answers: Answers
+  readonly run?: NativeBody | undefined
+  /** The run whose place it takes, and that of all that followed. */
+  readonly replaces?: string | undefined
+}
+
 /** The one run that answers are for; undefined where they are for none of this edge's. */
 export function runOfAnswers(answers: Answers): string | undefined {
   const runs = new Set(Object.keys(answers).map(runOfCall))
@@ -100,11 +108,11 @@ function stillAsked({ id: runId, status, calls }: RunRecord, seq: number): RunEv
   return [...asks, { type: 'run.waiting', for: waits, at: Date.now(), ...place }]
 }
 
-/** The turn of a chat in its conversation, which is made for the first: answers to calls, or what is asked anew. */
-export async function takeTurn(
-  asked: Asked,
-  { id, answers, run }: { readonly id: string; readonly answers: Answers; readonly run?: NativeBody | undefined },
-): Promise<Launched> {
+/**
+ * The turn of a chat in its conversation, which is made for the first: answers to calls, or what is asked anew, be it in
+ * the place of a run and all that followed it.
+ */
+export async function takeTurn(asked: Asked, { id, answers, run, replaces }: Turn): Promise<Launched> {
   const { setup, caller } = asked
   const service = conversationOf(setup, caller.tenant, id)
   const runId = runOfAnswers(answers)
@@ -113,7 +121,8 @@ export async function takeTurn(
   if (continued) return continued.launched
   if (isAlone) throw notAsked()
   const accepted = await accept(asked, run, { conversation: id })
-  const launched = await launchThere(service, accepted, { id, onBusy: run.onBusy ?? 'queue', create: true })
+  const start = { id, onBusy: run.onBusy ?? 'queue', create: true, replaces, onward: true }
+  const launched = await launchThere(service, accepted, start)
   if (launched.created) await setup.directories.getByName(caller.tenant).add(id)
   return launched
 }

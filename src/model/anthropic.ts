@@ -1,4 +1,4 @@
-import type { ModelCapabilities, ModelProvider } from '../contract/model.ts'
+import { EVERYTHING, type ModelProvider } from '../contract/model.ts'
 import { anthropicAnswers } from '../wire/anthropic/ask-answer.ts'
 import { encodeRequest } from '../wire/anthropic/ask-request.ts'
 import type { Patience } from './exchange.ts'
@@ -18,16 +18,6 @@ export interface AnthropicOptions extends Patience {
   readonly fetch?: typeof fetch | undefined
 }
 
-const CAPABILITIES: ModelCapabilities = {
-  tools: true,
-  parallelCalls: true,
-  singleCalls: true,
-  toolChoice: true,
-  streamedArguments: true,
-  imagesInResults: true,
-  structuredOutput: true,
-}
-
 /** The models of Anthropic, and of any server that speaks its Messages format. */
 export function anthropic(options: AnthropicOptions = {}): ModelProvider {
   const { baseUrl, apiKey, provider = 'anthropic', maxTokens = 16_000, cache = true, ...rest } = options
@@ -43,7 +33,7 @@ export function anthropic(options: AnthropicOptions = {}): ModelProvider {
     const name = `${provider}/${model}`
     return {
       name,
-      capabilities: CAPABILITIES,
+      capabilities: EVERYTHING,
       stream: (request, signal) =>
         postExchange({
           ...rest,

@@ -1,4 +1,4 @@
-import type { ModelCapabilities, ModelProvider } from '../contract/model.ts'
+import { EVERYTHING, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
 import { geminiAnswers } from '../wire/gemini/ask-answer.ts'
 import { encodeRequest } from '../wire/gemini/ask-request.ts'
 import type { Patience } from './exchange.ts'
@@ -16,15 +16,7 @@ export interface GeminiOptions extends Patience {
 
 const GOOGLE = 'https://generativelanguage.googleapis.com/v1beta'
 
-const CAPABILITIES: ModelCapabilities = {
-  tools: true,
-  parallelCalls: true,
-  singleCalls: false,
-  toolChoice: true,
-  streamedArguments: false,
-  imagesInResults: true,
-  structuredOutput: true,
-}
+const CAPABILITIES: ModelCapabilities = { ...EVERYTHING, singleCalls: false, streamedArguments: false }
 
 /** The models of Google Gemini, and of any server that speaks its `generateContent`. */
 export function gemini(options: GeminiOptions = {}): ModelProvider {

@@ -1,4 +1,4 @@
-import type { ModelCapabilities, ModelProvider } from '../contract/model.ts'
+import { EVERYTHING, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
 import { chatCodec } from '../wire/openai-chat/ask-answer.ts'
 import { encodeRequest, hasReasoning } from '../wire/openai-chat/ask-request.ts'
 import { eitherWay } from './either-way.ts'
@@ -16,15 +16,7 @@ export interface OpenAIOptions extends Patience {
   readonly fetch?: typeof fetch | undefined
 }
 
-const CAPABILITIES: ModelCapabilities = {
-  tools: true,
-  parallelCalls: true,
-  singleCalls: true,
-  toolChoice: true,
-  streamedArguments: true,
-  imagesInResults: false,
-  structuredOutput: true,
-}
+const CAPABILITIES: ModelCapabilities = { ...EVERYTHING, imagesInResults: false }
 
 /** The models of any server that speaks Chat Completions: OpenAI, Ollama, vLLM, Groq, a gateway. */
 export function openai(options: OpenAIOptions = {}): ModelProvider {

@@ -1,20 +1,10 @@
-import type { ModelCapabilities, ModelProvider } from '../contract/model.ts'
+import { EVERYTHING, type ModelProvider } from '../contract/model.ts'
 import { responsesAnswers } from '../wire/openai-responses/ask-answer.ts'
 import { encodeRequest } from '../wire/openai-responses/ask-request.ts'
 import { eitherWay } from './either-way.ts'
 import { httpModels } from './http-models.ts'
 import type { OpenAIOptions } from './openai.ts'
 import { postJson } from './openai-post.ts'
-
-const CAPABILITIES: ModelCapabilities = {
-  tools: true,
-  parallelCalls: true,
-  singleCalls: true,
-  toolChoice: true,
-  streamedArguments: true,
-  imagesInResults: true,
-  structuredOutput: true,
-}
 
 /**
  * The models of any server that speaks OpenAI Responses; `baseUrl` is where `/responses` is found. Nothing is stored
@@ -29,7 +19,7 @@ export function responses(options: OpenAIOptions = {}): ModelProvider {
   return httpModels({
     ...patience,
     provider,
-    capabilities: CAPABILITIES,
+    capabilities: EVERYTHING,
     codec: responsesAnswers,
     secret: apiKey,
     ask: (model, request, signal) =>
