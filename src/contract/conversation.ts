@@ -16,6 +16,7 @@ export interface Refusal {
     | 'conversation_busy'
     | 'queue_full'
     | 'idempotency_mismatch'
+    | 'run_not_last'
   readonly message: string
 }
 
@@ -55,6 +56,8 @@ export interface CreateRequest {
   readonly tenant: string
   readonly id: string
   readonly settings: ConversationSettings
+  /** Epoch milliseconds after which nothing of it is kept. */
+  readonly expires?: number
 }
 
 /** Where webhooks may go, and what they are signed with. */
@@ -84,7 +87,11 @@ export interface StartRequest {
   /** Epoch milliseconds after which nothing of the conversation is kept. */
   readonly expires?: number
   /** The run whose turn this one takes the place of: models see what it said no more. */
-  readonly replaces?: string
+  readonly replaces?: string | undefined
+  /** Nor what followed that turn; what of it is under way is cancelled. */
+  readonly onward?: boolean
+  /** The run that must be the last of those that did not fail; else `run_not_last`. */
+  readonly after?: string
 }
 
 export interface StartReply {
@@ -132,8 +139,13 @@ export interface ConversationService {
   settings(): Promise<Reply<{ readonly settings: ConversationSettings }>>
   /** Puts messages of another conversation before all runs of this one, in their places. */
   adopt(messages: readonly StoredMessage[]): Promise<Reply<object>>
-  /** Runs what a finished run was asked once more, as a run of that id; the old turn is seen by models no more. */
-  regenerate(runId: string, again: Anew): Promise<Reply<StartReply>>
+  /**
+   * Runs what a finished run was asked once more, as a run of that id; the old turn is seen by models no more. With
+   * `onward` it need not be finished, and what followed it is seen no more either.
+   */
+  regenerate(runId: string, again: Anew, options?: Pick<StartRequest, 'onward'>): Promise<Reply<StartReply>>
+  /** The run of the first turn that models see after that of a run, or of all for ''. */
+  turnAfter(runId: string): Promise<Reply<{ readonly run: string | undefined }>>
   /** Everything as lines of JSON, each with its `type`: `conversation`, then `run`s, then `message`s. */
   export(): Promise<Reply<{ readonly stream: ReadableStream<Uint8Array> }>>
   /** Accepts a run, durably, and starts it or queues it. */
@@ -144,8 +156,15 @@ export interface ConversationService {
   events(runId: string, after: number): Promise<Reply<{ readonly stream: ReadableStream<Uint8Array> }>>
   /** The newest runs before a run, oldest first. */
   runs(page: { before?: string; limit: number }): Promise<Reply<{ readonly runs: readonly RunSummary[] }>>
-  /** The newest messages before a position, oldest first: fewer than `limit` where they are very long. */
-  messages(page: { before?: number; limit: number }): Promise<Reply<{ readonly messages: readonly StoredMessage[] }>>
+  /**
+   * The newest messages before a position, or up to the end of a run, which must have ended, oldest first: fewer than
+   * `limit` where they are very long.
+   */
+  messages(page: {
+    before?: number
+    upTo?: string
+    limit: number
+  }): Promise<Reply<{ readonly messages: readonly StoredMessage[] }>>
   usage(): Promise<Reply<{ readonly usage: Usage; readonly runs: number }>>
   cancel(runId: string): Promise<Reply<{ readonly status: 'cancelled' | 'already_terminal' }>>
   /**

@@ -66,6 +66,17 @@ export interface ModelCapabilities {
   readonly structuredOutput: boolean
 }
 
+/** What a codec that has words for everything can do. */
+export const EVERYTHING: ModelCapabilities = {
+  tools: true,
+  parallelCalls: true,
+  singleCalls: true,
+  toolChoice: true,
+  streamedArguments: true,
+  imagesInResults: true,
+  structuredOutput: true,
+}
+
 /**
  * A chat model that can ask for tools.
  * Contract: the stream never throws. It ends with exactly one `finish` or `error`; a stream that was cut, or a call

@@ -17,6 +17,7 @@ import type { Usage } from '../contract/usage.ts'
 import { answersTo } from './answers.ts'
 import { exported } from './export.ts'
 import { takeIn } from './intake.ts'
+import { positionOf } from './messages.ts'
 import { Readers } from './readers.ts'
 import { DELETED, refuse, UNKNOWN, UNKNOWN_RUN } from './refusals.ts'
 import { Runner } from './runner.ts'
@@ -58,7 +59,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     }
   }
 
-  async create({ tenant, id, settings }: CreateRequest): Promise<Reply<{ created: boolean }>> {
+  async create({ tenant, id, settings, expires }: CreateRequest): Promise<Reply<{ created: boolean }>> {
     const life = this.#life()
     if (life === 'deleted') return DELETED
     if (life === 'open') return { ok: true, created: false }
@@ -66,8 +67,10 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     this.#store.transaction(() => {
       this.#store.setFact('owner', { tenant, id })
       if (Object.keys(settings).length > 0) this.#store.setFact('settings', settings)
+      if (expires !== undefined) this.#store.setFact('expires', expires)
       this.#upkeep.used()
     })
+    if (expires !== undefined) this.#upkeep.wakeAt(expires)
     return { ok: true, created: true }
   }
 
@@ -89,15 +92,24 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     return this.#whenOpen(async () => ({ ok: true, stream: exported(this.#store, this.#store.settings()) }))
   }
 
-  async regenerate(runId: string, again: Anew): Promise<Reply<StartReply>> {
+  async regenerate(runId: string, again: Anew, options: Pick<StartRequest, 'onward'> = {}): Promise<Reply<StartReply>> {
     return this.#whenOpen(async () => {
       const row = this.#store.runs.row(runId)
       const stored = row && this.#store.runs.get(runId)
       if (!stored) return UNKNOWN_RUN
-      if (!isTerminal(stored.status)) return refuse('conversation_busy', 'This run has not ended yet.')
+      if (!options.onward && !isTerminal(stored.status))
+        return refuse('conversation_busy', 'This run has not ended yet.')
       const { fingerprint: _fingerprint, budget: _budget, ...request } = stored.request
-      const start = { tools: stored.tools, onBusy: 'queue', create: false, replaces: runId } as const
+      const start = { tools: stored.tools, onBusy: 'queue', create: false, replaces: runId, ...options } as const
       return this.start({ ...start, run: { ...request, ...again } })
+    })
+  }
+
+  async turnAfter(runId: string): Promise<Reply<{ run: string | undefined }>> {
+    return this.#whenOpen(async () => {
+      const row = this.#store.runs.row(runId)
+      if (!row && runId !== '') return UNKNOWN_RUN
+      return { ok: true, run: this.#store.messages.firstRun((row?.place ?? 0) + 1) }
     })
   }
 
@@ -106,6 +118,10 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     if (life === 'deleted') return DELETED
     if (life === 'none' && !request.create) return UNKNOWN
     if (life === 'none') this.#store.make()
+    const { replaces = '', onward, run } = request
+    // What is cancelled keeps what it said: that must be there before it is seen no more.
+    if (onward && this.#store.runs.row(replaces) && !this.#store.runs.row(run.runId))
+      await this.#cancel(this.#store.runs.unfinished())
     const taken = takeIn(request, {
       store: this.#store,
       runner: this.#runner,
@@ -138,11 +154,18 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     return this.#whenOpen(async () => ({ ok: true, runs: this.#store.runs.list(before, limit) }))
   }
 
-  async messages({ before, limit }: { before?: number; limit: number }): Promise<Reply<{ messages: StoredMessage[] }>> {
-    return this.#whenOpen(async () => ({
-      ok: true,
-      messages: this.#store.messages.page(before ?? Number.MAX_SAFE_INTEGER, limit),
-    }))
+  async messages({
+    before,
+    upTo,
+    limit,
+  }: Parameters<ConversationService['messages']>[0]): Promise<Reply<{ messages: StoredMessage[] }>> {
+    return this.#whenOpen(async () => {
+      const row = upTo === undefined ? undefined : this.#store.runs.row(upTo)
+      if (upTo !== undefined && !row) return UNKNOWN_RUN
+      if (row && !isTerminal(row.status)) return refuse('conversation_busy', 'This run has not ended yet.')
+      const end = before ?? (row ? positionOf(row.place + 1) : Number.MAX_SAFE_INTEGER)
+      return { ok: true, messages: this.#store.messages.page(end, limit) }
+    })
   }
 
   async usage(): Promise<Reply<{ usage: Usage; runs: number }>> {

@@ -1,5 +1,5 @@
 import type { Refusal, StartReply, StartRequest } from '../contract/conversation.ts'
-import { refuse } from './refusals.ts'
+import { refuse, UNKNOWN_RUN } from './refusals.ts'
 import type { Runner } from './runner.ts'
 import type { Store } from './store.ts'
 import type { Upkeep } from './upkeep.ts'
@@ -20,9 +20,14 @@ type Intake = { readonly ok: true; readonly reply: Taken; readonly toCancel?: re
 /** Takes a run in, durably: as a run of its own, as what was here before, or as more input for the run under way. */
 export function takeIn(request: StartRequest, ports: IntakePorts): Intake {
   const { store, upkeep, maxQueue } = ports
-  const { run, tools, onBusy, expires, replaces } = request
+  const { run, tools, onBusy, expires, replaces, onward = false, after } = request
   const known = knownOf(request, store) ?? (onBusy === 'steer' ? join(request, ports) : undefined)
   if (known) return known
+  const replaced = replaces === undefined ? undefined : store.runs.row(replaces)
+  if (replaces !== undefined && !replaced) return UNKNOWN_RUN
+  if (after !== undefined && store.runs.lastFor(after) !== after) {
+    return refuse('run_not_last', 'Another run has followed that one.')
+  }
   const unfinished = store.runs.unfinished()
   if (onBusy === 'reject' && unfinished.length > 0)
     return refuse('conversation_busy', 'A run of this conversation is under way.')
@@ -32,8 +37,7 @@ export function takeIn(request: StartRequest, ports: IntakePorts): Intake {
   store.transaction(() => {
     store.runs.add(run, tools, Date.now())
     if (expires !== undefined) store.setFact('expires', expires)
-    const replaced = replaces === undefined ? undefined : store.runs.row(replaces)
-    if (replaced) store.messages.retire(replaced.place)
+    if (replaced) store.retire(replaced.place, onward)
     upkeep.used()
   })
   upkeep.watch()

@@ -5,6 +5,8 @@ import type { Ground } from './ground.ts'
 
 /** Messages of a run that a position has room for. */
 export const MESSAGES_A_RUN = 1_000_000
+/** No run has this place or a later one. */
+export const LAST_PLACE = Math.floor(Number.MAX_SAFE_INTEGER / MESSAGES_A_RUN)
 /** Messages that are written at a time: a statement has at most 100 values. */
 const ROWS = 20
 /** Messages that are read at a time. */
@@ -35,7 +37,7 @@ export class MessageTable {
     this.add(messages.map((message, index) => ({ position: positionOf(place) + from + index, run, message })))
   }
 
-  /** Puts messages in their places. */
+  /** Puts messages in their places; one that is there already stays as it is. */
   add(messages: readonly StoredMessage[]): void {
     for (let at = 0; at < messages.length; at += ROWS) {
       const rows = messages.slice(at, at + ROWS)
@@ -46,8 +48,14 @@ export class MessageTable {
         kindOf(message),
       ])
       const places = rows.map(() => '(?, ?, ?, ?)').join(', ')
-      this.#ground.rows(`INSERT INTO messages (${COLUMNS}) VALUES ${places}`, ...values)
+      this.#ground.rows(`INSERT OR IGNORE INTO messages (${COLUMNS}) VALUES ${places}`, ...values)
     }
+  }
+
+  /** The run of the first message from a place on that a model may see. */
+  firstRun(place: number): string | undefined {
+    const query = "SELECT run FROM messages WHERE position >= ? AND kind <> 'old' ORDER BY position LIMIT 1"
+    return this.#ground.rows<{ run: string }>(query, positionOf(place))[0]?.run
   }
 
   /** How many messages a run has. */
@@ -106,10 +114,10 @@ export class MessageTable {
     return undefined
   }
 
-  /** Takes a run's messages out of what models see. */
-  retire(place: number): void {
+  /** Takes messages out of what models see: those of runs from one place to before another. */
+  retire(from: number, to: number): void {
     const query = "UPDATE messages SET kind = 'old' WHERE position >= ? AND position < ?"
-    this.#ground.rows(query, positionOf(place), positionOf(place + 1))
+    this.#ground.rows(query, positionOf(from), positionOf(to))
   }
 }
 

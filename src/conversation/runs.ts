@@ -85,6 +85,12 @@ export class RunTable {
     return undefined
   }
 
+  /** The newest run that did not fail, or is this one. */
+  lastFor(id: string): string | undefined {
+    const query = `SELECT id FROM runs WHERE status NOT IN ('failed', 'cancelled') OR id = ? ORDER BY place DESC LIMIT 1`
+    return this.#ground.rows<{ id: string }>(query, id)[0]?.id
+  }
+
   /** The newest runs before one of them, or of all, oldest first. */
   list(before: string | undefined, limit: number): RunSummary[] {
     const place = before === undefined ? undefined : this.row(before)?.place

@@ -8,7 +8,7 @@ import { addUsage, NO_USAGE, type Usage } from '../contract/usage.ts'
 import { encodeLine } from '../wire/events.ts'
 import { EventTable } from './events.ts'
 import { Ground, type OnBroken } from './ground.ts'
-import { MessageTable } from './messages.ts'
+import { LAST_PLACE, MessageTable, positionOf } from './messages.ts'
 import { isMade, migrate } from './migrations.ts'
 import { NoticeTable } from './notices.ts'
 import { type RunRow, RunTable, type StoredRun } from './runs.ts'
@@ -178,6 +178,13 @@ export class Store {
 
   setJoined({ runId, fingerprint }: RunRequest, run: string): void {
     if (fingerprint !== undefined) this.#ground.rows('INSERT INTO joined VALUES (?, ?, ?)', runId, run, fingerprint)
+  }
+
+  /** Takes the turn of a run out of what models see, and `onward` all that followed. Notes that tell of it go too. */
+  retire(place: number, onward: boolean): void {
+    this.messages.retire(place, onward ? LAST_PLACE : place + 1)
+    const summary = this.fact('summary')
+    if (isObject(summary) && Number(summary.upTo) > positionOf(place)) this.setFact('summary', null)
   }
 
   /** Keeps the whole of a call's result; one that is larger than any result may be is not kept. */

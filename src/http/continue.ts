@@ -21,6 +21,14 @@ export interface Continued {
   readonly asked: readonly CallRecord[]
 }
 
+export interface Turn {
+  readonly id: string
+  readonly answers: CallAnswers
+  readonly run?: NativeBody | undefined
+  /** The run whose place it takes, and that of all that followed. */
+  readonly replaces?: string | undefined
+}
+
 /** The one run that answers are for; undefined where they are for none of this edge's. */
 export function runOfAnswers(answers: CallAnswers): string | undefined {
   const runs = new Set(Object.keys(answers).map(runOfCall))
@@ -93,11 +101,11 @@ function stillAsked({ id: runId, status, calls }: RunRecord, seq: number): RunEv
   return [...asks, { type: 'run.waiting', for: waits, at: Date.now(), ...place }]
 }
 
-/** The turn of a chat in its conversation, which is made for the first: answers to calls, or what is asked anew. */
-export async function takeTurn(
-  asked: Asked,
-  { id, answers, run }: { readonly id: string; readonly answers: CallAnswers; readonly run?: NativeBody | undefined },
-): Promise<Launched> {
+/**
+ * The turn of a chat in its conversation, which is made for the first: answers to calls, or what is asked anew, be it in
+ * the place of a run and all that followed it.
+ */
+export async function takeTurn(asked: Asked, { id, answers, run, replaces }: Turn): Promise<Launched> {
   const { setup, caller } = asked
   const service = conversationOf(setup, caller.tenant, id)
   const runId = runOfAnswers(answers)
@@ -105,7 +113,8 @@ export async function takeTurn(
   const continued = runId && (await continueRun(caller, service, { runId, conversation: id, answers, isAlone }))
   if (continued) return continued.launched
   if (isAlone) throw notAsked()
-  return startThere(asked, await accept(asked, run, { conversation: id }), { id, create: true, onBusy: run.onBusy })
+  const start = { id, create: true, onBusy: run.onBusy, replaces, onward: true }
+  return startThere(asked, await accept(asked, run, { conversation: id }), start)
 }
 
 /** For a request that asks nothing, and whose answers no call waits for. */

@@ -8,6 +8,7 @@ import { demand } from './auth.ts'
 import { readJson } from './body.ts'
 import { budgetOf } from './budget.ts'
 import type { EdgeEnv } from './context.ts'
+import { copyMessages } from './copy-messages.ts'
 import { conversationOf, following, jurisdictionOf } from './launch.ts'
 import { answerRun } from './native.ts'
 import { granted, Problem } from './problem.ts'
@@ -56,13 +57,7 @@ conversationLife.post('/:id/fork', async (c) => {
     throw invalidRequest({ message: 'A fork stays in the jurisdiction of its conversation.', path: 'id' })
   }
   const target = await make(setup, { tenant: caller.tenant, id, settings, isNew: true })
-  for (let before = at + 1; ;) {
-    const { messages } = granted(await source.messages({ before, limit: FORK_PAGE }))
-    const [oldest] = messages
-    if (!oldest) break
-    granted(await target.adopt(messages.filter((message) => !message.replaced)))
-    before = oldest.position
-  }
+  await copyMessages(source, target, { before: at + 1 })
   await setup.directories.getByName(caller.tenant).add(id)
   return c.json({ id }, 201)
 })
@@ -70,9 +65,6 @@ conversationLife.post('/:id/fork', async (c) => {
 function newIdIn(jurisdiction: Jurisdiction | undefined): string {
   return `${jurisdiction === undefined ? '' : `${jurisdiction}__`}${newId('conv')}`
 }
-
-/** Messages that are copied at a time. */
-const FORK_PAGE = 500
 
 conversationLife.post('/:id/runs/:run/regenerate', async (c) => {
   demand(c.var.caller, 'chat')

@@ -63,6 +63,7 @@ const REFUSALS: Readonly<Record<Refusal['code'], number>> = {
   conversation_busy: 409,
   queue_full: 429,
   idempotency_mismatch: 422,
+  run_not_last: 409,
 }
 
 const QUEUE_RETRY_MS = 5000

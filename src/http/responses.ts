@@ -1,20 +1,20 @@
 import { Hono } from 'hono/tiny'
-import type { ConversationService } from '../contract/conversation.ts'
 import { newId, runIdOf } from '../contract/id.ts'
 import type { CallRecord } from '../contract/run.ts'
 import { type ResponseOptions, ResponseReader } from '../wire/openai-responses/answer.ts'
 import { responseEncoder } from '../wire/openai-responses/encode.ts'
 import { parseResponseId, responseId } from '../wire/openai-responses/id.ts'
 import { decodeResponses, type ResponsesRequest } from '../wire/openai-responses/request.ts'
-import { accept } from './accept.ts'
+import { accept, type Accepted } from './accept.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
+import { branch } from './branch.ts'
 import { type Asked, askedBy, type EdgeEnv } from './context.ts'
 import { continueRun, notAsked, runOfAnswers } from './continue.ts'
 import { conversationOf, hiddenConversation, type Launched, launchThere } from './launch.ts'
 import { runHeaders } from './native.ts'
 import { throwIfFailed } from './outcome.ts'
-import { granted, Problem } from './problem.ts'
+import { Problem } from './problem.ts'
 import { type Collector, collectRun, placeOf, startAlone, startThere } from './start.ts'
 import { streamRun } from './stream.ts'
 
@@ -98,23 +98,24 @@ async function goOn(
   const told = body.messages.flatMap((message) => (message.role === 'system' ? [message.content] : []))
   const system = [body.instructions ?? '', ...told].filter((text) => text !== '').join('\n\n')
   const accepted = await accept(asked, { ...runBody(body), system, input }, { conversation: id })
-  if (previous !== undefined) await checkLast(service, previous, accepted.run.runId)
-  return { launched: await startThere(asked, accepted, { id, create }) }
+  const start = { id, create, ...(previous !== undefined && { after: previous }) }
+  const launched = await startThere(asked, accepted, start).catch((error: unknown) => {
+    if (previous === undefined || !(error instanceof Problem) || error.details.code !== 'run_not_last') throw error
+    return launchInBranch(asked, accepted, { id, previous })
+  })
+  return { launched }
 }
 
-/** Failed runs that may have followed a response. */
-const MOST_FAILED = 20
-
-/**
- * A conversation has no branches: a response follows the last one that did not fail, unless the same request has come
- * before.
- */
-async function checkLast(service: ConversationService, previous: string, runId: string): Promise<void> {
-  const { runs } = granted(await service.runs({ limit: MOST_FAILED }))
-  const last = runs.findLast(({ id, status }) => id === previous || (status !== 'failed' && status !== 'cancelled'))
-  if (last?.id === previous || last?.id === runId) return
-  const message = 'Another response has followed that one; a conversation of the edge has no branches.'
-  throw new Problem({ status: 400, code: 'previous_response_not_last', message, param: 'previous_response_id' })
+/** Another response has followed that one: both go on, each in a conversation of its own. */
+async function launchInBranch(
+  { setup, caller: { tenant } }: Asked,
+  { run, tools }: Accepted,
+  { id, previous }: { readonly id: string; readonly previous: string },
+): Promise<Launched> {
+  const expires = Date.now() + STORED_MS
+  const there = await branch(setup, { tenant, id, previous, runId: run.runId, expires })
+  const start = { id: there.id, onBusy: 'queue', create: false } as const
+  return launchThere(there.service, { run: { ...run, conversation: there.id }, tools }, start)
 }
 
 /** In a conversation that is not listed, and that the ids of its responses name. */

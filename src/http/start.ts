@@ -1,3 +1,4 @@
+import type { StartRequest } from '../contract/conversation.ts'
 import { ID } from '../contract/id.ts'
 import type { RunEvent } from '../contract/event.ts'
 import type { Finish, OnBusy, RunError } from '../contract/run.ts'
@@ -24,13 +25,16 @@ export function placeOf({ headers }: Request, inBody: string | undefined, param:
   throw new Problem({ status: 400, code: 'invalid_conversation_id', message, param })
 }
 
+type Begun = Pick<StartRequest, 'replaces' | 'onward' | 'after'> & { readonly onBusy?: OnBusy | undefined }
+
 /** Begins a run in a conversation. One that is made for it is listed. */
 export async function startThere(
   { setup, caller }: Asked,
   accepted: Accepted,
-  { id, create, onBusy = 'queue' }: Place & { readonly onBusy?: OnBusy | undefined },
+  { onBusy = 'queue', ...start }: Place & Begun,
 ): Promise<Launched> {
-  const launched = await launchThere(conversationOf(setup, caller.tenant, id), accepted, { id, onBusy, create })
+  const { id } = start
+  const launched = await launchThere(conversationOf(setup, caller.tenant, id), accepted, { ...start, onBusy })
   if (launched.created) await setup.directories.getByName(caller.tenant).add(id)
   return launched
 }

@@ -1,4 +1,5 @@
 import { Hono } from 'hono/tiny'
+import type { ConversationService } from '../contract/conversation.ts'
 import { ID, newId } from '../contract/id.ts'
 import { isTerminal } from '../contract/run.ts'
 import { decodeUiChat } from '../wire/ui-message/request.ts'
@@ -10,7 +11,7 @@ import { type Asked, askedBy, type EdgeEnv } from './context.ts'
 import { takeTurn } from './continue.ts'
 import { conversationOf, following, type Launched } from './launch.ts'
 import { runHeaders } from './native.ts'
-import { granted, Problem } from './problem.ts'
+import { granted } from './problem.ts'
 import { invalidRequest } from './runs.ts'
 import { throwIfFailed } from './outcome.ts'
 import { streamRun } from './stream.ts'
@@ -23,31 +24,43 @@ uiChat.post('/', async (c) => {
   demand(caller, 'chat')
   const decoded = decodeUiChat(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
-  const { conversation, version, again, ...turn } = decoded.request
+  const { conversation, version, again, follows, ...turn } = decoded.request
   const asked = askedBy(c)
+  const service = conversationOf(setup, caller.tenant, conversation)
   const launched =
     again === undefined
-      ? await takeTurn(asked, { id: conversation, ...turn })
-      : await answerAgain(asked, { conversation, again })
+      ? await takeTurn(asked, {
+          id: conversation,
+          ...turn,
+          replaces: follows === undefined ? undefined : await turnAfter(service, follows),
+        })
+      : await answerAgain(asked, { service, conversation, again, follows: follows ?? '' })
   const headers = { ...runHeaders(launched), ...UI_MESSAGE_HEADERS }
   return streamRun(launched, new UiMessageEncoder({ version, conversation }), { headers, onFirst: throwIfFailed })
 })
 
-/** Runs once more what the last message answered; the id of a message is that of its run. */
-async function answerAgain(
-  { setup, caller }: Asked,
-  { conversation, again }: { readonly conversation: string; readonly again: string },
-): Promise<Launched> {
-  const service = conversationOf(setup, caller.tenant, conversation)
-  const last = granted(await service.runs({ limit: 1 })).runs.at(-1)?.id ?? ''
-  if (again !== '' && again !== last) {
-    const message = 'Only the last answer of a chat is given again: what followed another would be left without it.'
-    throw new Problem({ status: 409, code: 'answer_not_last', message, param: 'messageId' })
-  }
-  const budget = await budgetOf({ setup, caller })
-  const asked = { runId: newId('run'), caller, ...(budget && { budget }) }
-  const { runId: next } = granted(await service.regenerate(last, asked))
-  return following(service, { runId: next, conversation, after: 0 })
+interface Again {
+  readonly service: ConversationService
+  readonly conversation: string
+  readonly again: string
+  readonly follows: string
+}
+
+/** Runs a turn once more, in the place of it and of all that followed; the id of an answer is that of its run. */
+async function answerAgain(asked: Asked, { service, conversation, again, follows }: Again): Promise<Launched> {
+  const { caller } = asked
+  const budget = await budgetOf(asked)
+  const anew = { runId: newId('run'), caller, ...(budget && { budget }) }
+  const repeat = (run = '') => service.regenerate(run, anew, { onward: true })
+  let reply = await repeat(again || granted(await service.runs({ limit: 1 })).runs.at(-1)?.id)
+  if (!reply.ok && reply.code === 'unknown_run') reply = await repeat(await turnAfter(service, follows))
+  return following(service, { runId: granted(reply).runId, conversation, after: 0 })
+}
+
+/** The run of the turn after that of a run, if there is one; of a chat that is not there yet there is none. */
+async function turnAfter(service: ConversationService, run: string): Promise<string | undefined> {
+  const reply = await service.turnAfter(run)
+  return !reply.ok && run === '' ? undefined : granted(reply).run
 }
 
 /** The answer that is under way, from its start; 204 where there is none, as the client wants it. */

@@ -1,4 +1,4 @@
-import type { ChatModel, ModelCapabilities, ModelEvent } from '../contract/model.ts'
+import { type ChatModel, EVERYTHING, type ModelCapabilities, type ModelEvent } from '../contract/model.ts'
 import { partsDecoder } from '../wire/ai-sdk/ask-answer.ts'
 import { thrownError } from '../wire/ai-sdk/ask-error.ts'
 import { type AiSdkVersion, toCallOptions } from '../wire/ai-sdk/ask-request.ts'
@@ -29,15 +29,7 @@ export interface AiSdkOptions extends Patience {
 }
 
 /** What the specification has words for; whether `parallel_tool_calls` holds is the affair of `providerOptions`. */
-const CAPABILITIES: ModelCapabilities = {
-  tools: true,
-  parallelCalls: true,
-  singleCalls: false,
-  toolChoice: true,
-  streamedArguments: true,
-  imagesInResults: false,
-  structuredOutput: true,
-}
+const CAPABILITIES: ModelCapabilities = { ...EVERYTHING, singleCalls: false }
 
 /**
  * A model of the AI SDK, of specification v2, v3 or v4, without that dependency. Throws an Error for any other. Its own

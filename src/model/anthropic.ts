@@ -1,4 +1,4 @@
-import type { ModelCapabilities, ModelProvider } from '../contract/model.ts'
+import { EVERYTHING, type ModelProvider } from '../contract/model.ts'
 import { anthropicAnswers } from '../wire/anthropic/ask-answer.ts'
 import { encodeRequest } from '../wire/anthropic/ask-request.ts'
 import { ofThinking, postModels, type ServerOptions } from './post-models.ts'
@@ -8,16 +8,6 @@ export interface AnthropicOptions extends ServerOptions {
   readonly maxTokens?: number | undefined
   /** Whether the provider's prompt cache is used. Default true. */
   readonly cache?: boolean | undefined
-}
-
-const CAPABILITIES: ModelCapabilities = {
-  tools: true,
-  parallelCalls: true,
-  singleCalls: true,
-  toolChoice: true,
-  streamedArguments: true,
-  imagesInResults: true,
-  structuredOutput: true,
 }
 
 /**
@@ -30,7 +20,7 @@ export function anthropic(options: AnthropicOptions = {}): ModelProvider {
   return postModels({
     ...rest,
     provider,
-    capabilities: CAPABILITIES,
+    capabilities: EVERYTHING,
     url: () => url,
     headers: { 'anthropic-version': '2023-06-01', ...(rest.apiKey && { 'x-api-key': rest.apiKey }) },
     codec: anthropicAnswers,

@@ -1,19 +1,11 @@
-import type { ModelCapabilities, ModelProvider } from '../contract/model.ts'
+import { EVERYTHING, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
 import { geminiAnswers } from '../wire/gemini/ask-answer.ts'
 import { encodeRequest } from '../wire/gemini/ask-request.ts'
 import { ofThinking, postModels, type ServerOptions, withoutSlash } from './post-models.ts'
 
 const GOOGLE = 'https://generativelanguage.googleapis.com/v1beta'
 
-const CAPABILITIES: ModelCapabilities = {
-  tools: true,
-  parallelCalls: true,
-  singleCalls: false,
-  toolChoice: true,
-  streamedArguments: false,
-  imagesInResults: true,
-  structuredOutput: true,
-}
+const CAPABILITIES: ModelCapabilities = { ...EVERYTHING, singleCalls: false, streamedArguments: false }
 
 /**
  * The models of Google Gemini, and of any server that speaks its `generateContent`. `baseUrl` is where `/models` is

@@ -1,17 +1,9 @@
-import type { ModelCapabilities, ModelProvider } from '../contract/model.ts'
+import { EVERYTHING, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
 import { chatCodec } from '../wire/openai-chat/ask-answer.ts'
 import { encodeRequest, hasReasoning } from '../wire/openai-chat/ask-request.ts'
 import { postModels, type ServerOptions, withoutSlash } from './post-models.ts'
 
-const CAPABILITIES: ModelCapabilities = {
-  tools: true,
-  parallelCalls: true,
-  singleCalls: true,
-  toolChoice: true,
-  streamedArguments: true,
-  imagesInResults: false,
-  structuredOutput: true,
-}
+const CAPABILITIES: ModelCapabilities = { ...EVERYTHING, imagesInResults: false }
 
 /**
  * The models of any server that speaks Chat Completions: OpenAI, Ollama, vLLM, Groq, a gateway. `baseUrl` is where

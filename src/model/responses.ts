@@ -1,18 +1,8 @@
-import type { ModelCapabilities, ModelProvider } from '../contract/model.ts'
+import { EVERYTHING, type ModelProvider } from '../contract/model.ts'
 import { responsesAnswers } from '../wire/openai-responses/ask-answer.ts'
 import { encodeRequest } from '../wire/openai-responses/ask-request.ts'
 import { openAiServer } from './openai.ts'
 import { postModels, type ServerOptions } from './post-models.ts'
-
-const CAPABILITIES: ModelCapabilities = {
-  tools: true,
-  parallelCalls: true,
-  singleCalls: true,
-  toolChoice: true,
-  streamedArguments: true,
-  imagesInResults: true,
-  structuredOutput: true,
-}
 
 /** The models of any server that speaks OpenAI Responses; `baseUrl` is where `/responses` is found. Nothing is stored there. */
 export function responses(options: ServerOptions = {}): ModelProvider {
@@ -20,7 +10,7 @@ export function responses(options: ServerOptions = {}): ModelProvider {
   return postModels({
     ...options,
     provider,
-    capabilities: CAPABILITIES,
+    capabilities: EVERYTHING,
     ...openAiServer(options, '/responses'),
     codec: responsesAnswers,
     encode: encodeRequest,

@@ -1,4 +1,4 @@
-import type { ModelCapabilities, ModelProvider } from '../contract/model.ts'
+import { EVERYTHING, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
 import { workersAiAnswers } from '../wire/workers-ai/ask-answer.ts'
 import { toInputs } from '../wire/workers-ai/ask-request.ts'
 import { httpModels } from './http-models.ts'
@@ -22,15 +22,7 @@ export interface WorkersAiOptions extends Patience {
   readonly provider?: string | undefined
 }
 
-const CAPABILITIES: ModelCapabilities = {
-  tools: true,
-  parallelCalls: true,
-  singleCalls: true,
-  toolChoice: true,
-  streamedArguments: true,
-  imagesInResults: false,
-  structuredOutput: true,
-}
+const CAPABILITIES: ModelCapabilities = { ...EVERYTHING, imagesInResults: false }
 
 /** The models of Workers AI, by their names there, such as `@cf/meta/llama-4-scout-17b-16e-instruct`. */
 export function workersAi(binding: AiBinding, options: WorkersAiOptions = {}): ModelProvider {

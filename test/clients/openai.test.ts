@@ -278,7 +278,7 @@ describe('responses', () => {
     ])
   })
 
-  test('that failed leave the one before as the last', async () => {
+  test('that failed leave the one before as the last; later ones branch from it', async () => {
     const { responses } = client()
     stage.script(say('One.'))
     const first = await responses.create({ model, input: 'Count.' })
@@ -286,7 +286,9 @@ describe('responses', () => {
     stage.script({ status: 400, body: { error: { message: 'No.' } } }, say('Two.'))
     expect(await errorOf(responses.create(again))).toMatchObject({ status: 400, code: 'model_refused_request' })
     expect((await responses.create(again)).output_text).toBe('Two.')
-    expect(await errorOf(responses.create(again))).toMatchObject({ code: 'previous_response_not_last' })
+    stage.script(say('Three.'))
+    expect((await responses.create(again)).output_text).toBe('Three.')
+    expect(stage.sent()[0]?.messages.map(({ content }) => content)).toEqual(['Count.', 'One.', 'And?'])
   })
 
   test('refuse in the same form', async () => {

@@ -199,17 +199,87 @@ test('an answer is given again in its place, and a later message sees the new on
   expect(lastTold(edge)).toEqual(['Count.', 'Two.', 'And?'])
 })
 
-test('an answer that others have followed is not given again: a conversation has no branches', async () => {
-  const edge = await servedEdge({ script: [say('One.'), say('Two.'), say('Three.')] })
-  const chat = chatOf(edge)
-  await chat.sendMessage({ text: 'Count.' })
-  await chat.sendMessage({ text: 'And?' })
-  const messages = structuredClone(chat.messages)
-  await chat.regenerate({ messageId: messages[1]!.id })
-  expect(chat.error?.message).toContain('answer_not_last')
-  chat.messages = messages
-  await chat.sendMessage({ text: 'And then?' })
-  expect(lastTold(edge)).toEqual(['Count.', 'One.', 'And?', 'Two.', 'And then?'])
+describe('an earlier message', () => {
+  const counted = async () => {
+    const edge = await servedEdge({ script: ['One.', 'Two.', 'Three.', 'Other.', 'More.'].map(say) })
+    const chat = chatOf(edge)
+    for (const text of ['Count.', 'And?', 'And then?']) await chat.sendMessage({ text })
+    const idAt = (at: number): string => chat.messages[at]?.id ?? ''
+    return { edge, chat, idAt }
+  }
+  const textsOf = (chat: Chat) => chat.messages.map((message) => partsOf(message).at(-1))
+
+  test('that is an answer is given again, and what followed it is gone', async () => {
+    const { edge, chat, idAt } = await counted()
+    await chat.regenerate({ messageId: idAt(3) })
+    expect([chat.error, ...textsOf(chat)]).toEqual([undefined, 'Count.', 'One.', 'And?', 'Other.'])
+    expect(lastTold(edge)).toEqual(['Count.', 'One.', 'And?'])
+    await chat.sendMessage({ text: 'Go on.' })
+    expect(lastTold(edge)).toEqual(['Count.', 'One.', 'And?', 'Other.', 'Go on.'])
+  })
+
+  test('that is the user’s is answered again', async () => {
+    const { edge, chat, idAt } = await counted()
+    await chat.regenerate({ messageId: idAt(0) })
+    expect([chat.error, ...textsOf(chat)]).toEqual([undefined, 'Count.', 'Other.'])
+    await chat.sendMessage({ text: 'Go on.' })
+    expect(lastTold(edge)).toEqual(['Count.', 'Other.', 'Go on.'])
+  })
+
+  test('that the user says in other words takes the place of the old one', async () => {
+    const { edge, chat, idAt } = await counted()
+    await chat.sendMessage({ text: 'Or what?', messageId: idAt(2) })
+    expect([chat.error, ...textsOf(chat)]).toEqual([undefined, 'Count.', 'One.', 'Or what?', 'Other.'])
+    expect(lastTold(edge)).toEqual(['Count.', 'One.', 'Or what?'])
+    await chat.regenerate({ messageId: idAt(2) })
+    expect(lastTold(edge)).toEqual(['Count.', 'One.', 'Or what?'])
+    expect(textsOf(chat)).toEqual(['Count.', 'One.', 'Or what?', 'More.'])
+  })
+
+  test('that never came may be said in other words', async () => {
+    const edge = await servedEdge({ script: [say('One.')] })
+    const chat = chatOf(edge, { messages: [{ id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Count!' }] }] })
+    await chat.sendMessage({ text: 'Count.', messageId: 'm1' })
+    expect([chat.error, ...textsOf(chat)]).toEqual([undefined, 'Count.', 'One.'])
+  })
+
+  test('that nobody knows is not given again, and nothing is lost', async () => {
+    const { edge, chat } = await counted()
+    const messages = structuredClone(chat.messages)
+    chat.messages = [{ id: 'foreign', role: 'assistant', parts: [] }, ...messages]
+    await chat.regenerate({ messageId: messages[0]?.id ?? '' })
+    expect(chat.error?.message).toContain('unknown_run')
+    chat.messages = messages
+    await chat.sendMessage({ text: 'Go on.' })
+    expect(lastTold(edge)).toHaveLength(7)
+  })
+
+  test('whose answer is still being given ends with it', async () => {
+    const gate = Promise.withResolvers<void>()
+    const edge = await servedEdge({
+      script: [
+        say('One.'),
+        async function* (_, signal) {
+          yield { type: 'text', text: 'Two ' }
+          await new Promise((resolve) => signal.addEventListener('abort', resolve))
+          gate.resolve()
+        },
+        say('Other.'),
+        say('More.'),
+      ],
+    })
+    const chat = chatOf(edge)
+    await chat.sendMessage({ text: 'Count.' })
+    const sent = chat.sendMessage({ text: 'And?' })
+    await until(() => partsOf(chat.lastMessage).includes('Two '))
+    await chat.stop()
+    await sent
+    await chat.regenerate({ messageId: chat.messages[1]?.id ?? '' })
+    await gate.promise
+    expect([chat.error, ...textsOf(chat)]).toEqual([undefined, 'Count.', 'Other.'])
+    await chat.sendMessage({ text: 'Go on.' })
+    expect(lastTold(edge)).toEqual(['Count.', 'Other.', 'Go on.'])
+  })
 })
 
 test('stopping leaves the run to its end, and the chat ready', async () => {

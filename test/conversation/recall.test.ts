@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { textOf } from '../../src/contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
-import { ask, say, tool } from '../fixtures/play.ts'
-import { TestConversation } from './object.ts'
+import { ask, requestOf, say, tool } from '../fixtures/play.ts'
+import { runId, TestConversation } from './object.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 }))
 afterEach(() => void vi.useRealTimers())
@@ -81,4 +81,12 @@ test('what is shown for want of notes is as a model takes it, though a part of i
   await talked.run(4, 'd')
   const roles = (talked.requests.at(-1)?.messages ?? []).map(({ role }) => role)
   expect(roles.slice(0, 4)).toEqual(['user', 'assistant', 'tool', 'assistant'])
+})
+
+test('notes of what is seen no more are given up', async () => {
+  const talked = await talk(15)
+  const again = { runId: runId('again'), caller: requestOf({}).caller }
+  expect(await talked.object.regenerate(runId(3), again, { onward: true })).toMatchObject({ ok: true })
+  await talked.object.record(runId('again'), 10_000)
+  expect(told(talked)).toEqual(['turn 1', 'ok', 'turn 2', 'ok', 'turn 3'])
 })

@@ -78,19 +78,95 @@ describe('a response before', () => {
     ])
   })
 
-  test('must be the last, and have been stored', async () => {
-    const edge = keptEdge({ script: [say('One.'), say('Two.'), say('Three.')] })
+  test('must have been stored', async () => {
+    const edge = keptEdge({ script: [say('Alone.'), say('Kept.')] })
     const { responses } = clientOf(edge)
-    const first = await responses.create({ input: 'First' })
-    await responses.create({ input: 'Second', previous_response_id: first.id })
-    const again = responses.create({ input: 'Other', previous_response_id: first.id })
-    const param = 'previous_response_id'
-    expect(await errorOf(again)).toEqual({ status: 400, code: 'previous_response_not_last', param })
     const { id } = await responses.create({ input: 'Alone', store: false })
     for (const previous_response_id of [id, 'resp_68b0f1a2c3d4']) {
       const next = responses.create({ input: 'Next', previous_response_id })
+      const param = 'previous_response_id'
       expect(await errorOf(next)).toEqual({ status: 400, code: 'previous_response_not_found', param })
     }
+    const kept = await responses.create({ input: 'Kept' })
+    const previous_response_id = kept.id.replace(/^resp_[^_]+/, `resp_${'0'.repeat(22)}`)
+    const next = responses.create({ input: 'Next', previous_response_id })
+    expect(await errorOf(next)).toMatchObject({ status: 404, code: 'unknown_run' })
+  })
+
+  test('may be an earlier one: a branch goes on from it, and nothing else changes', async () => {
+    const edge = keptEdge({ script: ['One.', 'Two.', 'Other.', 'Three.', 'More.', 'Deep.', 'Late.'].map(say) })
+    const { responses } = clientOf(edge)
+    const next = async (input: string, previous?: { id: string }) =>
+      responses.create({ input, ...(previous && { previous_response_id: previous.id }) })
+    const first = await next('First')
+    const second = await next('Second', first)
+    const other = await next('Another', first)
+    await next('Third', second)
+    await next('More', other)
+    await next('Deeper', other)
+    await next('Late', first)
+    const begun = ['user: First', 'assistant: One.']
+    expect(shown(edge).slice(2)).toEqual([
+      [...begun, 'user: Another'],
+      [...begun, 'user: Second', 'assistant: Two.', 'user: Third'],
+      [...begun, 'user: Another', 'assistant: Other.', 'user: More'],
+      [...begun, 'user: Another', 'assistant: Other.', 'user: Deeper'],
+      [...begun, 'user: Late'],
+    ])
+    expect(other.previous_response_id).toBe(first.id)
+    expect(await (await edge.fetch('/conversations')).json()).toEqual([])
+  })
+
+  test('has as many branches as follow it at once', async () => {
+    const edge = keptEdge({ script: [say('One.'), say('Two.'), say('Three.')] })
+    const { responses } = clientOf(edge)
+    const first = await responses.create({ input: 'First' })
+    const inputs = ['left', 'right']
+    await Promise.all(inputs.map((input) => responses.create({ input, previous_response_id: first.id })))
+    const begun = ['user: First', 'assistant: One.']
+    expect(
+      shown(edge)
+        .slice(1)
+        .sort((a, b) => (String(a) < String(b) ? -1 : 1)),
+    ).toEqual(inputs.map((input) => [...begun, `user: ${input}`]))
+  })
+
+  test('in a conversation of the caller’s leaves that as it is', async () => {
+    const edge = keptEdge({ script: [say('One.'), say('Two.'), say('Other.')] })
+    const { responses } = clientOf(edge)
+    const headers = { 'x-conversation-id': 'mine' }
+    const first = await responses.create({ input: 'First' }, { headers })
+    await responses.create({ input: 'Second' }, { headers })
+    const messages = async () => (await edge.fetch('/conversations/mine/messages')).json()
+    const before = await messages()
+    const other = await responses.create({ input: 'Other', previous_response_id: first.id })
+    expect(shown(edge).at(-1)).toEqual(['user: First', 'assistant: One.', 'user: Other'])
+    expect([await messages(), other.conversation]).toEqual([before, undefined])
+    expect(await (await edge.fetch('/conversations')).json()).toEqual([{ id: 'mine' }])
+  })
+
+  test('is branched from once for one Idempotency-Key', async () => {
+    const edge = keptEdge({ script: [say('One.'), say('Two.'), say('Other.'), say('More.')] })
+    const { responses } = clientOf(edge)
+    const first = await responses.create({ input: 'First' })
+    await responses.create({ input: 'Second', previous_response_id: first.id })
+    const branch = () =>
+      responses.create({ input: 'Other', previous_response_id: first.id }, { headers: { 'idempotency-key': 'k1' } })
+    const other = await branch()
+    expect((await branch()).id).toBe(other.id)
+    await responses.create({ input: 'More', previous_response_id: other.id })
+    expect((await branch()).id).toBe(other.id)
+    expect(edge.requests).toHaveLength(4)
+  })
+
+  test('that others wait for is not branched from before it has ended', async () => {
+    const edge = keptEdge({ script: [ask(['pick']), say('Two.')] })
+    const { responses } = clientOf(edge)
+    const headers = { 'x-conversation-id': 'mine' }
+    const first = await responses.create({ input: 'First', tools: [pick] }, { headers })
+    await edge.post('/conversations/mine/runs', { input: 'Second' }, { prefer: 'respond-async' })
+    const other = responses.create({ input: 'Other', previous_response_id: first.id })
+    expect(await errorOf(other)).toMatchObject({ status: 409, code: 'conversation_busy' })
   })
 
   test('is continued by results and approvals, each in its time', async () => {

@@ -14,8 +14,10 @@ export interface UiChatRequest {
   readonly answers: CallAnswers
   /** What is asked anew; only where nothing is answered. */
   readonly run?: RunBody
-  /** The answer that is to be given again: the id of its run, or '' for the last. */
+  /** The message that is to be answered again, or is the answer: the id of its run, or of the user's; '' for the last. */
   readonly again?: string
+  /** The run of the last answer that stays, where what followed it is answered again or said in other words; '' for none. */
+  readonly follows?: string
 }
 
 /** Every part has its members here; which of them count, its type and state say. */
@@ -37,7 +39,13 @@ type Part = v.InferOutput<typeof part>
 export const body = v.object({
   id: idSchema,
   messages: v.pipe(
-    v.array(v.object({ role: v.picklist(['system', 'user', 'assistant']), parts: v.array(part) })),
+    v.array(
+      v.object({
+        id: v.nullish(v.string(), ''),
+        role: v.picklist(['system', 'user', 'assistant']),
+        parts: v.array(part),
+      }),
+    ),
     v.nonEmpty('must not be empty.'),
   ),
   trigger: v.nullish(v.picklist(['submit-message', 'regenerate-message'])),
@@ -55,17 +63,17 @@ export function decodeUiChat(json: unknown): Decoded<UiChatRequest> {
   if (!parsed.ok) return parsed
   const { id: conversation, messages, trigger, messageId, edgecall, version } = parsed.request
   const place = { conversation, ...(version && { version }) }
-  if (trigger === 'regenerate-message') {
-    return { ok: true, request: { ...place, answers: {}, again: messageId ?? '' } }
-  }
   const answered = messages.findLastIndex((message) => message.role === 'assistant')
+  const follows = messages[answered]?.id ?? ''
+  if (trigger === 'regenerate-message') {
+    return { ok: true, request: { ...place, answers: {}, again: messageId ?? '', follows } }
+  }
   const end = messages.length - 1
   if (answered === end) {
     const answers = answersOf(messages[end]?.parts ?? [])
     if (Object.keys(answers).length === 0) return bodyFault(`messages[${end}]`, 'answers no call, and asks nothing.')
     return { ok: true, request: { ...place, answers } }
   }
-  if (messageId != null) return bodyFault('messageId', 'names an earlier message; what was said stays as it is.')
   const input: UserMessage[] = []
   for (let at = answered + 1; at <= end; at++) {
     if (messages[at]?.role !== 'user') continue
@@ -74,7 +82,9 @@ export function decodeUiChat(json: unknown): Decoded<UiChatRequest> {
     input.push({ role: 'user', content: content.request })
   }
   const run = decodeRunBody({ ...edgecall, input })
-  if (run.ok) return { ok: true, request: { ...place, answers: {}, run: run.request } }
+  // The client has cut what followed the message that it names.
+  const edited = messageId != null && { follows }
+  if (run.ok) return { ok: true, request: { ...place, answers: {}, run: run.request, ...edited } }
   return faultWithin('edgecall.', run)
 }
 

@@ -59,8 +59,16 @@ describe('a new message', () => {
 test('an answer is wanted again: that of a message, or the last', () => {
   const again = { trigger: 'regenerate-message' }
   const messages = [user(text('Hi'))]
-  expect(decoded(chat(messages, again))).toEqual({ conversation: 'chat-1', answers: {}, again: '' })
+  expect(decoded(chat(messages, again))).toEqual({ conversation: 'chat-1', answers: {}, again: '', follows: '' })
   expect(decoded(chat(messages, { ...again, messageId: 'run_1' }))).toMatchObject({ again: 'run_1' })
+})
+
+test('a message of the user in other words follows the last answer that stays', () => {
+  const told = [user(text('Hi')), { ...assistant(text('Hello.')), id: 'run_1' }]
+  const edited = { messageId: 'm1' }
+  expect(decoded(chat([user(text('Hey'))], edited))).toMatchObject({ follows: '', run: {} })
+  expect(decoded(chat([...told, user(text('Bye'))], edited))).toMatchObject({ follows: 'run_1', run: {} })
+  expect(decoded(chat([...told, user(text('Bye'))]))).not.toHaveProperty('follows')
 })
 
 describe('answers', () => {
@@ -111,10 +119,6 @@ test.each([
   [
     chat([user({ type: 'file', mediaType: 'image/png', url: 'https://example.com/a.png' })]),
     'messages[0].parts[0].url: must be a base64 data: URL.',
-  ],
-  [
-    chat([user(text('Edited'))], { messageId: 'm1' }),
-    'messageId: names an earlier message; what was said stays as it is.',
   ],
   [chat([user(text('Hi'))], { edgecall: { tols: [] } }), 'edgecall.tols: is unknown.'],
 ])('a body like %j is refused', (body, message) => {
