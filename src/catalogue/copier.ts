@@ -1,6 +1,6 @@
 import type { Report } from '../contract/setup.ts'
 import type { ToolNamespace } from '../tool/source/shelf.ts'
-import { encodeIndex, INDEX_KEY, versionKey } from '../tool/stored/copy.ts'
+import { ACCEPTED_KEY, encodeIndex, INDEX_KEY, versionKey } from '../tool/stored/copy.ts'
 import type { CatalogueStore } from './store.ts'
 
 export interface CopierPorts {
@@ -21,9 +21,9 @@ const VERSIONS_AN_ALARM = 500
 const AT_A_TIME = 6
 
 /**
- * Keeps the copy in KV up with the catalogue, by its alarm. Versions go before the index that names them, and the index
- * is written at most once a second, however many writes there were. What KV refuses is tried again for as long as it
- * takes.
+ * Keeps the copy in KV up with the catalogue, by its alarm. Versions go before the index that names them; the index, and
+ * what is accepted of other tools, are each written at most once a second, however many writes there were. What KV
+ * refuses is tried again for as long as it takes.
  */
 export class Copier {
   readonly #ports: CopierPorts
@@ -76,6 +76,8 @@ export class Copier {
     const { ready, copied } = store.revisions()
     if (ready <= copied) return
     await namespace.put(INDEX_KEY, encodeIndex(ready, store.index(ready)))
+    const accepted = store.accepted(ready)
+    if (accepted.length > 0) await namespace.put(ACCEPTED_KEY, encodeIndex(ready, accepted))
     store.setCopied(ready)
   }
 }

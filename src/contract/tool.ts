@@ -182,6 +182,18 @@ export interface Unavailable {
   /** What the operator knows it by, such as the binding `TOOL_CLOCK`. */
   readonly place: string
   readonly reason: string
+  /** There where it is one tool, held back since it has changed. */
+  readonly held?: HeldTool
+}
+
+/** A tool that is not called before a person has accepted what it says now. */
+export interface HeldTool {
+  /** As it is now. */
+  readonly definition: ToolDefinition
+  /** Hash of all that the definition says now, to accept it by. */
+  readonly hash: string
+  /** The same of what was accepted; absent where that cannot be told. */
+  readonly accepted?: string
 }
 
 export interface ToolListing {
