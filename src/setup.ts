@@ -1,4 +1,5 @@
 import type { CatalogueParts } from './catalogue/catalogue.ts'
+import type { AcceptanceService } from './contract/acceptance.ts'
 import { ConfigError, readConfig } from './contract/config.ts'
 import type { ConversationService, DirectoryService, Objects } from './contract/conversation.ts'
 import type { ModelProvider } from './contract/model.ts'
@@ -19,19 +20,22 @@ import { createFinder } from './tool/search/finder.ts'
 import { searchHook } from './tool/search/hook.ts'
 import { policiesOf, readPolicies } from './tool/policy/policies.ts'
 import { policed } from './tool/policy/source.ts'
+import { acceptedTools } from './tool/source/accepted.ts'
 import { chain } from './tool/source/chain.ts'
+import { holdBack } from './tool/source/hold.ts'
 import { kvSource } from './tool/source/kv.ts'
 import { serviceSource } from './tool/source/service.ts'
 import type { CatalogueService, VersionedDefinitions, StoredTools } from './contract/catalogue.ts'
 
 /**
  * The bindings, variables and secrets of the edge Worker. Whatever is named `TOOL_*` is a tool Worker; without `CATALOG`,
- * `TOOLS` and `DEFINITIONS` there are no stored tools. A Worker of agents has no conversations.
+ * `TOOLS` and `DEFINITIONS` there are no stored tools, and without the first two nothing that changes is held back. A
+ * Worker of agents has no conversations.
  */
 export interface Env {
   readonly CONVERSATIONS: Objects<ConversationService>
   readonly DIRECTORIES: Objects<DirectoryService>
-  readonly CATALOG?: Objects<CatalogueService>
+  readonly CATALOG?: Objects<CatalogueService & AcceptanceService>
   readonly TOOLS?: KVNamespace
   readonly DEFINITIONS?: VersionedDefinitions
   readonly OPENAI_BASE_URL?: string
@@ -52,17 +56,27 @@ export interface Env {
  */
 export function setup(env: Env, providers: Readonly<Record<string, ModelProvider>> = {}): Setup {
   const config = readConfig(env)
-  const services = serviceSource({ bindings: toolWorkers(env), offered: (name) => matches(config.defaultTools, name) })
   const { TOOLS: namespace, DEFINITIONS: definitions, CATALOG: catalogues } = env
+  const catalogue = catalogues && catalogueOf(catalogues)
+  const accepted = namespace && catalogue && acceptedTools({ namespace, catalogue, report })
+  if (!accepted && env['HOLD_CHANGED'] && config.holdChanged.length > 0) {
+    throw new ConfigError('HOLD_CHANGED', '"off" without the bindings CATALOG and TOOLS')
+  }
+  const services = serviceSource({
+    bindings: toolWorkers(env),
+    offered: (name) => matches(config.defaultTools, name),
+    hold: (binding) =>
+      accepted && matches(config.holdChanged, binding) ? (tools) => holdBack(tools, accepted) : undefined,
+  })
   const secret = (name: string) => secretOf(env, name)
   const policies = readToolPolicy(env)
   const stored =
     namespace &&
     definitions &&
-    catalogues &&
+    catalogue &&
     kvSource({
       namespace,
-      catalogue: catalogueOf(catalogues),
+      catalogue,
       definitions,
       hosts: config.httpToolHosts,
       hostsOf: (tool) => policiesOf(policies, tool).map(({ hosts }) => hosts),
@@ -82,6 +96,7 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
     tools: policed(tools, { policies, rates: ratesOf(env, policies) }),
     finder,
     stored: stored ?? NOTHING_STORED,
+    ...(accepted && { accepted }),
     conversations: env.CONVERSATIONS,
     directories: env.DIRECTORIES,
     report,
@@ -114,20 +129,28 @@ function ratesOf(env: Env, policies: ToolPolicies): Record<string, RateLimit> {
   )
 }
 
-/** What the catalogue of stored definitions works with. Throws where it is bound and one of its parts is not. */
+/** What the catalogue works with. Throws where it is bound and its copy is not. */
 export function catalogueParts({ TOOLS: namespace, DEFINITIONS: definitions }: Env): CatalogueParts {
-  if (!namespace || !definitions) throw new Error('CATALOG needs the bindings TOOLS and DEFINITIONS')
-  return { namespace, compare: (before, after) => definitions.compare(before, after), report }
+  if (!namespace) throw new Error('CATALOG needs the binding TOOLS')
+  return {
+    namespace,
+    compare: async (before, after) => {
+      if (definitions) return definitions.compare(before, after)
+      throw new Error('CATALOG needs the binding DEFINITIONS')
+    },
+    report,
+  }
 }
 
 /** All writes of an edge go through one object; what it answers over belongs to one request. */
-function catalogueOf(catalogues: Objects<CatalogueService>): CatalogueService {
+function catalogueOf(catalogues: NonNullable<Env['CATALOG']>): CatalogueService & AcceptanceService {
   const one = () => catalogues.getByName('catalogue')
   return {
     write: (write) => one().write(write),
     remove: (name, by) => one().remove(name, by),
     history: (name, page) => one().history(name, page),
     version: (name, hash) => one().version(name, hash),
+    accept: (tools, by) => one().accept(tools, by),
   }
 }
 

@@ -1,4 +1,5 @@
 import { DurableObject } from 'cloudflare:workers'
+import type { Acceptance, AcceptanceService, SeenTool } from '../contract/acceptance.ts'
 import type { Report } from '../contract/setup.ts'
 import type { ToolNamespace } from '../tool/source/shelf.ts'
 import type {
@@ -25,8 +26,11 @@ export interface CatalogueParts {
 
 const CREATED: Change = { change: 'created', breaks: [] }
 
-/** The Durable Object that orders the writes of an edge's stored definitions. Its methods are its RPC surface. */
-export abstract class CatalogueObject<Env> extends DurableObject<Env> implements CatalogueService {
+/**
+ * The Durable Object that orders the writes of an edge's stored definitions, and of what is accepted of other tools. Its
+ * methods are its RPC surface.
+ */
+export abstract class CatalogueObject<Env> extends DurableObject<Env> implements CatalogueService, AcceptanceService {
   readonly #store: CatalogueStore
   readonly #copier: Copier
   readonly #compare: CatalogueParts['compare']
@@ -70,6 +74,12 @@ export abstract class CatalogueObject<Env> extends DurableObject<Env> implements
 
   async version(name: string, hash: string): Promise<string | undefined> {
     return this.#store.text(name, hash)
+  }
+
+  async accept(tools: readonly SeenTool[], by?: Author): Promise<(Acceptance | null)[]> {
+    const accepted = this.#store.accept(tools, by, Date.now())
+    this.#copier.wake()
+    return accepted
   }
 
   override async alarm(): Promise<void> {

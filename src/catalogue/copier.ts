@@ -1,6 +1,6 @@
 import type { Report } from '../contract/setup.ts'
 import type { ToolNamespace } from '../tool/source/shelf.ts'
-import { encodeIndex, INDEX_KEY, versionKey } from '../tool/stored/copy.ts'
+import { ACCEPTED_KEY, encodeIndex, INDEX_KEY, versionKey } from '../tool/stored/copy.ts'
 import { encodeTexts, TEXTS_KEY } from '../tool/stored/texts.ts'
 import type { CatalogueStore } from './store.ts'
 
@@ -24,9 +24,9 @@ const VERSIONS_AN_ALARM = 500
 const AT_A_TIME = 6
 
 /**
- * Keeps the copy in KV up with the catalogue, by its alarm. Versions go before the index that names them. The index is
- * written at most once a second, and what tools are found by once in ten, however many writes there were. What KV refuses
- * is tried again for as long as it takes.
+ * Keeps the copy in KV up with the catalogue, by its alarm. Versions go before the index that names them. The index, and
+ * what is accepted of other tools, are each written at most once a second, and what tools are found by once in ten, however
+ * many writes there were. What KV refuses is tried again for as long as it takes.
  */
 export class Copier {
   readonly #ports: CopierPorts
@@ -56,9 +56,9 @@ export class Copier {
     try {
       await this.#copy()
       this.#lastAt = now()
-      const { ready, copied, texts } = store.revisions()
+      const { ready, copied, areTextsOld } = store.revisions()
       if (ready > copied || store.uncopied(1).length > 0) this.wake()
-      else if (copied > texts) this.wake(TEXTS_EVERY_MS)
+      else if (areTextsOld) this.wake(TEXTS_EVERY_MS)
     } catch (error) {
       const detail = error instanceof Error ? error.message : String(error)
       report({ event: 'catalogue.not_copied', detail })
@@ -82,6 +82,8 @@ export class Copier {
     const { ready, copied } = store.revisions()
     if (ready > copied) {
       await namespace.put(INDEX_KEY, encodeIndex(ready, store.index(ready)))
+      const accepted = store.accepted(ready)
+      if (accepted.length > 0) await namespace.put(ACCEPTED_KEY, encodeIndex(ready, accepted))
       store.setCopied(ready)
     }
     await this.#copyTexts()
@@ -89,8 +91,8 @@ export class Copier {
 
   async #copyTexts(): Promise<void> {
     const { store, namespace, now } = this.#ports
-    const { copied, texts } = store.revisions()
-    if (copied <= texts || now() < this.#textsAt + TEXTS_EVERY_MS) return
+    const { copied, areTextsOld } = store.revisions()
+    if (!areTextsOld || now() < this.#textsAt + TEXTS_EVERY_MS) return
     await namespace.put(TEXTS_KEY, encodeTexts(copied, store.index(copied).length, store.texts(copied)))
     store.setTexts(copied)
     this.#textsAt = now()

@@ -1,42 +1,14 @@
-import { isObject, parseJson } from '../contract/json.ts'
-import type { Change, HistoryEntry, HistoryPage, VersionWrite } from '../contract/catalogue.ts'
-import type { IndexEntry } from '../tool/stored/copy.ts'
+import type { Author, Change, HistoryEntry, HistoryPage, VersionWrite } from '../contract/catalogue.ts'
+import type { Acceptance, SeenTool } from '../contract/acceptance.ts'
+import { acceptedKey, type IndexEntry } from '../tool/stored/copy.ts'
 import type { VersionText } from '../tool/stored/texts.ts'
+import { type HistoryRow, toEntry } from './entry.ts'
+import { MIGRATIONS } from './migrations.ts'
 
 /**
- * catalogue/: the Durable Object that all writes of stored definitions go through, and its copy in KV. May import
- * contract/ and tool/. `cloudflare:workers` is imported where the class must extend it.
+ * catalogue/: the Durable Object that all writes of stored definitions go through, and what is accepted of other tools;
+ * and its copy in KV. May import contract/ and tool/. `cloudflare:workers` is imported where the class must extend it.
  */
-
-/** A new version of these appends and never edits; each has been run or not at all. */
-const MIGRATIONS: readonly string[] = [
-  // hash: absent for a removal. uncopied: versions that the copy in KV lacks, by the write that brought them. copy: the
-  // last write that the copy's index holds.
-  `CREATE TABLE versions (
-     name TEXT NOT NULL,
-     hash TEXT NOT NULL,
-     version TEXT NOT NULL,
-     offered INTEGER NOT NULL,
-     text TEXT NOT NULL,
-     PRIMARY KEY (name, hash)
-   );
-   CREATE TABLE history (
-     revision INTEGER PRIMARY KEY,
-     name TEXT NOT NULL,
-     action TEXT NOT NULL,
-     hash TEXT,
-     change TEXT,
-     breaks TEXT,
-     author TEXT NOT NULL,
-     at INTEGER NOT NULL
-   );
-   CREATE INDEX history_of_name ON history (name, revision);
-   CREATE TABLE uncopied (revision INTEGER PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL);
-   CREATE TABLE copy (revision INTEGER NOT NULL);
-   INSERT INTO copy VALUES (0);`,
-  // texts: the last write that the copy's texts hold.
-  'ALTER TABLE copy ADD COLUMN texts INTEGER NOT NULL DEFAULT 0',
-]
 
 /** The version that a name has now. */
 export interface Current {
@@ -45,16 +17,8 @@ export interface Current {
   readonly text: string
 }
 
-interface HistoryRow extends Record<string, SqlStorageValue> {
-  readonly revision: number
-  readonly action: string
-  readonly hash: string | null
-  readonly version: string | null
-  readonly change: string | null
-  readonly breaks: string | null
-  readonly author: string
-  readonly at: number
-}
+/** Who serves tools could bring new names for ever. */
+const MOST_AT_A_PLACE = 5000
 
 /** The tables of the catalogue. Versions are only ever added; what a name stands for is the last row of its history. */
 export class CatalogueStore {
@@ -77,7 +41,7 @@ export class CatalogueStore {
   current(name: string): Current | undefined {
     const [last] = this.#rows<{ revision: number; hash: string | null; text: string | null }>(
       `SELECT revision, hash, text FROM history LEFT JOIN versions USING (name, hash)
-       WHERE name = ? ORDER BY revision DESC LIMIT 1`,
+       WHERE name = ? AND place IS NULL ORDER BY revision DESC LIMIT 1`,
       name,
     )
     const { revision = 0, hash, text } = last ?? {}
@@ -97,21 +61,39 @@ export class CatalogueStore {
         offered ? 1 : 0,
         text,
       )
-      const revision = this.#note(name, action, hash, change, JSON.stringify(breaks), JSON.stringify(by), at)
+      const revision = this.#note(name, action, hash, change, JSON.stringify(breaks), JSON.stringify(by), at, null)
       if (added) this.#rows('INSERT INTO uncopied VALUES (?, ?, ?)', revision, name, hash)
       return revision
     })
   }
 
-  remove(name: string, by: VersionWrite['by'], at: number): number {
-    return this.#note(name, 'delete', null, null, null, JSON.stringify(by), at)
+  remove(name: string, by: Author, at: number): number {
+    return this.#note(name, 'delete', null, null, null, JSON.stringify(by), at, null)
+  }
+
+  /** What is accepted of each. By nobody, only the first of a name at a place is, where that has room for one more. */
+  accept(tools: readonly SeenTool[], by: Author | undefined, at: number): (Acceptance | null)[] {
+    return this.#storage.transactionSync(() =>
+      tools.map(({ name, place, hash }) => {
+        if (by) return { revision: this.#note(name, 'accept', hash, null, null, JSON.stringify(by), at, place), hash }
+        const [known] = this.#rows<{ revision: number; hash: string }>(
+          'SELECT revision, hash FROM history WHERE name = ? AND place = ? ORDER BY revision DESC LIMIT 1',
+          name,
+          place,
+        )
+        if (known) return known
+        const query = "SELECT revision FROM history WHERE place = ? AND action = 'first_seen' LIMIT 1 OFFSET ?"
+        if (this.#rows(query, place, MOST_AT_A_PLACE - 1).length > 0) return null
+        return { revision: this.#note(name, 'first_seen', hash, null, null, 'null', at, place), hash }
+      }),
+    )
   }
 
   /** Revisions are times, or one more than the last: a catalogue that begins anew goes on after what KV still holds. */
   #note(...values: SqlStorageValue[]): number {
     const [row] = this.#rows<{ revision: number }>(
-      `INSERT INTO history (name, action, hash, change, breaks, author, at, revision)
-       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, max(?7, (SELECT coalesce(max(revision), 0) + 1 FROM history)))
+      `INSERT INTO history (name, action, hash, change, breaks, author, at, place, revision)
+       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, max(?7, (SELECT coalesce(max(revision), 0) + 1 FROM history)))
        RETURNING revision`,
       ...values,
     )
@@ -120,7 +102,7 @@ export class CatalogueStore {
 
   history(name: string, { before = Number.MAX_SAFE_INTEGER, limit }: HistoryPage): HistoryEntry[] {
     return this.#rows<HistoryRow>(
-      `SELECT revision, action, hash, version, change, breaks, author, at
+      `SELECT revision, action, hash, version, change, breaks, place, author, at
        FROM history LEFT JOIN versions USING (name, hash)
        WHERE name = ? AND revision < ? ORDER BY revision DESC LIMIT ?`,
       name,
@@ -143,21 +125,26 @@ export class CatalogueStore {
     this.#rows('DELETE FROM uncopied WHERE revision = ?', revision)
   }
 
-  /** The last write up to which the copy has all versions, and the last that its index and its texts hold. */
-  revisions(): { readonly ready: number; readonly copied: number; readonly texts: number } {
-    const [row] = this.#rows<{ ready: number; copied: number; texts: number }>(
-      `SELECT copy.revision AS copied, copy.texts, coalesce(
-         (SELECT min(revision) - 1 FROM uncopied), (SELECT max(revision) FROM history), 0) AS ready
+  /**
+   * The last write up to which the copy has all versions, and the last that its index holds. `areTextsOld`: a stored
+   * definition that its index holds has been written since its texts were.
+   */
+  revisions(): { readonly ready: number; readonly copied: number; readonly areTextsOld: boolean } {
+    const [row] = this.#rows<{ ready: number; copied: number; old: number }>(
+      `SELECT copy.revision AS copied, coalesce(
+         (SELECT min(revision) - 1 FROM uncopied), (SELECT max(revision) FROM history), 0) AS ready,
+         EXISTS (SELECT 1 FROM history
+           WHERE place IS NULL AND history.revision > copy.texts AND history.revision <= copy.revision) AS old
        FROM copy`,
     )
-    return row ?? { ready: 0, copied: 0, texts: 0 }
+    return { ready: row?.ready ?? 0, copied: row?.copied ?? 0, areTextsOld: row?.old === 1 }
   }
 
   /** What was current after a write, by name. */
   index(revision: number): IndexEntry[] {
     return this.#rows<{ name: string; hash: string; offered: number }>(
       `SELECT name, hash, offered
-       FROM (SELECT max(revision) AS revision FROM history WHERE revision <= ? GROUP BY name)
+       FROM (SELECT max(revision) AS revision FROM history WHERE revision <= ? AND place IS NULL GROUP BY name)
        JOIN history USING (revision) JOIN versions USING (name, hash) ORDER BY name`,
       revision,
     ).map(({ name, hash, offered }) => ({ name, hash, offered: offered === 1 }))
@@ -167,10 +154,22 @@ export class CatalogueStore {
   texts(revision: number): Iterable<VersionText> {
     return this.#storage.sql.exec<{ name: string; hash: string; text: string }>(
       `SELECT name, hash, text
-       FROM (SELECT max(revision) AS revision FROM history WHERE revision <= ? GROUP BY name)
+       FROM (SELECT max(revision) AS revision FROM history WHERE revision <= ? AND place IS NULL GROUP BY name)
        JOIN history USING (revision) JOIN versions USING (name, hash) ORDER BY name`,
       revision,
     )
+  }
+
+  /** What was accepted after a write, by key. */
+  accepted(revision: number): IndexEntry[] {
+    return this.#rows<{ name: string; place: string; hash: string }>(
+      `SELECT name, place, hash
+       FROM (SELECT max(revision) AS revision FROM history WHERE revision <= ? AND place IS NOT NULL GROUP BY name, place)
+       JOIN history USING (revision)`,
+      revision,
+    )
+      .map((row) => ({ name: acceptedKey(row), hash: row.hash, offered: false }))
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
   setCopied(revision: number): void {
@@ -184,33 +183,4 @@ export class CatalogueStore {
   #rows<Row extends Record<string, SqlStorageValue>>(query: string, ...values: SqlStorageValue[]): Row[] {
     return this.#storage.sql.exec<Row>(query, ...values).toArray()
   }
-}
-
-function toEntry({ revision, action, hash, version, change, breaks, author, at }: HistoryRow): HistoryEntry {
-  const { tenant, key } = objectOf(author)
-  return {
-    revision,
-    action: action === 'rollback' || action === 'delete' ? action : 'put',
-    ...(hash !== null && { hash }),
-    ...(version !== null && { version }),
-    ...(isChange(change) && { change, breaks: issuesOf(breaks) }),
-    by: { tenant: String(tenant), ...(typeof key === 'string' && { key }) },
-    at: new Date(at).toISOString(),
-  }
-}
-
-function isChange(change: string | null): change is Change['change'] {
-  return change !== null
-}
-
-function issuesOf(text: string | null): Change['breaks'] {
-  const issues = parseJson(text ?? '[]')
-  return Array.isArray(issues)
-    ? issues.filter(isObject).map(({ path, message }) => ({ path: String(path), message: String(message) }))
-    : []
-}
-
-function objectOf(text: string): Record<string, unknown> {
-  const value = parseJson(text)
-  return isObject(value) ? value : {}
 }

@@ -29,6 +29,7 @@ const NAMES = new Set([
   'INCLUDE_CONTENT',
   'COMPAT',
   'HTTP_TOOL_HOSTS',
+  'HOLD_CHANGED',
   'CORS_ORIGINS',
   'PLAYGROUND',
 ])

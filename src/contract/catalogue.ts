@@ -47,13 +47,17 @@ export type VersionReply =
 /** What happened to a name once; `revision` rises with every write of the catalogue. */
 export interface HistoryEntry {
   readonly revision: number
-  readonly action: 'put' | 'rollback' | 'delete'
-  /** Hash of the version that became the current one; absent where it was deleted. */
+  /** `first_seen`, `accept`: the definition of a tool of another source was accepted, by itself or by a person. */
+  readonly action: 'put' | 'rollback' | 'delete' | 'first_seen' | 'accept'
+  /** Where that tool is, such as the binding `TOOL_MCP`. */
+  readonly place?: string
+  /** Hash of the version that became the current one, or of what was accepted; absent where it was deleted. */
   readonly hash?: string
   readonly version?: string
   readonly change?: Change['change']
   readonly breaks?: Change['breaks']
-  readonly by: Author
+  /** Absent for what was first seen. */
+  readonly by?: Author
   /** ISO 8601. */
   readonly at: string
 }

@@ -56,6 +56,8 @@ export interface Config {
   /** Prices of models, by `provider/name`. */
   readonly prices: Readonly<Record<string, Price>>
   readonly httpToolHosts: Readonly<Record<string, readonly string[]>>
+  /** Bindings of tool Workers, or globs of them, whose tools are held back where they change. */
+  readonly holdChanged: readonly string[]
   readonly corsOrigins: readonly string[]
   readonly playground: boolean
 }
@@ -90,6 +92,7 @@ export function readConfig(vars: Vars): Config {
     context: object(vars, 'TOOL_CONTEXT', 'a JSON object', (_value): _value is unknown => true),
     prices: object(vars, 'MODEL_PRICES', PRICES, isPrice),
     httpToolHosts: object(vars, 'HTTP_TOOL_HOSTS', 'a JSON object { host: [secret names] }', isStrings),
+    holdChanged: readHeld(vars),
     corsOrigins: list(vars, 'CORS_ORIGINS') ?? [],
     playground: text(vars, 'PLAYGROUND') !== 'off',
   }
@@ -150,6 +153,16 @@ function cost(vars: Vars, name: string): number {
   const value = Number(vars[name] ?? 0)
   if (!(value >= 0)) throw new ConfigError(name, 'a number above 0')
   return value
+}
+
+function readHeld(vars: Vars): string[] {
+  const held = list(vars, 'HOLD_CHANGED') ?? ['TOOL_MCP*']
+  if (held.join() === 'off') return []
+  // What names no binding would hold nothing back, and nobody would know.
+  if (!held.every((name) => /^(?:TOOL_|\*)/.test(name))) {
+    throw new ConfigError('HOLD_CHANGED', '"off" or a list of TOOL_… bindings')
+  }
+  return held
 }
 
 const KEYS =

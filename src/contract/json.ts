@@ -37,3 +37,26 @@ export function parseJson(text: string): unknown {
     return undefined
   }
 }
+
+/** How deep brackets nest outside strings; text that is not JSON is the parser's to refuse. */
+export function depthOf(text: string): number {
+  let depth = 0
+  let deepest = 0
+  let inString = false
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charCodeAt(at)
+    if (inString) {
+      if (char === BACKSLASH) at += 1
+      else if (char === QUOTE) inString = false
+    } else if (char === QUOTE) inString = true
+    else if (char === BRACE || char === BRACKET) deepest = Math.max(deepest, ++depth)
+    else if (char === BRACE + 2 || char === BRACKET + 2) depth -= 1
+  }
+  return deepest
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+/** The closing ones stand two places on. */
+const BRACKET = 0x5b
+const BRACE = 0x7b

@@ -1,3 +1,4 @@
+import type { AcceptedTools } from './acceptance.ts'
 import type { StoredTools } from './catalogue.ts'
 import type { Config } from './config.ts'
 import type { ConversationService, DirectoryService, Objects, WebhookSetup } from './conversation.ts'
@@ -30,6 +31,8 @@ export interface Setup {
   /** Finds tools by words, for `GET /tools?query=`, whoever may know of them. Default: among those that `tools` lists. */
   readonly finder?: ToolFinder
   readonly stored: StoredTools
+  /** Where definitions of tools that are held back are accepted. Default: none are held back. */
+  readonly accepted?: AcceptedTools
   readonly conversations: Objects<ConversationService>
   readonly directories: Objects<DirectoryService>
   readonly report: Report

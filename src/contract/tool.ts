@@ -201,6 +201,18 @@ export interface Unavailable {
   readonly reason: string
   /** The name of the tool, where it is one that is not there. */
   readonly name?: string
+  /** There where it is one tool, held back since it has changed. */
+  readonly held?: HeldTool
+}
+
+/** A tool that is not called before a person has accepted what it says now. */
+export interface HeldTool {
+  /** As it is now. */
+  readonly definition: ToolDefinition
+  /** Hash of all that the definition says now, to accept it by. */
+  readonly hash: string
+  /** The same of what was accepted; absent where that cannot be told. */
+  readonly accepted?: string
 }
 
 export interface ToolListing {

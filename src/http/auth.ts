@@ -1,3 +1,4 @@
+import type { Author } from '../contract/catalogue.ts'
 import type { ApiKey, Config } from '../contract/config.ts'
 import { sha256 } from '../contract/json.ts'
 import type { Caller } from '../contract/tool.ts'
@@ -40,6 +41,11 @@ export function keyOf({ apiKeys }: Config, { tenant, key }: Caller): ApiKey | un
 export function demand(caller: Caller, scope: Scope): void {
   if (caller.scopes.includes(scope)) return
   throw new Problem({ status: 403, code: 'missing_scope', message: `This needs a key with the scope "${scope}".` })
+}
+
+/** A caller as records name it. */
+export function authorOf({ tenant, key }: Caller): Author {
+  return { tenant, ...(key !== undefined && { key }) }
 }
 
 function openCaller(request: Request): Caller {

@@ -1,3 +1,4 @@
+import { depthOf, isObject } from '../contract/json.ts'
 import { Problem } from './problem.ts'
 
 /** Brackets within brackets that a body may have; what is deeper makes parsers and validators overflow. */
@@ -26,6 +27,15 @@ export async function readJson(request: Request, limit: number): Promise<unknown
   }
 }
 
+/** The hash in a body `{ "hash": … }`, as `readJson`. Throws a Problem 422 for one without, that says of what it is. */
+export async function readHash(request: Request, limit: number, what: string): Promise<string> {
+  const body = await readJson(request, limit)
+  const hash = isObject(body) ? body['hash'] : undefined
+  if (typeof hash === 'string') return hash
+  const message = `Send { "hash": … } with the hash of ${what}.`
+  throw new Problem({ status: 422, code: 'invalid_request', message, param: 'hash' })
+}
+
 async function readText({ body }: Request, limit: number): Promise<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
   let text = ''
@@ -49,29 +59,6 @@ async function readText({ body }: Request, limit: number): Promise<string> {
   }
   return text + decode()
 }
-
-/** How deep brackets nest outside strings; text that is not JSON is the parser's to refuse. */
-function depthOf(text: string): number {
-  let depth = 0
-  let deepest = 0
-  let inString = false
-  for (let at = 0; at < text.length; at++) {
-    const char = text.charCodeAt(at)
-    if (inString) {
-      if (char === BACKSLASH) at += 1
-      else if (char === QUOTE) inString = false
-    } else if (char === QUOTE) inString = true
-    else if (char === BRACE || char === BRACKET) deepest = Math.max(deepest, ++depth)
-    else if (char === BRACE + 2 || char === BRACKET + 2) depth -= 1
-  }
-  return deepest
-}
-
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-/** The closing ones stand two places on. */
-const BRACKET = 0x5b
-const BRACE = 0x7b
 
 function malformed(message: string): Problem {
   return new Problem({ status: 400, code: 'malformed_body', message })

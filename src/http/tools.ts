@@ -1,11 +1,11 @@
 import type { Context } from 'hono'
 import { Hono } from 'hono/tiny'
-import { isObject } from '../contract/json.ts'
 import type { Tool, ToolDefinition, ToolListing, ToolSource } from '../contract/tool.ts'
 import type { WriteReply, WriteTerms } from '../contract/catalogue.ts'
 import { decodeCallBody } from '../wire/request.ts'
-import { demand } from './auth.ts'
-import { readJson } from './body.ts'
+import { acceptTool, unknownTool } from './accept-tool.ts'
+import { authorOf, demand } from './auth.ts'
+import { readHash, readJson } from './body.ts'
 import { budgetOf } from './budget.ts'
 import { callOnce } from './call-once.ts'
 import { askedBy, type EdgeEnv } from './context.ts'
@@ -75,17 +75,14 @@ tools.get('/:name/versions/:hash', async (c) => {
 tools.post('/:name/rollback', async (c) => {
   demand(c.var.caller, 'tools:write')
   const { setup } = c.var
-  const body = await readJson(c.req.raw, setup.config.maxBodyBytes)
-  const hash = isObject(body) ? body['hash'] : undefined
-  if (typeof hash !== 'string') {
-    const message = 'Send { "hash": … } with the hash of a version.'
-    throw new Problem({ status: 422, code: 'invalid_request', message, param: 'hash' })
-  }
+  const hash = await readHash(c.req.raw, setup.config.maxBodyBytes, 'a version')
   const name = c.req.param('name')
   const reply = await setup.stored.rollback(name, hash, termsOf(c))
   if (!reply) throw unknownVersion(name, hash)
   return written(c, name, reply)
 })
+
+tools.post('/:name/accept', (c) => acceptTool(c, c.req.param('name')))
 
 tools.delete('/:name', async (c) => {
   demand(c.var.caller, 'tools:write')
@@ -118,13 +115,21 @@ tools.post('/:name/call', async (c) => {
 })
 
 type Entry = Omit<ToolDefinition, 'inputSchema' | 'version' | 'hash' | 'annotations' | 'description'> &
-  Partial<ToolDefinition> & { source: string; place: string; available: boolean; reason?: string }
+  Partial<ToolDefinition> & {
+    source: string
+    place: string
+    available: boolean
+    reason?: string
+    accepted?: string | null
+  }
 
 function entries({ tools, unavailable }: ToolListing): Entry[] {
   return [
     ...tools.map(toEntry),
-    ...unavailable.map(({ origin, place, reason, name = place }) => ({
+    ...unavailable.map(({ origin, place, reason, name = place, held }) => ({
       name,
+      ...held?.definition,
+      ...(held && { hash: held.hash, accepted: held.accepted }),
       source: origin,
       place,
       available: false,
@@ -148,10 +153,6 @@ async function find(source: ToolSource, name: string): Promise<Tool> {
   throw unknownTool(name)
 }
 
-function unknownTool(name: string): Problem {
-  return new Problem({ status: 404, code: 'unknown_tool', message: `There is no tool "${name}" at this edge.` })
-}
-
 function unknownVersion(name: string, hash: string): Problem {
   const message = `The tool "${name}" has no version "${hash}".`
   return new Problem({ status: 404, code: 'unknown_version', message })
@@ -159,11 +160,10 @@ function unknownVersion(name: string, hash: string): Problem {
 
 /** Who writes, and what `If-Match` and `If-None-Match: *` (RFC 9110) say of the version before. */
 function termsOf(c: Context<EdgeEnv>): WriteTerms {
-  const { tenant, key } = c.var.caller
   const match = c.req.header('if-match')
   const isNew = c.req.header('if-none-match')?.trim() === '*'
   const expects = isNew ? [] : match?.split(',').map((tag) => tag.trim().replace(/^(?:W\/)?"(.*)"$/, '$1'))
-  return { by: { tenant, ...(key !== undefined && { key }) }, expects }
+  return { by: authorOf(c.var.caller), expects }
 }
 
 /** What a write came to: 201 or 200 with the version, 412 where another one is current, 422 with paths. */

@@ -1,24 +1,16 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestHarness } from 'wrangler'
 import { McpServer } from '../tools/mcp-server.ts'
+import { withMcp } from './with-mcp.ts'
 
 const TOOLS = ['clock', 'alarm', 'calculator', 'weather', 'customers', 'bookings', 'mail', 'web', 'definitions']
 const PREFIX = 'io.modelcontextprotocol/'
 
 const ROOT = new URL('../..', import.meta.url).pathname
 const temp = mkdtempSync(join(tmpdir(), 'edgecall-mcp-'))
-
-/** The configuration of the edge with the stanza that binds the Worker of other servers' tools. */
-function withMcp(): string {
-  const text = readFileSync(join(ROOT, 'wrangler.toml'), 'utf8')
-  const bound = text.replace(/^# (\[\[services\]\])\n# (binding = "TOOL_MCP")\n# (.+)$/m, '$1\n$2\n$3')
-  const path = join(temp, 'wrangler.toml')
-  writeFileSync(path, bound.replace('main = "', `main = "${ROOT}`))
-  return path
-}
 
 const newest = new McpServer()
 const older = new McpServer('2025-11-25', { wantsSession: true })
@@ -41,7 +33,7 @@ beforeAll(async () => {
   harness = createTestHarness({
     root: ROOT,
     workers: [
-      { configPath: withMcp(), vars: { AUTH: 'open' } },
+      { configPath: withMcp(temp), vars: { AUTH: 'open' } },
       ...TOOLS.map((name) => ({ configPath: `tools/${name}/wrangler.toml` })),
       {
         configPath: 'tools/mcp/wrangler.toml',

@@ -299,6 +299,7 @@ describe('the definitions', () => {
         hash: expect.stringMatching(/^[0-9a-f]{64}$/),
         annotations: { readOnly: true, destructive: false, idempotent: true, openWorld: false, untrusted: true },
         timeoutMs: 30_000,
+        metadata: { server: 'test' },
       },
       {
         name: 'plain',
@@ -309,7 +310,52 @@ describe('the definitions', () => {
         hash: expect.any(String),
         annotations: { untrusted: true },
         timeoutMs: 30_000,
+        metadata: { server: 'test' },
       },
+    ])
+  })
+
+  test.each<[string, object, string]>([
+    [
+      'a description inside the schema',
+      { inputSchema: { ...OBJECT, properties: { a: { properties: { b: { description: 'Nice.\u202e evil' } } } } } },
+      'properties.a.properties.b.description',
+    ],
+    ['a value', { inputSchema: { ...OBJECT, properties: { a: { enum: ['x\u{e0041}'] } } } }, 'properties.a.enum.0'],
+    ['a name', { inputSchema: { ...OBJECT, properties: { 'a\u200b': {} } } }, 'properties.a\u200b'],
+    ['the schema of the result', { outputSchema: { ...OBJECT, title: 'x\u2066' } }, 'title'],
+  ])('with text that nobody sees in %s are refused, the others not', async (_, hidden, path) => {
+    const server = await start()
+    server.tools = [{ ...echo, name: 'bad', ...hidden }, echo]
+    expect(await worker(server).names()).toEqual(['echo'])
+    expect(logs).toMatchObject([{ event: 'mcp.tool_refused', tool: 'bad', detail: expect.stringContaining(path) }])
+  })
+
+  test('say their names and titles as people see them', async () => {
+    const server = await start()
+    server.tools = [
+      { ...echo, name: 'a\u200bb' },
+      { ...echo, name: 'c', title: 'See\u{e0041} it\u202e' },
+    ]
+    const [first, second] = await worker(server).describe()
+    expect([first?.name, first?.title]).toEqual([expect.stringMatching(/^[\w-]+$/), 'ab'])
+    expect(second).toMatchObject({ name: 'c', title: 'See it' })
+  })
+
+  test('that are too deep, or have too many schemas, are refused, the others not', async () => {
+    const server = await start()
+    const nested = (levels: number): object =>
+      levels === 0 ? {} : { ...OBJECT, properties: { a: nested(levels - 1) } }
+    const properties = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`p${index}`, {}]))
+    server.tools = [
+      { ...echo, name: 'deep', inputSchema: nested(20) },
+      { ...echo, name: 'wide', inputSchema: { ...OBJECT, properties } },
+      echo,
+    ]
+    expect(await worker(server).names()).toEqual(['echo'])
+    expect(logs).toMatchObject([
+      { tool: 'deep', detail: expect.stringContaining('expected at most 16 levels of schemas') },
+      { tool: 'wide', detail: expect.stringContaining('expected at most 500 schemas') },
     ])
   })
 

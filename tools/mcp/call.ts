@@ -30,6 +30,8 @@ export function remoteTool(
       ...(outputSchema && { outputSchema }),
       annotations: { ...Object.fromEntries(annotations), ...(!server.trusted && { untrusted: true }) },
       timeoutMs: server.timeoutMs,
+      // Another server's tool of the same words is another tool.
+      metadata: { server: server.name },
       ...(server.approval && { approval: server.approval }),
     },
     (input, context) => callRemote(server, tool, input, context),

@@ -90,6 +90,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
     description: 'What can be said to the model and heard of it, as far as the edge’s codec goes.',
   },
   ModelList: object({ object: { const: 'list' }, data: list({ $ref: '#/components/schemas/Model' }) }),
+  Accepted: object({ name: TEXT, hash: TEXT }),
   Spend: object(
     { key: TEXT, period: object({ from: TEXT, to: TEXT }), tokens: COUNT, runs: COUNT, budget: OBJECT },
     { cost: { type: 'number' } },

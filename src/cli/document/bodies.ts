@@ -58,7 +58,7 @@ const READ = {
       },
     ],
   },
-  RollbackBody: { type: 'object', properties: { hash: { type: 'string' } }, required: ['hash'] },
+  HashBody: { type: 'object', properties: { hash: { type: 'string' } }, required: ['hash'] },
   McpMessage: {
     type: 'object',
     description: 'One JSON-RPC 2.0 request or notification of the Model Context Protocol.',

@@ -91,9 +91,21 @@ export const TOOL_ROUTES: Routes = {
       summary: 'Make an older version the current one',
       scope: 'tools:write',
       headers: IF_MATCH,
-      body: 'RollbackBody',
+      body: 'HashBody',
       answers: { 200: WRITTEN, 201: WRITTEN },
       errors: { ...UNKNOWN, ...REFUSED },
+    },
+  },
+  '/tools/{name}/accept': {
+    post: {
+      tag: 'Tools',
+      id: 'acceptTool',
+      summary: 'Accept what a changed tool says now',
+      description: 'A tool of HOLD_CHANGED that has changed since it was accepted is not called before.',
+      scope: 'tools:write',
+      body: 'HashBody',
+      answers: { 200: { says: 'It is called again.', json: 'Accepted' } },
+      errors: { ...UNKNOWN, 409: 'It says something else by now.', 422: 'The body has no hash.' },
     },
   },
   '/tools/{name}/call': {

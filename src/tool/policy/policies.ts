@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { ToolPolicies, ToolPolicy } from '../../contract/policy.ts'
-import type { Approval, Caller, Tool, ToolDefinition } from '../../contract/tool.ts'
+import type { Approval, Caller, ToolDefinition } from '../../contract/tool.ts'
 import { matches } from '../glob.ts'
 import { POLICIES } from './schema.ts'
 
@@ -15,7 +15,7 @@ export function readPolicies(value: unknown): ToolPolicies | string {
 /** The policies of a tool, in their order. */
 export function policiesOf(
   policies: ToolPolicies,
-  { definition, place }: Pick<Tool, 'definition' | 'place'>,
+  { definition, place }: { readonly definition: Pick<ToolDefinition, 'name' | 'tags'>; readonly place: string },
 ): readonly ToolPolicy[] {
   const { name, tags = [] } = definition
   const known = [name, `@${place}`, ...tags.map((tag) => `#${tag}`)]

@@ -1,5 +1,5 @@
 import type { RateLimit, ToolPolicies, ToolPolicy } from '../../contract/policy.ts'
-import type { Caller, Tool, ToolSource } from '../../contract/tool.ts'
+import type { Caller, Tool, ToolSource, Unavailable } from '../../contract/tool.ts'
 import { failure } from '../../contract/tool.ts'
 import { unknownTool } from '../unknown.ts'
 import { isAllowed, policiesOf, tighten } from './policies.ts'
@@ -28,12 +28,20 @@ export function policed(source: ToolSource, options: PolicyOptions): (caller: Ca
       // No page of it: which tools are on a page is known when it is known which are there.
       list: async () => {
         const { tools, unavailable } = await source.list()
-        return { tools: allowed(tools), unavailable }
+        return {
+          tools: allowed(tools),
+          unavailable: unavailable.filter((gone) => isTold(gone, options.policies, caller)),
+        }
       },
       offered: async () => allowed(await source.offered()),
       find: async (names) => allowed(await source.find(names)),
     }
   }
+}
+
+/** Whether a caller may read of a tool that is not there. */
+function isTold({ name = '', place, held }: Unavailable, policies: ToolPolicies, caller: Caller): boolean {
+  return isAllowed(policiesOf(policies, { definition: held?.definition ?? { name }, place }), caller)
 }
 
 function guard(tool: Tool, policies: readonly ToolPolicy[], { rates }: PolicyOptions): Tool {

@@ -140,16 +140,17 @@ async function serviceIssues(
   services: ServiceSource,
 ): Promise<DefinitionIssue[]> {
   const { name } = definition
-  const taken = await services.find([name])
-  const issues = taken.map(() => ({
-    path: 'name',
-    message: `expected a free name: "${name}" is a tool of a bound Worker`,
-  }))
+  const { tools, unavailable } = await services.list()
+  // A tool that is held back keeps its name.
+  const known = [...tools, ...unavailable.flatMap(({ held }) => held ?? [])]
+  const issues = known
+    .filter((tool) => tool.definition.name === name)
+    .map(() => ({ path: 'name', message: `expected a free name: "${name}" is a tool of a bound Worker` }))
   if (!face) return issues
   const { binding, call } = face
   const worker = await services.bound(binding)?.list()
   if (worker?.tools.some((tool) => tool.definition.name === call)) return issues
-  const [broken] = worker?.unavailable ?? []
+  const broken = worker?.unavailable.find(({ held }) => !held || held.definition.name === call)
   if (!worker) issues.push({ path: 'binding', message: `expected a service binding of this edge, received ${binding}` })
   else if (broken)
     issues.push({ path: 'binding', message: `${binding} cannot be asked for its tools: ${broken.reason}` })

@@ -1,4 +1,4 @@
-import type { ToolListing, ToolSource } from '../../contract/tool.ts'
+import type { Tool, ToolListing, ToolSource } from '../../contract/tool.ts'
 import { describeBinding } from '../worker/describe.ts'
 import { merge } from './merge.ts'
 import { callService } from '../worker/call.ts'
@@ -9,6 +9,8 @@ export interface ServiceOptions {
   readonly bindings: Readonly<Record<string, ToolBinding>>
   /** Which tools are offered by default. */
   readonly offered: (name: string) => boolean
+  /** Holds back what has changed of a binding's tools (`holdBack`), where it is to be. Default: nowhere. */
+  readonly hold?: (binding: string) => ((tools: readonly Tool[]) => Promise<ToolListing>) | undefined
   readonly now?: () => number
   /** How long one Worker may take to describe itself. Default 5 s. */
   readonly describeMs?: number
@@ -31,15 +33,17 @@ export function serviceSource(options: ServiceOptions): ServiceSource {
   const listPlace = async ([place, binding]: Place): Promise<ToolListing> => {
     const described = await describeBinding(binding, { now, timeoutMs })
     if (!described.ok) return { tools: [], unavailable: [{ origin: 'service', place, reason: described.reason }] }
+    const hold = options.hold?.(place)
     const describe = () => describeBinding(binding, { now, timeoutMs, fresh: true })
     const tools = described.tools.map((definition) => ({
       definition,
       origin: 'service' as const,
       place,
       offered: offered(definition.name),
-      ...callService(definition, { binding, face: described.face, describe }),
+      ...callService(definition, { binding, face: described.face, describe, exact: hold !== undefined }),
     }))
-    return { tools, unavailable: [] }
+    // Before a name counts beside those of other places: what is held back takes none of theirs down.
+    return hold ? hold(tools) : { tools, unavailable: [] }
   }
   const sourceOf = (places: readonly Place[]): ToolSource => {
     const list = async () => merge(await Promise.all(places.map(listPlace)))

@@ -1,8 +1,9 @@
 import type { ReadDefinition } from '../../contract/definition.ts'
 import type { ToolText } from '../../contract/tool.ts'
-import { type CatalogueIndex, INDEX_KEY, NO_INDEX, readIndex, versionKey } from '../stored/copy.ts'
+import { type CatalogueIndex, INDEX_KEY, versionKey } from '../stored/copy.ts'
 import { type CatalogueTexts, NO_TEXTS, readTexts, TEXTS_KEY } from '../stored/texts.ts'
 import { messageOf } from '../thrown.ts'
+import { currentIndex, FRESH_MS, type IndexMemory, ownWrite } from './index-memory.ts'
 
 /** The part of a KV namespace that is used here. */
 export interface ToolNamespace {
@@ -42,16 +43,10 @@ export interface Shelf {
   own(name: string, write: OwnWrite): void
 }
 
-const FRESH_MS = 10_000
 const KEYS_A_READ = 100
 const MOST_REMEMBERED = 10_000
 
-interface Memory {
-  index?: CatalogueIndex
-  /** When the index was read. */
-  at: number
-  /** Writes made here, until the copy holds them. */
-  readonly own: Map<string, OwnWrite>
+interface Memory extends IndexMemory<OwnWrite> {
   /** By key. */
   readonly records: Map<string, ReadDefinition>
   /** Those of no use, by key; looked at again with every new index. */
@@ -68,7 +63,7 @@ export function openShelf(namespace: ToolNamespace, readValues: ReadValues, now:
   const memory = memories.get(namespace) ?? newMemory()
   memories.set(namespace, memory)
   const { own, records, useless } = memory
-  const current = () => currentIndex(namespace, memory, now())
+  const current = () => currentIndex(namespace, INDEX_KEY, memory, now())
   const ownNames = (isWanted: (record: ReadDefinition) => boolean) =>
     [...own].flatMap(([name, { record }]) => (record && isWanted(record) ? [name] : []))
   return {
@@ -107,11 +102,7 @@ export function openShelf(namespace: ToolNamespace, readValues: ReadValues, now:
       await Promise.all(reads)
       return found
     },
-    own: (name, write) => {
-      // Answers may overtake one another.
-      const newest = Math.max(memory.index?.revision ?? 0, own.get(name)?.revision ?? 0)
-      if (write.revision > newest) own.set(name, write)
-    },
+    own: (name, write) => ownWrite(memory, name, write),
   }
 }
 
@@ -125,24 +116,6 @@ function newMemory(): Memory {
 interface Version {
   readonly name: string
   readonly hash: string
-}
-
-/** The index, read anew where it is old. One that holds less than the one before it came from farther away. */
-async function currentIndex(namespace: ToolNamespace, memory: Memory, now: number): Promise<CatalogueIndex> {
-  if (memory.index && now - memory.at < FRESH_MS) return memory.index
-  try {
-    const text = (await namespace.get([INDEX_KEY], 'text')).get(INDEX_KEY)
-    const read = typeof text === 'string' ? readIndex(text) : NO_INDEX
-    memory.at = now
-    memory.useless.clear()
-    if (!memory.index || read.revision >= memory.index.revision) memory.index = read
-    const { revision } = memory.index
-    for (const [name, write] of memory.own) if (write.revision <= revision) memory.own.delete(name)
-    return memory.index
-  } catch (error) {
-    if (memory.index) return memory.index
-    throw error
-  }
 }
 
 /** The texts, read anew where the index is newer. They come after it; older ones stand in until then. */

@@ -7,6 +7,16 @@ import { isObject, parseJson } from '../../contract/json.ts'
  */
 export const INDEX_KEY = 'tools:index'
 
+/**
+ * Under `tools:accepted`, in the same form, what is accepted of tools that the catalogue does not hold: a line for each,
+ * with `acceptedKey` in the place of the name.
+ */
+export const ACCEPTED_KEY = 'tools:accepted'
+
+export function acceptedKey({ name, place }: { readonly name: string; readonly place: string }): string {
+  return `${name}@${place.replaceAll(' ', '_')}`
+}
+
 export function versionKey(name: string, hash: string): string {
   return `tool:${name}@${hash}`
 }

@@ -14,6 +14,8 @@ export interface ServiceCallOptions {
   readonly face: 'rpc' | 'fetch'
   /** Asks the Worker anew what it offers. */
   readonly describe: () => Promise<Described>
+  /** A tool that has changed is not called, though its arguments mean the same. Default false. */
+  readonly exact?: boolean | undefined
 }
 
 /**
@@ -34,7 +36,8 @@ export function callService(
     const now = described.tools.find((tool) => tool.name === name)
     if (!now) return failure('tool_unavailable', `The tool "${name}" is not available any more.`)
     // Only of the definition that the model saw is it known what its arguments were to mean.
-    if (request.hash !== hash || canonicalJson(now.inputSchema) !== canonicalJson(inputSchema)) return changed(name)
+    if (options.exact || request.hash !== hash || canonicalJson(now.inputSchema) !== canonicalJson(inputSchema))
+      return changed(name)
     const again = await send({ ...request, hash: now.hash }, control, options)
     return isMismatch(again) ? changed(name) : again
   }

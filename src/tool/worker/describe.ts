@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { TOOL_NAME } from '../../contract/id.ts'
+import { depthOf } from '../../contract/json.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { count, either, isText, plainObject, someText } from '../../wire/schema.ts'
 import { ANNOTATIONS, APPROVAL } from '../policy/schema.ts'
@@ -59,15 +60,29 @@ async function ask(binding: ToolBinding): Promise<Described> {
 
 const flag = v.exactOptional(v.boolean())
 
+const MOST_CHARACTERS = 500_000
+const MOST_LEVELS = 64
+
+/** What is deeper makes those overflow who walk it, and models read all of it. */
+function isBounded(schema: Record<string, unknown>): boolean {
+  const text = JSON.stringify(schema)
+  return text.length <= MOST_CHARACTERS && depthOf(text) <= MOST_LEVELS
+}
+
+const schema = v.pipe(
+  plainObject,
+  v.check(isBounded, `expected at most ${MOST_LEVELS} levels and ${MOST_CHARACTERS} characters of JSON`),
+)
+
 const Definition = v.object({
   name: v.pipe(v.string(), v.regex(TOOL_NAME)),
   title: v.exactOptional(v.string()),
   description: v.pipe(v.string(), v.regex(/\S/)),
   inputSchema: v.pipe(
-    plainObject,
+    schema,
     v.check((schema) => schema['type'] === 'object', 'expected a schema of type "object"'),
   ),
-  outputSchema: v.exactOptional(plainObject),
+  outputSchema: v.exactOptional(schema),
   version: v.string(),
   hash: someText,
   annotations: v.object(ANNOTATIONS),

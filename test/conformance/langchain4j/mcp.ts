@@ -80,12 +80,13 @@ export const mcp: readonly Row[] = [
       )
       const inputSchema = { type: 'object', properties: {} }
       const rest = { inputSchema, annotations: {}, version: '1', hash: expect.any(String) }
+      const metadata = { server: expect.any(String) }
       const look = { title: 'look', description: 'Test tool look', ...rest }
       const pay = { title: 'pay', description: 'Test tool pay', ...rest }
       expect(tools.map(({ definition }) => definition)).toEqual([
-        { ...look, name: 'a_look', approval: 'always', timeoutMs: 500 },
-        { ...pay, name: 'send_money', approval: 'always', timeoutMs: 500 },
-        { ...look, name: 'b_look', timeoutMs: 30_000 },
+        { ...look, name: 'a_look', approval: 'always', timeoutMs: 500, metadata },
+        { ...pay, name: 'send_money', approval: 'always', timeoutMs: 500, metadata },
+        { ...look, name: 'b_look', timeoutMs: 30_000, metadata },
       ])
       const { requests, state } = await play({
         script: [ask(['b_look']), say('ok')],
@@ -165,7 +166,8 @@ export const mcp: readonly Row[] = [
           listed('far', { inputSchema: { type: 'object', properties: { a: { $ref: 'https://example.com/a.json' } } } }),
         ])
         const tools = await brought(server)
-        const taken = { version: '1', hash: expect.any(String), timeoutMs: 30_000 }
+        const metadata = { server: expect.any(String) }
+        const taken = { version: '1', hash: expect.any(String), timeoutMs: 30_000, metadata }
         expect(tools.map(({ definition }) => definition)).toEqual([
           {
             ...taken,

@@ -5,7 +5,8 @@ import { pinTools } from '../../../src/tool/pin.ts'
 import type { ToolBinding } from '../../../src/tool/worker/answer.ts'
 import { type KvOptions, kvSource } from '../../../src/tool/source/kv.ts'
 import type { ToolNamespace } from '../../../src/tool/source/shelf.ts'
-import { serviceSource } from '../../../src/tool/source/service.ts'
+import { holdBack } from '../../../src/tool/source/hold.ts'
+import { type ServiceOptions, serviceSource } from '../../../src/tool/source/service.ts'
 import { encodeIndex, INDEX_KEY, versionKey } from '../../../src/tool/stored/copy.ts'
 import { definitionService } from '../../../src/tool/stored/service.ts'
 import { testCatalogue } from '../../catalogue/object.ts'
@@ -603,7 +604,7 @@ describe('a face of a tool Worker', () => {
     annotations: {},
   }
 
-  function clock() {
+  function clock(options: Partial<ServiceOptions> = {}) {
     const seen: unknown[] = []
     const worker = { tools: [now], broken: undefined as Error | undefined }
     const binding: ToolBinding = {
@@ -617,7 +618,8 @@ describe('a face of a tool Worker', () => {
       },
     }
     const at = { now: 0 }
-    const services = serviceSource({ bindings: { TOOL_CLOCK: binding }, offered: () => true, now: () => at.now })
+    const bindings = { TOOL_CLOCK: binding }
+    const services = serviceSource({ bindings, offered: () => true, now: () => at.now, ...options })
     return { seen, worker, services, at }
   }
 
@@ -666,6 +668,25 @@ describe('a face of a tool Worker', () => {
       ok: false,
       issues: [{ path: 'binding', message: 'TOOL_CLOCK cannot be asked for its tools: down' }],
     })
+  })
+
+  test('does not call a tool that is held back, which keeps its name', async () => {
+    const accepted = { of: async () => [{ hash: 'another' }], accept: async () => {} }
+    const { seen, services } = clock()
+    const { services: held } = clock({ hold: () => (tools) => holdBack(tools, accepted) })
+    const { tools, source } = setup({ services })
+    await store(tools, face('a', 'TOOL_CLOCK', 'now'))
+    const behind = source({ services: held })
+    expect(await call((await behind.find(['a']))[0])).toMatchObject({ error: { code: 'tool_unreachable' } })
+    expect(seen).toEqual([])
+    expect(await behind.put('now', definition('now'))).toEqual({
+      ok: false,
+      issues: [{ path: 'name', message: 'expected a free name: "now" is a tool of a bound Worker' }],
+    })
+    expect(await behind.put('b', face('b', 'TOOL_CLOCK', 'now'))).toMatchObject({
+      issues: [{ path: 'binding', message: expect.stringContaining('The tool "now" is held back') }],
+    })
+    expect(await behind.put('b', face('b', 'TOOL_CLOCK', 'then'))).toMatchObject({ issues: [{ path: 'call' }] })
   })
 })
 

@@ -40,6 +40,11 @@ function broken(error: unknown): ToolBinding {
   return { describe: async () => thrown(error) }
 }
 
+/** A schema of so many levels. */
+function nested(levels: number): object {
+  return levels === 1 ? {} : { not: nested(levels - 1) }
+}
+
 function says(description: unknown): ToolBinding {
   return { describe: async () => description }
 }
@@ -133,6 +138,16 @@ describe('one Worker takes no other down', () => {
       'with a function',
       says({ contract: 1, tools: [definition('a', { inputSchema: { type: 'object', x: () => {} } })] }),
       'bad description: "x" is no JSON',
+    ],
+    [
+      'with a schema that is too deep',
+      says({ contract: 1, tools: [definition('a', { inputSchema: { type: 'object', ...nested(65) } })] }),
+      'bad description: tools.0.inputSchema: expected at most 64 levels and 500000 characters of JSON',
+    ],
+    [
+      'with a schema that is too long',
+      says({ contract: 1, tools: [definition('a', { outputSchema: { description: 'x'.repeat(500_000) } })] }),
+      'bad description: tools.0.outputSchema: expected at most 64 levels and 500000 characters of JSON',
     ],
     [
       'in circles',

@@ -1,0 +1,121 @@
+import { DatabaseSync } from 'node:sqlite'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { catalogue } from '../../src/catalogue/catalogue.ts'
+import { MIGRATIONS } from '../../src/catalogue/migrations.ts'
+import { ACCEPTED_KEY, INDEX_KEY, readIndex } from '../../src/tool/stored/copy.ts'
+import { memoryStorage } from '../fixtures/sqlite.ts'
+import { FakeKv } from '../tool/source/fake-kv.ts'
+import { testCatalogue } from './object.ts'
+
+const START = Date.UTC(2026, 10, 20)
+const AT = '2026-11-20T00:00:00.000Z'
+const by = { tenant: 'acme', key: '0123456789ab' }
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['Date'], now: START })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const setTime = (time: number) => void vi.setSystemTime(time)
+const tool = (name: string, hash: string, place = 'TOOL_MCP') => ({ name, place, hash })
+const version = (name: string, text: string) =>
+  ({ name, hash: text, text, offered: true, version: '1', action: 'put', by }) as const
+
+/** What the copy holds: keys and hashes. */
+function copyOf(kv: FakeKv, key: string): string[] {
+  const index = readIndex(kv.stored.get(key) ?? '')
+  return index.names().map((name) => `${name} ${index.hashOf(name)}`)
+}
+
+describe('what is accepted of a tool', () => {
+  test('is what was seen of it first, until another is accepted', async () => {
+    const { object, revive } = testCatalogue()
+    expect(await object.accept([tool('a', '1'), tool('a', '2', 'TOOL_B')])).toEqual([
+      { revision: START, hash: '1' },
+      { revision: START + 1, hash: '2' },
+    ])
+    expect(await object.accept([tool('a', '3')])).toEqual([{ revision: START, hash: '1' }])
+    expect(await object.accept([tool('a', '3')], by)).toEqual([{ revision: START + 2, hash: '3' }])
+    expect(await revive().accept([tool('a', '1'), tool('a', '1', 'TOOL_B')])).toMatchObject([
+      { hash: '3' },
+      { hash: '2' },
+    ])
+  })
+
+  test('is told with who and when, beside the versions of a stored definition of that name', async () => {
+    const { object } = testCatalogue()
+    await object.accept([tool('a', '1')])
+    await object.write(version('a', 'text'))
+    await object.accept([tool('a', '2')], by)
+    const change = { version: '1', change: 'created', breaks: [] }
+    expect(await object.history('a', { limit: 9 })).toEqual([
+      { revision: START + 2, action: 'accept', place: 'TOOL_MCP', hash: '2', by, at: AT },
+      { revision: START + 1, action: 'put', hash: 'text', ...change, by, at: AT },
+      { revision: START, action: 'first_seen', place: 'TOOL_MCP', hash: '1', at: AT },
+    ])
+    // Neither is the other.
+    expect(await object.write(version('a', 'text'))).toMatchObject({ change: 'unchanged' })
+    expect(await object.remove('none', by)).toBeUndefined()
+  })
+
+  test('is remembered of so many tools of a place, and takes no room from another', async () => {
+    const { object } = testCatalogue()
+    const many = Array.from({ length: 5000 }, (_, index) => tool(`t${index}`, 'x'))
+    await object.accept(many)
+    expect(await object.accept([tool('new', 'x'), tool('t0', 'y'), tool('new', 'x', 'TOOL_B')])).toMatchObject([
+      null,
+      { hash: 'x' },
+      { hash: 'x' },
+    ])
+  })
+})
+
+describe('the copy in KV', () => {
+  test('holds what is accepted, written at most once a second, and apart from the index of stored definitions', async () => {
+    const { object, kv, settle } = testCatalogue()
+    await object.write(version('stored', 'text'))
+    await object.accept([tool('b', '1'), tool('a', '1'), tool('a', '2', 'MY PLACE')])
+    await settle(setTime)
+    expect(copyOf(kv, ACCEPTED_KEY)).toEqual(['a@MY_PLACE 2', 'a@TOOL_MCP 1', 'b@TOOL_MCP 1'])
+    expect(copyOf(kv, INDEX_KEY)).toEqual(['stored text'])
+    kv.asked.length = 0
+    for (const hash of ['2', '3', '4']) await object.accept([tool('a', hash)], by)
+    expect(await settle(setTime)).toBe(1)
+    expect(kv.asked.filter((asked) => asked === `put ${ACCEPTED_KEY}`)).toHaveLength(1)
+    expect(Date.now()).toBe(START + 1000)
+    expect(copyOf(kv, ACCEPTED_KEY)).toContain('a@TOOL_MCP 4')
+  })
+
+  test('is not written anew for tools that are known', async () => {
+    const { object, kv, settle } = testCatalogue()
+    await object.accept([tool('a', '1')])
+    await settle(setTime)
+    kv.asked.length = 0
+    await object.accept([tool('a', '2')])
+    await settle(setTime)
+    expect(kv.asked).toEqual([])
+  })
+})
+
+test('a catalogue of before learns to remember what is accepted, and keeps what it has', async () => {
+  const storage = Object.assign(memoryStorage(new DatabaseSync(':memory:')), { setAlarm: async () => {} })
+  const { sql } = storage
+  sql.exec(`CREATE TABLE meta (version INTEGER NOT NULL); INSERT INTO meta VALUES (1); ${MIGRATIONS[0]}`)
+  sql.exec(`INSERT INTO history (revision, name, action, hash, change, breaks, author, at)
+    VALUES (7, 'old', 'put', 'h', 'created', '[]', '{"tenant":"acme"}', 7);
+    INSERT INTO versions VALUES ('old', 'h', '1', 1, 'text');`)
+  const Catalog = catalogue<object>(() => ({
+    namespace: new FakeKv(),
+    compare: async () => ({ change: 'compatible', breaks: [] }),
+    report: () => {},
+  }))
+  const object = new Catalog({ storage } as unknown as DurableObjectState, {})
+  expect(await object.accept([tool('old', '1')])).toMatchObject([{ hash: '1' }])
+  expect(await object.history('old', { limit: 9 })).toMatchObject([
+    { action: 'first_seen', place: 'TOOL_MCP' },
+    { revision: 7, action: 'put', hash: 'h', by: { tenant: 'acme' } },
+  ])
+  expect(await object.write(version('old', 'text2'))).toMatchObject({ status: 'replaced', change: 'compatible' })
+})

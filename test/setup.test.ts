@@ -1,0 +1,85 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { catalogueParts, type Env, setup } from '../src/setup.ts'
+import { testCatalogue } from './catalogue/object.ts'
+
+beforeEach(() => {
+  vi.spyOn(console, 'error').mockImplementation(() => {})
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+const nobody = () => {
+  throw new Error('nobody is there')
+}
+const NONE = { getByName: nobody }
+
+/** A tool Worker whose one tool says of itself what it is told to. */
+function worker(name: string) {
+  const said = { description: 'Says it.' }
+  const told = () => ({ ...said, name, inputSchema: { type: 'object' }, version: '1', hash: 'h', annotations: {} })
+  const binding = { describe: async () => ({ contract: 1 as const, tools: [told()] }), call: nobody }
+  return { said, binding }
+}
+
+function env(bindings: object): Env {
+  return { CONVERSATIONS: NONE, DIRECTORIES: NONE, ...bindings }
+}
+
+const CALLER = { tenant: 'acme', scopes: [] }
+
+describe('tools of other servers that change', () => {
+  const remembering = () => {
+    const { object, kv } = testCatalogue()
+    return { CATALOG: { getByName: () => object }, TOOLS: kv }
+  }
+  /** What is there of a tool before and after it has changed, in two isolates. */
+  async function seenIn(bindings: object, place = 'TOOL_MCP'): Promise<number[]> {
+    const { said, binding } = worker('a')
+    const before = await setup(env({ ...bindings, [place]: binding }))
+      .tools(CALLER)
+      .find(['a'])
+    said.description = 'Says something else.'
+    const after = await setup(env({ ...bindings, [place]: { ...binding } }))
+      .tools(CALLER)
+      .find(['a'])
+    return [before.length, after.length]
+  }
+
+  test('are held back without a word, where that can be remembered; the tools of other Workers are not', async () => {
+    expect(await seenIn(remembering())).toEqual([1, 0])
+    expect(await seenIn(remembering(), 'TOOL_MCP2')).toEqual([1, 0])
+    expect(await seenIn(remembering(), 'TOOL_CLOCK')).toEqual([1, 1])
+    expect(await seenIn({})).toEqual([1, 1])
+  })
+
+  test('are those that HOLD_CHANGED names', async () => {
+    expect(await seenIn({ ...remembering(), HOLD_CHANGED: 'off' })).toEqual([1, 1])
+    expect(await seenIn({ ...remembering(), HOLD_CHANGED: 'TOOL_A' })).toEqual([1, 1])
+    expect(await seenIn({ ...remembering(), HOLD_CHANGED: 'TOOL_A,TOOL_CL*' }, 'TOOL_CLOCK')).toEqual([1, 0])
+  })
+
+  test.each([{}, { TOOLS: testCatalogue().kv }, { CATALOG: NONE }])(
+    'cannot be asked for where nothing is remembered',
+    (bindings) => {
+      const message = 'HOLD_CHANGED must be "off" without the bindings CATALOG and TOOLS'
+      expect(() => setup(env({ ...bindings, HOLD_CHANGED: 'TOOL_MCP' }))).toThrow(message)
+      expect(() => setup(env({ ...bindings, HOLD_CHANGED: 'off' }))).not.toThrow()
+    },
+  )
+
+  test('none is offered where the catalogue cannot be asked, and others are', async () => {
+    const [mcp, own] = [worker('a'), worker('b')]
+    const bindings = { ...remembering(), CATALOG: NONE, TOOL_MCP: mcp.binding, TOOL_OWN: own.binding }
+    const tools = setup(env(bindings)).tools(CALLER)
+    expect((await tools.offered()).map(({ definition }) => definition.name)).toEqual(['b'])
+    const { unavailable } = await tools.list()
+    expect(unavailable).toMatchObject([{ place: 'TOOL_MCP', reason: expect.stringContaining('nobody is there') }])
+  })
+})
+
+test('a catalogue needs its copy, and what tells versions apart only where there are versions', async () => {
+  expect(() => catalogueParts(env({}))).toThrow('CATALOG needs the binding TOOLS')
+  const { compare } = catalogueParts(env({ TOOLS: testCatalogue().kv }))
+  await expect(compare('a', 'b')).rejects.toThrow('CATALOG needs the binding DEFINITIONS')
+})
