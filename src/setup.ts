@@ -1,5 +1,5 @@
 import type { CatalogueParts } from './catalogue/catalogue.ts'
-import { readConfig } from './contract/config.ts'
+import { type Config, ConfigError, readConfig } from './contract/config.ts'
 import type { ConversationService, DirectoryService, Objects } from './contract/conversation.ts'
 import type { ModelProvider } from './contract/model.ts'
 import type { RateLimit, Setup } from './contract/setup.ts'
@@ -75,7 +75,7 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
     conversations: env.CONVERSATIONS,
     directories: env.DIRECTORIES,
     report,
-    rates: (name) => rateOf(env, name),
+    rates: ratesOf(env, config),
     ...(env.WEBHOOK_SECRET && { webhook: { secret: env.WEBHOOK_SECRET, hosts: config.webhookHosts } }),
     loop: {
       hooks: config.toolSearch === 'off' ? [] : [searchHook({ when: config.toolSearch })],
@@ -130,14 +130,20 @@ function report(entry: object): void {
   console.error(JSON.stringify(entry))
 }
 
-/** What `API_KEYS` names as `rate`. */
-function rateOf(env: Env, name: string): RateLimit | undefined {
-  const value = env[name]
-  return isRate(value) ? value : undefined
+/** The rate limits that keys name. Throws a ConfigError for one that is not bound. */
+function ratesOf(env: Env, { apiKeys }: Config): Record<string, RateLimit> {
+  const names = apiKeys.flatMap(({ rate = [] }) => rate)
+  return Object.fromEntries(
+    names.map((name) => {
+      const rate = env[name]
+      if (isRate(rate)) return [name, rate]
+      throw new ConfigError(name, 'a rate limit binding')
+    }),
+  )
 }
 
 function isRate(value: unknown): value is RateLimit {
-  return typeof value === 'object' && value !== null && 'limit' in value && typeof value.limit === 'function'
+  return isBinding(value) && typeof Reflect.get(Object(value), 'limit') === 'function'
 }
 
 function toolWorkers(env: Env): Record<string, ToolService> {
