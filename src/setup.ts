@@ -70,6 +70,10 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
   })
   const secret = (name: string) => secretOf(env, name)
   const policies = readToolPolicy(env)
+  const rates = ratesOf(
+    env,
+    [...config.apiKeys, ...Object.values(policies)].flatMap(({ rate }) => rate ?? []),
+  )
   const stored =
     namespace &&
     definitions &&
@@ -93,14 +97,14 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
       allowed: config.models,
       prices: config.prices,
     }),
-    tools: policed(tools, { policies, rates: ratesOf(env, policies) }),
+    tools: policed(tools, { policies, rates }),
     finder,
     stored: stored ?? NOTHING_STORED,
     ...(accepted && { accepted }),
     conversations: env.CONVERSATIONS,
     directories: env.DIRECTORIES,
     report,
-    rates: (name) => rateOf(env, name),
+    rates,
     ...(env.WEBHOOK_SECRET && { webhook: { secret: env.WEBHOOK_SECRET, hosts: config.webhookHosts } }),
     loop: {
       hooks: config.toolSearch === 'off' ? [] : [searchHook({ when: config.toolSearch, finder })],
@@ -115,18 +119,6 @@ function readToolPolicy(env: Env): ToolPolicies {
   const read = readPolicies(json(env, 'TOOL_POLICY', 'a JSON object of policies') ?? {})
   if (typeof read === 'string') throw new ConfigError('TOOL_POLICY', `a JSON object of policies; at ${read}`)
   return read
-}
-
-/** The rate-limit bindings that policies name: none may be missing. */
-function ratesOf(env: Env, policies: ToolPolicies): Record<string, RateLimit> {
-  const names = Object.values(policies).flatMap(({ rate }) => rate ?? [])
-  return Object.fromEntries(
-    names.map((name) => {
-      const limiter = rateOf(env, name)
-      if (!limiter) throw new ConfigError('TOOL_POLICY', `without the rate limit "${name}", which no binding has`)
-      return [name, limiter]
-    }),
-  )
 }
 
 /** What the catalogue works with. Throws where it is bound and its copy is not. */
@@ -182,14 +174,19 @@ function report(entry: object): void {
   console.error(JSON.stringify(entry))
 }
 
-/** What `API_KEYS` names as `rate`. */
-function rateOf(env: Env, name: string): RateLimit | undefined {
-  const value = env[name]
-  return isRate(value) ? value : undefined
+/** The rate limits of these names. Throws a ConfigError where one is not bound: what names it would have none. */
+function ratesOf(env: Env, names: readonly string[]): Record<string, RateLimit> {
+  return Object.fromEntries(
+    names.map((name) => {
+      const rate = env[name]
+      if (isRate(rate)) return [name, rate]
+      throw new ConfigError(name, 'a rate limit binding')
+    }),
+  )
 }
 
 function isRate(value: unknown): value is RateLimit {
-  return typeof value === 'object' && value !== null && 'limit' in value && typeof value.limit === 'function'
+  return isBinding(value) && typeof Reflect.get(Object(value), 'limit') === 'function'
 }
 
 function toolWorkers(env: Env): Record<string, ToolService> {

@@ -1,4 +1,5 @@
 import { isObject } from './json.ts'
+import type { Usage } from './usage.ts'
 
 /** What the runs of a key may use in a day or a month. What it does not name is counted and has no end. */
 export interface Budget {
@@ -10,12 +11,15 @@ export interface Budget {
 }
 
 /** What is left of a budget. */
-export type Left = Omit<Budget, 'per'>
+export interface Left {
+  readonly tokens?: number | undefined
+  readonly cost?: number | undefined
+}
 
-/** A day or a month of UTC: epoch milliseconds, `to` the first that is not in it. */
+/** A day (`2026-02-28`) or a month (`2026-02`) of UTC, and the one that follows. */
 export interface Period {
-  readonly from: number
-  readonly to: number
+  readonly from: string
+  readonly to: string
 }
 
 /** What the runs of a key have used in a period. */
@@ -35,28 +39,24 @@ export interface Spend {
   readonly cost: number
 }
 
-export const DAY_MS = 24 * 60 * 60 * 1000
-
-/** The period that a time is in. */
-export function periodOf(per: Budget['per'], time: number): Period {
-  const date = new Date(time)
-  const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()]
-  if (per === 'month') return { from: Date.UTC(year, month), to: Date.UTC(year, month + 1) }
-  const from = Date.UTC(year, month, day)
-  return { from, to: from + DAY_MS }
+export function spendOf(key: string, run: string, usage: Usage, at: number): Spend {
+  const { inputTokens, outputTokens, cost = 0 } = usage
+  return { run, key, at, tokens: inputTokens + outputTokens, cost }
 }
 
-/** What is left; nothing of either is below 0. */
-export function leftOf({ tokens, cost }: Budget, spent: Spent): Left {
-  return {
-    ...(tokens !== undefined && { tokens: Math.max(0, tokens - spent.tokens) }),
-    ...(cost !== undefined && { cost: Math.max(0, cost - spent.cost) }),
-  }
+/** The period that a time, in epoch milliseconds, is in. */
+export function periodOf(per: Budget['per'], time: number): Period {
+  const date = new Date(time)
+  const name = () => date.toISOString().slice(0, per === 'day' ? 10 : 7)
+  const from = name()
+  if (per === 'day') date.setUTCDate(date.getUTCDate() + 1)
+  else date.setUTCMonth(date.getUTCMonth() + 1, 1)
+  return { from, to: name() }
 }
 
 export function isBudget(value: unknown): value is Budget {
   if (!isObject(value)) return false
   const { tokens = 1, cost = 1, per, ...others } = value
-  const isAbove0 = (amount: unknown) => typeof amount === 'number' && amount > 0 && Number.isFinite(amount)
-  return isAbove0(tokens) && isAbove0(cost) && (per === 'day' || per === 'month') && Object.keys(others).length === 0
+  const areAbove0 = [tokens, cost].every((most) => typeof most === 'number' && most > 0)
+  return areAbove0 && (per === 'day' || per === 'month') && Object.keys(others).length === 0
 }

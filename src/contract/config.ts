@@ -166,7 +166,7 @@ function readHeld(vars: Vars): string[] {
 }
 
 const KEYS =
-  'a JSON array of { "sha256": 64 hex digits, "tenant": 1 to 64 letters, digits, "_" or "-", "scopes": [texts], "expires"?: ISO 8601 date or epoch milliseconds, "rate"?: name of a rate limit binding, "budget"?: { "tokens"?, "cost"?: numbers above 0, "per": "day" or "month" } }'
+  'a JSON array of { "sha256": 64 hex digits, "tenant": 1 to 64 letters, digits, "_" or "-", "scopes": [texts], "expires"?: ISO 8601 date or epoch milliseconds, "rate"?: text, "budget"?: { "tokens"?, "cost"?, "per": "day" or "month" } }'
 
 function readKeys(vars: Vars): ApiKey[] {
   const keys = json(vars, 'API_KEYS', KEYS) ?? []
@@ -177,14 +177,14 @@ function readKeys(vars: Vars): ApiKey[] {
     if (!isLike(sha256, /^[0-9a-f]{64}$/i) || !isLike(tenant, ID) || !isStrings(scopes) || !isTime(until)) {
       throw new ConfigError('API_KEYS', KEYS)
     }
-    const has = { ...(rate !== undefined && { rate }), ...(budget !== undefined && { budget }) }
-    if (!isTerms(has)) throw new ConfigError('API_KEYS', KEYS)
-    return { sha256: sha256.toLowerCase(), tenant, scopes, expires: until, ...has }
+    const terms = { ...(rate !== undefined && { rate }), ...(budget !== undefined && { budget }) }
+    if (!isTerms(terms)) throw new ConfigError('API_KEYS', KEYS)
+    return { sha256: sha256.toLowerCase(), tenant, scopes, expires: until, ...terms }
   })
 }
 
 function isTerms(value: { rate?: unknown; budget?: unknown }): value is Pick<ApiKey, 'rate' | 'budget'> {
-  const { rate = 'none', budget = { per: 'day' } } = value
+  const { rate = '-', budget = { per: 'day' } } = value
   return isLike(rate, /./) && isBudget(budget)
 }
 

@@ -1,4 +1,4 @@
-import type { Period, Spend, Spent } from './budget.ts'
+import type { Spend, Spent } from './budget.ts'
 import type { Message } from './message.ts'
 import type { Usage } from './usage.ts'
 import type { Limits, OnBusy, RunRecord, RunRequest, RunStatus, ToolSelection } from './run.ts'
@@ -185,7 +185,8 @@ export interface DirectoryService {
   list(after: string, limit: number): Promise<readonly string[]>
   /** Counts what a run has used; once, however often it is told. */
   count(spend: Spend): Promise<void>
-  spent(key: string, period: Period): Promise<Spent>
+  /** What the runs of a key used in a day or a month: `2026-02-28`, `2026-02`. */
+  spent(key: string, period: string): Promise<Spent>
 }
 
 export const JURISDICTIONS = ['eu', 'us', 'fedramp', 'fedramp-high'] as const

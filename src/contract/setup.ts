@@ -36,8 +36,8 @@ export interface Setup {
   readonly conversations: Objects<ConversationService>
   readonly directories: Objects<DirectoryService>
   readonly report: Report
-  /** The rate limit binding of a name. Default: there is none. */
-  readonly rates?: (name: string) => RateLimit | undefined
+  /** The rate limits that keys name. A key whose one is not there may ask for nothing. */
+  readonly rates?: Readonly<Record<string, RateLimit>>
   /** Where webhooks may go. Default: none is sent. */
   readonly webhook?: WebhookSetup
   /** Hooks, and what stands in the place of the loop's own ways. Default: nothing. */

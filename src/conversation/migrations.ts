@@ -55,11 +55,6 @@ const ADDED = `
   CREATE TABLE notices (id TEXT PRIMARY KEY, body TEXT NOT NULL, due INTEGER NOT NULL, attempt INTEGER NOT NULL)
     WITHOUT ROWID;`
 
-/** Came with version 3. */
-const SPENDS = `
-  CREATE TABLE spends (id TEXT PRIMARY KEY, body TEXT NOT NULL, due INTEGER NOT NULL, attempt INTEGER NOT NULL)
-    WITHOUT ROWID;`
-
 /**
  * What brings a database of each version, from 1 on, to the next; a new version appends and never edits, and changes what
  * is made today.
@@ -83,7 +78,6 @@ const MIGRATIONS: readonly string[] = [
        'cachedInputTokens', ifnull(sum(json_extract(record, '$.usage.cachedInputTokens')), 0),
        'reasoningTokens', ifnull(sum(json_extract(record, '$.usage.reasoningTokens')), 0)))
      FROM runs WHERE json_valid(record);`,
-  SPENDS,
 ]
 
 const NEWEST = MIGRATIONS.length + 1
@@ -94,7 +88,7 @@ export function migrate(storage: DurableObjectStorage): void {
   const version = isMade(storage) ? versionOf(sql) : 0
   if (version === NEWEST) return
   storage.transactionSync(() => {
-    if (version === 0) sql.exec(SCHEMA + ADDED + SPENDS)
+    if (version === 0) sql.exec(SCHEMA + ADDED)
     else for (const statements of MIGRATIONS.slice(version - 1)) sql.exec(statements)
     sql.exec("INSERT OR REPLACE INTO meta VALUES ('version', ?)", String(NEWEST))
   })

@@ -8,7 +8,7 @@ export const PRUNE_MS = 10 * 60 * 1000
  * What the one alarm of an object is for, each with the time at which it is due, in epoch milliseconds; Infinity for
  * never. `run`: the run whose turn it is wants to be looked at. `expire`: the conversation has been kept for long enough.
  * `prune`: news of a run that ended is kept no longer. `send`: a webhook
- * is to be sent, or what a run used is to be counted.
+ * is to be sent, or what runs used is to be told.
  */
 export type Duty = 'run' | 'expire' | 'prune' | 'send'
 export type DueTimes = Readonly<Record<Duty, number>>

@@ -1,30 +1,14 @@
-import { DAY_MS, type Period, periodOf, type Spend, type Spent } from '../contract/budget.ts'
+import { periodOf, type Spend, type Spent } from '../contract/budget.ts'
 
-/** What is told later than this is not counted any more, so that runs need not be known for longer. */
-const MOST_LATE_MS = 7 * DAY_MS
+/** Two months at their longest: a period counts to its end, and is known for as long again. */
+const MOST_AGE_MS = 62 * 24 * 60 * 60 * 1000
 
-/**
- * spent: what a key used in a day of UTC, counted from 1970. counted: what was told of a run last, so that it is counted
- * once however often it is told.
- */
+/** By run, what was told of it so far; by key and period (`<key>/2026-02-28`, `<key>/2026-02`), the sum of that. */
 const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS spent (
-    key TEXT NOT NULL,
-    day INTEGER NOT NULL,
-    tokens INTEGER NOT NULL,
-    cost REAL NOT NULL,
-    runs INTEGER NOT NULL,
-    PRIMARY KEY (key, day)
-  ) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS counted (
-    run TEXT PRIMARY KEY,
-    at INTEGER NOT NULL,
-    tokens INTEGER NOT NULL,
-    cost REAL NOT NULL
-  ) WITHOUT ROWID;
-  CREATE INDEX IF NOT EXISTS counted_at ON counted (at);`
+  CREATE TABLE IF NOT EXISTS spent (id TEXT PRIMARY KEY, tokens INTEGER, cost REAL, runs INTEGER, at INTEGER);
+  CREATE INDEX IF NOT EXISTS spent_at ON spent (at);`
 
-/** What the keys of a tenant have used, by days: a month is a sum of them. Times are epoch milliseconds. */
+/** What the keys of a tenant have used. Times are epoch milliseconds. */
 export class SpendLedger {
   readonly #storage: DurableObjectStorage
 
@@ -33,52 +17,28 @@ export class SpendLedger {
     storage.sql.exec(SCHEMA)
   }
 
-  /** Counts what a run has used since it was last told of. What is told twice, or after what came later, adds nothing. */
-  count(spend: Spend, now: number): void {
-    if (spend.at < now - MOST_LATE_MS) return
+  /**
+   * Counts what a run has used since it was last told of: what is told twice, or after what came later, adds nothing. What
+   * is so old that its run might be forgotten is not counted.
+   */
+  count({ run, key, at, tokens, cost }: Spend, now: number): void {
+    const { sql } = this.#storage
+    const oldest = now - MOST_AGE_MS
+    if (at < oldest) return
     this.#storage.transactionSync(() => {
-      const before = this.#lastOf(spend.run)
-      const tokens = Math.max(0, spend.tokens - (before?.tokens ?? 0))
-      const cost = Math.max(0, spend.cost - (before?.cost ?? 0))
-      const day = Math.floor(spend.at / DAY_MS)
-      if (!this.#hasDay(spend.key, day)) this.#prune(now)
-      this.#rows(
-        `INSERT INTO spent VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
-           tokens = tokens + excluded.tokens, cost = cost + excluded.cost, runs = runs + excluded.runs`,
-        ...[spend.key, day, tokens, cost, before ? 0 : 1],
-      )
-      this.#rows(
-        `INSERT INTO counted VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET
-           at = max(at, excluded.at), tokens = max(tokens, excluded.tokens), cost = max(cost, excluded.cost)`,
-        ...[spend.run, spend.at, spend.tokens, spend.cost],
-      )
+      sql.exec('DELETE FROM spent WHERE at < ?', oldest)
+      const known = this.spent(run)
+      const more = [Math.max(0, tokens - known.tokens), Math.max(0, cost - known.cost), 1 - known.runs]
+      const add = `INSERT INTO spent VALUES (?, ?, ?, ?, ?)
+        ON CONFLICT DO UPDATE SET tokens = tokens + ?2, cost = cost + ?3, runs = runs + ?4`
+      for (const id of [run, `${key}/${periodOf('day', at).from}`, `${key}/${periodOf('month', at).from}`])
+        sql.exec(add, id, ...more, at)
     })
   }
 
-  /** What a key used in a period. */
-  spent(key: string, { from, to }: Period): Spent {
-    const query = `SELECT ifnull(sum(tokens), 0) AS tokens, ifnull(sum(cost), 0) AS cost, ifnull(sum(runs), 0) AS runs
-      FROM spent WHERE key = ? AND day >= ? AND day < ?`
-    const [sum] = this.#rows<{ tokens: number; cost: number; runs: number }>(query, key, from / DAY_MS, to / DAY_MS)
-    return { tokens: sum?.tokens ?? 0, cost: sum?.cost ?? 0, runs: sum?.runs ?? 0 }
-  }
-
-  #lastOf(run: string): { readonly tokens: number; readonly cost: number } | undefined {
-    return this.#rows<{ tokens: number; cost: number }>('SELECT tokens, cost FROM counted WHERE run = ?', run)[0]
-  }
-
-  #hasDay(key: string, day: number): boolean {
-    return this.#rows('SELECT 1 FROM spent WHERE key = ? AND day = ?', key, day).length > 0
-  }
-
-  /** Removes, once a day of each key, what is before the last month, and runs that nobody may tell of any more. */
-  #prune(now: number): void {
-    const { from } = periodOf('month', periodOf('month', now).from - 1)
-    this.#rows('DELETE FROM spent WHERE day < ?', from / DAY_MS)
-    this.#rows('DELETE FROM counted WHERE at < ?', now - MOST_LATE_MS)
-  }
-
-  #rows<Row extends Record<string, SqlStorageValue>>(query: string, ...values: SqlStorageValue[]): Row[] {
-    return this.#storage.sql.exec<Row>(query, ...values).toArray()
+  /** Of a run, or of a key in a period. */
+  spent(id: string): Spent {
+    const query = 'SELECT total(tokens) AS tokens, total(cost) AS cost, total(runs) AS runs FROM spent WHERE id = ?'
+    return this.#storage.sql.exec<Spent & Record<string, number>>(query, id).one()
   }
 }

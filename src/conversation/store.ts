@@ -1,3 +1,4 @@
+import type { Spend } from '../contract/budget.ts'
 import type { ConversationSettings } from '../contract/conversation.ts'
 import type { RunFinished } from '../contract/event.ts'
 import { isObject, parseJson } from '../contract/json.ts'
@@ -17,7 +18,7 @@ import { type RunRow, RunTable, type StoredRun } from './runs.ts'
 const MOST_WHOLE = 8 * 1024 * 1024
 
 /** What is known of a conversation as a whole. */
-export type Fact = 'deleted' | 'expires' | 'idle' | 'marks' | 'owner' | 'settings' | 'summary' | 'usage'
+export type Fact = 'deleted' | 'expires' | 'idle' | 'marks' | 'owed' | 'owner' | 'settings' | 'summary' | 'usage'
 
 /**
  * The tables of one conversation. Rows of runs and messages are projections of the events, written with them. What
@@ -28,8 +29,6 @@ export class Store {
   readonly events: EventTable
   readonly messages: MessageTable
   readonly notices: NoticeTable
-  /** What runs used, to be counted for the keys of their callers. */
-  readonly spends: NoticeTable
   readonly #storage: DurableObjectStorage
   readonly #ground: Ground
   /** What was read or written of them in this life of the object, which alone writes them. */
@@ -43,7 +42,6 @@ export class Store {
     this.events = new EventTable(this.#ground)
     this.messages = new MessageTable(this.#ground)
     this.notices = new NoticeTable(this.#ground)
-    this.spends = new NoticeTable(this.#ground, 'spends')
     this.#isMade = isMade(storage)
     if (this.#isMade) migrate(storage)
   }
@@ -122,6 +120,12 @@ export class Store {
     const all = new Set(known)
     for (const message of messages) if (message.role === 'tool') for (const mark of message.marks ?? []) all.add(mark)
     if (all.size > known.length) this.setFact('marks', [...all])
+  }
+
+  /** What runs used, and the directory of their tenant has not been told. */
+  owed(): readonly Owed[] {
+    const owed = this.fact('owed')
+    return isOwed(owed) ? owed : []
   }
 
   /** What the finished runs used. */
@@ -227,6 +231,17 @@ export class Store {
     const content = row && this.#ground.value(row.content, { table: 'wholes', key: call })
     return Array.isArray(content) ? content : undefined
   }
+}
+
+/** What a run used, for the directory of its tenant. */
+export interface Owed {
+  readonly tenant: string
+  readonly spend: Spend
+}
+
+/** Facts are written by this object alone: a list is taken for what it was. */
+function isOwed(value: unknown): value is readonly Owed[] {
+  return Array.isArray(value)
 }
 
 /** What stands before the ids of a run's calls whose outcomes came late; no call has such an id. */

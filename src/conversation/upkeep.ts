@@ -1,3 +1,4 @@
+import { spendOf } from '../contract/budget.ts'
 import { isObject } from '../contract/json.ts'
 import { isTerminal } from '../contract/run.ts'
 import type { Setup } from '../contract/setup.ts'
@@ -5,7 +6,6 @@ import type { RunState } from '../loop/state.ts'
 import { waits } from './open-run.ts'
 import type { Runner } from './runner.ts'
 import { type DueTimes, isDue, nextDue, PRUNE_MS, WATCHDOG_MS } from './schedule.ts'
-import { sendSpends, spendOf } from './spends.ts'
 import type { Store } from './store.ts'
 import { notice, sendNotices } from './webhook.ts'
 
@@ -55,7 +55,6 @@ export class Upkeep {
   async #perform(runner: Runner): Promise<void> {
     const { store, setup } = this.#ports
     const now = Date.now()
-    if (isDue(this.#dueTimes(runner), 'expire', now)) await this.settle()
     const due = this.#dueTimes(runner)
     if (isDue(due, 'expire', now)) return this.#expire(runner)
     runner.tend()
@@ -64,10 +63,10 @@ export class Upkeep {
     if (isDue(due, 'send', now)) {
       // Should the object be lost while it sends.
       this.watch()
-      await sendSpends(store.spends, { by: now, now: () => Date.now(), setup })
       const { webhook, config, report } = setup
       const { webhook: url = '' } = store.settings()
       await sendNotices(store.notices, { url, webhook, isOpen: config.auth === 'open', now: () => Date.now(), report })
+      await this.settle()
     }
     this.wakeAt(nextDue(this.#dueTimes(runner)))
   }
@@ -77,22 +76,26 @@ export class Upkeep {
     const run = runner.dueAt()
     const open = runner.current()
     const unpruned = store.runs.unpruned()
+    const isOwing = store.owed().length > 0
     const expires = Math.min(store.time('expires'), store.time('idle'))
     return {
       run,
-      // What runs, or is about to, is not torn off; what waits for people is.
-      expire: open && !waits(open) ? Math.max(expires, run) : expires,
+      // What runs, or is about to, is not torn off; what waits for people is. What is owed is told before it is forgotten.
+      expire: isOwing ? Infinity : open && !waits(open) ? Math.max(expires, run) : expires,
       // What is removed soon as a whole is not worth pruning.
       prune: unpruned && store.time('expires') === Infinity ? unpruned.ended + PRUNE_MS : Infinity,
-      send: Math.min(store.notices.nextDue(), store.spends.nextDue()),
+      send: isOwing ? 0 : store.notices.nextDue(),
     }
   }
 
-  /** Tells all that is to be counted, before nothing of it is kept any more. Throws where that fails. */
+  /** Tells what runs used, for the keys of their callers. Throws where that fails; what was told twice counts once. */
   async settle(): Promise<void> {
     const { store, setup } = this.#ports
-    await sendSpends(store.spends, { by: Number.MAX_SAFE_INTEGER, now: () => Date.now(), setup })
-    if (store.spends.nextDue() < Infinity) throw new Error('What runs used could not be counted')
+    for (const owed of store.owed()) {
+      await setup.directories.getByName(owed.tenant).count(owed.spend)
+      const left = store.owed().filter((each) => each !== owed)
+      store.setFact('owed', left)
+    }
   }
 
   async #expire(runner: Runner): Promise<void> {
@@ -119,9 +122,11 @@ export class Upkeep {
     const { store } = this.#ports
     if (isTerminal(state.status)) this.used()
     const now = Date.now()
-    const spend = spendOf(state, now)
-    if (spend) {
-      store.spends.add(eventId, JSON.stringify(spend), now)
+    const { request, status, usage } = state
+    const { key, tenant } = request.caller
+    // One that waits may wait for long, so it is counted up to there.
+    if (request.budget && key !== undefined && (isTerminal(status) || status === 'waiting')) {
+      store.setFact('owed', [...store.owed(), { tenant, spend: spendOf(key, request.runId, usage, now) }])
       this.wakeAt(now)
     }
     const body = store.settings().webhook === undefined ? undefined : notice(state, now)

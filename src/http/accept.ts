@@ -5,7 +5,7 @@ import type { ResponseFormat, ToolChoice } from '../contract/model.ts'
 import { type ClientTool, type Limits, mostCalls, type RunRequest, type ToolSelection } from '../contract/run.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { Caller, Tool } from '../contract/tool.ts'
-import { budgetOf, checkPriced } from './budget.ts'
+import { budgetOf } from './budget.ts'
 import { conversationOf, hiddenConversation } from './launch.ts'
 import { offer } from './offer.ts'
 import { Problem } from './problem.ts'
@@ -50,7 +50,6 @@ export async function accept(
   const body =
     conversation === undefined ? said : withDefaults(await settingsOf(setup, caller.tenant, conversation), said)
   const model = modelOf(setup, body.model)
-  checkPriced({ setup, caller }, model.name)
   const identity = await identify(request, caller, { body: said, conversation })
   const budget = await budgetOf({ setup, caller }, () => isKnown({ setup, caller }, { ...identity, conversation }))
   const system = [config.system, body.system].filter((text) => text !== undefined && text !== '').join('\n\n')

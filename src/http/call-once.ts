@@ -60,7 +60,7 @@ export async function callOnce(
     { signal, timeoutMs, progress, resultBytes: Math.min(maxResultBytes, resultBytes) },
   )
   const { usage } = outcome
-  if (usage && keyOf(setup.config, caller)?.budget) waitUntil(countSpend({ setup, caller }, { runId, usage }))
+  if (usage && keyOf(setup.config, caller)?.budget) waitUntil(countSpend({ setup, caller }, runId, usage))
   if (!outcome.ok && outcome.error.detail !== undefined) {
     const { code, detail } = outcome.error
     setup.report({ event: 'call.failed', runId, tool: name, code, detail })

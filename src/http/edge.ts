@@ -3,6 +3,7 @@ import { ConfigError } from '../contract/config.ts'
 import { type MakeSetup, type Setup, setupOf } from '../contract/setup.ts'
 import { agUi } from './ag-ui.ts'
 import { authenticate } from './auth.ts'
+import { usage } from './budget.ts'
 import { chatCompletions } from './chat-completions.ts'
 import type { EdgeEnv, WaitUntil } from './context.ts'
 import { conversations } from './conversations.ts'
@@ -10,12 +11,11 @@ import { cors } from './cors.ts'
 import { mcp, mcpProblem } from './mcp.ts'
 import { models } from './models.ts'
 import { openAiError, Problem, problemJson } from './problem.ts'
-import { checkRates, countRequest } from './rate.ts'
+import { countRequest } from './rate.ts'
 import { responses } from './responses.ts'
 import { runs } from './runs.ts'
 import { tools } from './tools.ts'
 import { uiChat } from './ui-chat.ts'
-import { usage } from './usage.ts'
 
 /** The edge Worker: `export default edge(setup)`. What `GET /` and `GET /openapi.json` answer; without it, 404. */
 export function edge<Env extends object>(
@@ -29,7 +29,6 @@ export function edge<Env extends object>(
       let setup: Setup
       try {
         setup = setupOf(makeSetup, env)
-        checkRates(setup)
       } catch (error) {
         return misconfigured(error)
       }
@@ -62,7 +61,7 @@ export function routes(page: string, openapi: string): Hono<EdgeEnv> {
   app.route('/chat', uiChat)
   app.route('/ag-ui', agUi)
   app.route('/tools', tools)
-  app.route('/usage', usage)
+  app.get('/usage', usage)
   app.route('/mcp', mcp)
   app.notFound((c) =>
     answer(c.req.path, new Problem({ status: 404, code: 'not_found', message: 'There is nothing here.' })),

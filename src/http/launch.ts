@@ -93,7 +93,7 @@ export function launchHere({ setup, request: asked, waitUntil }: Here, { run: re
       ...loopPorts(setup, request.runId),
     })
     const { runId, caller, budget } = request
-    const count = () => countSpend({ setup, caller }, { runId, usage: state.usage })
+    const count = () => countSpend({ setup, caller }, runId, state.usage)
     if (budget) waitUntil(running.then(count, count))
     return running
   }

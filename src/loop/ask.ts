@@ -5,7 +5,7 @@ import type { ToolCall } from '../contract/message.ts'
 import type { ModelError, ModelEvent, ModelRequest } from '../contract/model.ts'
 import { addUsage, priced, type Usage } from '../contract/usage.ts'
 import { around, type Around, asHook } from './around.ts'
-import { cutOff, unheard } from './cut.ts'
+import { tokensOf } from './window.ts'
 import { isGuarded, startEarly } from './eager.ts'
 import { misfit, MOST_REJECTED, unfit } from './format.ts'
 import { modelRequest } from './prompt.ts'
@@ -21,10 +21,8 @@ export async function ask(running: Running, step: StepState): Promise<void> {
     const answer = await answerOf(running, step)
     const facts = await asHook(() => verdictOn(running, step, answer))
     // Once aborted, what still comes is not heard; the state says how the run ends.
-    if (signal.aborted) {
-      commit(unheard(running, step.step, answer.usage))
-      await Promise.all(inFlight.values())
-    } else commit(facts)
+    if (signal.aborted) await Promise.all(inFlight.values())
+    else commit(facts)
   } catch (error) {
     // However it ends, what became of the calls that have left comes before that.
     await Promise.all(inFlight.values())
@@ -99,11 +97,22 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
       take(event)
     }
   } finally {
-    if (signal.aborted && !answer) commit(cutOff(running, step, request, { ...said, calls }))
+    // Providers tell what an answer used at its end: who leaves before that does not get it for nothing.
+    if (signal.aborted && state.request.budget) commit([{ type: 'answer.cut', step, usage: answer?.usage ?? about() }])
   }
   if (answer) return answer
   const message = `The model ${model.name} ended its stream without a finish.`
   throw new ModelFailure({ code: 'model_stream_cut', message, retryable: true })
+
+  function withPrice(usage: Usage): Usage {
+    return model.price ? priced(usage, model.price) : usage
+  }
+
+  function about(): Usage {
+    const inputTokens = request.messages.reduce((sum, message) => sum + tokensOf(message), 0)
+    const outputTokens = tokensOf({ role: 'assistant', content: said.text + said.reasoning, calls })
+    return withPrice({ inputTokens, outputTokens })
+  }
 
   function take(event: ModelEvent): void {
     switch (event.type) {
@@ -126,7 +135,7 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
       }
       case 'finish': {
         const { finish, opaque } = event
-        const usage = event.usage && model.price ? priced(event.usage, model.price) : event.usage
+        const usage = event.usage && withPrice(event.usage)
         const { text, reasoning } = said
         const thought = reasoning === '' ? {} : { reasoning }
         answer = { text, ...thought, calls, finish, ...(usage && { usage }), ...(opaque && { opaque }) }

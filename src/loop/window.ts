@@ -68,7 +68,7 @@ function isSaid(message: Message): boolean {
 
 /** Roughly what an image or a file costs, whatever its size. */
 const TOKENS_A_FILE = 1000
-export const CHARACTERS_A_TOKEN = 4
+const CHARACTERS_A_TOKEN = 4
 
 /** About how many tokens a message is. */
 export function tokensOf(message: Message): number {

@@ -1,28 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import { leftOf, periodOf } from '../../src/contract/budget.ts'
+import { periodOf } from '../../src/contract/budget.ts'
 import { readConfig } from '../../src/contract/config.ts'
 import { apiKey } from '../fixtures/keys.ts'
 
 const keysOf = (extra: object) => readConfig({ API_KEYS: JSON.stringify([apiKey('k', extra)]) }).apiKeys
 
-describe('a period', () => {
-  const period = (per: 'day' | 'month', time: string) => {
-    const { from, to } = periodOf(per, Date.parse(time))
-    return [new Date(from).toISOString(), new Date(to).toISOString()]
-  }
-
-  test('is a day or a month of UTC, and ends where the next begins', () => {
-    expect(period('day', '2026-12-31T23:59:59.999Z')).toEqual(['2026-12-31T00:00:00.000Z', '2027-01-01T00:00:00.000Z'])
-    expect(period('day', '2027-01-01T00:00:00Z')).toEqual(['2027-01-01T00:00:00.000Z', '2027-01-02T00:00:00.000Z'])
-    expect(period('month', '2028-02-29T12:00:00Z')).toEqual(['2028-02-01T00:00:00.000Z', '2028-03-01T00:00:00.000Z'])
-    expect(period('month', '2026-12-01T00:30:00+01:00')[1]).toBe('2026-12-01T00:00:00.000Z')
-  })
-})
-
-test('what is left of a budget is of what it names, and never below nothing', () => {
-  const spent = { tokens: 70, cost: 3, runs: 2 }
-  expect(leftOf({ tokens: 100, cost: 2.5, per: 'day' }, spent)).toEqual({ tokens: 30, cost: 0 })
-  expect(leftOf({ per: 'month' }, spent)).toEqual({})
+test('a period is a day or a month of UTC, and ends where the next begins', () => {
+  const period = (per: 'day' | 'month', time: string) => periodOf(per, Date.parse(time))
+  expect(period('day', '2026-12-31T23:59:59.999Z')).toEqual({ from: '2026-12-31', to: '2027-01-01' })
+  expect(period('day', '2028-02-29T00:00:00Z')).toEqual({ from: '2028-02-29', to: '2028-03-01' })
+  expect(period('month', '2026-01-31T12:00:00Z')).toEqual({ from: '2026-01', to: '2026-02' })
+  expect(period('month', '2026-12-01T00:30:00+01:00')).toEqual({ from: '2026-11', to: '2026-12' })
 })
 
 describe('a key of the configuration', () => {

@@ -13,8 +13,12 @@ function book(database = new DatabaseSync(':memory:')) {
     database,
     count: (run: string, time: string, { key = 'k', tokens = 10, cost = 0.5, now = time } = {}) =>
       ledger.count({ run, key, at: at(time), tokens, cost }, at(now)),
-    spent: (per: 'day' | 'month', time: string, key = 'k') => ledger.spent(key, periodOf(per, at(time))),
-    rows: (table: string) => database.prepare(`SELECT * FROM ${table}`).all().length,
+    spent: (per: 'day' | 'month', time: string, key = 'k') => ledger.spent(`${key}/${periodOf(per, at(time)).from}`),
+    ids: () =>
+      database
+        .prepare('SELECT id FROM spent ORDER BY id')
+        .all()
+        .map(({ id }) => id),
   }
 }
 
@@ -41,15 +45,15 @@ test('counts a run once, however often it is told, and of what it used later the
   expect(spent('month', '2026-02-02T10:00:00Z')).toEqual({ tokens: 25, cost: 2, runs: 1 })
 })
 
-test('keeps this month and the last, and knows runs for as long as they may be told of', () => {
-  const { count, spent, rows } = book()
-  count('a', '2026-01-31T10:00:00Z')
-  count('b', '2026-02-28T10:00:00Z')
-  count('c', '2026-03-01T10:00:00Z')
-  expect([spent('month', '2026-01-01T00:00:00Z').runs, spent('month', '2026-02-01T00:00:00Z').runs]).toEqual([0, 1])
-  expect([rows('spent'), rows('counted')]).toEqual([2, 2])
-  // Too late to be known as new: it is not counted at all.
-  count('a', '2026-01-31T10:00:00Z', { now: '2026-03-01T11:00:00Z' })
+test('knows a period to the end of the next, and its runs for as long', () => {
+  const { count, spent, ids } = book()
+  count('a', '2026-01-01T00:00:00Z')
+  count('b', '2026-02-28T23:59:59Z')
+  expect(ids()).toEqual(['a', 'b', 'k/2026-01', 'k/2026-01-01', 'k/2026-02', 'k/2026-02-28'])
+  count('c', '2026-04-30T00:00:00Z')
+  expect(ids()).toEqual(['b', 'c', 'k/2026-02', 'k/2026-02-28', 'k/2026-04', 'k/2026-04-30'])
+  // It may have been counted and forgotten.
+  count('a', '2026-01-01T00:00:00Z', { now: '2026-04-30T00:00:00Z' })
   expect(spent('month', '2026-01-01T00:00:00Z').runs).toBe(0)
 })
 
@@ -62,5 +66,5 @@ test('a directory of before has it too, and keeps its list', async () => {
   const now = Date.now()
   await directory.count({ run: 'a', key: 'k', at: now, tokens: 3, cost: 0 })
   expect(await directory.list('', 10)).toEqual(['c'])
-  expect(await makeDirectory(database).spent('k', periodOf('day', now))).toEqual({ tokens: 3, cost: 0, runs: 1 })
+  expect(await makeDirectory(database).spent('k', periodOf('day', now).from)).toEqual({ tokens: 3, cost: 0, runs: 1 })
 })

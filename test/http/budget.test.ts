@@ -48,7 +48,7 @@ describe('a budget', () => {
       {
         status: 429,
         code: 'budget_exhausted',
-        detail: 'The tokens that this key may use in a day are used up until 2026-02-28T00:00:00.000Z.',
+        detail: 'This key has used up its tokens of the day.',
         which: 'tokens',
       },
     ])
@@ -66,12 +66,6 @@ describe('a budget', () => {
     expect(await refusal(await run('one'))).toMatchObject([429, String(HOUR / 1000), { which: 'cost' }])
     vi.setSystemTime(NOON + 36 * HOUR)
     expect((await run('one')).status).toBe(200)
-  })
-
-  test('of cost holds no model that has no price', async () => {
-    const { run, requests } = budgeted({ cost: 40, per: 'day' })
-    expect(await (await run('one')).json()).toMatchObject({ status: 403, code: 'model_not_priced', param: 'model' })
-    expect([requests.length, (await run('free')).status]).toEqual([0, 200])
   })
 
   test('is refused in the form of each surface', async () => {
@@ -140,9 +134,9 @@ describe('a budget', () => {
 describe('what a key used', () => {
   test('is told to it', async () => {
     const { run, usage, settle, post } = budgeted({ tokens: 100, per: 'month' }, { vars: { MODEL_PRICES: PRICES } })
-    const period = { from: '2026-02-01T00:00:00.000Z', to: '2026-03-01T00:00:00.000Z' }
+    const period = { from: '2026-02', to: '2026-03' }
     const told = { key: keyName('one'), period, budget: { tokens: 100, per: 'month' } }
-    expect(await usage('one')).toEqual({ ...told, tokens: 0, runs: 0 })
+    expect(await usage('one')).toEqual({ ...told, tokens: 0, cost: 0, runs: 0 })
     await run('one')
     await post('/v1/chat/completions', hello, { ...bearer('one'), 'x-conversation-id': 'c' })
     await settle()
@@ -154,7 +148,7 @@ describe('what a key used', () => {
     const { run, usage } = budgeted({ per: 'day' })
     await run('one')
     expect(await usage('one')).toMatchObject({ tokens: 15, runs: 1, budget: { per: 'day' } })
-    expect(await usage('free')).toMatchObject({ status: 404, code: 'no_budget' })
+    expect(await usage('free')).toEqual({ key: keyName('free') })
   })
 
   test('takes the scope of those who use it', async () => {
@@ -205,7 +199,7 @@ describe('a run that nothing keeps', () => {
     const response = await edge.ask('/runs', { json: { input }, headers })
     await response.body?.cancel()
     await Promise.all(edge.afterwards)
-    expect(await (await edge.ask('/usage', { headers })).json()).toMatchObject({ tokens: 3 + 1 + 10, runs: 1 })
+    expect(await (await edge.ask('/usage', { headers })).json()).toMatchObject({ tokens: 3 + 10, runs: 1 })
   })
 
   test('ends with the request of a caller who does not read, and is counted', async () => {
@@ -225,28 +219,12 @@ describe('a run that nothing keeps', () => {
     expect(await (await edge.ask('/usage', { headers })).json()).toMatchObject({ tokens: 15, runs: 1 })
   })
 
-  test('is told once more where that failed, and to operators where it fails again', async () => {
-    const [directory] = [memoryDirectories().getByName('acme')]
-    const failures = [new Error('moved'), undefined, new Error('moved'), new Error('gone')]
-    const count = async (spend: Parameters<typeof directory.count>[0]) => {
-      const failure = failures.shift()
-      if (failure) throw failure
-      await directory.count(spend)
-    }
-    const getByName = () => ({
-      add: directory.add.bind(directory),
-      remove: directory.remove.bind(directory),
-      list: directory.list.bind(directory),
-      spent: directory.spent.bind(directory),
-      count,
-    })
-    const setup = { directories: { getByName } }
-    const edge = testEdge({ vars, script: answers(2), setup })
-    for (let run = 0; run < 2; run++) {
-      await edge.ask('/runs', { json: { input: 'Hi' }, headers: bearer('one') })
-      await Promise.all(edge.afterwards)
-    }
-    expect(await (await edge.ask('/usage', { headers })).json()).toMatchObject({ tokens: 15, runs: 1 })
+  test('is told to operators where it could not be counted', async () => {
+    const directory = memoryDirectories().getByName('acme')
+    vi.spyOn(directory, 'count').mockRejectedValue(new Error('gone'))
+    const edge = testEdge({ vars, script: answers(1), setup: { directories: { getByName: () => directory } } })
+    expect((await edge.ask('/runs', { json: { input: 'Hi' }, headers: bearer('one') })).status).toBe(200)
+    await Promise.all(edge.afterwards)
     expect(edge.reports).toMatchObject([
       { event: 'spend.lost', key: keyName('one'), tokens: 15, detail: 'Error: gone' },
     ])

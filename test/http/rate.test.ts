@@ -24,7 +24,7 @@ function rated(rate: RateLimit) {
     apiKey('free'),
     apiKey('old', { rate: 'RATE_SLOW', expires: '2020-01-01' }),
   )
-  return testEdge({ vars, setup: { rates: (name) => (name === 'RATE_SLOW' ? rate : undefined) } })
+  return testEdge({ vars, setup: { rates: { RATE_SLOW: rate } } })
 }
 
 describe('the rate of a key', () => {
@@ -68,15 +68,21 @@ describe('the rate of a key', () => {
     expect(await refused('/mcp', ping)).toEqual({ jsonrpc: '2.0', error: { code: -32600, message } })
   })
 
-  test('lets requests in while its binding fails, and operators know', async () => {
+  test('lets nobody in while its binding fails, and operators know', async () => {
     const failing = {
       limit: async () => {
         throw new Error('no counter')
       },
     }
     const edge = rated(failing)
-    expect((await edge.ask('/v1/models', { headers: bearer('one') })).status).toBe(200)
-    expect(edge.reports).toEqual([{ event: 'rate.failed', key: keyName('one'), detail: 'Error: no counter' }])
+    const statusOf = async (key: string) => (await edge.ask('/v1/models', { headers: bearer(key) })).status
+    expect([await statusOf('one'), await statusOf('free')]).toEqual([500, 200])
+    expect(edge.reports).toMatchObject([{ event: 'edge.failed', detail: expect.stringContaining('no counter') }])
+  })
+
+  test('lets nobody in where a setup does not have it', async () => {
+    const edge = testEdge({ vars: withKeys(apiKey('one', { rate: 'RATE_SLOW' })) })
+    expect((await edge.ask('/v1/models', { headers: bearer('one') })).status).toBe(429)
   })
 })
 
@@ -92,7 +98,7 @@ describe('a rate that is not bound', () => {
       {
         status: 503,
         code: 'misconfigured',
-        detail: 'RATE_SLOW must be a rate limit binding, since API_KEYS names it as a rate',
+        detail: 'RATE_SLOW must be a rate limit binding',
       },
     ])
     vi.restoreAllMocks()
