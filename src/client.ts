@@ -53,7 +53,7 @@ export interface Conversation<Tool extends string = string> {
 
 /**
  * A client of the edge at `url`. Name your tools to have calls and events typed:
- * `createClient<'clock' | 'weather'>({ url, key })`.
+ * `createClient<'clock' | 'weather'>({ url, key })`. The command line makes a type of all names of an edge: see its `types`.
  */
 export function createClient<Tool extends string = string>(options: ClientOptions): Client<Tool> {
   const send = sender(options)

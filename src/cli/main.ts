@@ -9,6 +9,7 @@ import { writeDocument } from './document/document.ts'
 import { Failure, Stopped } from './failure.ts'
 import { importOpenApi } from './import.ts'
 import { start } from './start.ts'
+import { writeTypes } from './types.ts'
 
 const USAGE = `npm start                       start the edge and every tool Worker, ask an example, keep serving
 npm start -- --ask "…"          start them, ask this question, print the run and end
@@ -16,6 +17,8 @@ npm run deploy                  deploy every tool Worker, then the edge, then th
 npm run deploy -- --dry-run     build them all and print their sizes; nothing is deployed
 npx node src/cli/main.ts import api.json [--host api.example.com] [--secret SECRET_API] [--out folder] [--put]
                                 make a stored definition of each operation of an OpenAPI 3 document
+npx node src/cli/main.ts types --url https://… [--out file]
+                                the names of an edge's tools as a type, for \`createClient<ToolName>\`
 npm run openapi                 write the OpenAPI document of the edge, which \`GET /openapi.json\` answers
 `
 
@@ -27,6 +30,8 @@ const IMPORT = {
   out: { type: 'string' },
   put: { type: 'boolean' },
 } as const
+
+const TYPES = { url: { type: 'string' }, out: { type: 'string' } } as const
 
 /** The exit code: 0, 1 for a failure, 2 for wrong usage, 128 and its number for a signal. */
 async function run([command = 'help', ...args]: readonly string[]): Promise<number> {
@@ -43,6 +48,9 @@ async function run([command = 'help', ...args]: readonly string[]): Promise<numb
     const options = parse(rest, { ...HELP, ...IMPORT })
     if (file === '' && !options.help) throw new UsageError('Say which document: import api.json')
     if (!options.help) return importOpenApi({ root, env, file, ...options }).then(() => 0)
+  } else if (command === 'types') {
+    const options = parse(args, { ...HELP, ...TYPES })
+    if (!options.help) return writeTypes({ root, env, ...options }).then(() => 0)
   } else if (command === 'openapi') {
     if (!parse(args, HELP).help) {
       writeDocument(root)

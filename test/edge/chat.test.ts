@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { chunksOf, type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
@@ -39,6 +40,14 @@ const ask = (...calls: [tool: string, args: object | string][]): ModelReply => (
 function sent(): Record<string, any>[] {
   return model.calls.slice(asked).map((call) => call.body)
 }
+
+test('the page and the OpenAPI document are answered as they were bundled', async () => {
+  const page = await stage.ask('/')
+  expect(await page.text()).toBe(readFileSync('src/http/playground.html', 'utf8'))
+  const document = await stage.ask('/openapi.json')
+  expect(document.headers.get('content-type')).toBe('application/json')
+  expect(await document.text()).toBe(readFileSync('src/http/openapi.txt', 'utf8'))
+})
 
 describe('two tools in one step and one in the next', () => {
   const steps = [

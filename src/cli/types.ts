@@ -1,0 +1,53 @@
+import { writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { isObject } from '../contract/json.ts'
+import { type Edge, problemOf, send } from './edge.ts'
+import { Failure } from './failure.ts'
+
+export interface TypesOptions {
+  /** The repository's folder. */
+  readonly root: string
+  /** Read for EDGECALL_URL, where no `url` is given, and EDGECALL_KEY. */
+  readonly env: NodeJS.ProcessEnv
+  readonly url?: string | undefined
+  /** The file to write, from the root. Default: it is printed. */
+  readonly out?: string | undefined
+}
+
+/** Makes a type of the names of an edge's tools. Throws a Failure where the edge does not answer, or refuses. */
+export async function writeTypes({ root, env, url = env['EDGECALL_URL'] ?? '', out }: TypesOptions): Promise<void> {
+  if (url === '') throw new Failure('Say where the edge is: --url https://…, or EDGECALL_URL.')
+  const names = await toolNames({ url: url.replace(/\/+$/, ''), key: env['EDGECALL_KEY'] })
+  const text = toolTypes(names)
+  if (out === undefined) process.stdout.write(text)
+  else {
+    writeFileSync(resolve(root, out), text)
+    process.stdout.write(`${names.length} tools written to ${out}\n`)
+  }
+}
+
+/** Tools that a page of a listing has at the most. */
+const PAGE = 1000
+
+/** The names of all tools that an edge lists as available, in their order. */
+export async function toolNames(edge: Edge): Promise<readonly string[]> {
+  const names: string[] = []
+  for (let after = ''; ;) {
+    const path = `/tools?limit=${PAGE}&after=${encodeURIComponent(after)}`
+    const answer = await send(edge, { method: 'GET', path })
+    if (!answer.ok) throw new Failure(`The tools were not listed: ${(await problemOf(answer)).message}`)
+    const page: unknown = await answer.json()
+    const listed = (Array.isArray(page) ? page : []).filter(isObject)
+    names.push(...listed.flatMap(({ name, available }) => (available === true ? String(name) : [])))
+    if (listed.length < PAGE) return names
+    after = String(listed.at(-1)?.['name'])
+  }
+}
+
+/** The names as a type, for `createClient<ToolName>`. Each is of letters that need no escape. */
+export function toolTypes(names: readonly string[]): string {
+  const union = names.length === 0 ? ' never' : names.map((name) => `\n  | '${name}'`).join('')
+  return `/** The tools of an edge, by \`types\` of its command line: \`createClient<ToolName>({ url, key })\`. */
+export type ToolName =${union}
+`
+}
