@@ -59,6 +59,8 @@ interface Memory {
   texts: CatalogueTexts
   /** When the texts were read. */
   textsAt: number
+  /** Writes made here, until the texts hold them, which come after the index. */
+  readonly untold: Map<string, OwnWrite>
 }
 
 /** Values alone, never promises: those belong to the request that made them. */
@@ -83,9 +85,10 @@ export function openShelf(namespace: ToolNamespace, readValues: ReadValues, now:
     size: async () => (await current()).size + own.size,
     texts: async () => {
       const { tools } = await currentTexts(namespace, memory, { index: await current(), now: now() })
-      if (own.size === 0) return tools
-      const written = [...own.values()].flatMap(({ record }) => record?.definition ?? [])
-      return [...tools.filter(({ name }) => !own.has(name)), ...written]
+      const { untold } = memory
+      if (untold.size === 0) return tools
+      const written = [...untold.values()].flatMap(({ record }) => record?.definition ?? [])
+      return [...tools.filter(({ name }) => !untold.has(name)), ...written]
     },
     read: async (names) => {
       const index = await current()
@@ -110,7 +113,9 @@ export function openShelf(namespace: ToolNamespace, readValues: ReadValues, now:
     own: (name, write) => {
       // Answers may overtake one another.
       const newest = Math.max(memory.index?.revision ?? 0, own.get(name)?.revision ?? 0)
-      if (write.revision > newest) own.set(name, write)
+      if (write.revision <= newest) return
+      own.set(name, write)
+      memory.untold.set(name, write)
     },
   }
 }
@@ -118,7 +123,7 @@ export function openShelf(namespace: ToolNamespace, readValues: ReadValues, now:
 function newMemory(): Memory {
   return {
     ...{ at: -Infinity, own: new Map(), records: new Map(), useless: new Map() },
-    ...{ texts: NO_TEXTS, textsAt: -Infinity },
+    ...{ texts: NO_TEXTS, textsAt: -Infinity, untold: new Map() },
   }
 }
 
@@ -136,13 +141,17 @@ async function currentIndex(namespace: ToolNamespace, memory: Memory, now: numbe
     memory.at = now
     memory.useless.clear()
     if (!memory.index || read.revision >= memory.index.revision) memory.index = read
-    const { revision } = memory.index
-    for (const [name, write] of memory.own) if (write.revision <= revision) memory.own.delete(name)
+    forgetOlder(memory.own, memory.index)
     return memory.index
   } catch (error) {
     if (memory.index) return memory.index
     throw error
   }
+}
+
+/** Forgets the writes that the copy holds. */
+function forgetOlder(writes: Map<string, OwnWrite>, { revision }: { readonly revision: number }): void {
+  for (const [name, write] of writes) if (write.revision <= revision) writes.delete(name)
 }
 
 /** The texts, read anew where the index is newer. They come after it; older ones stand in until then. */
@@ -152,10 +161,12 @@ async function currentTexts(
   { index, now }: { index: CatalogueIndex; now: number },
 ): Promise<CatalogueTexts> {
   if (memory.texts.revision >= index.revision || now - memory.textsAt < FRESH_MS) return memory.texts
-  const text = (await namespace.get([TEXTS_KEY], 'text')).get(TEXTS_KEY)
+  const values = await namespace.get([TEXTS_KEY], 'text').catch(() => undefined)
+  const text = values?.get(TEXTS_KEY)
   memory.textsAt = now
   const read = typeof text === 'string' ? readTexts(text, memory.texts) : NO_TEXTS
   if (read.revision > memory.texts.revision) memory.texts = read
+  forgetOlder(memory.untold, memory.texts)
   return memory.texts
 }
 
