@@ -32,8 +32,7 @@ export async function currentIndex<Write extends { readonly revision: number }>(
     memory.at = now
     memory.useless?.clear()
     if (!memory.index || read.revision >= memory.index.revision) memory.index = read
-    const { revision } = memory.index
-    for (const [name, write] of memory.own) if (write.revision <= revision) memory.own.delete(name)
+    forgetOlder(memory.own, memory.index)
     return memory.index
   } catch (error) {
     if (memory.index) return memory.index
@@ -41,13 +40,23 @@ export async function currentIndex<Write extends { readonly revision: number }>(
   }
 }
 
-/** Makes a write seen here at once. */
+/** Forgets the writes that the copy holds. */
+export function forgetOlder(
+  writes: Map<string, { readonly revision: number }>,
+  { revision }: { readonly revision: number },
+): void {
+  for (const [name, write] of writes) if (write.revision <= revision) writes.delete(name)
+}
+
+/** Makes a write seen here at once; false for one that is older than what is seen. */
 export function ownWrite<Write extends { readonly revision: number }>(
   { index, own }: IndexMemory<Write>,
   key: string,
   write: Write,
-): void {
+): boolean {
   // Answers may overtake one another.
   const newest = Math.max(index?.revision ?? 0, own.get(key)?.revision ?? 0)
-  if (write.revision > newest) own.set(key, write)
+  if (write.revision <= newest) return false
+  own.set(key, write)
+  return true
 }

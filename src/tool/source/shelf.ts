@@ -3,7 +3,7 @@ import type { ToolText } from '../../contract/tool.ts'
 import { type CatalogueIndex, INDEX_KEY, versionKey } from '../stored/copy.ts'
 import { type CatalogueTexts, NO_TEXTS, readTexts, TEXTS_KEY } from '../stored/texts.ts'
 import { messageOf } from '../thrown.ts'
-import { currentIndex, FRESH_MS, type IndexMemory, ownWrite } from './index-memory.ts'
+import { currentIndex, forgetOlder, FRESH_MS, type IndexMemory, ownWrite } from './index-memory.ts'
 
 /** The part of a KV namespace that is used here. */
 export interface ToolNamespace {
@@ -54,6 +54,8 @@ interface Memory extends IndexMemory<OwnWrite> {
   texts: CatalogueTexts
   /** When the texts were read. */
   textsAt: number
+  /** Writes made here, until the texts hold them, which come after the index. */
+  readonly untold: Map<string, OwnWrite>
 }
 
 /** Values alone, never promises: those belong to the request that made them. */
@@ -78,9 +80,10 @@ export function openShelf(namespace: ToolNamespace, readValues: ReadValues, now:
     size: async () => (await current()).size + own.size,
     texts: async () => {
       const { tools } = await currentTexts(namespace, memory, { index: await current(), now: now() })
-      if (own.size === 0) return tools
-      const written = [...own.values()].flatMap(({ record }) => record?.definition ?? [])
-      return [...tools.filter(({ name }) => !own.has(name)), ...written]
+      const { untold } = memory
+      if (untold.size === 0) return tools
+      const written = [...untold.values()].flatMap(({ record }) => record?.definition ?? [])
+      return [...tools.filter(({ name }) => !untold.has(name)), ...written]
     },
     read: async (names) => {
       const index = await current()
@@ -102,14 +105,16 @@ export function openShelf(namespace: ToolNamespace, readValues: ReadValues, now:
       await Promise.all(reads)
       return found
     },
-    own: (name, write) => ownWrite(memory, name, write),
+    own: (name, write) => {
+      if (ownWrite(memory, name, write)) memory.untold.set(name, write)
+    },
   }
 }
 
 function newMemory(): Memory {
   return {
     ...{ at: -Infinity, own: new Map(), records: new Map(), useless: new Map() },
-    ...{ texts: NO_TEXTS, textsAt: -Infinity },
+    ...{ texts: NO_TEXTS, textsAt: -Infinity, untold: new Map() },
   }
 }
 
@@ -125,10 +130,12 @@ async function currentTexts(
   { index, now }: { index: CatalogueIndex; now: number },
 ): Promise<CatalogueTexts> {
   if (memory.texts.revision >= index.revision || now - memory.textsAt < FRESH_MS) return memory.texts
-  const text = (await namespace.get([TEXTS_KEY], 'text')).get(TEXTS_KEY)
+  const values = await namespace.get([TEXTS_KEY], 'text').catch(() => undefined)
+  const text = values?.get(TEXTS_KEY)
   memory.textsAt = now
   const read = typeof text === 'string' ? readTexts(text, memory.texts) : NO_TEXTS
   if (read.revision > memory.texts.revision) memory.texts = read
+  forgetOlder(memory.untold, memory.texts)
   return memory.texts
 }
 

@@ -376,6 +376,39 @@ describe('what is remembered', () => {
     expect([await told(), await tools.size?.()]).toEqual([['b Does b.'], 1])
   })
 
+  test('what tools are found by stays as it was while KV fails', async () => {
+    const { kv, elsewhere, tools, copied, pass } = setup()
+    await store(tools, definition('a'))
+    await copied()
+    const other = elsewhere()
+    const told = async () => (await other.texts?.())?.map(({ name }) => name)
+    expect(await told()).toEqual(['a'])
+    await store(tools, definition('b'))
+    await copied()
+    await other.list()
+    kv.failure = new Error('down')
+    expect(await told()).toEqual(['a'])
+    kv.failure = undefined
+    pass(10_000)
+    expect(await told()).toEqual(['a', 'b'])
+  })
+
+  test('own writes stay among what tools are found by while the copy has them in its index alone', async () => {
+    const { kv, catalogue, tools, copied, pass } = setup()
+    await store(tools, definition('a'))
+    await copied()
+    vi.setSystemTime(Date.now() - 9000)
+    await store(tools, definition('b'))
+    await tools.remove('a')
+    await catalogue.object.alarm()
+    pass(10_000)
+    expect(names((await tools.list()).tools)).toEqual(['b'])
+    expect(kv.asked).toEqual([expect.stringContaining('put tool:b@'), 'put tools:index', 'get 1', 'get 1'])
+    expect((await tools.texts?.())?.map(({ name }) => name)).toEqual(['b'])
+    await copied()
+    expect((await tools.texts?.())?.map(({ name }) => name)).toEqual(['b'])
+  })
+
   test('ten seconds, then what was written elsewhere is seen', async () => {
     const { elsewhere, tools, pass, copied } = setup()
     const other = elsewhere()
