@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { ask } from './ask.ts'
-import { hostsOf, putDefinitions, readDefinitions, type DefinitionFile } from './definitions.ts'
+import { hostsOf, putDefinitions, readDefinitions } from './definitions.ts'
 import { startDevServer, type DevServer } from './dev-server.ts'
 import type { Edge } from './edge.ts'
 import { writeEnvFile } from './env-file.ts'
@@ -43,13 +43,14 @@ export async function start({ root, env, ask: question }: StartOptions): Promise
     print(`Starting ${workers.edge.name} and ${workers.tools.length} tool Workers, model ${local.model}\n`)
     const configs = [workers.edge, ...workers.tools].map((worker) => worker.config)
     const stateDir = env['STATE_DIR'] ?? STATE_DIR
-    const server = startDevServer({ root, env, main: MAIN, configs, port, envFile, stateDir })
+    const edge = { url: `http://127.0.0.1:${port}`, key: local.key }
+    const begin = () => startDevServer({ root, env, main: MAIN, configs, port, envFile, stateDir })
+    const server = await startReady(begin, { edge, workers, signal: stop.signal })
     void server.ended.then(() =>
       stop.abort(new Failure('wrangler has ended. It said last:', server.output.lastLines())),
     )
     try {
-      const edge = { url: `http://127.0.0.1:${port}`, key: local.key }
-      await prepare(edge, { server, workers, definitions, signal: stop.signal })
+      await putDefinitions(edge, definitions, stop.signal)
       await demonstrate(edge, question ?? EXAMPLE, { workers, signal: stop.signal })
       if (question === undefined) await serve(edge, server, stop.signal)
     } finally {
@@ -65,13 +66,33 @@ interface Session {
   readonly signal: AbortSignal
 }
 
-async function prepare(
-  edge: Edge,
-  { server, definitions, workers, signal }: Session & { server: DevServer; definitions: readonly DefinitionFile[] },
-): Promise<void> {
-  await untilReady(edge, { output: server.output, bindings: [...workers.edge.tools.keys()], signal })
-  server.noteProcesses()
-  await putDefinitions(edge, definitions, signal)
+const MOST_STARTS = 3
+
+/**
+ * A server that serves. wrangler picks ports for itself beside ours, and another process may take one before it does:
+ * then it is started once more.
+ */
+async function startReady(
+  begin: () => DevServer,
+  { edge, workers, signal }: Session & { readonly edge: Edge },
+): Promise<DevServer> {
+  for (let starts = 1; ; starts++) {
+    const server = begin()
+    const ended = new AbortController()
+    void server.ended.then(() =>
+      ended.abort(new Failure('wrangler has ended. It said last:', server.output.lastLines())),
+    )
+    try {
+      const bindings = [...workers.edge.tools.keys()]
+      await untilReady(edge, { output: server.output, bindings, signal: AbortSignal.any([signal, ended.signal]) })
+      server.noteProcesses()
+      return server
+    } catch (error) {
+      await server.stop()
+      const isCollision = server.output.lastLines().includes('Address already in use')
+      if (signal.aborted || !isCollision || starts >= MOST_STARTS) throw error
+    }
+  }
 }
 
 /** Asks a question and prints the run. */

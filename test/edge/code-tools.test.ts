@@ -410,9 +410,7 @@ test('without the binding, code is refused, and what was stored before is listed
     await vi.waitFor(
       async () => {
         const listed = (await (await bare.ask('/tools?source=kv')).json()) as any[]
-        expect(listed).toEqual([
-          { name: 'tool:slug', source: 'kv', place: 'tool:slug', available: false, reason: message },
-        ])
+        expect(listed).toEqual([{ name: 'slug', source: 'kv', place: 'tool:slug', available: false, reason: message }])
       },
       { timeout: 15_000, interval: 500 },
     )
