@@ -3,6 +3,7 @@ export { augment, type Augmentation, type AugmentEvent } from './tool/augment.ts
 export { type DefinedTool, defineTool, type ToolOptions } from './tool/define.ts'
 export { toolDefinitions } from './tool/definitions.ts'
 export { ToolError } from './tool/fault.ts'
+export { withoutHidden } from './tool/hidden.ts'
 export { inputSchema } from './tool/input-schema.ts'
 export { defineRawTool, jsonSchema, type RawDefinition } from './tool/json-schema.ts'
 export { type KeyStatus, type Once, onceInKv, onceInSql, type SqlOnce } from './tool/once.ts'

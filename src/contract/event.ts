@@ -1,4 +1,4 @@
-import type { Content, Message, Opaque, ToolCall } from './message.ts'
+import type { Content, DataMark, Message, Opaque, ToolCall } from './message.ts'
 import type { ModelFinish } from './model.ts'
 import type { Usage } from './usage.ts'
 import type { Finish, LimitName, RunError, RunRecord } from './run.ts'
@@ -144,6 +144,8 @@ export interface CallSettled {
   readonly error?: { readonly code: string; readonly message: string; readonly fatal?: true }
   /** What models used inside of the tool. */
   readonly usage?: Usage
+  /** What this result holds, beside what its tool says of all. */
+  readonly marks?: readonly DataMark[]
   readonly durationMs: number
 }
 

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonSchema } from './json.ts'
-import type { Content, Message } from './message.ts'
+import type { Content, DataMark, Message } from './message.ts'
 import type { Usage } from './usage.ts'
 
 /** What a model is told about a tool, and what the host must know to call it. Plain data: it crosses RPC and KV. */
@@ -94,6 +94,8 @@ export interface ToolContext {
   readonly compat?: 'spring-ai' | 'langchain4j'
   /** What the model saw before this call, for a tool with `history: true`. */
   readonly history?: readonly Message[]
+  /** What the model had read when it asked. */
+  readonly marks?: readonly DataMark[]
 }
 
 export interface ToolRequest {
@@ -113,6 +115,8 @@ export interface ToolSuccess {
   readonly structured?: unknown
   /** What models used inside of the tool; counted as the run's own. */
   readonly usage?: Usage
+  /** What this result holds, beside what the tool's annotations say of all. */
+  readonly marks?: readonly DataMark[]
 }
 
 export interface ToolFailure {
@@ -120,6 +124,8 @@ export interface ToolFailure {
   readonly error: ToolFault
   /** As of a success. */
   readonly usage?: Usage
+  /** As of a success. */
+  readonly marks?: readonly DataMark[]
 }
 
 export interface ToolFault {

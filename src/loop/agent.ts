@@ -115,6 +115,7 @@ async function ask(
     tools: new Map(tools.map((tool) => [tool.definition.name, tool])),
     find: async (names) => source?.find(names) ?? [],
     history: [],
+    marks: request.context.marks ?? [],
     journal: memoryJournal(inner.runId, (event) => {
       if (event.type !== 'run.finished') told = control.progress({ data: { event } }).catch(() => {})
     }),
@@ -125,16 +126,17 @@ async function ask(
   // Over RPC news arrive in their order, but an outcome can overtake them.
   await told
   const { status, answer = '', error } = state.finished ?? {}
+  const used = { usage: state.usage, ...(state.marks.size > 0 && { marks: [...state.marks] }) }
   if (status !== 'completed') {
     const { message = 'it was stopped' } = error ?? {}
-    return { ...failure('agent_failed', `The agent "${agent.name}" failed: ${message}`), usage: state.usage }
+    return { ...failure('agent_failed', `The agent "${agent.name}" failed: ${message}`), ...used }
   }
   const structured = agent.output && parseJson(answer)
   return {
     ok: true,
     content: [{ type: 'text', text: answer }],
     ...(structured !== undefined && { structured }),
-    usage: state.usage,
+    ...used,
   }
 }
 

@@ -172,10 +172,10 @@ function foldStepEnd(state: RunState): void {
 }
 
 /** What came out of a tool is what the tool says of its results, failures too; the rest of one is what anything read is. */
-function marksIn({ offered, marks }: RunState, { tool, attempt }: CallState): readonly DataMark[] {
+function marksIn({ offered, marks }: RunState, { tool, attempt, settled }: CallState): readonly DataMark[] {
   if (tool === READ_RESULT) return [...marks]
   const definition = attempt > 0 ? offered.get(tool) : undefined
-  return definition ? marksOf(definition) : []
+  return [...new Set([...(definition ? marksOf(definition) : []), ...(settled?.marks ?? [])])]
 }
 
 function foldAdded(state: RunState): void {

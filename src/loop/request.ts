@@ -31,6 +31,7 @@ export function toolRequest(
         values: Object.keys(context).length > 0 ? structuredClone(context) : {},
         ...(trusted && { trusted }),
         ...(compat && { compat }),
+        ...(state.marks.size > 0 && { marks: [...state.marks] }),
         ...(wantsHistory && { history: [...history, ...state.messages] }),
       },
     },

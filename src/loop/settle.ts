@@ -16,7 +16,8 @@ export function settled(
   durationMs: number,
   cut?: number,
 ): CallSettled {
-  const used = outcome.usage ? { usage: outcome.usage } : {}
+  const { usage, marks } = outcome
+  const used = { ...(usage && { usage }), ...(marks && { marks }) }
   if (!outcome.ok)
     return { type: 'call.settled', callId, tool, ok: false, error: told(outcome.error), ...used, durationMs }
   const { content, structured } = outcome

@@ -1,11 +1,12 @@
 import type { DefinitionIssue } from '../contract/definition.ts'
+import { hasHidden } from './hidden.ts'
 
 export interface PlainLimits {
   /** Levels of objects and arrays. */
   readonly depth: number
   /** Values in all, those of every level counted. */
   readonly values: number
-  /** Refuses characters that people do not see and models do (`hidden` below). */
+  /** Refuses characters that people do not see and models do (`hidden.ts`). */
   readonly visible?: boolean
 }
 
@@ -42,10 +43,10 @@ interface Place {
 
 function faultOf(value: unknown, { depth, key }: Place, limits: PlainLimits): string | undefined {
   if (key === '__proto__') return 'expected another name than __proto__'
-  if (limits.visible && key !== undefined && HIDDEN.test(key)) return HIDDEN_MESSAGE
+  if (limits.visible && key !== undefined && hasHidden(key)) return HIDDEN_MESSAGE
   switch (typeof value) {
     case 'string':
-      return limits.visible && HIDDEN.test(value) ? HIDDEN_MESSAGE : undefined
+      return limits.visible && hasHidden(value) ? HIDDEN_MESSAGE : undefined
     case 'boolean':
       return undefined
     case 'number':
@@ -64,14 +65,6 @@ function isPlain(value: object): boolean {
   // Objects of another realm (a test's sandbox) have another Object.prototype, whose own prototype is null too.
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
-
-/**
- * Controls but for tab and line ends, zero-width spaces, marks and overrides of direction, invisible operators and tag
- * characters: what hides text from the person who reviews a tool. Joiners stay, since scripts and emoji need them.
- */
-const HIDDEN =
-  // oxlint-disable-next-line no-control-regex
-  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/u
 
 const HIDDEN_MESSAGE = 'expected visible text, received control or invisible characters'
 

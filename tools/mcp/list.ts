@@ -1,3 +1,4 @@
+import { withoutHidden } from '../../src/tool.ts'
 import { paramHeaders, type ParamHeader, withoutMarks } from './headers.ts'
 import { fieldsOf, isObject, textOf } from './json.ts'
 import { isLike } from './names.ts'
@@ -106,14 +107,10 @@ function readTool(server: McpServer, item: unknown): RemoteTool | undefined {
 
 /** A text without what hides some of it from the person who reads it, and not over-long: models read all of it. */
 function visible(text: string): string {
-  return text.replace(HIDDEN, '').slice(0, MOST_TEXT)
+  return withoutHidden(text).slice(0, MOST_TEXT)
 }
 
 const MOST_TEXT = 4096
-/** Controls but for tab and line ends, zero-width spaces, marks of direction, invisible operators, tag characters. */
-const HIDDEN =
-  // oxlint-disable-next-line no-control-regex
-  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu
 
 export function warn(entry: object): void {
   console.error(JSON.stringify(entry))

@@ -107,6 +107,8 @@ async function read(name: string, asked: Promise<unknown>): Promise<ToolOutcome>
 const flag = v.exactOptional(v.boolean())
 const count = v.exactOptional(v.number())
 
+const marks = v.exactOptional(v.array(v.picklist(['untrusted', 'private'])))
+
 const usage = v.exactOptional(
   v.object({
     inputTokens: v.number(),
@@ -123,6 +125,7 @@ const Outcome = v.variant('ok', [
     content: v.array(contentPart),
     structured: v.exactOptional(v.unknown()),
     usage,
+    marks,
   }),
   v.object({
     ok: v.literal(false),
@@ -134,6 +137,7 @@ const Outcome = v.variant('ok', [
       fatal: flag,
     }),
     usage,
+    marks,
   }),
 ])
 

@@ -1,0 +1,16 @@
+/**
+ * Controls but for tab and line ends, zero-width spaces, marks and overrides of direction, invisible operators and tag
+ * characters: what hides text from the person who reads along. Joiners stay, since scripts and emoji need them.
+ */
+const HIDDEN =
+  // oxlint-disable-next-line no-control-regex
+  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu
+
+export function hasHidden(text: string): boolean {
+  return text.search(HIDDEN) !== -1
+}
+
+/** A text without its hidden characters. */
+export function withoutHidden(text: string): string {
+  return text.replace(HIDDEN, '')
+}
