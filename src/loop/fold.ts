@@ -171,11 +171,16 @@ function foldStepEnd(state: RunState): void {
   foldAdded(state)
 }
 
-/** What came out of a tool is what the tool says of its results, failures too; the rest of one is what anything read is. */
+/**
+ * What came out of a tool is what the tool says of its results; of a failure nothing is private, but strangers may have
+ * put it in words. The rest of a result that was cut is what anything read is.
+ */
 function marksIn({ offered, marks }: RunState, { tool, attempt, settled }: CallState): readonly DataMark[] {
   if (tool === READ_RESULT) return [...marks]
   const definition = attempt > 0 ? offered.get(tool) : undefined
-  return [...new Set([...(definition ? marksOf(definition) : []), ...(settled?.marks ?? [])])]
+  const own = definition ? marksOf(definition) : []
+  const said = settled?.ok ? own : own.filter((mark) => mark === 'untrusted')
+  return [...new Set([...said, ...(settled?.marks ?? [])])]
 }
 
 function foldAdded(state: RunState): void {

@@ -46,7 +46,9 @@ test('a deployment’s policy holds on the real edge', async () => {
 test('what a page says and what a customer is may not leave together, in this turn or in a later one', async () => {
   await stage.ask('/conversations', { json: { id: 'leak' } })
   const ask = async (input: string) =>
-    (await (await stage.ask('/conversations/leak/runs', { json: { input } })).json()) as any
+    (await (
+      await stage.ask('/conversations/leak/runs', { json: { input, context: { tenantId: 'acme' } } })
+    ).json()) as any
   const waiting = await ask('all')
   expect(waiting.status).toBe('waiting')
   expect(waiting.calls.map(({ tool, status }: any) => [tool, status])).toEqual([

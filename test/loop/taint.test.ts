@@ -43,6 +43,17 @@ test('a failure of a tool that others write for is data too', async () => {
   })
 })
 
+test('a failure of a private tool tells nothing private', async () => {
+  const broken = tool('readCard', () => ({ ok: false, error: { code: 'x', message: 'No.' } }), {
+    annotations: { private: true },
+  })
+  const { state } = await play({
+    script: [ask(['readPage'], ['readCard']), ask(['sendMail']), say('sent')],
+    tools: [page, broken, mail],
+  })
+  expect(state.calls.at(-1)?.settled).toMatchObject({ ok: true })
+})
+
 test('once strangers’ words and private data have been read, a call that reaches outward waits for a person', async () => {
   const { events, state } = await play({
     script: [ask(['readPage']), ask(['readCard']), ask(['sendMail', { to: 'x' }], ['writeNote'])],
