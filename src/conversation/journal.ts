@@ -70,7 +70,7 @@ export class RunJournal implements Journal {
     const frames = events.map((event) => this.#take(event))
     store.transaction(() => {
       this.#flush()
-      for (const [call, content] of this.#wholes) store.keepWhole(call, content)
+      for (const [call, content] of this.#wholes) store.wholes.keep(call, content)
       this.#wholes.clear()
       this.#project(state)
       if (this.#stalled && events.some(isAhead)) this.#gotAhead()
@@ -94,11 +94,13 @@ export class RunJournal implements Journal {
   }
 
   late(callId: string, outcome: ToolOutcome): void {
-    this.#ports.store.addLate(this.#run.id, callId, outcome)
+    const { store } = this.#ports
+    // While the conversation lives.
+    if (store.life() === 'open') store.wholes.keepLate(this.#run.id, callId, outcome)
   }
 
   kept(callId: string): readonly Content[] | undefined {
-    return this.#wholes.get(callId) ?? this.#ports.store.whole(callId)
+    return this.#wholes.get(callId) ?? this.#ports.store.wholes.of(callId)
   }
 
   /** The next frames after a number, kept or not yet. */

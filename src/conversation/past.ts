@@ -36,7 +36,7 @@ export function pastRecord(store: Store, id: string): RunRecord | undefined {
   const state = stored && stateOf(store, stored).state
   const kept = store.runs.record(id)
   const record = state && (state.finished || !kept) ? recordOf(state) : kept
-  return record && store.withLate(record)
+  return record && store.wholes.withLate(record)
 }
 
 /** The next kept frames of a run after a number. In the place of events that were removed stands the run as it was. */

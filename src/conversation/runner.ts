@@ -192,7 +192,7 @@ export class Runner {
     const record = waits ? await this.#waiters.wait(id, waitMs) : undefined
     if (record) return record
     const open = this.#open.get(id)
-    return open ? this.#ports.store.withLate(recordOf(open.state)) : pastRecord(this.#ports.store, id)
+    return open ? this.#ports.store.wholes.withLate(recordOf(open.state)) : pastRecord(this.#ports.store, id)
   }
 
   /** Whether a run waits for others, and nothing of it is under way. */

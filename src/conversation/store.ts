@@ -2,9 +2,8 @@ import type { Spend } from '../contract/budget.ts'
 import type { ConversationSettings } from '../contract/conversation.ts'
 import type { RunFinished } from '../contract/event.ts'
 import { isObject, parseJson } from '../contract/json.ts'
-import type { Content, DataMark, Message } from '../contract/message.ts'
+import type { DataMark, Message } from '../contract/message.ts'
 import { isTerminal, type RunRecord, type RunRequest } from '../contract/run.ts'
-import type { ToolOutcome } from '../contract/tool.ts'
 import { addUsage, NO_USAGE, type Usage } from '../contract/usage.ts'
 import { encodeLine } from '../wire/events.ts'
 import { EventTable } from './events.ts'
@@ -13,9 +12,7 @@ import { LAST_PLACE, MessageTable, positionOf } from './messages.ts'
 import { isMade, migrate } from './migrations.ts'
 import { NoticeTable } from './notices.ts'
 import { type RunRow, RunTable, type StoredRun } from './runs.ts'
-
-/** Characters of a result that is kept beside the journal. */
-const MOST_WHOLE = 8 * 1024 * 1024
+import { WholeTable } from './wholes.ts'
 
 /** What is known of a conversation as a whole. */
 export type Fact = 'deleted' | 'expires' | 'idle' | 'marks' | 'owed' | 'owner' | 'settings' | 'summary' | 'usage'
@@ -29,6 +26,7 @@ export class Store {
   readonly events: EventTable
   readonly messages: MessageTable
   readonly notices: NoticeTable
+  readonly wholes: WholeTable
   readonly #storage: DurableObjectStorage
   readonly #ground: Ground
   /** What was read or written of them in this life of the object, which alone writes them. */
@@ -42,6 +40,7 @@ export class Store {
     this.events = new EventTable(this.#ground)
     this.messages = new MessageTable(this.#ground)
     this.notices = new NoticeTable(this.#ground)
+    this.wholes = new WholeTable(this.#ground)
     this.#isMade = isMade(storage)
     if (this.#isMade) migrate(storage)
   }
@@ -190,47 +189,6 @@ export class Store {
     const summary = this.fact('summary')
     if (isObject(summary) && Number(summary.upTo) > positionOf(place)) this.setFact('summary', null)
   }
-
-  /** Keeps the whole of a call's result; one that is larger than any result may be is not kept. */
-  keepWhole(call: string, content: readonly Content[]): void {
-    const text = JSON.stringify(content)
-    if (text.length > MOST_WHOLE) return
-    this.#ground.rows('INSERT OR REPLACE INTO wholes VALUES (?, ?)', call, this.#ground.chunks.keep(text))
-  }
-
-  /** Keeps an outcome that nobody waited for any more, while the conversation lives. */
-  addLate(run: string, call: string, outcome: ToolOutcome): void {
-    if (this.life() !== 'open') return
-    const kept = this.#ground.chunks.keep(JSON.stringify(outcome))
-    this.#ground.rows('INSERT OR IGNORE INTO wholes VALUES (?, ?)', `${lateOf(run)}${call}`, kept)
-  }
-
-  /** A record with what came late for its calls. */
-  withLate(record: RunRecord): RunRecord {
-    const prefix = lateOf(record.id)
-    const rows = this.#ground.rows<{ call: string; content: string }>(
-      'SELECT call, content FROM wholes WHERE call > ? AND call < ?',
-      prefix,
-      `${prefix}~`,
-    )
-    if (rows.length === 0) return record
-    const late = new Map(
-      rows.map(({ call, content }) => {
-        return [call.slice(prefix.length), this.#ground.value(content, { table: 'wholes', key: call })]
-      }),
-    )
-    const calls = record.calls.map((call) => {
-      const outcome = late.get(call.id)
-      return isObject(outcome) ? { ...call, late: { ok: outcome.ok === true } } : call
-    })
-    return { ...record, calls }
-  }
-
-  whole(call: string): readonly Content[] | undefined {
-    const [row] = this.#ground.rows<{ content: string }>('SELECT content FROM wholes WHERE call = ?', call)
-    const content = row && this.#ground.value(row.content, { table: 'wholes', key: call })
-    return Array.isArray(content) ? content : undefined
-  }
 }
 
 /** What a run used, for the directory of its tenant. */
@@ -242,11 +200,6 @@ export interface Owed {
 /** Facts are written by this object alone: a list is taken for what it was. */
 function isOwed(value: unknown): value is readonly Owed[] {
   return Array.isArray(value)
-}
-
-/** What stands before the ids of a run's calls whose outcomes came late; no call has such an id. */
-function lateOf(run: string): string {
-  return `late/${run}/`
 }
 
 function isSum(value: unknown): value is { usage: Usage; runs: number } {
