@@ -28,7 +28,11 @@ export function remoteTool(
       description,
       inputSchema,
       ...(outputSchema && { outputSchema }),
-      annotations: { ...Object.fromEntries(annotations), ...(!server.trusted && { untrusted: true }) },
+      annotations: {
+        ...Object.fromEntries(annotations),
+        // What it is sent leaves the house, whatever it says of itself.
+        ...(!server.trusted && { untrusted: true, openWorld: true }),
+      },
       timeoutMs: server.timeoutMs,
       // Another server's tool of the same words is another tool.
       metadata: { server: server.name },

@@ -20,7 +20,10 @@ export interface McpServer {
   readonly ttlMs: number
   /** Whether what it says of its tools' effects is believed. Default true. */
   readonly hints: boolean
-  /** Whether its results are its owner's own words: a model reads others as data. Default false. */
+  /**
+   * Whether it is the deployment's own: its results are believed, and so is that it reaches nothing outside. Default
+   * false: a model reads its results as data, and a call of it may carry data out.
+   */
   readonly trusted: boolean
   /** Whether a person must agree to each call. */
   readonly approval?: 'always' | undefined
