@@ -58,6 +58,8 @@ export interface ToolMessage {
   /** Bytes of the whole result, where `content` is a part of it. */
   readonly cut?: number
   readonly marks?: readonly DataMark[]
+  /** Tools on offer that this result, of a search, made known. Said for one request; never kept. */
+  readonly found?: readonly string[]
 }
 
 /** What data is: written by strangers, or not for everybody. */

@@ -1,4 +1,4 @@
-import { EVERYTHING, type ModelProvider } from '../contract/model.ts'
+import { EVERYTHING, type ModelProvider, type ModelRequest } from '../contract/model.ts'
 import { anthropicAnswers } from '../wire/anthropic/ask-answer.ts'
 import { encodeRequest } from '../wire/anthropic/ask-request.ts'
 import { ofThinking, postModels, type ServerOptions } from './post-models.ts'
@@ -8,6 +8,11 @@ export interface AnthropicOptions extends ServerOptions {
   readonly maxTokens?: number | undefined
   /** Whether the provider's prompt cache is used. Default true. */
   readonly cache?: boolean | undefined
+  /**
+   * Whether the definition of a tool that a search finds loads where its result names it, so that what came before stays
+   * cached. A model that cannot refuses it, and is told all at once then. Default true.
+   */
+  readonly deferLoading?: boolean | undefined
 }
 
 /**
@@ -15,7 +20,7 @@ export interface AnthropicOptions extends ServerOptions {
  * with or without the `/v1`.
  */
 export function anthropic(options: AnthropicOptions = {}): ModelProvider {
-  const { baseUrl, provider = 'anthropic', maxTokens = 16_000, cache = true, ...rest } = options
+  const { baseUrl, provider = 'anthropic', maxTokens = 16_000, cache = true, deferLoading = true, ...rest } = options
   const url = `${(baseUrl || 'https://api.anthropic.com').replace(/(\/v1)?\/*$/, '')}/v1/messages`
   return postModels({
     ...rest,
@@ -24,8 +29,15 @@ export function anthropic(options: AnthropicOptions = {}): ModelProvider {
     url: () => url,
     headers: { 'anthropic-version': '2023-06-01', ...(rest.apiKey && { 'x-api-key': rest.apiKey }) },
     codec: anthropicAnswers,
-    encode: (model, request, isPlain) => encodeRequest(request, { model, maxTokens, cache, isPlain }),
-    cures: ofThinking,
+    encode: (model, request, isPlain) => encodeRequest(request, { model, maxTokens, cache, deferLoading, isPlain }),
+    cures: (request) => (deferLoading && hasFound(request) ? LOADING : ofThinking(request)),
     lasts: /support/i,
   })
+}
+
+/** What servers say that load no definitions later, or no wish that the model think: both are let go of at once. */
+const LOADING = /defer|tool_reference|thinking|effort/i
+
+function hasFound({ messages }: ModelRequest): boolean {
+  return messages.some((message) => message.role === 'tool' && (message.found ?? []).length > 0)
 }

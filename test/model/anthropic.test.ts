@@ -174,6 +174,21 @@ describe('a wish that the model think', () => {
   })
 })
 
+test('a model that loads no definitions later is told them at once', async () => {
+  const refusal = said('tools.1.defer_loading: Extra inputs are not permitted', 'invalid_request_error')
+  const server = await startModelServer((_, index) =>
+    index === 0 ? { status: 400, body: refusal } : { chunks: eventsOf({ text: 'Hello.' }) },
+  )
+  servers.push(server)
+  const found = { role: 'tool', callId: 's', tool: 'tool_search', ok: true, content: [], found: ['a'] } as const
+  const request = { ...REQUEST, messages: [...REQUEST.messages, found] }
+  for (const deferLoading of [true, false]) {
+    const model = anthropic({ baseUrl: server.baseUrl, deferLoading })('probe')
+    for await (const event of model.stream(request, NEVER)) expect(event.type).not.toBe('error')
+  }
+  expect(server.calls.map(({ body }) => JSON.stringify(body).includes('tool_reference'))).toEqual([true, false, false])
+})
+
 describe('an answer', () => {
   test('may come whole, from a server that does not stream', async () => {
     const content = [{ type: 'text', text: 'Hello.' }]

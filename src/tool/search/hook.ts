@@ -4,7 +4,7 @@ import type { ToolSelection } from '../../contract/run.ts'
 import type { Tool, ToolDefinition, ToolFinder } from '../../contract/tool.ts'
 import { matches } from '../glob.ts'
 import { findTools } from './find-tools.ts'
-import { foundTools, searchTool, searchToolHash, TOOL_SEARCH, withSearchHint } from './search-tool.ts'
+import { foundTools, searchTool, searchToolHash, TOOL_SEARCH, withFound, withSearchHint } from './search-tool.ts'
 import { createToolSearch, type ToolSearchOptions } from './tool-search.ts'
 
 export interface SearchHookOptions extends ToolSearchOptions {
@@ -82,8 +82,10 @@ export function searchHook(options: SearchHookOptions = {}): Hook {
       return typeof hash === 'string' ? made(hash) : hash.then(made)
     },
     step: (request, next) => {
-      const isOffered = request.tools.some(({ name }) => name === TOOL_SEARCH)
-      return next(isOffered ? { ...request, messages: withHint(request.messages, hint) } : request)
+      const names = new Set(request.tools.map(({ name }) => name))
+      if (!names.has(TOOL_SEARCH)) return next(request)
+      const messages = withFound(request.messages, (name) => names.has(name))
+      return next({ ...request, messages: withHint(messages, hint) })
     },
   }
 }

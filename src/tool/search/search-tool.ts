@@ -1,5 +1,5 @@
 import { canonicalJson, sha256 } from '../../contract/json.ts'
-import { type Message, textOf } from '../../contract/message.ts'
+import { type Message, textOf, type ToolMessage } from '../../contract/message.ts'
 import { failure, type Tool, type ToolDefinition, type ToolOutcome } from '../../contract/tool.ts'
 
 /** The name of the search tool. */
@@ -95,11 +95,34 @@ export function foundTools(
     if (message.role !== 'tool' || message.tool !== TOOL_SEARCH) continue
     if (keep === 'latest' && !sameStep) names = new Set()
     sameStep = true
-    if (!message.ok) continue
-    for (const line of textOf(message.content).split('\n')) {
-      const name = line.slice(0, Math.max(0, line.indexOf(': ')))
-      if (isKnown(name)) names.add(name)
-    }
+    for (const name of namesIn(message, isKnown)) names.add(name)
   }
   return [...names]
+}
+
+/** The known tools that one search has found. */
+function namesIn({ ok, content }: ToolMessage, isKnown: (name: string) => boolean): string[] {
+  if (!ok) return []
+  const names = textOf(content)
+    .split('\n')
+    .map((line) => line.slice(0, Math.max(0, line.indexOf(': '))))
+  return names.filter(isKnown)
+}
+
+const told = new WeakMap<ToolMessage, ToolMessage>()
+
+/**
+ * The messages of a request that offers these tools, with what each search found. A provider that loads definitions when
+ * they are found keeps them out of what it caches. The same message each time, so that a codec can encode it once.
+ */
+export function withFound(messages: readonly Message[], isOffered: (name: string) => boolean): readonly Message[] {
+  return messages.map((message) => {
+    if (message.role !== 'tool' || message.tool !== TOOL_SEARCH) return message
+    const found = namesIn(message, isOffered)
+    const known = told.get(message)
+    if (known && String(known.found) === String(found)) return known
+    const made = { ...message, found }
+    told.set(message, made)
+    return made
+  })
 }

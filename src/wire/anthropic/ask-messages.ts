@@ -17,9 +17,11 @@ export const encodeMessage = encodeOnce((message: Message): string => {
     case 'assistant':
       return answerBlocks(message)
     case 'tool': {
-      const { callId, ok, content } = message
+      const { callId, ok, content, found = [] } = message
       // An error may hold nothing but text.
-      const blocks = ok ? content.flatMap(toBlock) : toText(textOf(content))
+      const said = ok ? content.flatMap(toBlock) : toText(textOf(content))
+      // Each stands for its whole definition.
+      const blocks = found.length > 0 ? found.map((name) => ({ type: 'tool_reference', tool_name: name })) : said
       const result = { type: 'tool_result', tool_use_id: toId(callId), is_error: !ok || undefined }
       return JSON.stringify({ ...result, content: blocks.length > 0 ? blocks : undefined })
     }

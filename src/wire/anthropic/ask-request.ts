@@ -13,7 +13,9 @@ export interface AnthropicWishes {
   readonly maxTokens: number
   /** Whether to mark what the next request repeats, so that it is read from the provider's cache. */
   readonly cache: boolean
-  /** Whether to let go of a wish that the model think. */
+  /** Whether tools that a search has found load where its result names them. Default: yes. */
+  readonly deferLoading?: boolean
+  /** Whether to let go of what some models refuse: a wish that they think, and definitions that load when they are found. */
   readonly isPlain?: boolean
 }
 
@@ -21,10 +23,13 @@ export interface AnthropicWishes {
  * The body text of a streamed request for an answer. Each definition and message is encoded once: a step costs what it
  * added. Throws an UnsupportedSchema for a response format that cannot be enforced.
  */
-export function encodeRequest(request: ModelRequest, { model, maxTokens, cache, isPlain }: AnthropicWishes): string {
-  const { messages, responseFormat: format, sampling = {} } = request
+export function encodeRequest(request: ModelRequest, wishes: AnthropicWishes): string {
+  const { model, maxTokens, cache, deferLoading = true, isPlain } = wishes
+  const { responseFormat: format, sampling = {} } = request
+  const messages = isPlain || !deferLoading ? request.messages.map(withoutFound) : request.messages
   const { max_completion_tokens, max_tokens, stop, temperature, top_p, top_k } = sampling
-  const tools = toolsOf(request)
+  const found = foundIn({ ...request, messages })
+  const tools = toolsOf(request, (name) => !found.has(name))
   const effort = isPlain ? undefined : effortOf(sampling.reasoning_effort)
   const thinking = isPlain ? undefined : (sampling.thinking ?? (effort && ADAPTIVE))
   const head = {
@@ -42,7 +47,8 @@ export function encodeRequest(request: ModelRequest, { model, maxTokens, cache, 
   const system = systemTexts(messages)
   if (format?.type === 'json_object') system.push('Answer with one JSON object and nothing else.')
   return jsonText(head, {
-    tools: marked(tools, cache),
+    // A mark may stand at none that loads later; those come after it.
+    tools: [...marked(tools, cache), ...request.tools.flatMap((tool) => (found.has(tool.name) ? later(tool) : []))],
     system: marked(system.map(toText), cache),
     messages: encodeTurns(messages, cache),
   })
@@ -76,9 +82,28 @@ function marked(texts: readonly string[], isMarked: boolean): readonly string[] 
   return [...texts.slice(0, -1), `${last.slice(0, -1)},"cache_control":{"type":"ephemeral"}}`]
 }
 
+/**
+ * The tools that searches have found: their definitions stay out of the context until a result names them, so that what
+ * came before stays cached (“custom tool search” of the Messages API). One that must be called now is not among them.
+ */
+function foundIn({ messages, toolChoice }: ModelRequest): ReadonlySet<string> {
+  const names = messages.flatMap((message) => (message.role === 'tool' && message.found) || [])
+  return new Set(names.filter((name) => typeof toolChoice !== 'object' || toolChoice.tool !== name))
+}
+
+const withoutFound = encodeOnce((message: Message): Message => {
+  if (message.role !== 'tool' || !message.found) return message
+  const { found: _, ...plain } = message
+  return plain
+})
+
+function later(tool: ToolDefinition): string {
+  return `${encodeTool(tool).slice(0, -1)},"defer_loading":true}`
+}
+
 /** A history with calls is refused without tools: what was called is named then, and may not be called. */
-function toolsOf({ tools, messages }: ModelRequest): readonly string[] {
-  if (tools.length > 0) return tools.map(encodeTool)
+function toolsOf({ tools, messages }: ModelRequest, isSaid: (name: string) => boolean): readonly string[] {
+  if (tools.length > 0) return tools.filter(({ name }) => isSaid(name)).map(encodeTool)
   const calls = messages.flatMap((message) => (message.role === 'assistant' && message.calls) || [])
   const names = new Set(calls.map(({ tool }) => tool))
   return [...names].map((name) => JSON.stringify({ name, input_schema: { type: 'object' } }))

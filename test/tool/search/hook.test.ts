@@ -40,6 +40,18 @@ describe('tool search', () => {
     expect(types(events)).toContain('tools.added')
   })
 
+  test('tells which results made which tools known, of those on offer, and keeps none of it', async () => {
+    const { requests, state } = await play({
+      script: [ask(['tool_search', { query: 'weather in a city' }]), ask(['getWeather', { city: 'Delft' }]), say('ok')],
+      tools: [...filler(60), weather],
+      request: QUESTION,
+      loop: { hooks: [searchHook({ maxResults: 1 })] },
+    })
+    const found = requests.map(({ messages }) => messages.flatMap((each) => (each.role === 'tool' && each.found) || []))
+    expect(found).toEqual([[], ['getWeather'], ['getWeather']])
+    expect(state.messages.some((each) => 'found' in each)).toBe(false)
+  })
+
   test('sends at most 2 % of what a thousand definitions are', async () => {
     const tools = filler(1000, {
       inputSchema: { type: 'object', properties: { amount: { type: 'number', description: 'How much' } } },

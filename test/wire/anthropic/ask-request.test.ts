@@ -35,6 +35,38 @@ const result = (callId: string, content: readonly Content[], ok = true): Message
 const NOON: Content = { type: 'text', text: 'noon' }
 const PICTURE: Content = { type: 'image', mediaType: 'image/png', data: 'AAAA' }
 
+describe('tools that a search has found', () => {
+  const SEARCH = { ...CLOCK, name: 'tool_search', description: 'Finds tools.' }
+  const said: Message = {
+    ...result('s', [{ type: 'text', text: 'clock: Tells the time.' }]),
+    tool: 'tool_search',
+  } as Message
+  const messages: Message[] = [
+    USER,
+    { role: 'assistant', content: '', calls: [{ callId: 's', tool: 'tool_search', arguments: '{}' }] },
+    { ...said, found: ['clock'] } as Message,
+  ]
+  const contentOf = ({ messages: [, , results] }: any) => results.content[0].content
+
+  test('load where their result names them, after what is cached', () => {
+    const body = bodyOf({ messages, tools: [CLOCK, SEARCH] }, true)
+    expect(body.tools).toEqual([
+      { name: 'tool_search', description: 'Finds tools.', input_schema: expect.any(Object), ...MARK },
+      { name: 'clock', description: 'Tells the time.', input_schema: expect.any(Object), defer_loading: true },
+    ])
+    expect(contentOf(body)).toEqual([{ type: 'tool_reference', tool_name: 'clock' }])
+  })
+
+  test('are told as all others to a model that cannot, and the one that must be called to any', () => {
+    const request = { messages, tools: [CLOCK, SEARCH] }
+    const plain = JSON.parse(encodeRequest(request, { model: 'probe', maxTokens: 500, cache: false, isPlain: true }))
+    expect(plain.tools.map(({ defer_loading }: any) => defer_loading)).toEqual([undefined, undefined])
+    expect(contentOf(plain)).toEqual([{ type: 'text', text: 'clock: Tells the time.' }])
+    const forced: any = bodyOf({ ...request, toolChoice: { tool: 'clock' } })
+    expect(forced.tools.map(({ defer_loading }: any) => defer_loading)).toEqual([undefined, undefined])
+  })
+})
+
 describe('the request', () => {
   test('says how much an answer may be, and nothing of tools where there are none', () => {
     expect(bodyOf({ toolChoice: 'required' })).toEqual({
