@@ -40,16 +40,6 @@ describe('tool search', () => {
     expect(types(events)).toContain('tools.added')
   })
 
-  test('sends at most 2 % of what a thousand definitions are', async () => {
-    const tools = filler(1000, {
-      inputSchema: { type: 'object', properties: { amount: { type: 'number', description: 'How much' } } },
-    })
-    const bytes = (definitions: readonly ToolDefinition[] = []) => JSON.stringify(definitions).length
-    const all = await play({ script: [say('hi')], tools })
-    const searching = await play({ script: [say('hi')], tools, loop: { hooks: [searchHook()] } })
-    expect(bytes(searching.requests[0]?.tools)).toBeLessThan(0.02 * bytes(all.requests[0]?.tools))
-  })
-
   test('is off by itself for few tools, and where it is told so', async () => {
     const offer = async (count: number, hook = searchHook()) => {
       const { requests } = await play({ script: [say('hi')], tools: filler(count), loop: { hooks: [hook] } })
