@@ -61,7 +61,7 @@ describe('tool search', () => {
     expect(requests[0]?.tools.map(({ name }) => name)).toEqual(['tool_search'])
   })
 
-  test('remembers what earlier turns found, unless only the latest search counts', async () => {
+  test('remembers what earlier turns found', async () => {
     const history = [
       { role: 'user', content: 'Weather?' },
       {
@@ -84,6 +84,23 @@ describe('tool search', () => {
       loop: { hooks: [searchHook()] },
     })
     expect(requests[0]?.tools.map(({ name }) => name).toSorted()).toEqual(['getWeather', 'tool_search'])
+  })
+
+  test('takes off offer what a later search did not find, where only the latest counts', async () => {
+    const { requests } = await play({
+      script: [
+        ask(['tool_search', { query: 'weather in a city', maxResults: 1 }]),
+        ask(['tool_search', { query: 'ledger entry', maxResults: 1 }]),
+        say('hi'),
+      ],
+      tools: [...filler(60), weather],
+      loop: { hooks: [searchHook({ keep: 'latest' })] },
+    })
+    expect(requests.map(({ tools }) => tools.map(({ name }) => name).toSorted())).toEqual([
+      ['tool_search'],
+      ['getWeather', 'tool_search'],
+      ['ledgerEntry0', 'tool_search'],
+    ])
   })
 
   test('leaves what the caller brings on offer, and refuses what was not found', async () => {
