@@ -6,6 +6,8 @@ export interface Term {
   readonly slots: number[]
   readonly weights: number[]
   readonly named: number[]
+  /** What it weighs in the tool that is being read. */
+  sum: number
 }
 
 /** A term that a word of a question may mean, and how surely: 1 for the word itself. */
@@ -17,9 +19,11 @@ export interface Variant {
 export interface Terms {
   /** The term of a word that some tool has. */
   get(word: string): Term | undefined
+  /** The same for a word that no tool may have yet. */
+  of(word: string): Term
   /** Notes that the tool of a slot has a word. */
-  note(word: string, slot: number, weight: number, named: boolean): void
-  forget(word: string, slot: number): void
+  note(term: Term, slot: number, weight: number, named: boolean): void
+  forget(term: Term, slot: number): void
   /** What the word may mean, itself first. Misspellings count only where nothing else fits. */
   variants(word: string): readonly Variant[]
 }
@@ -28,27 +32,31 @@ export interface Terms {
 export function createTerms(): Terms {
   const terms = new Map<string, Term>()
   const neighbours = new Map<string, Neighbour[]>()
+  const met = new Set<Term>()
+  const meet = (term: Term) => {
+    if (met.has(term)) return
+    met.add(term)
+    const near = neighbours.get(term.word.slice(0, 2))
+    if (near) near.push({ term })
+    else neighbours.set(term.word.slice(0, 2), [{ term }])
+  }
   return {
     get(word) {
       const term = terms.get(word)
       return term?.slots.length ? term : undefined
     },
-    note(word, slot, weight, named) {
+    of(word) {
       let term = terms.get(word)
-      if (!term) {
-        term = { word, slots: [], weights: [], named: [] }
-        terms.set(word, term)
-        const near = neighbours.get(word.slice(0, 2))
-        if (near) near.push({ term })
-        else neighbours.set(word.slice(0, 2), [{ term }])
-      }
+      if (!term) terms.set(word, (term = { word, slots: [], weights: [], named: [], sum: 0 }))
+      return term
+    },
+    note(term, slot, weight, named) {
+      if (term.slots.length === 0) meet(term)
       term.slots.push(slot)
       term.weights.push(weight)
       if (named) term.named.push(slot)
     },
-    forget(word, slot) {
-      const term = terms.get(word)
-      if (!term) return
+    forget(term, slot) {
       const at = term.slots.indexOf(slot)
       term.slots.splice(at, 1)
       term.weights.splice(at, 1)

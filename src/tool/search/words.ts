@@ -1,40 +1,60 @@
-/**
- * Calls `visit` for each word of a text, in lower case and without accents. Names are split at case, digits and any
- * punctuation; `whole` marks such a name in one piece (`github` beside `git` and `hub`). Scripts that are written without
- * spaces give pairs of characters, and single Chinese ones; these and whole names have half the weight. Numbers below
- * 100 say too little.
- */
-export function eachWord(text: string, visit: (word: string, weight: number, whole: boolean) => void): void {
-  // oxlint-disable-next-line no-control-regex
-  const plain = /[^\0-\x7f]/.test(text) ? text.normalize('NFKD').replace(ACCENTS, '').normalize('NFKC') : text
-  for (const chunk of plain.match(CHUNK) ?? []) {
-    if (chunk.charCodeAt(0) >= FIRST_DENSE && DENSE.test(chunk)) {
-      eachPair(chunk, visit)
-      continue
-    }
-    const word = chunk.toLowerCase()
-    const parts = /.[A-Z\d]/.test(chunk) ? (chunk.match(PART) ?? []) : []
-    if (parts.length < 2) {
-      if (word.length > 2 || !SMALL.test(word)) visit(word, 1, false)
-      continue
-    }
-    for (const part of parts) if (part.length > 1 && !SMALL.test(part)) visit(part.toLowerCase(), 1, false)
-    visit(word, 0.5, true)
-  }
+export interface Word {
+  readonly word: string
+  /** 1, or half of that. */
+  readonly weight: number
+  /** A name of several words in one piece. */
+  readonly whole: boolean
 }
 
-function eachPair(chunk: string, visit: (word: string, weight: number, whole: boolean) => void): void {
+/** The words of a text, in lower case and without accents. */
+export function textWords(text: string): readonly Word[] {
+  return chunksOf(text).flatMap(wordsOf)
+}
+
+/** The runs of letters and digits in a text, without accents. */
+export function chunksOf(text: string): readonly string[] {
+  // oxlint-disable-next-line no-control-regex
+  const isPlain = !/[^\0-\x7f]/.test(text)
+  return (isPlain ? text.match(PLAIN_CHUNK) : withoutAccents(text).match(CHUNK)) ?? []
+}
+
+function withoutAccents(text: string): string {
+  return text.normalize('NFKD').replace(ACCENTS, '').normalize('NFKC')
+}
+
+/**
+ * The words of a run of letters and digits, in lower case. Names are split at case and digits; `whole` marks such a name in
+ * one piece (`github` beside `git` and `hub`). Scripts that are written without spaces give pairs of characters, and single
+ * Chinese ones; these and whole names have half the weight. Numbers below 100 say too little.
+ */
+export function wordsOf(chunk: string): readonly Word[] {
+  if (chunk.charCodeAt(0) >= FIRST_DENSE && DENSE.test(chunk)) return pairsOf(chunk)
+  const word = chunk.toLowerCase()
+  const parts = /.[A-Z\d]/.test(chunk) ? (chunk.match(PART) ?? []) : []
+  if (parts.length < 2) return word.length > 2 || !SMALL.test(word) ? [{ word, weight: 1, whole: false }] : []
+  const words: Word[] = parts
+    .filter((part) => part.length > 1 && !SMALL.test(part))
+    .map((part) => ({ word: part.toLowerCase(), weight: 1, whole: false }))
+  return [...words, { word, weight: 0.5, whole: true }]
+}
+
+function pairsOf(chunk: string): readonly Word[] {
+  const words: Word[] = []
   for (let at = 0; at < chunk.length; at++) {
-    if (at + 1 < chunk.length) visit(chunk.slice(at, at + 2), 1, false)
+    if (at + 1 < chunk.length) words.push({ word: chunk.slice(at, at + 2), weight: 1, whole: false })
     const single = chunk.charAt(at)
-    if (chunk.length === 1 || (single >= '\u3400' && single <= '\u9fff')) visit(single, 0.5, false)
+    if (chunk.length === 1 || (single >= '\u3400' && single <= '\u9fff')) {
+      words.push({ word: single, weight: 0.5, whole: false })
+    }
   }
+  return words
 }
 
 const ACCENTS = /[\u0300-\u036f]/g
 /** Thai to Burmese, Khmer, kana, Han, Hangul. */
 const FIRST_DENSE = 0xe00
 const DENSE = /^[\u0e00-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af]/
+const PLAIN_CHUNK = /[A-Za-z\d]+/g
 const CHUNK =
   /[a-z\d\u00aa-\u0dff\u10a0-\u16ff\u1800-\u1fff]+|[\u0e00-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af]+/gi
 /** An acronym with its plural `s`, a word, a number. */

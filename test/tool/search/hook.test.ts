@@ -52,16 +52,6 @@ describe('tool search', () => {
     expect(state.messages.some((each) => 'found' in each)).toBe(false)
   })
 
-  test('sends at most 2 % of what a thousand definitions are', async () => {
-    const tools = filler(1000, {
-      inputSchema: { type: 'object', properties: { amount: { type: 'number', description: 'How much' } } },
-    })
-    const bytes = (definitions: readonly ToolDefinition[] = []) => JSON.stringify(definitions).length
-    const all = await play({ script: [say('hi')], tools })
-    const searching = await play({ script: [say('hi')], tools, loop: { hooks: [searchHook()] } })
-    expect(bytes(searching.requests[0]?.tools)).toBeLessThan(0.02 * bytes(all.requests[0]?.tools))
-  })
-
   test('is off by itself for few tools, and where it is told so', async () => {
     const offer = async (count: number, hook = searchHook()) => {
       const { requests } = await play({ script: [say('hi')], tools: filler(count), loop: { hooks: [hook] } })
@@ -83,7 +73,7 @@ describe('tool search', () => {
     expect(requests[0]?.tools.map(({ name }) => name)).toEqual(['tool_search'])
   })
 
-  test('remembers what earlier turns found, unless only the latest search counts', async () => {
+  test('remembers what earlier turns found', async () => {
     const history = [
       { role: 'user', content: 'Weather?' },
       {
@@ -106,6 +96,23 @@ describe('tool search', () => {
       loop: { hooks: [searchHook()] },
     })
     expect(requests[0]?.tools.map(({ name }) => name).toSorted()).toEqual(['getWeather', 'tool_search'])
+  })
+
+  test('takes off offer what a later search did not find, where only the latest counts', async () => {
+    const { requests } = await play({
+      script: [
+        ask(['tool_search', { query: 'weather in a city', maxResults: 1 }]),
+        ask(['tool_search', { query: 'ledger entry', maxResults: 1 }]),
+        say('hi'),
+      ],
+      tools: [...filler(60), weather],
+      loop: { hooks: [searchHook({ keep: 'latest' })] },
+    })
+    expect(requests.map(({ tools }) => tools.map(({ name }) => name).toSorted())).toEqual([
+      ['tool_search'],
+      ['getWeather', 'tool_search'],
+      ['ledgerEntry0', 'tool_search'],
+    ])
   })
 
   test('leaves what the caller brings on offer, and refuses what was not found', async () => {

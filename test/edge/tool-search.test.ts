@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { chunksOf, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
+import { readEvents, type Stage, startStage } from './stage.ts'
+
+/** The whole way of a search where `TOOL_SEARCH` is `on`: the model is told of nothing but the search at first. */
+const QUESTION = "What's the weather in Amsterdam?"
+const STREAMED = { accept: 'text/event-stream' }
+
+/** What the model would call, were it on offer. */
+const WANTED: Record<string, { readonly query: string; readonly arguments: string }> = {
+  forecast: { query: 'weather of a place', arguments: '{"place":"Amsterdam"}' },
+  tideTable: { query: 'high tide at sea', arguments: '{"harbour":"Hoek van Holland"}' },
+}
+
+let model: ModelServer
+let stage: Stage
+/** How many requests the model had got when the test began. */
+let asked = 0
+
+/** A model that calls what it wants where that is on offer, else searches once, and says what it read last. */
+beforeAll(async () => {
+  model = await startModelServer(({ body: { messages, tools = [] } }) => {
+    const turn = messages.slice(messages.findLastIndex(({ role }) => role === 'user'))
+    const wanted = String(turn[0]?.['content']).includes('tide') ? 'tideTable' : 'forecast'
+    const called = turn.flatMap((message) => (message['tool_calls'] ?? []) as { function: { name: string } }[])
+    const isCalled = (name: string) => called.some((call) => call.function.name === name)
+    const { query, arguments: args } = WANTED[wanted] ?? {}
+    const isOffered = tools.some(({ function: { name } }) => name === wanted)
+    if (isOffered && !isCalled(wanted))
+      return { chunks: chunksOf({ calls: [{ tool: wanted, arguments: args ?? '' }] }) }
+    if (!isOffered && !isCalled('tool_search')) {
+      const calls = [{ tool: 'tool_search', arguments: JSON.stringify({ query, maxResults: 1 }) }]
+      return { chunks: chunksOf({ text: 'Let me look.', calls }) }
+    }
+    return { chunks: chunksOf({ text: isOffered ? 'Mild, 18 degrees.' : 'I found nothing.' }) }
+  })
+  const vars = { AUTH: 'open', MODEL: 'openai/test', OPENAI_BASE_URL: model.baseUrl, TOOL_SEARCH: 'on' }
+  stage = await startStage(vars)
+})
+afterAll(async () => {
+  await stage?.close()
+  await model?.close()
+})
+
+/** What the model was told of in each step of this test. */
+const offers = () =>
+  model.calls.slice(asked).map(({ body: { tools = [] } }) => tools.map(({ function: { name } }) => name))
+
+async function events(path: string, json: object): Promise<Record<string, any>[]> {
+  asked = model.calls.length
+  return readEvents(await stage.ask(path, { headers: STREAMED, json }))
+}
+
+const FOUND = ['forecast', 'tool_search']
+const SEARCHED = [['tool_search'], FOUND, FOUND]
+
+describe('a question on the weather, where the model is told of the search alone', () => {
+  test('is searched for, called and answered in a run', async () => {
+    asked = model.calls.length
+    const run = (await (await stage.ask('/runs', { json: { input: QUESTION } })).json()) as Record<string, any>
+    expect(offers()).toEqual(SEARCHED)
+    expect(run).toMatchObject({ status: 'completed', answer: 'Mild, 18 degrees.', steps: 3 })
+    expect(run['calls']).toMatchObject([
+      { tool: 'tool_search', ok: true, structured: { tools: ['forecast'] } },
+      { tool: 'forecast', ok: true, structured: { place: 'Amsterdam' } },
+    ])
+    expect(String(model.calls[asked]?.body.messages[0]?.['content'])).toContain('call tool_search first')
+  })
+
+  test('streamed, tells of the search and of the tool as of any other calls, in their order', async () => {
+    const heard = await events('/runs', { input: QUESTION })
+    expect(offers()).toEqual(SEARCHED)
+    const facts = heard.filter(({ type }) => !type.endsWith('.delta') && type !== 'call.progress')
+    expect(facts.map(({ type, tool }) => (tool === undefined ? type : `${type} ${tool}`))).toEqual([
+      'run.started',
+      ...['tools.added', 'step.started', 'call.proposed tool_search', 'step.answered'],
+      ...['call.started tool_search', 'call.settled tool_search', 'step.finished'],
+      ...['step.started', 'call.proposed forecast', 'step.answered'],
+      ...['call.started forecast', 'call.settled forecast', 'step.finished'],
+      ...['step.started', 'step.answered', 'step.finished'],
+      'run.finished',
+    ])
+    const steps = heard.filter(({ type }) => type === 'step.started')
+    expect(steps.map(({ tools }) => tools.toSorted())).toEqual(SEARCHED)
+    expect(heard.at(-1)).toMatchObject({ status: 'completed', finish: 'stop', answer: 'Mild, 18 degrees.' })
+  })
+
+  test('is answered to an OpenAI client, which sees neither the search nor the call', async () => {
+    const chunks = await events('/v1/chat/completions', {
+      stream: true,
+      messages: [{ role: 'user', content: QUESTION }],
+    })
+    expect(offers()).toEqual(SEARCHED)
+    const choices = chunks.flatMap(({ choices = [] }) => choices)
+    expect(choices.filter(({ delta }) => delta.tool_calls)).toEqual([])
+    expect(choices.map(({ delta }) => delta.content ?? '').join('')).toBe('Mild, 18 degrees.')
+    expect(choices.flatMap(({ finish_reason }) => finish_reason ?? [])).toEqual(['stop'])
+    expect(chunks.at(-1)).toEqual({ done: true })
+  })
+})
+
+test('what was found in a conversation is on offer in its next turn, also after the object was away', async () => {
+  await stage.ask('/conversations', { json: { id: 'travel' } })
+  await events('/conversations/travel/runs', { input: QUESTION })
+  expect(offers()).toEqual(SEARCHED)
+  await stage.server.getWorker('edgecall').evictDurableObject('Conversation', { name: 'v1/local/travel' })
+  const heard = await events('/conversations/travel/runs', { input: 'And tomorrow?' })
+  expect(offers()).toEqual(SEARCHED.slice(1))
+  expect(heard.at(-1)).toMatchObject({ type: 'run.finished', answer: 'Mild, 18 degrees.' })
+})
+
+test('a request that names its tools has these alone to find', async () => {
+  const tools = ['squareRoot', 'currentTime']
+  const heard = await events('/runs', { input: QUESTION, tools })
+  expect(offers().flat().includes('forecast')).toBe(false)
+  expect(offers()[0]).toEqual(['tool_search'])
+  const searched = heard.find(({ type }) => type === 'call.settled')
+  expect(tools).toEqual(expect.arrayContaining(searched?.['structured'].tools))
+  expect(heard.at(-1)).toMatchObject({ type: 'run.finished', answer: 'I found nothing.' })
+})
+
+test('a stored definition that is not on offer by itself is found and called', async () => {
+  const stored = await stage.ask('/tools/tideTable', {
+    method: 'PUT',
+    json: {
+      description: 'Tells when the tide is high in a harbour.',
+      inputSchema: { type: 'object', properties: { harbour: { type: 'string' } }, required: ['harbour'] },
+      static: { text: 'High at 14:20.' },
+    },
+  })
+  expect(stored.ok).toBe(true)
+  const heard = await events('/runs', { input: 'When is high tide?' })
+  expect(offers()).toEqual([['tool_search'], ['tool_search', 'tideTable'], ['tool_search', 'tideTable']])
+  expect(heard.filter(({ type }) => type === 'call.settled')).toMatchObject([
+    { tool: 'tool_search', ok: true },
+    { tool: 'tideTable', ok: true, content: [{ type: 'text', text: 'High at 14:20.' }] },
+  ])
+})
