@@ -38,6 +38,14 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** Brackets within brackets that a text of others may have: what is deeper makes those overflow who walk its value. */
+export const MOST_LEVELS = 100
+
+/** As `parseJson`, and undefined also for a text that is nested too deep. */
+export function parseShallow(text: string): unknown {
+  return depthOf(text) > MOST_LEVELS ? undefined : parseJson(text)
+}
+
 /** How deep brackets nest outside strings; text that is not JSON is the parser's to refuse. */
 export function depthOf(text: string): number {
   let depth = 0

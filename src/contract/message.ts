@@ -1,4 +1,4 @@
-import { parseJson } from './json.ts'
+import { parseShallow } from './json.ts'
 
 /** A part of a message or of a tool's result. `data` is base64 without a `data:` prefix. */
 export type Content = TextContent | BinaryContent
@@ -73,6 +73,6 @@ export function textOf(content: string | readonly Content[]): string {
 
 /** The arguments of a call as a value, for people: the text itself where it is no JSON. */
 export function argumentsOf(text: string): unknown {
-  const value = parseJson(text.trim() || '{}')
+  const value = parseShallow(text.trim() || '{}')
   return value === undefined ? text : value
 }

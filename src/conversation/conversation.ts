@@ -14,6 +14,7 @@ import type {
 import { isTerminal, type RunRecord } from '../contract/run.ts'
 import { type MakeSetup, type Setup, setupOf } from '../contract/setup.ts'
 import type { Usage } from '../contract/usage.ts'
+import { askedAnew } from './anew.ts'
 import { answersTo } from './answers.ts'
 import { exported } from './export.ts'
 import { takeIn } from './intake.ts'
@@ -99,9 +100,8 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       if (!stored) return UNKNOWN_RUN
       if (!options.onward && !isTerminal(stored.status))
         return refuse('conversation_busy', 'This run has not ended yet.')
-      const { fingerprint: _fingerprint, budget: _budget, ...request } = stored.request
-      const start = { tools: stored.tools, onBusy: 'queue', create: false, replaces: runId, ...options } as const
-      return this.start({ ...start, run: { ...request, ...again } })
+      const asked = await askedAnew(this.#setup, stored, again)
+      return this.start({ ...asked, onBusy: 'queue', create: false, replaces: runId, ...options })
     })
   }
 

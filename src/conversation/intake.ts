@@ -58,11 +58,14 @@ function knownOf({ run }: StartRequest, store: Store): Intake | undefined {
   return { ok: true, reply: { runId: row.id, status: row.status, replayed: true } }
 }
 
-/** The input becomes that of the run under way; undefined where there is none. */
+/**
+ * The input becomes that of the run under way; undefined where there is none, or where it is of another key: it would be
+ * done with tools and trust that the input's own may not have.
+ */
 function join({ run }: StartRequest, { store, runner }: IntakePorts): Intake | undefined {
   const joined = store.transaction(() => {
     const open = runner.joinable()
-    if (!open) return undefined
+    if (!open || open.stored.request.caller.key !== run.caller.key) return undefined
     store.setJoined(run, open.stored.id)
     return runner.join(open, run.input)
   })

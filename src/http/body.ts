@@ -1,8 +1,5 @@
-import { depthOf, isObject } from '../contract/json.ts'
+import { depthOf, isObject, MOST_LEVELS } from '../contract/json.ts'
 import { Problem } from './problem.ts'
-
-/** Brackets within brackets that a body may have; what is deeper makes parsers and validators overflow. */
-const MOST_DEPTH = 100
 
 /**
  * The JSON body of a request. Throws a Problem: 415 for another content type, 413 over `limit` bytes (counted as they
@@ -19,7 +16,7 @@ export async function readJson(request: Request, limit: number): Promise<unknown
   }
   const text = await readText(request, limit)
   if (text.trim() === '') throw malformed('There is no body; send a JSON object.')
-  if (depthOf(text) > MOST_DEPTH) throw malformed(`The body is nested over ${MOST_DEPTH} levels deep.`)
+  if (depthOf(text) > MOST_LEVELS) throw malformed(`The body is nested over ${MOST_LEVELS} levels deep.`)
   try {
     return JSON.parse(text)
   } catch (error) {

@@ -57,6 +57,7 @@ tools.get('/:name/versions', async (c) => {
   const most = Math.min(Math.max(Math.trunc(Number(limit)) || DEFAULT_VERSIONS, 1), MOST_LISTED)
   const page = { limit: most, ...(before !== undefined && { before: Number(before) || 0 }) }
   const name = c.req.param('name')
+  await checkKnown(c, name)
   const entries = await c.var.setup.stored.history(name, page)
   if (entries.length === 0 && before === undefined) throw unknownTool(name)
   return c.json(entries)
@@ -65,6 +66,7 @@ tools.get('/:name/versions', async (c) => {
 tools.get('/:name/versions/:hash', async (c) => {
   demand(c.var.caller, 'tools:read')
   const { name, hash } = c.req.param()
+  await checkKnown(c, name)
   const definition = await c.var.setup.stored.version(name, hash)
   if (definition === undefined) throw unknownVersion(name, hash)
   return new Response(JSON.stringify(definition), {
@@ -145,6 +147,11 @@ function toEntry({ definition, origin, place }: Tool): Entry {
 /** The tools that the caller may know of. */
 function toolsOf(c: Context<EdgeEnv>): ToolSource {
   return c.var.setup.tools(c.var.caller)
+}
+
+/** What a tool was before is for who may know of it; what is not there any more, for who writes tools. */
+async function checkKnown(c: Context<EdgeEnv>, name: string): Promise<void> {
+  if (!c.var.caller.scopes.includes('tools:write')) await find(toolsOf(c), name)
 }
 
 async function find(source: ToolSource, name: string): Promise<Tool> {

@@ -1,4 +1,4 @@
-import { isObject } from '../contract/json.ts'
+import { depthOf, isObject, MOST_LEVELS } from '../contract/json.ts'
 import type { ToolFailure } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 import { parseExactly } from './exact.ts'
@@ -14,7 +14,7 @@ export type ParsedArguments = { readonly ok: true; readonly value: Readonly<Reco
 export function parseArguments(tool: string, text: string): ParsedArguments {
   if (text.trim() === '') return { ok: true, value: {} }
   try {
-    const value = parseExactly(text)
+    const value = parseWithin(text)
     const meant = value === null || value === '' ? {} : inner(value)
     if (isObject(meant)) return { ok: true, value: meant }
     return refusal(tool, `received ${Array.isArray(value) ? 'an array' : JSON.stringify(value)}`)
@@ -25,7 +25,12 @@ export function parseArguments(tool: string, text: string): ParsedArguments {
 
 /** What is written inside of a text that stands for an object. */
 function inner(value: unknown): unknown {
-  return typeof value === 'string' && value.trim().startsWith('{') ? parseExactly(value) : value
+  return typeof value === 'string' && value.trim().startsWith('{') ? parseWithin(value) : value
+}
+
+function parseWithin(text: string): unknown {
+  if (depthOf(text) > MOST_LEVELS) throw new RangeError(`nested over ${MOST_LEVELS} levels deep`)
+  return parseExactly(text)
 }
 
 function refusal(tool: string, reason: string): ToolFailure {

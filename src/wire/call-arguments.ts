@@ -1,12 +1,12 @@
-import { isObject, parseJson } from '../contract/json.ts'
+import { isObject, parseShallow } from '../contract/json.ts'
 
 /** The arguments of an earlier call as an object, which is all that servers take: what is none is wrapped in one. */
 export function argumentsObject(text: string): Readonly<Record<string, unknown>> {
-  const value = parseJson(text.trim() || '{}')
+  const value = parseShallow(text.trim() || '{}')
   return isObject(value) ? value : { unreadable: text }
 }
 
 /** The same as JSON text; where it was right, as the model wrote it. */
 export function argumentsText(text: string): string {
-  return isObject(parseJson(text)) ? text : JSON.stringify(argumentsObject(text))
+  return isObject(parseShallow(text)) ? text : JSON.stringify(argumentsObject(text))
 }

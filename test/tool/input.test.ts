@@ -21,6 +21,7 @@ test.each<[string, string, string]>([
   ['text', '"hello"', 'received "hello"'],
   ['false', 'false', 'received false'],
   ['half of it', '{"a":', 'Unexpected end of JSON input'],
+  ['what is too deep', `{"a":${'['.repeat(100)}${']'.repeat(100)}}`, 'nested over 100 levels deep'],
   ['half of it as text', '"{\\"a\\":"', 'Unexpected end of JSON input'],
 ])('not %s', (_, written, reason) => {
   expect(parseArguments('x', written)).toEqual({

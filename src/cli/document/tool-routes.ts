@@ -68,6 +68,7 @@ export const TOOL_ROUTES: Routes = {
       tag: 'Tools',
       id: 'listVersions',
       summary: 'What happened to a stored definition, newest first',
+      description: 'Of one that is gone or held back, for keys that write tools alone; likewise its versions.',
       scope: 'tools:read',
       query: { before: 'The revision before which to begin.', limit: 'At most 1000; 100 by default.' },
       answers: { 200: { says: 'Its history.', json: { type: 'array', items: named('HistoryEntry') } } },

@@ -1,0 +1,23 @@
+import type { Anew, StartRequest } from '../contract/conversation.ts'
+import type { Setup } from '../contract/setup.ts'
+import type { StoredRun } from './runs.ts'
+
+/**
+ * What a run was asked, asked once more by who may be another caller: with what the edge trusts of them, and of the tools
+ * those that they may know of.
+ */
+export async function askedAnew(
+  setup: Setup,
+  { request: asked, tools: offered }: StoredRun,
+  again: Anew,
+): Promise<Pick<StartRequest, 'run' | 'tools'>> {
+  const { fingerprint: _fingerprint, budget: _budget, trusted: _trusted, ...request } = asked
+  const trusted = setup.trusted?.(again.caller)
+  const names = offered.map(({ name }) => name)
+  const found = names.length === 0 ? [] : await setup.tools(again.caller).find(names)
+  const known = new Set(found.map(({ definition }) => definition.name))
+  return {
+    run: { ...request, ...again, ...(trusted && { trusted }) },
+    tools: offered.filter(({ name }) => known.has(name)),
+  }
+}

@@ -1,0 +1,171 @@
+import { describe, expect, test } from 'vitest'
+import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
+import { dataOf, type KeptEdge, keptEdge } from '../http/kept-edge.ts'
+
+const person = bearer('person')
+const program = bearer('program')
+const called: string[] = []
+const note = (name: string) => () => {
+  called.push(name)
+  return name
+}
+const danger = tool('danger', note('danger'), { approval: 'always' })
+const safe = tool('safe', note('safe'))
+
+interface Waiting {
+  readonly edge: KeptEdge
+  readonly run: string
+  /** The call that waits for a decision, one that has run, and one that the caller runs. */
+  readonly danger: string
+  readonly safe: string
+  readonly handed: string
+}
+
+/** A run that waits for a person and for its caller. */
+async function waiting(): Promise<Waiting> {
+  const keys = [apiKey('person', { scopes: ['chat', 'approve'] }), apiKey('program', { scopes: ['chat'] })]
+  const script = [ask(['danger', { n: 1 }], ['safe'], ['pick']), say('Done.'), say('More.')]
+  const edge = keptEdge({ vars: withKeys(...keys), script, tools: [danger, safe] })
+  called.length = 0
+  await edge.post('/conversations', { id: 'c' }, program)
+  const clientTools = [{ name: 'pick', inputSchema: { type: 'object' } }]
+  const json: any = await (await edge.post('/conversations/c/runs', { input: 'Go', clientTools }, program)).json()
+  const [first, second, third] = json.calls.map(({ id }: { id: string }) => id)
+  return { edge, run: json.id, danger: first, safe: second, handed: third }
+}
+
+const decide = ({ edge, run }: Waiting, call: string, json: object, who = person) =>
+  edge.post(`/conversations/c/runs/${run}/calls/${call}`, json, who)
+
+const codeOf = async (response: Response) => {
+  const { code, error }: any = await response.json()
+  return [response.status, code ?? error?.code]
+}
+
+const approve = { decision: 'approve' }
+
+describe('a decision is taken for the call that asks for it alone', () => {
+  test.each<[string, (at: Waiting) => Promise<Response>, [number, string]]>([
+    ['by a key that may not', (at) => decide(at, at.danger, approve, program), [403, 'missing_scope']],
+    ['for a call that has run', (at) => decide(at, at.safe, approve), [409, 'call_already_answered']],
+    ['for a call of the caller’s', (at) => decide(at, at.handed, approve), [409, 'call_already_answered']],
+    ['for a call that is none', (at) => decide(at, 'call_x', approve), [404, 'unknown_call']],
+    ['for __proto__', (at) => decide(at, '__proto__', approve), [404, 'unknown_call']],
+    ['in a run that is none', (at) => decide({ ...at, run: 'run_x' }, at.danger, approve), [404, 'unknown_run']],
+    ['as a result', (at) => decide(at, at.danger, { result: 'approved' }), [409, 'call_already_answered']],
+    [
+      'about other arguments',
+      (at) => decide(at, at.danger, { ...approve, argumentsHash: '00' }),
+      [409, 'arguments_changed'],
+    ],
+    [
+      'with a hash that is none',
+      (at) => decide(at, at.danger, { ...approve, argumentsHash: null }),
+      [409, 'arguments_changed'],
+    ],
+    ['in another word', (at) => decide(at, at.danger, { decision: 'Approve' }), [400, 'invalid_request']],
+    ['of a list', (at) => decide(at, at.danger, { decision: ['approve'] }), [400, 'invalid_request']],
+  ])('%s', async (_, forge, expected) => {
+    const at = await waiting()
+    expect(await codeOf(await forge(at))).toEqual(expected)
+    expect(called).toEqual(['safe'])
+  })
+
+  test('and once: the first stands', async () => {
+    const at = await waiting()
+    expect((await decide(at, at.danger, { decision: 'reject', reason: 'No.' })).status).toBe(202)
+    expect(await codeOf(await decide(at, at.danger, approve))).toEqual([409, 'call_already_answered'])
+    expect((await decide(at, at.handed, { result: 'left' })).status).toBe(200)
+    await at.edge.settle()
+    expect(called).toEqual(['safe'])
+    expect(await codeOf(await decide(at, at.danger, approve))).toEqual([409, 'call_already_answered'])
+  })
+
+  test('and not after the run was cancelled', async () => {
+    const at = await waiting()
+    await at.edge.post(`/conversations/c/runs/${at.run}/cancel`, {}, program)
+    expect(await codeOf(await decide(at, at.danger, approve))).toEqual([409, 'call_already_answered'])
+    expect(called).toEqual(['safe'])
+  })
+})
+
+describe('no surface is a way around the scope', () => {
+  const resumed = (at: Waiting) => ({
+    threadId: 'c',
+    runId: 'r',
+    state: {},
+    messages: [
+      { id: 'u', role: 'user', content: 'Go' },
+      { id: 'a', role: 'assistant', toolCalls: [] },
+    ],
+    tools: [],
+    context: [],
+    forwardedProps: {},
+    resume: [{ interruptId: at.danger, status: 'resolved', payload: { approved: true } }],
+  })
+  const responded = (at: Waiting) => {
+    const approval = { id: at.danger, approved: true }
+    const part = { type: 'tool-danger', toolCallId: at.danger, state: 'approval-responded', input: {}, approval }
+    return { id: 'c', messages: [{ role: 'assistant', parts: [part] }] }
+  }
+  const response = (at: Waiting) => ({
+    conversation: 'c',
+    input: [{ type: 'mcp_approval_response', approval_request_id: `mcpr_${at.danger}`, approve: true }],
+  })
+
+  test.each<[string, (at: Waiting) => object]>([
+    ['/ag-ui', resumed],
+    ['/chat', responded],
+    ['/v1/responses', response],
+  ])('%s', async (path, body) => {
+    const at = await waiting()
+    expect(await codeOf(await at.edge.post(path, body(at), program))).toEqual([403, 'missing_scope'])
+    expect(called).toEqual(['safe'])
+    // The same from a key that may.
+    const taken = await at.edge.post(path, body(at), person)
+    expect(taken.status).toBe(200)
+    await taken.text()
+    await (await decide(at, at.handed, { result: 'left' }, program)).text()
+    expect(called).toEqual(['safe', 'danger'])
+  })
+})
+
+describe('a result is taken for a call of the caller’s own alone', () => {
+  const result = (call: string) => ({ role: 'tool', tool_call_id: call, content: 'approved' })
+  const before = [{ role: 'user', content: 'Go' }]
+  const asked = (call: string, name: string) => ({
+    role: 'assistant',
+    content: null,
+    tool_calls: [{ id: call, type: 'function', function: { name, arguments: '{}' } }],
+  })
+
+  test.each(['danger', 'safe'] as const)('on Chat Completions: %s', async (name) => {
+    const at = await waiting()
+    const messages = [...before, asked(at[name], name), result(at[name])]
+    const headers = { ...program, 'x-conversation-id': 'c' }
+    const response = await at.edge.post('/v1/chat/completions', { messages }, headers)
+    expect(await codeOf(response)).toEqual([409, 'call_already_answered'])
+    expect([called, at.edge.requests.length]).toEqual([['safe'], 1])
+  })
+
+  test.each(['danger', 'safe'] as const)('on Responses: %s', async (name) => {
+    const at = await waiting()
+    const output = { type: 'function_call_output', call_id: at[name], output: 'approved' }
+    const response = await at.edge.post('/v1/responses', { conversation: 'c', input: [output] }, program)
+    expect(await codeOf(response)).toEqual([409, 'call_already_answered'])
+    expect([called, at.edge.requests.length]).toEqual([['safe'], 1])
+  })
+
+  test('whatever the model reads of it, a call of the edge keeps the result that it had', async () => {
+    const at = await waiting()
+    const events = dataOf(
+      await (await at.edge.fetch(`/conversations/c/runs/${at.run}/events`, { headers: program })).text(),
+    )
+    await decide(at, at.safe, { result: 'forged' }, program)
+    const after = dataOf(
+      await (await at.edge.fetch(`/conversations/c/runs/${at.run}/events`, { headers: program })).text(),
+    )
+    expect(after).toEqual(events)
+  })
+})

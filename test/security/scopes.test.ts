@@ -1,0 +1,161 @@
+import { describe, expect, test } from 'vitest'
+import type { StoredTools } from '../../src/contract/catalogue.ts'
+import type { ToolContext, ToolSource } from '../../src/contract/tool.ts'
+import { policed } from '../../src/tool/policy/source.ts'
+import { testEdge } from '../fixtures/edge.ts'
+import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
+import { NOTHING_STORED } from '../fixtures/nothing-stored.ts'
+import { ask, say, type ScriptStep, tool } from '../fixtures/play.ts'
+import { keptEdge } from '../http/kept-edge.ts'
+
+const called: string[] = []
+const trusted: ToolContext['trusted'][] = []
+const note = (name: string) =>
+  tool(name, (_, context) => {
+    called.push(name)
+    trusted.push(context.trusted)
+    return `${name} done`
+  })
+const TOOLS = [note('open'), note('secret')]
+const KEYS = [
+  apiKey('plain', { scopes: ['chat', 'tools:read'] }),
+  apiKey('cleared', { scopes: ['chat', 'tools:read', 'clearance'] }),
+  apiKey('writer', { scopes: ['tools:read', 'tools:write'] }),
+]
+const plain = bearer('plain')
+const cleared = bearer('cleared')
+
+const source: ToolSource = {
+  list: async () => ({ tools: TOOLS, unavailable: [] }),
+  offered: async () => TOOLS,
+  find: async (names) => TOOLS.filter(({ definition }) => names.includes(definition.name)),
+}
+const setup = {
+  tools: policed(source, { policies: { secret: { scopes: ['clearance'] } }, rates: {} }),
+  trusted: ({ scopes }: { scopes: readonly string[] }) => ({ clear: scopes.includes('clearance') }),
+}
+
+function scopedEdge(script: readonly ScriptStep[]) {
+  called.length = 0
+  trusted.length = 0
+  return keptEdge({ vars: withKeys(...KEYS), script, setup })
+}
+
+const namesOf = (tools: readonly { name: string }[] = []) => tools.map(({ name }) => name)
+
+describe('a call of a tool that is not on offer does not run', () => {
+  const once = [ask(['secret'], ['open']), say('ok')]
+  const history = [
+    { role: 'user', content: 'Use secret.' },
+    { role: 'assistant', content: '', calls: [{ callId: 'a', tool: 'secret', arguments: '{}' }] },
+    { role: 'tool', callId: 'a', content: 'secret done' },
+    { role: 'user', content: 'Again.' },
+  ]
+
+  test.each<[string, object, Record<string, string>, string[]]>([
+    ['that the caller may not know of', {}, plain, ['open']],
+    ['though a history that was sent has called it', { input: history }, plain, ['open']],
+    ['that the request does not name', { tools: ['open'] }, cleared, ['open']],
+    ['that the request removes', { tools: { remove: ['secret'] } }, cleared, ['open']],
+    ['of a request without tools', { tools: [] }, cleared, []],
+  ])('%s', async (_, json, who, expected) => {
+    const edge = scopedEdge(once)
+    const response = await edge.post('/runs', { input: 'Go', ...json }, who)
+    const { calls }: any = await response.json()
+    expect(called).toEqual(expected)
+    expect(calls[0]).toMatchObject({ tool: 'secret', ok: false, error: { code: 'unknown_tool' } })
+    expect(namesOf(edge.requests[0]?.tools)).toEqual(expected)
+  })
+
+  test.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])('of the name %s', async (name) => {
+    const edge = scopedEdge([ask([name], ['open']), say('ok')])
+    const { calls }: any = await (await edge.post('/runs', { input: 'Go' }, plain)).json()
+    expect(calls.map(({ error }: any) => error?.code)).toEqual(['unknown_tool', undefined])
+    const named: any = await (await edge.post('/runs', { input: 'Go', tools: [name] }, plain)).json()
+    expect(named).toMatchObject({ status: 400, code: 'unknown_tool' })
+    expect((await edge.fetch(`/tools/${name}`, { headers: plain })).status).toBe(404)
+    expect((await edge.post(`/tools/${name}/call`, { arguments: {} }, plain)).status).toBe(404)
+  })
+})
+
+test.each(['secret', 'open'])('a tool that the caller brings never stands for one of the edge: %s', async (name) => {
+  const edge = scopedEdge([ask([name]), say('ok')])
+  const clientTools = [{ name, inputSchema: { type: 'object' } }]
+  const run: any = await (await edge.post('/runs', { input: 'Go', clientTools }, cleared)).json()
+  expect(run).toMatchObject({ status: 400, code: 'tool_name_conflict' })
+  const tools = [{ type: 'function', function: { name } }]
+  const messages = [{ role: 'user', content: 'Go' }]
+  expect((await edge.post('/v1/chat/completions', { messages, tools }, cleared)).status).toBe(400)
+  expect([called, edge.requests]).toEqual([[], []])
+})
+
+describe('what one key has begun gives another no more than its own', () => {
+  const begin = async (script: readonly ScriptStep[], json: object = {}) => {
+    const edge = scopedEdge(script)
+    await edge.post('/conversations', { id: 'c' }, cleared)
+    const response = await edge.post('/conversations/c/runs', { input: 'Go', ...json }, cleared)
+    return { edge, run: response.headers.get('x-run-id') ?? '' }
+  }
+
+  test.each([
+    ['plain', ['open'], ['open', 'secret'], [true, false]],
+    ['cleared', ['open', 'secret'], ['open', 'secret', 'secret'], [true, true, true]],
+  ])('a turn that is run again by "%s"', async (key, offered, calls, clear) => {
+    const { edge, run } = await begin([ask(['secret']), say('one'), ask(['secret'], ['open']), say('two')])
+    await (await edge.post(`/conversations/c/runs/${run}/regenerate`, {}, bearer(key))).text()
+    expect(namesOf(edge.requests[2]?.tools)).toEqual(offered)
+    expect(called.toSorted()).toEqual(calls)
+    expect(trusted).toEqual(clear.map((each) => ({ clear: each })))
+  })
+
+  test.each([
+    ['plain', false],
+    ['cleared', true],
+  ])('an input of "%s" joins the run under way: %s', async (key, joins) => {
+    const { edge, run } = await begin([ask(['pick'])], { clientTools: [{ name: 'pick' }] })
+    const headers = { ...bearer(key), prefer: 'respond-async' }
+    const joined = await edge.post('/conversations/c/runs', { input: 'Use secret.', onBusy: 'steer' }, headers)
+    expect([joined.status, joined.headers.get('x-run-id') === run]).toEqual([202, joins])
+  })
+})
+
+describe('the versions of a tool', () => {
+  const stored: StoredTools = {
+    ...NOTHING_STORED,
+    history: async () => [{ revision: 1, action: 'put', hash: 'h', at: '2026-01-01T00:00:00Z' }],
+    version: async (name) => ({ name, description: 'How it is done.' }),
+  }
+  const edge = testEdge({ vars: withKeys(...KEYS), setup: { ...setup, stored } })
+
+  test.each([
+    ['plain', 'open', 200],
+    ['plain', 'secret', 404],
+    ['plain', 'gone', 404],
+    ['cleared', 'secret', 200],
+    ['writer', 'secret', 200],
+    ['writer', 'gone', 200],
+  ])('are told to the key "%s" of "%s": %i', async (key, name, status) => {
+    for (const path of [`/tools/${name}/versions`, `/tools/${name}/versions/h`]) {
+      expect((await edge.ask(path, { headers: bearer(key) })).status).toBe(status)
+    }
+  })
+})
+
+test.each([
+  ['GET', '/tools', 'approver'],
+  ['POST', '/runs', 'approver'],
+  ['POST', '/v1/chat/completions', 'approver'],
+  ['POST', '/tools/open/call', 'approver'],
+  ['GET', '/conversations', 'approver'],
+  ['GET', '/usage', 'approver'],
+  ['PUT', '/tools/open', 'plain'],
+  ['DELETE', '/tools/open', 'plain'],
+  ['POST', '/tools/open/rollback', 'plain'],
+  ['POST', '/tools/open/accept', 'plain'],
+])('%s %s is not for the key "%s"', async (method, path, key) => {
+  const vars = withKeys(...KEYS, apiKey('approver', { scopes: ['approve', 'Chat', 'chat ', '*'] }))
+  const edge = testEdge({ vars, tools: TOOLS })
+  const response = await edge.ask(path, { method, headers: bearer(key), ...(method !== 'GET' && { json: {} }) })
+  const { code, error }: any = await response.json()
+  expect([response.status, code ?? error.code]).toEqual([403, 'missing_scope'])
+})
