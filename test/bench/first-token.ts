@@ -9,7 +9,7 @@ export async function benchFirstToken(url: URL): Promise<void> {
   for (let round = 0; round <= ROUNDS; round++) {
     const waits: [number[], number[]] = [[], []]
     for (let sent = 0; sent < REQUESTS; sent++) {
-      waits[0].push(await waitFor(new URL('/raw', url), 'steps-0'))
+      waits[0].push(await waitFor(new URL('/there/raw', url), 'steps-0'))
       waits[1].push(await waitFor(new URL('/edge/v1/chat/completions', url), 'openai/steps-0'))
     }
     // The first round is not counted: isolates start in it.

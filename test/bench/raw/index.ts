@@ -7,6 +7,7 @@ import type { ToolService } from '../../../src/contract/tool.ts'
  */
 interface Env {
   EDGE: Fetcher
+  SELF: Fetcher
   RAW: DurableObjectNamespace<RawConversation>
   TOOL: ToolService
   MODEL_URL: string
@@ -37,6 +38,8 @@ const TOOLS = [
 export default {
   async fetch(request: Request, env: Env): Promise<Response> {
     const url = new URL(request.url)
+    // As far away as the edge is.
+    if (url.pathname.startsWith('/there')) return env.SELF.fetch(new URL(url.pathname.slice(6), url), request)
     if (url.pathname.startsWith('/edge')) return env.EDGE.fetch(new URL(url.pathname.slice(5), url), request)
     const conversation = request.headers.get('x-conversation-id')
     if (conversation !== null) {
