@@ -125,6 +125,6 @@ test.each([
 ])('a search for %s finds what it finds, and nothing breaks', async (_, query) => {
   const edge = testEdge({ tools: [tool('aaaa'), tool('clock')] })
   const url = new URLSearchParams({ query })
-  const response = await edge.ask(`/tools?${url}`)
+  const response = await edge.ask(`/tools?${url.toString()}`)
   expect([response.status, edge.reports]).toEqual([200, []])
 })
