@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { dataOf, type KeptEdge, keptEdge } from '../http/kept-edge.ts'
@@ -80,6 +80,16 @@ describe('a decision is taken for the call that asks for it alone', () => {
     await at.edge.settle()
     expect(called).toEqual(['safe'])
     expect(await codeOf(await decide(at, at.danger, approve))).toEqual([409, 'call_already_answered'])
+  })
+
+  test('and not after its time', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 0 })
+    onTestFinished(() => void vi.useRealTimers())
+    const at = await waiting()
+    vi.setSystemTime(25 * 60 * 60 * 1000)
+    await at.edge.settle()
+    expect(await codeOf(await decide(at, at.danger, approve))).toEqual([409, 'call_already_answered'])
+    expect(called).toEqual(['safe'])
   })
 
   test('and not after the run was cancelled', async () => {

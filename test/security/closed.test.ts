@@ -1,0 +1,26 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { parse } from 'smol-toml'
+import { expect, test } from 'vitest'
+import { testEdge } from '../fixtures/edge.ts'
+
+const WORKERS = readdirSync('tools').filter((name) => readdirSync(`tools/${name}`).includes('wrangler.toml'))
+
+test.each(WORKERS)('the tool Worker %s has no address on the web', (name) => {
+  const config = parse(readFileSync(`tools/${name}/wrangler.toml`, 'utf8'))
+  expect(config).toMatchObject({ workers_dev: false, preview_urls: false })
+  expect(Object.keys(config).filter((key) => /^routes?$/.test(key))).toEqual([])
+})
+
+test('the page loads nothing from elsewhere, stands in no frame, and is not there where it is switched off', async () => {
+  const { headers } = await testEdge().ask('/')
+  const policy = headers.get('content-security-policy')?.split('; ')
+  const none = ['default-src', 'base-uri', 'form-action', 'frame-ancestors'].map((name) => `${name} 'none'`)
+  expect(policy).toEqual(expect.arrayContaining([...none, "connect-src 'self'"]))
+  expect([headers.get('referrer-policy'), headers.get('x-content-type-options')]).toEqual(['no-referrer', 'nosniff'])
+  expect((await testEdge({ vars: { PLAYGROUND: 'off' } }).ask('/')).status).toBe(404)
+})
+
+test('the page makes no markup of texts', () => {
+  const page = readFileSync('src/http/playground.html', 'utf8')
+  expect(page).not.toMatch(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc|\beval\(|<img/)
+})
