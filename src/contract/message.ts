@@ -65,6 +65,11 @@ export interface ToolMessage {
 /** What data is: written by strangers, or not for everybody. */
 export type DataMark = 'untrusted' | 'private'
 
+/** What the results among some messages hold. */
+export function marksAmong(messages: readonly Message[]): readonly DataMark[] {
+  return messages.flatMap((message) => (message.role === 'tool' && message.marks) || [])
+}
+
 /** The text of some content, parts joined by line breaks; what is not text is named, not shown. */
 export function textOf(content: string | readonly Content[]): string {
   if (typeof content === 'string') return content

@@ -2,7 +2,7 @@ import type { Spend } from '../contract/budget.ts'
 import type { ConversationSettings } from '../contract/conversation.ts'
 import type { RunFinished } from '../contract/event.ts'
 import { isObject, parseJson } from '../contract/json.ts'
-import type { DataMark, Message } from '../contract/message.ts'
+import { type DataMark, marksAmong, type Message } from '../contract/message.ts'
 import { isTerminal, type RunRecord, type RunRequest } from '../contract/run.ts'
 import { addUsage, NO_USAGE, type Usage } from '../contract/usage.ts'
 import { encodeLine } from '../wire/events.ts'
@@ -116,8 +116,7 @@ export class Store {
   /** Remembers what these messages hold. */
   mark(messages: readonly Message[]): void {
     const known = this.marks()
-    const all = new Set(known)
-    for (const message of messages) if (message.role === 'tool') for (const mark of message.marks ?? []) all.add(mark)
+    const all = new Set([...known, ...marksAmong(messages)])
     if (all.size > known.length) this.setFact('marks', [...all])
   }
 

@@ -49,8 +49,11 @@ function afterAnswer(state: RunState, step: StepState, now: number): Decision {
   if (refusals.length > 0) return record(...(which ? [{ type: 'limit.reached', which } as const] : []), ...refusals)
 
   const proposed = open.filter((call) => call.status === 'proposed')
-  const unasked = proposed.filter((call) => reasonToAsk(state, step, call) !== undefined)
-  if (unasked.length > 0) return record(...unasked.map((call) => approvalRequested(state, step, call)))
+  const asks = proposed.flatMap((call) => {
+    const reason = reasonToAsk(state, step, call)
+    return reason ? [approvalRequested(state, call, reason)] : []
+  })
+  if (asks.length > 0) return record(...asks)
 
   const ready = open.filter(
     ({ status, ...call }) =>
@@ -126,8 +129,10 @@ function isHanded({ request }: RunState, { answer }: StepState, { tool }: ToolCa
   return execution === 'caller' || request.clientTools.some(({ name }) => name === tool)
 }
 
+type Reason = 'rule' | 'untrusted_data'
+
 /** Why a person must agree to a call that the edge runs; undefined where nobody must. */
-function reasonToAsk(state: RunState, step: StepState, call: CallState): 'rule' | 'untrusted_data' | undefined {
+function reasonToAsk(state: RunState, step: StepState, call: CallState): Reason | undefined {
   if (isHanded(state, step, call)) return undefined
   const isGuarded = call.guarded === true || needsApproval(state.offered.get(call.tool)?.approval, call.arguments)
   if (isGuarded) return 'rule'
@@ -148,16 +153,15 @@ function stepFinished({ step, answer }: StepState): RunFact {
   return { type: 'step.finished', step, finish, ...(usage && { usage }) }
 }
 
-function approvalRequested(state: RunState, step: StepState, call: CallState): RunFact {
+function approvalRequested({ offered }: RunState, call: CallState, reason: Reason): RunFact {
   const { callId, tool, arguments: text } = call
-  const because = reasonToAsk(state, step, call) === 'untrusted_data' ? ({ because: 'untrusted_data' } as const) : {}
   return {
     type: 'approval.requested',
     callId,
     tool,
     arguments: text,
-    hash: state.offered.get(tool)?.hash ?? '',
-    ...because,
+    hash: offered.get(tool)?.hash ?? '',
+    ...(reason !== 'rule' && { because: reason }),
   }
 }
 

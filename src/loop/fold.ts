@@ -1,5 +1,5 @@
 import type { CallSettled, RunEventBody } from '../contract/event.ts'
-import type { DataMark, ToolCall, ToolMessage } from '../contract/message.ts'
+import { type DataMark, marksAmong, type ToolCall, type ToolMessage } from '../contract/message.ts'
 import { addUsage } from '../contract/usage.ts'
 import { compatUndone } from './compat.ts'
 import type { CallState, RunState } from './state.ts'
@@ -165,7 +165,7 @@ function foldStepEnd(state: RunState): void {
   const results = calls.flatMap((call) =>
     call.settled ? [toolMessage(call.settled, call.notes, marksIn(state, call))] : [],
   )
-  for (const { marks = [] } of results) for (const mark of marks) state.marks.add(mark)
+  for (const mark of marksAmong(results)) state.marks.add(mark)
   state.messages.push(...results)
   delete state.step
   foldAdded(state)

@@ -1,7 +1,7 @@
 import type { RunEvent } from '../contract/event.ts'
 import type { LoopSetup, StepAnswer } from '../contract/hook.ts'
 import { callId, newId } from '../contract/id.ts'
-import type { Message, ToolCall, ToolMessage } from '../contract/message.ts'
+import { marksAmong, type Message, type ToolCall, type ToolMessage } from '../contract/message.ts'
 import type { ModelError, ModelEvent } from '../contract/model.ts'
 import { DEFAULT_LIMITS, type Limits, type RunRequest } from '../contract/run.ts'
 import type { Tool } from '../contract/tool.ts'
@@ -98,9 +98,7 @@ export async function executeToolCalls(options: ManualOptions, answer: StepAnswe
 /** Calls of this turn that ran before count towards the limits. */
 function countEarlier(state: ReturnType<typeof newState>, messages: readonly Message[]): void {
   const turn = messages.slice(messages.findLastIndex((message) => message.role === 'user') + 1)
-  for (const message of messages) {
-    if (message.role === 'tool') for (const mark of message.marks ?? []) state.marks.add(mark)
-  }
+  for (const mark of marksAmong(messages)) state.marks.add(mark)
   for (const message of turn) {
     if (message.role !== 'assistant' || !message.calls) continue
     state.rounds += 1

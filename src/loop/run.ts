@@ -1,3 +1,4 @@
+import { marksAmong } from '../contract/message.ts'
 import { messageOf } from '../tool/thrown.ts'
 import { around, type Around, HOOK_FAILED, HookFailure } from './around.ts'
 import { equip } from './begin.ts'
@@ -38,7 +39,7 @@ export async function run(state: RunState, ports: RunPorts, ledger = openLedger(
   // What an earlier turn cut can be read on too.
   const results = ports.history.filter((message) => message.role === 'tool')
   if (results.some(({ cut }) => cut !== undefined)) state.readable = true
-  for (const mark of [...(ports.marks ?? []), ...results.flatMap(({ marks = [] }) => marks)]) state.marks.add(mark)
+  for (const mark of [...(ports.marks ?? []), ...marksAmong(ports.history)]) state.marks.add(mark)
   const ways = (running.loop.hooks ?? []).flatMap((hook): Around<void, void>[] =>
     hook.run ? [(_, next) => hook.run?.(next, hookContext(running)) ?? next()] : [],
   )

@@ -1,6 +1,5 @@
 import type { RateLimit, ToolPolicies, ToolPolicy } from '../../contract/policy.ts'
-import type { Caller, Tool, ToolSource, Unavailable } from '../../contract/tool.ts'
-import { failure } from '../../contract/tool.ts'
+import type { Caller, Tool, ToolDefinition, ToolFailure, ToolSource, Unavailable } from '../../contract/tool.ts'
 import { unknownTool } from '../unknown.ts'
 import { isAllowed, policiesOf, tighten } from './policies.ts'
 
@@ -17,12 +16,21 @@ export interface PolicyOptions {
  */
 export function policed(source: ToolSource, options: PolicyOptions): (caller: Caller) => ToolSource {
   if (Object.keys(options.policies).length === 0) return () => source
+  // The same definition each time, so that what is known of it, such as its encoded form, is known in the next run.
+  const tightened = new WeakMap<ToolDefinition, { readonly place: string; readonly definition: ToolDefinition }>()
+  const bind = (tool: Tool, policies: readonly ToolPolicy[]) => {
+    const { place } = tool
+    const known = tightened.get(tool.definition)
+    const definition = known?.place === place ? known.definition : tighten(tool.definition, policies)
+    tightened.set(tool.definition, { place, definition })
+    return guard({ ...tool, definition }, policies, options)
+  }
   return (caller) => {
     const allowed = (tools: readonly Tool[]) =>
       tools.flatMap((tool) => {
         const policies = policiesOf(options.policies, tool)
         if (policies.length === 0) return [tool]
-        return isAllowed(policies, caller) ? [guard(tool, policies, options)] : []
+        return isAllowed(policies, caller) ? [bind(tool, policies)] : []
       })
     return {
       // No page of it: which tools are on a page is known when it is known which are there.
@@ -49,7 +57,6 @@ function guard(tool: Tool, policies: readonly ToolPolicy[], { rates }: PolicyOpt
   const limiters = policies.flatMap(({ rate }) => (rate === undefined ? [] : (rates[rate] ?? [])))
   return {
     ...tool,
-    definition: tighten(tool.definition, policies),
     call: async (request, control) => {
       const { caller } = request.context
       if (!isAllowed(policies, caller)) return unknownTool(name, [])
@@ -60,10 +67,7 @@ function guard(tool: Tool, policies: readonly ToolPolicy[], { rates }: PolicyOpt
   }
 }
 
-function tooOften(name: string) {
-  const { error, ...rest } = failure(
-    'rate_limited',
-    `The tool "${name}" was called too often in a short time, and not this time. Do without it, or ask again later.`,
-  )
-  return { ...rest, error: { ...error, retryable: true } }
+function tooOften(name: string): ToolFailure {
+  const message = `The tool "${name}" was called too often in a short time, and not this time. Do without it, or ask again later.`
+  return { ok: false, error: { code: 'rate_limited', message, retryable: true } }
 }
