@@ -92,8 +92,15 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
   ModelList: object({ object: { const: 'list' }, data: list({ $ref: '#/components/schemas/Model' }) }),
   Accepted: object({ name: TEXT, hash: TEXT }),
   Spend: object(
-    { key: TEXT, period: object({ from: TEXT, to: TEXT }), tokens: COUNT, runs: COUNT, budget: OBJECT },
-    { cost: { type: 'number' } },
+    {},
+    {
+      key: TEXT,
+      period: object({ from: TEXT, to: TEXT }),
+      tokens: COUNT,
+      cost: { type: 'number' },
+      runs: COUNT,
+      budget: OBJECT,
+    },
   ),
   ChatCompletion: {
     ...object({

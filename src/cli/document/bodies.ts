@@ -1,7 +1,7 @@
 import { type JsonSchema as MadeSchema, toJsonSchemaDefs } from '@valibot/to-json-schema'
 import * as v from 'valibot'
 import type { JsonSchema } from '../../contract/json.ts'
-import { FACE, HTTP_TOOL, STATIC_TOOL } from '../../tool/stored/definition.ts'
+import { CODE_TOOL, FACE, HTTP_TOOL, STATIC_TOOL } from '../../tool/stored/definition.ts'
 import { input as agUiBody } from '../../wire/ag-ui/request.ts'
 import { conversationBody, forkBody } from '../../wire/conversation.ts'
 import { chatBody } from '../../wire/openai-chat/request.ts'
@@ -31,11 +31,19 @@ const CHECKED = {
   HttpTool: HTTP_TOOL,
   ToolFace: FACE,
   StaticTool: STATIC_TOOL,
+  CodeTool: CODE_TOOL,
 } as const
 
 /** The bodies that the edge reads by hand. */
 const READ = {
-  Definition: { oneOf: [{ $ref: ref('HttpTool') }, { $ref: ref('ToolFace') }, { $ref: ref('StaticTool') }] },
+  Definition: {
+    oneOf: [
+      { $ref: ref('HttpTool') },
+      { $ref: ref('ToolFace') },
+      { $ref: ref('StaticTool') },
+      { $ref: ref('CodeTool') },
+    ],
+  },
   CallAnswer: {
     anyOf: [
       {

@@ -47,8 +47,9 @@ export const RUN_ROUTES: Routes = {
       summary: 'What the key has used of its budget',
       description: 'Of the day or the month (UTC) that the budget is for.',
       scope: 'chat',
-      answers: { 200: { says: 'Tokens, cost and runs of the period.', json: 'Spend' } },
-      errors: { 404: 'The key has no budget.' },
+      answers: {
+        200: { says: 'Tokens, cost and runs of the period; of a key without a budget nothing.', json: 'Spend' },
+      },
     },
   },
   '/conversations': {

@@ -45,7 +45,7 @@ export const STATIC_TOOL = v.strictObject({
     'expected either { text } or { structured }',
   ),
 })
-const CODE_TOOL = v.strictObject({ ...SAID, default: flag, code: CODE })
+export const CODE_TOOL = v.strictObject({ ...SAID, default: flag, code: CODE })
 
 /**
  * A KV-backed definition (API.md §3), checked: a tool that sends one HTTP request, one of a tool Worker under another
