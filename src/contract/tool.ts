@@ -270,6 +270,9 @@ export interface ToolSource {
   texts?(): Promise<readonly ToolText[]>
 }
 
+/** The name of the tool by which a model finds others. Some providers have words of their own for it. */
+export const TOOL_SEARCH = 'tool_search'
+
 export function failure(code: string, message: string, detail?: string): ToolFailure {
   return { ok: false, error: detail === undefined ? { code, message } : { code, message, detail } }
 }

@@ -23,7 +23,7 @@ export interface PostModels extends Omit<ServerOptions, 'baseUrl'> {
   /** Makes the body, in one of two ways. Throws an UnsupportedSchema for what cannot be said to this provider. */
   readonly encode: (model: string, request: ModelRequest, isOther: boolean) => string
   /** What a refusal of a request says that the other way may cure; undefined where it has no other way. */
-  readonly cures: (request: ModelRequest) => RegExp | undefined
+  readonly cures: (request: ModelRequest, model: string) => RegExp | undefined
   /** What it says where it will always be so. Default: the same. */
   readonly lasts?: RegExp
 }
@@ -50,7 +50,7 @@ export function postModels(options: PostModels): ModelProvider {
         })
       const isOther = others.has(model)
       const response = await post(isOther)
-      const cure = cures(request)
+      const cure = cures(request, model)
       if (!cure || ![400, 422].includes(response.status)) return response
       const text = await readText(response)
       if (!cure.test(text)) return new Response(text, response)

@@ -1,9 +1,13 @@
+import { readFileSync } from 'node:fs'
 import { afterEach, expect, test } from 'vitest'
 import type { ChatModel } from '../../src/contract/model.ts'
 import { anthropic } from '../../src/model/anthropic.ts'
 import { gemini } from '../../src/model/gemini.ts'
+import { responses } from '../../src/model/responses.ts'
+import { searchHook } from '../../src/tool/search/hook.ts'
 import { type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { id, play, tool } from '../fixtures/play.ts'
+import { responsesReply } from '../fixtures/responses-events.ts'
 
 const servers: ModelServer[] = []
 
@@ -82,6 +86,80 @@ test('a run with Gemini’s format sends its signatures back, and results to the
       parts: [
         { functionResponse: { id: 'fc-1', name: 'clock', response: { output: 'noon in UTC' } } },
         { functionResponse: { id: 'fc-2', name: 'clock', response: { error: FAILED } } },
+      ],
+    },
+  ])
+})
+
+test('a run with OpenAI’s tool search is told of a tool where the search found it, and calls it', async () => {
+  const recorded = readFileSync('test/fixtures/openai-responses/search-call.sse', 'utf8')
+  const name = 'getWeather'
+  const called = {
+    id: 'fc_1',
+    type: 'function_call',
+    call_id: 'call_b',
+    name,
+    namespace: name,
+    arguments: '{"city":"Delft"}',
+  }
+  const server = await startModelServer((_, index) => {
+    if (index === 0) return { chunks: [recorded], end: 'close' }
+    if (index === 1) return { body: { object: 'response', status: 'completed', output: [called] } }
+    return responsesReply({ text: 'It is 18 degrees.' })
+  })
+  servers.push(server)
+  const model = responses({ baseUrl: server.baseUrl, deferLoading: true })('probe')
+  const ledgers = Array.from({ length: 60 }, (_, index) =>
+    tool(`ledgerEntry${index}`, undefined, { description: `Posts ledger entry number ${index}.` }),
+  )
+  const description = 'Tells the weather and the temperature of a city.'
+  const weather = tool(name, ({ city }) => `18 degrees in ${String(city)}`, { description })
+  const stream = model.stream.bind(model)
+  const { state } = await play({
+    script: [stream, stream, stream],
+    tools: [...ledgers, weather, tool('help', undefined, { tags: ['always'] })],
+    request: { input: [{ role: 'user', content: 'What is the weather in Delft?' }] },
+    loop: { hooks: [searchHook({ hint: '' })] },
+  })
+  expect(state.finished).toMatchObject({ status: 'completed', answer: 'It is 18 degrees.' })
+
+  const sent = server.calls.map(({ body: { tools, input } }) => ({ tools, input }))
+  const told = { parameters: { type: 'object' }, strict: false }
+  const search = {
+    type: 'tool_search',
+    execution: 'client',
+    description: expect.any(String),
+    parameters: expect.any(Object),
+  }
+  const beforehand = [{ type: 'function', name: 'help', description: 'Test tool help', ...told }, search]
+  const question = { role: 'user', content: 'What is the weather in Delft?' }
+  const [searched, asked] = [id(1, 0), id(2, 0)]
+  const found = [
+    question,
+    {
+      type: 'tool_search_call',
+      execution: 'client',
+      status: 'completed',
+      call_id: searched,
+      arguments: { query: 'weather in a city', maxResults: 3 },
+    },
+    {
+      type: 'tool_search_output',
+      execution: 'client',
+      status: 'completed',
+      call_id: searched,
+      tools: [{ type: 'function', name, description, ...told, defer_loading: true }],
+    },
+  ]
+  expect(sent).toEqual([
+    { tools: beforehand, input: [question] },
+    { tools: beforehand, input: found },
+    {
+      tools: beforehand,
+      input: [
+        ...found,
+        { type: 'function_call', call_id: asked, name, namespace: name, arguments: '{"city":"Delft"}' },
+        { type: 'function_call_output', call_id: asked, output: '18 degrees in Delft' },
       ],
     },
   ])

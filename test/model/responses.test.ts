@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import type { ChatModel, ModelEvent, ModelRequest } from '../../src/contract/model.ts'
-import { responses } from '../../src/model/responses.ts'
+import { responses, type ResponsesOptions } from '../../src/model/responses.ts'
 import { type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { responsesEvents, responsesReply } from '../fixtures/responses-events.ts'
 import { modelSuite, type Scene } from '../suites/model.ts'
@@ -143,5 +143,83 @@ describe('a refusal of encrypted reasoning', () => {
         error: { code: 'model_refused_request', message: 'Too long.', status: 400, retryable: false },
       },
     ])
+  })
+})
+
+describe('tool search', () => {
+  const definition = { inputSchema: { type: 'object' }, version: '1', hash: 'h', annotations: {} }
+  const tools = ['tool_search', 'clock'].map((name) => ({ ...definition, name, description: `Tool ${name}` }))
+  const searched: ModelRequest = {
+    messages: [
+      ...REQUEST.messages,
+      { role: 'assistant', content: '', calls: [{ callId: 's', tool: 'tool_search', arguments: '{}' }] },
+      { role: 'tool', callId: 's', tool: 'tool_search', ok: true, content: [], found: ['clock'] },
+    ],
+    tools,
+  }
+
+  /** What kinds of tools each model is told of, by a server of that address. */
+  async function kinds(names: readonly string[], options: ResponsesOptions): Promise<string[]> {
+    const bodies: string[] = []
+    const send: typeof fetch = async (_, init) => {
+      if (typeof init?.body === 'string') bodies.push(init.body)
+      return Response.json({ object: 'response', status: 'completed', output: [] })
+    }
+    const provider = responses({ ...options, fetch: send })
+    for (const name of names) await gather(provider(name), { ...REQUEST, tools })
+    return names.filter((_, index) => bodies[index]?.includes('"type":"tool_search"'))
+  }
+
+  const CAN = ['gpt-5.4', 'gpt-5.4-mini-2026-03-17', 'gpt-5.5-pro', 'gpt-5.6-luna', 'gpt-6-astra']
+  const CANNOT = [
+    'gpt-5',
+    'gpt-5.1-codex',
+    'gpt-5.3',
+    'gpt-5.4-nano',
+    'gpt-5.4-nano-2026-03-17',
+    'gpt-4.1',
+    'gpt-4o',
+    'o3',
+  ]
+  const ALL = [...CAN, ...CANNOT, 'probe']
+
+  test.each([undefined, 'https://api.openai.com/v1', 'https://eu.api.openai.com/v1/'])(
+    'is OpenAI’s own for the models that can, at %s',
+    async (baseUrl) => expect(await kinds(ALL, { baseUrl })).toEqual(CAN),
+  )
+
+  test('is a function for the models of others, unless it is told otherwise', async () => {
+    expect(await kinds(ALL, { baseUrl: 'https://api.openai.com.example/v1' })).toEqual([])
+    expect(await kinds(ALL, { baseUrl: 'https://models.example/v1', deferLoading: true })).toEqual(ALL)
+    expect(await kinds(ALL, { deferLoading: false })).toEqual([])
+  })
+
+  const refusal = (message: string) => ({ status: 400, body: { error: { message, type: 'invalid_request_error' } } })
+  const hello = responsesReply({ text: 'Hello.' })
+  const native = (server: ModelServer) =>
+    server.calls.map(({ body }) => /tool_search_output|"type":"tool_search"|namespace/.test(JSON.stringify(body)))
+
+  test('of a model that has none is a function from then on', async () => {
+    const server = await serve(refusal("Tool 'tool_search' is not supported with gpt-5.4-nano."), hello)
+    const provider = responses({ baseUrl: server.baseUrl, deferLoading: true })
+    expect((await gather(provider('probe'), searched)).at(-1)).toEqual({ type: 'finish', finish: 'stop' })
+    await gather(provider('probe'), searched)
+    await gather(provider('other'), searched)
+    expect(native(server)).toEqual([true, false, false, true])
+    expect(server.calls[1]?.body.tools).toHaveLength(2)
+  })
+
+  test('of a request that is refused for its namespaces is a function in that request', async () => {
+    const server = await serve(refusal("Missing namespace for function_call 'clock'."), hello)
+    const provider = responses({ baseUrl: server.baseUrl, deferLoading: true })
+    await gather(provider('probe'), searched)
+    await gather(provider('probe'), searched)
+    expect(native(server)).toEqual([true, false, true])
+  })
+
+  test('that was not told so is not let go of', async () => {
+    const server = await serve(refusal('The function name tool_search is reserved for the tool_search tool.'))
+    const [event] = await gather(responses({ baseUrl: server.baseUrl })('probe'), searched)
+    expect([server.calls.length, event?.type]).toEqual([1, 'error'])
   })
 })

@@ -1,10 +1,10 @@
 import type { Hook } from '../../contract/hook.ts'
 import type { Message } from '../../contract/message.ts'
 import type { ToolSelection } from '../../contract/run.ts'
-import type { Tool, ToolDefinition, ToolFinder } from '../../contract/tool.ts'
+import { type Tool, TOOL_SEARCH, type ToolDefinition, type ToolFinder } from '../../contract/tool.ts'
 import { matches } from '../glob.ts'
 import { findTools } from './find-tools.ts'
-import { foundTools, searchTool, searchToolHash, TOOL_SEARCH, withFound, withSearchHint } from './search-tool.ts'
+import { foundTools, searchTool, searchToolHash, withFound, withSearchHint } from './search-tool.ts'
 import { createToolSearch, type ToolSearchOptions } from './tool-search.ts'
 
 export interface SearchHookOptions extends ToolSearchOptions {

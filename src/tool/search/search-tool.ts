@@ -1,9 +1,6 @@
 import { canonicalJson, sha256 } from '../../contract/json.ts'
 import { type Message, textOf, type ToolMessage } from '../../contract/message.ts'
-import { failure, type Tool, type ToolDefinition, type ToolOutcome } from '../../contract/tool.ts'
-
-/** The name of the search tool. */
-export const TOOL_SEARCH = 'tool_search'
+import { failure, type Tool, TOOL_SEARCH, type ToolDefinition, type ToolOutcome } from '../../contract/tool.ts'
 
 /** What a model is told of the search tool beside its definition. */
 export const SEARCH_HINT =

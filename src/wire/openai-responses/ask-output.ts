@@ -1,10 +1,12 @@
-import { isObject, parseJson } from '../../contract/json.ts'
+import { parseJson } from '../../contract/json.ts'
 import type { Opaque } from '../../contract/message.ts'
 import type { ModelError, ModelEvent } from '../../contract/model.ts'
+import { TOOL_SEARCH } from '../../contract/tool.ts'
 import { fieldsOf, objectsOf, textAt } from '../fields.ts'
 import type { Fields } from '../model-answer.ts'
 import { badResponse } from '../model-error.ts'
 import { type OutputPart, toOpaque } from './ask-opaque.ts'
+import { argumentsText } from './shapes.ts'
 
 /** An item of the output, as far as it has come. */
 interface OpenItem {
@@ -96,7 +98,7 @@ export function openOutput(): OpenOutput {
 
   return {
     take: (chunk, type, events) => {
-      const item = fieldsOf(chunk.item)
+      const item = itemOf(chunk.item)
       const delta = textAt(chunk, 'delta')
       const open = itemAt(chunk.output_index ?? chunk.item_id ?? item.id)
       const kind = TEXTS[String(type)]
@@ -108,8 +110,9 @@ export function openOutput(): OpenOutput {
       else if (type === 'response.reasoning_summary_part.added' && open.told > 0) say(open, 'reasoning', '\n\n', events)
     },
     close: (output, isWhole, events) => {
-      for (const [place, item] of Array.isArray(output) ? output.entries() : []) {
-        if (!isObject(item) || (!isWhole && item.type === 'function_call')) continue
+      for (const [place, given] of Array.isArray(output) ? output.entries() : []) {
+        const item = itemOf(given)
+        if (!isWhole && item.type === 'function_call') continue
         complete(itemAt(items.has(item.id) ? item.id : place), item, events)
       }
       return isWhole ? closeCalls(events) : undefined
@@ -117,6 +120,13 @@ export function openOutput(): OpenOutput {
     hasCalls: () => calls.length > 0,
     opaque: () => toOpaque([...items.values()].flatMap(({ part }) => part ?? [])),
   }
+}
+
+/** An item; a search that is not the server's own is a call, whose arguments come as JSON and not as text. */
+function itemOf(value: unknown): Fields {
+  const item = fieldsOf(value)
+  if (item.type !== 'tool_search_call' || item.execution === 'server') return item
+  return { ...item, type: 'function_call', name: TOOL_SEARCH, arguments: argumentsText(item.arguments) }
 }
 
 /** The events whose `delta` is said as it is. */

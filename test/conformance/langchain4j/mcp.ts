@@ -1,7 +1,7 @@
 import { json } from 'node:stream/consumers'
 import { expect, onTestFinished, vi } from 'vitest'
 import { searchHook } from '../../../src/tool/search/hook.ts'
-import { TOOL_SEARCH } from '../../../src/tool/search/search-tool.ts'
+import { TOOL_SEARCH } from '../../../src/contract/tool.ts'
 import { ask, play, say } from '../../fixtures/play.ts'
 import { type McpServer, Refusal } from '../../tools/mcp-server.ts'
 import { bringing, brought, listed, serving, texts, toolsFrom } from '../mcp-scene.ts'

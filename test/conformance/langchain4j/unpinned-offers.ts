@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { expect } from 'vitest'
 import { defineTool } from '../../../src/tool.ts'
-import { TOOL_SEARCH } from '../../../src/tool/search/search-tool.ts'
+import { TOOL_SEARCH } from '../../../src/contract/tool.ts'
 import { createToolSearch } from '../../../src/tool/search/tool-search.ts'
 import { chain } from '../../../src/tool/source/chain.ts'
 import { inlineSource } from '../../../src/tool/source/inline.ts'

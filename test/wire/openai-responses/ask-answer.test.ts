@@ -37,6 +37,12 @@ const AT_ONCE: ModelEvent[] = [
   call(0, 'weather', OSLO),
 ]
 
+const CLOCKS = '{"query":"clock"}'
+const SEARCH_AT_ONCE: ModelEvent[] = [
+  { type: 'call.delta', index: 0, tool: 'tool_search', arguments: CLOCKS },
+  call(0, 'tool_search', CLOCKS),
+]
+
 const kept = (...data: readonly object[]): Opaque => ({ codec: 'openai-responses', data })
 const ENCRYPTED = { id: 'rs_1', type: 'reasoning', encrypted_content: 'gAAAAB-one==' }
 
@@ -75,6 +81,27 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   ],
   'no-arguments': [first(0, 'now'), call(0, 'now', ''), finish('tool_calls')],
   'ids-new-in-every-event': [...WEATHER, finish('tool_calls')],
+
+  'search-call': [
+    first(0, 'tool_search'),
+    more(0, '{"query":"weather in a city","maxResults":3}'),
+    call(0, 'tool_search', '{"query":"weather in a city","maxResults":3}'),
+    finish('tool_calls', USAGE),
+  ],
+  'search-beside-a-call': [
+    first(0, 'tool_search'),
+    first(1, 'weather'),
+    more(1, '{"place":'),
+    more(1, '"Oslo"}'),
+    more(0, CLOCKS),
+    call(0, 'tool_search', CLOCKS),
+    call(1, 'weather', OSLO),
+    finish('tool_calls', undefined, kept({ reasoning: { ...ENCRYPTED, summary: [] } }, { call: 0 }, { call: 1 })),
+  ],
+  'search-arguments-as-text': [...SEARCH_AT_ONCE, finish('tool_calls')],
+  'search-only-completed': [...SEARCH_AT_ONCE, finish('tool_calls')],
+  'search-by-the-server': [text('Hello.'), finish('stop')],
+
   'place-missing': [text('I look.'), ...WEATHER, finish('tool_calls')],
 
   'reasoning-encrypted': [

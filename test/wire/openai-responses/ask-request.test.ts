@@ -2,11 +2,14 @@ import type {
   ResponseCreateParamsStreaming,
   ResponseFunctionToolCall,
   ResponseInput,
+  ResponseInputItem,
   ResponseInputMessageContentList,
   ResponseReasoningItem,
+  ResponseToolSearchOutputItemParam,
+  ToolSearchTool,
 } from 'openai/resources/responses/responses'
 import { describe, expect, test } from 'vitest'
-import type { AssistantMessage, Message } from '../../../src/contract/message.ts'
+import type { AssistantMessage, Message, ToolMessage } from '../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../src/contract/model.ts'
 import type { ToolDefinition } from '../../../src/contract/tool.ts'
 import { encodeRequest } from '../../../src/wire/openai-responses/ask-request.ts'
@@ -210,6 +213,174 @@ describe('the reasoning of an earlier answer', () => {
       items[1],
       { role: 'assistant', content: 'I look.Done.' },
       items[0],
+    ])
+  })
+})
+
+describe('tools that a search has found', () => {
+  const SEARCH: ToolDefinition = { ...CLOCK, name: 'tool_search', description: 'Finds tools.' }
+  const DICE: ToolDefinition = { ...CLOCK, name: 'dice', strict: true, inputSchema: { type: 'object', default: null } }
+  const tools = [SEARCH, CLOCK, DICE]
+  const args = '{"query":"the time"}'
+  const searching = (callId: string): Message => ({
+    role: 'assistant',
+    content: '',
+    calls: [{ callId, tool: 'tool_search', arguments: args }],
+  })
+  const searched = (callId: string, more: Partial<ToolMessage> = {}): Message => ({
+    role: 'tool',
+    callId,
+    tool: 'tool_search',
+    ok: true,
+    content: [{ type: 'text', text: 'clock: Tells the time.' }],
+    ...more,
+  })
+  const calling = (callId: string, tool: string): readonly Message[] => [
+    { role: 'assistant', content: '', calls: [{ callId, tool, arguments: '{}' }] },
+    { role: 'tool', callId, tool, ok: true, content: [{ type: 'text', text: 'noon' }] },
+  ]
+
+  const deferring = (request: Partial<ModelRequest>): Record<string, unknown> =>
+    JSON.parse(encodeRequest('probe', { messages: [USER], tools, ...request }, false, true))
+  const inputAfter = (...messages: readonly Message[]): unknown => deferring({ messages }).input
+
+  const searchTool: ToolSearchTool = {
+    type: 'tool_search',
+    execution: 'client',
+    description: 'Finds tools.',
+    parameters: CLOCK.inputSchema,
+  }
+  const told = ({ name, description, inputSchema, strict = false }: ToolDefinition) => ({
+    type: 'function' as const,
+    name,
+    description,
+    parameters: inputSchema,
+    strict,
+  })
+  const searchItem = (call_id: string): ResponseInputItem.ToolSearchCall => ({
+    type: 'tool_search_call',
+    execution: 'client',
+    status: 'completed',
+    call_id,
+    arguments: { query: 'the time' },
+  })
+  const output = (call_id: string, found: readonly ToolDefinition[]): ResponseToolSearchOutputItemParam => ({
+    type: 'tool_search_output',
+    execution: 'client',
+    status: 'completed',
+    call_id,
+    tools: found.map((tool) => ({ ...told(tool), defer_loading: true })),
+  })
+  const callItem = (
+    call_id: string,
+    name: string,
+    more: Pick<ResponseFunctionToolCall, 'namespace'> = {},
+  ): ResponseFunctionToolCall => ({
+    type: 'function_call',
+    call_id,
+    name,
+    arguments: '{}',
+    ...more,
+  })
+  const outputItem = (call_id: string) => ({ type: 'function_call_output', call_id, output: 'noon' })
+
+  test('are searched for by a tool of its own kind', () => {
+    expect(deferring({}).tools).toEqual([searchTool, told(CLOCK), told(DICE)])
+    expect(bodyOf({ tools }).tools).toEqual([told(SEARCH), told(CLOCK), told(DICE)])
+  })
+
+  test('are told where they were found alone, as they are, and called by their own namespace from then on', () => {
+    const messages = [
+      USER,
+      ...calling('call_0', 'dice'),
+      searching('call_1'),
+      searched('call_1', { found: ['clock', 'dice'] }),
+      ...calling('call_2', 'clock'),
+      ...calling('call_3', 'gone'),
+    ]
+    const body = deferring({ messages })
+    expect(body.tools).toEqual([searchTool])
+    expect(body.input).toEqual([
+      { role: 'user', content: 'What time is it?' },
+      callItem('call_0', 'dice'),
+      outputItem('call_0'),
+      searchItem('call_1'),
+      output('call_1', [CLOCK, DICE]),
+      callItem('call_2', 'clock', { namespace: 'clock' }),
+      outputItem('call_2'),
+      callItem('call_3', 'gone'),
+      outputItem('call_3'),
+    ])
+  })
+
+  test('are named only while they are on offer, each time that they are found', () => {
+    const again = [searching('call_1'), searched('call_1', { found: ['clock', 'gone', 'tool_search'] })]
+    expect(inputAfter(...again, searching('call_2'), searched('call_2', { found: ['clock'] }))).toEqual([
+      searchItem('call_1'),
+      output('call_1', [CLOCK]),
+      searchItem('call_2'),
+      output('call_2', [CLOCK]),
+    ])
+  })
+
+  test('may be none, and a search may fail', () => {
+    const failed = searched('call_2', { ok: false, found: [] })
+    expect(inputAfter(searching('call_1'), searched('call_1', { found: [] }), searching('call_2'), failed)).toEqual([
+      searchItem('call_1'),
+      output('call_1', []),
+      searchItem('call_2'),
+      output('call_2', []),
+    ])
+  })
+
+  const PLAIN = [
+    { type: 'function_call', call_id: 'call_1', name: 'tool_search', arguments: args },
+    { type: 'function_call_output', call_id: 'call_1', output: 'clock: Tells the time.' },
+    callItem('call_2', 'clock'),
+    outputItem('call_2'),
+  ]
+  const history = (found?: readonly string[]): readonly Message[] => [
+    searching('call_1'),
+    searched('call_1', found && { found }),
+    ...calling('call_2', 'clock'),
+  ]
+  const seen = ({ tools, input }: Record<string, unknown>) => ({ tools, input })
+
+  test('are told as all others where that is not wished, though a request before was told otherwise', () => {
+    const messages = history(['clock'])
+    deferring({ messages })
+    expect(seen(bodyOf({ messages, tools }))).toEqual({ tools: tools.map(told), input: PLAIN })
+    expect(seen(bodyOf({ messages, tools }, true))).toEqual({ tools: tools.map(told), input: PLAIN })
+  })
+
+  test('are told as all others where nobody says what was found, or the search itself must be called', () => {
+    expect(seen(deferring({ messages: history() }))).toEqual({ tools: tools.map(told), input: PLAIN })
+    expect(deferring({ messages: history(['clock']), toolChoice: { tool: 'tool_search' } })).toMatchObject({
+      tools: tools.map(told),
+      tool_choice: { type: 'function', name: 'tool_search' },
+      input: PLAIN,
+    })
+  })
+
+  test('are told as all others where no search is on offer any more', () => {
+    expect(seen(deferring({ messages: history(), tools: [CLOCK] }))).toEqual({ tools: [told(CLOCK)], input: PLAIN })
+  })
+
+  test('are told beforehand where they must be called', () => {
+    const body = deferring({ messages: history(['clock', 'dice']), toolChoice: { tool: 'clock' } })
+    expect(seen(body)).toEqual({
+      tools: [searchTool, told(CLOCK)],
+      input: [searchItem('call_1'), output('call_1', [DICE]), callItem('call_2', 'clock'), outputItem('call_2')],
+    })
+  })
+
+  test('keep reasoning in its place', () => {
+    const reasoning = { id: 'rs_1', type: 'reasoning', summary: [], encrypted_content: 'gAAA' }
+    const asked = { ...searching('call_1'), opaque: { codec: 'openai-responses', data: [{ reasoning }, { call: 0 }] } }
+    expect(inputAfter(asked as Message, searched('call_1', { found: ['clock'] }))).toEqual([
+      reasoning,
+      searchItem('call_1'),
+      output('call_1', [CLOCK]),
     ])
   })
 })
