@@ -5,16 +5,22 @@ import { benchCatalogue } from './catalogue.ts'
 import { benchFirstToken } from './first-token.ts'
 import { median } from './median.ts'
 import { startModelServer } from './model-server.ts'
+import { benchRecall } from './recall.ts'
 import { benchSearch } from './search.ts'
 
 /**
  * `npm run bench`: the edge beside a hand-written loop in the same workerd, round by round in turn, so that what else
  * the machine does falls on both. What counts is the ratio; the medians of the rounds are printed with it. For the first
- * token it is how much later it is. Then what tool search costs, and 10,000 stored definitions.
- * `npm run bench -- search` runs the parts that it names alone.
+ * token it is how much later it comes. Then what tool search costs, and 10,000 stored definitions.
+ * `npm run bench -- search` runs the parts that it names alone, and `npm run bench -- recall FOLDER` tells how well
+ * labelled sets of your own are found.
  */
 type Part = 'loop' | 'first-token' | 'search' | 'catalogue'
 const asked = process.argv.slice(2)
+if (asked[0] === 'recall') {
+  await benchRecall(asked[1] ?? '.')
+  process.exit(0)
+}
 const isAsked = (part: Part) => asked.length === 0 || asked.includes(part)
 const ROUNDS = 9
 
@@ -55,7 +61,7 @@ const { url } = await server.listen()
 try {
   if (isAsked('search')) await benchSearch()
   if (isAsked('catalogue')) await benchCatalogue({ server, url })
-  if (isAsked('first-token')) await benchFirstToken(url)
+  if (isAsked('first-token')) await benchFirstToken(url, model)
   for (const workload of isAsked('loop') ? WORKLOADS : []) {
     const raw: number[] = []
     const edge: number[] = []

@@ -3,9 +3,11 @@ import type { AddressInfo } from 'node:net'
 
 /**
  * A Chat Completions server that asks for `squareRoot` as many times as the model's name says, then answers:
- * `steps-10` asks ten times, `tokens-2000` answers at once with 2,000 tokens, `search-1` asks for tools once. What it does depends on the request alone.
+ * `steps-10` asks ten times, `tokens-2000` answers at once with 2,000 tokens, `slow-8` says the first of 8 at once and
+ * the others a little later, `search-1` asks for tools once. What it does depends on the request alone.
  */
-export async function startModelServer(): Promise<{ url: string; close: () => void }> {
+export async function startModelServer(): Promise<ModelServer> {
+  let spokeAt = 0
   const server = createServer((request, response) => {
     let body = ''
     request.setEncoding('utf8')
@@ -16,6 +18,13 @@ export async function startModelServer(): Promise<{ url: string; close: () => vo
       const turn = messages.slice(messages.findLastIndex((message) => message.role === 'user'))
       const asked = turn.filter((message) => message.role === 'assistant').length
       response.writeHead(200, { 'content-type': 'text/event-stream' })
+      if (kind === 'slow') {
+        const [role = '', first = '', ...others] = text(Number(count))
+        spokeAt = performance.now()
+        response.write(role + first)
+        setTimeout(() => response.end(others.join('')), PAUSE_MS)
+        return
+      }
       const isDone = kind === 'tokens' || asked >= Number(count)
       const next = () =>
         kind === 'search' ? call(asked, { name: 'tool_search', arguments: JSON.stringify(SEARCH) }) : call(asked)
@@ -27,8 +36,18 @@ export async function startModelServer(): Promise<{ url: string; close: () => vo
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   server.keepAliveTimeout = 60_000
-  return { url: `http://127.0.0.1:${portOf(server)}/v1`, close: () => server.close() }
+  return { url: `http://127.0.0.1:${portOf(server)}/v1`, close: () => server.close(), spokeAt: () => spokeAt }
 }
+
+export interface ModelServer {
+  readonly url: string
+  readonly close: () => void
+  /** When a slow model last wrote its first token, by `performance.now()`. */
+  readonly spokeAt: () => number
+}
+
+/** Longer than a token takes to its reader. */
+const PAUSE_MS = 10
 
 function portOf(server: Server): number {
   return (server.address() as AddressInfo).port

@@ -15,11 +15,11 @@ export async function benchSearch(): Promise<void> {
   const asking: number[] = []
   for (let round = 0; round < ROUNDS; round++) {
     const index = createKeywordIndex()
-    const before = process.cpuUsage()
+    const before = process.threadCpuUsage()
     await index.add(tools)
     // The first search reads what was added.
     await index.search('nothing', 1)
-    const { user, system } = process.cpuUsage(before)
+    const { user, system } = process.threadCpuUsage(before)
     indexing.push((user + system) / 1000)
     for (const question of questions) {
       const start = performance.now()
@@ -30,7 +30,7 @@ export async function benchSearch(): Promise<void> {
   const [first = 0, ...rest] = indexing
   tell(
     '4,000 tools indexed',
-    `${median(rest).toFixed(0)} ms CPU (goal: 150; ${first.toFixed(0)} before it is compiled)`,
+    `${first.toFixed(0)} ms CPU in a new isolate, ${median(rest).toFixed(0)} once it is compiled (goal: 150)`,
   )
   tell('a query among 4,000 tools', `${median(asking).toFixed(2)} ms at the median (goal: 2)`)
   for (const count of [10, 40, 100, 1000]) {

@@ -19,6 +19,13 @@ interface Call {
   function: { name: string; arguments: string }
 }
 
+/** Who listens to a loop. */
+interface Ears {
+  /** The model has begun to answer. */
+  readonly onAnswer?: () => void
+  readonly onText?: (text: string) => void
+}
+
 interface Delta {
   content?: string
   tool_calls?: { index: number; id?: string; function: { name?: string; arguments?: string } }[]
@@ -47,19 +54,26 @@ export default {
       return Response.json({ content: await env.RAW.getByName(conversation).run(messages, model) })
     }
     const { messages, model, stream } = await request.json<{ messages: object[]; model: string; stream: boolean }>()
-    if (!stream) return Response.json({ content: await loop(env, { messages, model }, () => {}) })
+    if (!stream) return Response.json({ content: await loop(env, { messages, model }) })
     const encoder = new TextEncoder()
-    return new Response(
-      new ReadableStream({
-        async start(controller) {
-          await loop(env, { messages, model }, (content) => {
-            const chunk = { choices: [{ index: 0, delta: { content }, finish_reason: null }] }
-            controller.enqueue(encoder.encode(`data: ${JSON.stringify(chunk)}\n\n`))
-          })
-          controller.close()
-        },
-      }),
-    )
+    const begun = Promise.withResolvers<void>()
+    const body = new ReadableStream({
+      start(controller) {
+        const onText = (content: string) => {
+          const chunk = { choices: [{ index: 0, delta: { content }, finish_reason: null }] }
+          controller.enqueue(encoder.encode(`data: ${JSON.stringify(chunk)}\n\n`))
+        }
+        const fail = (error: unknown) => {
+          begun.reject(error)
+          controller.error(error)
+        }
+        // Not awaited: nothing is read of a stream before its start is over.
+        void loop(env, { messages, model }, { onAnswer: begun.resolve, onText }).then(() => controller.close(), fail)
+      },
+    })
+    // A model that refuses is told by the status.
+    await begun.promise
+    return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
   },
 }
 
@@ -79,7 +93,7 @@ export class RawConversation extends DurableObject<Env> {
       write(message)
       history.push(message)
     }
-    const content = await loop(this.env, { messages: history, model }, () => {}, write)
+    const content = await loop(this.env, { messages: history, model }, { write })
     write({ role: 'assistant', content })
     return content
   }
@@ -88,13 +102,12 @@ export class RawConversation extends DurableObject<Env> {
 async function loop(
   env: Env,
   { messages, model }: { messages: object[]; model: string },
-  onText: (text: string) => void,
-  write: (message: object) => unknown = () => {},
+  { write = () => {}, ...ears }: Ears & { readonly write?: (message: object) => unknown } = {},
 ): Promise<string> {
   const { tools } = await describe(env)
   const hash = tools.find((tool) => tool.name === 'squareRoot')?.hash ?? ''
   for (;;) {
-    const { content, calls } = await ask(env, { messages, model }, onText)
+    const { content, calls } = await ask(env, { messages, model }, ears)
     if (calls.length === 0) return content
     const asked = { role: 'assistant', content, tool_calls: calls }
     write(asked)
@@ -127,13 +140,15 @@ async function describe(env: Env) {
 async function ask(
   env: Env,
   { messages, model }: { messages: object[]; model: string },
-  onText: (text: string) => void,
+  { onAnswer = () => {}, onText = () => {} }: Ears,
 ): Promise<{ content: string; calls: Call[] }> {
   const response = await fetch(`${env.MODEL_URL}/chat/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ model, messages, tools: TOOLS, stream: true }),
   })
+  if (!response.ok) throw new Error(`The model answered ${response.status}`)
+  onAnswer()
   let content = ''
   const calls: Call[] = []
   const decoder = new TextDecoder()

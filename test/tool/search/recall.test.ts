@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createKeywordIndex } from '../../../src/tool/search/keyword-index.ts'
-import { definitionOf } from './definitions.ts'
+import { definitionOfRow, partFound } from './labelled.ts'
 import { plainBm25 } from './plain-bm25.ts'
 import { QUESTIONS, type QuestionRow, TOOLS } from './questions.ts'
 
@@ -11,23 +11,14 @@ async function recall(search: Search, questions: readonly QuestionRow[], more: n
   let sum = 0
   for (const [question, ...wanted] of questions) {
     const found = await search(question, wanted.length + more)
-    sum += wanted.filter((name) => found.includes(name)).length / wanted.length
+    sum += partFound(wanted, found)
   }
   return sum / questions.length
 }
 
 async function keywordSearch(): Promise<Search> {
   const index = createKeywordIndex()
-  await index.add(
-    TOOLS.map(([name, description, parameters = {}]) => {
-      const properties = Object.entries(parameters).map(([key, said]) => [key, { type: 'string', description: said }])
-      return definitionOf({
-        name,
-        description,
-        inputSchema: { type: 'object', properties: Object.fromEntries(properties) },
-      })
-    }),
-  )
+  await index.add(TOOLS.map(definitionOfRow))
   return async (question, limit) => (await index.search(question, limit)).map(({ name }) => name)
 }
 
