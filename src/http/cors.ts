@@ -9,10 +9,12 @@ export const cors: MiddlewareHandler<EdgeEnv> = async (c, next) => {
   const isAllowed = origin !== undefined && c.var.setup.config.corsOrigins.includes(origin)
   if (c.req.method === 'OPTIONS') c.res = preflight(c.req.header('access-control-request-headers'))
   else await next()
-  c.header('vary', 'origin', { append: true })
+  // `c.header` would make the answer anew.
+  const { headers } = c.res
+  headers.append('vary', 'origin')
   if (!isAllowed) return
-  c.header('access-control-allow-origin', origin)
-  c.header('access-control-expose-headers', EXPOSED)
+  headers.set('access-control-allow-origin', origin)
+  headers.set('access-control-expose-headers', EXPOSED)
 }
 
 /** Any header may be sent: what counts is the key in one of them. */

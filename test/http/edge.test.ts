@@ -102,6 +102,22 @@ describe('bad input gets a clear error', () => {
       { status: 415, code: 'unsupported_media_type' },
     ],
     ['2 MiB', { headers: json, body: `"${'x'.repeat(2 ** 21)}"` }, { status: 413, code: 'body_too_large' }],
+    [
+      '2 MiB that say so',
+      { headers: { ...json, 'content-length': String(2 ** 21) }, body: 'never read' },
+      { status: 413, code: 'body_too_large' },
+    ],
+    [
+      '2 MiB that say they are less',
+      { headers: { ...json, 'content-length': '9' }, body: `"${'x'.repeat(2 ** 21)}"` },
+      { status: 413, code: 'body_too_large' },
+    ],
+    ['a length that is none', { headers: { ...json, 'content-length': 'x' }, body: '[]' }, { status: 400 }],
+    [
+      'text that is not UTF-8, of known length',
+      { headers: { ...json, 'content-length': '2' }, body: new Uint8Array([0xff, 0xfe]) },
+      { status: 400, code: 'malformed_body' },
+    ],
     ['an array', { json: [] }, { status: 400 }],
     ['no messages', { json: { messages: [] } }, { status: 400, param: 'messages' }],
     [
