@@ -15,7 +15,7 @@ import type { DefinedTool } from '../../src/tool/define.ts'
 import { inlineSource } from '../../src/tool/source/inline.ts'
 import type { InputSchema } from '../../src/tool/standard.ts'
 import type { ChatCompletion, ChatErrorObject } from '../../src/wire/openai-chat/types.ts'
-import { NOTHING_STORED } from '../fixtures/nothing-stored.ts'
+import { NOTHING_STORED } from '../../src/tool/source/nothing-stored.ts'
 import { testEdge } from '../fixtures/edge.ts'
 
 export const QUESTION: Message = { role: 'user', content: 'Hello' }

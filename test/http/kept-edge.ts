@@ -8,7 +8,7 @@ import { conversation } from '../../src/conversation/conversation.ts'
 import { edge } from '../../src/http/edge.ts'
 import { modelChooser } from '../../src/model/choose.ts'
 import { memoryDirectories } from '../fixtures/directories.ts'
-import { NOTHING_STORED } from '../fixtures/nothing-stored.ts'
+import { NOTHING_STORED } from '../../src/tool/source/nothing-stored.ts'
 import type { ScriptStep } from '../fixtures/play.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
 

@@ -4,7 +4,7 @@ import type { ToolContext, ToolSource } from '../../src/contract/tool.ts'
 import { policed } from '../../src/tool/policy/source.ts'
 import { testEdge } from '../fixtures/edge.ts'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
-import { NOTHING_STORED } from '../fixtures/nothing-stored.ts'
+import { NOTHING_STORED } from '../../src/tool/source/nothing-stored.ts'
 import { ask, say, type ScriptStep, tool } from '../fixtures/play.ts'
 import { keptEdge } from '../http/kept-edge.ts'
 
