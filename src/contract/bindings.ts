@@ -2,11 +2,11 @@ import type { RateLimit } from './policy.ts'
 import type { ToolService } from './tool.ts'
 import { ConfigError, type Vars } from './vars.ts'
 
-/** The service bindings to tool Workers: those named `TOOL_*`. A variable may begin so too. */
+/** The service bindings to tool Workers: those named `TOOL_*`. Variables may begin so too, and be objects. */
 export function toolWorkers(env: Vars): Record<string, ToolService> {
   return Object.fromEntries(
     Object.entries(env).filter(
-      (entry): entry is [string, ToolService] => entry[0].startsWith('TOOL_') && isBinding(entry[1]),
+      (entry): entry is [string, ToolService] => entry[0].startsWith('TOOL_') && isService(entry[1]),
     ),
   )
 }
@@ -29,9 +29,15 @@ export function secretOf(env: Vars, name: string): string | undefined {
 }
 
 function isRate(value: unknown): value is RateLimit {
-  return isBinding(value) && typeof Reflect.get(Object(value), 'limit') === 'function'
+  return has(value, 'limit')
 }
 
-function isBinding(value: unknown): boolean {
-  return typeof value === 'object' && value !== null
+/** A Worker that is not TypeScript answers over `fetch` alone. */
+function isService(value: unknown): boolean {
+  return has(value, 'describe') || has(value, 'fetch')
+}
+
+/** A binding has methods, where a variable of JSON has none. */
+function has(value: unknown, method: string): boolean {
+  return typeof value === 'object' && value !== null && typeof Reflect.get(value, method) === 'function'
 }
