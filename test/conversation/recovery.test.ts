@@ -7,6 +7,7 @@ import type { Tool, ToolAnnotations } from '../../src/contract/tool.ts'
 import { Readers } from '../../src/conversation/readers.ts'
 import { Runner } from '../../src/conversation/runner.ts'
 import { Store } from '../../src/conversation/store.ts'
+import { Waiters } from '../../src/conversation/waiters.ts'
 import { WINDOW } from '../../src/loop/window.ts'
 import { decodeLine } from '../../src/wire/events.ts'
 import { ask, requestOf, RUN_ID, say, type ScriptStep, tool, types } from '../fixtures/play.ts'
@@ -66,18 +67,19 @@ class World {
       setup: this.#setup(),
       store,
       readers: new Readers(),
+      waiters: new Waiters(),
       now: () => this.now,
       wakeAt: (time) => void (this.wakeAt = time),
       window: () => WINDOW,
     })
     runner.tend()
     runner.pump()
-    const current = runner.current()
+    const current = runner.runs.current()
     if (this.cancels && current) {
       await runner.cancel(current)
       expect(current.state.status).toBe('cancelled')
     }
-    await Promise.race([died.promise, runner.current()?.driving])
+    await Promise.race([died.promise, runner.runs.current()?.driving])
   }
 
   /** Lives until the run has ended, woken as the object would be, and says how many lives that took. */
