@@ -234,7 +234,7 @@ describe('tools over HTTP', () => {
     const response = await testEdge({ setup: { tools: () => source } }).ask('/tools?limit=2&after=a&source=kv')
     expect(response.headers.get('x-total-count')).toBe('10000')
     expect(await response.json()).toMatchObject([{ name: 'b', place: 'tool:b', available: false, reason: 'Gone.' }])
-    expect(asked).toEqual([{ after: 'a', limit: 2, origin: 'kv' }])
+    expect(asked).toEqual([{ after: 'a', limit: 3, origin: 'kv' }])
   })
 
   describe('by relevance', () => {
