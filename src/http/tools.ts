@@ -25,9 +25,7 @@ tools.get('/', async (c) => {
   const most = Math.min(Math.max(Math.trunc(Number(limit)) || MOST_LISTED, 1), MOST_LISTED)
   if (query?.trim()) {
     const page = { query, after, limit: most, origin: source }
-    const { tools, total } = await rankedTools(toolsOf(c), c.var.setup.finder, page)
-    c.header('x-total-count', String(total))
-    return c.json(tools.map(toEntry))
+    return c.json((await rankedTools(toolsOf(c), c.var.setup.finder, page)).map(toEntry))
   }
   const { listed, total } = await toolPage(toolsOf(c), { after, limit: most, origin: source })
   c.header('x-total-count', String(total))
