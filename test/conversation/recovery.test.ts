@@ -10,7 +10,8 @@ import { Store } from '../../src/conversation/store.ts'
 import { Waiters } from '../../src/conversation/waiters.ts'
 import { WINDOW } from '../../src/loop/window.ts'
 import { decodeLine } from '../../src/wire/events.ts'
-import { ask, requestOf, RUN_ID, say, type ScriptStep, tool, types } from '../fixtures/play.ts'
+import type { Script } from '../../src/model/scripted.ts'
+import { ask, requestOf, RUN_ID, say, tool, types } from '../fixtures/play.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
 
 /** A conversation's database, and the lives that its object has had. */
@@ -23,15 +24,11 @@ class World {
   wakeAt = 0
   /** The next life cancels the run as soon as it has begun. */
   cancels = false
-  readonly #script: readonly ScriptStep[]
+  readonly #script: readonly Script[]
   readonly #annotations: ToolAnnotations
   readonly #approval: 'never' | 'always'
 
-  constructor(
-    script: readonly ScriptStep[],
-    annotations: ToolAnnotations = {},
-    approval: 'never' | 'always' = 'never',
-  ) {
+  constructor(script: readonly Script[], annotations: ToolAnnotations = {}, approval: 'never' | 'always' = 'never') {
     this.#script = script
     this.#annotations = annotations
     this.#approval = approval
@@ -115,7 +112,7 @@ class World {
       stream: (request, signal) => {
         this.requests.push(request)
         const step = this.#script[request.messages.filter(({ role }) => role === 'assistant').length]!
-        return typeof step === 'function' ? step(request, signal) : streamOf(step)
+        return streamOf(typeof step === 'function' ? step(request, signal) : step)
       },
     }
     const find = async () => this.#tools()
@@ -127,7 +124,7 @@ class World {
   }
 }
 
-async function* streamOf<Item>(items: readonly Item[]): AsyncGenerator<Item> {
+async function* streamOf<Item>(items: Iterable<Item> | AsyncIterable<Item>): AsyncGenerator<Item> {
   yield* items
 }
 

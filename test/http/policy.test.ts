@@ -4,8 +4,9 @@ import type { ToolPolicies } from '../../src/contract/policy.ts'
 import type { Tool, ToolSource } from '../../src/contract/tool.ts'
 import { policed } from '../../src/tool/policy/source.ts'
 import { chain } from '../../src/tool/source/chain.ts'
+import type { Script } from '../../src/model/scripted.ts'
 import { testEdge } from '../fixtures/edge.ts'
-import { ask, say, type ScriptStep, tool } from '../fixtures/play.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
 
 const called: string[] = []
 const TOOLS = ['open', 'secret', 'pay'].map((name) =>
@@ -23,7 +24,7 @@ function source(tools: readonly Tool[]): ToolSource {
   }
 }
 
-async function edgeWith(policies: ToolPolicies, script: readonly ScriptStep[] = [], limits: string[] = []) {
+async function edgeWith(policies: ToolPolicies, script: readonly Script[] = [], limits: string[] = []) {
   const counts = new Map<string, number>()
   const rate = {
     limit: async ({ key }: { key: string }) => {
