@@ -6,7 +6,7 @@ import { notify } from '../../tools/alarm/notify.ts'
 import { addAlarm, createTable, endAlarm, fireDue, type NewAlarm, readAlarms } from '../../tools/alarm/store.ts'
 import { parseMoment } from '../../tools/alarm/time.ts'
 import { cancelAlarm, listAlarms, setAlarm } from '../../tools/alarm/tools.ts'
-import { runContext } from './context.ts'
+import { runContext } from '../fixtures/run-context.ts'
 import { memorySql } from '../fixtures/sqlite.ts'
 
 beforeEach(() => {

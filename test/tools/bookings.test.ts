@@ -5,7 +5,7 @@ import { isDay, nightsOf } from '../../tools/bookings/day.ts'
 import { bookRoom, cancelBooking, findBooking } from '../../tools/bookings/tools.ts'
 import type { DefinedTool } from '../../src/tool.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
-import { runContext } from './context.ts'
+import { runContext } from '../fixtures/run-context.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ now: Date.parse('2026-11-20T12:00:00Z'), toFake: ['Date'] })

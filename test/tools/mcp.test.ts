@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Progress, ToolDefinition, ToolOutcome, ToolRequest } from '../../src/contract/tool.ts'
 import { mcpService } from '../../tools/mcp/service.ts'
+import { toolRequest } from '../tool/source/calls.ts'
 import { LIFETIME, McpServer, Refusal } from './mcp-server.ts'
 
 const servers: McpServer[] = []
@@ -46,23 +47,10 @@ function worker(given: McpServer | object[], env: Record<string, unknown> = {}) 
     names: async () => (await describeTools()).map(({ name }) => name),
     call: async (name: string, args: Record<string, unknown> = {}, asked: Asked = {}): Promise<ToolOutcome> => {
       const hash = asked.hash ?? (await describeTools()).find((tool) => tool.name === name)?.hash ?? ''
-      const context: ToolRequest['context'] = {
-        runId: 'run_1',
-        callId: 'call_1',
-        idempotencyKey: 'key_1',
-        attempt: 1,
-        deadline: Date.now() + 30_000,
-        caller: { tenant: 'acme', scopes: [] },
-        values: {},
-        ...asked.context,
-      }
-      return service.call(
-        { name, arguments: args, hash, context },
-        {
-          whenAborted: () => asked.whenAborted ?? new Promise(() => {}),
-          progress: async (news) => void asked.progress?.push(news),
-        },
-      )
+      return service.call(toolRequest(name, args, { hash, deadline: Date.now() + 30_000, ...asked.context }), {
+        whenAborted: () => asked.whenAborted ?? new Promise(() => {}),
+        progress: async (news) => void asked.progress?.push(news),
+      })
     },
   }
 }

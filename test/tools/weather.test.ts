@@ -5,7 +5,7 @@ import type { RunContext } from '../../src/tool.ts'
 import type { WeatherEnv } from '../../tools/weather/service.ts'
 import { standIn } from '../../tools/weather/stand-in.ts'
 import { forecast } from '../../tools/weather/tools.ts'
-import { runContext } from './context.ts'
+import { runContext } from '../fixtures/run-context.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ now: Date.parse('2026-11-20T23:30:00Z'), toFake: ['Date'] })

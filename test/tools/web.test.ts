@@ -5,7 +5,7 @@ import type { DefinedTool, RunContext } from '../../src/tool.ts'
 import { fetchPage } from '../../tools/web/page.ts'
 import type { WebEnv } from '../../tools/web/service.ts'
 import { readPage, webSearch } from '../../tools/web/tools.ts'
-import { runContext } from './context.ts'
+import { runContext } from '../fixtures/run-context.ts'
 
 type Answer = Record<string, unknown> & { results: Record<string, string>[] }
 
