@@ -1,12 +1,12 @@
 import type { CatalogueParts } from './catalogue/catalogue.ts'
+import { catalogueStub } from './catalogue/stub.ts'
 import type { AcceptanceService } from './contract/acceptance.ts'
+import { rateLimits, secretOf, toolWorkers } from './contract/bindings.ts'
+import type { CatalogueService, VersionedDefinitions } from './contract/catalogue.ts'
 import { ConfigError, readConfig } from './contract/config.ts'
 import type { ConversationService, DirectoryService, Objects } from './contract/conversation.ts'
 import type { ModelProvider } from './contract/model.ts'
-import type { RateLimit, ToolPolicies } from './contract/policy.ts'
 import type { Setup } from './contract/setup.ts'
-import type { ToolService } from './contract/tool.ts'
-import { json } from './contract/vars.ts'
 import { anthropic } from './model/anthropic.ts'
 import { modelChooser } from './model/choose.ts'
 import { gemini } from './model/gemini.ts'
@@ -24,8 +24,8 @@ import { acceptedTools } from './tool/source/accepted.ts'
 import { chain } from './tool/source/chain.ts'
 import { holdBack } from './tool/source/hold.ts'
 import { kvSource } from './tool/source/kv.ts'
+import { NOTHING_STORED } from './tool/source/nothing-stored.ts'
 import { serviceSource } from './tool/source/service.ts'
-import type { CatalogueService, VersionedDefinitions, StoredTools } from './contract/catalogue.ts'
 
 /**
  * The bindings, variables and secrets of the edge Worker. Whatever is named `TOOL_*` is a tool Worker; without `CATALOG`,
@@ -51,13 +51,13 @@ export interface Env {
 }
 
 /**
- * What this edge is made of. The one file that reads the env and names bindings, and yours to edit: add a model
+ * What this edge is made of. The one file that is given the env and names bindings, and yours to edit: add a model
  * provider, a tool source or a check here. Called once for an isolate. `providers` are those of a door that has more.
  */
 export function setup(env: Env, providers: Readonly<Record<string, ModelProvider>> = {}): Setup {
   const config = readConfig(env)
   const { TOOLS: namespace, DEFINITIONS: definitions, CATALOG: catalogues } = env
-  const catalogue = catalogues && catalogueOf(catalogues)
+  const catalogue = catalogues && catalogueStub(catalogues)
   const accepted = namespace && catalogue && acceptedTools({ namespace, catalogue, report })
   if (!accepted && env['HOLD_CHANGED'] && config.holdChanged.length > 0) {
     throw new ConfigError('HOLD_CHANGED', '"off" without the bindings CATALOG and TOOLS')
@@ -68,9 +68,8 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
     hold: (binding) =>
       accepted && matches(config.holdChanged, binding) ? (tools) => holdBack(tools, accepted) : undefined,
   })
-  const secret = (name: string) => secretOf(env, name)
-  const policies = readToolPolicy(env)
-  const rates = ratesOf(
+  const policies = readPolicies(env)
+  const rates = rateLimits(
     env,
     [...config.apiKeys, ...Object.values(policies)].flatMap(({ rate }) => rate ?? []),
   )
@@ -84,7 +83,7 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
       definitions,
       hosts: config.httpToolHosts,
       hostsOf: (tool) => policiesOf(policies, tool).map(({ hosts }) => hosts),
-      secret,
+      secret: (name) => secretOf(env, name),
       services,
     })
   const tools = chain(stored ? [services, stored] : [services])
@@ -114,13 +113,6 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
   }
 }
 
-/** What the operator says of tools. Throws a ConfigError for what cannot be read. */
-function readToolPolicy(env: Env): ToolPolicies {
-  const read = readPolicies(json(env, 'TOOL_POLICY', 'a JSON object of policies') ?? {})
-  if (typeof read === 'string') throw new ConfigError('TOOL_POLICY', `a JSON object of policies; at ${read}`)
-  return read
-}
-
 /** What the catalogue works with. Throws where it is bound and its copy is not. */
 export function catalogueParts({ TOOLS: namespace, DEFINITIONS: definitions }: Env): CatalogueParts {
   if (!namespace) throw new Error('CATALOG needs the binding TOOLS')
@@ -131,18 +123,6 @@ export function catalogueParts({ TOOLS: namespace, DEFINITIONS: definitions }: E
       throw new Error('CATALOG needs the binding DEFINITIONS')
     },
     report,
-  }
-}
-
-/** All writes of an edge go through one object; what it answers over belongs to one request. */
-function catalogueOf(catalogues: NonNullable<Env['CATALOG']>): CatalogueService & AcceptanceService {
-  const one = () => catalogues.getByName('catalogue')
-  return {
-    write: (write) => one().write(write),
-    remove: (name, by) => one().remove(name, by),
-    history: (name, page) => one().history(name, page),
-    version: (name, hash) => one().version(name, hash),
-    accept: (tools, by) => one().accept(tools, by),
   }
 }
 
@@ -159,51 +139,6 @@ function providersOf(env: Env): Record<string, ModelProvider> {
   return Object.fromEntries(Object.entries(made).map(([name, make]) => [name, (model) => retrying(make(model))]))
 }
 
-const NOTHING_STORED: StoredTools = {
-  put: async () => ({
-    ok: false,
-    issues: [{ path: '', message: 'expected an edge with the bindings CATALOG, TOOLS and DEFINITIONS' }],
-  }),
-  rollback: async () => undefined,
-  remove: async () => false,
-  history: async () => [],
-  version: async () => undefined,
-}
-
 function report(entry: object): void {
   console.error(JSON.stringify(entry))
-}
-
-/** The rate limits of these names. Throws a ConfigError where one is not bound: what names it would have none. */
-function ratesOf(env: Env, names: readonly string[]): Record<string, RateLimit> {
-  return Object.fromEntries(
-    names.map((name) => {
-      const rate = env[name]
-      if (isRate(rate)) return [name, rate]
-      throw new ConfigError(name, 'a rate limit binding')
-    }),
-  )
-}
-
-function isRate(value: unknown): value is RateLimit {
-  return isBinding(value) && typeof Reflect.get(Object(value), 'limit') === 'function'
-}
-
-function toolWorkers(env: Env): Record<string, ToolService> {
-  return Object.fromEntries(
-    Object.entries(env).filter(
-      (entry): entry is [string, ToolService] => entry[0].startsWith('TOOL_') && isBinding(entry[1]),
-    ),
-  )
-}
-
-/** A variable may begin with TOOL_ too; a service binding is an object. */
-function isBinding(value: unknown): boolean {
-  return typeof value === 'object' && value !== null
-}
-
-/** Stored definitions name secrets; only what begins with SECRET_ may be named. */
-function secretOf(env: Env, name: string): string | undefined {
-  const value = name.startsWith('SECRET_') ? env[name] : undefined
-  return typeof value === 'string' ? value : undefined
 }

@@ -21,18 +21,20 @@ import { takeIn } from './intake.ts'
 import { positionOf } from './messages.ts'
 import { Readers } from './readers.ts'
 import { DELETED, refuse, UNKNOWN, UNKNOWN_RUN } from './refusals.ts'
+import { RunView } from './run-view.ts'
 import { Runner } from './runner.ts'
 import { Store } from './store.ts'
 import { Upkeep } from './upkeep.ts'
+import { Waiters } from './waiters.ts'
 import { WINDOW } from '../loop/window.ts'
 
 /** The Durable Object of one conversation. Its methods are its RPC surface. */
 export abstract class ConversationObject<Env> extends DurableObject<Env> implements ConversationService {
   readonly #setup: Setup
   readonly #store: Store
-  readonly #readers = new Readers()
   readonly #upkeep: Upkeep
   readonly #runner: Runner
+  readonly #view: RunView
   /** It is about to be deleted: nothing more is taken in while its runs end. */
   #isGoing = false
 
@@ -40,18 +42,21 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     super(ctx, env)
     const store = new Store(ctx.storage, (row) => setup.report({ event: 'row.set_aside', ...row }))
     const upkeep = new Upkeep({ setup, store, setAlarm: (time) => void ctx.storage.setAlarm(time) })
+    const [readers, waiters] = [new Readers(), new Waiters()]
     this.#setup = setup
     this.#store = store
     this.#upkeep = upkeep
     this.#runner = new Runner({
       setup,
       store,
-      readers: this.#readers,
+      readers,
+      waiters,
       now: () => Date.now(),
       wakeAt: (time) => upkeep.wakeAt(time),
       window: () => ({ ...WINDOW, ...setup.config.window, ...store.settings().window }),
       onStatus: (state, eventId) => upkeep.changed(state, eventId),
     })
+    this.#view = new RunView({ store, runs: this.#runner.runs, readers, waiters })
     try {
       // Whoever wakes the object, what a lost life of it left goes on.
       if (store.life() === 'open') this.#runner.pump()
@@ -136,7 +141,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
 
   async record(runId: string, waitMs: number): Promise<Reply<{ record: RunRecord }>> {
     return this.#whenOpen(async () => {
-      const record = await this.#runner.record(runId, waitMs)
+      const record = await this.#view.record(runId, waitMs)
       return record ? { ok: true, record } : UNKNOWN_RUN
     })
   }
@@ -144,9 +149,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   async events(runId: string, after: number): Promise<Reply<{ stream: ReadableStream<Uint8Array> }>> {
     return this.#whenOpen(async () => {
       if (!this.#store.runs.row(runId)) return UNKNOWN_RUN
-      const source = { read: (from: number) => this.#runner.frames(runId, from) }
-      const ended = this.#runner.isAtRest(runId)
-      return { ok: true, stream: this.#readers.open(runId, source, { after, ended }) }
+      return { ok: true, stream: this.#view.follow(runId, after) }
     })
   }
 
@@ -190,13 +193,13 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   ): Promise<Reply<{ record: RunRecord; after: number }>> {
     return this.#whenOpen(async () => {
       if (!this.#store.runs.row(runId)) return UNKNOWN_RUN
-      const open = this.#runner.find(runId)
+      const open = this.#runner.runs.find(runId)
       if (!open || open.state.status === 'cancelling') return refuse('call_already_answered', 'This run has ended.')
       const events = answersTo(open, answers)
       if ('ok' in events) return events
       const after = open.journal.last
       this.#runner.answer(open, events)
-      const record = await this.#runner.record(runId, 0)
+      const record = await this.#view.record(runId, 0)
       return record ? { ok: true, record, after } : UNKNOWN_RUN
     })
   }
@@ -222,7 +225,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   /** Cancels runs, the newest first, so that none of them gets the turn of another. */
   async #cancel(runs: readonly string[]): Promise<void> {
     for (const id of runs.toReversed()) {
-      const open = this.#runner.find(id)
+      const open = this.#runner.runs.find(id)
       if (open) await this.#runner.cancel(open)
     }
   }

@@ -1,18 +1,16 @@
 import type { RunFact } from '../contract/event.ts'
 import type { Message } from '../contract/message.ts'
-import { isTerminal, type RunRecord } from '../contract/run.ts'
 import { isWithOthers, windDown } from '../loop/decide.ts'
 import { recordOf } from '../loop/record.ts'
 import { fence } from '../loop/recover.ts'
 import { within } from '../loop/within.ts'
 import { expired } from './answers.ts'
 import type { JournalPorts } from './journal.ts'
-import { commit, givenUp, hangs, NO_PROGRESS, type OpenRun, openRun, reasonToEnd, waits } from './open-run.ts'
-import { type Frames, pastFrames, pastRecord } from './past.ts'
+import { commit, givenUp, hangs, NO_PROGRESS, type OpenRun, reasonToEnd, waits } from './open-run.ts'
+import { OpenRuns } from './open-runs.ts'
 import { performRun, type PerformPorts } from './perform-run.ts'
-import type { StoredRun } from './runs.ts'
 import { WATCHDOG_MS } from './schedule.ts'
-import { Waiters } from './waiters.ts'
+import type { Waiters } from './waiters.ts'
 
 const AFTER_FENCE_MS = 1000
 /** How long a run that is cancelled may take to end by itself. */
@@ -23,23 +21,24 @@ const MOST_WAIT_MS = 24 * 60 * 60 * 1000
 export interface RunnerPorts extends JournalPorts, PerformPorts {
   /** Asks for a wake-up at that time, in epoch milliseconds. */
   readonly wakeAt: (time: number) => void
+  /** Who waits for the records of runs. */
+  readonly waiters: Waiters
 }
 
 /** Drives the runs of a conversation, one at a time, in the order of their acceptance. */
 export class Runner {
+  /** Those that it drives, in memory. */
+  readonly runs: OpenRuns
   readonly #ports: RunnerPorts
-  /** The unfinished runs that are in memory: one of each. */
-  readonly #open = new Map<string, OpenRun>()
-  #current: OpenRun | undefined
-  readonly #waiters = new Waiters()
 
   constructor(ports: RunnerPorts) {
     this.#ports = ports
+    this.runs = new OpenRuns(ports)
   }
 
   /** Starts or goes on with the run whose turn it is, unless that is under way or waits for others. */
   pump(): void {
-    const open = this.current()
+    const open = this.runs.current()
     if (open && !open.driving && !waits(open)) void this.#goOn(open)
   }
 
@@ -72,30 +71,8 @@ export class Runner {
     open.isLost = true
     open.abort.abort(error)
     setup.report({ event: 'run.interrupted', runId: id, detail: String(error) })
-    this.#drop(open)
+    this.runs.drop(open)
     readers.close(id)
-  }
-
-  /** The unfinished run whose turn it is, in memory. */
-  current(): OpenRun | undefined {
-    if (this.#current && !this.#current.state.finished) return this.#current
-    const next = this.#ports.store.next()
-    this.#current = next && (this.#open.get(next.id) ?? this.#load(next))
-    return this.#current
-  }
-
-  /** An unfinished run in memory. */
-  find(id: string): OpenRun | undefined {
-    const open = this.#open.get(id)
-    if (open) return open
-    const row = this.#ports.store.runs.row(id)
-    const stored = row && !isTerminal(row.status) ? this.#ports.store.runs.get(id) : undefined
-    return stored && this.#load(stored)
-  }
-
-  /** The next frames of a run after a number, whether it is under way or over. */
-  frames(id: string, after: number): Frames {
-    return this.#open.get(id)?.journal.read(after) ?? pastFrames(this.#ports.store, id, after)
   }
 
   /**
@@ -109,7 +86,7 @@ export class Runner {
     if (driving) await within(MOST_CANCEL_MS, driving, undefined)
     if (driving && driving === open.driving) this.#abandon(open, windDown(state, 'cancelled'))
     // One that was lost on the way is another now.
-    const left = this.find(stored.id)
+    const left = this.runs.find(stored.id)
     if (left && !left.state.finished) await (left.driving ?? this.#goOn(left))
   }
 
@@ -126,7 +103,7 @@ export class Runner {
 
   /** The run under way that may hear more; undefined where there is none. */
   joinable(): OpenRun | undefined {
-    const open = this.current()
+    const open = this.runs.current()
     return open?.state.status === 'cancelling' ? undefined : open
   }
 
@@ -147,15 +124,9 @@ export class Runner {
     }
   }
 
-  /** Knows nothing of any run any more: all that was kept has been removed. */
-  forget(): void {
-    this.#open.clear()
-    this.#current = undefined
-  }
-
   /** When the run whose turn it is wants to be looked at, in epoch milliseconds; Infinity where there is none. */
   dueAt(): number {
-    const open = this.current()
+    const open = this.runs.current()
     if (!open) return Infinity
     return waits(open) ? (open.state.waitingSince ?? 0) + MOST_WAIT_MS : this.#ports.now() + WATCHDOG_MS
   }
@@ -165,7 +136,7 @@ export class Runner {
    * it up where it has not got ahead for too long.
    */
   tend(): void {
-    const open = this.current()
+    const open = this.runs.current()
     if (!open) return
     const now = this.#ports.now()
     if (waits(open)) {
@@ -184,47 +155,14 @@ export class Runner {
     this.#rest(open)
   }
 
-  /** The record of a run once it has ended or waits, or as it stands after `waitMs`. */
-  async record(id: string, waitMs: number): Promise<RunRecord | undefined> {
-    const row = this.#ports.store.runs.row(id)
-    if (!row) return undefined
-    const waits = waitMs > 0 && !isTerminal(row.status) && !this.#isWaiting(id)
-    const record = waits ? await this.#waiters.wait(id, waitMs) : undefined
-    if (record) return record
-    const open = this.#open.get(id)
-    return open ? this.#ports.store.wholes.withLate(recordOf(open.state)) : pastRecord(this.#ports.store, id)
-  }
-
-  /** Whether a run waits for others, and nothing of it is under way. */
-  #isWaiting(id: string): boolean {
-    const open = this.find(id)
-    return open !== undefined && !open.driving && waits(open)
-  }
-
-  /** Whether readers of a run have nothing more to expect for now. */
-  isAtRest(id: string): boolean {
-    const row = this.#ports.store.runs.row(id)
-    return row === undefined || isTerminal(row.status) || (row.status === 'waiting' && this.#isWaiting(id))
-  }
-
   /** A run has ended, which gives its turn to the next, or waits for others, and then its turn stays. */
   #rest(open: OpenRun): void {
+    const { readers, waiters } = this.#ports
     const { id } = open.stored
-    this.#waiters.tell(id, recordOf(open.state))
-    if (open.state.finished) this.#drop(open)
-    this.#ports.readers.close(id)
+    waiters.tell(id, recordOf(open.state))
+    if (open.state.finished) this.runs.drop(open)
+    readers.close(id)
     if (open.state.finished) this.pump()
-  }
-
-  #drop(open: OpenRun): void {
-    if (this.#open.get(open.stored.id) === open) this.#open.delete(open.stored.id)
-    if (this.#current === open) this.#current = undefined
-  }
-
-  #load(stored: StoredRun): OpenRun {
-    const open = openRun(this.#ports, stored)
-    this.#open.set(stored.id, open)
-    return open
   }
 
   /** True where the run has come to its end or to a wait, false where it must be looked at again. */

@@ -74,7 +74,7 @@ export class Upkeep {
   #dueTimes(runner: Runner): DueTimes {
     const { store } = this.#ports
     const run = runner.dueAt()
-    const open = runner.current()
+    const open = runner.runs.current()
     const unpruned = store.runs.unpruned()
     const isOwing = store.owed().length > 0
     const expires = Math.min(store.time('expires'), store.time('idle'))
@@ -101,7 +101,7 @@ export class Upkeep {
   async #expire(runner: Runner): Promise<void> {
     const { store, setup } = this.#ports
     const owner = store.fact('owner')
-    runner.forget()
+    runner.runs.clear()
     await store.forget()
     if (!isObject(owner) || typeof owner.tenant !== 'string' || typeof owner.id !== 'string') return
     await setup.directories.getByName(owner.tenant).remove(owner.id)

@@ -1,5 +1,4 @@
 import { Hono } from 'hono/tiny'
-import { TOOL_NAME } from '../contract/id.ts'
 import type { Progress, ToolSource } from '../contract/tool.ts'
 import {
   INTERNAL_ERROR,
@@ -24,9 +23,10 @@ import { callOnce } from './call-once.ts'
 import { type Asked, askedBy, type EdgeEnv } from './context.ts'
 import { Problem, retryHeaders } from './problem.ts'
 import { SSE_HEADERS } from './stream.ts'
+import { toolPage } from './tool-page.ts'
 
-/** Many clients read the first page alone. */
-const PAGE = 1000
+/** Tools of one page of the list, those that cannot be called here among them. */
+const PAGE = 100
 /** How long a client may go by a listing: as long as the edge goes by what a tool Worker says of itself. */
 const TTL_MS = 60_000
 
@@ -86,15 +86,13 @@ async function answer({ method, params, modern }: McpMessage, tools: ToolSource)
 
 /** A page of the tools that can be called here; one that takes a person's approval cannot. */
 async function list(source: ToolSource, cursor: unknown = '', cached: object | false): Promise<object> {
-  if (typeof cursor !== 'string' || (cursor !== '' && !TOOL_NAME.test(cursor)))
-    return mcpFault(INVALID_PARAMS, 'This cursor is not one of ours.')
-  const { tools } = await source.list()
-  const rest = tools
-    .map((tool) => tool.definition)
-    .filter(({ name, approval }) => name > cursor && approval !== 'always')
-    .sort((a, b) => (a.name < b.name ? -1 : 1))
-  const page = rest.slice(0, PAGE)
-  return { tools: page.map(toMcpTool), ...(rest.length > PAGE && { nextCursor: page.at(-1)?.name }), ...cached }
+  const read = typeof cursor === 'string' ? /^(?:after:(.*))?$/s.exec(cursor) : null
+  if (!read) return mcpFault(INVALID_PARAMS, 'This cursor is not one of ours.')
+  const [, after = ''] = read
+  const { listed, next } = await toolPage(source, { after, limit: PAGE })
+  const tools = listed.flatMap((each) => ('definition' in each ? [each.definition] : []))
+  const callable = tools.filter(({ approval }) => approval !== 'always')
+  return { tools: callable.map(toMcpTool), ...(next !== undefined && { nextCursor: `after:${next}` }), ...cached }
 }
 
 /** A call's one result as JSON, or after its progress as an event stream where the client asks for that. */

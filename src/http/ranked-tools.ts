@@ -15,28 +15,22 @@ export interface RankedPage {
 }
 
 /**
- * The tools of a source that fit a question, best first. `total`: how many there are, as far as was looked; 1,000 at
- * most.
+ * The tools of a source that fit a question, best first, of the best 1,000. How many there are in all is not told: which of
+ * them are there for whoever asks is known of those that were looked up.
  */
 export async function rankedTools(
   source: ToolSource,
   finder: ToolFinder = createFinder(source),
   { query, after, limit, origin }: RankedPage & { readonly query: string },
-): Promise<{ readonly tools: readonly Tool[]; readonly total: number }> {
+): Promise<readonly Tool[]> {
   const names = await finder.search(query, MOST_RANKED)
   const tools: Tool[] = []
-  let total = names.length
   let at = after === '' ? 0 : names.indexOf(after) + 1
-  // How many are of one origin shows when all are looked up.
-  const enough = origin === undefined ? limit : Infinity
-  for (; at < names.length && tools.length < enough; at += AT_A_TIME) {
+  for (; at < names.length && tools.length < limit; at += AT_A_TIME) {
     const some = names.slice(at, at + AT_A_TIME)
     const found = new Map((await source.find(some)).map((tool) => [tool.definition.name, tool]))
-    const there = some
-      .flatMap((name) => found.get(name) ?? [])
-      .filter((tool) => tool.origin === (origin ?? tool.origin))
-    total -= some.length - there.length
-    tools.push(...there)
+    const there = some.flatMap((name) => found.get(name) ?? [])
+    tools.push(...there.filter((tool) => tool.origin === (origin ?? tool.origin)))
   }
-  return { tools: tools.slice(0, limit), total }
+  return tools.slice(0, limit)
 }

@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
 import { Hono } from 'hono/tiny'
-import type { Tool, ToolDefinition, ToolListing, ToolSource } from '../contract/tool.ts'
+import type { Tool, ToolDefinition, ToolSource, Unavailable } from '../contract/tool.ts'
 import type { WriteReply, WriteTerms } from '../contract/catalogue.ts'
 import { decodeCallBody } from '../wire/request.ts'
 import { acceptTool, unknownTool } from './accept-tool.ts'
@@ -11,6 +11,7 @@ import { callOnce } from './call-once.ts'
 import { askedBy, type EdgeEnv } from './context.ts'
 import { Problem } from './problem.ts'
 import { rankedTools } from './ranked-tools.ts'
+import { nameOf, toolPage } from './tool-page.ts'
 
 const MOST_LISTED = 1000
 const DEFAULT_VERSIONS = 100
@@ -24,16 +25,11 @@ tools.get('/', async (c) => {
   const most = Math.min(Math.max(Math.trunc(Number(limit)) || MOST_LISTED, 1), MOST_LISTED)
   if (query?.trim()) {
     const page = { query, after, limit: most, origin: source }
-    const { tools, total } = await rankedTools(toolsOf(c), c.var.setup.finder, page)
-    c.header('x-total-count', String(total))
-    return c.json(tools.map(toEntry))
+    return c.json((await rankedTools(toolsOf(c), c.var.setup.finder, page)).map(toEntry))
   }
-  const listing = await toolsOf(c).list({ after, limit: most, origin: source })
-  const listed = entries(listing)
-    .filter((entry) => source === undefined || entry.source === source)
-    .sort((a, b) => (a.name < b.name ? -1 : 1))
-  c.header('x-total-count', String(listing.total ?? listed.length))
-  return c.json(listed.filter((entry) => entry.name > after).slice(0, most))
+  const { listed, total } = await toolPage(toolsOf(c), { after, limit: most, origin: source })
+  c.header('x-total-count', String(total))
+  return c.json(listed.map((each) => ('definition' in each ? toEntry(each) : toGone(each))))
 })
 
 tools.get('/:name', async (c) => {
@@ -127,23 +123,21 @@ type Entry = Omit<ToolDefinition, 'inputSchema' | 'version' | 'hash' | 'annotati
     accepted?: string | null
   }
 
-function entries({ tools, unavailable }: ToolListing): Entry[] {
-  return [
-    ...tools.map(toEntry),
-    ...unavailable.map(({ origin, place, reason, name = place, held }) => ({
-      name,
-      ...held?.definition,
-      ...(held && { hash: held.hash, accepted: held.accepted }),
-      source: origin,
-      place,
-      available: false,
-      reason,
-    })),
-  ]
-}
-
 function toEntry({ definition, origin, place }: Tool): Entry {
   return { ...definition, source: origin, place, available: true }
+}
+
+function toGone(gone: Unavailable): Entry {
+  const { origin, place, reason, held } = gone
+  return {
+    ...held?.definition,
+    name: nameOf(gone),
+    ...(held && { hash: held.hash, accepted: held.accepted }),
+    source: origin,
+    place,
+    available: false,
+    reason,
+  }
 }
 
 /** The tools that the caller may know of. */

@@ -10,25 +10,43 @@ export interface SseFrame {
   readonly data: string
 }
 
+/** How a stream that breaks off is taken up again, as its events say. */
+export interface SseResume {
+  /** The id of the last event that came whole, with the empty line after it; '' where it took the ids back. */
+  lastId?: string | undefined
+  retryMs?: number
+}
+
 /** Characters of one event; what is longer is no answer but an attack or a fault. */
 const MOST_CHARACTERS = 8 * 1024 * 1024
 
 /**
  * The events of a byte stream, those of one read together: an array a read costs less than a promise an event. It is
- * empty where bytes came, such as a comment, but no whole event. How they were cut makes no difference. Throws what the
- * body throws, and an Error for an event of more than 8 Mi characters. The body is cancelled when the reader stops early.
+ * empty where bytes came, such as a comment, but no whole event. How they were cut makes no difference. `resume` is kept
+ * up to date. Throws what the body throws, and an Error for an event of more than 8 Mi characters. The body is cancelled
+ * when the reader stops early.
  */
-export async function* readSse(body: ReadableStream<Uint8Array>): AsyncGenerator<readonly SseFrame[], void> {
+export async function* readSse(
+  body: ReadableStream<Uint8Array>,
+  resume: SseResume = {},
+): AsyncGenerator<readonly SseFrame[], void> {
   const decoder = new TextDecoder()
-  const read = frameReader()
+  const read = frameReader(resume)
   const reader = body.getReader()
   try {
     for (;;) {
       const { done, value } = await reader.read()
-      // The break at the end lets through an event whose lines are whole, though the empty line after it is missing.
-      const frames = read(done ? `${decoder.decode()}\r` : decoder.decode(value, { stream: true }))
-      if (!done || frames.length > 0) yield frames
-      if (done) return
+      if (!done) {
+        yield read(decoder.decode(value, { stream: true }))
+        continue
+      }
+      // The break lets through an event whose lines are whole, though the empty line after it is missing, and with it
+      // perhaps more lines: who takes the stream up again gets it again.
+      const { lastId } = resume
+      const frames = read(`${decoder.decode()}\r`)
+      resume.lastId = lastId
+      if (frames.length > 0) yield frames
+      return
     }
   } finally {
     reader.cancel().catch(() => {})
@@ -36,7 +54,7 @@ export async function* readSse(body: ReadableStream<Uint8Array>): AsyncGenerator
 }
 
 /** Takes the text of a stream piece by piece; says which events each piece completes. */
-function frameReader(): (text: string) => readonly SseFrame[] {
+function frameReader(resume: SseResume): (text: string) => readonly SseFrame[] {
   /** The pieces of a line whose end has not come, joined only then: to add each to one text would copy it every time. */
   let pieces: string[] = []
   let endedInReturn = false
@@ -53,6 +71,7 @@ function frameReader(): (text: string) => readonly SseFrame[] {
     if (name === 'data') data = data === undefined ? value : `${data}\n${value}`
     else if (name === 'event') event = value || undefined
     else if (name === 'id' && !value.includes('\0')) id = value
+    else if (name === 'retry' && /^\d+$/.test(value)) resume.retryMs = Number(value)
   }
 
   return (text) => {
@@ -75,6 +94,7 @@ function frameReader(): (text: string) => readonly SseFrame[] {
         continue
       }
       if (data !== undefined) frames.push({ event, id, data })
+      if (id !== undefined) resume.lastId = id
       data = event = id = undefined
       size = 0
     }

@@ -1,8 +1,9 @@
 import { DatabaseSync } from 'node:sqlite'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { catalogue } from '../../src/catalogue/catalogue.ts'
 import { MIGRATIONS } from '../../src/catalogue/migrations.ts'
 import { ACCEPTED_KEY, INDEX_KEY, readIndex } from '../../src/tool/stored/copy.ts'
+import { freezeClock } from '../fixtures/frozen-clock.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
 import { FakeKv } from '../tool/source/fake-kv.ts'
 import { testCatalogue } from './object.ts'
@@ -11,14 +12,8 @@ const START = Date.UTC(2026, 10, 20)
 const AT = '2026-11-20T00:00:00.000Z'
 const by = { tenant: 'acme', key: '0123456789ab' }
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['Date'], now: START })
-})
-afterEach(() => {
-  vi.useRealTimers()
-})
+freezeClock(START)
 
-const setTime = (time: number) => void vi.setSystemTime(time)
 const tool = (name: string, hash: string, place = 'TOOL_MCP') => ({ name, place, hash })
 const version = (name: string, text: string) =>
   ({ name, hash: text, text, offered: true, version: '1', action: 'put', by }) as const
@@ -77,12 +72,12 @@ describe('the copy in KV', () => {
     const { object, kv, settle } = testCatalogue()
     await object.write(version('stored', 'text'))
     await object.accept([tool('b', '1'), tool('a', '1'), tool('a', '2', 'MY PLACE')])
-    await settle(setTime)
+    await settle()
     expect(copyOf(kv, ACCEPTED_KEY)).toEqual(['a@MY_PLACE 2', 'a@TOOL_MCP 1', 'b@TOOL_MCP 1'])
     expect(copyOf(kv, INDEX_KEY)).toEqual(['stored text'])
     kv.asked.length = 0
     for (const hash of ['2', '3', '4']) await object.accept([tool('a', hash)], by)
-    expect(await settle(setTime)).toBe(1)
+    expect(await settle()).toBe(1)
     expect(kv.asked.filter((asked) => asked === `put ${ACCEPTED_KEY}`)).toHaveLength(1)
     expect(Date.now()).toBe(START + 1000)
     expect(copyOf(kv, ACCEPTED_KEY)).toContain('a@TOOL_MCP 4')
@@ -91,10 +86,10 @@ describe('the copy in KV', () => {
   test('is not written anew for tools that are known', async () => {
     const { object, kv, settle } = testCatalogue()
     await object.accept([tool('a', '1')])
-    await settle(setTime)
+    await settle()
     kv.asked.length = 0
     await object.accept([tool('a', '2')])
-    await settle(setTime)
+    await settle()
     expect(kv.asked).toEqual([])
   })
 })

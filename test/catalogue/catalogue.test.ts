@@ -1,20 +1,14 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { Change, VersionReply, VersionWrite } from '../../src/contract/catalogue.ts'
 import { encodeIndex, INDEX_KEY, readIndex } from '../../src/tool/stored/copy.ts'
 import { encodeTexts, NO_TEXTS, readTexts, TEXTS_KEY } from '../../src/tool/stored/texts.ts'
+import { freezeClock } from '../fixtures/frozen-clock.ts'
 import { testCatalogue } from './object.ts'
 
 const START = Date.UTC(2026, 10, 20)
 const by = { tenant: 'acme', key: '0123456789ab' }
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['Date'], now: START })
-})
-afterEach(() => {
-  vi.useRealTimers()
-})
-
-const setTime = (time: number) => void vi.setSystemTime(time)
+freezeClock(START)
 
 /** A write of the version that says `text`; its hash is the text. */
 function version(name: string, text: string, rest: Partial<VersionWrite> = {}): VersionWrite {
@@ -133,7 +127,7 @@ describe('the copy in KV', () => {
     await object.remove('t', by)
     await object.write(version('u', 'y'))
     expect([kv.asked, alarm()]).toEqual([[], START])
-    expect(await settle(setTime)).toBe(1)
+    expect(await settle()).toBe(1)
     const versions = ['put tool:t@a1', 'put tool:t@a2', 'put tool:A@x', 'put tool:u@y']
     expect(kv.asked).toEqual([...versions, 'put tools:index', 'put tools:texts'])
     expect(indexOf(kv.stored.get(INDEX_KEY))).toEqual({ revision: START + 4, offered: ['A'], tools: ['A x', 'u y'] })
@@ -142,13 +136,13 @@ describe('the copy in KV', () => {
   test('is written at most once a second, however many writes there are', async () => {
     const { object, kv, alarm, settle } = testCatalogue(byLetter)
     await object.write(version('t0', 'x'))
-    await settle(setTime)
+    await settle()
     for (let index = 1; index <= 50; index++) {
       vi.setSystemTime(START + index)
       await object.write(version(`t${index}`, 'x'))
     }
     expect(alarm()).toBe(START + 1000)
-    expect(await settle(setTime)).toBe(2)
+    expect(await settle()).toBe(2)
     expect(kv.asked.filter((what) => what === `put ${INDEX_KEY}`)).toHaveLength(2)
     expect(indexOf(kv.stored.get(INDEX_KEY)).tools).toHaveLength(51)
   })
@@ -161,7 +155,7 @@ describe('the copy in KV', () => {
       if (key === INDEX_KEY) await object.write(version('u', 'b1'))
       return put(key, value)
     }
-    expect(await settle(setTime)).toBeGreaterThan(1)
+    expect(await settle()).toBeGreaterThan(1)
     expect(Date.now()).toBeGreaterThanOrEqual(START + 1000)
     expect(indexOf(kv.stored.get(INDEX_KEY)).tools).toEqual(['t a1', 'u b1'])
   })
@@ -180,7 +174,7 @@ describe('the copy in KV', () => {
         )
       return put(key, value)
     }
-    expect(await settle(setTime)).toBe(4)
+    expect(await settle()).toBe(4)
     expect(seen).toEqual([true, true, true])
     expect(indexOf(kv.stored.get(INDEX_KEY))).toMatchObject({ revision: START + 1099, tools: { length: 1100 } })
   })
@@ -197,7 +191,7 @@ describe('the copy in KV', () => {
     expect(reports).toHaveLength(20)
     expect(reports[0]).toEqual({ event: 'catalogue.not_copied', detail: '429' })
     kv.failure = undefined
-    await settle(setTime)
+    await settle()
     expect(indexOf(kv.stored.get(INDEX_KEY)).tools).toEqual(['t a1'])
   })
 
@@ -213,10 +207,10 @@ describe('the copy in KV', () => {
     const { object, kv, settle } = testCatalogue(byLetter)
     await object.write(version('t', 'a1'))
     await object.write(version('t', 'a2'))
-    await settle(setTime)
+    await settle()
     kv.asked.length = 0
     await object.write(version('t', 'a1', { action: 'rollback' }))
-    await settle(setTime)
+    await settle()
     expect(kv.asked).toEqual(['put tools:index', 'put tools:texts'])
     expect(indexOf(kv.stored.get(INDEX_KEY)).tools).toEqual(['t a1'])
   })
@@ -229,7 +223,7 @@ describe('what tools are found by', () => {
   test('is in KV ten seconds after the last time at most, and delays no index', async () => {
     const { object, kv, alarm, settle } = testCatalogue(byLetter)
     await object.write(version('mail', mail))
-    await settle(setTime)
+    await settle()
     await object.write(version('news', '{}'))
     vi.setSystemTime(alarm() ?? 0)
     await object.alarm()
@@ -237,7 +231,7 @@ describe('what tools are found by', () => {
     vi.setSystemTime(START + 5000)
     await object.write(version('clock', '{}'))
     expect(alarm()).toBe(START + 5000)
-    await settle(setTime)
+    await settle()
     expect(kv.asked.filter((what) => what.startsWith('put tools:'))).toEqual([
       ...['put tools:index', 'put tools:texts', 'put tools:index', 'put tools:index', 'put tools:texts'],
     ])

@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
+import { vi } from 'vitest'
 import { catalogue, type CatalogueObject } from '../../src/catalogue/catalogue.ts'
 import type { Change } from '../../src/contract/catalogue.ts'
 import { compareTexts } from '../../src/tool/stored/change.ts'
@@ -12,7 +13,7 @@ export interface TestCatalogue {
   /** When the alarm is set for, if it is. */
   readonly alarm: () => number | undefined
   /** Rings the alarm, and those that it sets, at their times; the clock (fake timers) moves there. Returns how often. */
-  readonly settle: (setTime: (time: number) => void) => Promise<number>
+  readonly settle: () => Promise<number>
   /** The object as it is after its life was lost, with the same database. */
   readonly revive: () => CatalogueObject<object>
 }
@@ -37,10 +38,10 @@ export function testCatalogue(
     object,
     alarm: () => alarm,
     revive,
-    settle: async (setTime) => {
+    settle: async () => {
       let rung = 0
       for (; alarm !== undefined; rung++) {
-        setTime(Math.max(alarm, Date.now()))
+        vi.setSystemTime(Math.max(alarm, Date.now()))
         alarm = undefined
         await object.alarm()
       }

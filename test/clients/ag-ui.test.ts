@@ -1,7 +1,7 @@
 import { HttpAgent, type Message, type Tool } from '@ag-ui/client'
 import { describe, expect, test, vi } from 'vitest'
 import { textOf } from '../../src/contract/message.ts'
-import { ask, say, tool } from '../fixtures/play.ts'
+import { ask, say, sayInTwo, tool } from '../fixtures/play.ts'
 import { type ServedEdge, servedEdge } from './served-edge.ts'
 
 const clock = tool('clock', () => '12:00')
@@ -134,14 +134,7 @@ test('what the edge refuses, and what fails in the middle, fails the run', async
 test('a client that leaves in the middle finds the thread in order', async () => {
   const gate = Promise.withResolvers<void>()
   const edge = await servedEdge({
-    script: [
-      async function* () {
-        yield { type: 'text', text: 'One ' }
-        await gate.promise
-        yield* say('two.')
-      },
-      say('Three.'),
-    ],
+    script: [sayInTwo('One ', gate.promise, 'two.'), say('Three.')],
   })
   const agent = agentOf(edge)
   agent.addMessage(user('Count.'))

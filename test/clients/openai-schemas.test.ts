@@ -2,7 +2,8 @@ import { Validator } from '@cfworker/json-schema'
 import { describe, expect, test } from 'vitest'
 import type { ModelEvent } from '../../src/contract/model.ts'
 import schemas from '../fixtures/openai-schemas/chat-completions.json' with { type: 'json' }
-import { ask, say, type ScriptStep, tool } from '../fixtures/play.ts'
+import type { Script } from '../../src/model/scripted.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
 import { dataOf, keptEdge } from '../http/kept-edge.ts'
 
 const clock = tool('clock', () => '12:00')
@@ -20,7 +21,7 @@ function end(finish: 'length' | 'content_filter'): ModelEvent[] {
   ]
 }
 
-const SCENES: Readonly<Record<string, { script: readonly ScriptStep[]; body?: object; conversation?: string }>> = {
+const SCENES: Readonly<Record<string, { script: readonly Script[]; body?: object; conversation?: string }>> = {
   'a text': { script: [say('Hello.')] },
   'a text without usage': {
     script: [

@@ -1,6 +1,7 @@
 import OpenAI, { APIError, APIUserAbortError, type ClientOptions } from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { chunksOf, type ModelReply } from '../fixtures/model-server.ts'
+import { shout } from '../fixtures/shout.ts'
 import { ask, say, type ScriptedStage, startScripted } from './scripted-stage.ts'
 
 let stage: ScriptedStage
@@ -13,23 +14,6 @@ const model = 'openai/test'
 
 function client(options: Pick<ClientOptions, 'apiKey' | 'maxRetries' | 'fetch'> = {}): OpenAI {
   return new OpenAI({ baseURL: new URL('/v1', stage.url).href, apiKey: stage.key, maxRetries: 0, ...options })
-}
-
-/** A tool of the caller, as `runTools` takes it. */
-function shout(heard: string[]) {
-  return {
-    type: 'function',
-    function: {
-      name: 'shout',
-      description: 'Shouts a text',
-      parameters: { type: 'object', properties: { text: { type: 'string' } } },
-      parse: JSON.parse,
-      function: ({ text }: { text: string }) => {
-        heard.push(text)
-        return text.toUpperCase()
-      },
-    },
-  } as const
 }
 
 async function errorOf(promise: PromiseLike<unknown>): Promise<object> {

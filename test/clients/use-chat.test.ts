@@ -9,7 +9,7 @@ import {
 } from 'ai'
 import { describe, expect, test } from 'vitest'
 import { textOf } from '../../src/contract/message.ts'
-import { ask, say, tool } from '../fixtures/play.ts'
+import { ask, say, sayInTwo, tool } from '../fixtures/play.ts'
 import { type ServedEdge, servedEdge } from './served-edge.ts'
 
 const clock = tool('clock', () => '12:00')
@@ -285,14 +285,7 @@ describe('an earlier message', () => {
 test('stopping leaves the run to its end, and the chat ready', async () => {
   const gate = Promise.withResolvers<void>()
   const edge = await servedEdge({
-    script: [
-      async function* () {
-        yield { type: 'text', text: 'One ' }
-        await gate.promise
-        yield* say('two.')
-      },
-      say('Three.'),
-    ],
+    script: [sayInTwo('One ', gate.promise, 'two.'), say('Three.')],
   })
   const chat = chatOf(edge)
   const sent = chat.sendMessage({ text: 'Count.' })

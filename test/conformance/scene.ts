@@ -1,4 +1,3 @@
-import { readConfig } from '../../src/contract/config.ts'
 import type { StepAnswer } from '../../src/contract/hook.ts'
 import { type Message, textOf } from '../../src/contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
@@ -15,8 +14,8 @@ import type { DefinedTool } from '../../src/tool/define.ts'
 import { inlineSource } from '../../src/tool/source/inline.ts'
 import type { InputSchema } from '../../src/tool/standard.ts'
 import type { ChatCompletion, ChatErrorObject } from '../../src/wire/openai-chat/types.ts'
-import { NOTHING_STORED } from '../fixtures/nothing-stored.ts'
 import { testEdge } from '../fixtures/edge.ts'
+import { testSetup } from '../fixtures/setup.ts'
 
 export const QUESTION: Message = { role: 'user', content: 'Hello' }
 
@@ -67,22 +66,8 @@ export async function native({ body, ...scene }: Scene) {
 /** An edge whose application has put something in the place of a part of its setup. */
 export function edgeWith(script: Parameters<typeof scripted>[0], tools: readonly Tool[], setup: Partial<Setup>) {
   const model = scripted(script, 'test/scripted')
-  const app = edge((): Setup => {
-    return {
-      config: readConfig({ MODEL: model.name, AUTH: 'open' }),
-      models: { resolve: () => ({ ok: true, name: model.name, model }), list: () => [model.name] },
-      tools: () => ({
-        list: async () => ({ tools, unavailable: [] }),
-        offered: async () => tools.filter(({ offered }) => offered),
-        find: async (names) => tools.filter(({ definition }) => names.includes(definition.name)),
-      }),
-      stored: NOTHING_STORED,
-      conversations: { getByName: nobody },
-      directories: { getByName: nobody },
-      report: () => {},
-      ...setup,
-    }
-  }, '')
+  const made = { ...testSetup(model, { tools }), ...setup }
+  const app = edge(() => made, '')
   const run = async (body: object = {}): Promise<RunRecord> => {
     const request = new Request('http://127.0.0.1/runs', {
       method: 'POST',

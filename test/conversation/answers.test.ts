@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { LIMITS, ask, id, say } from '../fixtures/play.ts'
+import { DEFAULT_LIMITS } from '../../src/contract/run.ts'
+import { ask, id, say } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
 
 test('a result that the caller sends is cut as any other, and can be read on', async () => {
@@ -9,7 +10,7 @@ test('a result that the caller sends is cut as any other, and can be read on', a
     return results === 1 ? ask(['read_result', { id: id(1, 0), offset: 1000 }]) : say('Read.')
   })
   const clientTools = [{ name: 'pick', description: 'Picks', inputSchema: { type: 'object' } }]
-  const limits = { ...LIMITS, resultBytes: 1000 }
+  const limits = { ...DEFAULT_LIMITS, resultBytes: 1000 }
   await there.start(0, { request: { clientTools, ...({ limits } as object) } })
   await there.object.record(runId(0), 10_000)
   const result = 'a'.repeat(1000) + 'b'.repeat(1000)

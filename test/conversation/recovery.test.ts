@@ -7,9 +7,11 @@ import type { Tool, ToolAnnotations } from '../../src/contract/tool.ts'
 import { Readers } from '../../src/conversation/readers.ts'
 import { Runner } from '../../src/conversation/runner.ts'
 import { Store } from '../../src/conversation/store.ts'
+import { Waiters } from '../../src/conversation/waiters.ts'
 import { WINDOW } from '../../src/loop/window.ts'
 import { decodeLine } from '../../src/wire/events.ts'
-import { ask, requestOf, RUN_ID, say, type ScriptStep, tool, types } from '../fixtures/play.ts'
+import type { Script } from '../../src/model/scripted.ts'
+import { ask, requestOf, RUN_ID, say, tool, types } from '../fixtures/play.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
 
 /** A conversation's database, and the lives that its object has had. */
@@ -22,15 +24,11 @@ class World {
   wakeAt = 0
   /** The next life cancels the run as soon as it has begun. */
   cancels = false
-  readonly #script: readonly ScriptStep[]
+  readonly #script: readonly Script[]
   readonly #annotations: ToolAnnotations
   readonly #approval: 'never' | 'always'
 
-  constructor(
-    script: readonly ScriptStep[],
-    annotations: ToolAnnotations = {},
-    approval: 'never' | 'always' = 'never',
-  ) {
+  constructor(script: readonly Script[], annotations: ToolAnnotations = {}, approval: 'never' | 'always' = 'never') {
     this.#script = script
     this.#annotations = annotations
     this.#approval = approval
@@ -66,18 +64,19 @@ class World {
       setup: this.#setup(),
       store,
       readers: new Readers(),
+      waiters: new Waiters(),
       now: () => this.now,
       wakeAt: (time) => void (this.wakeAt = time),
       window: () => WINDOW,
     })
     runner.tend()
     runner.pump()
-    const current = runner.current()
+    const current = runner.runs.current()
     if (this.cancels && current) {
       await runner.cancel(current)
       expect(current.state.status).toBe('cancelled')
     }
-    await Promise.race([died.promise, runner.current()?.driving])
+    await Promise.race([died.promise, runner.runs.current()?.driving])
   }
 
   /** Lives until the run has ended, woken as the object would be, and says how many lives that took. */
@@ -113,7 +112,7 @@ class World {
       stream: (request, signal) => {
         this.requests.push(request)
         const step = this.#script[request.messages.filter(({ role }) => role === 'assistant').length]!
-        return typeof step === 'function' ? step(request, signal) : streamOf(step)
+        return streamOf(typeof step === 'function' ? step(request, signal) : step)
       },
     }
     const find = async () => this.#tools()
@@ -125,7 +124,7 @@ class World {
   }
 }
 
-async function* streamOf<Item>(items: readonly Item[]): AsyncGenerator<Item> {
+async function* streamOf<Item>(items: Iterable<Item> | AsyncIterable<Item>): AsyncGenerator<Item> {
   yield* items
 }
 

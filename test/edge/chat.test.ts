@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { chunksOf, type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
+import { shout } from '../fixtures/shout.ts'
 import { readEvents, type Stage, startStage } from './stage.ts'
 
 const CHAT = '/v1/chat/completions'
@@ -165,21 +166,7 @@ describe('the official OpenAI SDK', () => {
     const runner = client().chat.completions.runTools({
       model: 'openai/test',
       messages: [{ role: 'user', content: 'Root of 16, and shout hi' }],
-      tools: [
-        {
-          type: 'function',
-          function: {
-            name: 'shout',
-            description: 'Shouts a text',
-            parameters: { type: 'object', properties: { text: { type: 'string' } } },
-            parse: JSON.parse,
-            function: ({ text }: { text: string }) => {
-              shouted.push(text)
-              return text.toUpperCase()
-            },
-          },
-        },
-      ],
+      tools: [shout(shouted)],
     })
     expect(await runner.finalContent()).toBe('4 and HI.')
     expect(shouted).toEqual(['hi'])

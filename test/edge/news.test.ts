@@ -1,30 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Command, freePort, start } from '../cli/command.ts'
+import { expect, test } from 'vitest'
+import { npmStart } from './npm-start.ts'
 import { readEvents } from './stage.ts'
 
 const QUESTION = 'My friend wants the AI news; send a summary to friend@email.com'
 
-const state = mkdtempSync(join(tmpdir(), 'news-'))
-let edge: Command
-let url: string
-
-beforeAll(async () => {
-  const port = await freePort()
-  url = `http://127.0.0.1:${port}`
-  edge = start('npm', ['start'], { env: { PORT: String(port), STATE_DIR: state } })
-  await edge.until('Tokyo?"}\'\n')
-})
-afterAll(async () => {
-  edge?.kill()
-  await edge?.ended
-  rmSync(state, { recursive: true, force: true })
-})
+const edge = npmStart()
 
 async function post(path: string, body: object, headers: Record<string, string> = {}): Promise<any> {
-  const response = await fetch(url + path, {
+  const response = await fetch(edge.url + path, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
     body: JSON.stringify(body),
@@ -50,8 +33,8 @@ async function waiting(key: string, conversation?: string) {
 /** What a run came to once a person has decided on its mail. */
 async function decided(path: string, mail: { id: string }, decision: 'approve' | 'reject'): Promise<any> {
   await post(`${path}/calls/${mail.id}`, { decision })
-  await readEvents(await fetch(`${url}${path}/events`))
-  return (await fetch(url + path)).json()
+  await readEvents(await fetch(`${edge.url}${path}/events`))
+  return (await fetch(edge.url + path)).json()
 }
 
 async function sent(): Promise<Record<string, string>[]> {

@@ -1,30 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Command, freePort, start } from '../cli/command.ts'
+import { expect, test } from 'vitest'
+import { npmStart } from './npm-start.ts'
 
-const state = mkdtempSync(join(tmpdir(), 'questions-'))
-let edge: Command
-let url: string
-
-beforeAll(async () => {
-  const port = await freePort()
-  url = `http://127.0.0.1:${port}`
-  edge = start('npm', ['start'], { env: { PORT: String(port), STATE_DIR: state } })
-  await edge.until('Tokyo?"}\'\n')
-})
-afterAll(async () => {
-  edge?.kill()
-  await edge?.ended
-  rmSync(state, { recursive: true, force: true })
-})
+const edge = npmStart()
 
 async function ask(
   input: string,
   rest: object = {},
 ): Promise<{ calls: [tool: string, args: unknown][]; answer: string }> {
-  const response = await fetch(`${url}/runs`, {
+  const response = await fetch(`${edge.url}/runs`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ input, context: { timeZone: 'Europe/Berlin' }, ...rest }),

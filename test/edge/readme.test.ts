@@ -3,9 +3,9 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, syml
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { createTestHarness } from 'wrangler'
-import { type Command, freePort, start } from '../cli/command.ts'
+import { npmStart } from './npm-start.ts'
 
 const run = promisify(execFile)
 const root = new URL('../..', import.meta.url).pathname
@@ -62,30 +62,17 @@ test('README’s tool Worker, bound as README says, is found and called', async 
 })
 
 describe('against `npm start`', () => {
-  const state = mkdtempSync(join(tmpdir(), 'readme-state-'))
-  let edge: Command
-  let port: number
-
-  beforeAll(async () => {
-    port = await freePort()
-    edge = start('npm', ['start'], { env: { PORT: String(port), STATE_DIR: state } })
-    await edge.until('Tokyo?"}\'\n')
-  })
-  afterAll(async () => {
-    edge?.kill()
-    await edge?.ended
-    rmSync(state, { recursive: true, force: true })
-  })
+  const edge = npmStart()
 
   test('README’s curl answers', async () => {
-    const command = block('sh', 'curl http').replaceAll(':8787', `:${port}`)
+    const command = block('sh', 'curl http').replaceAll('http://127.0.0.1:8787', edge.url)
     const { stdout } = await run('sh', ['-c', command])
     expect(JSON.parse(stdout).choices[0].message.content).toContain('689706.48')
   })
 
   test('README’s OpenAI snippet streams an answer', async () => {
     const snippet = join(root, `test/edge/.readme-${process.pid}.ts`)
-    writeFileSync(snippet, block('ts', "from 'openai'").replaceAll(':8787', `:${port}`))
+    writeFileSync(snippet, block('ts', "from 'openai'").replaceAll('http://127.0.0.1:8787', edge.url))
     try {
       const { stdout } = await run('node', [snippet])
       expect(stdout).toContain('Copenhagen')

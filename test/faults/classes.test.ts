@@ -1,10 +1,10 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { CallStatus, Tool, ToolAnnotations } from '../../src/contract/tool.ts'
+import { freezeClock } from '../fixtures/frozen-clock.ts'
 import { ask, id, say, tool } from '../fixtures/play.ts'
 import { atEachCommit, countOf, type MakeScene, model } from './commits.ts'
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 60_000 }))
-afterEach(() => void vi.useRealTimers())
+freezeClock(60_000)
 
 const TWO_STEPS = model(ask(['one'], ['two']), ask(['one']), say('Done.'))
 const CALLS = [id(1, 0), id(1, 1), id(2, 0)]

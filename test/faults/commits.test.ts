@@ -1,12 +1,12 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { RunEvent } from '../../src/contract/event.ts'
 import { failure } from '../../src/contract/tool.ts'
+import { freezeClock } from '../fixtures/frozen-clock.ts'
 import { ask, id, requestOf, RUN_ID, say, tool, types } from '../fixtures/play.ts'
 import { atEachCommit, countOf, type MakeScene, model, playOut } from './commits.ts'
 import type { Commit, Dies, Lives } from './lives.ts'
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 60_000 }))
-afterEach(() => void vi.useRealTimers())
+freezeClock(60_000)
 
 const OTHER_ID = 'run_0000000000000000000001'
 const IDEMPOTENT = { annotations: { idempotent: true } }

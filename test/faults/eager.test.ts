@@ -1,25 +1,25 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { freezeClock } from '../fixtures/frozen-clock.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { atEachCommit, countOf, type MakeScene, model } from './commits.ts'
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 60_000 }))
-afterEach(() => void vi.useRealTimers())
+freezeClock(60_000)
 
-const IDEMPOTENT = { annotations: { idempotent: true } }
+/** A tool whose every call is noted, with its key. */
+const look = (effects: string[]) =>
+  tool(
+    'look',
+    ({ at }, { idempotencyKey }) => {
+      effects.push(`${idempotencyKey} ${String(at)}`)
+      return `saw ${String(at)}`
+    },
+    { annotations: { idempotent: true } },
+  )
 
 describe('an object that is lost at any commit, and at one of its next life,', () => {
   test('sends calls that left while the model spoke again with the same key, and settles each once', async () => {
     const make: MakeScene = (effects) => ({
-      tools: [
-        tool(
-          'look',
-          ({ at }, { idempotencyKey }) => {
-            effects.push(`${idempotencyKey} ${String(at)}`)
-            return `saw ${String(at)}`
-          },
-          IDEMPOTENT,
-        ),
-      ],
+      tools: [look(effects)],
       request: { eager: true },
       answer: slowly(model(ask(['look', { at: 1 }], ['look', { at: 2 }]), say('Done.'))),
     })
@@ -42,16 +42,7 @@ describe('an object that is lost at any commit, and at one of its next life,', (
     const make: MakeScene = (effects) => {
       asked = 0
       return {
-        tools: [
-          tool(
-            'look',
-            ({ at }, { idempotencyKey }) => {
-              effects.push(`${idempotencyKey} ${String(at)}`)
-              return `saw ${String(at)}`
-            },
-            IDEMPOTENT,
-          ),
-        ],
+        tools: [look(effects)],
         request: { eager: true },
         // The model says something else each time.
         answer: (request) => slowly(model(ask(['look', { at: ++asked }]), say('Done.')))(request),

@@ -227,7 +227,6 @@ describe('tools over HTTP', () => {
   test('are listed, found, and called under the same policy as in a run', async () => {
     const edge = testEdge({ tools: [add, tool('sub')] })
     const list = await edge.ask('/tools?query=ADD')
-    expect(list.headers.get('x-total-count')).toBe('1')
     expect(await list.json()).toEqual([{ ...add.definition, source: 'inline', place: 'test', available: true }])
     expect(await (await edge.ask('/tools/add')).json()).toMatchObject({ name: 'add' })
     expect(await errorOf(await edge.ask('/tools/mul'))).toEqual({ status: 404, code: 'unknown_tool' })
@@ -250,7 +249,7 @@ describe('tools over HTTP', () => {
     const response = await testEdge({ setup: { tools: () => source } }).ask('/tools?limit=2&after=a&source=kv')
     expect(response.headers.get('x-total-count')).toBe('10000')
     expect(await response.json()).toMatchObject([{ name: 'b', place: 'tool:b', available: false, reason: 'Gone.' }])
-    expect(asked).toEqual([{ after: 'a', limit: 2, origin: 'kv' }])
+    expect(asked).toEqual([{ after: 'a', limit: 3, origin: 'kv' }])
   })
 
   describe('by relevance', () => {
@@ -266,42 +265,47 @@ describe('tools over HTTP', () => {
           ...[forecast, named('weather_now', 'Tells what it is like outside.')],
         ],
       })
-    const names = async (path: string, asked = edge()) => {
+    const answer = async (path: string, asked = edge()) => {
       const response = await asked.ask(path)
       const entries = (await response.json()) as { name: string }[]
       return { names: entries.map(({ name }) => name), total: response.headers.get('x-total-count') }
     }
+    const names = async (...asked: Parameters<typeof answer>) => (await answer(...asked)).names
 
     test('best first, whatever the words’ form, and though they are misspelt', async () => {
-      const all = { names: ['weather_now', 'forecast', 'mail'], total: '3' }
-      expect(await names('/tools?query=What%27s+the+weather%3F')).toEqual(all)
-      expect(await names('/tools?query=forcast')).toEqual({ names: ['forecast'], total: '1' })
-      expect(await names('/tools?query=mailing')).toEqual({ names: ['mail'], total: '1' })
-      expect(await names('/tools?query=zebra')).toEqual({ names: [], total: '0' })
-      expect(await names('/tools?query=+')).toEqual({ names: ['clock', 'forecast', 'mail', 'weather_now'], total: '4' })
+      expect(await names('/tools?query=What%27s+the+weather%3F')).toEqual(['weather_now', 'forecast', 'mail'])
+      expect(await names('/tools?query=forcast')).toEqual(['forecast'])
+      expect(await names('/tools?query=mailing')).toEqual(['mail'])
+      expect(await names('/tools?query=zebra')).toEqual([])
+      expect(await names('/tools?query=+')).toEqual(['clock', 'forecast', 'mail', 'weather_now'])
       expect(await (await edge().ask('/tools?query=forecast')).json()).toEqual([
         { ...forecast.definition, source: 'inline', place: 'test', available: true },
       ])
     })
 
     test('a page at a time, of one source where that is asked for', async () => {
-      expect(await names('/tools?query=weather&limit=1')).toEqual({ names: ['weather_now'], total: '3' })
-      expect(await names('/tools?query=weather&limit=1&after=weather_now')).toEqual({ names: ['forecast'], total: '3' })
-      expect(await names('/tools?query=weather&after=mail')).toEqual({ names: [], total: '3' })
-      expect((await names('/tools?query=weather&source=inline&limit=2')).names).toHaveLength(2)
-      expect(await names('/tools?query=weather&source=kv')).toEqual({ names: [], total: '0' })
-      expect((await names('/tools?limit=-3')).names).toEqual(['clock'])
+      expect(await names('/tools?query=weather&limit=1')).toEqual(['weather_now'])
+      expect(await names('/tools?query=weather&limit=1&after=weather_now')).toEqual(['forecast'])
+      expect(await names('/tools?query=weather&after=mail')).toEqual([])
+      expect(await names('/tools?query=weather&source=inline&limit=2')).toHaveLength(2)
+      expect(await names('/tools?query=weather&source=kv')).toEqual([])
+      expect(await names('/tools?limit=-3')).toEqual(['clock'])
     })
 
-    test('of what the setup’s finder finds only what is there', async () => {
+    test('of what the setup’s finder finds only what is there; that there is more is not told', async () => {
       const asked: unknown[] = []
       const finder = {
         size: async () => 3,
-        search: async (...question: unknown[]) => (asked.push(question), ['gone', 'sub', 'add']),
+        search: async (...question: unknown[]) => (asked.push(question), ['gone', 'sub', 'add', 'hidden']),
       }
       const found = testEdge({ tools: [add, tool('sub')], setup: { finder } })
-      expect(await names('/tools?query=sum', found)).toEqual({ names: ['sub', 'add'], total: '2' })
-      expect(asked).toEqual([['sum', 1000]])
+      expect(await answer('/tools?query=sum', found)).toEqual({ names: ['sub', 'add'], total: null })
+      expect(await answer('/tools?query=sum&limit=1', found)).toEqual({ names: ['sub'], total: null })
+      expect(await answer('/tools', found)).toEqual({ names: ['add', 'sub'], total: '2' })
+      expect(asked).toEqual([
+        ['sum', 1000],
+        ['sum', 1000],
+      ])
     })
   })
 

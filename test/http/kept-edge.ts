@@ -1,20 +1,17 @@
 import { DatabaseSync } from 'node:sqlite'
-import { readConfig } from '../../src/contract/config.ts'
 import type { ConversationService, DirectoryService, Objects } from '../../src/contract/conversation.ts'
-import type { ChatModel, ModelRequest } from '../../src/contract/model.ts'
+import type { ModelRequest } from '../../src/contract/model.ts'
 import type { Setup } from '../../src/contract/setup.ts'
-import type { Tool } from '../../src/contract/tool.ts'
 import { conversation } from '../../src/conversation/conversation.ts'
 import { edge } from '../../src/http/edge.ts'
-import { modelChooser } from '../../src/model/choose.ts'
+import { type Script, scripted } from '../../src/model/scripted.ts'
 import { memoryDirectories } from '../fixtures/directories.ts'
-import { NOTHING_STORED } from '../fixtures/nothing-stored.ts'
-import type { ScriptStep } from '../fixtures/play.ts'
+import { testSetup, type TestSetup } from '../fixtures/setup.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
 
 export interface KeptEdge {
   /** What the model was sent. */
-  readonly requests: ModelRequest[]
+  readonly requests: readonly ModelRequest[]
   /** The objects by name. */
   readonly objects: ReadonlyMap<string, ConversationService>
   readonly directories: Objects<DirectoryService>
@@ -27,43 +24,18 @@ export interface KeptEdge {
 /** An edge in plain Node with real conversations, over databases in memory. The script is played across all runs. */
 export function keptEdge({
   script,
-  tools = [],
-  vars = {},
   setup: others = {},
+  ...parts
 }: {
-  script: readonly ScriptStep[]
-  tools?: readonly Tool[]
-  vars?: Record<string, unknown>
+  script: readonly Script[]
   setup?: Partial<Setup>
-}): KeptEdge {
-  const requests: ModelRequest[] = []
+} & Omit<TestSetup, 'others'>): KeptEdge {
   const objects = new Map<string, ReturnType<typeof makeObject>>()
   const afterwards: Promise<unknown>[] = []
-  const model: ChatModel = {
-    name: 'test/scripted',
-    async *stream(request, signal) {
-      const step = script[requests.length]
-      requests.push(structuredClone(request))
-      if (!step) throw new Error('The script has run out')
-      yield* typeof step === 'function' ? step(request, signal) : step
-    },
-  }
-  const config = readConfig({ MODEL: 'test/scripted', AUTH: 'open', ...vars })
+  const model = scripted(script, 'test/scripted')
   const directories = memoryDirectories()
   const setup: Setup = {
-    config,
-    models: modelChooser({
-      providers: { test: () => model },
-      defaultModel: config.model,
-      allowed: config.models,
-      prices: config.prices,
-    }),
-    tools: () => ({
-      list: async () => ({ tools, unavailable: [] }),
-      offered: async () => tools,
-      find: async (names) => tools.filter((tool) => names.includes(tool.definition.name)),
-    }),
-    stored: NOTHING_STORED,
+    ...testSetup(model, parts),
     conversations: {
       getByName: (name) => {
         const found = objects.get(name) ?? makeObject(setup)
@@ -72,7 +44,6 @@ export function keptEdge({
       },
     },
     directories,
-    report: () => {},
     ...others,
   }
   const app = edge(() => setup)
@@ -80,7 +51,7 @@ export function keptEdge({
   const send = async (input: string | URL | Request, init?: RequestInit) =>
     app.fetch(new Request(input instanceof Request ? input : new URL(input, 'http://127.0.0.1:8787'), init), {}, ctx)
   return {
-    requests,
+    requests: model.requests,
     objects,
     directories,
     settle: async () => {

@@ -196,22 +196,6 @@ describe('the list', () => {
     expect(result).not.toHaveProperty('nextCursor')
   })
 
-  test('comes in pages', async () => {
-    const tools = Array.from({ length: 2500 }, (_, index) => tool(`tool${String(index).padStart(4, '0')}`))
-    const { older } = client({ tools })
-    const names: string[] = []
-    const sizes: number[] = []
-    let cursor: string | undefined
-    do {
-      const { result } = await read(await older('tools/list', cursor === undefined ? {} : { cursor }))
-      names.push(...result.tools.map(({ name }: { name: string }) => name))
-      sizes.push(result.tools.length)
-      cursor = result.nextCursor
-    } while (cursor !== undefined)
-    expect(sizes).toEqual([1000, 1000, 500])
-    expect(names).toEqual(tools.map(({ definition }) => definition.name))
-  })
-
   test.each(['no cursor of ours!', 7])('knows no cursor %j', async (cursor) => {
     expect(await read(await client().older('tools/list', { cursor }))).toMatchObject({ error: { code: -32602 } })
   })

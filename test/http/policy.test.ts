@@ -3,8 +3,10 @@ import { sha256 } from '../../src/contract/json.ts'
 import type { ToolPolicies } from '../../src/contract/policy.ts'
 import type { Tool, ToolSource } from '../../src/contract/tool.ts'
 import { policed } from '../../src/tool/policy/source.ts'
+import { chain } from '../../src/tool/source/chain.ts'
+import type { Script } from '../../src/model/scripted.ts'
 import { testEdge } from '../fixtures/edge.ts'
-import { ask, say, type ScriptStep, tool } from '../fixtures/play.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
 
 const called: string[] = []
 const TOOLS = ['open', 'secret', 'pay'].map((name) =>
@@ -22,7 +24,7 @@ function source(tools: readonly Tool[]): ToolSource {
   }
 }
 
-async function edgeWith(policies: ToolPolicies, script: readonly ScriptStep[] = [], limits: string[] = []) {
+async function edgeWith(policies: ToolPolicies, script: readonly Script[] = [], limits: string[] = []) {
   const counts = new Map<string, number>()
   const rate = {
     limit: async ({ key }: { key: string }) => {
@@ -83,6 +85,14 @@ describe('a tool that takes a scope', () => {
     await asked('/runs', { input: 'x' })
     expect(edge.requests.map(({ tools }) => names(tools).sort())).toEqual([all])
   })
+})
+
+test('that a name has two meanings is told to those alone who may know of the tool', async () => {
+  const twice = chain([source([tool('secret')]), source([tool('secret', undefined, { hash: 'other' })])])
+  const tools = policed(twice, { policies: { secret: { scopes: ['clearance'] } }, rates: {} })
+  const told = async (...scopes: string[]) =>
+    (await tools({ tenant: 'acme', scopes }).list()).unavailable.map(({ name }) => name)
+  expect([await told(), await told('clearance')]).toEqual([[], ['secret', 'secret']])
 })
 
 test('a call is looked at once more for whoever asks with it', async () => {

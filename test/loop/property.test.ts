@@ -3,9 +3,10 @@ import { expect, test } from 'vitest'
 import type { RunEvent } from '../../src/contract/event.ts'
 import type { Message } from '../../src/contract/message.ts'
 import type { ModelEvent } from '../../src/contract/model.ts'
+import { DEFAULT_LIMITS, type Limits } from '../../src/contract/run.ts'
 import { fold } from '../../src/loop/fold.ts'
 import { newState, type RunState } from '../../src/loop/state.ts'
-import { ask, LIMITS, type Play, type Played, play, requestOf, say, tool } from '../fixtures/play.ts'
+import { ask, type Play, type Played, play, requestOf, say, tool } from '../fixtures/play.ts'
 
 const failing = { ok: false, error: { code: 'broken', message: 'It broke.' } }
 const TOOLS = [
@@ -93,7 +94,7 @@ test('for any script, failures and cancels: one end, one outcome a call, a valid
       expectOneEnd(played, durable)
       expectOneOutcomeEach(played.events, played.state)
       expectValidHistory(played.state)
-      expectLimits(played.events, { ...LIMITS, ...limits })
+      expectLimits(played.events, { ...DEFAULT_LIMITS, ...limits })
       expectReplay(played, request)
     }),
     { numRuns: 600 },
@@ -132,7 +133,7 @@ function expectValidHistory({ messages, status, finished }: RunState): void {
   })
 }
 
-function expectLimits(events: readonly RunEvent[], limits: typeof LIMITS): void {
+function expectLimits(events: readonly RunEvent[], limits: Limits): void {
   const started = events.filter((event) => event.type === 'call.started')
   expect(started.length).toBeLessThanOrEqual(limits.calls)
   for (const { tool: name } of started) {

@@ -2,10 +2,11 @@ import { describe, expect, test } from 'vitest'
 import type { StoredTools } from '../../src/contract/catalogue.ts'
 import type { ToolContext, ToolSource } from '../../src/contract/tool.ts'
 import { policed } from '../../src/tool/policy/source.ts'
+import type { Script } from '../../src/model/scripted.ts'
 import { testEdge } from '../fixtures/edge.ts'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
-import { NOTHING_STORED } from '../fixtures/nothing-stored.ts'
-import { ask, say, type ScriptStep, tool } from '../fixtures/play.ts'
+import { NOTHING_STORED } from '../../src/tool/source/nothing-stored.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
 import { keptEdge } from '../http/kept-edge.ts'
 
 const called: string[] = []
@@ -35,7 +36,7 @@ const setup = {
   trusted: ({ scopes }: { scopes: readonly string[] }) => ({ clear: scopes.includes('clearance') }),
 }
 
-function scopedEdge(script: readonly ScriptStep[]) {
+function scopedEdge(script: readonly Script[]) {
   called.length = 0
   trusted.length = 0
   return keptEdge({ vars: withKeys(...KEYS), script, setup })
@@ -90,7 +91,7 @@ test.each(['secret', 'open'])('a tool that the caller brings never stands for on
 })
 
 describe('what one key has begun gives another no more than its own', () => {
-  const begin = async (script: readonly ScriptStep[], json: object = {}) => {
+  const begin = async (script: readonly Script[], json: object = {}) => {
     const edge = scopedEdge(script)
     await edge.post('/conversations', { id: 'c' }, cleared)
     const response = await edge.post('/conversations/c/runs', { input: 'Go', ...json }, cleared)

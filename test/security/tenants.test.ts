@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
-import { ask, say, type ScriptStep, tool } from '../fixtures/play.ts'
+import type { Script } from '../../src/model/scripted.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
 import { type KeptEdge, keptEdge } from '../http/kept-edge.ts'
 
 const danger = tool('danger', () => 'boom', { approval: 'always' })
@@ -9,7 +10,7 @@ const ours = bearer('ours')
 const theirs = bearer('theirs')
 const pick = { name: 'pick', inputSchema: { type: 'object' } }
 
-function twoTenants(script: readonly ScriptStep[]): KeptEdge {
+function twoTenants(script: readonly Script[]): KeptEdge {
   const keys = [apiKey('ours', { tenant: 'acme', scopes }), apiKey('theirs', { tenant: 'other', scopes })]
   return keptEdge({ vars: withKeys(...keys), script, tools: [danger] })
 }

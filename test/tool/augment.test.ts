@@ -4,7 +4,7 @@ import type { Tool, ToolRequest, ToolSource } from '../../src/contract/tool.ts'
 import { augment, type AugmentEvent } from '../../src/tool/augment.ts'
 import { defineTool } from '../../src/tool/define.ts'
 import { inlineSource } from '../../src/tool/source/inline.ts'
-import { CONTEXT } from './context.ts'
+import { CONTEXT } from '../fixtures/run-context.ts'
 import { call, CONTROL, text, toolRequest } from './source/calls.ts'
 
 interface Fields {

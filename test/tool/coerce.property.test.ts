@@ -5,7 +5,7 @@ import { coerce } from '../../src/tool/coerce.ts'
 import { jsonSchema } from '../../src/tool/json-schema.ts'
 import { misfits } from '../../src/tool/schema/fit.ts'
 import { defineTool } from '../../src/tool/define.ts'
-import { CONTEXT } from './context.ts'
+import { CONTEXT } from '../fixtures/run-context.ts'
 
 const leaf = fc.constantFrom<JsonSchema>(
   { type: 'string' },

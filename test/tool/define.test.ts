@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { canonicalJson, sha256 } from '../../src/contract/json.ts'
 import { type DefinedTool, defineTool } from '../../src/tool/define.ts'
 import { ToolError } from '../../src/tool/fault.ts'
-import { CONTEXT } from './context.ts'
+import { CONTEXT } from '../fixtures/run-context.ts'
 import { text } from './source/calls.ts'
 
 const input = v.object({ city: v.pipe(v.string(), v.description('Its name.')) })

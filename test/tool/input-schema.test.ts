@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { defineTool } from '../../src/tool/define.ts'
 import { inputSchema } from '../../src/tool/input-schema.ts'
 import type { InputSchema } from '../../src/tool/standard.ts'
-import { CONTEXT } from './context.ts'
+import { CONTEXT } from '../fixtures/run-context.ts'
 
 interface Branch {
   readonly label: string

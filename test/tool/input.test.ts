@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { defineTool } from '../../src/tool/define.ts'
 import { parseArguments } from '../../src/tool/input.ts'
-import { CONTEXT } from './context.ts'
+import { CONTEXT } from '../fixtures/run-context.ts'
 import { text } from './source/calls.ts'
 
 test.each<[string, string, object]>([

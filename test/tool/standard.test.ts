@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { expect, test } from 'vitest'
 import { defineTool } from '../../src/tool/define.ts'
 import type { InputSchema, StandardResult } from '../../src/tool/standard.ts'
-import { CONTEXT } from './context.ts'
+import { CONTEXT } from '../fixtures/run-context.ts'
 import { text } from './source/calls.ts'
 
 /** A schema of a library that this kit knows nothing of. */

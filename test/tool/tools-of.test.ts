@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { DefinedTool } from '../../src/tool/define.ts'
 import type { RunContext } from '../../src/tool/run-context.ts'
 import { toolsOf } from '../../src/tool/tools-of.ts'
-import { CONTEXT, runContextOf } from './context.ts'
+import { CONTEXT, runContext } from '../fixtures/run-context.ts'
 import { text } from './source/calls.ts'
 
 interface Env {
@@ -40,7 +40,7 @@ test('methods become tools in the order of their options, each with its context'
     { name: 'say_x2e_hello', title: 'say.hello', description: 'Greets.', undo: true },
   ])
   const [part, greet] = tools
-  const context = runContextOf({ GREETING: 'Hello' })
+  const context = runContext({ GREETING: 'Hello' })
   expect(await greet?.call({ name: 'Ada' }, context)).toEqual(text('Hello Ada!'))
   expect(await part?.call({ name: 'Ada' }, context)).toEqual(text('Bye Ada!'))
   expect(await part?.call({}, context)).toMatchObject({ error: { code: 'invalid_arguments' } })
@@ -51,8 +51,8 @@ test('inherited methods count, and overrides win', async () => {
     greet: { description: 'Greets.', input },
     part: { description: 'Says goodbye.', input },
   })
-  expect(await greet?.call({ name: 'Ada' }, runContextOf({ GREETING: 'Hello' }))).toEqual(text('Hello Ada!'))
-  expect(await part?.call({ name: 'Ada' }, runContextOf({ GREETING: '' }))).toEqual(text('BYE ADA!'))
+  expect(await greet?.call({ name: 'Ada' }, runContext({ GREETING: 'Hello' }))).toEqual(text('Hello Ada!'))
+  expect(await part?.call({ name: 'Ada' }, runContext({ GREETING: '' }))).toEqual(text('BYE ADA!'))
 })
 
 test('a plain object will do', async () => {

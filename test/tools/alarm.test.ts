@@ -1,20 +1,16 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { AlarmEnv, Alarms } from '../../tools/alarm/alarms.ts'
 import { notify } from '../../tools/alarm/notify.ts'
 import { addAlarm, createTable, endAlarm, fireDue, type NewAlarm, readAlarms } from '../../tools/alarm/store.ts'
 import { parseMoment } from '../../tools/alarm/time.ts'
 import { cancelAlarm, listAlarms, setAlarm } from '../../tools/alarm/tools.ts'
-import { runContext } from './context.ts'
+import { freezeClock } from '../fixtures/frozen-clock.ts'
+import { runContext } from '../fixtures/run-context.ts'
 import { memorySql } from '../fixtures/sqlite.ts'
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: Date.parse('2026-11-20T12:00:00Z'), toFake: ['Date'] })
-})
-afterEach(() => {
-  vi.useRealTimers()
-})
+freezeClock('2026-11-20T12:00:00Z')
 
 /** A namespace whose objects are tables in memory: what the object adds, its alarm, is tested on workerd. */
 function memoryAlarms(): AlarmEnv {

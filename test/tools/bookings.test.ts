@@ -1,18 +1,14 @@
 import { DatabaseSync } from 'node:sqlite'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { Bookings, type BookingsEnv } from '../../tools/bookings/bookings.ts'
 import { isDay, nightsOf } from '../../tools/bookings/day.ts'
 import { bookRoom, cancelBooking, findBooking } from '../../tools/bookings/tools.ts'
 import type { DefinedTool } from '../../src/tool.ts'
+import { freezeClock } from '../fixtures/frozen-clock.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
-import { runContext } from './context.ts'
+import { runContext } from '../fixtures/run-context.ts'
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: Date.parse('2026-11-20T12:00:00Z'), toFake: ['Date'] })
-})
-afterEach(() => {
-  vi.useRealTimers()
-})
+freezeClock('2026-11-20T12:00:00Z')
 
 /** Hotels whose objects are made anew for each request, as after an eviction: only their storage lasts. */
 function hotels(): BookingsEnv {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { calculate, squareRoot } from '../../tools/calculator/tools.ts'
-import { runContext } from './context.ts'
+import { runContext } from '../fixtures/run-context.ts'
 
 const context = runContext(undefined)
 

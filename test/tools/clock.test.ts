@@ -1,13 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { currentTime, shiftTime } from '../../tools/clock/tools.ts'
-import { runContext } from './context.ts'
+import { freezeClock } from '../fixtures/frozen-clock.ts'
+import { runContext } from '../fixtures/run-context.ts'
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: Date.parse('2026-11-20T13:21:15.678Z'), toFake: ['Date'] })
-})
-afterEach(() => {
-  vi.useRealTimers()
-})
+freezeClock('2026-11-20T13:21:15.678Z')
 
 const inZone = (timeZone: unknown) => runContext(undefined, { values: { timeZone } })
 

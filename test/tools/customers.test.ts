@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { customerCard, getCustomer } from '../../tools/customers/tools.ts'
-import { runContext } from './context.ts'
+import { runContext } from '../fixtures/run-context.ts'
 
 const of = (tenantId: unknown) => runContext(undefined, { values: { tenantId } })
 

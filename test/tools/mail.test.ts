@@ -7,7 +7,7 @@ import { type MailEnv, Outbox } from '../../tools/mail/outbox.ts'
 import type { MailService } from '../../tools/mail/service.ts'
 import { listSent, sendMail } from '../../tools/mail/tools.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
-import { runContext } from './context.ts'
+import { runContext } from '../fixtures/run-context.ts'
 
 /** Outboxes in memory. With `restart` an outbox is made anew over its storage, as after a crash. */
 class Outboxes {

@@ -6,6 +6,7 @@ import { failure } from '../../src/contract/tool.ts'
 import { mcpService } from '../../tools/mcp/service.ts'
 import { testEdge } from '../fixtures/edge.ts'
 import { tool } from '../fixtures/play.ts'
+import { CONTROL, toolRequest } from '../tool/source/calls.ts'
 import { LIFETIME } from './mcp-server.ts'
 
 const definition = {
@@ -77,23 +78,11 @@ describe.each([
   async function call(name: string, args: object, progress: Progress[] = []): Promise<ToolOutcome> {
     const { tools } = await service().describe()
     const hash = tools.find((each) => each.name === name)?.hash ?? ''
-    return service().call(
-      {
-        name,
-        arguments: { ...args },
-        hash,
-        context: {
-          runId: 'run_1',
-          callId: 'call_1',
-          idempotencyKey: 'key_1',
-          attempt: 1,
-          deadline: Date.now() + 30_000,
-          caller: { tenant: 'acme', scopes: [] },
-          values: { timeZone: 'Asia/Tokyo', tenantId: '7' },
-        },
-      },
-      { whenAborted: () => new Promise(() => {}), progress: async (news) => void progress.push(news) },
-    )
+    const values = { timeZone: 'Asia/Tokyo', tenantId: '7' }
+    return service().call(toolRequest(name, { ...args }, { hash, values }), {
+      ...CONTROL,
+      progress: async (news) => void progress.push(news),
+    })
   }
 
   test('say the same of themselves', async () => {

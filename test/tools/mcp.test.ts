@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Progress, ToolDefinition, ToolOutcome, ToolRequest } from '../../src/contract/tool.ts'
-import { readEvents } from '../../tools/mcp/events.ts'
 import { mcpService } from '../../tools/mcp/service.ts'
+import { toolRequest } from '../tool/source/calls.ts'
 import { LIFETIME, McpServer, Refusal } from './mcp-server.ts'
 
 const servers: McpServer[] = []
@@ -47,23 +47,10 @@ function worker(given: McpServer | object[], env: Record<string, unknown> = {}) 
     names: async () => (await describeTools()).map(({ name }) => name),
     call: async (name: string, args: Record<string, unknown> = {}, asked: Asked = {}): Promise<ToolOutcome> => {
       const hash = asked.hash ?? (await describeTools()).find((tool) => tool.name === name)?.hash ?? ''
-      const context: ToolRequest['context'] = {
-        runId: 'run_1',
-        callId: 'call_1',
-        idempotencyKey: 'key_1',
-        attempt: 1,
-        deadline: Date.now() + 30_000,
-        caller: { tenant: 'acme', scopes: [] },
-        values: {},
-        ...asked.context,
-      }
-      return service.call(
-        { name, arguments: args, hash, context },
-        {
-          whenAborted: () => asked.whenAborted ?? new Promise(() => {}),
-          progress: async (news) => void asked.progress?.push(news),
-        },
-      )
+      return service.call(toolRequest(name, args, { hash, deadline: Date.now() + 30_000, ...asked.context }), {
+        whenAborted: () => asked.whenAborted ?? new Promise(() => {}),
+        progress: async (news) => void asked.progress?.push(news),
+      })
     },
   }
 }
@@ -248,6 +235,17 @@ describe('a server of an older revision', () => {
     server.tools = [echo]
     server.call = (_, talk) => {
       talk.drop('id: 7\nretry: 10\ndata:\n\n')
+      return { content: [{ type: 'text', text: 'The rest' }] }
+    }
+    expect(await worker(server).call('echo')).toEqual({ ok: true, content: [{ type: 'text', text: 'The rest' }] })
+    expect(server.of('GET').map(({ headers }) => headers['last-event-id'])).toEqual(['7'])
+  })
+
+  test('may break off within an event, and is asked for it again', async () => {
+    const server = await start('2025-11-25')
+    server.tools = [echo]
+    server.call = (_, talk) => {
+      talk.drop('id: 7\nretry: 10\ndata:\n\nid: 8\ndata: {"jsonrpc":')
       return { content: [{ type: 'text', text: 'The rest' }] }
     }
     expect(await worker(server).call('echo')).toEqual({ ok: true, content: [{ type: 'text', text: 'The rest' }] })
@@ -615,6 +613,17 @@ describe('a call', () => {
           Boolean(response.writeHead(200, { 'content-type': 'application/json' }).end(' '.repeat(9 * 2 ** 20)))),
       { code: 'mcp_unavailable', detail: expect.stringContaining('over 8388608 bytes') },
     ],
+    [
+      'a flood of events',
+      (server) =>
+        (server.intercept = (_, response) =>
+          Boolean(
+            response
+              .writeHead(200, { 'content-type': 'text/event-stream' })
+              .end(`data: "${' '.repeat(2 ** 20)}"\n\n`.repeat(9)),
+          )),
+      { code: 'mcp_unavailable', detail: expect.stringContaining('over 8388608 bytes') },
+    ],
   ])('fails at %s', async (_, prepare, error) => {
     const server = await start()
     server.tools = [echo]
@@ -741,34 +750,4 @@ describe('the configuration', () => {
     'ftp://localhost/',
     'nowhere',
   ])('refuses the address %s', (url) => expect(() => config(url)).toThrow('no https address of a public server'))
-})
-
-describe('an event stream', () => {
-  async function eventsOf(text: string, size: number): Promise<object[]> {
-    const bytes = new TextEncoder().encode(text)
-    const body = new ReadableStream<Uint8Array>({
-      start: (controller) => {
-        for (let at = 0; at < bytes.length; at += size) controller.enqueue(bytes.slice(at, at + size))
-        controller.close()
-      },
-    })
-    const events: object[] = []
-    for await (const event of readEvents(body)) events.push(event)
-    return events
-  }
-
-  test.each([1, 2, 3, 1000])('gives its events whole, cut into pieces of %i bytes', async (size) => {
-    const text = '\ufeff: hi\r\n\r\nid: 1\r\ndata: {"a":\r\ndata: "é"}\r\n\r\nretry: 5\nid\n\n\ndata:x\u2028y\rdata: z'
-    expect(await eventsOf(text, size)).toEqual([
-      { data: '' },
-      { id: '1', data: '{"a":\n"é"}' },
-      { retryMs: 5, data: '' },
-      { data: 'x\u2028y\nz' },
-    ])
-  })
-
-  test('may bring one large event in many small pieces', async () => {
-    const data = 'x'.repeat(4 * 2 ** 20)
-    expect(await eventsOf(`data: ${data}\n\n`, 1024)).toEqual([{ data }])
-  })
 })

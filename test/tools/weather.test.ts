@@ -1,18 +1,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Progress } from '../../src/contract/tool.ts'
 import type { RunContext } from '../../src/tool.ts'
 import type { WeatherEnv } from '../../tools/weather/service.ts'
 import { standIn } from '../../tools/weather/stand-in.ts'
 import { forecast } from '../../tools/weather/tools.ts'
-import { runContext } from './context.ts'
+import { freezeClock } from '../fixtures/frozen-clock.ts'
+import { runContext } from '../fixtures/run-context.ts'
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: Date.parse('2026-11-20T23:30:00Z'), toFake: ['Date'] })
-})
-afterEach(() => {
-  vi.useRealTimers()
-})
+freezeClock('2026-11-20T23:30:00Z')
 
 async function ask(input: Record<string, unknown>, env: WeatherEnv = {}, parts: Partial<RunContext<WeatherEnv>> = {}) {
   const outcome = await forecast.call(input, runContext(env, parts))

@@ -1,7 +1,7 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readSse, type SseFrame } from '../../src/wire/sse.ts'
+import { readSse, type SseFrame, type SseResume } from '../../src/wire/sse.ts'
 
 /** The words of the format, and what is easily taken for them. */
 const WORDS = [
@@ -9,6 +9,7 @@ const WORDS = [
   ...['\n', '\n\n', '\r', '\r\n', '\r\n\r\n', '\t', '\0', '\u{feff}', '\u{85}', '\u{2028}'],
   ...['data: one\n\n', 'data:two\r\n', 'event: a\n', 'event:\n', 'id: 7\n', 'id\n', ': comment\n'],
   'id: \0\ndata: nul\n\n',
+  ...['retry: 5\n', 'retry: 7\n\n', 'retry: 5x\n'],
 ]
 
 const streams = fc.array(fc.constantFrom(...WORDS), { maxLength: 40 }).map((words) => words.join(''))
@@ -28,26 +29,33 @@ function cutAt(bytes: Uint8Array, places: readonly number[]): ReadableStream<Uin
   })
 }
 
-async function framesOf(body: ReadableStream<Uint8Array>): Promise<SseFrame[]> {
-  const frames: SseFrame[] = []
-  for await (const together of readSse(body)) frames.push(...together)
-  return frames
+interface Read {
+  readonly events: readonly (SseFrame | EventSourceMessage)[]
+  readonly retryMs: number | undefined
+}
+
+async function ours(body: ReadableStream<Uint8Array>): Promise<Read> {
+  const events: SseFrame[] = []
+  const resume: SseResume = {}
+  for await (const together of readSse(body, resume)) events.push(...together)
+  return { events, retryMs: resume.retryMs }
 }
 
 /** The same as a parser made by others reads it, with the break that ends a last line which lacks it. */
-function parsed(bytes: Uint8Array): EventSourceMessage[] {
+function parsed(bytes: Uint8Array): Read {
   const events: EventSourceMessage[] = []
-  const parser = createParser({ onEvent: (event) => events.push(event) })
+  let retryMs: number | undefined
+  const parser = createParser({ onEvent: (event) => events.push(event), onRetry: (ms) => void (retryMs = ms) })
   parser.feed(new TextDecoder('utf-8', { fatal: false, ignoreBOM: true }).decode(bytes))
   parser.feed('\r')
-  return events
+  return { events, retryMs }
 }
 
 test('a stream is read as eventsource-parser reads it, however it is cut', async () => {
   await fc.assert(
     fc.asyncProperty(streams, fc.array(fc.nat(200), { maxLength: 30 }), async (text, places) => {
       const bytes = new TextEncoder().encode(text)
-      expect(await framesOf(cutAt(bytes, places))).toEqual(parsed(bytes))
+      expect(await ours(cutAt(bytes, places))).toEqual(parsed(bytes))
     }),
     // A line break cut in two, with an empty piece between.
     { numRuns: 1000, examples: [['data: a\r\ndata: b\r\n\r\n', [8, 8]]] },
@@ -60,7 +68,7 @@ test('bytes that are no UTF-8 are replaced in the same way', async () => {
     fc.asyncProperty(bytes, fc.array(fc.nat(60), { maxLength: 10 }), async (noise, places) => {
       const [head, tail] = [new TextEncoder().encode('data: '), new TextEncoder().encode('\n\ndata: end\n\n')]
       const stream = new Uint8Array([...head, ...noise, ...tail])
-      expect(await framesOf(cutAt(stream, places))).toEqual(parsed(stream))
+      expect(await ours(cutAt(stream, places))).toEqual(parsed(stream))
     }),
   )
 })

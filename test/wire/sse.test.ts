@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readSse, type SseFrame } from '../../src/wire/sse.ts'
+import { readSse, type SseFrame, type SseResume } from '../../src/wire/sse.ts'
 import { inPieces } from '../fixtures/replay.ts'
 
 async function framesOf(body: ReadableStream<Uint8Array>): Promise<SseFrame[]> {
@@ -37,6 +37,25 @@ describe('an event stream', () => {
     expect(await framesOf(inPieces(utf8('data: 1\n\ndata: 2\n')))).toEqual([{ data: '1' }, { data: '2' }])
     expect(await framesOf(inPieces(utf8('data: 1\n\ndata: 2')))).toEqual([{ data: '1' }])
     expect(await framesOf(inPieces(utf8('')))).toEqual([])
+  })
+
+  test.each<[string, SseResume]>([
+    ['data: 1\n\n', {}],
+    ['id: 7\nretry: 5\ndata:\n\ndata: x\n\n', { lastId: '7', retryMs: 5 }],
+    ['id: 7\n\nretry: 5\n\n', { lastId: '7', retryMs: 5 }],
+    ['id: 7\n\nretry: 5\n\nid\nretry: x\n\n', { lastId: '', retryMs: 5 }],
+    // An event that is not over is to come again.
+    ['id: 7\ndata: 1\n\nid: 8\ndata: 2', { lastId: '7' }],
+    ['id: 7\ndata: 1\n\nid: 8\ndata: 2\n', { lastId: '7' }],
+  ])('%j says how it is taken up again', async (text, expected) => {
+    const resume: SseResume = {}
+    for await (const _ of readSse(inPieces(utf8(text), 3), resume));
+    expect(resume).toEqual(expected)
+  })
+
+  test('may bring one large event in many small pieces', async () => {
+    const data = 'x'.repeat(4 * 1024 * 1024)
+    expect(await framesOf(inPieces(utf8(`data: ${data}\n\n`), 1024))).toEqual([{ data }])
   })
 
   test('takes text that is not UTF-8 and a byte order mark', async () => {

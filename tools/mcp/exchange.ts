@@ -1,4 +1,4 @@
-import { MOST_BYTES, readEvents } from './events.ts'
+import { readSse, type SseResume } from '../../src/tool.ts'
 import { fieldsOf, isObject, parseJson, textOf } from './json.ts'
 
 /** A server's answer that is no result. */
@@ -86,24 +86,29 @@ function send(
 /** The answer of a stream. A server of an older revision may let go of it in the middle, and wait to be asked for the rest. */
 async function follow(response: Response, posting: Posting): Promise<Message> {
   const { message, signal, resumes = false, onMessage = () => {} } = posting
-  let last: string | undefined
-  let waitMs = RETRY_MS
+  const resume: SseResume = {}
   for (let stream = response; ;) {
-    for await (const { data, id, retryMs } of stream.body ? readEvents(stream.body) : []) {
-      last = id ?? last
-      waitMs = retryMs ?? waitMs
-      const said = fieldsOf(data === '' ? undefined : read(data, posting))
-      if (said['method'] !== undefined) onMessage(said)
-      else if (said['id'] === message['id']) return said
+    let size = 0
+    for await (const events of stream.body ? readSse(stream.body, resume) : []) {
+      for (const { data } of events) {
+        size += data.length
+        if (size > MOST_BYTES) throw new Error(TOO_LONG)
+        const said = fieldsOf(data === '' ? undefined : read(data, posting))
+        if (said['method'] !== undefined) onMessage(said)
+        else if (said['id'] === message['id']) return said
+      }
     }
-    if (last === undefined || !resumes) throw new Error('its stream ended without an answer')
-    await pause(waitMs, signal)
-    stream = await send(posting, 'GET', { 'last-event-id': last })
+    if (!resume.lastId || !resumes) throw new Error('its stream ended without an answer')
+    await pause(resume.retryMs ?? RETRY_MS, signal)
+    stream = await send(posting, 'GET', { 'last-event-id': resume.lastId })
     if (!stream.ok || !isEvents(stream)) throw new HttpFault(stream.status)
   }
 }
 
 const RETRY_MS = 1000
+/** What is longer, all events of a stream together, is no answer but an attack or a fault. */
+const MOST_BYTES = 8 * 1024 * 1024
+const TOO_LONG = `its answer is over ${MOST_BYTES} bytes`
 
 function isEvents(response: Response): boolean {
   return /^text\/event-stream\b/i.test(response.headers.get('content-type') ?? '')
@@ -115,7 +120,7 @@ async function readText(response: Response): Promise<string> {
   let size = 0
   for await (const chunk of response.body ?? []) {
     size += chunk.byteLength
-    if (size > MOST_BYTES) throw new Error(`its answer is over ${MOST_BYTES} bytes`)
+    if (size > MOST_BYTES) throw new Error(TOO_LONG)
     text += decoder.decode(chunk, { stream: true })
   }
   return text + decoder.decode()

@@ -20,7 +20,7 @@ export const TOOL_ROUTES: Routes = {
       summary: 'All tools of the edge',
       scope: 'tools:read',
       query: {
-        query: 'Words that name or description must hold.',
+        query: 'Words to find tools by; the best of them first.',
         source: '`service`, `kv`, `mcp`, `agent` or `inline`.',
         after: 'The name after which to begin.',
         limit: 'At most 1000.',
@@ -29,7 +29,12 @@ export const TOOL_ROUTES: Routes = {
         200: {
           says: 'Tools by name; what cannot be had says why.',
           json: { type: 'array', items: named('Tool') },
-          headers: { 'X-Total-Count': { schema: { type: 'integer' } } },
+          headers: {
+            'X-Total-Count': {
+              description: 'How many there are in all. Not with `query`.',
+              schema: { type: 'integer' },
+            },
+          },
         },
       },
     },

@@ -1,15 +1,17 @@
 import * as v from 'valibot'
 import type { ToolPolicies, ToolPolicy } from '../../contract/policy.ts'
 import type { Approval, Caller, ToolDefinition } from '../../contract/tool.ts'
+import { ConfigError, json, type Vars } from '../../contract/vars.ts'
 import { matches } from '../glob.ts'
 import { POLICIES } from './schema.ts'
 
-/** The policies in a value; or what is wrong with it, and where. */
-export function readPolicies(value: unknown): ToolPolicies | string {
-  const parsed = v.safeParse(POLICIES, value)
+/** What the operator says of tools in `TOOL_POLICY`. Throws a ConfigError that tells what is wrong, and where. */
+export function readPolicies(vars: Vars): ToolPolicies {
+  const expected = 'a JSON object of policies'
+  const parsed = v.safeParse(POLICIES, json(vars, 'TOOL_POLICY', expected) ?? {})
   if (parsed.success) return parsed.output
   const [issue] = parsed.issues
-  return `${v.getDotPath(issue) ?? ''}: ${issue.message}`
+  throw new ConfigError('TOOL_POLICY', `${expected}; at ${v.getDotPath(issue) ?? ''}: ${issue.message}`)
 }
 
 /** The policies of a tool, in their order. */

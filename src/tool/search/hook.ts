@@ -5,9 +5,14 @@ import { type Tool, TOOL_SEARCH, type ToolDefinition, type ToolFinder } from '..
 import { matches } from '../glob.ts'
 import { findTools } from './find-tools.ts'
 import { foundTools, searchTool, searchToolHash, withFound, withSearchHint } from './search-tool.ts'
-import { createToolSearch, type ToolSearchOptions } from './tool-search.ts'
+import { createToolSearch, type ToolSearch, type ToolSearchOptions } from './tool-search.ts'
 
 export interface SearchHookOptions extends ToolSearchOptions {
+  /**
+   * Where sessions are kept, for whoever wants to `evict` some: `tenant/conversation`, or `tenant/run` for a run without a
+   * conversation. Default: one made with these options.
+   */
+  readonly search?: ToolSearch
   /** `auto`: where there are more than `mostTools`, or their definitions come to more than `mostTokens`. Default. */
   readonly when?: 'auto' | 'on' | 'off'
   /** Tools that a model is told of without a search. Default 40. */
@@ -41,8 +46,7 @@ const CHARACTERS_A_TOKEN = 4
  */
 export function searchHook(options: SearchHookOptions = {}): Hook {
   const { when = 'auto', mostTools = 40, mostTokens = 8000, always = [], keep = 'all', hint, finder } = options
-  const { maxResults = 5 } = options
-  const search = createToolSearch(options)
+  const { maxResults = 5, search = createToolSearch(options) } = options
   const isMany = (tools: readonly ToolDefinition[]) =>
     when === 'on' || tools.length > mostTools || (tools.length >= FEW && tokensOf(tools) > mostTokens)
   if (when === 'off') return { name: TOOL_SEARCH }

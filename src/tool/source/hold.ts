@@ -1,35 +1,12 @@
 import type { AcceptedTools } from '../../contract/acceptance.ts'
-import type { Tool, ToolListing, ToolSource } from '../../contract/tool.ts'
+import type { Tool, ToolListing } from '../../contract/tool.ts'
 import { digestOf } from '../digest.ts'
 
-export interface HoldOptions {
-  /** Which tools are held back where they change. */
-  readonly holds: (tool: Tool) => boolean
-  readonly accepted: AcceptedTools
-}
-
 /**
- * The tools of a source, but for those that `holds` names and that have changed since they were accepted: these are
- * neither offered nor found, and listed as unavailable with what they say now, until that is accepted too. What is seen
- * first of a name is accepted by itself. A tool of which it cannot be told what was accepted is held back.
+ * These tools, but for those that have changed since they were accepted: these are listed as unavailable with what they
+ * say now, until that is accepted too. What is seen first of a name is accepted by itself. A tool of which it cannot be
+ * told what was accepted is held back.
  */
-export function holdChanged(source: ToolSource, { holds, accepted }: HoldOptions): ToolSource {
-  const sift = async ({ tools, unavailable }: ToolListing): Promise<ToolListing> => {
-    const sifted = await holdBack(tools.filter(holds), accepted)
-    return {
-      tools: tools.filter((tool) => !holds(tool) || sifted.tools.includes(tool)),
-      unavailable: [...unavailable, ...sifted.unavailable],
-    }
-  }
-  const free = async (tools: readonly Tool[]) => (await sift({ tools, unavailable: [] })).tools
-  return {
-    list: async () => sift(await source.list()),
-    offered: async () => free(await source.offered()),
-    find: async (names) => free(await source.find(names)),
-  }
-}
-
-/** These tools, but for those that have changed since they were accepted, which are listed as unavailable. */
 export async function holdBack(tools: readonly Tool[], accepted: AcceptedTools): Promise<ToolListing> {
   const seen = await Promise.all(
     tools.map(async ({ definition, origin, place }) => {

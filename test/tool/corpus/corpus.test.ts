@@ -4,7 +4,7 @@ import { isObject, type JsonSchema } from '../../../src/contract/json.ts'
 import type { ToolOutcome } from '../../../src/contract/tool.ts'
 import { defineRawTool, jsonSchema } from '../../../src/tool/json-schema.ts'
 import { nameOf } from '../../../src/tool/wire-name.ts'
-import { CONTEXT } from '../context.ts'
+import { CONTEXT } from '../../fixtures/run-context.ts'
 import { type Foreign, foreignFunctions, spoil } from './functions.ts'
 import { randomOf } from './random.ts'
 

@@ -6,7 +6,7 @@ import { tool } from '../../fixtures/play.ts'
 const { definition } = tool('sendMail', undefined, { tags: ['out'], annotations: { openWorld: true } })
 
 describe('policies', () => {
-  test('are read whole, or what is wrong is told with its place', () => {
+  test('are read whole', () => {
     const policies = {
       sendMail: {
         scopes: ['mail'],
@@ -20,12 +20,21 @@ describe('policies', () => {
         annotations: { untrusted: true, private: true, idempotent: false },
       },
     }
-    expect(readPolicies(policies)).toEqual(policies)
-    expect(readPolicies([])).toMatch(/^:/)
-    expect(readPolicies({ a: { scope: ['x'] } })).toMatch(/^a\.scope: /)
-    expect(readPolicies({ a: { concurrency: 0 } })).toBe('a.concurrency: must be a whole number from 1.')
-    expect(readPolicies({ a: { approval: 'sometimes' } })).toMatch(/^a\.approval: must be "never", "always" or/)
-    expect(readPolicies({ a: { approval: { unless: { to: {} } } } })).toMatch(/^a\.approval\.unless\.to: /)
+    expect(readPolicies({ TOOL_POLICY: policies })).toEqual(policies)
+    expect(readPolicies({ TOOL_POLICY: JSON.stringify(policies) })).toEqual(policies)
+    expect(readPolicies({})).toEqual({})
+  })
+
+  test.each<[string, unknown, string]>([
+    ['no JSON', '{', ''],
+    ['a list', [], '; at : '],
+    ['an unknown word', { a: { scope: ['x'] } }, '; at a.scope: '],
+    ['a count of none', { a: { concurrency: 0 } }, '; at a.concurrency: must be a whole number from 1.'],
+    ['an approval', { a: { approval: 'sometimes' } }, '; at a.approval: must be "never", "always" or'],
+    ['a pointer', { a: { approval: { unless: { to: {} } } } }, '; at a.approval.unless.to: '],
+  ])('say what is wrong, and where: %s', (_, value, where) => {
+    const message = `TOOL_POLICY must be a JSON object of policies${where}`
+    expect(() => readPolicies({ TOOL_POLICY: value })).toThrow(message)
   })
 
   test('name tools by their names, tags and places, with globs', () => {

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import type { ToolSelection } from '../../../src/contract/run.ts'
+import type { RunRequest, ToolSelection } from '../../../src/contract/run.ts'
 import type { Tool, ToolDefinition } from '../../../src/contract/tool.ts'
 import { createFinder } from '../../../src/tool/search/finder.ts'
 import { searchHook } from '../../../src/tool/search/hook.ts'
+import { createKeywordIndex } from '../../../src/tool/search/keyword-index.ts'
+import { createToolSearch } from '../../../src/tool/search/tool-search.ts'
 import { ask, play, requestOf, say, tool, types } from '../../fixtures/play.ts'
 
 const weather = tool('getWeather', ({ city }) => `18 degrees in ${String(city)}`, {
@@ -145,6 +147,30 @@ test('conversations of one name are two sessions where they are of two tenants',
     await play({ script: [say('hi')], tools: [tool('look')], request, loop: { hooks: [hook] } })
   }
   expect(used).toEqual(['acme/conv_1', 'other/conv_1'])
+})
+
+test('whoever holds its search lets go of a session', async () => {
+  let filled = 0
+  const search = createToolSearch({
+    index: () => {
+      filled += 1
+      return createKeywordIndex()
+    },
+  })
+  const hook = searchHook({ when: 'on', search })
+  const filledBy = async (request: Partial<RunRequest>) => {
+    const before = filled
+    const caller = { tenant: 'acme', scopes: [] }
+    await play({ script: [say('hi')], tools: [tool('look')], request: { ...request, caller }, loop: { hooks: [hook] } })
+    return filled - before
+  }
+  const [talk, alone] = [{ conversation: 'conv_1' }, { runId: 'run_1' }]
+  expect([await filledBy(talk), await filledBy(talk), await filledBy(alone)]).toEqual([1, 0, 0])
+  search.evict('acme/conv_1')
+  // The run without a conversation has the same set.
+  expect(await filledBy(talk)).toBe(0)
+  for (const session of ['acme/conv_1', 'acme/run_1']) search.evict(session)
+  expect([await filledBy(talk), await filledBy(talk)]).toEqual([1, 0])
 })
 
 test('a tool that the request has chosen is on offer without a search', async () => {

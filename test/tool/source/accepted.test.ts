@@ -1,18 +1,14 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { AcceptanceService } from '../../../src/contract/acceptance.ts'
 import { acceptedTools } from '../../../src/tool/source/accepted.ts'
 import { ACCEPTED_KEY } from '../../../src/tool/stored/copy.ts'
+import { freezeClock } from '../../fixtures/frozen-clock.ts'
 import { testCatalogue } from '../../catalogue/object.ts'
 import { elsewhereOf } from './fake-kv.ts'
 
 const by = { tenant: 'acme' }
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 })
-})
-afterEach(() => {
-  vi.useRealTimers()
-})
+freezeClock(1_000_000)
 
 const seen = (name: string, hash: string, place = 'TOOL_MCP') => ({ name, place, hash })
 
@@ -35,7 +31,7 @@ function setup() {
   const pass = (ms: number) => void vi.setSystemTime(Date.now() + ms)
   /** Brings the copy up, and lets what is remembered of it grow old. */
   const copied = async () => {
-    await catalogue.settle((time) => void vi.setSystemTime(time))
+    await catalogue.settle()
     pass(10_000)
     kv.asked.length = 0
     asked.length = 0

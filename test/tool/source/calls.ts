@@ -1,4 +1,4 @@
-import type { Tool, ToolControl, ToolOutcome, ToolRequest } from '../../../src/contract/tool.ts'
+import type { Tool, ToolContext, ToolControl, ToolOutcome, ToolRequest } from '../../../src/contract/tool.ts'
 
 /** A control that nobody aborts. */
 export const CONTROL: ToolControl = { whenAborted: () => new Promise(() => {}), progress: async () => {} }
@@ -6,7 +6,7 @@ export const CONTROL: ToolControl = { whenAborted: () => new Promise(() => {}), 
 export function toolRequest(
   name: string,
   args: Record<string, unknown> = {},
-  { hash = '', deadline = Date.now() + 20_000 }: { hash?: string; deadline?: number } = {},
+  { hash = '', ...context }: { hash?: string } & Partial<ToolContext> = {},
 ): ToolRequest {
   return {
     name,
@@ -17,9 +17,10 @@ export function toolRequest(
       callId: 'call_1',
       idempotencyKey: 'key_1',
       attempt: 1,
-      deadline,
+      deadline: Date.now() + 20_000,
       caller: { tenant: 'acme', scopes: ['chat'] },
       values: {},
+      ...context,
     },
   }
 }

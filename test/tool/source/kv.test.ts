@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, expectTypeOf, test, vi } from 'vitest'
+import { describe, expect, expectTypeOf, test, vi } from 'vitest'
 import type { Tool, ToolSource } from '../../../src/contract/tool.ts'
 import { canonicalJson, sha256 } from '../../../src/contract/json.ts'
 import { pinTools } from '../../../src/tool/pin.ts'
@@ -9,6 +9,7 @@ import { holdBack } from '../../../src/tool/source/hold.ts'
 import { type ServiceOptions, serviceSource } from '../../../src/tool/source/service.ts'
 import { encodeIndex, INDEX_KEY, versionKey } from '../../../src/tool/stored/copy.ts'
 import { definitionService } from '../../../src/tool/stored/service.ts'
+import { freezeClock } from '../../fixtures/frozen-clock.ts'
 import { testCatalogue } from '../../catalogue/object.ts'
 import { call, CONTROL, text, toolRequest } from './calls.ts'
 import { elsewhereOf } from './fake-kv.ts'
@@ -27,12 +28,7 @@ function http(name: string, rest: Record<string, unknown> = {}): Record<string, 
   return { ...common, http: { method: 'GET', url: 'https://api.example.com/{id}', ...rest } }
 }
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 })
-})
-afterEach(() => {
-  vi.useRealTimers()
-})
+freezeClock(1_000_000)
 
 /** A catalogue, a clock that stands until it is set, and a source over both. */
 function setup({ fetch, ...rest }: Partial<KvOptions> & { fetch?: (url: string) => Promise<Response> } = {}) {
@@ -53,7 +49,7 @@ function setup({ fetch, ...rest }: Partial<KvOptions> & { fetch?: (url: string) 
   const pass = (ms: number) => void vi.setSystemTime(Date.now() + ms)
   /** Brings the copy up, and lets what is remembered of the index grow old. */
   const copied = async () => {
-    await catalogue.settle((time) => void vi.setSystemTime(time))
+    await catalogue.settle()
     pass(10_000)
     kv.asked.length = 0
   }

@@ -1,36 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import type { ToolDefinition, ToolListing, ToolOutcome, ToolRequest } from '../../../src/contract/tool.ts'
+import type { ToolDefinition, ToolListing, ToolOutcome } from '../../../src/contract/tool.ts'
 import type { ToolBinding } from '../../../src/tool/worker/answer.ts'
 import { type ServiceOptions, serviceSource } from '../../../src/tool/source/service.ts'
 import { call, CONTROL, text, toolRequest } from './calls.ts'
-
-function definition(name: string, rest: Partial<ToolDefinition> = {}): ToolDefinition {
-  return {
-    name,
-    description: `Does ${name}.`,
-    inputSchema: { type: 'object' },
-    version: '1',
-    hash: `h-${name}`,
-    annotations: {},
-    ...rest,
-  }
-}
-
-/** A tool Worker that answers what it is told to, and counts how often it was asked. */
-function worker(tools: readonly ToolDefinition[], answer: (request: ToolRequest) => unknown = () => text('done')) {
-  const asked = { describe: 0, requests: [] as ToolRequest[] }
-  const binding: ToolBinding = {
-    describe: async () => {
-      asked.describe += 1
-      return { contract: 1, tools }
-    },
-    call: async (request) => {
-      asked.requests.push(request as ToolRequest)
-      return answer(request as ToolRequest)
-    },
-  }
-  return { binding, asked }
-}
+import { definition, worker } from './worker.ts'
 
 function thrown(error: unknown): never {
   throw error
@@ -185,8 +158,8 @@ describe('two Workers with a tool of one name', () => {
     expect([names(listing), listing.unavailable]).toEqual([
       ['x'],
       [
-        { origin: 'service', place: 'TOOL_A', reason },
-        { origin: 'service', place: 'TOOL_B', reason },
+        { origin: 'service', place: 'TOOL_A', reason, name: 'now' },
+        { origin: 'service', place: 'TOOL_B', reason, name: 'now' },
       ],
     ])
     expect(await tools.find(['now'])).toEqual([])

@@ -2,17 +2,9 @@ import { describe, expect, test } from 'vitest'
 import type { AssistantMessage, Message } from '../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../src/contract/model.ts'
 import { type AiSdkVersion, toCallOptions } from '../../../src/wire/ai-sdk/ask-request.ts'
+import { CLOCK, USER } from '../clock.ts'
 
-const USER: Message = { role: 'user', content: 'What time is it?' }
 const SAID = { role: 'user', content: [{ type: 'text', text: 'What time is it?' }] }
-const CLOCK = {
-  name: 'clock',
-  description: 'Tells the time.',
-  inputSchema: { type: 'object' },
-  version: '1',
-  hash: 'h',
-  annotations: {},
-}
 
 const optionsOf = (request: Partial<ModelRequest>, version: AiSdkVersion = 'v4') =>
   toCallOptions({ messages: [USER], tools: [], ...request }, { version, richResults: true })
@@ -62,7 +54,7 @@ describe('the options', () => {
   ] as const)('offer tools, and a choice: %j', (toolChoice, said) => {
     expect(optionsOf({ tools: [CLOCK], toolChoice })).toEqual({
       prompt: [SAID],
-      tools: [{ type: 'function', name: 'clock', description: 'Tells the time.', inputSchema: { type: 'object' } }],
+      tools: [{ type: 'function', name: 'clock', description: 'Tells the time.', inputSchema: CLOCK.inputSchema }],
       toolChoice: said,
     })
   })

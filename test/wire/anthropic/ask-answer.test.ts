@@ -1,18 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { ModelEvent, ModelFinish } from '../../../src/contract/model.ts'
 import type { Usage } from '../../../src/contract/usage.ts'
 import { anthropicAnswers } from '../../../src/wire/anthropic/ask-answer.ts'
-import { inPieces, replay } from '../../fixtures/replay.ts'
-
-const FIXTURES = 'test/fixtures/anthropic'
+import { call, first, more, reasoning, text } from '../model-events.ts'
+import { readWhole, testRecorded } from '../recorded.ts'
 
 const USAGE = { inputTokens: 12, outputTokens: 7 }
-const text = (text: string): ModelEvent => ({ type: 'text', text })
-const reasoning = (text: string): ModelEvent => ({ type: 'reasoning', text })
-const first = (index: number, tool: string): ModelEvent => ({ type: 'call.delta', index, tool, arguments: '' })
-const more = (index: number, args: string): ModelEvent => ({ type: 'call.delta', index, arguments: args })
-const call = (index: number, tool: string, args: string): ModelEvent => ({ type: 'call', index, tool, arguments: args })
 const finish = (finish: ModelFinish, usage: Usage | undefined = USAGE, data?: unknown): ModelEvent => ({
   type: 'finish',
   finish,
@@ -146,28 +139,9 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   'not-json': [text('Good '), error('model_bad_response', 'The model server sent what is not JSON.')],
 }
 
-/** What is read of an answer that comes whole. */
-const whole = (body: unknown): ModelEvent[] => {
-  const decoder = anthropicAnswers.decoder()
-  return [...decoder.push({ data: JSON.stringify(body) ?? '' }), ...decoder.end(true)]
-}
+const whole = (body: unknown) => readWhole(anthropicAnswers, body)
 
-test('every recorded stream is read', () => {
-  const recorded = readdirSync(FIXTURES).map((file) => file.replace(/\.sse$/, ''))
-  expect(recorded.toSorted()).toEqual(Object.keys(SAID).toSorted())
-})
-
-describe.each(Object.entries(SAID))('the stream "%s"', (name, said) => {
-  const recorded = readFileSync(`${FIXTURES}/${name}.sse`, 'utf8')
-  const lines = { LF: recorded, CRLF: recorded.replaceAll('\n', '\r\n') }
-
-  for (const [breaks, body] of Object.entries(lines)) {
-    const bytes = new TextEncoder().encode(body)
-    test.each([bytes.length, 1, 7, 97])(`says the same with ${breaks}, in pieces of %i bytes`, async (size) => {
-      expect(await replay(inPieces(bytes, size), anthropicAnswers)).toEqual(said)
-    })
-  }
-})
+testRecorded('anthropic', anthropicAnswers, SAID)
 
 describe('a whole answer', () => {
   const message = (content: unknown, stop_reason: string | null = 'end_turn') => ({

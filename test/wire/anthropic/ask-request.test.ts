@@ -1,20 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import type { AssistantMessage, Content, Message } from '../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../src/contract/model.ts'
-import type { ToolDefinition } from '../../../src/contract/tool.ts'
 import { anthropicAnswers } from '../../../src/wire/anthropic/ask-answer.ts'
 import { encodeRequest } from '../../../src/wire/anthropic/ask-request.ts'
+import { call, CLOCK, counted, NOON, PICTURE, result, USER } from '../clock.ts'
 
-const CLOCK: ToolDefinition = {
-  name: 'clock',
-  title: 'Clock',
-  description: 'Tells the time.',
-  inputSchema: { type: 'object', properties: { zone: { type: 'string' } } },
-  version: '1',
-  hash: 'h',
-  annotations: { readOnly: true },
-}
-const USER: Message = { role: 'user', content: 'What time is it?' }
 const HI = { role: 'user', content: [{ type: 'text', text: 'What time is it?' }] }
 const MARK = { cache_control: { type: 'ephemeral' } }
 
@@ -23,17 +13,7 @@ const bodyOf = (request: Partial<ModelRequest>, cache = false): Record<string, u
 
 const messagesOf = (...messages: Message[]): unknown => bodyOf({ messages }).messages
 
-const call = (callId: string, args = '{"zone":"UTC"}') => ({ callId, tool: 'clock', arguments: args })
 const use = (id: string, input: unknown = { zone: 'UTC' }) => ({ type: 'tool_use', id, name: 'clock', input })
-const result = (callId: string, content: readonly Content[], ok = true): Message => ({
-  role: 'tool',
-  callId,
-  tool: 'clock',
-  ok,
-  content,
-})
-const NOON: Content = { type: 'text', text: 'noon' }
-const PICTURE: Content = { type: 'image', mediaType: 'image/png', data: 'AAAA' }
 
 describe('tools that a search has found', () => {
   const SEARCH = { ...CLOCK, name: 'tool_search', description: 'Finds tools.' }
@@ -267,17 +247,10 @@ describe('the cache', () => {
   })
 
   test('costs no second encoding', () => {
-    let reads = 0
-    const message: Message = {
-      role: 'user',
-      get content() {
-        reads += 1
-        return 'Hi'
-      },
-    }
+    const { reads, message } = counted()
     const request = { messages: [message], tools: [] }
     for (const cache of [true, false, true]) bodyOf(request, cache)
-    expect(reads).toBe(1)
+    expect(reads.count).toBe(1)
   })
 })
 

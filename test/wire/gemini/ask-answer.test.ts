@@ -1,21 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { ModelEvent, ModelFinish } from '../../../src/contract/model.ts'
 import type { Usage } from '../../../src/contract/usage.ts'
 import { geminiAnswers } from '../../../src/wire/gemini/ask-answer.ts'
-import { inPieces, replay } from '../../fixtures/replay.ts'
+import { call, first, reasoning, text } from '../model-events.ts'
+import { readWhole, testRecorded } from '../recorded.ts'
 
-const FIXTURES = 'test/fixtures/gemini'
-
-const text = (text: string): ModelEvent => ({ type: 'text', text })
-const reasoning = (text: string): ModelEvent => ({ type: 'reasoning', text })
-const delta = (index: number, tool: string, args: string): ModelEvent => ({
-  type: 'call.delta',
-  index,
-  tool,
-  arguments: args,
-})
-const call = (index: number, tool: string, args: string): ModelEvent => ({ type: 'call', index, tool, arguments: args })
 const finish = (finish: ModelFinish, usage?: Usage, data?: unknown): ModelEvent => ({
   type: 'finish',
   finish,
@@ -66,15 +55,15 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   ],
 
   call: [
-    delta(0, 'weather', OSLO),
+    first(0, 'weather', OSLO),
     call(0, 'weather', OSLO),
     finish('tool_calls', USAGE, [{ call: true, id: 'fc-1', thoughtSignature }]),
   ],
-  'call-unsigned': [delta(0, 'weather', OSLO), call(0, 'weather', OSLO), finish('tool_calls')],
+  'call-unsigned': [first(0, 'weather', OSLO), call(0, 'weather', OSLO), finish('tool_calls')],
   calls: [
     text('Let me look.'),
-    delta(0, 'weather', OSLO),
-    delta(1, 'clock', UTC),
+    first(0, 'weather', OSLO),
+    first(1, 'clock', UTC),
     call(0, 'weather', OSLO),
     call(1, 'clock', UTC),
     finish('tool_calls', undefined, [
@@ -84,26 +73,26 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
     ]),
   ],
   'calls-in-two-chunks': [
-    delta(0, 'weather', OSLO),
-    delta(1, 'clock', UTC),
+    first(0, 'weather', OSLO),
+    first(1, 'clock', UTC),
     call(0, 'weather', OSLO),
     call(1, 'clock', UTC),
     finish('tool_calls', undefined, [{ call: true, thoughtSignature }, { call: true }]),
   ],
   'no-arguments': [
-    delta(0, 'now', '{}'),
-    delta(1, 'now', '{}'),
+    first(0, 'now', '{}'),
+    first(1, 'now', '{}'),
     call(0, 'now', '{}'),
     call(1, 'now', '{}'),
     finish('tool_calls'),
   ],
-  'length-with-calls': [text('I shall'), delta(0, 'weather', OSLO), finish('length')],
+  'length-with-calls': [text('I shall'), first(0, 'weather', OSLO), finish('length')],
   safety: [text('Well, '), finish('content_filter')],
   recitation: [finish('content_filter')],
   'prompt-blocked': [finish('content_filter', { inputTokens: 4, outputTokens: 0 })],
 
   cut: [text('I was about to'), CUT],
-  'cut-after-a-call': [delta(0, 'weather', OSLO), CUT],
+  'cut-after-a-call': [first(0, 'weather', OSLO), CUT],
   'cut-in-a-frame': [text('Half'), CUT],
   empty: [CUT],
   nothing: [NOTHING],
@@ -111,7 +100,7 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   'unexpected-call': [text('Let me'), error('model_bad_response', 'The model stopped: UNEXPECTED_TOOL_CALL.')],
   other: [error('model_bad_response', 'The model stopped: OTHER.')],
   'call-without-a-name': [
-    delta(0, '', '{}'),
+    first(0, '', '{}'),
     error('model_bad_response', 'The model asked for a tool without a name.'),
   ],
   error: [text('Work'), error('model_unavailable', 'The model is overloaded.', 503)],
@@ -119,28 +108,9 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   'not-json': [text('Good '), error('model_bad_response', 'The model server sent what is not JSON.')],
 }
 
-/** What is read of an answer that comes whole. */
-const whole = (body: unknown): ModelEvent[] => {
-  const decoder = geminiAnswers.decoder()
-  return [...decoder.push({ data: JSON.stringify(body) ?? '' }), ...decoder.end(true)]
-}
+const whole = (body: unknown) => readWhole(geminiAnswers, body)
 
-test('every recorded stream is read', () => {
-  const recorded = readdirSync(FIXTURES).map((file) => file.replace(/\.sse$/, ''))
-  expect(recorded.toSorted()).toEqual(Object.keys(SAID).toSorted())
-})
-
-describe.each(Object.entries(SAID))('the stream "%s"', (name, said) => {
-  const recorded = readFileSync(`${FIXTURES}/${name}.sse`, 'utf8')
-  const lines = { LF: recorded, CRLF: recorded.replaceAll('\n', '\r\n') }
-
-  for (const [breaks, body] of Object.entries(lines)) {
-    const bytes = new TextEncoder().encode(body)
-    test.each([bytes.length, 1, 7, 97])(`says the same with ${breaks}, in pieces of %i bytes`, async (size) => {
-      expect(await replay(inPieces(bytes, size), geminiAnswers)).toEqual(said)
-    })
-  }
-})
+testRecorded('gemini', geminiAnswers, SAID)
 
 describe('a whole answer', () => {
   const chunk = (parts: readonly unknown[], finishReason?: string) => ({
@@ -153,7 +123,7 @@ describe('a whole answer', () => {
   test('says what a stream would say', () => {
     expect(whole(chunk([{ text: 'Looking.' }, asked], 'STOP'))).toEqual([
       text('Looking.'),
-      delta(0, 'weather', OSLO),
+      first(0, 'weather', OSLO),
       call(0, 'weather', OSLO),
       finish('tool_calls', usage),
     ])
@@ -162,7 +132,7 @@ describe('a whole answer', () => {
   test('may be the list of its chunks', () => {
     expect(whole([chunk([{ text: 'Looking.' }]), chunk([asked], 'STOP')])).toEqual([
       text('Looking.'),
-      delta(0, 'weather', OSLO),
+      first(0, 'weather', OSLO),
       call(0, 'weather', OSLO),
       finish('tool_calls', usage),
     ])

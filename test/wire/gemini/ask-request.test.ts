@@ -1,20 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import type { AssistantMessage, Content, Message } from '../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../src/contract/model.ts'
-import type { ToolDefinition } from '../../../src/contract/tool.ts'
 import { geminiAnswers } from '../../../src/wire/gemini/ask-answer.ts'
 import { encodeRequest } from '../../../src/wire/gemini/ask-request.ts'
+import { call, CLOCK, counted, NOON, PICTURE, result, USER } from '../clock.ts'
 
-const CLOCK: ToolDefinition = {
-  name: 'clock',
-  title: 'Clock',
-  description: 'Tells the time.',
-  inputSchema: { type: 'object', properties: { zone: { type: 'string' } } },
-  version: '1',
-  hash: 'h',
-  annotations: { readOnly: true },
-}
-const USER: Message = { role: 'user', content: 'What time is it?' }
 const HI = { role: 'user', parts: [{ text: 'What time is it?' }] }
 
 const bodyOf = (request: Partial<ModelRequest>): Record<string, unknown> =>
@@ -22,16 +12,6 @@ const bodyOf = (request: Partial<ModelRequest>): Record<string, unknown> =>
 
 const contentsOf = (...messages: Message[]): unknown => bodyOf({ messages }).contents
 
-const call = (callId: string, args = '{"zone":"UTC"}') => ({ callId, tool: 'clock', arguments: args })
-const result = (callId: string, content: readonly Content[], ok = true): Message => ({
-  role: 'tool',
-  callId,
-  tool: 'clock',
-  ok,
-  content,
-})
-const NOON: Content = { type: 'text', text: 'noon' }
-const PICTURE: Content = { type: 'image', mediaType: 'image/png', data: 'AAAA' }
 const UNSIGNED = { thoughtSignature: 'skip_thought_signature_validator' }
 const asked = (args: unknown = { zone: 'UTC' }, id?: string) => ({
   functionCall: { ...(id && { id }), name: 'clock', args },
@@ -177,24 +157,10 @@ describe('the request', () => {
   })
 
   test('encodes tools and messages once', () => {
-    let reads = 0
-    const tool = {
-      ...CLOCK,
-      get description() {
-        reads += 1
-        return 'Tells the time.'
-      },
-    }
-    const message: Message = {
-      role: 'user',
-      get content() {
-        reads += 1
-        return 'Hi'
-      },
-    }
+    const { reads, tool, message } = counted()
     const request = { messages: [message], tools: [tool] }
     expect(encodeRequest(request)).toBe(encodeRequest(request))
-    expect(reads).toBe(2)
+    expect(reads.count).toBe(2)
   })
 })
 

@@ -1,24 +1,13 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { ModelEvent, ModelFinish } from '../../../src/contract/model.ts'
 import type { Usage } from '../../../src/contract/usage.ts'
 import type { Opaque } from '../../../src/contract/message.ts'
 import { chatCodec } from '../../../src/wire/openai-chat/ask-answer.ts'
-import { inPieces, replay } from '../../fixtures/replay.ts'
+import { call, first, more, reasoning, text } from '../model-events.ts'
+import { readWhole, testRecorded } from '../recorded.ts'
 
-const FIXTURES = 'test/fixtures/openai-chat'
 const ANSWERS = chatCodec('openai-chat/test')
 
-const text = (text: string): ModelEvent => ({ type: 'text', text })
-const reasoning = (text: string): ModelEvent => ({ type: 'reasoning', text })
-const first = (index: number, tool: string, args = ''): ModelEvent => ({
-  type: 'call.delta',
-  index,
-  tool,
-  arguments: args,
-})
-const more = (index: number, args: string): ModelEvent => ({ type: 'call.delta', index, arguments: args })
-const call = (index: number, tool: string, args: string): ModelEvent => ({ type: 'call', index, tool, arguments: args })
 const finish = (finish: ModelFinish, usage?: Usage, opaque?: Opaque): ModelEvent => ({
   type: 'finish',
   finish,
@@ -249,28 +238,9 @@ const completion = (message: unknown, finish_reason = 'stop') => ({
   usage: { prompt_tokens: 4, completion_tokens: 2 },
 })
 
-/** What is read of an answer that comes whole. */
-const whole = (body: unknown): ModelEvent[] => {
-  const decoder = ANSWERS.decoder()
-  return [...decoder.push({ data: JSON.stringify(body) ?? '' }), ...decoder.end(true)]
-}
+const whole = (body: unknown) => readWhole(ANSWERS, body)
 
-test('every recorded stream is read', () => {
-  const recorded = readdirSync(FIXTURES).map((file) => file.replace(/\.sse$/, ''))
-  expect(recorded.toSorted()).toEqual(Object.keys(SAID).toSorted())
-})
-
-describe.each(Object.entries(SAID))('the stream "%s"', (name, said) => {
-  const recorded = readFileSync(`${FIXTURES}/${name}.sse`, 'utf8')
-  const lines = { LF: recorded, CRLF: recorded.replaceAll('\n', '\r\n') }
-
-  for (const [breaks, body] of Object.entries(lines)) {
-    const bytes = new TextEncoder().encode(body)
-    test.each([bytes.length, 1, 7, 97])(`says the same with ${breaks}, in pieces of %i bytes`, async (size) => {
-      expect(await replay(inPieces(bytes, size), ANSWERS)).toEqual(said)
-    })
-  }
-})
+testRecorded('openai-chat', ANSWERS, SAID)
 
 describe('a whole answer', () => {
   test('says what a stream would say', () => {

@@ -1,19 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Message } from '../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../src/contract/model.ts'
-import type { ToolDefinition } from '../../../src/contract/tool.ts'
 import { type ChatAsk, encodeRequest, hasReasoning } from '../../../src/wire/openai-chat/ask-request.ts'
-
-const CLOCK: ToolDefinition = {
-  name: 'clock',
-  title: 'Clock',
-  description: 'Tells the time.',
-  inputSchema: { type: 'object', properties: { zone: { type: 'string' } } },
-  version: '1',
-  hash: 'h',
-  annotations: { readOnly: true },
-}
-const USER: Message = { role: 'user', content: 'What time is it?' }
+import { CLOCK, counted, USER } from '../clock.ts'
 
 const bodyOf = (request: Partial<ModelRequest>): unknown =>
   JSON.parse(encodeRequest('probe', { messages: [USER], tools: [], ...request }))
@@ -56,26 +45,12 @@ describe('the request', () => {
   })
 
   test('encodes tools once for each array, and messages once for each object', () => {
-    let reads = 0
-    const counted = {
-      ...CLOCK,
-      get description() {
-        reads += 1
-        return 'Tells the time.'
-      },
-    }
-    const message: Message = {
-      role: 'user',
-      get content() {
-        reads += 1
-        return 'Hi'
-      },
-    }
-    const request = { messages: [message], tools: [counted] }
+    const { reads, tool, message } = counted()
+    const request = { messages: [message], tools: [tool] }
     const first = encodeRequest('probe', request)
     expect(encodeRequest('probe', request)).toBe(first)
-    expect(encodeRequest('probe', { ...request, tools: [counted] })).toBe(first)
-    expect(reads).toBe(2)
+    expect(encodeRequest('probe', { ...request, tools: [tool] })).toBe(first)
+    expect(reads.count).toBe(2)
   })
 
   test.each([

@@ -1,22 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { ModelEvent, ModelFinish } from '../../../src/contract/model.ts'
 import type { Usage } from '../../../src/contract/usage.ts'
 import { workersAiAnswers } from '../../../src/wire/workers-ai/ask-answer.ts'
-import { inPieces, replay } from '../../fixtures/replay.ts'
+import { call, first, more, reasoning, text } from '../model-events.ts'
+import { readWhole, testRecorded } from '../recorded.ts'
 
-const FIXTURES = 'test/fixtures/workers-ai'
-
-const text = (text: string): ModelEvent => ({ type: 'text', text })
-const reasoning = (text: string): ModelEvent => ({ type: 'reasoning', text })
-const first = (index: number, tool: string, args = ''): ModelEvent => ({
-  type: 'call.delta',
-  index,
-  tool,
-  arguments: args,
-})
-const more = (index: number, args: string): ModelEvent => ({ type: 'call.delta', index, arguments: args })
-const call = (index: number, tool: string, args: string): ModelEvent => ({ type: 'call', index, tool, arguments: args })
 const finish = (finish: ModelFinish, usage?: Usage): ModelEvent => ({ type: 'finish', finish, ...(usage && { usage }) })
 const error = (code: string, message: string, status?: number): ModelEvent => ({
   type: 'error',
@@ -59,23 +47,9 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   'chat-with-response': [text('Hello.'), finish('stop')],
 }
 
-test('every recorded stream is read', () => {
-  const recorded = readdirSync(FIXTURES).map((file) => file.replace(/\.sse$/, ''))
-  expect(recorded.toSorted()).toEqual(Object.keys(SAID).toSorted())
-})
+const whole = (body: unknown) => readWhole(workersAiAnswers, body)
 
-describe.each(Object.entries(SAID))('the stream "%s"', (name, said) => {
-  const bytes = readFileSync(`${FIXTURES}/${name}.sse`)
-  test.each([bytes.length, 1, 7, 97])('says the same in pieces of %i bytes', async (size) => {
-    expect(await replay(inPieces(bytes, size), workersAiAnswers)).toEqual(said)
-  })
-})
-
-/** What is read of an answer that comes whole. */
-const whole = (body: unknown): ModelEvent[] => {
-  const decoder = workersAiAnswers.decoder()
-  return [...decoder.push({ data: JSON.stringify(body) }), ...decoder.end(true)]
-}
+testRecorded('workers-ai', workersAiAnswers, SAID)
 
 describe('a whole answer', () => {
   test.each([

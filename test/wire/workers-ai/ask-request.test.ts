@@ -2,16 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Message } from '../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../src/contract/model.ts'
 import { toInputs } from '../../../src/wire/workers-ai/ask-request.ts'
-
-const USER: Message = { role: 'user', content: 'What time is it?' }
-const CLOCK = {
-  name: 'clock',
-  description: 'Tells the time.',
-  inputSchema: { type: 'object' },
-  version: '1',
-  hash: 'h',
-  annotations: {},
-}
+import { CLOCK, USER } from '../clock.ts'
 
 const inputsOf = (request: Partial<ModelRequest>): unknown => toInputs({ messages: [USER], tools: [], ...request })
 
@@ -33,7 +24,7 @@ describe('the inputs', () => {
       tools: [
         {
           type: 'function',
-          function: { name: 'clock', description: 'Tells the time.', parameters: { type: 'object' } },
+          function: { name: 'clock', description: 'Tells the time.', parameters: CLOCK.inputSchema },
         },
       ],
       tool_choice: { type: 'function', function: { name: 'clock' } },

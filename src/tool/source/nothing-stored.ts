@@ -1,0 +1,13 @@
+import type { StoredTools } from '../../contract/catalogue.ts'
+
+/** The stored tools of an edge that cannot store any. */
+export const NOTHING_STORED: StoredTools = {
+  put: async () => ({
+    ok: false,
+    issues: [{ path: '', message: 'expected an edge with the bindings CATALOG, TOOLS and DEFINITIONS' }],
+  }),
+  rollback: async () => undefined,
+  remove: async () => false,
+  history: async () => [],
+  version: async () => undefined,
+}
