@@ -7,7 +7,7 @@ import { Problem } from './problem.ts'
 
 /** Accepts the definition of this hash, where that is what the tool says now: `POST /tools/{name}/accept`. */
 export async function acceptTool(c: Context<EdgeEnv>, name: string): Promise<Response> {
-  const { caller, setup } = c.var
+  const { caller, setup } = c.env
   demand(caller, 'tools:write')
   const hash = await readHash(c.req.raw, setup.config.maxBodyBytes, 'a definition')
   const { tools, unavailable } = await setup.tools(caller).list()

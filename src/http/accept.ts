@@ -4,9 +4,10 @@ import type { Message } from '../contract/message.ts'
 import type { ResponseFormat, ToolChoice } from '../contract/model.ts'
 import { type ClientTool, type Limits, mostCalls, type RunRequest, type ToolSelection } from '../contract/run.ts'
 import type { Setup } from '../contract/setup.ts'
-import type { Caller, Tool } from '../contract/tool.ts'
+import type { Caller } from '../contract/tool.ts'
 import { budgetOf } from './budget.ts'
-import { conversationOf, hiddenConversation } from './launch.ts'
+import type { Asked, Asking } from './context.ts'
+import { type Accepted, conversationOf, hiddenConversation } from './launch.ts'
 import { offer } from './offer.ts'
 import { Problem } from './problem.ts'
 import { settingsOf, withDefaults } from './settings.ts'
@@ -32,17 +33,12 @@ export interface RunBody {
   readonly compat?: RunRequest['compat'] | undefined
 }
 
-export interface Accepted {
-  readonly run: RunRequest
-  readonly tools: readonly Tool[]
-}
-
 /**
  * A request for a run, checked against this edge: its model, tools and limits. Throws a Problem for what the edge does
  * not know or allow; then nothing has been stored.
  */
 export async function accept(
-  { setup, caller, request }: { setup: Setup; caller: Caller; request: Request },
+  { setup, caller, request }: Asked,
   said: RunBody,
   { conversation }: { conversation?: string } = {},
 ): Promise<Accepted> {
@@ -129,7 +125,7 @@ async function identify(
 
 /** Whether a request is not new: its Idempotency-Key came before. */
 async function isKnown(
-  { setup, caller: { tenant } }: { setup: Setup; caller: Caller },
+  { setup, caller: { tenant } }: Asking,
   { runId, fingerprint, conversation }: { runId: string; fingerprint?: string; conversation: string | undefined },
 ): Promise<boolean> {
   if (fingerprint === undefined) return false

@@ -7,13 +7,13 @@ import { invalidRequest } from './runs.ts'
 
 interface Routed {
   readonly req: { param(name: 'id' | 'run'): string }
-  readonly var: EdgeEnv['Variables']
+  readonly env: EdgeEnv['Bindings']
 }
 
 /** The conversation of a path. An id that cannot be one names nothing, as a foreign one does. */
 export function serviceOf(c: Routed): ConversationService {
   const id = c.req.param('id')
-  if (ID.test(id)) return conversationOf(c.var.setup, c.var.caller.tenant, id)
+  if (ID.test(id)) return conversationOf(c.env.setup, c.env.caller.tenant, id)
   throw new Problem({ status: 404, code: 'unknown_conversation', message: 'There is no such conversation.' })
 }
 

@@ -14,7 +14,7 @@ import { streamRun } from './stream.ts'
 export const agUi = new Hono<EdgeEnv>()
 
 agUi.post('/', async (c) => {
-  const { setup, caller } = c.var
+  const { setup, caller } = c.env
   demand(caller, 'chat')
   const decoded = decodeAgUi(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)

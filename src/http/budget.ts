@@ -1,16 +1,9 @@
 import type { Context } from 'hono'
 import { type Budget, type Left, type Period, periodOf, spendOf, type Spent } from '../contract/budget.ts'
-import type { Setup } from '../contract/setup.ts'
-import type { Caller } from '../contract/tool.ts'
 import type { Usage } from '../contract/usage.ts'
 import { demand, keyOf } from './auth.ts'
-import type { EdgeEnv } from './context.ts'
+import type { Asking, EdgeEnv } from './context.ts'
 import { Problem } from './problem.ts'
-
-interface Asking {
-  readonly setup: Setup
-  readonly caller: Caller
-}
 
 interface Spending extends Spent {
   readonly budget: Budget
@@ -19,8 +12,8 @@ interface Spending extends Spent {
 
 /** `GET /usage`: what the runs of the caller's key have used in the period of its budget; without one nothing is counted. */
 export async function usage(c: Context<EdgeEnv>): Promise<Response> {
-  demand(c.var.caller, 'chat')
-  return c.json({ key: c.var.caller.key, ...(await spendingOf(c.var)) })
+  demand(c.env.caller, 'chat')
+  return c.json({ key: c.env.caller.key, ...(await spendingOf(c.env)) })
 }
 
 /**

@@ -21,7 +21,7 @@ import { streamRun } from './stream.ts'
 export const chatCompletions = new Hono<EdgeEnv>()
 
 chatCompletions.post('/', async (c) => {
-  const { setup, caller } = c.var
+  const { setup, caller } = c.env
   demand(caller, 'chat')
   const decoded = decodeRequest(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) {

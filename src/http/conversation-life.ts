@@ -19,8 +19,8 @@ import { remember } from './settings.ts'
 export const conversationLife = new Hono<EdgeEnv>()
 
 conversationLife.post('/', async (c) => {
-  demand(c.var.caller, 'chat')
-  const { setup, caller } = c.var
+  demand(c.env.caller, 'chat')
+  const { setup, caller } = c.env
   const hasBody = c.req.header('content-type') !== undefined
   const decoded = decodeConversationBody(hasBody ? await readJson(c.req.raw, setup.config.maxBodyBytes) : {})
   if (!decoded.ok) throw invalidRequest(decoded.error)
@@ -36,8 +36,8 @@ conversationLife.post('/', async (c) => {
 })
 
 conversationLife.post('/:id/fork', async (c) => {
-  demand(c.var.caller, 'chat')
-  const { setup, caller } = c.var
+  demand(c.env.caller, 'chat')
+  const { setup, caller } = c.env
   const source = serviceOf(c)
   const decoded = decodeForkBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
@@ -67,23 +67,23 @@ function newIdIn(jurisdiction: Jurisdiction | undefined): string {
 }
 
 conversationLife.post('/:id/runs/:run/regenerate', async (c) => {
-  demand(c.var.caller, 'chat')
+  demand(c.env.caller, 'chat')
   const service = serviceOf(c)
-  const budget = await budgetOf(c.var)
-  const again = { runId: newId('run'), caller: c.var.caller, ...(budget && { budget }) }
+  const budget = await budgetOf(c.env)
+  const again = { runId: newId('run'), caller: c.env.caller, ...(budget && { budget }) }
   const { runId } = granted(await service.regenerate(runIdOf(c), again))
   return answerRun(c.req.raw, following(service, { runId, conversation: c.req.param('id'), after: 0 }))
 })
 
 conversationLife.get('/:id/export', async (c) => {
-  demand(c.var.caller, 'chat')
+  demand(c.env.caller, 'chat')
   const { stream } = granted(await serviceOf(c).export())
   return new Response(stream, { headers: { 'content-type': 'application/x-ndjson' } })
 })
 
 conversationLife.delete('/:id', async (c) => {
-  demand(c.var.caller, 'chat')
-  const { setup, caller } = c.var
+  demand(c.env.caller, 'chat')
+  const { setup, caller } = c.env
   const removed = await serviceOf(c).remove()
   // Also where it was deleted before, and the list could not be told of that.
   if (removed.ok || removed.code === 'conversation_deleted') {

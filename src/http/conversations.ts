@@ -22,36 +22,36 @@ export const conversations = new Hono<EdgeEnv>()
 conversations.route('/', conversationLife)
 
 conversations.get('/', async (c) => {
-  demand(c.var.caller, 'chat')
-  const { setup, caller } = c.var
+  demand(c.env.caller, 'chat')
+  const { setup, caller } = c.env
   const { after = '', limit } = c.req.query()
   const ids = await setup.directories.getByName(caller.tenant).list(after, pageSize(limit))
   return c.json(ids.map((id) => ({ id })))
 })
 
 conversations.get('/:id/runs', async (c) => {
-  demand(c.var.caller, 'chat')
+  demand(c.env.caller, 'chat')
   const { before, limit } = c.req.query()
   const page = { limit: pageSize(limit), ...(before !== undefined && { before }) }
   return c.json(granted(await serviceOf(c).runs(page)).runs)
 })
 
 conversations.get('/:id/messages', async (c) => {
-  demand(c.var.caller, 'chat')
+  demand(c.env.caller, 'chat')
   const { before, limit } = c.req.query()
   const page = { limit: pageSize(limit), ...(before !== undefined && { before: positive(before, 'before') }) }
   return c.json(granted(await serviceOf(c).messages(page)).messages)
 })
 
 conversations.get('/:id/usage', async (c) => {
-  demand(c.var.caller, 'chat')
+  demand(c.env.caller, 'chat')
   const { usage, runs } = granted(await serviceOf(c).usage())
   return c.json({ ...usage, runs })
 })
 
 conversations.post('/:id/runs', async (c) => {
-  demand(c.var.caller, 'chat')
-  const { setup } = c.var
+  demand(c.env.caller, 'chat')
+  const { setup } = c.env
   const service = serviceOf(c)
   const id = c.req.param('id')
   const decoded = decodeRunBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
@@ -62,12 +62,12 @@ conversations.post('/:id/runs', async (c) => {
 })
 
 conversations.get('/:id/runs/:run', async (c) => {
-  demand(c.var.caller, 'chat')
+  demand(c.env.caller, 'chat')
   return c.json(granted(await serviceOf(c).record(runIdOf(c), 0)).record)
 })
 
 conversations.get('/:id/runs/:run/events', async (c) => {
-  demand(c.var.caller, 'chat')
+  demand(c.env.caller, 'chat')
   const runId = runIdOf(c)
   const after = cursor(runId, c.req.header('last-event-id') ?? c.req.query('after'))
   const { stream } = granted(await serviceOf(c).events(runId, after))
@@ -77,13 +77,13 @@ conversations.get('/:id/runs/:run/events', async (c) => {
 })
 
 conversations.post('/:id/runs/:run/cancel', async (c) => {
-  demand(c.var.caller, 'chat')
+  demand(c.env.caller, 'chat')
   const { status } = granted(await serviceOf(c).cancel(runIdOf(c)))
   return c.json({ status })
 })
 
 conversations.post('/:id/runs/:run/calls/:call', async (c) => {
-  const { setup, caller } = c.var
+  const { setup, caller } = c.env
   const body = await readJson(c.req.raw, setup.config.maxBodyBytes)
   const answer = callAnswer(body)
   const isDecision = 'decision' in answer

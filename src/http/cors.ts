@@ -6,7 +6,7 @@ const EXPOSED = 'x-run-id, x-conversation-id, x-total-count, idempotent-replayed
 /** Answers pages of the configured origins, each exactly, and never with credentials (Fetch standard, CORS protocol). */
 export const cors: MiddlewareHandler<EdgeEnv> = async (c, next) => {
   const origin = c.req.header('origin')
-  const isAllowed = origin !== undefined && c.var.setup.config.corsOrigins.includes(origin)
+  const isAllowed = origin !== undefined && c.env.setup.config.corsOrigins.includes(origin)
   if (c.req.method === 'OPTIONS') c.res = preflight(c.req.header('access-control-request-headers'))
   else await next()
   // `c.header` would make the answer anew.

@@ -40,17 +40,14 @@ export function edge<Env extends object>(
 /** All routes of an edge; each is in the document that `npm run openapi` makes. */
 export function routes(page: string, openapi: string): Hono<EdgeEnv> {
   const app = new Hono<EdgeEnv>()
-  app.use(async (c, next) => {
-    c.set('setup', c.env.setup)
-    await next()
-  })
   app.use(cors)
   app.get('/health', (c) => c.json({ status: 'ok' }))
-  app.get('/', (c) => (page !== '' && c.var.setup.config.playground ? c.html(page, 200, PAGE_HEADERS) : c.notFound()))
+  app.get('/', (c) => (page !== '' && c.env.setup.config.playground ? c.html(page, 200, PAGE_HEADERS) : c.notFound()))
   app.get('/openapi.json', (c) => (openapi === '' ? c.notFound() : c.body(openapi, 200, JSON_HEADERS)))
   app.use(async (c, next) => {
-    c.set('caller', await authenticate(c.req.raw, c.var.setup.config, Date.now()))
-    await countRequest(c.var.setup, c.var.caller)
+    const { setup } = c.env
+    c.env.caller = await authenticate(c.req.raw, setup.config, Date.now())
+    await countRequest(setup, c.env.caller)
     await next()
   })
   app.route('/v1/chat/completions', chatCompletions)
@@ -68,7 +65,7 @@ export function routes(page: string, openapi: string): Hono<EdgeEnv> {
   )
   app.onError((error, c) => {
     if (error instanceof Problem) return answer(c.req.path, error)
-    c.var.setup.report({ event: 'edge.failed', path: c.req.path, detail: error.stack ?? error.message })
+    c.env.setup.report({ event: 'edge.failed', path: c.req.path, detail: error.stack ?? error.message })
     return answer(c.req.path, new Problem({ status: 500, code: 'internal_error', message: 'The edge failed.' }))
   })
   return app

@@ -16,8 +16,14 @@ import { loopPorts } from '../loop/running.ts'
 import { newState } from '../loop/state.ts'
 import { decodeEvents } from '../wire/events.ts'
 import { countSpend } from './budget.ts'
-import type { WaitUntil } from './context.ts'
+import type { Asked } from './context.ts'
 import { granted, Problem } from './problem.ts'
+
+/** A request for a run, checked, and the edge's tools on offer in it. */
+export interface Accepted {
+  readonly run: RunRequest
+  readonly tools: readonly Tool[]
+}
 
 /** A run that was accepted, and whose events can be followed once. */
 export interface Launched {
@@ -74,7 +80,7 @@ function objectsIn({ conversations }: Setup, jurisdiction?: Jurisdiction): Setup
  * A run in this Worker, of which nothing is kept; it ends when its caller leaves. What it used is counted for the caller's
  * key however it ends.
  */
-export function launchHere({ setup, request: asked, waitUntil }: Here, { run: request, tools }: Accepted): Launched {
+export function launchHere({ setup, request: asked, waitUntil }: Asked, { run: request, tools }: Accepted): Launched {
   const resolved = setup.models.resolve(request.model)
   if (!resolved.ok) throw new Problem({ status: 503, code: resolved.code, message: resolved.message })
   const { model } = resolved
@@ -118,17 +124,6 @@ export function launchHere({ setup, request: asked, waitUntil }: Here, { run: re
 
 /** How long the journal of a run without a conversation is kept, where it is kept at all. */
 const HIDDEN_MS = 24 * 60 * 60 * 1000
-
-interface Here {
-  readonly setup: Setup
-  readonly request: Request
-  readonly waitUntil: WaitUntil
-}
-
-interface Accepted {
-  readonly run: RunRequest
-  readonly tools: readonly Tool[]
-}
 
 /** The conversation that nobody asked for, of a run that must be found again. */
 export function hiddenConversation(setup: Setup, tenant: string, runId: string): ConversationService {

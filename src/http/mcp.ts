@@ -25,8 +25,8 @@ import { Problem, retryHeaders } from './problem.ts'
 import { SSE_HEADERS } from './stream.ts'
 import { toolPage } from './tool-page.ts'
 
-/** Tools of one page of the list, those that cannot be called here among them. */
-const PAGE = 100
+/** Tools of one page of the list, those that cannot be called here among them. Many clients read the first page alone. */
+const PAGE = 1000
 /** How long a client may go by a listing: as long as the edge goes by what a tool Worker says of itself. */
 const TTL_MS = 60_000
 
@@ -43,16 +43,16 @@ mcp.use(async (c, next) => {
   const origin = c.req.header('origin')
   // A page that had its own name resolve to this edge would come from the edge's origin; `AUTH=open` refuses its host.
   const isOwn = origin === undefined || origin === new URL(c.req.url).origin
-  if (!isOwn && !c.var.setup.config.corsOrigins.includes(origin)) {
+  if (!isOwn && !c.env.setup.config.corsOrigins.includes(origin)) {
     throw new Problem({ status: 403, code: 'origin_refused', message: 'CORS_ORIGINS does not name this origin.' })
   }
-  demand(c.var.caller, 'tools:read')
-  demand(c.var.caller, 'chat')
+  demand(c.env.caller, 'tools:read')
+  demand(c.env.caller, 'chat')
   await next()
 })
 
 mcp.post('/', async (c) => {
-  const { setup, caller } = c.var
+  const { setup, caller } = c.env
   const message = readMessage(await readJson(c.req.raw, setup.config.maxBodyBytes), c.req.raw.headers)
   if (isFault(message)) return reply(message, message)
   if (message.id === undefined) return c.body(null, 202)

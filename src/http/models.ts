@@ -8,13 +8,13 @@ import type { EdgeEnv } from './context.ts'
 export const models = new Hono<EdgeEnv>()
 
 models.get('/', (c) => {
-  demand(c.var.caller, 'chat')
-  return c.json({ object: 'list', data: c.var.setup.models.list().map((name) => describe(c.var.setup, name)) })
+  demand(c.env.caller, 'chat')
+  return c.json({ object: 'list', data: c.env.setup.models.list().map((name) => describe(c.env.setup, name)) })
 })
 
 models.get('/:name{.+}', (c) => {
-  demand(c.var.caller, 'chat')
-  return c.json(describe(c.var.setup, modelOf(c.var.setup, c.req.param('name')).name))
+  demand(c.env.caller, 'chat')
+  return c.json(describe(c.env.setup, modelOf(c.env.setup, c.req.param('name')).name))
 })
 
 function describe({ models }: Setup, id: string): object {

@@ -5,13 +5,13 @@ import { type ResponseOptions, ResponseReader } from '../wire/openai-responses/a
 import { responseEncoder } from '../wire/openai-responses/encode.ts'
 import { parseResponseId, responseId } from '../wire/openai-responses/id.ts'
 import { decodeResponses, type ResponsesRequest } from '../wire/openai-responses/request.ts'
-import { accept, type Accepted } from './accept.ts'
+import { accept } from './accept.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
 import { branch } from './branch.ts'
 import { type Asked, askedBy, type EdgeEnv } from './context.ts'
 import { continueRun, notAsked, runOfAnswers } from './continue.ts'
-import { conversationOf, hiddenConversation, type Launched, launchThere } from './launch.ts'
+import { type Accepted, conversationOf, hiddenConversation, type Launched, launchThere } from './launch.ts'
 import { runHeaders } from './native.ts'
 import { throwIfFailed } from './outcome.ts'
 import { Problem } from './problem.ts'
@@ -25,7 +25,7 @@ const STORED_MS = 30 * 24 * 60 * 60 * 1000
 export const responses = new Hono<EdgeEnv>()
 
 responses.post('/', async (c) => {
-  const { setup, caller } = c.var
+  const { setup, caller } = c.env
   demand(caller, 'chat')
   const decoded = decodeResponses(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) {

@@ -12,8 +12,8 @@ import { Problem } from './problem.ts'
 export const runs = new Hono<EdgeEnv>()
 
 runs.post('/', async (c) => {
-  demand(c.var.caller, 'chat')
-  const { setup } = c.var
+  demand(c.env.caller, 'chat')
+  const { setup } = c.env
   const decoded = decodeRunBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
   const asked = askedBy(c)

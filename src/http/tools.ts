@@ -20,12 +20,12 @@ const DEFAULT_VERSIONS = 100
 export const tools = new Hono<EdgeEnv>()
 
 tools.get('/', async (c) => {
-  demand(c.var.caller, 'tools:read')
+  demand(c.env.caller, 'tools:read')
   const { source, query, after = '', limit = '' } = c.req.query()
   const most = Math.min(Math.max(Math.trunc(Number(limit)) || MOST_LISTED, 1), MOST_LISTED)
   if (query?.trim()) {
     const page = { query, after, limit: most, origin: source }
-    return c.json((await rankedTools(toolsOf(c), c.var.setup.finder, page)).map(toEntry))
+    return c.json((await rankedTools(toolsOf(c), c.env.setup.finder, page)).map(toEntry))
   }
   const { listed, total } = await toolPage(toolsOf(c), { after, limit: most, origin: source })
   c.header('x-total-count', String(total))
@@ -33,7 +33,7 @@ tools.get('/', async (c) => {
 })
 
 tools.get('/:name', async (c) => {
-  demand(c.var.caller, 'tools:read')
+  demand(c.env.caller, 'tools:read')
   const tool = await find(toolsOf(c), c.req.param('name'))
   const { hash } = tool.definition
   // A tool Worker says what it likes.
@@ -42,30 +42,30 @@ tools.get('/:name', async (c) => {
 })
 
 tools.put('/:name', async (c) => {
-  demand(c.var.caller, 'tools:write')
-  const { setup } = c.var
+  demand(c.env.caller, 'tools:write')
+  const { setup } = c.env
   const definition = await readJson(c.req.raw, setup.config.maxBodyBytes)
   const name = c.req.param('name')
   return written(c, name, await setup.stored.put(name, definition, termsOf(c)))
 })
 
 tools.get('/:name/versions', async (c) => {
-  demand(c.var.caller, 'tools:read')
+  demand(c.env.caller, 'tools:read')
   const { before, limit = '' } = c.req.query()
   const most = Math.min(Math.max(Math.trunc(Number(limit)) || DEFAULT_VERSIONS, 1), MOST_LISTED)
   const page = { limit: most, ...(before !== undefined && { before: Number(before) || 0 }) }
   const name = c.req.param('name')
   await checkKnown(c, name)
-  const entries = await c.var.setup.stored.history(name, page)
+  const entries = await c.env.setup.stored.history(name, page)
   if (entries.length === 0 && before === undefined) throw unknownTool(name)
   return c.json(entries)
 })
 
 tools.get('/:name/versions/:hash', async (c) => {
-  demand(c.var.caller, 'tools:read')
+  demand(c.env.caller, 'tools:read')
   const { name, hash } = c.req.param()
   await checkKnown(c, name)
-  const definition = await c.var.setup.stored.version(name, hash)
+  const definition = await c.env.setup.stored.version(name, hash)
   if (definition === undefined) throw unknownVersion(name, hash)
   return new Response(JSON.stringify(definition), {
     headers: { 'content-type': 'application/json', etag: `"${hash}"` },
@@ -73,8 +73,8 @@ tools.get('/:name/versions/:hash', async (c) => {
 })
 
 tools.post('/:name/rollback', async (c) => {
-  demand(c.var.caller, 'tools:write')
-  const { setup } = c.var
+  demand(c.env.caller, 'tools:write')
+  const { setup } = c.env
   const hash = await readHash(c.req.raw, setup.config.maxBodyBytes, 'a version')
   const name = c.req.param('name')
   const reply = await setup.stored.rollback(name, hash, termsOf(c))
@@ -85,9 +85,9 @@ tools.post('/:name/rollback', async (c) => {
 tools.post('/:name/accept', (c) => acceptTool(c, c.req.param('name')))
 
 tools.delete('/:name', async (c) => {
-  demand(c.var.caller, 'tools:write')
+  demand(c.env.caller, 'tools:write')
   const name = c.req.param('name')
-  const { stored } = c.var.setup
+  const { stored } = c.env.setup
   if (await stored.remove(name, termsOf(c).by)) return c.body(null, 204)
   const { definition, origin } = await find(toolsOf(c), name)
   const message = `The tool "${definition.name}" is not stored (its source is "${origin}"), so it cannot be removed here.`
@@ -95,8 +95,8 @@ tools.delete('/:name', async (c) => {
 })
 
 tools.post('/:name/call', async (c) => {
-  demand(c.var.caller, 'chat')
-  const { setup, caller } = c.var
+  demand(c.env.caller, 'chat')
+  const { setup, caller } = c.env
   const tool = await find(toolsOf(c), c.req.param('name'))
   const decoded = decodeCallBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) {
@@ -142,12 +142,12 @@ function toGone(gone: Unavailable): Entry {
 
 /** The tools that the caller may know of. */
 function toolsOf(c: Context<EdgeEnv>): ToolSource {
-  return c.var.setup.tools(c.var.caller)
+  return c.env.setup.tools(c.env.caller)
 }
 
 /** What a tool was before is for who may know of it; what is not there any more, for who writes tools. */
 async function checkKnown(c: Context<EdgeEnv>, name: string): Promise<void> {
-  if (!c.var.caller.scopes.includes('tools:write')) await find(toolsOf(c), name)
+  if (!c.env.caller.scopes.includes('tools:write')) await find(toolsOf(c), name)
 }
 
 async function find(source: ToolSource, name: string): Promise<Tool> {
@@ -166,7 +166,7 @@ function termsOf(c: Context<EdgeEnv>): WriteTerms {
   const match = c.req.header('if-match')
   const isNew = c.req.header('if-none-match')?.trim() === '*'
   const expects = isNew ? [] : match?.split(',').map((tag) => tag.trim().replace(/^(?:W\/)?"(.*)"$/, '$1'))
-  return { by: authorOf(c.var.caller), expects }
+  return { by: authorOf(c.env.caller), expects }
 }
 
 /** What a write came to: 201 or 200 with the version, 412 where another one is current, 422 with paths. */

@@ -20,7 +20,7 @@ import { streamRun } from './stream.ts'
 export const uiChat = new Hono<EdgeEnv>()
 
 uiChat.post('/', async (c) => {
-  const { setup, caller } = c.var
+  const { setup, caller } = c.env
   demand(caller, 'chat')
   const decoded = decodeUiChat(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
@@ -65,7 +65,7 @@ async function turnAfter(service: ConversationService, run: string): Promise<str
 
 /** The answer that is under way, from its start; 204 where there is none, as the client wants it. */
 uiChat.get('/:id/stream', async (c) => {
-  const { setup, caller } = c.var
+  const { setup, caller } = c.env
   demand(caller, 'chat')
   const conversation = c.req.param('id')
   if (!ID.test(conversation)) return c.body(null, 204)

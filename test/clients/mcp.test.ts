@@ -58,9 +58,8 @@ test('lists thousands of tools by pages, each once, and no page loads the rest',
   const { source, loaded, callable } = stored(2500)
   const pages = await pagesOf(await connect(source))
   expect(pages.flat()).toEqual(callable)
-  expect(new Set(pages.map((page) => page.length))).toEqual(new Set([80]))
-  expect(pages.length).toBe(25)
-  expect(Math.max(...loaded)).toBeLessThanOrEqual(101)
+  expect(pages.map((page) => page.length)).toEqual([800, 800, 400])
+  expect(Math.max(...loaded)).toBeLessThanOrEqual(1001)
 })
 
 test('misses none where a page has names that two sources define', async () => {
