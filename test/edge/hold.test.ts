@@ -43,7 +43,13 @@ beforeAll(async () => {
     workers: [
       {
         configPath: withMcp(temp),
-        vars: { API_KEYS: JSON.stringify(keys), MODEL: 'openai/test', OPENAI_BASE_URL: model.baseUrl },
+        vars: {
+          API_KEYS: JSON.stringify(keys),
+          MODEL: 'openai/test',
+          OPENAI_BASE_URL: model.baseUrl,
+          // What is accepted is what the tool says, whatever the operator adds to it.
+          TOOL_POLICY: JSON.stringify({ look_up: { concurrency: 3 } }),
+        },
       },
       ...TOOLS.map((name) => ({ configPath: `tools/${name}/wrangler.toml` })),
       {

@@ -46,12 +46,21 @@ export function tighten(definition: ToolDefinition, policies: readonly ToolPolic
     maxConcurrent: least(definition.maxConcurrent, ({ concurrency }) => concurrency),
   }
   const approval = [definition, ...policies].map((each) => each.approval ?? 'never').reduce(stricter)
-  return {
+  const tightened = {
     ...definition,
     ...Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined)),
     ...(approval !== 'never' && { approval }),
     annotations: Object.assign({}, definition.annotations, ...policies.map(({ annotations }) => annotations)),
   }
+  own.set(tightened, definition)
+  return tightened
+}
+
+const own = new WeakMap<ToolDefinition, ToolDefinition>()
+
+/** A definition as its tool says it, before any policy. */
+export function untightened(definition: ToolDefinition): ToolDefinition {
+  return own.get(definition) ?? definition
 }
 
 /** A call must pass both. */
