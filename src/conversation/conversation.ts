@@ -120,8 +120,11 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     if (life === 'none') this.#store.make()
     const { replaces = '', onward, run } = request
     // What is cancelled keeps what it said: that must be there before it is seen no more.
-    if (onward && this.#store.runs.row(replaces) && !this.#store.runs.row(run.runId))
+    if (onward && this.#store.runs.row(replaces) && !this.#store.runs.row(run.runId)) {
       await this.#cancel(this.#store.runs.unfinished())
+      // It may have been deleted meanwhile, or be about to be.
+      if (this.#life() !== 'open') return DELETED
+    }
     const taken = takeIn(request, {
       store: this.#store,
       runner: this.#runner,

@@ -142,6 +142,22 @@ describe('a conversation that is being deleted', () => {
     expect(there.rows('SELECT * FROM events')).toEqual([])
   })
 
+  test('takes in none that waited for others to make way', async () => {
+    vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'], now: MINUTE })
+    const there = new TestConversation(async function* () {
+      yield await new Promise<never>(() => {})
+    })
+    await there.start(0)
+    await settle()
+    const started = there.start(1, { onward: true, replaces: runId(0) })
+    await settle()
+    const removed = there.object.remove()
+    await vi.advanceTimersByTimeAsync(5000)
+    expect(await started).toMatchObject({ code: 'conversation_deleted' })
+    expect(await removed).toEqual({ ok: true })
+    expect(there.requests).toHaveLength(1)
+  })
+
   test('is still there where that fails', async () => {
     const there = new TestConversation(() => say('Done.'))
     await there.run(0)
