@@ -67,6 +67,18 @@ describe('what is larger than a row', () => {
     })
   })
 
+  test('is kept whole though its JSON is far longer than it is', async () => {
+    const text = '"'.repeat(7 * MIB)
+    const there = new TestConversation(
+      ({ messages }) => (messages.length > 1 ? say('Cut.') : ask(['large'])),
+      [tool('large', () => ({ ok: true, content: [{ type: 'text', text }] }))],
+    )
+    await there.run(0)
+    expect(there.journal(0).find((event) => event.type === 'call.settled')).toMatchObject({ cut: text.length })
+    const [whole] = there.store.wholes.of(`call_${runId(0).slice(4)}_1_0`) ?? []
+    expect(whole?.type === 'text' && whole.text === text).toBe(true)
+  })
+
   test('is never cut within a character', () => {
     const { there } = large()
     const chunks = new Chunks(memorySql(there.database))
