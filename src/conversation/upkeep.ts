@@ -101,10 +101,20 @@ export class Upkeep {
   async #expire(runner: Runner): Promise<void> {
     const { store, setup } = this.#ports
     const owner = store.fact('owner')
+    // One that is kept until a time is on no list.
+    if (store.time('expires') === Infinity && isObject(owner)) {
+      const list = setup.directories.getByName(String(owner.tenant))
+      // First: where that fails, all of it is tried again.
+      await list.remove(String(owner.id))
+      if (store.life() !== 'open') return
+      if (!isDue(this.#dueTimes(runner), 'expire', Date.now())) {
+        // It was used meanwhile.
+        await list.add(String(owner.id))
+        return this.watch()
+      }
+    }
     runner.forget()
     await store.forget()
-    if (!isObject(owner) || typeof owner.tenant !== 'string' || typeof owner.id !== 'string') return
-    await setup.directories.getByName(owner.tenant).remove(owner.id)
   }
 
   /** Something happened in the conversation: its time without activity begins anew. */

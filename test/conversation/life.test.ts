@@ -54,6 +54,27 @@ describe('a conversation that is kept for an hour without activity', () => {
     await there.run(2)
     expect(there.store.runs.record(runId(2))?.answer).toBe('Anew.')
   })
+
+  test('is taken off the list first: where that fails, it is tried again', async () => {
+    const there = await kept(new TestConversation(() => say('Done.')))
+    there.onUnlist = vi.fn<() => void>().mockRejectedValueOnce(new Error('no directory'))
+    await there.ring()
+    expect([there.store.life(), there.unlisted]).toEqual(['open', []])
+    expect(there.reports).toMatchObject([{ event: 'conversation.failed' }])
+    await there.ring()
+    expect([there.store.life(), there.unlisted]).toEqual(['none', ['acme/conv_1']])
+  })
+
+  test('stays, and on the list, where it is used while it is taken off', async () => {
+    const there = await kept(new TestConversation(() => say('Done.')))
+    there.onUnlist = () => there.run(0)
+    await there.ring()
+    expect([there.store.life(), there.unlisted]).toEqual(['open', []])
+    expect(there.store.runs.record(runId(0))?.answer).toBe('Done.')
+    there.onUnlist = () => {}
+    while (there.alarmAt < Infinity) await there.ring()
+    expect([there.store.life(), there.unlisted, Date.now()]).toEqual(['none', ['acme/conv_1'], 60_000 + 2 * HOUR])
+  })
 })
 
 describe('a conversation of an older version', () => {

@@ -45,6 +45,8 @@ export class TestConversation {
   loop: LoopSetup | undefined
   /** Conversations that were taken off their tenant's list. */
   readonly unlisted: string[] = []
+  /** Told before that; may throw. */
+  onUnlist: () => unknown = () => {}
   object: ConversationService & { alarm(): Promise<void> }
   readonly #tools: readonly Tool[]
   readonly #vars: Record<string, unknown>
@@ -131,7 +133,11 @@ export class TestConversation {
       loop: this.loop,
       directories: {
         getByName: (tenant: string) => ({
-          remove: async (id: string) => void this.unlisted.push(`${tenant}/${id}`),
+          add: async (id: string) => void this.unlisted.splice(this.unlisted.indexOf(`${tenant}/${id}`), 1),
+          remove: async (id: string) => {
+            await this.onUnlist()
+            this.unlisted.push(`${tenant}/${id}`)
+          },
           count: async (spend: Spend) => this.count(tenant, spend),
         }),
       },
