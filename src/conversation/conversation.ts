@@ -199,6 +199,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       if ('ok' in events) return events
       const after = open.journal.last
       this.#runner.answer(open, events)
+      this.#upkeep.used()
       const record = await this.#runner.record(runId, 0)
       return record ? { ok: true, record, after } : UNKNOWN_RUN
     })

@@ -130,7 +130,7 @@ export class Upkeep {
   /** A run's status has changed, by that event; within the transaction that keeps it. */
   changed(state: RunState, eventId: string): void {
     const { store } = this.#ports
-    if (isTerminal(state.status)) this.used()
+    this.used()
     const now = Date.now()
     const { request, status, usage } = state
     const { key, tenant } = request.caller

@@ -75,6 +75,32 @@ describe('a conversation that is kept for an hour without activity', () => {
     while (there.alarmAt < Infinity) await there.ring()
     expect([there.store.life(), there.unlisted, Date.now()]).toEqual(['none', ['acme/conv_1'], 60_000 + 2 * HOUR])
   })
+
+  test('is used by what asks for a decision, by a decision, and by what is said while that is waited for', async () => {
+    const done = Promise.withResolvers<string>()
+    const there = await kept(
+      new TestConversation(
+        ({ messages }) => (messages.length > 1 ? ask(['pays'], ['pays']) : ask(['slow'])),
+        [tool('slow', () => done.promise), tool('pays', () => '', { approval: 'always' })],
+      ),
+    )
+    const limits = { ...requestOf().limits, callMs: 3 * HOUR, runMs: 3 * HOUR }
+    await there.start(0, { request: { limits } as object })
+    while (Date.now() < 2 * HOUR) await there.ring()
+    done.resolve('done')
+    expect(await there.object.record(runId(0), 10_000)).toMatchObject({ record: { status: 'waiting' } })
+    const idle = () => there.store.time('idle') - Date.now()
+    expect(idle()).toBe(HOUR)
+    vi.setSystemTime(Date.now() + HOUR / 2)
+    await there.object.answer(runId(0), { [`call_${runId(0).slice(4)}_2_0`]: { decision: 'approve' } })
+    expect(idle()).toBe(HOUR)
+    vi.setSystemTime(Date.now() + HOUR / 2)
+    await there.start(1, { onBusy: 'steer' })
+    expect(idle()).toBe(HOUR)
+    const since = Date.now()
+    while (there.alarmAt < Infinity) await there.ring()
+    expect([there.store.life(), Date.now() - since]).toEqual(['none', HOUR])
+  })
 })
 
 describe('a conversation of an older version', () => {
