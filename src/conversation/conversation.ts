@@ -221,6 +221,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
 
   override async alarm(): Promise<void> {
     if (this.#store.life() === 'open') await this.#upkeep.ring(this.#runner)
+    if (this.#store.life() === 'none') this.#readers.end()
   }
 
   /** Cancels runs, the newest first, so that none of them gets the turn of another. */

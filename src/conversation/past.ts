@@ -32,6 +32,8 @@ export function stateOf(store: Store, stored: StoredRun): { readonly state: RunS
 
 /** The whole record of a run that is not under way, or what is left of it. */
 export function pastRecord(store: Store, id: string): RunRecord | undefined {
+  // Whoever waited for it may have waited for longer than it was kept.
+  if (store.life() !== 'open') return undefined
   const stored = store.runs.get(id)
   const state = stored && stateOf(store, stored).state
   const kept = store.runs.record(id)

@@ -101,6 +101,21 @@ describe('a conversation that is kept for an hour without activity', () => {
     while (there.alarmAt < Infinity) await there.ring()
     expect([there.store.life(), Date.now() - since]).toEqual(['none', HOUR])
   })
+
+  test('ends the streams of those who follow what it forgets, and tells those who wait for it that it is gone', async () => {
+    vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'], now: 60_000 })
+    const there = await kept(
+      new TestConversation(() => ask(['pays']), [tool('pays', () => '', { approval: 'always' })]),
+    )
+    await there.run(0)
+    await there.start(1)
+    const followed = there.events(1)
+    const waited = there.object.record(runId(1), 1000)
+    while (there.alarmAt < Infinity) await there.ring()
+    expect(await followed).toEqual([])
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(await waited).toMatchObject({ code: 'unknown_run' })
+  })
 })
 
 describe('a conversation of an older version', () => {
