@@ -118,6 +118,17 @@ describe('a conversation that is kept for an hour without activity', () => {
   })
 })
 
+test('a conversation of a newer version keeps its version: an edge that was rolled back makes nothing of it', async () => {
+  const there = new TestConversation(() => say('Done.'))
+  await there.run(0)
+  const version = "FROM meta WHERE key = 'version'"
+  there.database.exec(`UPDATE meta SET value = value + 1 WHERE key = 'version'`)
+  const before = there.rows(`SELECT value ${version}`)
+  there.live()
+  await there.run(1)
+  expect(there.rows(`SELECT value ${version}`)).toEqual(before)
+})
+
 describe('a conversation of an older version', () => {
   test('opens, with its runs, messages and usage, and goes on', async () => {
     const there = new TestConversation(() => say('New.'))
