@@ -23,7 +23,12 @@ export function stateOf(store: Store, stored: StoredRun): { readonly state: RunS
   for (const row of store.events.after(stored.id, 0)) {
     const events = row.lines.map((line) => decodeLine(line))
     whole &&= row.whole
-    for (const event of events) if (event) fold(state, event)
+    try {
+      for (const event of events) if (event) fold(state, event)
+    } catch {
+      // It is JSON, and not what was written.
+      whole = false
+    }
     // Of an event that this edge does not know, the line is sound.
     if (events.includes(undefined) && !store.events.mend(stored.id, row)) whole = false
   }

@@ -205,6 +205,17 @@ describe('a row that cannot be read', () => {
     expect(there.store.runs.record(runId(1))?.answer).toBe('Next.')
   })
 
+  test('of a run that waits, which is JSON and not what was written: it fails, and the conversation opens', async () => {
+    const there = new TestConversation(() => ask(['pays']), [tool('pays', () => 'paid', { approval: 'always' })])
+    await there.run(0)
+    there.database.exec(`UPDATE events SET lines = replace(lines, '"calls":[', '"called":[')`)
+    there.answer = () => say('Next.')
+    there.live()
+    await there.run(1)
+    expect(there.store.runs.record(runId(0))).toMatchObject({ status: 'failed', error: { code: 'run_lost' } })
+    expect(there.store.runs.record(runId(1))?.answer).toBe('Next.')
+  })
+
   test.each(['runs SET request', 'toolsets SET definitions'])(
     'of %s: the run fails, and the conversation opens',
     async (what) => {
