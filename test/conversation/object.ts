@@ -41,6 +41,8 @@ export class TestConversation {
   webhook: WebhookSetup | undefined
   /** Takes what is told of spending; may throw. */
   count: (tenant: string, spend: Spend) => void | Promise<void> = () => {}
+  /** Whether its model is one of the edge's; may throw. */
+  hasModel: () => boolean = () => true
   /** Of the next life. */
   loop: LoopSetup | undefined
   /** Conversations that were taken off their tenant's list. */
@@ -127,7 +129,13 @@ export class TestConversation {
     }
     return {
       config: readConfig({ MODEL: 'test/scripted', ...this.#vars }),
-      models: { resolve: () => ({ ok: true, name: model.name, model }), list: () => [] },
+      models: {
+        resolve: () =>
+          this.hasModel()
+            ? { ok: true, name: model.name, model }
+            : { ok: false, code: 'model_not_configured', message: 'There is no such model.' },
+        list: () => [],
+      },
       tools: () => ({ find: async () => this.#tools, list: async () => ({ tools: this.#tools, unavailable: [] }) }),
       webhook: this.webhook,
       loop: this.loop,

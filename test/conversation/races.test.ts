@@ -261,3 +261,17 @@ describe('a run that is cancelled', () => {
     expect(new Set(events.map(({ seq }) => seq)).size).toBe(events.length)
   })
 })
+  test('ends as cancelled, though its model is gone by then', async () => {
+    const there = new TestConversation(() => ask(['pays']), [pays])
+    await there.run(0)
+    await there.start(1)
+    there.hasModel = () => false
+    there.live()
+    for (const name of [1, 0]) {
+      expect(await there.object.cancel(runId(name))).toEqual({ ok: true, status: 'cancelled' })
+      expect(types(there.journal(name)).slice(-1)).toEqual(['run.finished'])
+    }
+    const result = { status: 'settled', error: { code: 'cancelled' } }
+    expect(await there.object.record(runId(0), 0)).toMatchObject({ record: { status: 'cancelled', calls: [result] } })
+  })
+
