@@ -191,6 +191,25 @@ describe('a new life of an object', () => {
   })
 })
 
+test('a run that cannot even begin is given up, once, and the next one has its turn', async () => {
+  const there = new TestConversation(() => say('Done.'))
+  there.hasModel = () => {
+    throw new Error('a fault in the setup')
+  }
+  await there.start(0)
+  await there.start(1)
+  while (!there.store.runs.record(runId(0)) && Date.now() < 60 * MINUTE) {
+    await settle()
+    await there.ring()
+  }
+  there.hasModel = () => true
+  expect(there.store.runs.record(runId(0))).toMatchObject({ status: 'failed', error: { code: 'interrupted' } })
+  expect(types(there.journal(0))).toEqual(['run.finished'])
+  await settle()
+  await there.ring()
+  expect(await there.object.record(runId(1), 10_000)).toMatchObject({ record: { answer: 'Done.' } })
+})
+
 test('a conversation that is kept until a time is not torn off while a run is about to begin', async () => {
   const there = new TestConversation(() => say('Done.'))
   const tools = Promise.withResolvers<string[]>()
@@ -245,6 +264,20 @@ describe('a run that is cancelled', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
+  test('ends as cancelled, though its model is gone by then', async () => {
+    const there = new TestConversation(() => ask(['pays']), [pays])
+    await there.run(0)
+    await there.start(1)
+    there.hasModel = () => false
+    there.live()
+    for (const name of [1, 0]) {
+      expect(await there.object.cancel(runId(name))).toEqual({ ok: true, status: 'cancelled' })
+      expect(types(there.journal(name)).slice(-1)).toEqual(['run.finished'])
+    }
+    const result = { status: 'settled', error: { code: 'cancelled' } }
+    expect(await there.object.record(runId(0), 0)).toMatchObject({ record: { status: 'cancelled', calls: [result] } })
+  })
+
   test('ends as cancelled, whole, though its journal fails on the way', async () => {
     const there = new TestConversation(() => ask(['slow']), [tool('slow', () => new Promise(() => {}))])
     await there.start(0)
@@ -261,17 +294,3 @@ describe('a run that is cancelled', () => {
     expect(new Set(events.map(({ seq }) => seq)).size).toBe(events.length)
   })
 })
-  test('ends as cancelled, though its model is gone by then', async () => {
-    const there = new TestConversation(() => ask(['pays']), [pays])
-    await there.run(0)
-    await there.start(1)
-    there.hasModel = () => false
-    there.live()
-    for (const name of [1, 0]) {
-      expect(await there.object.cancel(runId(name))).toEqual({ ok: true, status: 'cancelled' })
-      expect(types(there.journal(name)).slice(-1)).toEqual(['run.finished'])
-    }
-    const result = { status: 'settled', error: { code: 'cancelled' } }
-    expect(await there.object.record(runId(0), 0)).toMatchObject({ record: { status: 'cancelled', calls: [result] } })
-  })
-
