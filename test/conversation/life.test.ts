@@ -227,3 +227,19 @@ describe('where a conversation lives', () => {
     ])
   })
 })
+
+test('a turn that is run again has the tools of now: those that are there, as they are', async () => {
+  const tools = [tool('look', () => 'old'), tool('gone')]
+  const there = new TestConversation(({ messages }) => (messages.length > 1 ? say('Done.') : ask(['look'])), tools)
+  await there.run(0)
+  tools.splice(
+    0,
+    2,
+    tool('look', () => 'new', { hash: 'another' }),
+  )
+  const again = { runId: runId(1), caller: { tenant: 'acme', scopes: ['chat'] } }
+  expect(await there.object.regenerate(runId(0), again)).toMatchObject({ ok: true, runId: runId(1) })
+  const content = [{ type: 'text', text: 'new' }]
+  expect(await there.object.record(runId(1), 10_000)).toMatchObject({ record: { calls: [{ ok: true, content }] } })
+  expect(there.requests.at(-1)?.tools.map(({ name, hash }) => [name, hash])).toEqual([['look', 'another']])
+})
