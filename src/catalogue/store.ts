@@ -30,7 +30,8 @@ export class CatalogueStore {
     sql.exec('CREATE TABLE IF NOT EXISTS meta (version INTEGER NOT NULL)')
     const [row] = this.#rows<{ version: number }>('SELECT version FROM meta')
     const version = row?.version ?? 0
-    if (version === MIGRATIONS.length) return
+    // One of a newer edge stays as it is: that edge may be back tomorrow.
+    if (version >= MIGRATIONS.length) return
     storage.transactionSync(() => {
       for (const statements of MIGRATIONS.slice(version)) sql.exec(statements)
       sql.exec('DELETE FROM meta')

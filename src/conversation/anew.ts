@@ -4,7 +4,7 @@ import type { StoredRun } from './runs.ts'
 
 /**
  * What a run was asked, asked once more by who may be another caller: with what the edge trusts of them, and of the tools
- * those that they may know of.
+ * those that they may know of, as they are now.
  */
 export async function askedAnew(
   setup: Setup,
@@ -15,9 +15,9 @@ export async function askedAnew(
   const trusted = setup.trusted?.(again.caller)
   const names = offered.map(({ name }) => name)
   const found = names.length === 0 ? [] : await setup.tools(again.caller).find(names)
-  const known = new Set(found.map(({ definition }) => definition.name))
+  const known = new Map(found.map(({ definition }) => [definition.name, definition]))
   return {
     run: { ...request, ...again, ...(trusted && { trusted }) },
-    tools: offered.filter(({ name }) => known.has(name)),
+    tools: names.flatMap((name) => known.get(name) ?? []),
   }
 }

@@ -11,21 +11,20 @@ type Answered = Pick<OpenRun, 'state' | 'journal'>
 
 /** What answers to calls are in the journal, all of them; or why one of them is none. */
 export function answersTo(run: Answered, answers: Readonly<Record<string, CallAnswer>>): readonly RunFact[] | Refusal {
-  const events: RunFact[] = []
+  const answered: (readonly [CallState, CallAnswer])[] = []
   for (const [callId, answer] of Object.entries(answers)) {
     const call = run.state.calls.find((candidate) => candidate.callId === callId)
     if (!call) return refuse('unknown_call', `This run has no call "${callId}".`)
-    const event = answerTo(call, answer, run)
-    if (!event) return refuse('call_already_answered', `The call "${callId}" waits for no such answer.`)
-    events.push(event)
+    if (call.status !== ('decision' in answer ? 'asked' : 'handed'))
+      return refuse('call_already_answered', `The call "${callId}" waits for no such answer.`)
+    answered.push([call, answer])
   }
-  return events
+  return answered.map(([call, answer]) => answerTo(call, answer, run))
 }
 
-function answerTo(call: CallState, answer: CallAnswer, { state, journal }: Answered): RunFact | undefined {
-  const { callId, status } = call
-  if ('decision' in answer) return status === 'asked' ? { type: 'approval.decided', callId, ...answer } : undefined
-  if (status !== 'handed') return undefined
+function answerTo(call: CallState, answer: CallAnswer, { state, journal }: Answered): RunFact {
+  const { callId } = call
+  if ('decision' in answer) return { type: 'approval.decided', callId, ...answer }
   const { ok, result } = answer
   const outcome: ToolOutcome = ok ? { ok, content: [{ type: 'text', text: result }] } : failure('tool_failed', result)
   const { shown, cut } = shownOf(outcome, callId, state.request.limits.resultBytes)

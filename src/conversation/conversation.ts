@@ -125,8 +125,11 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     if (life === 'none') this.#store.make()
     const { replaces = '', onward, run } = request
     // What is cancelled keeps what it said: that must be there before it is seen no more.
-    if (onward && this.#store.runs.row(replaces) && !this.#store.runs.row(run.runId))
+    if (onward && this.#store.runs.row(replaces) && !this.#store.runs.row(run.runId)) {
       await this.#cancel(this.#store.runs.unfinished())
+      // It may have been deleted meanwhile, or be about to be.
+      if (this.#life() !== 'open') return DELETED
+    }
     const taken = takeIn(request, {
       store: this.#store,
       runner: this.#runner,
@@ -199,6 +202,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       if ('ok' in events) return events
       const after = open.journal.last
       this.#runner.answer(open, events)
+      this.#upkeep.used()
       const record = await this.#view.record(runId, 0)
       return record ? { ok: true, record, after } : UNKNOWN_RUN
     })
@@ -220,6 +224,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
 
   override async alarm(): Promise<void> {
     if (this.#store.life() === 'open') await this.#upkeep.ring(this.#runner)
+    if (this.#store.life() === 'none') this.#view.end()
   }
 
   /** Cancels runs, the newest first, so that none of them gets the turn of another. */

@@ -62,11 +62,12 @@ function knownOf({ run }: StartRequest, store: Store): Intake | undefined {
  * The input becomes that of the run under way; undefined where there is none, or where it is of another key: it would be
  * done with tools and trust that the input's own may not have.
  */
-function join({ run }: StartRequest, { store, runner }: IntakePorts): Intake | undefined {
+function join({ run }: StartRequest, { store, runner, upkeep }: IntakePorts): Intake | undefined {
   const joined = store.transaction(() => {
     const open = runner.joinable()
     if (!open || open.stored.request.caller.key !== run.caller.key) return undefined
     store.setJoined(run, open.stored.id)
+    upkeep.used()
     return runner.join(open, run.input)
   })
   if (!joined) return undefined

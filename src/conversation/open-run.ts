@@ -1,7 +1,7 @@
 import type { RunFact } from '../contract/event.ts'
 import type { RunError } from '../contract/run.ts'
 import type { Setup } from '../contract/setup.ts'
-import { cutShort, isWithOthers } from '../loop/decide.ts'
+import { cutShort, isWithOthers, windDown } from '../loop/decide.ts'
 import { started } from '../loop/recover.ts'
 import { type Ledger, loopPorts, openLedger } from '../loop/running.ts'
 import type { RunState } from '../loop/state.ts'
@@ -74,8 +74,9 @@ export function hangs({ state, journal }: OpenRun, now: number): boolean {
   return now - Math.max(journal.heardAt, ...deadlines) >= MOST_IDLE_MS
 }
 
-/** How a run ends that is given up. */
+/** How a run ends that is given up: as cancelled where it was about to be. */
 export function givenUp({ state }: OpenRun, { code, message }: RunError): RunFact[] {
+  if (state.status === 'cancelling') return windDown(state, 'cancelled')
   return cutShort(state, message, failedRun(state, { code, message }))
 }
 

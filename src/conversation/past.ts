@@ -23,7 +23,12 @@ export function stateOf(store: Store, stored: StoredRun): { readonly state: RunS
   for (const row of store.events.after(stored.id, 0)) {
     const events = row.lines.map((line) => decodeLine(line))
     whole &&= row.whole
-    for (const event of events) if (event) fold(state, event)
+    try {
+      for (const event of events) if (event) fold(state, event)
+    } catch {
+      // It is JSON, and not what was written.
+      whole = false
+    }
     // Of an event that this edge does not know, the line is sound.
     if (events.includes(undefined) && !store.events.mend(stored.id, row)) whole = false
   }
@@ -32,6 +37,8 @@ export function stateOf(store: Store, stored: StoredRun): { readonly state: RunS
 
 /** The whole record of a run that is not under way, or what is left of it. */
 export function pastRecord(store: Store, id: string): RunRecord | undefined {
+  // Whoever waited for it may have waited for longer than it was kept.
+  if (store.life() !== 'open') return undefined
   const stored = store.runs.get(id)
   const state = stored && stateOf(store, stored).state
   const kept = store.runs.record(id)

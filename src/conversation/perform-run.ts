@@ -3,7 +3,7 @@ import type { RunError } from '../contract/run.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { Tool } from '../contract/tool.ts'
 import { run } from '../loop/run.ts'
-import { loopPorts } from '../loop/running.ts'
+import { loopPorts, type RunPorts } from '../loop/running.ts'
 import type { RunState } from '../loop/state.ts'
 import { pinTools } from '../tool/pin.ts'
 import { historyBefore } from './history.ts'
@@ -20,11 +20,24 @@ export interface PerformPorts {
 }
 
 /** Performs a run with what its conversation and its setup give it, until it ends or waits. An error is why it cannot be. */
-export async function performRun(
-  open: OpenRun,
-  { setup, store, now, window }: PerformPorts,
-): Promise<RunError | undefined> {
-  const { stored, state, journal, ledger, abort } = open
+export async function performRun(open: OpenRun, ports: PerformPorts): Promise<RunError | undefined> {
+  const { state, journal, ledger } = open
+  let runPorts: RunPorts | RunError
+  try {
+    runPorts = await portsOf(open, ports)
+  } catch (error) {
+    // One that has begun is counted when it is taken up again.
+    if (state.status === 'queued') journal.countInterruption()
+    throw error
+  }
+  if ('code' in runPorts) return runPorts
+  await run(state, runPorts, ledger)
+  return undefined
+}
+
+/** What the loop is given for a run; an error is why it cannot be. */
+async function portsOf(open: OpenRun, { setup, store, now, window }: PerformPorts): Promise<RunPorts | RunError> {
+  const { stored, state, journal, abort } = open
   const model = setup.models.resolve(state.request.model)
   if (!model.ok) return model
   const tools = await toolsOf(setup, state)
@@ -33,7 +46,7 @@ export async function performRun(
   if (dropped + filled > 0) commit(open, { type: 'history.repaired', dropped, filled })
   const recalled = options.summary ? await recall(store, model.model, { from, signal: abort.signal }) : undefined
   if (recalled?.made) commit(open, recalled.made)
-  const ports = {
+  return {
     model: model.model,
     tools,
     find: (names: readonly string[]) => setup.tools(state.request.caller).find(names),
@@ -44,8 +57,6 @@ export async function performRun(
     now,
     ...loopPorts(setup, stored.id),
   }
-  await run(state, ports, ledger)
-  return undefined
 }
 
 /** The tools on offer, those that joined the run among them. */

@@ -91,6 +91,11 @@ export class Readers {
     }
   }
 
+  /** Ends all streams: what they tell of is gone. */
+  end(): void {
+    for (const reader of this.#readers) this.#finish(reader)
+  }
+
   #refill(reader: Reader): void {
     reader.readAt = this.#now()
     if (reader.live) return

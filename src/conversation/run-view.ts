@@ -41,6 +41,12 @@ export class RunView {
     return readers.open(id, { read }, { after, ended: this.#isAtRest(id) })
   }
 
+  /** No run is there any more: nobody reads or waits on. */
+  end(): void {
+    this.#ports.readers.end()
+    this.#ports.waiters.end()
+  }
+
   /** Whether readers of a run have nothing more to expect for now. */
   #isAtRest(id: string): boolean {
     const row = this.#ports.store.runs.row(id)

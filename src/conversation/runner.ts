@@ -80,14 +80,20 @@ export class Runner {
    * it waits for listens or not.
    */
   async cancel(open: OpenRun): Promise<void> {
-    const { state, stored, abort, driving } = open
+    const { state, stored, abort } = open
     if (state.status !== 'cancelling') this.#change(open, () => commit(open, { type: 'run.cancelling' }))
     abort.abort(new Error('cancelled'))
-    if (driving) await within(MOST_CANCEL_MS, driving, undefined)
-    if (driving && driving === open.driving) this.#abandon(open, windDown(state, 'cancelled'))
+    await this.#letEnd(open)
     // One that was lost on the way is another now.
     const left = this.runs.find(stored.id)
-    if (left && !left.state.finished) await (left.driving ?? this.#goOn(left))
+    if (left && !left.state.finished) await this.#letEnd(left)
+  }
+
+  /** Gives a run that is being cancelled its time to end by itself. */
+  async #letEnd(open: OpenRun): Promise<void> {
+    const driving = open.driving ?? this.#goOn(open)
+    await within(MOST_CANCEL_MS, driving, undefined)
+    if (driving === open.driving) this.#abandon(open, windDown(open.state, 'cancelled'))
   }
 
   /** Records answers to calls, and goes on where nothing else is waited for. */
@@ -150,7 +156,7 @@ export class Runner {
 
   /** Ends a run that does not come to its end: whatever it waits for is heard no more. */
   #abandon(open: OpenRun, end: readonly RunFact[]): void {
-    commit(open, ...end)
+    this.#change(open, () => commit(open, ...end))
     open.abort.abort(new Error('given up'))
     this.#rest(open)
   }

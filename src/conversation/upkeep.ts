@@ -101,10 +101,20 @@ export class Upkeep {
   async #expire(runner: Runner): Promise<void> {
     const { store, setup } = this.#ports
     const owner = store.fact('owner')
+    // One that is kept until a time is on no list.
+    if (store.time('expires') === Infinity && isObject(owner)) {
+      const list = setup.directories.getByName(String(owner.tenant))
+      // First: where that fails, all of it is tried again.
+      await list.remove(String(owner.id))
+      if (store.life() !== 'open') return
+      if (!isDue(this.#dueTimes(runner), 'expire', Date.now())) {
+        // It was used meanwhile.
+        await list.add(String(owner.id))
+        return this.watch()
+      }
+    }
     runner.runs.clear()
     await store.forget()
-    if (!isObject(owner) || typeof owner.tenant !== 'string' || typeof owner.id !== 'string') return
-    await setup.directories.getByName(owner.tenant).remove(owner.id)
   }
 
   /** Something happened in the conversation: its time without activity begins anew. */
@@ -120,7 +130,7 @@ export class Upkeep {
   /** A run's status has changed, by that event; within the transaction that keeps it. */
   changed(state: RunState, eventId: string): void {
     const { store } = this.#ports
-    if (isTerminal(state.status)) this.used()
+    this.used()
     const now = Date.now()
     const { request, status, usage } = state
     const { key, tenant } = request.caller

@@ -16,6 +16,11 @@ export class Waiters {
     return record
   }
 
+  /** Tells all of them that there is nothing to wait for. */
+  end(): void {
+    for (const waiters of this.#waiters.values()) for (const resolve of waiters) resolve()
+  }
+
   tell(run: string, record: RunRecord): void {
     for (const resolve of this.#waiters.get(run) ?? []) resolve(record)
   }

@@ -4,9 +4,6 @@ import type { RunRecord } from '../contract/run.ts'
 import type { ToolOutcome } from '../contract/tool.ts'
 import type { Ground } from './ground.ts'
 
-/** Characters of a result that is kept beside the journal. */
-const MOST = 8 * 1024 * 1024
-
 /** Results that are too large to be shown whole, and outcomes that came late: what is of a call, and beside the journal. */
 export class WholeTable {
   readonly #ground: Ground
@@ -15,11 +12,10 @@ export class WholeTable {
     this.#ground = ground
   }
 
-  /** Keeps the whole of a call's result; one that is larger than any result may be is not kept. */
+  /** Keeps the whole of a call's result. */
   keep(call: string, content: readonly Content[]): void {
-    const text = JSON.stringify(content)
-    if (text.length > MOST) return
-    this.#ground.rows('INSERT OR REPLACE INTO wholes VALUES (?, ?)', call, this.#ground.chunks.keep(text))
+    const kept = this.#ground.chunks.keep(JSON.stringify(content))
+    this.#ground.rows('INSERT OR REPLACE INTO wholes VALUES (?, ?)', call, kept)
   }
 
   of(call: string): readonly Content[] | undefined {

@@ -78,6 +78,8 @@ export function fold(state: RunState, event: RunEventBody): void {
     case 'run.finished':
       state.status = event.status
       state.finished = event
+      // What was said meanwhile stays said, though the step that it waited for was never over.
+      foldAdded(state)
       // A result that was the answer is the last word of the history too: what follows is the user's turn.
       if (event.finish === 'return_direct') state.messages.push({ role: 'assistant', content: event.answer })
       return

@@ -26,7 +26,7 @@ export async function execute(tool: Tool, request: ToolRequest, options: Execute
     const control = {
       whenAborted: () => stop.promise,
       progress: async (progress: Progress) => {
-        if (open) options.progress(progress)
+        if (open) options.progress(newsOf(progress))
       },
     }
     const attempted = attempt(tool, request, control).then((outcome) => {
@@ -41,6 +41,15 @@ export async function execute(tool: Tool, request: ToolRequest, options: Execute
     stop.resolve('settled')
     clearTimeout(timer)
     options.signal.removeEventListener('abort', onAbort)
+  }
+}
+
+/** What a tool tells of its progress, and no more: news of a call become events of its run. */
+function newsOf({ message, fraction, data }: Progress): Progress {
+  return {
+    ...(typeof message === 'string' && { message }),
+    ...(typeof fraction === 'number' && { fraction }),
+    ...(data !== undefined && { data }),
   }
 }
 

@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { catalogue } from '../../src/catalogue/catalogue.ts'
 import { MIGRATIONS } from '../../src/catalogue/migrations.ts'
 import { ACCEPTED_KEY, INDEX_KEY, readIndex } from '../../src/tool/stored/copy.ts'
@@ -113,4 +113,14 @@ test('a catalogue of before learns to remember what is accepted, and keeps what 
     { revision: 7, action: 'put', hash: 'h', by: { tenant: 'acme' } },
   ])
   expect(await object.write(version('old', 'text2'))).toMatchObject({ status: 'replaced', change: 'compatible' })
+})
+
+test('a catalogue of a newer edge keeps its version: one that was rolled back makes nothing of it', () => {
+  const storage = Object.assign(memoryStorage(new DatabaseSync(':memory:')), { setAlarm: async () => {} })
+  const Catalog = catalogue<object>(() => ({ namespace: new FakeKv(), compare: vi.fn<never>(), report: () => {} }))
+  const live = () => new Catalog({ storage } as unknown as DurableObjectState, {})
+  live()
+  storage.sql.exec('UPDATE meta SET version = version + 1')
+  live()
+  expect(storage.sql.exec('SELECT version FROM meta').toArray()).toEqual([{ version: MIGRATIONS.length + 1 }])
 })

@@ -27,3 +27,17 @@ test('a result that the caller sends is cut as any other, and can be read on', a
     [{ type: 'text', text: `${'b'.repeat(200)}\n[1000 to 1200 of 2000 characters; read on from offset 1200]` }],
   ])
 })
+
+test('answers of which one is for no call leave nothing behind', async () => {
+  const there = new TestConversation(({ messages }) => (messages.length > 1 ? say('Picked.') : ask(['pick'])))
+  const clientTools = [{ name: 'pick', description: 'Picks', inputSchema: { type: 'object' } }]
+  const limits = { ...DEFAULT_LIMITS, resultBytes: 1000 }
+  await there.start(0, { request: { clientTools, ...({ limits } as object) } })
+  await there.object.record(runId(0), 10_000)
+  const long = { result: 'a'.repeat(2000), ok: true }
+  const refused = await there.object.answer(runId(0), { [id(1, 0)]: long, [id(1, 1)]: long })
+  expect(refused).toMatchObject({ code: 'unknown_call' })
+  await there.object.answer(runId(0), { [id(1, 0)]: { result: 'b', ok: true } })
+  await there.object.record(runId(0), 10_000)
+  expect(there.rows('SELECT * FROM wholes')).toEqual([])
+})

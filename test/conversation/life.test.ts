@@ -54,6 +54,78 @@ describe('a conversation that is kept for an hour without activity', () => {
     await there.run(2)
     expect(there.store.runs.record(runId(2))?.answer).toBe('Anew.')
   })
+
+  test('is taken off the list first: where that fails, it is tried again', async () => {
+    const there = await kept(new TestConversation(() => say('Done.')))
+    there.onUnlist = vi.fn<() => void>().mockRejectedValueOnce(new Error('no directory'))
+    await there.ring()
+    expect([there.store.life(), there.unlisted]).toEqual(['open', []])
+    expect(there.reports).toMatchObject([{ event: 'conversation.failed' }])
+    await there.ring()
+    expect([there.store.life(), there.unlisted]).toEqual(['none', ['acme/conv_1']])
+  })
+
+  test('stays, and on the list, where it is used while it is taken off', async () => {
+    const there = await kept(new TestConversation(() => say('Done.')))
+    there.onUnlist = () => there.run(0)
+    await there.ring()
+    expect([there.store.life(), there.unlisted]).toEqual(['open', []])
+    expect(there.store.runs.record(runId(0))?.answer).toBe('Done.')
+    there.onUnlist = () => {}
+    while (there.alarmAt < Infinity) await there.ring()
+    expect([there.store.life(), there.unlisted, Date.now()]).toEqual(['none', ['acme/conv_1'], 60_000 + 2 * HOUR])
+  })
+
+  test('is used by what asks for a decision, by a decision, and by what is said while that is waited for', async () => {
+    const done = Promise.withResolvers<string>()
+    const there = await kept(
+      new TestConversation(
+        ({ messages }) => (messages.length > 1 ? ask(['pays'], ['pays']) : ask(['slow'])),
+        [tool('slow', () => done.promise), tool('pays', () => '', { approval: 'always' })],
+      ),
+    )
+    const limits = { ...requestOf().limits, callMs: 3 * HOUR, runMs: 3 * HOUR }
+    await there.start(0, { request: { limits } as object })
+    while (Date.now() < 2 * HOUR) await there.ring()
+    done.resolve('done')
+    expect(await there.object.record(runId(0), 10_000)).toMatchObject({ record: { status: 'waiting' } })
+    const idle = () => there.store.time('idle') - Date.now()
+    expect(idle()).toBe(HOUR)
+    vi.setSystemTime(Date.now() + HOUR / 2)
+    await there.object.answer(runId(0), { [`call_${runId(0).slice(4)}_2_0`]: { decision: 'approve' } })
+    expect(idle()).toBe(HOUR)
+    vi.setSystemTime(Date.now() + HOUR / 2)
+    await there.start(1, { onBusy: 'steer' })
+    expect(idle()).toBe(HOUR)
+    const since = Date.now()
+    while (there.alarmAt < Infinity) await there.ring()
+    expect([there.store.life(), Date.now() - since]).toEqual(['none', HOUR])
+  })
+
+  test('ends the streams of those who follow what it forgets, and tells those who wait for it that it is gone', async () => {
+    vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'], now: 60_000 })
+    const there = await kept(
+      new TestConversation(() => ask(['pays']), [tool('pays', () => '', { approval: 'always' })]),
+    )
+    await there.run(0)
+    await there.start(1)
+    const followed = there.events(1)
+    const waited = there.object.record(runId(1), 60_000)
+    while (there.alarmAt < Infinity) await there.ring()
+    expect(await followed).toEqual([])
+    expect(await waited).toMatchObject({ code: 'unknown_run' })
+  })
+})
+
+test('a conversation of a newer version keeps its version: an edge that was rolled back makes nothing of it', async () => {
+  const there = new TestConversation(() => say('Done.'))
+  await there.run(0)
+  const version = "FROM meta WHERE key = 'version'"
+  there.database.exec(`UPDATE meta SET value = value + 1 WHERE key = 'version'`)
+  const before = there.rows(`SELECT value ${version}`)
+  there.live()
+  await there.run(1)
+  expect(there.rows(`SELECT value ${version}`)).toEqual(before)
 })
 
 describe('a conversation of an older version', () => {
@@ -153,4 +225,20 @@ describe('where a conversation lives', () => {
       ['anywhere', 'v1/acme/conv_2', { locationHint: 'weur' }],
     ])
   })
+})
+
+test('a turn that is run again has the tools of now: those that are there, as they are', async () => {
+  const tools = [tool('look', () => 'old'), tool('gone')]
+  const there = new TestConversation(({ messages }) => (messages.length > 1 ? say('Done.') : ask(['look'])), tools)
+  await there.run(0)
+  tools.splice(
+    0,
+    2,
+    tool('look', () => 'new', { hash: 'another' }),
+  )
+  const again = { runId: runId(1), caller: { tenant: 'acme', scopes: ['chat'] } }
+  expect(await there.object.regenerate(runId(0), again)).toMatchObject({ ok: true, runId: runId(1) })
+  const content = [{ type: 'text', text: 'new' }]
+  expect(await there.object.record(runId(1), 10_000)).toMatchObject({ record: { calls: [{ ok: true, content }] } })
+  expect(there.requests.at(-1)?.tools.map(({ name, hash }) => [name, hash])).toEqual([['look', 'another']])
 })

@@ -41,10 +41,14 @@ export class TestConversation {
   webhook: WebhookSetup | undefined
   /** Takes what is told of spending; may throw. */
   count: (tenant: string, spend: Spend) => void | Promise<void> = () => {}
+  /** Whether its model is one of the edge's; may throw. */
+  hasModel: () => boolean = () => true
   /** Of the next life. */
   loop: LoopSetup | undefined
   /** Conversations that were taken off their tenant's list. */
   readonly unlisted: string[] = []
+  /** Told before that; may throw. */
+  onUnlist: () => unknown = () => {}
   object: ConversationService & { alarm(): Promise<void> }
   readonly #tools: readonly Tool[]
   readonly #vars: Record<string, unknown>
@@ -125,13 +129,23 @@ export class TestConversation {
     }
     return {
       config: readConfig({ MODEL: 'test/scripted', ...this.#vars }),
-      models: { resolve: () => ({ ok: true, name: model.name, model }), list: () => [] },
+      models: {
+        resolve: () =>
+          this.hasModel()
+            ? { ok: true, name: model.name, model }
+            : { ok: false, code: 'model_not_configured', message: 'There is no such model.' },
+        list: () => [],
+      },
       tools: () => ({ find: async () => this.#tools, list: async () => ({ tools: this.#tools, unavailable: [] }) }),
       webhook: this.webhook,
       loop: this.loop,
       directories: {
         getByName: (tenant: string) => ({
-          remove: async (id: string) => void this.unlisted.push(`${tenant}/${id}`),
+          add: async (id: string) => void this.unlisted.splice(this.unlisted.indexOf(`${tenant}/${id}`), 1),
+          remove: async (id: string) => {
+            await this.onUnlist()
+            this.unlisted.push(`${tenant}/${id}`)
+          },
           count: async (spend: Spend) => this.count(tenant, spend),
         }),
       },

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Hook } from '../../src/contract/hook.ts'
 import type { ModelEvent } from '../../src/contract/model.ts'
 import { ask, say, tool, types } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
@@ -128,4 +129,42 @@ describe('five minutes without getting ahead', () => {
     await settle()
     expect(there.store.runs.row(runId(0))).toMatchObject({ status: 'running', stalled: 8 * MINUTE })
   })
+})
+
+test('a run that is given up ends, once, though its journal fails when it is', async () => {
+  const there = new TestConversation(async function* () {
+    yield await new Promise<never>(() => {})
+  })
+  await there.start(0)
+  await there.start(1)
+  await settle()
+  let failures = 1
+  there.onTransaction = (moment) => {
+    if (moment === 'before' && failures-- > 0) throw new Error('no disk')
+  }
+  there.answer = () => say('Done.')
+  vi.setSystemTime(6 * MINUTE)
+  for (let ring = 0; ring < 5 && there.alarmAt < Infinity; ring++) {
+    await there.ring()
+    await settle()
+  }
+  expect(types(there.journal(0)).filter((type) => type === 'run.finished')).toHaveLength(1)
+  expect(there.store.runs.record(runId(1))?.answer).toBe('Done.')
+})
+
+test('a run that waits ends after five seconds once it is cancelled, though a hook around it does not listen', async () => {
+  vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'], now: MINUTE })
+  const there = new TestConversation(() => ask(['pays']), [tool('pays', () => '', { approval: 'always' })])
+  await there.start(0)
+  await settle()
+  const hangs: Hook = { name: 'hangs', run: () => new Promise(() => {}) }
+  there.loop = { hooks: [hangs] }
+  there.live()
+  const cancelled = there.object.cancel(runId(0))
+  await settle()
+  await vi.advanceTimersByTimeAsync(5000)
+  await settle()
+  expect(there.store.runs.row(runId(0))?.status).toBe('cancelled')
+  expect(await cancelled).toEqual({ ok: true, status: 'cancelled' })
+  expect(types(there.journal(0)).filter((type) => type === 'run.finished')).toHaveLength(1)
 })

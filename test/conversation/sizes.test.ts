@@ -67,6 +67,18 @@ describe('what is larger than a row', () => {
     })
   })
 
+  test('is kept whole though its JSON is far longer than it is', async () => {
+    const text = '"'.repeat(7 * MIB)
+    const there = new TestConversation(
+      ({ messages }) => (messages.length > 1 ? say('Cut.') : ask(['large'])),
+      [tool('large', () => ({ ok: true, content: [{ type: 'text', text }] }))],
+    )
+    await there.run(0)
+    expect(there.journal(0).find((event) => event.type === 'call.settled')).toMatchObject({ cut: text.length })
+    const [whole] = there.store.wholes.of(`call_${runId(0).slice(4)}_1_0`) ?? []
+    expect(whole?.type === 'text' && whole.text === text).toBe(true)
+  })
+
   test('is never cut within a character', () => {
     const { there } = large()
     const chunks = new Chunks(memorySql(there.database))
@@ -190,6 +202,17 @@ describe('a row that cannot be read', () => {
     expect(called).toBe(1)
     there.answer = () => say('Next.')
     await there.run(1)
+    expect(there.store.runs.record(runId(1))?.answer).toBe('Next.')
+  })
+
+  test('of a run that waits, which is JSON and not what was written: it fails, and the conversation opens', async () => {
+    const there = new TestConversation(() => ask(['pays']), [tool('pays', () => 'paid', { approval: 'always' })])
+    await there.run(0)
+    there.database.exec(`UPDATE events SET lines = replace(lines, '"calls":[', '"called":[')`)
+    there.answer = () => say('Next.')
+    there.live()
+    await there.run(1)
+    expect(there.store.runs.record(runId(0))).toMatchObject({ status: 'failed', error: { code: 'run_lost' } })
     expect(there.store.runs.record(runId(1))?.answer).toBe('Next.')
   })
 

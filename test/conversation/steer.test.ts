@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Message } from '../../src/contract/message.ts'
-import { ask, say, tool, types } from '../fixtures/play.ts'
+import { ask, requestOf, say, tool, types } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 0 }))
@@ -123,6 +123,23 @@ describe('an input that steers', () => {
     expect(types(there.journal(0)).slice(0, 2)).toEqual(['input.added', 'run.started'])
     const page = await there.object.messages({ limit: 10 })
     expect(page.ok && page.messages.map(({ message }) => message.role)).toEqual(['user', 'user', 'assistant'])
+  })
+
+  test('stays said though the run that it joined fails before it is heard', async () => {
+    const fails = Promise.withResolvers<void>()
+    const there = new TestConversation(async function* () {
+      await fails.promise
+      yield { type: 'error', error: { code: 'model_unreachable', message: 'Nobody is there.', retryable: false } }
+    })
+    await there.start(0)
+    await settle()
+    await there.start(1, steered)
+    fails.resolve()
+    expect(await there.object.record(runId(0), 10_000)).toMatchObject({ record: { status: 'failed' } })
+    there.answer = () => say('Done.')
+    await there.run(2, 'Again, please.')
+    const [hello] = requestOf().input
+    expect(there.requests.at(-1)?.messages).toEqual([hello, ...input, { role: 'user', content: 'Again, please.' }])
   })
 
   test('is heard though the object is lost', async () => {
