@@ -4,6 +4,7 @@ import type { ToolDefinition } from '../../contract/tool.ts'
 import { argumentsText } from '../call-arguments.ts'
 import { encodeOnce } from '../encode-once.ts'
 import { jsonText } from '../json-text.ts'
+import { withoutChoice } from '../narrow-schema.ts'
 import { keptIn } from './ask-opaque.ts'
 import { toChatCall } from './call.ts'
 
@@ -94,7 +95,7 @@ function toAnswer(message: AssistantMessage, codec = ''): object {
 }
 
 export function toChatTool({ name, description, inputSchema, strict }: ToolDefinition): object {
-  const told = { name, description, parameters: inputSchema, ...(strict !== undefined && { strict }) }
+  const told = { name, description, parameters: withoutChoice(inputSchema), ...(strict !== undefined && { strict }) }
   return { type: 'function', function: told }
 }
 
