@@ -23,10 +23,10 @@ export function encodeRequest(model: string, request: ModelRequest, { codec, rep
   const { messages, tools, toolChoice, responseFormat, sampling } = request
   const { parallel_tool_calls, ...passed } = sampling ?? {}
   const head = {
+    stream_options: { include_usage: true },
     ...passed,
     model,
     stream: true,
-    stream_options: { include_usage: true },
     response_format: responseFormat && toResponseFormat(responseFormat),
     // Without tools OpenAI refuses what is said about them.
     ...(tools.length > 0 && { tool_choice: toToolChoice(toolChoice), parallel_tool_calls }),

@@ -1,0 +1,27 @@
+import type { Message, ToolCall } from '../../contract/message.ts'
+import type { ModelRequest } from '../../contract/model.ts'
+import { encodeOnce } from '../encode-once.ts'
+
+/**
+ * A request in the words of Mistral's own servers, which refuse others: ids of calls have nine letters and digits (“must
+ * be a-z, A-Z, 0-9, with a length of 9”), the most tokens of an answer have their old name, and usage is told unasked.
+ */
+export function forMistral({ messages, sampling = {}, ...request }: ModelRequest): ModelRequest {
+  const { max_completion_tokens, max_tokens = max_completion_tokens, ...passed } = sampling
+  return {
+    ...request,
+    messages: messages.map(withShortIds),
+    sampling: { ...passed, max_tokens, stream_options: undefined },
+  }
+}
+
+const withShortIds = encodeOnce((message: Message): Message => {
+  if (message.role === 'tool') return shortened(message)
+  return message.role === 'assistant' && message.calls ? { ...message, calls: message.calls.map(shortened) } : message
+})
+
+/** The end of an id tells the calls of a step apart: ours end in their step and place. */
+function shortened<Called extends Pick<ToolCall, 'callId'>>(called: Called): Called {
+  const letters = called.callId.replace(/[\W_]/g, '')
+  return { ...called, callId: letters.slice(-9).padStart(9, '0') }
+}
