@@ -33,7 +33,8 @@ export function encodeRequest(model: string, request: ModelRequest, { codec, rep
   }
   const encode = (message: Message): string => {
     if (message.role === 'assistant' && message.opaque && message.opaque.codec === codec) {
-      return JSON.stringify({ ...toAnswer(message, codec), ...(replayReasoning && replayed(message)) })
+      const reasoning_content = replayReasoning ? reasoningOf(message) : undefined
+      return JSON.stringify({ ...toAnswer(message, codec), reasoning_content })
     }
     return replayReasoning ? encodeWithReasoning(message) : encodeMessage(message)
   }
@@ -55,12 +56,8 @@ const encodeTool = encodeOnce((tool: ToolDefinition) => JSON.stringify(toChatToo
 const encodeMessage = encodeOnce((message: Message) => JSON.stringify(toChatMessage(message)))
 
 const encodeWithReasoning = encodeOnce((message: Message) =>
-  JSON.stringify({ ...toChatMessage(message), ...replayed(message) }),
+  JSON.stringify({ ...toChatMessage(message), reasoning_content: reasoningOf(message) }),
 )
-
-function replayed(message: Message): object {
-  return { reasoning_content: reasoningOf(message) }
-}
 
 /** One message, whose text beside calls is null where there is none. */
 export function toChatMessage(message: Message): object {
