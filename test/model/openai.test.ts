@@ -428,13 +428,15 @@ describe('Mistral’s own servers', () => {
   function faultOf({ stream_options, max_completion_tokens, messages }: ModelCall['body']): object | undefined {
     const extra = stream_options ?? max_completion_tokens
     if (extra !== undefined) return { detail: [{ type: 'extra_forbidden', msg: 'Extra inputs are not permitted' }] }
+    const at = messages.findIndex(({ role }, index) => role === 'user' && messages[index - 1]?.['role'] === 'tool')
+    if (at >= 0) return { message: "Unexpected role 'user' after role 'tool'", code: '3230' }
     const ids = JSON.stringify(messages).match(/"(tool_call_id|id)":"[^"]*"/g) ?? []
     return ids.every((id) => /:"[a-zA-Z0-9]{9}"$/.test(id))
       ? undefined
       : { message: 'Tool call id was x but must be a-z, A-Z, 0-9, with a length of 9.', code: '3280' }
   }
 
-  test('get ids of calls, and fields, that they take', async () => {
+  test('get ids of calls, fields and turns that they take', async () => {
     const server = await startModelServer(({ body }) => {
       const fault = faultOf(body)
       return fault ? { status: 422, body: { object: 'error', ...fault } } : { chunks: chunksOf({ text: 'Noon.' }) }
@@ -453,6 +455,8 @@ describe('Mistral’s own servers', () => {
       { role: 'user', content: 'What time is it?' },
       { role: 'assistant', content: '', calls: ids.map((id) => ({ callId: id, tool: 'clock', arguments: '{}' })) },
       ...ids.map(tool),
+      // A run that was cancelled ends in results.
+      { role: 'user', content: 'Well?' },
     ]
     const model = openai({ baseUrl: server.baseUrl.replace('/v1', '/mistral/v1') })('probe')
     const events: ModelEvent[] = []
@@ -481,6 +485,8 @@ describe('Mistral’s own servers', () => {
           tool_calls: short.map((id) => ({ id, type: 'function', function: { name: 'clock', arguments: '{}' } })),
         },
         ...short.map((id, index) => ({ role: 'tool', tool_call_id: id, content: ids[index] })),
+        { role: 'assistant', content: 'OK.' },
+        { role: 'user', content: 'Well?' },
       ],
     })
   })
