@@ -66,6 +66,8 @@ export interface ClientTool {
   readonly name: string
   readonly description: string
   readonly inputSchema: JsonSchema
+  /** As of a `ToolDefinition`. */
+  readonly strict?: boolean
 }
 
 /** What becomes of a run that is posted while another is under way. `steer`: its input joins that one. */

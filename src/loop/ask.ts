@@ -138,6 +138,8 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
         const usage = event.usage && withPrice(event.usage)
         const { text, reasoning } = said
         const thought = reasoning === '' ? {} : { reasoning }
+        // Of an answer that broke off, what had been asked for by then was not all that was to be done.
+        if (finish === 'length' || finish === 'content_filter') calls.length = 0
         answer = { text, ...thought, calls, finish, ...(usage && { usage }), ...(opaque && { opaque }) }
         return
       }

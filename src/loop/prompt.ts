@@ -45,6 +45,6 @@ function definitions({ offered, request, step, readable }: RunState): readonly T
   return readable && !offered.has(READ_RESULT) ? [...active, READ_RESULT_DEFINITION] : active
 }
 
-function toDefinition({ name, description, inputSchema }: ClientTool): ToolDefinition {
-  return { name, description, inputSchema, version: '1', hash: '', annotations: {} }
+function toDefinition(tool: ClientTool): ToolDefinition {
+  return { ...tool, version: '1', hash: '', annotations: {} }
 }

@@ -1,6 +1,8 @@
-import type { ChatModel, ModelProvider } from '../contract/model.ts'
+import type { ChatModel, ModelError, ModelEvent, ModelProvider } from '../contract/model.ts'
 import type { Price } from '../contract/usage.ts'
 import type { ModelChooser } from '../contract/setup.ts'
+import { WITHOUT_TOOLS } from '../wire/model-error.ts'
+import { attempts } from './attempts.ts'
 
 export interface ChooserOptions {
   /** Who makes the models, by the first half of their names. */
@@ -15,30 +17,55 @@ export interface ChooserOptions {
 
 /**
  * Picks models by name. A name is split at its first slash; a bare one belongs to the default model's provider. What is
- * not allowed is as unknown as what does not exist.
+ * not allowed is as unknown as what does not exist. A model that fails since it knows no tools, or whose record says that
+ * it does not, names those of the list that do as far as theirs say.
  */
 export function modelChooser({ providers, defaultModel, allowed = [], prices = {} }: ChooserOptions): ModelChooser {
   const known = defaultModel === undefined ? allowed : [defaultModel, ...allowed]
   const makers = new Map(Object.entries(providers))
+  const make = (full: string) => makers.get(providerOf(full))?.(full.slice(providerOf(full).length + 1))
+  const list = () => [...new Set(known)].filter((name) => !name.endsWith('*') && makers.has(providerOf(name)))
+
+  function advising(model: ChatModel, name: string): ChatModel {
+    const others = () => list().filter((other) => other !== name && hasTools(make(other)))
+    return {
+      ...model,
+      stream: (request, signal) =>
+        attempts(
+          () =>
+            request.tools.length === 0 || hasTools(model)
+              ? model.stream(request, signal)
+              : failing({ code: WITHOUT_TOOLS, message: `The model ${name} cannot call tools.`, retryable: false }),
+          (error, failures) =>
+            error.code === WITHOUT_TOOLS && failures === 1
+              ? failing({ ...error, message: `${error.message} These can: ${others().join(', ') || 'none here'}.` })
+              : undefined,
+        ),
+    }
+  }
+
   return {
     resolve: (name = defaultModel) => {
       if (name === undefined) return refuse('model_not_configured', 'The request names no model, and MODEL is not set.')
       const full = name.includes('/') || !defaultModel ? name : `${providerOf(defaultModel)}/${name}`
-      const provider = providerOf(full)
-      const model = full.slice(provider.length + 1)
-      if (model === '' || !known.some((pattern) => fits(pattern, full))) {
+      if (!/\/./.test(full) || !known.some((pattern) => fits(pattern, full))) {
         return refuse('unknown_model', `There is no model "${name}" here.`)
       }
-      const make = makers.get(provider)
-      if (!make) return refuse('model_not_configured', `The model provider "${provider}" is not set up.`)
-      return { ok: true, name: full, model: withPrice(make(model), prices[full]) }
+      const model = make(full)
+      if (!model) return refuse('model_not_configured', `The model provider "${providerOf(full)}" is not set up.`)
+      const price = prices[full]
+      return { ok: true, name: full, model: { ...advising(model, full), ...(price && { price }) } }
     },
-    list: () => [...new Set(known)].filter((name) => !name.endsWith('*') && makers.has(providerOf(name))),
+    list,
   }
 }
 
-function withPrice(model: ChatModel, price: Price | undefined): ChatModel {
-  return price ? { ...model, price, stream: (...request) => model.stream(...request) } : model
+function hasTools(model: ChatModel | undefined): boolean {
+  return model?.capabilities?.tools !== false
+}
+
+async function* failing(error: ModelError): AsyncGenerator<ModelEvent, void> {
+  yield { type: 'error', error }
 }
 
 /** The part of a name before its first slash. */

@@ -1,6 +1,7 @@
 import { EVERYTHING, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
 import { chatCodec } from '../wire/openai-chat/ask-answer.ts'
 import { encodeRequest, hasReasoning } from '../wire/openai-chat/ask-request.ts'
+import { forMistral } from '../wire/openai-chat/mistral.ts'
 import { postModels, type ServerOptions, withoutSlash } from './post-models.ts'
 
 const CAPABILITIES: ModelCapabilities = { ...EVERYTHING, imagesInResults: false }
@@ -12,13 +13,16 @@ const CAPABILITIES: ModelCapabilities = { ...EVERYTHING, imagesInResults: false 
 export function openai(options: ServerOptions = {}): ModelProvider {
   const { provider = 'openai' } = options
   const codec = `openai-chat/${provider}`
+  const server = openAiServer(options, '/chat/completions')
+  const isMistral = server.url().includes('mistral')
   return postModels({
     ...options,
-    ...openAiServer(options, '/chat/completions'),
+    ...server,
     provider,
     capabilities: CAPABILITIES,
     codec: chatCodec(codec),
-    encode: (model, request, replayReasoning) => encodeRequest(model, request, { codec, replayReasoning }),
+    encode: (model, request, replayReasoning) =>
+      encodeRequest(model, isMistral ? forMistral(request) : request, { codec, replayReasoning }),
     // Some servers must have the reasoning of earlier steps back, others must not.
     cures: ({ messages }) => (hasReasoning(messages) ? /reasoning_content/ : undefined),
   })

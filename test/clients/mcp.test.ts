@@ -1,83 +1,74 @@
-import { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { expect, onTestFinished, test } from 'vitest'
-import type { ListPage, ToolSource } from '../../src/contract/tool.ts'
-import { chain } from '../../src/tool/source/chain.ts'
-import { tool } from '../fixtures/play.ts'
-import { servedEdge } from './served-edge.ts'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type ScriptedStage, startScripted } from './scripted-stage.ts'
 
-/** The official client, connected to an edge with these tools. */
-async function connect(source: ToolSource): Promise<Client> {
-  const edge = await servedEdge({ script: [], setup: { tools: () => source } })
-  const client = new Client({ name: 'test', version: '1' })
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${edge.url}/mcp`)))
-  onTestFinished(() => client.close())
+let stage: ScriptedStage
+beforeAll(async () => void (stage = await startScripted()))
+afterAll(() => stage?.close())
+
+type Mode = 'legacy' | 'auto' | { pin: string }
+
+async function connected(mode: Mode, key = stage.key): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } })
+  const requestInit = { headers: { authorization: `Bearer ${key}` } }
+  await client.connect(new StreamableHTTPClientTransport(new URL('/mcp', stage.url), { requestInit }))
   return client
 }
 
-/** The names of all pages. */
-async function pagesOf(client: Client): Promise<string[][]> {
-  const pages: string[][] = []
-  for (let cursor: string | undefined; ;) {
-    const { tools, nextCursor } = await client.listTools(cursor === undefined ? {} : { cursor })
-    pages.push(tools.map(({ name }) => name))
-    if (nextCursor === undefined) return pages
-    cursor = nextCursor
-  }
-}
+describe.each<[string, Mode]>([
+  ['2025-11-25', 'legacy'],
+  ['2026-07-28', 'auto'],
+  ['2026-07-28', { pin: '2026-07-28' }],
+])('the SDK’s client of MCP %s, negotiating %j', (revision, mode) => {
+  test('lists what it may call, and calls it', async () => {
+    const client = await connected(mode)
+    expect([client.getNegotiatedProtocolVersion(), client.getServerVersion()]).toEqual([
+      revision,
+      { name: 'edgecall', version: '0.1.0' },
+    ])
+    const names = (await client.listTools()).tools.map(({ name }) => name)
+    // The one that takes a person is not for it.
+    expect([names.includes('squareRoot'), names.includes('pays')]).toEqual([true, false])
+    const { content, structuredContent, isError } = await client.callTool({
+      name: 'squareRoot',
+      arguments: { number: 16 },
+    })
+    const value = { number: 16, value: 4, exact: true }
+    expect({ content, structuredContent, isError }).toEqual({
+      content: [{ type: 'text', text: JSON.stringify(value) }],
+      structuredContent: value,
+      isError: undefined,
+    })
+    await client.close()
+  })
 
-const nameAt = (index: number) => `tool${String(index).padStart(4, '0')}`
+  test('hears of progress, and of what goes wrong', async () => {
+    const client = await connected(mode)
+    const progress: unknown[] = []
+    const arrived = await client.callTool({ name: 'progresses' }, { onprogress: (news) => progress.push(news) })
+    expect([arrived.content, progress]).toEqual([
+      [{ type: 'text', text: 'arrived' }],
+      [{ progress: 0.5, total: 1, message: 'half way' }],
+    ])
+    const misfit = await client.callTool({ name: 'squareRoot', arguments: { number: 'x' } })
+    expect([misfit.isError, misfit.content]).toMatchObject([true, [{ text: expect.stringContaining('do not fit') }]])
+    const refused = await client.callTool({ name: 'pays' })
+    expect([refused.isError, refused.content]).toMatchObject([true, [{ text: expect.stringContaining('person') }]])
+    await expect(client.callTool({ name: 'nothing' })).rejects.toMatchObject({ code: -32602 })
+    await client.close()
+  })
 
-/**
- * Many tools, of which it loads those that are asked for. Every tenth is broken, and every tenth after takes a person's
- * approval.
- */
-function stored(count: number) {
-  const loaded: number[] = []
-  const all = Array.from({ length: count }, (_, index) => index)
-  const read = (indexes: readonly number[]) => {
-    loaded.push(indexes.length)
-    return indexes.map((index) => tool(nameAt(index), undefined, { approval: index % 10 === 1 ? 'always' : 'never' }))
-  }
-  const list = async ({ after, limit }: ListPage = { after: '', limit: count }) => {
-    const page = all.filter((index) => nameAt(index) > after).slice(0, limit)
-    const broken = page.filter((index) => index % 10 === 0)
-    return {
-      tools: read(page.filter((index) => !broken.includes(index))),
-      unavailable: broken.map((index) => {
-        return { origin: 'kv' as const, place: `tool:${nameAt(index)}`, name: nameAt(index), reason: 'Broken.' }
-      }),
-      total: count,
-    }
-  }
-  const source: ToolSource = { list, offered: async () => [], find: async () => [] }
-  return { source, loaded, callable: all.filter((index) => index % 10 > 1).map(nameAt) }
-}
+  test('may leave in the middle of a call', async () => {
+    const client = await connected(mode)
+    const leave = new AbortController()
+    const left = client.callTool({ name: 'hangs' }, { signal: leave.signal, onprogress: () => {} })
+    leave.abort(new Error('left'))
+    await expect(left).rejects.toThrow('left')
+    expect((await client.callTool({ name: 'progresses' })).content).toEqual([{ type: 'text', text: 'arrived' }])
+    await client.close()
+  })
 
-test('lists thousands of tools by pages, each once, and no page loads the rest', async () => {
-  const { source, loaded, callable } = stored(2500)
-  const pages = await pagesOf(await connect(source))
-  expect(pages.flat()).toEqual(callable)
-  expect(pages.map((page) => page.length)).toEqual([800, 800, 400])
-  expect(Math.max(...loaded)).toBeLessThanOrEqual(1001)
-})
-
-test('misses none where a page has names that two sources define', async () => {
-  const { source, callable } = stored(250)
-  const others = [tool(nameAt(42), undefined, { hash: 'other' }), tool(nameAt(99), undefined, { hash: 'other' })]
-  const bound: ToolSource = {
-    list: async () => ({
-      tools: [...others, tool('zoo')],
-      unavailable: [{ origin: 'service', place: 'a binding', reason: 'Gone.' }],
-    }),
-    offered: async () => [],
-    find: async () => [],
-  }
-  const expected = callable.filter((name) => name !== nameAt(42) && name !== nameAt(99))
-  expect((await pagesOf(await connect(chain([bound, source])))).flat()).toEqual([...expected, 'zoo'])
-})
-
-test('is told of a cursor that is none', async () => {
-  const client = await connect(stored(1).source)
-  await expect(client.listTools({ cursor: nameAt(0) })).rejects.toMatchObject({ code: -32602 })
+  test('does not get in without a key', async () => {
+    await expect(connected(mode, 'ek_of_nobody')).rejects.toThrow(/valid key|HTTP 401/)
+  })
 })

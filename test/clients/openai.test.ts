@@ -132,6 +132,20 @@ describe('tools of the caller', () => {
     expect(stage.sent()[1]?.messages.map(({ role, content }) => [role, content])).toEqual(history)
   })
 
+  test('are held to their schemas where the caller wants that', async () => {
+    const parameters = { type: 'object', properties: {}, required: [], additionalProperties: false }
+    const asked = { name: 'pick', description: 'Picks', parameters }
+    stage.script(say('No.'), say('No.'))
+    await client().chat.completions.create({
+      model,
+      messages: [user('Pick.')],
+      tools: [{ type: 'function', function: { ...asked, strict: true } }],
+    })
+    await client().responses.create({ model, input: 'Pick.', tools: [{ type: 'function', ...asked, strict: true }] })
+    const told = stage.sent().map(({ tools = [] }) => tools.find((tool) => tool.function.name === 'pick'))
+    expect(told).toEqual([1, 2].map(() => ({ type: 'function', function: { ...asked, strict: true } })))
+  })
+
   test('may be asked for step after step', async () => {
     stage.script(
       ask(['shout', { text: 'a' }]),

@@ -1,7 +1,5 @@
 import {
-  AbstractChat,
   type ChatInit,
-  type ChatState,
   DefaultChatTransport,
   lastAssistantMessageIsCompleteWithApprovalResponses,
   lastAssistantMessageIsCompleteWithToolCalls,
@@ -10,27 +8,12 @@ import {
 import { describe, expect, test } from 'vitest'
 import { textOf } from '../../src/contract/message.ts'
 import { ask, say, sayInTwo, tool } from '../fixtures/play.ts'
+import { Chat, partsOf, until } from './chat.ts'
 import { type ServedEdge, servedEdge } from './served-edge.ts'
 
 const clock = tool('clock', () => '12:00')
 const danger = tool('danger', () => 'boom', { approval: 'always' })
 const pick = { name: 'pick', description: 'Picks', inputSchema: { type: 'object' } }
-
-/** What `useChat` is around, without React. */
-class Chat extends AbstractChat<UIMessage> {
-  constructor({ messages = [], ...init }: ChatInit<UIMessage>) {
-    const state: ChatState<UIMessage> = {
-      status: 'ready',
-      error: undefined,
-      messages,
-      pushMessage: (message) => void (state.messages = [...state.messages, message]),
-      popMessage: () => void (state.messages = state.messages.slice(0, -1)),
-      replaceMessage: (index, message) => void (state.messages = state.messages.with(index, message)),
-      snapshot: structuredClone,
-    }
-    super({ ...init, state })
-  }
-}
 
 function chatOf(edge: ServedEdge, init: ChatInit<UIMessage> = {}): Chat {
   const transport = new DefaultChatTransport({
@@ -40,24 +23,9 @@ function chatOf(edge: ServedEdge, init: ChatInit<UIMessage> = {}): Chat {
   return new Chat({ id: 'chat-1', transport, ...init })
 }
 
-/** The parts of a message, those of tools as far as they tell what became of them. */
-function partsOf(message: UIMessage | undefined): unknown[] {
-  return (message?.parts ?? []).map((part) => {
-    if (part.type === 'text') return part.text
-    if (!part.type.startsWith('tool-')) return part.type
-    const { type, state, output, errorText } = { output: undefined, errorText: undefined, state: '', ...part }
-    return [type, state, output ?? errorText]
-  })
-}
-
 /** What the model was told in its last request. */
 function lastTold(edge: ServedEdge): string[] {
   return edge.requests.at(-1)?.messages.map(({ content }) => textOf(content)) ?? []
-}
-
-/** Answers that a page sends by itself nobody waits for. */
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setImmediate(resolve))
 }
 
 test('a text comes word by word, and a call of the edge with its result', async () => {

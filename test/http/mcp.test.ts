@@ -216,6 +216,7 @@ describe('a call', () => {
     for (const [ask, params] of [
       [newest, { name: 'nope' }],
       [older, {}],
+      [older, { name: { toString: 'now' } }],
       [newest, { name: 'now', arguments: [] }],
     ] as const) {
       const response = await ask('tools/call', params)

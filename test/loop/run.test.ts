@@ -146,6 +146,32 @@ describe('a run', () => {
     expect(state.finished?.error?.code).toBe('model_stream_cut')
   })
 
+  test.each(['length', 'content_filter'] as const)('runs none of the calls before a stop for %s', async (finish) => {
+    const { events, requests } = await play({
+      script: [
+        [
+          { type: 'text', text: 'I' },
+          { type: 'call', index: 0, tool: 'add', arguments: '{}' },
+          { type: 'call.delta', index: 1, tool: 'add', arguments: '{"a"' },
+          { type: 'finish', finish },
+        ],
+      ],
+      tools: [tool('add', () => 3)],
+    })
+    expect(types(events)).toEqual([
+      'run.started',
+      'step.started',
+      'text.delta',
+      'call.proposed',
+      'call.delta',
+      'step.answered',
+      'step.finished',
+      'run.finished',
+    ])
+    expect(events.at(-1)).toMatchObject({ status: 'completed', finish, answer: 'I' })
+    expect(requests).toHaveLength(1)
+  })
+
   test('completes as `length` or `content_filter` where the model was stopped so', async () => {
     const { state } = await play({
       script: [

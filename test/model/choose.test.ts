@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { ModelProvider } from '../../src/contract/model.ts'
+import { EVERYTHING, type ModelError, type ModelEvent, type ModelProvider } from '../../src/contract/model.ts'
+import type { ToolDefinition } from '../../src/contract/tool.ts'
 import { type ChooserOptions, modelChooser } from '../../src/model/choose.ts'
 import { scripted } from '../../src/model/scripted.ts'
 
@@ -85,4 +86,76 @@ test('a model whose price is configured knows it', () => {
     return resolved.ok && resolved.model.price
   }
   expect([priceOf('a'), priceOf('b')]).toEqual([price, undefined])
+})
+
+describe('a model that knows no tools', () => {
+  const clock: ToolDefinition = {
+    name: 'clock',
+    description: 'Tells the time.',
+    inputSchema: { type: 'object' },
+    version: '1',
+    hash: 'h',
+    annotations: {},
+  }
+  const refused: ModelError = {
+    code: 'model_without_tools',
+    message: 'The model openai/old cannot call tools: it does not support tools.',
+    status: 400,
+    retryable: false,
+  }
+  const noon: readonly ModelEvent[] = [
+    { type: 'text', text: 'Noon.' },
+    { type: 'finish', finish: 'stop' },
+  ]
+  const chooser = (...allowed: string[]) =>
+    modelChooser({
+      providers: {
+        // Its server says so.
+        openai: (model) =>
+          scripted(
+            [(request) => (request.tools.length > 0 ? [{ type: 'error', error: refused }] : noon)],
+            `openai/${model}`,
+          ),
+        // Its record says so.
+        local: (model) => ({
+          ...scripted([noon], `local/${model}`),
+          capabilities: { ...EVERYTHING, tools: false },
+        }),
+      },
+      allowed,
+    })
+  const answerOf = async (models: ReturnType<typeof chooser>, name: string, tools = [clock]) => {
+    const resolved = models.resolve(name)
+    if (!resolved.ok) throw new Error(resolved.message)
+    const events: ModelEvent[] = []
+    const request = { messages: [{ role: 'user', content: 'What time is it?' } as const], tools }
+    for await (const event of resolved.model.stream(request, new AbortController().signal)) events.push(event)
+    return events
+  }
+
+  test('says so, and names others that do', async () => {
+    const models = chooser('openai/old', 'openai/new', 'openai/newer', 'local/*', 'local/small')
+    expect(await answerOf(models, 'openai/old')).toEqual([
+      { type: 'error', error: { ...refused, message: `${refused.message} These can: openai/new, openai/newer.` } },
+    ])
+    expect(await answerOf(models, 'local/tiny')).toEqual([
+      {
+        type: 'error',
+        error: {
+          code: 'model_without_tools',
+          message: 'The model local/tiny cannot call tools. These can: openai/old, openai/new, openai/newer.',
+          retryable: false,
+        },
+      },
+    ])
+    expect(await answerOf(chooser('local/small'), 'local/small')).toMatchObject([
+      { error: { message: 'The model local/small cannot call tools. These can: none here.' } },
+    ])
+  })
+
+  test('answers without', async () => {
+    for (const name of ['openai/old', 'local/small']) {
+      expect(await answerOf(chooser('openai/old', 'local/small'), name, [])).toEqual(noon)
+    }
+  })
 })

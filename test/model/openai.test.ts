@@ -1,10 +1,18 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { callId, newId } from '../../src/contract/id.ts'
+import type { Message } from '../../src/contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import { openai } from '../../src/model/openai.ts'
 import type { ServerOptions } from '../../src/model/post-models.ts'
-import { chunksOf, type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
+import {
+  chunksOf,
+  type ModelCall,
+  type ModelReply,
+  type ModelServer,
+  startModelServer,
+} from '../fixtures/model-server.ts'
 import { modelSuite, type Scene } from '../suites/model.ts'
 
 const REQUEST: ModelRequest = { messages: [{ role: 'user', content: 'Hi' }], tools: [] }
@@ -249,9 +257,9 @@ describe('a server', () => {
   })
 
   test.each<[string, { body?: Promise<unknown>; chunks?: unknown[] }, ServerOptions]>([
-    ['before it answers', { body: new Promise(() => {}) }, { connectMs: 20 }],
-    ['before the first token', { chunks: [] }, { connectMs: 20, firstTokenMs: 40 }],
-    ['after a comment', { chunks: [': ping\n\n'] }, { firstTokenMs: 20, idleMs: 5 }],
+    ['before it answers', { body: new Promise(() => {}) }, { connectMs: 500 }],
+    ['before the first token', { chunks: [] }, { connectMs: 9000, firstTokenMs: 40 }],
+    ['after a comment', { chunks: [': ping\n\n'] }, { connectMs: 9000, firstTokenMs: 20, idleMs: 5 }],
     ['in the middle', { chunks: chunksOf({ text: 'Hello.' }).slice(0, 2) }, { idleMs: 20 }],
   ])('that falls silent %s is given up', async (_, { body, ...reply }, times) => {
     const server = await startModelServer(async () => {
@@ -413,4 +421,73 @@ test('what an answer keeps is what the next request to that provider sends', asy
     [{ ...sent, extra_content }],
     [sent],
   ])
+})
+
+describe('Mistral’s own servers', () => {
+  /** What they refuse, in their words. */
+  function faultOf({ stream_options, max_completion_tokens, messages }: ModelCall['body']): object | undefined {
+    const extra = stream_options ?? max_completion_tokens
+    if (extra !== undefined) return { detail: [{ type: 'extra_forbidden', msg: 'Extra inputs are not permitted' }] }
+    const at = messages.findIndex(({ role }, index) => role === 'user' && messages[index - 1]?.['role'] === 'tool')
+    if (at >= 0) return { message: "Unexpected role 'user' after role 'tool'", code: '3230' }
+    const ids = JSON.stringify(messages).match(/"(tool_call_id|id)":"[^"]*"/g) ?? []
+    return ids.every((id) => /:"[a-zA-Z0-9]{9}"$/.test(id))
+      ? undefined
+      : { message: 'Tool call id was x but must be a-z, A-Z, 0-9, with a length of 9.', code: '3280' }
+  }
+
+  test('get ids of calls, fields and turns that they take', async () => {
+    const server = await startModelServer(({ body }) => {
+      const fault = faultOf(body)
+      return fault ? { status: 422, body: { object: 'error', ...fault } } : { chunks: chunksOf({ text: 'Noon.' }) }
+    })
+    servers.push(server)
+    const run = newId('run')
+    const ids = [callId(run, 1, 0), callId(run, 1, 11), 'a', 'functions.clock:0', 'functions.clock:1']
+    const tool = (id: string): Message => ({
+      role: 'tool',
+      callId: id,
+      tool: 'clock',
+      ok: true,
+      content: [{ type: 'text', text: id }],
+    })
+    const messages: Message[] = [
+      { role: 'user', content: 'What time is it?' },
+      { role: 'assistant', content: '', calls: ids.map((id) => ({ callId: id, tool: 'clock', arguments: '{}' })) },
+      ...ids.map(tool),
+      // A run that was cancelled ends in results.
+      { role: 'user', content: 'Well?' },
+    ]
+    const model = openai({ baseUrl: server.baseUrl.replace('/v1', '/mistral/v1') })('probe')
+    const events: ModelEvent[] = []
+    for await (const event of model.stream({ messages, tools: [], sampling: { max_completion_tokens: 9 } }, NEVER))
+      events.push(event)
+    expect(events).toEqual([
+      { type: 'text', text: 'Noon.' },
+      { type: 'finish', finish: 'stop' },
+    ])
+    const { body } = server.calls[0]!
+    const short = [
+      ...ids.slice(0, 2).map((id) => id.replaceAll('_', '').slice(-9)),
+      '00000000a',
+      'onsclock0',
+      'onsclock1',
+    ]
+    expect(body).toEqual({
+      max_tokens: 9,
+      model: 'probe',
+      stream: true,
+      messages: [
+        { role: 'user', content: 'What time is it?' },
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: short.map((id) => ({ id, type: 'function', function: { name: 'clock', arguments: '{}' } })),
+        },
+        ...short.map((id, index) => ({ role: 'tool', tool_call_id: id, content: ids[index] })),
+        { role: 'assistant', content: 'OK.' },
+        { role: 'user', content: 'Well?' },
+      ],
+    })
+  })
 })

@@ -77,6 +77,8 @@ export function readMessage(body: unknown, headers: Headers): McpMessage | McpFa
   const isClaimed = claimed !== '' && !OLDER.includes(claimed)
   const modern = isClaimed || (version === MODERN && method !== 'initialize')
   const message = { ...given, method, params, meta, modern }
+  if (method === 'tools/call' && typeof params['name'] !== 'string')
+    return { ...given, ...mcpFault(INVALID_PARAMS, 'params.name must be a string.') }
   const fault = modern ? modernFault(message, claimed, headers) : legacyFault(message, version)
   return fault ? { ...given, ...fault } : message
 }

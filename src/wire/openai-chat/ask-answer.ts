@@ -21,7 +21,8 @@ const FAILED = /^error$|insufficient|abort|cancel/i
 
 /**
  * One answer, as real servers send it. It is complete once a `finish_reason` or `[DONE]` has come; one that ends with
- * neither was cut. The calls of an answer that ran out of tokens, or that was filtered, are not told.
+ * neither was cut. The calls of an answer that ran out of tokens, or that was filtered, are not told, but for those before
+ * the one that it broke off in.
  */
 export function chatAnswer(codec: string): Answer {
   const calls = callAssembly()

@@ -4,6 +4,7 @@ import type { ToolDefinition } from '../../contract/tool.ts'
 import { argumentsText } from '../call-arguments.ts'
 import { encodeOnce } from '../encode-once.ts'
 import { jsonText } from '../json-text.ts'
+import { withoutChoice } from '../narrow-schema.ts'
 import { keptIn } from './ask-opaque.ts'
 import { toChatCall } from './call.ts'
 
@@ -22,17 +23,18 @@ export function encodeRequest(model: string, request: ModelRequest, { codec, rep
   const { messages, tools, toolChoice, responseFormat, sampling } = request
   const { parallel_tool_calls, ...passed } = sampling ?? {}
   const head = {
+    stream_options: { include_usage: true },
     ...passed,
     model,
     stream: true,
-    stream_options: { include_usage: true },
     response_format: responseFormat && toResponseFormat(responseFormat),
     // Without tools OpenAI refuses what is said about them.
     ...(tools.length > 0 && { tool_choice: toToolChoice(toolChoice), parallel_tool_calls }),
   }
   const encode = (message: Message): string => {
     if (message.role === 'assistant' && message.opaque && message.opaque.codec === codec) {
-      return JSON.stringify({ ...toAnswer(message, codec), ...(replayReasoning && replayed(message)) })
+      const reasoning_content = replayReasoning ? reasoningOf(message) : undefined
+      return JSON.stringify({ ...toAnswer(message, codec), reasoning_content })
     }
     return replayReasoning ? encodeWithReasoning(message) : encodeMessage(message)
   }
@@ -54,12 +56,8 @@ const encodeTool = encodeOnce((tool: ToolDefinition) => JSON.stringify(toChatToo
 const encodeMessage = encodeOnce((message: Message) => JSON.stringify(toChatMessage(message)))
 
 const encodeWithReasoning = encodeOnce((message: Message) =>
-  JSON.stringify({ ...toChatMessage(message), ...replayed(message) }),
+  JSON.stringify({ ...toChatMessage(message), reasoning_content: reasoningOf(message) }),
 )
-
-function replayed(message: Message): object {
-  return { reasoning_content: reasoningOf(message) }
-}
 
 /** One message, whose text beside calls is null where there is none. */
 export function toChatMessage(message: Message): object {
@@ -94,7 +92,7 @@ function toAnswer(message: AssistantMessage, codec = ''): object {
 }
 
 export function toChatTool({ name, description, inputSchema, strict }: ToolDefinition): object {
-  const told = { name, description, parameters: inputSchema, ...(strict !== undefined && { strict }) }
+  const told = { name, description, parameters: withoutChoice(inputSchema), ...(strict !== undefined && { strict }) }
   return { type: 'function', function: told }
 }
 

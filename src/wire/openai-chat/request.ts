@@ -81,10 +81,11 @@ const tool = v.pipe(
       name: toolName,
       description: v.nullish(v.string(), ''),
       parameters: v.nullish(parametersSchema, {}),
+      strict: flag,
     }),
   }),
-  v.transform(({ function: { name, description, parameters } }): ClientTool => {
-    return { name, description, inputSchema: parameters }
+  v.transform(({ function: { name, description, parameters, strict } }): ClientTool => {
+    return { name, description, inputSchema: parameters, ...(strict && { strict }) }
   }),
 )
 

@@ -46,6 +46,7 @@ const NOTHING: readonly ShownPart[] = []
  */
 export class Shown {
   readonly #options: ShownOptions
+  #rounds: Rounds | undefined
   readonly #approvals = new Map<string, ToolCall>()
   /** A step, an attempt at one, or another text of its own: what it shows stands apart by an empty line. */
   #block = 0
@@ -61,6 +62,7 @@ export class Shown {
 
   constructor(options: ShownOptions) {
     this.#options = options
+    this.#rounds = options.rounds
     this.#begin()
   }
 
@@ -71,6 +73,10 @@ export class Shown {
         return this.#show(false)
       case 'reasoning.delta':
         return this.#part('reasoning', event.text)
+      case 'run.started':
+        // No step goes on to call a tool where there is none.
+        if (event.tools.length === 0) this.#rounds = 'all'
+        return NOTHING
       case 'step.started':
       case 'step.restarted':
         return this.#begin()
@@ -116,7 +122,7 @@ export class Shown {
     this.#block += 1
     this.#held = ''
     this.#shown = 0
-    this.#isOpen = this.#options.rounds === 'all' && !this.#options.whole
+    this.#isOpen = this.#rounds === 'all' && !this.#options.whole
     return NOTHING
   }
 
@@ -147,7 +153,7 @@ export class Shown {
     // A reader may have missed deltas: the answer holds them all.
     const missed = this.#last.reasoning === this.#block ? '' : reasoning
     this.#held = text.slice(this.#shown)
-    return [...this.#part('reasoning', missed), ...this.#show(calls.length === 0 || this.#options.rounds === 'all')]
+    return [...this.#part('reasoning', missed), ...this.#show(calls.length === 0 || this.#rounds === 'all')]
   }
 
   #waiting(isApproval: boolean): readonly ShownPart[] {

@@ -16,11 +16,15 @@ export function toChatUsage({ inputTokens, outputTokens, cachedInputTokens, reas
 /** The usage that an object reports as its `usage`, or undefined for what is none: many send `null`, some `{}` or zeros. */
 export function usageOf(holder: unknown): Usage | undefined {
   const usage = fieldsOf(fieldsOf(holder).usage)
+  const input = countAt(usage, 'prompt_tokens')
   return toUsage(
-    countAt(usage, 'prompt_tokens'),
-    countAt(usage, 'completion_tokens'),
-    // DeepSeek has its own name for what was cached.
-    countAt(usage.prompt_tokens_details, 'cached_tokens') || countAt(usage, 'prompt_cache_hit_tokens'),
+    input,
+    // xAI and Google count what was thought in the total alone.
+    Math.max(countAt(usage, 'completion_tokens'), countAt(usage, 'total_tokens') - input),
+    // DeepSeek and Moonshot have names of their own for what was cached.
+    countAt(usage.prompt_tokens_details, 'cached_tokens') ||
+      countAt(usage, 'prompt_cache_hit_tokens') ||
+      countAt(usage, 'cached_tokens'),
     countAt(usage.completion_tokens_details, 'reasoning_tokens'),
   )
 }

@@ -36,7 +36,8 @@ function responsesAnswer(): Answer {
     take: (chunk, events, event) => {
       const { type = event, object, response } = chunk
       if (object === 'response') return endOf(chunk, events)
-      if (ENDS.test(String(type))) return endOf(fieldsOf(response), events)
+      // The event says how it ended, whatever the response says of that.
+      if (ENDS.test(String(type))) return endOf({ status: String(type).slice(9), ...fieldsOf(response) }, events)
       output.take(chunk, type, events)
       return undefined
     },

@@ -157,7 +157,12 @@ function decode(json: unknown): Decoded<ResponsesRequest> {
       ...(conversation && { conversation: isText(conversation) ? conversation : conversation.id }),
       store: rest.store ?? true,
       stream: rest.stream ?? false,
-      clientTools: tools.map(({ name, description, parameters }) => ({ name, description, inputSchema: parameters })),
+      clientTools: tools.map(({ name, description, parameters, strict }) => ({
+        name,
+        description,
+        inputSchema: parameters,
+        ...(strict && { strict }),
+      })),
       ...(choice && { toolChoice: isText(choice) ? choice : { tool: choice.name } }),
       ...formatOf(rest.text?.format),
       sampling: samplingOf(parsed.request),

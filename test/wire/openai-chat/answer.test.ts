@@ -194,6 +194,24 @@ describe('a streamed answer', () => {
     ])
   })
 
+  test('comes as the model speaks from its first word where there are no tools', () => {
+    const encoder = completionEncoder(HEAD)
+    const events = [
+      { ...started, tools: [] },
+      step(1),
+      delta(1, 'It is '),
+      delta(1, 'noon.'),
+      answered(1, 'It is noon.'),
+    ]
+    expect(place(events).map((event) => deltasOf(encoder.event(event)))).toEqual([
+      [ROLE],
+      [],
+      [{ content: 'It is ' }],
+      [{ content: 'noon.' }],
+      [],
+    ])
+  })
+
   test('says nothing after its end', () => {
     const encoder = completionEncoder(HEAD)
     const events = place([...ANSWER, delta(2, 'more')])

@@ -43,6 +43,15 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   'usage-on-every-chunk': [text('One '), text('two'), finish('stop', { inputTokens: 5, outputTokens: 2 })],
   'usage-on-the-choice': [text('Here.'), finish('stop', { inputTokens: 9, outputTokens: 4 })],
   'usage-of-the-vendor': [text('Here.'), finish('stop', { inputTokens: 9, outputTokens: 4 })],
+  // xAI, and Google's own Chat Completions, count what was thought in the total alone.
+  'usage-reasoning-apart': [
+    text('Four.'),
+    finish('stop', { inputTokens: 12, outputTokens: 319, cachedInputTokens: 4, reasoningTokens: 317 }),
+  ],
+  'usage-cached-at-its-top': [
+    text('Here.'),
+    finish('stop', { inputTokens: 19, outputTokens: 21, cachedInputTokens: 10 }),
+  ],
   'finish-on-the-usage-chunk': [
     text('Late.'),
     finish('stop', { inputTokens: 3, outputTokens: 1, cachedInputTokens: 2 }),
@@ -204,6 +213,7 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   'function-call': [first(0, 'weather'), more(0, OSLO), WEATHER, finish('tool_calls')],
   'message-for-delta': [text('All at once.'), first(0, 'now', '{}'), call(0, 'now', '{}'), finish('tool_calls')],
   'length-with-calls': [text('I shall'), first(0, 'weather', '{"place":"Os'), finish('length', USAGE)],
+  'length-after-a-call': [first(0, 'weather', OSLO), WEATHER, first(1, 'clock', '{"zo'), finish('length')],
   'content-filter': [text('Well, '), finish('content_filter')],
   'unknown-finish': [text('Fin.'), finish('stop')],
 

@@ -44,6 +44,18 @@ describe('the request', () => {
     expect(bodyOf({ tools, toolChoice: 'required' })).toMatchObject({ tool_choice: 'required' })
   })
 
+  test('tells a choice at the top of a schema in words, which OpenAI refuses there, and leaves the rest as it is', () => {
+    const union = [{ properties: { zone: {} }, required: ['zone'] }, { required: ['place'] }]
+    const place = { oneOf: [{ type: 'string' }, { type: 'object', properties: {} }] }
+    const inputSchema = { type: 'object', description: 'Where', properties: { place }, anyOf: union }
+    const description = `Where\n${JSON.stringify({ anyOf: union })}`
+    const parameters = { type: 'object', description, properties: { place } }
+    const told = { name: 'clock', description: 'Tells the time.', parameters, strict: false }
+    expect(bodyOf({ tools: [{ ...CLOCK, inputSchema, strict: false }] })).toHaveProperty('tools', [
+      { type: 'function', function: told },
+    ])
+  })
+
   test('encodes tools once for each array, and messages once for each object', () => {
     const { reads, tool, message } = counted()
     const request = { messages: [message], tools: [tool] }

@@ -81,7 +81,7 @@ describe('the body of a chat completion', () => {
         stream: true,
         includeUsage: true,
         clientTools: [
-          { name: 'pick', description: 'Picks.', inputSchema: parameters },
+          { name: 'pick', description: 'Picks.', inputSchema: parameters, strict: true },
           { name: 'stop', description: '', inputSchema: { type: 'object', properties: {} } },
         ],
         toolChoice: { tool: 'pick' },

@@ -147,6 +147,8 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   'incomplete-filter': [text('Well, '), finish('content_filter')],
 
   failed: [text('Work'), error('model_unavailable', 'The engine is overloaded.')],
+  'failed-without-a-response': [text('Work'), error('model_unavailable', 'The response is failed.')],
+  'incomplete-without-a-status': [text('Work'), finish('length')],
   'failed-for-the-request': [error('model_refused_request', 'That image will not do.', false)],
   cancelled: [error('model_unavailable', 'The response is cancelled.')],
   'error-event': [error('model_rate_limited', 'Slow down.')],

@@ -81,6 +81,14 @@ describe('the request', () => {
     expect(bodyOf({ tools: [CLOCK], toolChoice: 'required' })).toMatchObject({ tool_choice: 'required' })
   })
 
+  test('tells a choice at the top of a schema in words', () => {
+    const anyOf = [{ required: ['zone'] }, { required: ['place'] }]
+    const parameters = { ...CLOCK.inputSchema, description: JSON.stringify({ anyOf }) }
+    expect(bodyOf({ tools: [{ ...CLOCK, inputSchema: { ...CLOCK.inputSchema, anyOf } }] })).toHaveProperty('tools', [
+      { type: 'function', name: 'clock', description: 'Tells the time.', parameters, strict: false },
+    ])
+  })
+
   test.each([
     [{ type: 'text' }, { format: { type: 'text' } }],
     [{ type: 'json_object' }, { format: { type: 'json_object' } }],

@@ -84,7 +84,7 @@ test('what is asked is in our words, and in the caller’s for the response', ()
     conversation: 'c1',
     store: false,
     stream: true,
-    clientTools: [{ name: 'pick', description: 'Picks', inputSchema: schema }],
+    clientTools: [{ name: 'pick', description: 'Picks', inputSchema: schema, strict: true }],
     toolChoice: { tool: 'pick' },
     responseFormat: format,
     sampling: {

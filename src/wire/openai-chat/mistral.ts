@@ -1,0 +1,33 @@
+import type { Message, ToolCall } from '../../contract/message.ts'
+import type { ModelRequest } from '../../contract/model.ts'
+import { encodeOnce } from '../encode-once.ts'
+
+/**
+ * A request in the words of Mistral's own servers, which refuse others: ids of calls have nine letters and digits (“must
+ * be a-z, A-Z, 0-9, with a length of 9”), the most tokens of an answer have their old name, usage is told unasked, and
+ * results are answered before the user speaks again (“Unexpected role 'user' after role 'tool'”).
+ */
+export function forMistral({ messages, sampling = {}, ...request }: ModelRequest): ModelRequest {
+  const { max_completion_tokens, max_tokens = max_completion_tokens, ...passed } = sampling
+  return {
+    ...request,
+    messages: messages.flatMap((message, index) => {
+      const isUnanswered = message.role === 'user' && messages[index - 1]?.role === 'tool'
+      return isUnanswered ? [ANSWER, message] : withShortIds(message)
+    }),
+    sampling: { ...passed, max_tokens, stream_options: undefined },
+  }
+}
+
+const ANSWER: Message = { role: 'assistant', content: 'OK.' }
+
+const withShortIds = encodeOnce((message: Message): Message => {
+  if (message.role === 'tool') return shortened(message)
+  return message.role === 'assistant' && message.calls ? { ...message, calls: message.calls.map(shortened) } : message
+})
+
+/** The end of an id tells the calls of a step apart: ours end in their step and place. */
+function shortened<Called extends Pick<ToolCall, 'callId'>>(called: Called): Called {
+  const letters = called.callId.replace(/[\W_]/g, '')
+  return { ...called, callId: letters.slice(-9).padStart(9, '0') }
+}
