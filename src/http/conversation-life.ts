@@ -10,7 +10,7 @@ import { budgetOf } from './budget.ts'
 import type { EdgeEnv } from './context.ts'
 import { copyMessages } from './copy-messages.ts'
 import { conversationOf, following, jurisdictionOf } from './launch.ts'
-import { answerRun } from './native.ts'
+import { answering } from './format.ts'
 import { granted, Problem } from './problem.ts'
 import { invalidRequest } from './runs.ts'
 import { remember } from './settings.ts'
@@ -69,10 +69,11 @@ function newIdIn(jurisdiction: Jurisdiction | undefined): string {
 conversationLife.post('/:id/runs/:run/regenerate', async (c) => {
   demand(c.env.caller, 'chat')
   const service = serviceOf(c)
+  const answer = answering(c.req.raw)
   const budget = await budgetOf(c.env)
   const again = { runId: newId('run'), caller: c.env.caller, ...(budget && { budget }) }
   const { runId } = granted(await service.regenerate(runIdOf(c), again))
-  return answerRun(c.req.raw, following(service, { runId, conversation: c.req.param('id'), after: 0 }))
+  return answer(following(service, { runId, conversation: c.req.param('id'), after: 0 }))
 })
 
 conversationLife.get('/:id/export', async (c) => {

@@ -10,8 +10,9 @@ import { readJson } from './body.ts'
 import { askedBy, type EdgeEnv } from './context.ts'
 import { signedBy } from './continue.ts'
 import { conversationLife } from './conversation-life.ts'
-import { launchThere } from './launch.ts'
-import { answerRecord, answerRun, runHeaders } from './native.ts'
+import { answering, formatOf } from './format.ts'
+import { following, launchThere } from './launch.ts'
+import { answerRecord, runHeaders } from './native.ts'
 import { granted, Problem } from './problem.ts'
 import { invalidRequest } from './runs.ts'
 import { SSE_HEADERS } from './stream.ts'
@@ -54,11 +55,12 @@ conversations.post('/:id/runs', async (c) => {
   const { setup } = c.env
   const service = serviceOf(c)
   const id = c.req.param('id')
+  const answer = answering(c.req.raw)
   const decoded = decodeRunBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
   const accepted = await accept(askedBy(c), decoded.request, { conversation: id })
   const { onBusy = 'queue' } = decoded.request
-  return answerRun(c.req.raw, await launchThere(service, accepted, { id, onBusy, create: false }))
+  return answer(await launchThere(service, accepted, { id, onBusy, create: false }))
 })
 
 conversations.get('/:id/runs/:run', async (c) => {
@@ -69,6 +71,8 @@ conversations.get('/:id/runs/:run', async (c) => {
 conversations.get('/:id/runs/:run/events', async (c) => {
   demand(c.env.caller, 'chat')
   const runId = runIdOf(c)
+  const format = formatOf(c.req.raw)
+  if (format) return format(following(serviceOf(c), { runId, conversation: c.req.param('id'), after: 0 }))
   const after = cursor(runId, c.req.header('last-event-id') ?? c.req.query('after'))
   const { stream } = granted(await serviceOf(c).events(runId, after))
   return new Response(stream, {

@@ -4,8 +4,8 @@ import { accept } from './accept.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
 import { askedBy, type EdgeEnv } from './context.ts'
+import { answering } from './format.ts'
 import { launchHere, launchHidden } from './launch.ts'
-import { answerRun } from './native.ts'
 import { Problem } from './problem.ts'
 
 /** `POST /runs`: a run without a conversation, of which nothing is stored, but for a day where an Idempotency-Key came with it. */
@@ -14,13 +14,14 @@ export const runs = new Hono<EdgeEnv>()
 runs.post('/', async (c) => {
   demand(c.env.caller, 'chat')
   const { setup } = c.env
+  const answer = answering(c.req.raw)
   const decoded = decodeRunBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
   const asked = askedBy(c)
   const accepted = await accept(asked, decoded.request)
   const launched =
     accepted.run.fingerprint === undefined ? launchHere(asked, accepted) : await launchHidden(setup, accepted)
-  return answerRun(c.req.raw, launched)
+  return answer(launched)
 })
 
 export function invalidRequest({ message, path }: { message: string; path: string }): Problem {

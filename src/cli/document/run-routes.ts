@@ -11,6 +11,9 @@ const RUN_HEADERS = {
   'Idempotency-Key': 'The same key and body stand for the same run.',
   Prefer: '`wait=N` seconds at most for the JSON of the run.',
 }
+const FORMAT = {
+  format: 'Events from the start as another protocol has them: `ui-message` (AI SDK UI message stream) or `ag-ui`.',
+}
 const ENDED = {
   says: 'The run once it has ended, or its events as they happen, by `Accept`.',
   json: 'Run',
@@ -34,6 +37,7 @@ export const RUN_ROUTES: Routes = {
       summary: 'Run without a conversation',
       description: 'Nothing is kept of it, but for a day where an Idempotency-Key came with it.',
       scope: 'chat',
+      query: FORMAT,
       headers: RUN_HEADERS,
       body: 'RunBody',
       answers: { 200: TURN },
@@ -145,6 +149,7 @@ export const RUN_ROUTES: Routes = {
       summary: 'Run in a conversation',
       description: 'It goes on whoever leaves.',
       scope: 'chat',
+      query: FORMAT,
       headers: { ...RUN_HEADERS, Prefer: `${RUN_HEADERS.Prefer} \`respond-async\`: 202 at once.` },
       body: 'RunBody',
       answers: { 200: TURN, 202: WAITING },
@@ -172,7 +177,7 @@ export const RUN_ROUTES: Routes = {
       id: 'followRun',
       summary: 'The events of a run: what was, then what comes',
       scope: 'chat',
-      query: { after: 'The `seq` after which to begin.' },
+      query: { after: 'The `seq` after which to begin.', ...FORMAT },
       headers: { 'Last-Event-ID': 'The event after which to begin.' },
       answers: { 200: { says: 'Events, until the run ends or waits.', type: 'text/event-stream' } },
       errors: { ...UNKNOWN, 400: 'This is no event of the run.' },
@@ -204,6 +209,7 @@ export const RUN_ROUTES: Routes = {
       summary: 'Run a turn again',
       description: 'Models see the old one no more.',
       scope: 'chat',
+      query: FORMAT,
       answers: { 200: TURN, 202: WAITING },
       errors: { ...UNKNOWN, ...FAILED, 409: 'The run has not ended.' },
     },

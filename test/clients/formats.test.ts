@@ -1,0 +1,82 @@
+import { HttpAgent, type RunAgentInput } from '@ag-ui/client'
+import { DefaultChatTransport } from 'ai'
+import { expect, test } from 'vitest'
+import { ask, say, tool } from '../fixtures/play.ts'
+import { Chat, partsOf } from './chat.ts'
+import { type ServedEdge, servedEdge } from './served-edge.ts'
+
+const script = [ask(['clock']), say('Noon.')]
+const tools = [tool('clock', () => '12:00')]
+
+/** An edge with the conversation `c`. */
+async function served(): Promise<ServedEdge> {
+  const edge = await servedEdge({ script, tools })
+  expect((await edge.post('/conversations', { id: 'c' })).status).toBe(201)
+  return edge
+}
+
+/** The one run of the conversation, as its own route tells it. */
+async function told(edge: ServedEdge, format: string): Promise<string> {
+  const [run] = await (await edge.fetch(`${edge.url}/conversations/c/runs`)).json()
+  const answer = await edge.fetch(`${edge.url}/conversations/c/runs/${run.id}/events?format=${format}`)
+  expect(answer.headers.get('x-run-id')).toBe(run.id)
+  return answer.text()
+}
+
+test('a run of its own route is a UI message stream where that is asked for, and is so again later', async () => {
+  const edge = await served()
+  let sent = ''
+  const chat = new Chat({
+    transport: new DefaultChatTransport({
+      api: `${edge.url}/conversations/c/runs?format=ui-message`,
+      prepareSendMessagesRequest: () => ({ body: { input: 'What time is it?' } }),
+      fetch: async (...request) => {
+        const answer = await fetch(...request)
+        sent = await answer.clone().text()
+        return answer
+      },
+    }),
+  })
+  await chat.sendMessage({ text: 'What time is it?' })
+  expect(partsOf(chat.messages.at(-1))).toEqual([
+    'step-start',
+    ['tool-clock', 'output-available', '12:00'],
+    'step-start',
+    'Noon.',
+  ])
+  expect(await told(edge, 'ui-message')).toBe(sent)
+})
+
+test('and AG-UI’s events', async () => {
+  const edge = await served()
+  class Agent extends HttpAgent {
+    protected override requestInit(input: RunAgentInput): RequestInit {
+      return { ...super.requestInit(input), body: JSON.stringify({ input: 'What time is it?' }) }
+    }
+  }
+  const agent = new Agent({ url: `${edge.url}/conversations/c/runs?format=ag-ui`, threadId: 'c' })
+  const { newMessages } = await agent.runAgent()
+  expect(newMessages.map(({ role, content }) => [role, content])).toEqual([
+    ['assistant', undefined],
+    ['tool', '12:00'],
+    ['assistant', 'Noon.'],
+  ])
+  const types = [...(await told(edge, 'ag-ui')).matchAll(/^data: \{"type":"(\w+)"/gm)].map(([, type]) => type)
+  expect([types[0], types.at(-1)]).toEqual(['RUN_STARTED', 'RUN_FINISHED'])
+})
+
+test('a run without a conversation may be asked for in a format too', async () => {
+  const edge = await servedEdge({ script, tools })
+  const answer = await edge.post('/runs?format=ag-ui', { input: 'What time is it?' })
+  expect(answer.headers.get('content-type')).toContain('text/event-stream')
+  expect(await answer.text()).toContain('"delta":"Noon."')
+})
+
+test('a format that there is none of is refused before anything begins', async () => {
+  const edge = await served()
+  for (const path of ['/runs', '/conversations/c/runs', '/conversations/c/runs/r/regenerate']) {
+    const answer = await edge.post(`${path}?format=toString`, { input: 'Hello' })
+    expect([answer.status, await answer.json()]).toMatchObject([400, { code: 'invalid_request', param: 'format' }])
+  }
+  expect(edge.requests).toEqual([])
+})
