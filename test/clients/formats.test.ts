@@ -17,9 +17,10 @@ async function served(): Promise<ServedEdge> {
 
 /** The one run of the conversation, as its own route tells it. */
 async function told(edge: ServedEdge, format: string): Promise<string> {
-  const [run] = await (await edge.fetch(`${edge.url}/conversations/c/runs`)).json()
-  const answer = await edge.fetch(`${edge.url}/conversations/c/runs/${run.id}/events?format=${format}`)
-  expect(answer.headers.get('x-run-id')).toBe(run.id)
+  const runs: { id: string }[] = await (await edge.fetch(`${edge.url}/conversations/c/runs`)).json()
+  const id = runs[0]?.id
+  const answer = await edge.fetch(`${edge.url}/conversations/c/runs/${id}/events?format=${format}`)
+  expect(answer.headers.get('x-run-id')).toBe(id)
   return answer.text()
 }
 
