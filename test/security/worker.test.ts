@@ -137,6 +137,15 @@ describe('a template', () => {
     expect([status, paths]).toEqual([422, expect.stringContaining(path)])
   })
 
+  // A URL parser takes what follows two slashes for a host.
+  test.each(['//evil.example/x', '//{id}/x'])('with the path %s stays where it may go', async (path) => {
+    answer = (response) => response.writeHead(204).end()
+    await put('slashes', definition({ url: origin + path }))
+    asked = []
+    expect((await call('slashes', { id: 'evil.example' })).body).toMatchObject({ ok: true })
+    expect(asked).toEqual(['GET //evil.example/x'])
+  })
+
   test('lets no argument out of its place', async () => {
     answer = (response) => response.writeHead(204).end()
     await put('header', definition({ headers: { 'x-q': '{q}' } }))

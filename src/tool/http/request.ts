@@ -38,7 +38,8 @@ function buildUrl({ url: template, query = {} }: HttpCall, values: Values): stri
   const endpoint = parseEndpoint(template)
   if (typeof endpoint === 'string') throw new TypeError(`expected ${endpoint}`)
   const { base, segments, query: written } = endpoint
-  const url = new URL(`/${segments.map((segment) => fillSegment(segment, values)).join('/')}`, base)
+  // As one text: a path by itself that begins with two slashes would name another host.
+  const url = new URL(`${base.origin}/${segments.map((segment) => fillSegment(segment, values)).join('/')}`)
   for (const [name, text] of [...written, ...Object.entries(query)]) {
     const value = valueOf(text, values)
     // A list gives its key once for each item, as most servers read lists.

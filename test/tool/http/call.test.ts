@@ -83,6 +83,7 @@ describe('each argument is encoded for its place', () => {
   test.each<[string, Record<string, unknown>, Record<string, unknown>, string]>([
     ['a path segment', {}, { id: 'a/b?c#d&e=f g%2F é' }, '/items/a%2Fb%3Fc%23d%26e%3Df%20g%252F%20%C3%A9'],
     ['a number in a path', {}, { id: 5 }, '/items/5'],
+    ['a segment after an empty one', { url: '@//{id}/x' }, { id: 'evil.example' }, '//evil.example/x'],
     ['part of a segment', { url: '@/v1:{id}.json' }, { id: '..' }, '/v1:...json'],
     ['a query', { query: { q: '{q}', fixed: 'x y' } }, { id: 1, q: 'a&b=c #d' }, '/items/1?q=a%26b%3Dc+%23d&fixed=x+y'],
     ['a query in the URL', { url: '@/x?q=in:{q}&units=m%2Fs' }, { id: 1, q: 'a b' }, '/x?q=in%3Aa+b&units=m%2Fs'],
