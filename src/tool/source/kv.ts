@@ -130,8 +130,9 @@ function callOf(place: string, record: ReadDefinition, options: KvOptions): Tool
     if (outcome) return outcome
     const [tool] = (face && (await services.bound(face.binding)?.find([face.call]))) ?? []
     // The same arguments, under the name and hash that the Worker knows.
-    if (tool) return tool.call({ ...request, name: tool.definition.name, hash: tool.definition.hash }, control)
-    return unreachable(name, `${face?.binding} has no tool "${face?.call}" now`)
+    if (!tool) return unreachable(name, `${face?.binding} has no tool "${face?.call}" now`)
+    const answered = await tool.call({ ...request, name: tool.definition.name, hash: tool.definition.hash }, control)
+    return definition.outputSchema ? definitions.held(stored, answered) : answered
   }
 }
 
