@@ -159,6 +159,36 @@ describe('a template', () => {
   })
 })
 
+describe('a redirect', () => {
+  const on = (location: string): typeof answer => {
+    return (response) => (asked.length > 1 ? response.writeHead(204) : response.writeHead(302, { location })).end()
+  }
+  beforeAll(() => put('moved', definition({})))
+
+  test('is followed where its host may be reached', async () => {
+    answer = on('/there')
+    asked = []
+    expect((await call('moved', { id: 'a' })).body).toMatchObject({ ok: true })
+    expect(asked).toEqual(['GET /items/a', 'GET /there'])
+  })
+
+  test.each([
+    'http://169.254.169.254/latest/meta-data',
+    'https://127.0.0.1/',
+    'https://[::1]/',
+    '//evil.example/',
+    'https://api.example.com:8443/',
+    'https://me@api.example.com/',
+    'http://api.example.com/',
+  ])('to %s is not', async (location) => {
+    answer = on(location)
+    asked = []
+    const message = 'The service of "moved" answered with a redirect, which is not followed.'
+    expect((await call('moved', { id: 'a' })).body).toMatchObject({ ok: false, error: { code: 'http_302', message } })
+    expect(asked).toEqual(['GET /items/a'])
+  })
+})
+
 describe('a secret that is said back', () => {
   const forms = [SECRET, btoa(SECRET), encodeURIComponent(SECRET)]
   const json = { 'content-type': 'application/json' }

@@ -11,6 +11,9 @@ export interface HttpRequest {
   readonly body?: string
 }
 
+/** What every request has where the definition says nothing else. */
+export const PLAIN_HEADERS = { accept: 'application/json, text/*;q=0.9', 'user-agent': 'edgecall' }
+
 /** Arguments that a place of the request cannot hold. Its message is for the model. */
 export class UnfitArgument extends Error {}
 
@@ -25,8 +28,7 @@ export function buildRequest(http: HttpCall, { arguments: args, context }: ToolR
   const given = new Map(all.filter(([, value]) => value !== null))
   const body = fillJson(http.body, new Map([...all, ...secrets]))
   const headers = {
-    accept: 'application/json, text/*;q=0.9',
-    'user-agent': 'edgecall',
+    ...PLAIN_HEADERS,
     ...(method !== 'GET' && method !== 'HEAD' && { 'idempotency-key': context.idempotencyKey }),
     ...(body !== undefined && { 'content-type': 'application/json' }),
     ...fillHeaders(http, new Map([...given, ...secrets])),
