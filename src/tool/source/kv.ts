@@ -142,11 +142,14 @@ async function serviceIssues(
 ): Promise<DefinitionIssue[]> {
   const { name } = definition
   const { tools, unavailable } = await services.list()
-  // A tool that is held back keeps its name.
-  const known = [...tools, ...unavailable.flatMap(({ held }) => held ?? [])]
-  const issues = known
-    .filter((tool) => tool.definition.name === name)
-    .map(() => ({ path: 'name', message: `expected a free name: "${name}" is a tool of a bound Worker` }))
+  // A tool that is held back, or that two Workers define, keeps its name.
+  const taken = [
+    ...tools.map(({ definition }) => definition.name),
+    ...unavailable.map((gone) => gone.held?.definition.name ?? gone.name),
+  ]
+  const issues = taken.includes(name)
+    ? [{ path: 'name', message: `expected a free name: "${name}" is a tool of a bound Worker` }]
+    : []
   if (!face) return issues
   const { binding, call } = face
   const worker = await services.bound(binding)?.list()

@@ -13,7 +13,7 @@ export function merge(listings: readonly ToolListing[]): ToolListing {
     if (hashes.size === 1) return [...same.filter((tool) => tool.offered), ...same].slice(0, 1)
     const places = [...new Set(same.map((tool) => tool.place))].join(' and ')
     const reason = `The tool "${name}" is defined differently by ${places}; none of them is called.`
-    conflicts.push(...same.map(({ origin, place }) => ({ origin, place, reason })))
+    conflicts.push(...same.map(({ origin, place }) => ({ origin, place, reason, name })))
     return []
   })
   return { tools, unavailable: [...listings.flatMap((listing) => listing.unavailable), ...conflicts] }

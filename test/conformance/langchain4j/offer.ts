@@ -74,8 +74,8 @@ export const offer: readonly Row[] = [
         expect(two).toEqual({
           tools: [],
           unavailable: [
-            { origin: 'inline', place: 'One', reason },
-            { origin: 'inline', place: 'Two', reason },
+            { origin: 'inline', place: 'One', reason, name: 'same' },
+            { origin: 'inline', place: 'Two', reason, name: 'same' },
           ],
         })
         const sent = { type: 'function', function: { name: 'add', parameters: SUM } }

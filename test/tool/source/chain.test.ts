@@ -54,9 +54,9 @@ test('a name with two meanings is listed at both places, and cannot be called', 
   expect([names(listing.tools), listing.unavailable]).toEqual([
     ['TOOL_CLOCK', 'tool:now'],
     [
-      { origin: 'service', place: 'TOOL_CLOCK', reason },
-      { origin: 'kv', place: 'tool:now', reason },
-      { origin: 'inline', place: 'inline', reason },
+      { origin: 'service', place: 'TOOL_CLOCK', reason, name: 'now' },
+      { origin: 'kv', place: 'tool:now', reason, name: 'now' },
+      { origin: 'inline', place: 'inline', reason, name: 'now' },
     ],
   ])
   expect(await tools.find(['now'])).toEqual([])

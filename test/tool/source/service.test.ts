@@ -185,8 +185,8 @@ describe('two Workers with a tool of one name', () => {
     expect([names(listing), listing.unavailable]).toEqual([
       ['x'],
       [
-        { origin: 'service', place: 'TOOL_A', reason },
-        { origin: 'service', place: 'TOOL_B', reason },
+        { origin: 'service', place: 'TOOL_A', reason, name: 'now' },
+        { origin: 'service', place: 'TOOL_B', reason, name: 'now' },
       ],
     ])
     expect(await tools.find(['now'])).toEqual([])
