@@ -554,6 +554,23 @@ describe('secrets', () => {
     expect(outcome).toEqual(text('{"key":"[redacted]"}'))
   })
 
+  test.each([
+    ['slashes escaped, as PHP does', '{"error":"bad key s3cr+t\\/\\"é\\\\"}'],
+    ['characters escaped, as Python does', '{"error":"bad key s3cr+t/\\"\\u00e9\\\\"}'],
+    ['both', '{"error":"bad key s3cr+t\\/\\"\\u00E9\\\\"}'],
+    ['a URL with small digits', 'bad key s3cr%2bt%2f%22%c3%a9%5c'],
+    ['a form', 'bad key s3cr%2Bt%2F%22%C3%A9%5C'],
+  ])('are found in texts with %s', async (_, said) => {
+    for (const [status, type] of [
+      [400, 'application/json'],
+      [200, 'text/plain'],
+    ] as const) {
+      const outcome = await run({ ...call, result: 'text' }, { id: 1 }, answer(status, type, said))
+      expect(JSON.stringify(outcome)).toContain('bad key [redacted]')
+      expect(JSON.stringify(outcome)).not.toContain('s3cr')
+    }
+  })
+
   test('are cut out of the head of a long error', async () => {
     const long: Handler = answer(500, 'text/plain', `${' '.repeat(16_384 - 3)}${SECRET}`)
     expect(await run(call, { id: 1 }, long)).toEqual(failed('http_500', 'answered 500.', undefined, true))
