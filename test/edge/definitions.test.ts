@@ -132,6 +132,20 @@ describe('a stored definition', () => {
     expect((await put('rootOf', { ...face, call: 'nope' })).status).toBe(422)
   })
 
+  test('that may have an effect is sent with the key of its call, by which a server knows it again', async () => {
+    const { http, ...rest } = rate()
+    await put('effect', { ...rest, name: 'effect', http: { ...http, method: 'POST' } })
+    asked = []
+    const run: any = await (await stage.ask('/runs', { json: { input: 'effect', tools: ['effect'] } })).json()
+    await call('effect', { from: 'EUR', to: 'DKK' })
+    const keys = asked.map(({ key }) => key)
+    expect([run.status, new Set(keys).size, keys.every((key) => /^[\w-]{8,}$/.test(key ?? ''))]).toEqual([
+      'completed',
+      2,
+      true,
+    ])
+  })
+
   test('may answer the same always', async () => {
     const hours = {
       name: 'hours',

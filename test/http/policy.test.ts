@@ -129,8 +129,8 @@ test('a tool’s concurrency, time and size hold in a run, and leave those of ot
   })
   const run: any = await (await edge.ask('/runs', { json: { input: 'Go' } })).json()
   expect([run.status, most]).toEqual(['completed', 2])
-  expect(run.calls.map(({ tool, ok, error }: any) => [tool, ok, error?.code])).toEqual([
-    ...Array(4).fill(['pay', true, undefined]),
+  expect(run.calls.map((call: any) => [call.tool, call.ok, call.error?.code])).toEqual([
+    ...Array.from({ length: 4 }, () => ['pay', true, undefined]),
     ['slow', false, 'timeout'],
     ['open', true, undefined],
   ])
