@@ -1,11 +1,21 @@
 import * as v from 'valibot'
-import type { JsonSchema } from '../../contract/json.ts'
+import { isObject, type JsonSchema } from '../../contract/json.ts'
 import type { DefinitionIssue } from '../../contract/definition.ts'
 import { POINTER } from '../pointer.ts'
 import { parseEndpoint } from './endpoint.ts'
 import { namesIn } from './template.ts'
 
-const texts = v.record(v.string(), v.string())
+/** A record, but for names such as `constructor`: valibot's own leaves these out without a word. */
+const texts = v.pipe(
+  v.custom<Readonly<Record<string, string>>>(isObject, 'expected an object of texts'),
+  v.rawCheck(({ dataset, addIssue }) => {
+    if (!dataset.typed) return
+    for (const [key, value] of Object.entries<unknown>(dataset.value)) {
+      const path = [{ type: 'object', origin: 'value', input: dataset.value, key, value }] as const
+      if (typeof value !== 'string') addIssue({ message: 'expected text', path: [...path] })
+    }
+  }),
+)
 
 /** A placeholder that begins so stands for a secret, by its name in the environment. */
 const SECRET = 'SECRET_'

@@ -88,6 +88,12 @@ describe('each argument is encoded for its place', () => {
     ['part of a segment', { url: '@/v1:{id}.json' }, { id: '..' }, '/v1:...json'],
     ['a query', { query: { q: '{q}', fixed: 'x y' } }, { id: 1, q: 'a&b=c #d' }, '/items/1?q=a%26b%3Dc+%23d&fixed=x+y'],
     ['a query in the URL', { url: '@/x?q=in:{q}&units=m%2Fs' }, { id: 1, q: 'a b' }, '/x?q=in%3Aa+b&units=m%2Fs'],
+    [
+      'a key that every object has',
+      { query: { constructor: '{q}', prototype: 'x' } },
+      { id: 1, q: 'a' },
+      '/items/1?constructor=a&prototype=x',
+    ],
     ['a query left out', { query: { q: '{q}', n: 'from {n} to {q}' } }, { id: 1, n: 2 }, '/items/1'],
     ['a query of null', { query: { q: '{q}' } }, { id: 1, q: null }, '/items/1'],
     ['a list', { query: { q: '{list}' } }, { id: 1, list: ['a', 2, { b: 3 }] }, '/items/1?q=a&q=2&q=%7B%22b%22%3A3%7D'],

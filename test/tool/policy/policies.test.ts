@@ -24,6 +24,9 @@ describe('policies', () => {
     expect(readPolicies([])).toMatch(/^:/)
     expect(readPolicies({ a: { scope: ['x'] } })).toMatch(/^a\.scope: /)
     expect(readPolicies({ a: { concurrency: 0 } })).toBe('a.concurrency: must be a whole number from 1.')
+    for (const name of ['constructor', 'prototype', '__proto__']) {
+      expect(readPolicies(JSON.parse(`{"a":{},"${name}":{"scopes":["x"]}}`))).toMatch(/^: must be named otherwise/)
+    }
     expect(readPolicies({ a: { approval: 'sometimes' } })).toMatch(/^a\.approval: must be "never", "always" or/)
     expect(readPolicies({ a: { approval: { unless: { to: {} } } } })).toMatch(/^a\.approval\.unless\.to: /)
   })
