@@ -5,17 +5,19 @@ import { POINTER } from '../pointer.ts'
 import { parseEndpoint } from './endpoint.ts'
 import { namesIn } from './template.ts'
 
-/** A record, but for names such as `constructor`: valibot's own leaves these out without a word. */
-const texts = v.pipe(
-  v.custom<Readonly<Record<string, string>>>(isObject, 'expected an object of texts'),
-  v.rawCheck(({ dataset, addIssue }) => {
-    if (!dataset.typed) return
-    for (const [key, value] of Object.entries<unknown>(dataset.value)) {
-      const path = [{ type: 'object', origin: 'value', input: dataset.value, key, value }] as const
-      if (typeof value !== 'string') addIssue({ message: 'expected text', path: [...path] })
-    }
-  }),
+const TEXTS = v.record(v.string(), v.string())
+/** What a record leaves out without a word. */
+const LOST = ['constructor', 'prototype']
+const ODD_TEXTS = v.custom<Readonly<Record<string, string>>>(
+  (value) => isObject(value) && Object.values(value).every((each) => typeof each === 'string'),
+  'expected an object of texts',
 )
+const NO_TEXTS = v.never('expected an object of texts')
+
+const texts = v.lazy((input) => {
+  if (Array.isArray(input)) return NO_TEXTS
+  return isObject(input) && LOST.some((name) => Object.hasOwn(input, name)) ? ODD_TEXTS : TEXTS
+})
 
 /** A placeholder that begins so stands for a secret, by its name in the environment. */
 const SECRET = 'SECRET_'
