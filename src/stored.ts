@@ -24,6 +24,10 @@ export class Definitions extends WorkerEntrypoint<Env> implements VersionedDefin
     return this.#service().call(...request)
   }
 
+  held(...request: Parameters<VersionedDefinitions['held']>): ReturnType<VersionedDefinitions['held']> {
+    return this.#service().held(...request)
+  }
+
   validate(...request: Parameters<VersionedDefinitions['validate']>): ReturnType<VersionedDefinitions['validate']> {
     return this.#service().validate(...request)
   }

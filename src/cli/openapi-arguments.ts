@@ -41,6 +41,8 @@ class Arguments {
   }
 }
 
+const PLACES = new Set<unknown>(['path', 'query', 'header'])
+
 /** Throws an Unfit for an operation that needs what a definition cannot say. */
 export function argumentsOf(document: Fields, source: Source, schemas: SchemaReader): RequestArguments {
   const all = new Arguments()
@@ -53,10 +55,13 @@ export function argumentsOf(document: Fields, source: Source, schemas: SchemaRea
     const isRequired = required === true || place === 'path'
     // OpenAPI leaves these three to other parts of the document.
     if (place === 'header' && /^(?:accept|content-type|authorization)$/i.test(name)) continue
+    if (given === undefined) throw new Unfit('one of its parameters has no name')
     if (place === 'cookie') {
       if (isRequired) throw new Unfit(`it needs the cookie ${name}, and tools send none`)
       continue
     }
+    if (!PLACES.has(place))
+      throw new Unfit(`its parameter ${name} goes into the ${String(place)}, and tools put none there`)
     const schema = schemaOf(parameter, schemas)
     if (place === 'query') addQuery({ all, query }, { ...parameter, name, isRequired }, schema)
     else {

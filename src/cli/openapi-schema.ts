@@ -7,6 +7,8 @@ import { ASSERTING } from '../tool/stored/asserted.ts'
 export class Unfit extends Error {}
 
 const MOST_HOPS = 20
+/** Schemas that hold one another may have no end that is worth waiting for. */
+const MOST_INLINED = 500
 
 /** The part of a document that a value stands for: itself, or what its reference leads to. Throws an Unfit. */
 export function resolved(document: unknown, value: unknown): unknown {
@@ -34,18 +36,19 @@ const WORDS = new Set(['title', 'description', 'default'])
 /**
  * Makes plain JSON Schemas of those of an OpenAPI document, as a caller sends them: what servers alone write is left
  * out, and 3.0's own keywords are put in 2020-12's words. References are replaced by what they name; those of schemas
- * that hold themselves, or all of them where `inline` is false, lead to `defs`.
+ * that hold themselves, those beyond some hundreds, or all of them where `inline` is false, lead to `defs`.
  */
 export class SchemaReader {
   readonly #document: unknown
-  readonly #inline: boolean
+  /** How many references are still replaced. */
+  #left: number
   /** Names in `defs`, by reference. */
   readonly #names = new Map<string, string>()
   readonly #defs: Record<string, JsonSchema> = {}
 
   constructor(document: unknown, inline: boolean) {
     this.#document = document
-    this.#inline = inline
+    this.#left = inline ? MOST_INLINED : 0
   }
 
   /** What the schemas read so far refer to, as `$defs` of their root. */
@@ -66,7 +69,7 @@ export class SchemaReader {
     // Beside a reference 3.1 allows words, and 3.0 nothing.
     const { description } = own
     const words = typeof description === 'string' ? { description } : {}
-    if (!this.#inline || open.includes($ref)) return { $ref: `#/$defs/${this.#define($ref)}`, ...words }
+    if (open.includes($ref) || this.#left-- <= 0) return { $ref: `#/$defs/${this.#define($ref)}`, ...words }
     const read = this.#read(resolved(this.#document, { $ref }), [...open, $ref])
     return isObject(read) ? { ...read, ...words } : read
   }

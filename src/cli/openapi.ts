@@ -52,16 +52,23 @@ export function readOpenApi(document: unknown, options: OpenApiOptions = {}): Im
   const tools: ImportedTool[] = []
   const skipped: { operation: string; reason: string }[] = []
   for (const [path, item] of Object.entries(isObject(paths) ? paths : {})) {
-    for (const operation of operationsOf(document, path, item)) {
+    const tried = (what: string, make: () => void) => {
       try {
-        const tool = toTool(document, operation, options, taken)
-        taken.add(tool.name)
-        tools.push(tool)
+        make()
       } catch (error) {
         if (!(error instanceof Unfit)) throw error
-        skipped.push({ operation: `${operation.method.toUpperCase()} ${path}`, reason: error.message })
+        skipped.push({ operation: what, reason: error.message })
       }
     }
+    tried(path, () => {
+      for (const operation of operationsOf(document, path, item)) {
+        tried(`${operation.method.toUpperCase()} ${path}`, () => {
+          const tool = toTool(document, operation, options, taken)
+          taken.add(tool.name)
+          tools.push(tool)
+        })
+      }
+    })
   }
   return { tools, skipped }
 }

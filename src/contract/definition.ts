@@ -54,13 +54,15 @@ export interface DefinitionService {
     kept: readonly { readonly name: string; readonly text: string }[],
     hosts: ToolHosts,
   ): Promise<readonly (ReadDefinition | string)[]>
-  /** Validates the arguments and performs the call. Undefined for a face: its arguments fit, and its tool is elsewhere. */
+  /** Validates the arguments, performs the call, and validates its result. Undefined for a face: its arguments fit, and its tool is elsewhere. */
   call(
     stored: unknown,
     request: ToolRequest,
     grant: DefinitionGrant,
     control: ToolControl,
   ): Promise<ToolOutcome | undefined>
+  /** What the tool of a face answered, if that fits the face's `outputSchema`; else the failure. */
+  held(stored: unknown, outcome: ToolOutcome): Promise<ToolOutcome>
   /** What of a value does not fit a JSON Schema; nothing where all does. A schema that is unsound fits nothing. */
   validate(schema: JsonSchema, value: unknown): Promise<readonly DefinitionIssue[]>
 }

@@ -189,9 +189,10 @@ describe('a change of the arguments breaks', () => {
 })
 
 describe('a change of the rest', () => {
-  const http = (rest: object) => ({
+  const http = (rest: object, said: object = {}) => ({
     static: undefined,
     http: { method: 'GET', url: 'https://a.example.com/x', ...rest },
+    ...said,
   })
 
   test.each<[string, object, object]>([
@@ -204,10 +205,10 @@ describe('a change of the rest', () => {
     ['a result that says more of itself', {}, { outputSchema: text }],
     [
       'a result with a field more',
-      { outputSchema: object({ a: text }) },
-      { outputSchema: object({ a: text, b: number }) },
+      http({}, { outputSchema: object({ a: text }) }),
+      http({}, { outputSchema: object({ a: text, b: number }) }),
     ],
-    ['a narrower result', { outputSchema: number }, { outputSchema: { type: 'integer' } }],
+    ['a narrower result', http({}, { outputSchema: number }), http({}, { outputSchema: { type: 'integer' } })],
     ['another path of the same host', http({}), http({ url: 'https://a.example.com/y', query: { v: '2' } })],
     ['another fixed text', {}, { static: { text: 'y' } }],
     ['other code with the same results', { ...code('1'), outputSchema: text }, { ...code('2'), outputSchema: text }],
@@ -232,14 +233,14 @@ describe('a change of the rest', () => {
     ['a wider result', { outputSchema: text }, { outputSchema: { type: ['string', 'null'] } }, ['outputSchema.type']],
     [
       'a closed result with a field more',
-      { outputSchema: object({ a: text }, { additionalProperties: false }) },
-      { outputSchema: object({ a: text, b: number }, { additionalProperties: false }) },
+      http({}, { outputSchema: object({ a: text }, { additionalProperties: false }) }),
+      http({}, { outputSchema: object({ a: text, b: number }, { additionalProperties: false }) }),
       ['outputSchema.properties.b'],
     ],
     [
       'a result with a field less',
-      { outputSchema: object({ a: text }, { required: ['a'] }) },
-      { outputSchema: object({}) },
+      http({}, { outputSchema: object({ a: text }, { required: ['a'] }) }),
+      http({}, { outputSchema: object({}) }),
       ['outputSchema.properties.a'],
     ],
     ['a result that nothing is said of', { outputSchema: text }, {}, ['outputSchema']],

@@ -22,7 +22,7 @@ interface Stored {
   readonly expected: (args: Record<string, unknown>) => unknown
 }
 
-/** The function as a definition of each kind by turns: an HTTP request, a face of a bound tool, a fixed answer. */
+/** The function as a definition of each kind by turns: an HTTP request that writes or reads, a face of a bound tool, a fixed answer. */
 function stored(foreign: Foreign, index: number): Stored {
   const { outline } = defineRawTool(foreign, () => {})
   const { name, description, inputSchema, title } = outline
@@ -41,12 +41,27 @@ function stored(foreign: Foreign, index: number): Stored {
     return { definition: { ...common, static: { structured: { index } } }, args, expected: () => ({ index }) }
   const names = Object.keys(Object(inputSchema['properties'])).filter((key) => /^[A-Za-z_][\w.-]*$/.test(key))
   const body = Object.fromEntries(names.map((key) => [key, `{${key}}`]))
+  if (index % 6 === 3) {
+    const http = { method: 'GET', url: `${HOST}/${index}?fixed=1`, query: body, headers: { 'x-index': String(index) } }
+    return { definition: { ...common, http }, args, expected: (sent) => asked(`${HOST}/${index}`, names, sent) }
+  }
   const http = { method: 'POST', url: `${HOST}/${index}`, body }
   const expected = (sent: Record<string, unknown>) => ({
     url: http.url,
     body: Object.fromEntries(Object.entries(sent).filter(([key]) => names.includes(key))),
   })
   return { definition: { ...common, http }, args, expected }
+}
+
+/** What a server reads of a query: each text as it was sent, whatever it holds; a list as its key once for each item. */
+function asked(url: string, names: readonly string[], sent: Record<string, unknown>): object {
+  const text = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
+  const pairs = names.flatMap((key) => {
+    const value = Object.hasOwn(sent, key) ? sent[key] : null
+    if (value === null) return []
+    return [value].flat().map((item) => [key, text(item)])
+  })
+  return { url, query: [['fixed', '1'], ...pairs], body: null }
 }
 
 const ECHO: ToolBinding = {
@@ -74,8 +89,15 @@ const ECHO: ToolBinding = {
 function edgeOver({ kv, object }: ReturnType<typeof testCatalogue>) {
   const config = readConfig({ HTTP_TOOL_HOSTS: { 'api.example.com': [] } })
   const services = serviceSource({ bindings: { TOOL_ECHO: ECHO }, offered: () => false })
-  const fetch = async (url: string, { body }: RequestInit = {}) =>
-    Response.json({ url, body: JSON.parse(typeof body === 'string' ? body : 'null') })
+  const fetch = async (href: string, { body }: RequestInit = {}) => {
+    const { origin, pathname, searchParams } = new URL(href)
+    const query = searchParams.size > 0 && { query: [...searchParams] }
+    return Response.json({
+      url: origin + pathname,
+      ...query,
+      body: JSON.parse(typeof body === 'string' ? body : 'null'),
+    })
+  }
   const tools = kvSource({
     namespace: kv,
     catalogue: object,

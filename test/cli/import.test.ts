@@ -265,6 +265,13 @@ describe('an operation', () => {
       { parameters: [{ $ref: 'other.json#/a' }] },
       'the reference other.json#/a leads nowhere in the document',
     ],
+    [
+      'a parameter in a place of another format',
+      'post',
+      { parameters: [{ name: 'pet', in: 'body', schema: {} }] },
+      'its parameter pet goes into the body, and tools put none there',
+    ],
+    ['a parameter that has no name', 'get', { parameters: [{ in: 'query' }] }, 'one of its parameters has no name'],
     ['a key in the URL', 'get', { security: [{ query: [] }] }, 'its key goes into the query, where a secret must not'],
     ['no tool’s method', 'trace', {}, 'no tool sends TRACE'],
   ])('is left out where it needs %s', (_, method, fields, expected) => {
@@ -286,6 +293,31 @@ test('definitions that would be too large with all they refer to refer to it', (
   const { inputSchema } = Object(tools[0]?.definition) as Record<string, any>
   expect(inputSchema.properties.p0).toEqual({ $ref: '#/$defs/B' })
   expect(Object.keys(inputSchema.$defs)).toEqual(['B', 'C', 'D'])
+})
+
+test('definitions that hold one another without end in sight are told by reference, and soon', () => {
+  const names = Array.from({ length: 30 }, (_, index) => `S${index}`)
+  const properties = Object.fromEntries(names.map((name) => [name, { $ref: `#/components/schemas/${name}` }]))
+  const schemas = Object.fromEntries(names.map((name) => [name, { type: 'object', properties }]))
+  const body = { required: true, content: { 'application/json': { schema: { $ref: '#/components/schemas/S0' } } } }
+  const { tools, skipped } = readOpenApi(api({ '/x': { post: { requestBody: body } } }, { components: { schemas } }))
+  expect([tools.length, skipped]).toEqual([
+    0,
+    [{ operation: 'POST /x', reason: expect.stringContaining('expected at most') }],
+  ])
+  const [some, few] = [names.slice(0, 12), Object.entries(properties).slice(0, 12)]
+  const tangled = Object.fromEntries(
+    some.map((name) => [name, { type: 'object', properties: Object.fromEntries(few) }]),
+  )
+  const document = api({ '/x': { post: { requestBody: body } } }, { components: { schemas: tangled } })
+  const { inputSchema } = Object(readOpenApi(document).tools[0]?.definition) as Record<string, any>
+  expect(Object.keys(inputSchema.$defs).toSorted()).toEqual(some.toSorted())
+})
+
+test('an operation in another file is left out, and no other', () => {
+  const { tools, skipped } = readOpenApi(api({ '/far': { $ref: './far.yaml' }, '/near': { get: {} } }))
+  expect(tools.map(({ name }) => name)).toEqual(['get_near'])
+  expect(skipped).toEqual([{ operation: '/far', reason: 'the reference ./far.yaml leads nowhere in the document' }])
 })
 
 test.each<[string, unknown, string]>([

@@ -67,6 +67,36 @@ test('writes at the same time, of one name and of many, lose none of one another
   }, 10_000)
 })
 
+test('writes, rollbacks and removals at the same time each are one entry of the history, whose last one counts', async () => {
+  const { body: first } = await put('mixed', says('first'))
+  const replies = await Promise.all(
+    Array.from({ length: 24 }, async (_, index) => {
+      if (index % 3 === 0) return put('mixed', says(`mixed ${index}`))
+      if (index % 3 === 1) return ask('/tools/mixed/rollback', { json: { hash: first.hash } })
+      return ask('/tools/mixed', { method: 'DELETE' })
+    }),
+  )
+  // What was so already, and what was gone already, is no entry.
+  const made = replies.filter(({ status, body }) => status < 300 && body?.change !== 'unchanged')
+  const history = await versions('mixed')
+  expect(replies.filter(({ status }) => status >= 500)).toEqual([])
+  expect(history).toHaveLength(1 + made.length)
+  expect(history.map(({ revision }: any) => revision)).toEqual(
+    history.map(({ revision }: any) => revision).toSorted((a: number, b: number) => b - a),
+  )
+  const hashes = (of: any[]): string[] => of.flatMap(({ hash }) => hash ?? [])
+  expect(hashes(history).toSorted()).toEqual(hashes([first, ...made.map(({ body }) => body ?? {})]).toSorted())
+
+  const { hash } = history[0]
+  expect((await ask('/tools/mixed')).etag).toBe(hash === undefined ? null : `"${hash}"`)
+  const { TOOLS } = await stage.server.getWorker<{ TOOLS: KVNamespace }>('edgecall').getEnv()
+  await vi.waitFor(async () => {
+    const index = readIndex((await TOOLS.get(INDEX_KEY)) ?? '')
+    expect(index.revision).toBeGreaterThanOrEqual(history[0].revision)
+    expect(index.hashOf('mixed')).toBe(hash)
+  }, 10_000)
+})
+
 describe('a stored definition has versions', () => {
   test('that say who, when, and whether they break what was; none is lost, and each can come back', async () => {
     const before = Date.now()

@@ -57,6 +57,11 @@ const rate = () => ({
   },
 })
 
+const UNFIT = {
+  static: { structured: { a: '1' } },
+  outputSchema: { type: 'object', properties: { a: { type: 'number' } } },
+}
+
 const put = (name: string, json: object) => stage.ask(`/tools/${name}`, { method: 'PUT', json })
 const call = async (name: string, args: object) => {
   const response = await stage.ask(`/tools/${name}/call`, { json: { arguments: args } })
@@ -127,6 +132,20 @@ describe('a stored definition', () => {
     expect((await put('rootOf', { ...face, call: 'nope' })).status).toBe(422)
   })
 
+  test('that may have an effect is sent with the key of its call, by which a server knows it again', async () => {
+    const { http, ...rest } = rate()
+    await put('effect', { ...rest, name: 'effect', http: { ...http, method: 'POST' } })
+    asked = []
+    const run: any = await (await stage.ask('/runs', { json: { input: 'effect', tools: ['effect'] } })).json()
+    await call('effect', { from: 'EUR', to: 'DKK' })
+    const keys = asked.map(({ key }) => key)
+    expect([run.status, new Set(keys).size, keys.every((key) => /^[\w-]{8,}$/.test(key ?? ''))]).toEqual([
+      'completed',
+      2,
+      true,
+    ])
+  })
+
   test('may answer the same always', async () => {
     const hours = {
       name: 'hours',
@@ -145,6 +164,12 @@ describe('a stored definition', () => {
     ['a host off the list', { http: { method: 'GET', url: 'https://example.com/' } }, /http\.url/],
     ['an address in disguise', { http: { method: 'GET', url: 'https://0x7f.1/' } }, /http\.url/],
     ['an unknown member', { colour: 'red' }, /colour/],
+    ['a fixed answer that its outputSchema excludes', { http: undefined, ...UNFIT }, /^static\.structured\.a$/],
+    [
+      'a fixed text where its outputSchema wants an object',
+      { http: undefined, ...UNFIT, static: { text: 'x' } },
+      /^static\.text$/,
+    ],
     ['two kinds at once', { static: { text: 'x' } }, /^$/],
   ])('with %s is refused with its path, and nothing is stored', async (_name, change, path) => {
     const name = 'name' in change && change.name === 'squareRoot' ? 'squareRoot' : 'refused'
@@ -153,6 +178,36 @@ describe('a stored definition', () => {
     expect([response.status, body.code]).toEqual([422, 'invalid_definition'])
     expect(body.issues.map((issue: any) => issue.path).join(' ')).toMatch(path)
     expect((await stage.ask('/tools/refused')).status).toBe(404)
+  })
+
+  test('is held to its outputSchema, wherever its result is from', async () => {
+    const schema = (rate: object) => ({ type: 'object', properties: { data: { properties: { rate } } } })
+    const { http, ...rest } = rate()
+    const whole = (outputSchema: object) => ({ ...rest, http: { ...http, result: '' }, outputSchema })
+    const misfit = {
+      ok: false,
+      error: {
+        code: 'result_unusable',
+        message: 'The tool "rate" answered with a result that does not fit its outputSchema.',
+      },
+    }
+    await put('rate', whole(schema({ type: 'string' })))
+    expect((await call('rate', { from: 'EUR', to: 'DKK' })).body).toMatchObject(misfit)
+    await put('rate', whole(schema({ type: 'number' })))
+    expect((await call('rate', { from: 'EUR', to: 'DKK' })).body).toMatchObject({ ok: true })
+    await put('rate', { ...whole({ type: 'object' }), http })
+    expect((await call('rate', { from: 'EUR', to: 'DKK' })).body).toMatchObject(misfit)
+
+    const face = (value: object) => ({
+      description: 'The root of a number.',
+      inputSchema: { type: 'object', properties: { number: { type: 'number' } }, required: ['number'] },
+      outputSchema: { type: 'object', properties: { value } },
+      ...{ binding: 'TOOL_CALCULATOR', call: 'squareRoot' },
+    })
+    await put('root', face({ type: 'string' }))
+    expect((await call('root', { number: 16 })).body).toMatchObject({ ok: false, error: { code: 'result_unusable' } })
+    await put('root', face({ type: 'number' }))
+    expect((await call('root', { number: 16 })).body).toMatchObject({ ok: true, structured: { value: 4 } })
   })
 
   test('that is bound cannot be removed', async () => {

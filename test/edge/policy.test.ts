@@ -1,3 +1,5 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { chunksOf, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { type Stage, startStage } from './stage.ts'
@@ -11,6 +13,8 @@ const PLAN = [
 
 let model: ModelServer
 let stage: Stage
+let host: Server
+const seen: (string | undefined)[] = []
 
 beforeAll(async () => {
   model = await startModelServer(({ body: { messages } }) => {
@@ -21,6 +25,12 @@ beforeAll(async () => {
     if (!next) return { chunks: chunksOf({ text: 'Done.' }) }
     return { chunks: chunksOf({ calls: [{ tool: next[0], arguments: JSON.stringify(next[1]) }] }) }
   })
+  host = createServer((request, response) => {
+    seen.push(request.url)
+    response.writeHead(200, { 'content-type': 'text/plain' }).end('there')
+  })
+  await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve))
+  const origin = `http://127.0.0.1:${(host.address() as AddressInfo).port}`
   stage = await startStage({
     AUTH: 'open',
     MODEL: 'openai/any',
@@ -29,18 +39,38 @@ beforeAll(async () => {
       sendMail: { timeoutMs: 5000 },
       '@TOOL_CLOCK': { scopes: ['time'] },
       '#nothing': { scopes: ['nobody'] },
+      '#near': { hosts: [origin] },
+      '#far': { hosts: ['api.example.com'] },
     }),
+    HTTP_TOOL_HOSTS: JSON.stringify({ [origin]: [], 'api.example.com': [] }),
   })
 }, 60_000)
 afterAll(async () => {
   await stage?.close()
   await model?.close()
+  host?.close()
 })
 
 test('a deployment’s policy holds on the real edge', async () => {
   const tools: any = await (await stage.ask('/tools')).json()
   expect(tools.find(({ name }: any) => name === 'sendMail')).toMatchObject({ timeoutMs: 5000, available: true })
   expect(tools.filter(({ place }: any) => place === 'TOOL_CLOCK')).toEqual([])
+})
+
+test('a stored tool reaches those of the deployment’s hosts alone that all its policies name', async () => {
+  const { port } = host.address() as AddressInfo
+  const call = async (name: string, tags: string[]) => {
+    const http = { method: 'GET', url: `http://127.0.0.1:${port}/${name}` }
+    const json = { description: 'Asks.', inputSchema: { type: 'object' }, tags, http }
+    expect((await stage.ask(`/tools/${name}`, { method: 'PUT', json })).status).toBe(201)
+    return (await stage.ask(`/tools/${name}/call`, { json: { arguments: {} } })).json()
+  }
+  expect(await call('free', [])).toMatchObject({ ok: true })
+  expect(await call('near', ['near'])).toMatchObject({ ok: true })
+  const refused = { ok: false, error: { code: 'tool_misconfigured' } }
+  expect(await call('far', ['far'])).toMatchObject(refused)
+  expect(await call('neither', ['near', 'far'])).toMatchObject(refused)
+  expect(seen).toEqual(['/free', '/near'])
 })
 
 test('what a page says and what a customer is may not leave together, in this turn or in a later one', async () => {

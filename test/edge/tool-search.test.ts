@@ -6,6 +6,13 @@ import { readEvents, type Stage, startStage } from './stage.ts'
 const QUESTION = "What's the weather in Amsterdam?"
 const STREAMED = { accept: 'text/event-stream' }
 
+/** A stored tool, which is not on offer by itself. */
+const TIDES = {
+  description: 'Tells when the tide is high in a harbour.',
+  inputSchema: { type: 'object', properties: { harbour: { type: 'string' } }, required: ['harbour'] },
+  static: { text: 'High at 14:20.' },
+}
+
 /** What the model would call, were it on offer. */
 const WANTED: Record<string, { readonly query: string; readonly arguments: string }> = {
   forecast: { query: 'weather of a place', arguments: '{"place":"Amsterdam"}' },
@@ -21,6 +28,14 @@ let asked = 0
 beforeAll(async () => {
   model = await startModelServer(({ body: { messages, tools = [] } }) => {
     const turn = messages.slice(messages.findLastIndex(({ role }) => role === 'user'))
+    if (turn.length === 1 && String(turn[0]?.['content']).includes('all at once')) {
+      const queries = ['weather of a place', 'square root of a number', 'zzyzx']
+      const calls = queries.map((query) => ({
+        tool: 'tool_search',
+        arguments: JSON.stringify({ query, maxResults: 1 }),
+      }))
+      return { chunks: chunksOf({ calls }) }
+    }
     const wanted = String(turn[0]?.['content']).includes('tide') ? 'tideTable' : 'forecast'
     const called = turn.flatMap((message) => (message['tool_calls'] ?? []) as { function: { name: string } }[])
     const isCalled = (name: string) => called.some((call) => call.function.name === name)
@@ -109,6 +124,24 @@ test('what was found in a conversation is on offer in its next turn, also after 
   expect(heard.at(-1)).toMatchObject({ type: 'run.finished', answer: 'Mild, 18 degrees.' })
 })
 
+test('several searches of one step add up, in their run and with those of later turns', async () => {
+  await stage.ask('/conversations', { json: { id: 'several' } })
+  const path = '/conversations/several/runs'
+  const heard = await events(path, { input: 'Look for it all at once.' })
+  const both = ['forecast', 'squareRoot', 'tool_search']
+  expect(offers().map((names) => names.toSorted())).toEqual([['tool_search'], both, both])
+  const searches = heard.filter(({ type, tool }) => type === 'call.settled' && tool === 'tool_search')
+  expect(searches.map(({ structured }) => String(structured.tools)).toSorted()).toEqual(['', 'forecast', 'squareRoot'])
+  await stage.ask('/tools/tideTable', { method: 'PUT', json: TIDES })
+  await events(path, { input: 'When is high tide?' })
+  expect(offers().map((names) => names.toSorted())).toEqual([
+    both,
+    [...both, 'tideTable'].toSorted(),
+    [...both, 'tideTable'].toSorted(),
+  ])
+  await stage.ask('/tools/tideTable', { method: 'DELETE' })
+})
+
 test('a request that names its tools has these alone to find', async () => {
   const tools = ['squareRoot', 'currentTime']
   const heard = await events('/runs', { input: QUESTION, tools })
@@ -122,11 +155,7 @@ test('a request that names its tools has these alone to find', async () => {
 test('a stored definition that is not on offer by itself is found and called', async () => {
   const stored = await stage.ask('/tools/tideTable', {
     method: 'PUT',
-    json: {
-      description: 'Tells when the tide is high in a harbour.',
-      inputSchema: { type: 'object', properties: { harbour: { type: 'string' } }, required: ['harbour'] },
-      static: { text: 'High at 14:20.' },
-    },
+    json: TIDES,
   })
   expect(stored.ok).toBe(true)
   const heard = await events('/runs', { input: 'When is high tide?' })

@@ -123,6 +123,31 @@ test('a tool’s rate counts by tenant and tool, in runs and outside of them, an
   expect(limits).toEqual(['acme/pay', 'acme/pay', 'other/pay'])
 })
 
+test('a tool’s concurrency, time and size hold in a run, and leave those of others', async () => {
+  let [running, most] = [0, 0]
+  const pay = tool('pay', async () => {
+    most = Math.max(most, ++running)
+    await new Promise((resolve) => setImmediate(resolve))
+    running -= 1
+    return 'p'.repeat(500)
+  })
+  const slow = tool('slow', (_args, _context, control) => control.whenAborted())
+  const policies = { pay: { concurrency: 2, maxResultBytes: 100 }, slow: { timeoutMs: 20 } }
+  const edge = testEdge({
+    script: [ask(['pay'], ['pay'], ['pay'], ['pay'], ['slow'], ['open']), say('Done.')],
+    setup: { tools: policed(source([pay, slow, ...TOOLS.slice(0, 1)]), { policies, rates: {} }) },
+  })
+  const run: any = await (await edge.ask('/runs', { json: { input: 'Go' } })).json()
+  expect([run.status, most]).toEqual(['completed', 2])
+  expect(run.calls.map((call: any) => [call.tool, call.ok, call.error?.code])).toEqual([
+    ...Array.from({ length: 4 }, () => ['pay', true, undefined]),
+    ['slow', false, 'timeout'],
+    ['open', true, undefined],
+  ])
+  const [shown] = edge.requests[1]?.messages.flatMap((each) => (each.role === 'tool' ? [each.content] : [])) ?? []
+  expect(JSON.stringify(shown).length).toBeLessThan(500)
+})
+
 test('an approval by arguments holds for single calls too', async () => {
   const { as } = await edgeWith({ pay: { approval: { unless: { '/amount': { maximum: 10 } } } } })
   const pay = async (amount: unknown) => (await as('plain')('/tools/pay/call', { arguments: { amount } })).body

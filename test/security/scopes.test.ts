@@ -1,8 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { StoredTools } from '../../src/contract/catalogue.ts'
 import type { ToolContext, ToolSource } from '../../src/contract/tool.ts'
+import type { ModelChooser } from '../../src/contract/setup.ts'
+import { agentSource } from '../../src/loop/agent.ts'
+import { type Script, scripted } from '../../src/model/scripted.ts'
 import { policed } from '../../src/tool/policy/source.ts'
-import type { Script } from '../../src/model/scripted.ts'
+import { createFinder } from '../../src/tool/search/finder.ts'
+import { searchHook } from '../../src/tool/search/hook.ts'
+import { chain } from '../../src/tool/source/chain.ts'
 import { testEdge } from '../fixtures/edge.ts'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { NOTHING_STORED } from '../../src/tool/source/nothing-stored.ts'
@@ -110,6 +115,18 @@ describe('what one key has begun gives another no more than its own', () => {
   })
 
   test.each([
+    ['plain', ['open'], ['open', 'secret']],
+    ['cleared', ['open', 'secret'], ['open', 'secret', 'secret']],
+  ])('a response that is gone on from by "%s"', async (key, offered, calls) => {
+    const edge = scopedEdge([ask(['secret']), say('one'), ask(['secret'], ['open']), say('two')])
+    const first: any = await (await edge.post('/v1/responses', { input: 'Go' }, cleared)).json()
+    const json = { input: 'Again', previous_response_id: first.id }
+    expect((await edge.post('/v1/responses', json, bearer(key))).status).toBe(200)
+    expect(namesOf(edge.requests[2]?.tools)).toEqual(offered)
+    expect(called.toSorted()).toEqual(calls)
+  })
+
+  test.each([
     ['plain', false],
     ['cleared', true],
   ])('an input of "%s" joins the run under way: %s', async (key, joins) => {
@@ -118,6 +135,74 @@ describe('what one key has begun gives another no more than its own', () => {
     const joined = await edge.post('/conversations/c/runs', { input: 'Use secret.', onBusy: 'steer' }, headers)
     expect([joined.status, joined.headers.get('x-run-id') === run]).toEqual([202, joins])
   })
+})
+
+describe('what a caller may not call is not found either', () => {
+  const finder = createFinder(source)
+  const search = { finder, loop: { hooks: [searchHook({ when: 'on', finder })] } }
+  const asks = [ask(['tool_search', { query: 'secret' }]), ask(['secret']), say('ok')]
+
+  test.each([
+    ['plain', []],
+    ['cleared', ['secret']],
+  ])('over HTTP, by the key "%s": %j', async (key, found) => {
+    const edge = testEdge({ vars: withKeys(...KEYS), setup: { ...setup, ...search } })
+    const response = await edge.ask('/tools?query=secret', { headers: bearer(key) })
+    expect(namesOf(await response.json())).toEqual(found)
+    expect(response.headers.get('x-total-count')).toBe(String(found.length))
+  })
+
+  test.each([
+    ['plain', [], [true, false]],
+    ['cleared', ['secret'], [true, true]],
+  ])('by a model that searches for the key "%s": %j', async (key, found, settled) => {
+    called.length = 0
+    const edge = testEdge({ vars: withKeys(...KEYS), setup: { ...setup, ...search }, script: asks })
+    const response = await edge.ask('/runs', { json: { input: 'Go' }, headers: bearer(key) })
+    const { calls }: any = await response.json()
+    expect(calls[0].structured).toEqual({ tools: found })
+    expect([calls.map(({ ok }: any) => ok), called]).toEqual([settled, found])
+    expect(namesOf(edge.requests[1]?.tools)).toEqual([...found, 'tool_search'])
+  })
+
+  test('nor told of as a name that two places define', async () => {
+    const other: ToolSource = {
+      ...source,
+      list: async () => ({ tools: [tool('secret', undefined, { hash: 'x' })], unavailable: [] }),
+    }
+    const policies = { secret: { scopes: ['clearance'] } }
+    const edge = testEdge({
+      vars: withKeys(...KEYS),
+      setup: { tools: policed(chain([source, other]), { policies, rates: {} }) },
+    })
+    const listed = async (key: string) =>
+      (await (await edge.ask('/tools', { headers: bearer(key) })).json()) as { name: string; available: boolean }[]
+    expect((await listed('plain')).map(({ name }) => name)).toEqual(['open'])
+    expect((await listed('cleared')).map(({ name, available }) => [name, available])).toEqual([
+      ['open', true],
+      ['secret', false],
+      ['secret', false],
+    ])
+  })
+})
+
+test.each([
+  ['plain', []],
+  ['cleared', ['secret']],
+])('an agent that the key "%s" asks has the tools of that key: %j', async (key, tools) => {
+  const clerk = { name: 'clerk', description: 'Does it.', instructions: 'Do it.', tools: ['secret'] }
+  const model = scripted([ask(['secret']), say('inner')], 'test/clerk')
+  const models: ModelChooser = { list: () => [], resolve: () => ({ ok: true, name: 'test/clerk', model }) }
+  const agents = agentSource([clerk], { models, tools: setup.tools })
+  called.length = 0
+  const edge = testEdge({
+    vars: withKeys(...KEYS),
+    script: [ask(['clerk', { question: 'Use secret.' }]), say('outer')],
+    setup: { tools: (caller) => chain([setup.tools(caller), agents]) },
+  })
+  const run: any = await (await edge.ask('/runs', { json: { input: 'Go' }, headers: bearer(key) })).json()
+  expect([run.answer, run.calls[0].ok]).toEqual(['outer', true])
+  expect([namesOf(model.requests[0]?.tools), called]).toEqual([tools, tools])
 })
 
 describe('the versions of a tool', () => {

@@ -137,6 +137,15 @@ describe('a template', () => {
     expect([status, paths]).toEqual([422, expect.stringContaining(path)])
   })
 
+  // A URL parser takes what follows two slashes for a host.
+  test.each(['//evil.example/x', '//{id}/x'])('with the path %s stays where it may go', async (path) => {
+    answer = (response) => response.writeHead(204).end()
+    await put('slashes', definition({ url: origin + path }))
+    asked = []
+    expect((await call('slashes', { id: 'evil.example' })).body).toMatchObject({ ok: true })
+    expect(asked).toEqual(['GET //evil.example/x'])
+  })
+
   test('lets no argument out of its place', async () => {
     answer = (response) => response.writeHead(204).end()
     await put('header', definition({ headers: { 'x-q': '{q}' } }))
@@ -147,6 +156,36 @@ describe('a template', () => {
     expect(asked).toEqual([])
     expect((await call('header', { id: '../%2e%2e/?a#b', q: '{SECRET_A}' })).body).toMatchObject({ ok: true })
     expect(asked).toEqual(['GET /items/..%2F%252e%252e%2F%3Fa%23b'])
+  })
+})
+
+describe('a redirect', () => {
+  const on = (location: string): typeof answer => {
+    return (response) => (asked.length > 1 ? response.writeHead(204) : response.writeHead(302, { location })).end()
+  }
+  beforeAll(() => put('moved', definition({})))
+
+  test('is followed where its host may be reached', async () => {
+    answer = on('/there')
+    asked = []
+    expect((await call('moved', { id: 'a' })).body).toMatchObject({ ok: true })
+    expect(asked).toEqual(['GET /items/a', 'GET /there'])
+  })
+
+  test.each([
+    'http://169.254.169.254/latest/meta-data',
+    'https://127.0.0.1/',
+    'https://[::1]/',
+    '//evil.example/',
+    'https://api.example.com:8443/',
+    'https://me@api.example.com/',
+    'http://api.example.com/',
+  ])('to %s is not', async (location) => {
+    answer = on(location)
+    asked = []
+    const message = 'The service of "moved" answered with a redirect, which is not followed.'
+    expect((await call('moved', { id: 'a' })).body).toMatchObject({ ok: false, error: { code: 'http_302', message } })
+    expect(asked).toEqual(['GET /items/a'])
   })
 })
 

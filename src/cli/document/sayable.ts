@@ -30,7 +30,11 @@ function rebuilt(schema: Schema): Schema {
 
 /** A schema without its pipe. */
 function plain(schema: Schema): Schema {
-  if (isLazy(schema)) return v.union([...new Set(SAMPLES.map((sample) => schema.getter(sample)))].map(sayable))
+  if (isLazy(schema)) {
+    const each = [...new Set(SAMPLES.map((sample) => schema.getter(sample)))].filter(({ type }) => type !== 'never')
+    const [only] = each
+    return each.length === 1 && only ? sayable(only) : v.union(each.map(sayable))
+  }
   if (schema.type === 'custom') return v.is(schema, {}) ? v.looseObject({}) : v.never()
   const members = Object.entries(schema).map(([name, value]) => [name, name === 'pipe' ? undefined : inner(value)])
   const made = Object.fromEntries(members.filter(([, value]) => value !== undefined))

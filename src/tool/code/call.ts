@@ -1,5 +1,4 @@
 import type { ToolHosts } from '../../contract/definition.ts'
-import type { JsonSchema } from '../../contract/json.ts'
 import type { Tool, ToolFailure } from '../../contract/tool.ts'
 import { failure } from '../../contract/tool.ts'
 import { signalOf } from '../control.ts'
@@ -30,7 +29,7 @@ const HUNG = /code had hung/
  * What it throws is told to operators alone. Expects arguments that fit the schema.
  */
 export function callCode(
-  { name, code, outputSchema }: { readonly name: string; readonly code: Code; readonly outputSchema?: JsonSchema },
+  { name, code }: { readonly name: string; readonly code: Code },
   { code: host, hosts, secret, now = Date.now }: CodeOptions,
 ): Tool['call'] {
   return async (request, control) => {
@@ -55,7 +54,7 @@ export function callCode(
       const body = JSON.stringify({ arguments: request.arguments, context: { ...context, secrets: standIns } })
       const init: RequestInit = { method: 'POST', body, signal, redirect: 'manual' }
       const response = await load().getEntrypoint().fetch(URL_OF_CODE, init)
-      return await readResult(name, response, { outputSchema, redact, compat })
+      return await readResult(name, response, { redact, compat })
     } catch (error) {
       const detail = redact.text(messageOf(error))
       if (signal.aborted || HUNG.test(detail)) return timedOut(name, detail)

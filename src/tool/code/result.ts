@@ -1,5 +1,4 @@
-import { isObject, type JsonSchema, parseJson } from '../../contract/json.ts'
-import { textOf } from '../../contract/message.ts'
+import { isObject, parseJson } from '../../contract/json.ts'
 import type { Compat } from '../../contract/run.ts'
 import type { ToolOutcome } from '../../contract/tool.ts'
 import { failure } from '../../contract/tool.ts'
@@ -7,26 +6,24 @@ import { readBody } from '../http/body.ts'
 import type { Redactor } from '../http/redact.ts'
 import { plainFault } from '../plain.ts'
 import { toOutcome } from '../result.ts'
-import { issuesOf } from '../schema/validate.ts'
 
 const MOST_BYTES = 1024 * 1024
 const MOST_DETAIL = 2000
 const LIMITS = { depth: 64, values: 1_000_000 }
 
 export interface ReadOptions {
-  readonly outputSchema?: JsonSchema | undefined
   readonly redact: Redactor
   readonly compat?: Compat | undefined
 }
 
 /**
  * What the answer of a dynamic Worker comes to. It is not trusted to have come from `MAIN`: the module runs beside that.
- * More than 1 MiB, what is no JSON, and what does not fit the definition's `outputSchema` are failures.
+ * More than 1 MiB, and what is no JSON, are failures.
  */
 export async function readResult(
   tool: string,
   response: Response,
-  { outputSchema, redact, compat }: ReadOptions,
+  { redact, compat }: ReadOptions,
 ): Promise<ToolOutcome> {
   const fail = (code: string, what: string, detail?: string) =>
     failure(
@@ -45,11 +42,5 @@ export async function readResult(
   }
   const fault = value === undefined ? undefined : plainFault(value, LIMITS)
   if (fault) return fail('result_unusable', 'answered with unusable JSON.', fault.message)
-  const outcome = await toOutcome(redact.json(value), compat)
-  if (!outcome.ok || !outputSchema) return outcome
-  const result = 'structured' in outcome ? outcome.structured : textOf(outcome.content)
-  const [issue] = issuesOf(outputSchema, result)
-  if (!issue) return outcome
-  const { path, message } = issue
-  return fail('result_unusable', 'answered with a result that does not fit its outputSchema.', `${path}: ${message}`)
+  return toOutcome(redact.json(value), compat)
 }

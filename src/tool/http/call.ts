@@ -5,7 +5,8 @@ import { messageOf } from '../thrown.ts'
 import type { HttpCall } from './definition.ts'
 import { checkHosts, type HttpToolHosts } from './hosts.ts'
 import { redactor } from './redact.ts'
-import { buildRequest, UnfitArgument } from './request.ts'
+import { redirected } from './redirect.ts'
+import { buildRequest, type HttpRequest, UnfitArgument } from './request.ts'
 import { readResult } from './result.ts'
 
 export interface HttpOptions {
@@ -16,9 +17,11 @@ export interface HttpOptions {
   readonly now?: () => number
 }
 
+const MOST_REDIRECTS = 3
+
 /**
- * Calls an HTTP tool: one request, to a host that the deployment allows, that follows no redirect and ends when its host
- * gives the call up. Secrets are looked up here and nowhere else, and are in no outcome. Expects arguments that fit the
+ * Calls an HTTP tool: a request to a host that the deployment allows, and as few as `redirected` allows to where that
+ * leads, all of which end when its host gives the call up. Secrets are looked up here and nowhere else, and are in no outcome. Expects arguments that fit the
  * schema.
  */
 export function callHttp(name: string, http: HttpCall, options: HttpOptions): Tool['call'] {
@@ -34,8 +37,17 @@ export function callHttp(name: string, http: HttpCall, options: HttpOptions): To
     if (request.context.deadline <= now()) return failure('timeout', `The tool "${name}" was called too late.`)
     const redact = redactor([...secrets.values()])
     try {
-      const { url, ...init } = buildRequest(http, request, secrets)
-      const response = await fetch(url, { ...init, redirect: 'manual', signal: signalOf(control) })
+      const signal = signalOf(control)
+      const send = ({ url, ...init }: HttpRequest) => fetch(url, { ...init, redirect: 'manual', signal })
+      let next = buildRequest(http, request, secrets)
+      let response = await send(next)
+      for (let followed = 0; followed < MOST_REDIRECTS; followed++) {
+        const on = redirected(next, response, { hosts: options.hosts, redact })
+        if (!on) break
+        await response.body?.cancel()
+        next = on
+        response = await send(next)
+      }
       return await readResult(name, response, http.result ?? '', redact)
     } catch (error) {
       if (error instanceof UnfitArgument) {

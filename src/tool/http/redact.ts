@@ -11,7 +11,7 @@ export interface Redactor {
 
 const REDACTED = '[redacted]'
 
-/** Finds each secret as it is, and as JSON, a URL and base64 would write it. */
+/** Finds each secret as it is, and as those who write JSON, URLs and base64 do. */
 export function redactor(secrets: readonly string[]): Redactor {
   // A form that holds another goes first, or its rest would stay.
   const forms = secrets.flatMap(formsOf).sort((a, b) => b.length - a.length)
@@ -30,5 +30,12 @@ export function redactor(secrets: readonly string[]): Redactor {
 function formsOf(secret: string): string[] {
   const base64 = btoa(String.fromCharCode(...new TextEncoder().encode(secret)))
   const url64 = base64.replace(/=+$/, '').replaceAll('+', '-').replaceAll('/', '_')
-  return [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret.toWellFormed()), base64, url64]
+  const url = encodeURIComponent(secret.toWellFormed())
+  const small = url.replace(/%../g, (code) => code.toLowerCase())
+  // Some escape what is not ASCII, and some each slash.
+  const json = JSON.stringify(secret).slice(1, -1)
+  const ascii = json.replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  const jsons = [json, ascii, ascii.replace(/(?<=\\u)[\da-f]{4}/g, (code) => code.toUpperCase())]
+  const slashed = jsons.map((text) => text.replaceAll('/', '\\/'))
+  return [...new Set([secret, ...jsons, ...slashed, url, small, base64, url64])]
 }

@@ -11,6 +11,9 @@ export interface HttpRequest {
   readonly body?: string
 }
 
+/** What every request has where the definition says nothing else. */
+export const PLAIN_HEADERS = { accept: 'application/json, text/*;q=0.9', 'user-agent': 'edgecall' }
+
 /** Arguments that a place of the request cannot hold. Its message is for the model. */
 export class UnfitArgument extends Error {}
 
@@ -25,8 +28,7 @@ export function buildRequest(http: HttpCall, { arguments: args, context }: ToolR
   const given = new Map(all.filter(([, value]) => value !== null))
   const body = fillJson(http.body, new Map([...all, ...secrets]))
   const headers = {
-    accept: 'application/json, text/*;q=0.9',
-    'user-agent': 'edgecall',
+    ...PLAIN_HEADERS,
     ...(method !== 'GET' && method !== 'HEAD' && { 'idempotency-key': context.idempotencyKey }),
     ...(body !== undefined && { 'content-type': 'application/json' }),
     ...fillHeaders(http, new Map([...given, ...secrets])),
@@ -38,7 +40,8 @@ function buildUrl({ url: template, query = {} }: HttpCall, values: Values): stri
   const endpoint = parseEndpoint(template)
   if (typeof endpoint === 'string') throw new TypeError(`expected ${endpoint}`)
   const { base, segments, query: written } = endpoint
-  const url = new URL(`/${segments.map((segment) => fillSegment(segment, values)).join('/')}`, base)
+  // As one text: a path by itself that begins with two slashes would name another host.
+  const url = new URL(`${base.origin}/${segments.map((segment) => fillSegment(segment, values)).join('/')}`)
   for (const [name, text] of [...written, ...Object.entries(query)]) {
     const value = valueOf(text, values)
     // A list gives its key once for each item, as most servers read lists.

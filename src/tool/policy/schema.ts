@@ -34,9 +34,13 @@ export const APPROVAL = v.union(
 
 const texts = v.exactOptional(v.array(v.string()))
 
+const LOST = ['constructor', 'prototype', '__proto__']
+
 /** The `ToolPolicies` of a deployment. */
 export const POLICIES = v.pipe(
   plainObject,
+  // A record leaves these out without a word, and whoever is named so would have no policy.
+  v.check((all) => !LOST.some((name) => Object.hasOwn(all, name)), `must be named otherwise than ${LOST.join(', ')}.`),
   v.record(
     v.string(),
     v.strictObject({

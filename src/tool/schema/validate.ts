@@ -3,7 +3,7 @@ import type { DefinitionIssue } from '../../contract/definition.ts'
 import type { ToolFailure } from '../../contract/tool.ts'
 import { failure } from '../../contract/tool.ts'
 import { describeIssues } from '../fault.ts'
-import { plainFault } from '../plain.ts'
+import { plainFault, type PlainLimits } from '../plain.ts'
 import { misfits } from './fit.ts'
 
 /**
@@ -19,8 +19,8 @@ export function validateArguments(tool: string, schema: JsonSchema, value: unkno
 const LIMITS = { depth: 32, values: 10_000 }
 
 /** What of a value does not fit a sound schema. */
-export function issuesOf(schema: JsonSchema, value: unknown): readonly DefinitionIssue[] {
-  const fault = plainFault(value, LIMITS)
+export function issuesOf(schema: JsonSchema, value: unknown, limits: PlainLimits = LIMITS): readonly DefinitionIssue[] {
+  const fault = plainFault(value, limits)
   if (fault) return [fault]
   try {
     return misfits(schema, value).map(({ keys, expected, received }) => ({

@@ -1,3 +1,4 @@
+import type { ToolText } from '../../contract/tool.ts'
 import type { FoundTool, ToolIndex } from './tool-index.ts'
 
 /** The constant of reciprocal rank fusion: how little the first places of one index outweigh the rest. */
@@ -5,18 +6,28 @@ const EVEN = 60
 
 /**
  * Asks several indexes and adds up the places that a tool has in their answers (reciprocal rank fusion), such as keyword
- * and semantic. An index that fails is left out of an answer; where all fail, the first error is thrown.
+ * and semantic. What is added is handed to each with the next search. An index that fails at that, or in its answer, is
+ * left out of the answer, and handed the same again; where all fail, the first error is thrown.
  */
 export function createFusedIndex(...indexes: readonly [ToolIndex, ...ToolIndex[]]): ToolIndex {
+  const parts = indexes.map((index) => ({ index, waiting: new Map<string, ToolText>() }))
   return {
     async add(tools) {
-      await Promise.all(indexes.map((index) => index.add(tools)))
+      for (const { waiting } of parts) for (const tool of tools) waiting.set(tool.name, tool)
     },
     async remove(names) {
+      for (const { waiting } of parts) for (const name of names) waiting.delete(name)
       await Promise.all(indexes.map((index) => index.remove(names)))
     },
     async search(text, limit) {
-      const answers = await Promise.allSettled(indexes.map((index) => index.search(text, Math.max(limit * 4, 20))))
+      const answers = await Promise.allSettled(
+        parts.map(async ({ index, waiting }) => {
+          const added = [...waiting.values()]
+          if (added.length > 0) await index.add(added)
+          for (const tool of added) if (waiting.get(tool.name) === tool) waiting.delete(tool.name)
+          return index.search(text, Math.max(limit * 4, 20))
+        }),
+      )
       const failed = answers.filter((answer) => answer.status === 'rejected')
       if (failed.length === answers.length) throw failed[0]?.reason
       const scores = new Map<string, number>()

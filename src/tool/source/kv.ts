@@ -130,8 +130,9 @@ function callOf(place: string, record: ReadDefinition, options: KvOptions): Tool
     if (outcome) return outcome
     const [tool] = (face && (await services.bound(face.binding)?.find([face.call]))) ?? []
     // The same arguments, under the name and hash that the Worker knows.
-    if (tool) return tool.call({ ...request, name: tool.definition.name, hash: tool.definition.hash }, control)
-    return unreachable(name, `${face?.binding} has no tool "${face?.call}" now`)
+    if (!tool) return unreachable(name, `${face?.binding} has no tool "${face?.call}" now`)
+    const answered = await tool.call({ ...request, name: tool.definition.name, hash: tool.definition.hash }, control)
+    return definition.outputSchema ? definitions.held(stored, answered) : answered
   }
 }
 
@@ -141,11 +142,14 @@ async function serviceIssues(
 ): Promise<DefinitionIssue[]> {
   const { name } = definition
   const { tools, unavailable } = await services.list()
-  // A tool that is held back keeps its name.
-  const known = [...tools, ...unavailable.flatMap(({ held }) => held ?? [])]
-  const issues = known
-    .filter((tool) => tool.definition.name === name)
-    .map(() => ({ path: 'name', message: `expected a free name: "${name}" is a tool of a bound Worker` }))
+  // A tool that is held back, or that two Workers define, keeps its name.
+  const taken = [
+    ...tools.map(({ definition }) => definition.name),
+    ...unavailable.map((gone) => gone.held?.definition.name ?? gone.name),
+  ]
+  const issues = taken.includes(name)
+    ? [{ path: 'name', message: `expected a free name: "${name}" is a tool of a bound Worker` }]
+    : []
   if (!face) return issues
   const { binding, call } = face
   const worker = await services.bound(binding)?.list()

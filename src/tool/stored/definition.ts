@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { TOOL_NAME } from '../../contract/id.ts'
-import { isObject } from '../../contract/json.ts'
+import { isObject, type JsonSchema } from '../../contract/json.ts'
 import type { DefinitionIssue } from '../../contract/definition.ts'
 import { CODE } from '../code/definition.ts'
 import { toIssue } from '../fault.ts'
@@ -8,6 +8,7 @@ import { checkHttpCall, HTTP_CALL } from '../http/definition.ts'
 import { plainFault } from '../plain.ts'
 import { ANNOTATIONS, APPROVAL } from '../policy/schema.ts'
 import { checkSchema } from '../schema/check.ts'
+import { issuesOf as misfitsOf } from '../schema/validate.ts'
 
 const text = (most: number) => v.pipe(v.string(), v.nonEmpty(), v.maxLength(most))
 const count = v.pipe(v.number(), v.integer(), v.minValue(1))
@@ -98,11 +99,20 @@ export function parseStored(value: unknown): ParsedStored {
 
 function issuesOf(stored: StoredTool): DefinitionIssue[] {
   const { inputSchema, outputSchema = {} } = stored
+  const unsound = checkSchema(outputSchema, 'any')
   return [
     ...checkSchema(inputSchema).map(under('inputSchema')),
-    ...checkSchema(outputSchema, 'any').map(under('outputSchema')),
+    ...unsound.map(under('outputSchema')),
     ...('http' in stored ? checkHttpCall(stored.http, inputSchema) : []),
+    ...('static' in stored && unsound.length === 0 ? unfitAnswer(stored.static, outputSchema) : []),
   ]
+}
+
+/** What is always answered must fit what is said of it. */
+function unfitAnswer(answer: object, outputSchema: JsonSchema): DefinitionIssue[] {
+  return Object.entries(answer).flatMap(([kind, value]) =>
+    misfitsOf(outputSchema, value, LIMITS).map(under(`static.${kind}`)),
+  )
 }
 
 function under(outer: string): (issue: DefinitionIssue) => DefinitionIssue {

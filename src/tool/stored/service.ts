@@ -13,6 +13,7 @@ import { issuesOf, validateArguments } from '../schema/validate.ts'
 import type { VersionedDefinitions } from '../../contract/catalogue.ts'
 import { compareTexts } from './change.ts'
 import { parseStored, type StoredTool } from './definition.ts'
+import { held } from './outcome.ts'
 import { keep, readKept } from './record.ts'
 
 /** What the catalogue keeps in a row, whatever characters it is of. */
@@ -61,7 +62,12 @@ export function definitionService(
       const fitting = fittingArguments(stored, request.arguments)
       if (!fitting.ok) return fitting
       const mended = { ...request, arguments: fitting.value }
-      return perform(stored, { ...options, hosts, secret: (name) => secrets[name] }, mended, control)
+      const outcome = await perform(stored, { ...options, hosts, secret: (name) => secrets[name] }, mended, control)
+      return outcome && held(stored, outcome)
+    },
+    held: async (value, outcome) => {
+      const parsed = parsedOnce(value)
+      return parsed.ok ? held(parsed.stored, outcome) : outcome
     },
     validate: async (schema, value) => {
       const unsound = checkSchema(schema, 'any')

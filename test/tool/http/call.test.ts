@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text as consume } from 'node:stream/consumers'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Tool, ToolOutcome } from '../../../src/contract/tool.ts'
@@ -83,9 +84,16 @@ describe('each argument is encoded for its place', () => {
   test.each<[string, Record<string, unknown>, Record<string, unknown>, string]>([
     ['a path segment', {}, { id: 'a/b?c#d&e=f g%2F é' }, '/items/a%2Fb%3Fc%23d%26e%3Df%20g%252F%20%C3%A9'],
     ['a number in a path', {}, { id: 5 }, '/items/5'],
+    ['a segment after an empty one', { url: '@//{id}/x' }, { id: 'evil.example' }, '//evil.example/x'],
     ['part of a segment', { url: '@/v1:{id}.json' }, { id: '..' }, '/v1:...json'],
     ['a query', { query: { q: '{q}', fixed: 'x y' } }, { id: 1, q: 'a&b=c #d' }, '/items/1?q=a%26b%3Dc+%23d&fixed=x+y'],
     ['a query in the URL', { url: '@/x?q=in:{q}&units=m%2Fs' }, { id: 1, q: 'a b' }, '/x?q=in%3Aa+b&units=m%2Fs'],
+    [
+      'a key that every object has',
+      { query: { constructor: '{q}', prototype: 'x' } },
+      { id: 1, q: 'a' },
+      '/items/1?constructor=a&prototype=x',
+    ],
     ['a query left out', { query: { q: '{q}', n: 'from {n} to {q}' } }, { id: 1, n: 2 }, '/items/1'],
     ['a query of null', { query: { q: '{q}' } }, { id: 1, q: null }, '/items/1'],
     ['a list', { query: { q: '{list}' } }, { id: 1, list: ['a', 2, { b: 3 }] }, '/items/1?q=a&q=2&q=%7B%22b%22%3A3%7D'],
@@ -317,16 +325,6 @@ describe('what comes back', () => {
     } else expect(outcome).toEqual(expected)
   })
 
-  test('a redirect is not followed', async () => {
-    let requests = 0
-    const outcome = await run({}, { id: 'a' }, (_, response) => {
-      requests += 1
-      response.writeHead(302, { location: `${origin}/secret` }).end()
-    })
-    expect(outcome).toEqual(failed('http_302', 'answered with a redirect, which is not followed.'))
-    expect(requests).toBe(1)
-  })
-
   test('a body without end is read to the limit and no further', async () => {
     const stopped = Promise.withResolvers<void>()
     const outcome = await run({}, { id: 'a' }, (_, response) => {
@@ -355,6 +353,98 @@ describe('what comes back', () => {
         retryable: true,
       },
     })
+  })
+})
+
+describe('a redirect', () => {
+  const headers = { 'X-Key': '{SECRET_A}', 'X-Id': '{id}', Accept: 'x/{SECRET_A}' }
+  const call = { headers, secrets: ['SECRET_A'] }
+  const NOT_FOLLOWED = (status: number) => failed(`http_${status}`, 'answered with a redirect, which is not followed.')
+  /** Another host that the deployment allows, and what it was asked. */
+  let away: string
+  let others: (Pick<IncomingMessage, 'method' | 'url' | 'headers'> & { body: string })[] = []
+  const other = createServer((request, response) => {
+    const { method, url, headers } = request
+    void consume(request).then((body) => {
+      others.push({ method, url, headers, body })
+      if (url === '/back') response.writeHead(302, { location: `${origin}/home` }).end()
+      else response.writeHead(200, { 'content-type': 'text/plain' }).end('away')
+    })
+  })
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+    away = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+  })
+  afterAll(() => void other.close())
+
+  /** Calls the tool at `/items/a`, where the server sends whoever asks on; gives the outcome and what the server was asked. */
+  async function sent(
+    http: Record<string, unknown>,
+    { status = 302, to, hosts = {} }: { status?: number; to: (url: string) => string | undefined; hosts?: object },
+  ): Promise<[outcome: ToolOutcome, asked: string[]]> {
+    const seen: string[] = []
+    others = []
+    handler = (request, response, body) => {
+      const { url = '', method = '', headers } = request
+      seen.push([method, url, headers['x-key'] && 'key', headers['idempotency-key'], body].filter(Boolean).join(' '))
+      const location = to(url)
+      if (location === undefined) response.writeHead(200, { 'content-type': 'text/plain' }).end('here')
+      else response.writeHead(status, { location }).end('on')
+    }
+    const granted = { ...options().hosts, [away]: [], ...hosts }
+    const tool = callHttp('t', stored({ ...call, ...http }), options({ hosts: granted, secret: () => 'key-value' }))
+    return [await tool(toolRequest('t', { id: 'a' }), CONTROL), seen]
+  }
+  const once = (location: string) => (url: string) => (url === '/items/a' ? location : undefined)
+
+  test.each([301, 302, 303, 307, 308])(
+    'of %i is followed within the host, with what the definition sends',
+    async (status) => {
+      expect(await sent({}, { status, to: once('/moved?x=1#y') })).toEqual([
+        text('here'),
+        ['GET /items/a key', 'GET /moved?x=1 key'],
+      ])
+    },
+  )
+
+  test('to another host that may be reached takes no header of the definition along, nor back', async () => {
+    expect(await sent({}, { to: once(`${away}/x`) })).toEqual([text('away'), ['GET /items/a key']])
+    expect(others).toMatchObject([{ method: 'GET', url: '/x', body: '' }])
+    const taken = others[0]?.headers ?? {}
+    expect(Object.keys(taken).filter((name) => name.startsWith('x-'))).toEqual([])
+    expect(taken.accept).toBe('application/json, text/*;q=0.9')
+    expect(await sent({}, { to: once(`${away}/back`) })).toEqual([text('here'), ['GET /items/a key', 'GET /home']])
+  })
+
+  test.each<[string, string]>([
+    ['a host that may not be reached', 'https://evil.example/'],
+    ['such a host, without its scheme', '//evil.example/'],
+    ['an address of the network', 'http://169.254.169.254/latest'],
+    ['another scheme', 'file:///etc/passwd'],
+    ['a user name', 'http://me@127.0.0.1/'],
+    ['nowhere', 'http://['],
+    ['a place that says a secret', '/?key=key-value'],
+  ])('to %s is not followed', async (_, location) => {
+    expect(await sent({}, { to: once(location) })).toEqual([NOT_FOLLOWED(302), ['GET /items/a key']])
+  })
+
+  test('is followed three times and no more', async () => {
+    const [outcome, asked] = await sent({}, { to: (url) => `${url}x` })
+    expect([outcome, asked.length]).toEqual([NOT_FOLLOWED(302), 4])
+  })
+
+  test('of what has an effect is not followed, but for one to where the answer is', async () => {
+    const post = { method: 'POST', body: { a: '{id}' } }
+    for (const status of [301, 302, 307, 308]) {
+      expect(await sent(post, { status, to: once('/moved') })).toEqual([
+        NOT_FOLLOWED(status),
+        ['POST /items/a key key_1 {"a":"a"}'],
+      ])
+    }
+    expect(await sent(post, { status: 303, to: once('/done') })).toEqual([
+      text('here'),
+      ['POST /items/a key key_1 {"a":"a"}', 'GET /done key'],
+    ])
   })
 })
 
@@ -468,6 +558,23 @@ describe('secrets', () => {
     const body = { method: 'POST', body: { key: '{SECRET_A}' }, secrets: ['SECRET_A'] }
     const outcome = await run({ ...body, result: '/body' }, { id: 1 })
     expect(outcome).toEqual(text('{"key":"[redacted]"}'))
+  })
+
+  test.each([
+    ['slashes escaped, as PHP does', '{"error":"bad key s3cr+t\\/\\"é\\\\"}'],
+    ['characters escaped, as Python does', '{"error":"bad key s3cr+t/\\"\\u00e9\\\\"}'],
+    ['both', '{"error":"bad key s3cr+t\\/\\"\\u00E9\\\\"}'],
+    ['a URL with small digits', 'bad key s3cr%2bt%2f%22%c3%a9%5c'],
+    ['a form', 'bad key s3cr%2Bt%2F%22%C3%A9%5C'],
+  ])('are found in texts with %s', async (_, said) => {
+    for (const [status, type] of [
+      [400, 'application/json'],
+      [200, 'text/plain'],
+    ] as const) {
+      const outcome = await run({ ...call, result: 'text' }, { id: 1 }, answer(status, type, said))
+      expect(JSON.stringify(outcome)).toContain('bad key [redacted]')
+      expect(JSON.stringify(outcome)).not.toContain('s3cr')
+    }
   })
 
   test('are cut out of the head of a long error', async () => {

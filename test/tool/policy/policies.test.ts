@@ -32,6 +32,9 @@ describe('policies', () => {
     ['a count of none', { a: { concurrency: 0 } }, '; at a.concurrency: must be a whole number from 1.'],
     ['an approval', { a: { approval: 'sometimes' } }, '; at a.approval: must be "never", "always" or'],
     ['a pointer', { a: { approval: { unless: { to: {} } } } }, '; at a.approval.unless.to: '],
+    ...['constructor', 'prototype', '__proto__'].map((name): [string, unknown, string] => {
+      return [name, `{"a":{},"${name}":{"scopes":["x"]}}`, '; at : must be named otherwise']
+    }),
   ])('say what is wrong, and where: %s', (_, value, where) => {
     const message = `TOOL_POLICY must be a JSON object of policies${where}`
     expect(() => readPolicies({ TOOL_POLICY: value })).toThrow(message)

@@ -126,6 +126,24 @@ describe('fused index', () => {
     await expect(createFusedIndex(broken('first'), broken('second')).search('x', 5)).rejects.toThrow('first')
   })
 
+  test('an index that took nothing in is left out too, and takes it in once it can', async () => {
+    let up = false
+    const { calls, embed } = embedder()
+    const fails = () => Promise.reject(new Error('down'))
+    const semantic = createSemanticIndex({ embed: (texts) => (up ? embed(texts) : fails()) })
+    const index = createFusedIndex(createKeywordIndex(), semantic)
+    await index.add(tools)
+    expect(await namesOf(index, 'invoice')).toEqual(['send_invoice'])
+    await index.remove(['weather'])
+    up = true
+    expect(await namesOf(index, 'What do I owe?')).toEqual(['send_invoice'])
+    expect(await namesOf(index, 'umbrella')).toEqual([])
+    expect(calls.slice(0, 2)).toEqual([['send invoice: Sends an invoice.'], ['What do I owe?']])
+    const none = createFusedIndex(createSemanticIndex({ embed: fails }), createSemanticIndex({ embed: fails }))
+    await none.add(tools)
+    await expect(none.search('invoice', 5)).rejects.toThrow('down')
+  })
+
   test('keyword and semantic together find by word and by meaning', async () => {
     const index = createFusedIndex(createKeywordIndex(), createSemanticIndex({ embed: embedder().embed }))
     await index.add([...tools, definitionOf({ name: 'zebra_count', description: 'Counts zebras.' })])

@@ -677,6 +677,17 @@ describe('a face of a tool Worker', () => {
     })
   })
 
+  test('is refused for a name that two Workers define, each in its way', async () => {
+    const says = (hash: string): ToolBinding => ({ describe: async () => ({ contract: 1, tools: [{ ...now, hash }] }) })
+    const { tools } = setup({
+      services: serviceSource({ bindings: { TOOL_A: says('a'), TOOL_B: says('b') }, offered: () => true }),
+    })
+    expect(await tools.put('now', definition('now'))).toEqual({
+      ok: false,
+      issues: [{ path: 'name', message: 'expected a free name: "now" is a tool of a bound Worker' }],
+    })
+  })
+
   test('says when its Worker or tool is gone', async () => {
     const { services, worker, at } = clock()
     const { tools } = setup({ services })

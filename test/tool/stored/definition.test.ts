@@ -178,6 +178,14 @@ describe('what is wrong is named by its path', () => {
       'code.env',
       'expected never, received "env"',
     ],
+    ['a header that is no text', http({ headers: { a: 'x', b: 5 } }), 'http.headers.b', 'expected string, received 5'],
+    [
+      'one among names that every object has',
+      http({ headers: { constructor: 'x', b: 5 } }),
+      'http.headers',
+      'expected an object of texts',
+    ],
+    ['a query that is none', http({ query: ['a'] }), 'http.query', 'expected an object of texts'],
     ['a body with GET', http({ body: {} }), 'http.body', 'expected no body with GET'],
     [
       'an own __proto__',
