@@ -14,23 +14,29 @@ export interface RankedPage {
   readonly origin?: string | undefined
 }
 
+export interface RankedTools {
+  readonly tools: readonly Tool[]
+  /** How many there are on all pages. */
+  readonly total: number
+}
+
 /**
- * The tools of a source that fit a question, best first, of the best 1,000. How many there are in all is not told: which of
- * them are there for whoever asks is known of those that were looked up.
+ * The tools of a source that fit a question, best first, of the best 1,000. All of these are looked up, for each page:
+ * which of them are there for whoever asks is not known otherwise.
  */
 export async function rankedTools(
   source: ToolSource,
   finder: ToolFinder = createFinder(source),
   { query, after, limit, origin }: RankedPage & { readonly query: string },
-): Promise<readonly Tool[]> {
+): Promise<RankedTools> {
   const names = await finder.search(query, MOST_RANKED)
-  const tools: Tool[] = []
-  let at = after === '' ? 0 : names.indexOf(after) + 1
-  for (; at < names.length && tools.length < limit; at += AT_A_TIME) {
-    const some = names.slice(at, at + AT_A_TIME)
-    const found = new Map((await source.find(some)).map((tool) => [tool.definition.name, tool]))
-    const there = some.flatMap((name) => found.get(name) ?? [])
-    tools.push(...there.filter((tool) => tool.origin === (origin ?? tool.origin)))
+  const there = new Map<string, Tool>()
+  for (let at = 0; at < names.length; at += AT_A_TIME) {
+    for (const tool of await source.find(names.slice(at, at + AT_A_TIME))) {
+      if (tool.origin === (origin ?? tool.origin)) there.set(tool.definition.name, tool)
+    }
   }
-  return tools.slice(0, limit)
+  const from = after === '' ? 0 : names.indexOf(after) + 1
+  const tools = names.slice(from).flatMap((name) => there.get(name) ?? [])
+  return { tools: tools.slice(0, limit), total: there.size }
 }

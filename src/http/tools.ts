@@ -25,12 +25,17 @@ tools.get('/', async (c) => {
   const most = Math.min(Math.max(Math.trunc(Number(limit)) || MOST_LISTED, 1), MOST_LISTED)
   if (query?.trim()) {
     const page = { query, after, limit: most, origin: source }
-    return c.json((await rankedTools(toolsOf(c), c.env.setup.finder, page)).map(toEntry))
+    const { tools, total } = await rankedTools(toolsOf(c), c.env.setup.finder, page)
+    return c.json(tools.map(toEntry), 200, countHeader(total))
   }
   const { listed, total } = await toolPage(toolsOf(c), { after, limit: most, origin: source })
-  c.header('x-total-count', String(total))
-  return c.json(listed.map((each) => ('definition' in each ? toEntry(each) : toGone(each))))
+  const entries = listed.map((each) => ('definition' in each ? toEntry(each) : toGone(each)))
+  return c.json(entries, 200, countHeader(total))
 })
+
+function countHeader(total: number): Record<string, string> {
+  return { 'x-total-count': String(total) }
+}
 
 tools.get('/:name', async (c) => {
   demand(c.env.caller, 'tools:read')
@@ -89,8 +94,10 @@ tools.delete('/:name', async (c) => {
   const name = c.req.param('name')
   const { stored } = c.env.setup
   if (await stored.remove(name, termsOf(c).by)) return c.body(null, 204)
-  const { definition, origin } = await find(toolsOf(c), name)
-  const message = `The tool "${definition.name}" is not stored (its source is "${origin}"), so it cannot be removed here.`
+  const { origin } = await find(toolsOf(c), name)
+  // Somebody else removed it just now, which is not seen here yet.
+  if (origin === 'kv') throw unknownTool(name)
+  const message = `The tool "${name}" is not stored (its source is "${origin}"), so it cannot be removed here.`
   throw new Problem({ status: 422, code: 'tool_not_stored', message })
 })
 

@@ -284,23 +284,26 @@ describe('tools over HTTP', () => {
     })
 
     test('a page at a time, of one source where that is asked for', async () => {
-      expect(await names('/tools?query=weather&limit=1')).toEqual(['weather_now'])
-      expect(await names('/tools?query=weather&limit=1&after=weather_now')).toEqual(['forecast'])
-      expect(await names('/tools?query=weather&after=mail')).toEqual([])
+      expect(await answer('/tools?query=weather&limit=1')).toEqual({ names: ['weather_now'], total: '3' })
+      expect(await answer('/tools?query=weather&limit=1&after=weather_now')).toEqual({
+        names: ['forecast'],
+        total: '3',
+      })
+      expect(await answer('/tools?query=weather&after=mail')).toEqual({ names: [], total: '3' })
       expect(await names('/tools?query=weather&source=inline&limit=2')).toHaveLength(2)
-      expect(await names('/tools?query=weather&source=kv')).toEqual([])
+      expect(await answer('/tools?query=weather&source=kv')).toEqual({ names: [], total: '0' })
       expect(await names('/tools?limit=-3')).toEqual(['clock'])
     })
 
-    test('of what the setup’s finder finds only what is there; that there is more is not told', async () => {
+    test('of what the setup’s finder finds only what is there is listed and counted, on whatever page', async () => {
       const asked: unknown[] = []
       const finder = {
         size: async () => 3,
         search: async (...question: unknown[]) => (asked.push(question), ['gone', 'sub', 'add', 'hidden']),
       }
       const found = testEdge({ tools: [add, tool('sub')], setup: { finder } })
-      expect(await answer('/tools?query=sum', found)).toEqual({ names: ['sub', 'add'], total: null })
-      expect(await answer('/tools?query=sum&limit=1', found)).toEqual({ names: ['sub'], total: null })
+      expect(await answer('/tools?query=sum', found)).toEqual({ names: ['sub', 'add'], total: '2' })
+      expect(await answer('/tools?query=sum&limit=1', found)).toEqual({ names: ['sub'], total: '2' })
       expect(await answer('/tools', found)).toEqual({ names: ['add', 'sub'], total: '2' })
       expect(asked).toEqual([
         ['sum', 1000],

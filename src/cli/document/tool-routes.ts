@@ -31,7 +31,7 @@ export const TOOL_ROUTES: Routes = {
           json: { type: 'array', items: named('Tool') },
           headers: {
             'X-Total-Count': {
-              description: 'How many there are in all. Not with `query`.',
+              description: 'How many there are in all; with `query`, of the 1,000 that fit it best.',
               schema: { type: 'integer' },
             },
           },
