@@ -17,6 +17,7 @@ export interface Refusal {
     | 'queue_full'
     | 'idempotency_mismatch'
     | 'run_not_last'
+    | 'run_replaced'
   readonly message: string
 }
 

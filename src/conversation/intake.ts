@@ -25,6 +25,9 @@ export function takeIn(request: StartRequest, ports: IntakePorts): Intake {
   if (known) return known
   const replaced = replaces === undefined ? undefined : store.runs.row(replaces)
   if (replaces !== undefined && !replaced) return UNKNOWN_RUN
+  if (replaced && !onward && store.messages.isRetired(replaced.place)) {
+    return refuse('run_replaced', 'This turn was run again already; what took its place can be.')
+  }
   if (after !== undefined && store.runs.lastFor(after) !== after) {
     return refuse('run_not_last', 'Another run has followed that one.')
   }

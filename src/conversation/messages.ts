@@ -114,6 +114,12 @@ export class MessageTable {
     return undefined
   }
 
+  /** Whether the turn of the run at a place is out of what models see. */
+  isRetired(place: number): boolean {
+    const query = "SELECT 1 FROM messages WHERE position >= ? AND position < ? AND kind = 'old' LIMIT 1"
+    return this.#ground.rows(query, positionOf(place), positionOf(place + 1)).length > 0
+  }
+
   /** Takes messages out of what models see: those of runs from one place to before another. */
   retire(from: number, to: number): void {
     const query = "UPDATE messages SET kind = 'old' WHERE position >= ? AND position < ?"

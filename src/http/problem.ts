@@ -64,6 +64,7 @@ const REFUSALS: Readonly<Record<Refusal['code'], number>> = {
   queue_full: 429,
   idempotency_mismatch: 422,
   run_not_last: 409,
+  run_replaced: 409,
 }
 
 const QUEUE_RETRY_MS = 5000

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { JURISDICTIONS } from '../../src/contract/conversation.ts'
+import { JURISDICTIONS, type StoredMessage } from '../../src/contract/conversation.ts'
 import type { Setup } from '../../src/contract/setup.ts'
 import { conversationOf } from '../../src/http/launch.ts'
 import { withDefaults } from '../../src/http/settings.ts'
@@ -225,6 +225,28 @@ describe('where a conversation lives', () => {
       ['anywhere', 'v1/acme/conv_2', { locationHint: 'weur' }],
     ])
   })
+})
+
+test('a turn that was run again is not run again once more: what took its place may be', async () => {
+  const there = new TestConversation(({ messages }) => say(`Answer to ${messages.length}.`))
+  await there.run(0)
+  const again = (index: number) => ({ runId: runId(index), caller: { tenant: 'acme', scopes: ['chat'] } })
+  const [first, second] = await Promise.all([
+    there.object.regenerate(runId(0), again(1)),
+    there.object.regenerate(runId(0), again(2)),
+  ])
+  expect([first, second]).toMatchObject([{ ok: true }, { ok: false, code: 'run_replaced' }])
+  await there.object.record(runId(1), 10_000)
+  expect(await there.object.regenerate(runId(0), again(3))).toMatchObject({ ok: false, code: 'run_replaced' })
+  expect(await there.object.regenerate(runId(1), again(4))).toMatchObject({ ok: true })
+  await there.object.record(runId(4), 10_000)
+  const { messages = [] } = { ...(await there.object.messages({ limit: 9 })) } as {
+    messages?: readonly StoredMessage[]
+  }
+  expect(messages.map(({ run, replaced = false }) => [run, replaced])).toEqual([
+    ...[0, 0, 1, 1].map((index) => [runId(index), true]),
+    ...[4, 4].map((index) => [runId(index), false]),
+  ])
 })
 
 test('a turn that is run again has the tools of now: those that are there, as they are', async () => {

@@ -211,7 +211,7 @@ export const RUN_ROUTES: Routes = {
       scope: 'chat',
       query: FORMAT,
       answers: { 200: TURN, 202: WAITING },
-      errors: { ...UNKNOWN, ...FAILED, 409: 'The run has not ended.' },
+      errors: { ...UNKNOWN, ...FAILED, 409: 'The run has not ended, or was run again already.' },
     },
   },
   '/conversations/{id}/runs/{run}/calls/{call}': {
