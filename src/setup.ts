@@ -86,16 +86,17 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
       secret: (name) => secretOf(env, name),
       services,
     })
+  const models = modelChooser({
+    providers: { ...providersOf(env), ...providers },
+    defaultModel: config.model,
+    allowed: config.models,
+    prices: config.prices,
+  })
   const tools = chain(stored ? [services, stored] : [services])
   const finder = createFinder(tools)
   return {
     config,
-    models: modelChooser({
-      providers: { ...providersOf(env), ...providers },
-      defaultModel: config.model,
-      allowed: config.models,
-      prices: config.prices,
-    }),
+    models,
     tools: policed(tools, { policies, rates }),
     finder,
     stored: stored ?? NOTHING_STORED,
@@ -108,7 +109,7 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
     loop: {
       hooks: config.toolSearch === 'off' ? [] : [searchHook({ when: config.toolSearch, finder })],
       ...(definitions && { validate: (schema, value) => definitions.validate(schema, value) }),
-      ...(config.log === 'runs' && { observe: logs(report, config) }),
+      ...(config.log === 'runs' && { observe: logs(log, config) }),
     },
   }
 }
@@ -139,6 +140,12 @@ function providersOf(env: Env): Record<string, ModelProvider> {
   return Object.fromEntries(Object.entries(made).map(([name, make]) => [name, (model) => retrying(make(model))]))
 }
 
+/** What goes wrong. */
 function report(entry: object): void {
   console.error(JSON.stringify(entry))
+}
+
+/** What goes as it should. */
+function log(entry: object): void {
+  console.log(JSON.stringify(entry))
 }

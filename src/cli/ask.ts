@@ -16,15 +16,26 @@ export async function ask(
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
   const body = { input: question, context: { timeZone } }
   const response = await send(edge, { method: 'POST', path: '/runs', body, accept: 'text/event-stream' }, signal)
-  if (!response.ok) throw new Failure(`The run was refused: ${(await problemOf(response)).message}`)
+  if (!response.ok) {
+    const { code, message } = await problemOf(response)
+    throw new Failure(`The run was refused: ${message}`, hintOf(code))
+  }
   const finished = await follow(response, onEvent).catch((error: unknown) => {
     signal.throwIfAborted()
     throw new Failure(`The answer broke off: ${error instanceof Error ? error.message : String(error)}`)
   })
   if (!finished) throw new Failure('The answer ended before the run had finished.')
   if (finished.status !== 'completed') {
-    throw new Failure(`The run ${finished.status}: ${finished.error?.message ?? finished.finish}`)
+    const { status, error, finish } = finished
+    throw new Failure(`The run ${status}: ${error?.message ?? finish}`, hintOf(error?.code))
   }
+}
+
+/** What the operator of an edge can see to; its callers are not told. */
+const SETTINGS = /^model_(?:not_configured|not_found|unauthorized|unreachable)$/
+
+function hintOf(code = ''): string {
+  return SETTINGS.test(code) ? 'See to MODEL, and to the …_API_KEY and …_BASE_URL of its provider.' : ''
 }
 
 /** The last event of a run; undefined where the stream ends without it. */

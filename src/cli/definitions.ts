@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { isObject } from '../contract/json.ts'
-import { type Edge, problemOf, send } from './edge.ts'
+import { type Edge, refusal, send } from './edge.ts'
 import { Failure } from './failure.ts'
 
 /** A definition that is to be stored, and the file that it stands in. */
@@ -61,13 +61,31 @@ function kebab(name: string): string {
   return name.replace(/[A-Z]/g, (letter, at: number) => `${at > 0 ? '-' : ''}${letter.toLowerCase()}`)
 }
 
-/** The hosts that these definitions call, in the form of HTTP_TOOL_HOSTS, without secrets. */
-export function hostsOf(definitions: readonly DefinitionFile[]): Record<string, readonly string[]> {
-  const urls = definitions.flatMap(({ definition: { http } }) => (isObject(http) ? [http['url']] : []))
-  const called = urls.flatMap((url) => (typeof url === 'string' && URL.canParse(url) ? [new URL(url).host] : []))
-  const named = definitions.flatMap(({ definition: { code } }) => (isObject(code) ? [code['hosts']].flat() : []))
-  const hosts = [...called, ...named.filter((host) => typeof host === 'string')]
-  return Object.fromEntries(hosts.map((host) => [host, []]))
+/** The hosts that these definitions call, each with the secrets that they send there, in the form of HTTP_TOOL_HOSTS. */
+export function hostsOf(definitions: readonly Pick<DefinitionFile, 'definition'>[]): Record<string, readonly string[]> {
+  const hosts: Record<string, readonly string[]> = {}
+  for (const { definition } of definitions) {
+    const { secrets, called } = wayOut(definition)
+    for (const host of called) hosts[host] = [...new Set([...(hosts[host] ?? []), ...secrets])]
+  }
+  return hosts
+}
+
+function wayOut({ http, code }: DefinitionFile['definition']): { secrets: string[]; called: string[] } {
+  const { url, hosts, secrets } = { ...Object(http), ...Object(code) }
+  return {
+    secrets: texts(secrets),
+    called: [...texts([url]).flatMap((each) => (URL.canParse(each) ? [keyOf(new URL(each))] : [])), ...texts(hosts)],
+  }
+}
+
+function texts(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
+}
+
+/** A host, or a whole origin where that is the only way: for plain http. */
+function keyOf({ protocol, host, origin }: URL): string {
+  return protocol === 'https:' ? host : origin
 }
 
 /** Stores the definitions at an edge, one after another. Throws a Failure that names the first file which it refuses. */
@@ -79,7 +97,7 @@ export async function putDefinitions(
   for (const { file, name, definition } of definitions) {
     const path = `/tools/${encodeURIComponent(name)}`
     const answer = await send(edge, { method: 'PUT', path, body: definition }, signal)
-    if (!answer.ok) throw new Failure(`${file} was not stored: ${(await problemOf(answer)).message}`)
+    if (!answer.ok) throw await refusal(`${file} was not stored`, answer)
     await answer.body?.cancel()
   }
 }

@@ -51,6 +51,12 @@ export async function problemOf(response: Response): Promise<{ readonly code: st
   return { code: typeof code === 'string' ? code : '', message: lines.length > 0 ? lines.join('; ') : said }
 }
 
+/** What ends a command that an edge refuses: what was not done, and why. */
+export async function refusal(what: string, response: Response): Promise<Failure> {
+  const hint = response.status === 401 ? 'Set EDGECALL_KEY to a key of this edge.' : ''
+  return new Failure(`${what}: ${(await problemOf(response)).message}`, hint)
+}
+
 function issueLine(issue: unknown): string {
   if (!isObject(issue)) return String(issue)
   const { path, message } = issue

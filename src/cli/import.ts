@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { putDefinitions } from './definitions.ts'
+import { hostsOf, putDefinitions } from './definitions.ts'
 import { Failure } from './failure.ts'
 import { type ImportedTool, readOpenApi } from './openapi.ts'
 
@@ -27,6 +27,10 @@ export interface ImportOptions {
  * of its operations is of use.
  */
 export async function importOpenApi({ root, env, file, out, put, ...options }: ImportOptions): Promise<void> {
+  const { secret } = options
+  if (secret !== undefined && !/^SECRET_[A-Z0-9_]+$/.test(secret)) {
+    throw new Failure(`--secret ${secret} is no name of a secret.`, 'Names begin with SECRET_, such as SECRET_PETS.')
+  }
   const { tools, skipped } = readOpenApi(readDocument(resolve(root, file)), options)
   for (const { operation, reason } of skipped) print(`Left out ${operation}: ${reason}\n`)
   if (tools.length === 0) throw new Failure(`${file} has no operation that a definition can be made of.`)
@@ -34,11 +38,14 @@ export async function importOpenApi({ root, env, file, out, put, ...options }: I
   else writeAll(tools, resolve(root, out ?? 'tools/definitions'))
   const count = tools.length === 1 ? '1 definition' : `${tools.length} definitions`
   print(`${count} ${put ? 'put' : `written to ${out ?? 'tools/definitions'}`}\n`)
-  const hosts = new Set(tools.map(hostOf))
-  const allowed = Object.fromEntries(
-    [...hosts].map((host) => [host, options.secret === undefined ? [] : [options.secret]]),
-  )
-  print(`They are called where the edge allows it: HTTP_TOOL_HOSTS='${JSON.stringify(allowed)}'\n`)
+  const hosts = hostsOf(tools)
+  if (secret === undefined && tools.some(({ wantsKey }) => wantsKey)) {
+    print('The document asks for a key, which they do not send: import again with --secret SECRET_…\n')
+  }
+  if (secret !== undefined && !Object.values(hosts).flat().includes(secret)) {
+    print(`The document does not say where a key goes: none of them sends ${secret}.\n`)
+  }
+  print(`A deployed edge calls them once it is told to: HTTP_TOOL_HOSTS = '${JSON.stringify(hosts)}'\n`)
 }
 
 function readDocument(path: string): unknown {
@@ -63,12 +70,6 @@ function writeAll(tools: readonly ImportedTool[], folder: string): void {
   for (const { name, definition } of tools) {
     writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(definition, null, 2)}\n`)
   }
-}
-
-/** A host as HTTP_TOOL_HOSTS has it; a whole origin where that is the only way. */
-function hostOf({ url }: ImportedTool): string {
-  const { host, origin, protocol, port } = new URL(url)
-  return protocol === 'https:' && port === '' ? host : origin
 }
 
 function print(text: string): void {

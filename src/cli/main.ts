@@ -15,11 +15,14 @@ const USAGE = `npm start                       start the edge and every tool Wor
 npm start -- --ask "…"          start them, ask this question, print the run and end
 npm run deploy                  deploy every tool Worker, then the edge, then the stored definitions
 npm run deploy -- --dry-run     build them all and print their sizes; nothing is deployed
-npx node src/cli/main.ts import api.json [--host api.example.com] [--secret SECRET_API] [--out folder] [--put]
-                                make a stored definition of each operation of an OpenAPI 3 document
+npm run import -- api.json [--host api.example.com] [--secret SECRET_API] [--out folder] [--put]
+                                make a stored definition of each operation of an OpenAPI 3 document: a file in
+                                tools/definitions, or with --put a tool of the edge at EDGECALL_URL
 npx node src/cli/main.ts types --url https://… [--out file]
                                 the names of an edge's tools as a type, for \`createClient<ToolName>\`
 npm run openapi                 write the OpenAPI document of the edge, which \`GET /openapi.json\` answers
+
+Where a command speaks to a deployed edge, EDGECALL_KEY is its key.
 `
 
 const HELP = { help: { type: 'boolean', short: 'h' } } as const
@@ -46,7 +49,7 @@ async function run([command = 'help', ...args]: readonly string[]): Promise<numb
   } else if (command === 'import') {
     const [file = '', ...rest] = args[0]?.startsWith('-') ? ['', ...args] : args
     const options = parse(rest, { ...HELP, ...IMPORT })
-    if (file === '' && !options.help) throw new UsageError('Say which document: import api.json')
+    if (file === '' && !options.help) throw new UsageError('Say which document: npm run import -- api.json')
     if (!options.help) return importOpenApi({ root, env, file, ...options }).then(() => 0)
   } else if (command === 'types') {
     const options = parse(args, { ...HELP, ...TYPES })

@@ -14,9 +14,9 @@ export interface OpenApiOptions {
 
 export interface ImportedTool {
   readonly name: string
-  /** Where it sends its requests. */
-  readonly url: string
   readonly definition: Readonly<Record<string, unknown>>
+  /** Whether the document says that it is called with a key. */
+  readonly wantsKey: boolean
 }
 
 /** The definitions of a document's operations, and of the others why they are none. */
@@ -94,7 +94,8 @@ function toTool(document: Fields, operation: Operation, options: OpenApiOptions,
   // Where it is too large with all that it refers to, it refers to it.
   const checked = made.map((definition) => ({ definition, parsed: parseStored(definition) }))
   const sound = checked.find(({ parsed }) => parsed.ok)
-  if (sound) return { name, url: baseOf(document, operation, options.host), definition: sound.definition }
+  const wantsKey = schemeOf(document, operation.fields) !== undefined
+  if (sound) return { name, definition: sound.definition, wantsKey }
   const issues = checked.flatMap(({ parsed }) => (parsed.ok ? [] : parsed.issues))
   throw new Unfit(issues.map(({ path, message }) => `${path}: ${message}`)[0] ?? 'it is no definition')
 }
@@ -193,11 +194,16 @@ interface Security {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** The header that an operation wants its key in, where it wants one and there is a secret for it. */
-function securityOf(document: Fields, fields: Fields, { secret }: OpenApiOptions): Security | undefined {
+/** The name of the first security scheme that an operation asks for. */
+function schemeOf(document: Fields, fields: Fields): string | undefined {
   const wanted = fields['security'] ?? document['security']
   const [first] = Array.isArray(wanted) ? wanted : []
-  const [scheme] = Object.keys(isObject(first) ? first : {})
+  return Object.keys(isObject(first) ? first : {})[0]
+}
+
+/** The header that an operation wants its key in, where it wants one and there is a secret for it. */
+function securityOf(document: Fields, fields: Fields, { secret }: OpenApiOptions): Security | undefined {
+  const scheme = schemeOf(document, fields)
   if (scheme === undefined || secret === undefined) return undefined
   const { components } = document
   const schemes = isObject(components) ? components['securitySchemes'] : undefined

@@ -1,26 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Edge, problemOf, send } from './edge.ts'
 import { Failure } from './failure.ts'
-import { type ListedTool, listTools } from './listing.ts'
+import { listTools } from './listing.ts'
 import type { Output } from './output.ts'
 
 export interface ReadyOptions {
   /** Of the wrangler that runs the Workers. */
   readonly output: Pick<Output, 'lastLines' | 'hasFailed'>
-  /** The `TOOL_*` service bindings whose Workers are to bring tools. */
-  readonly bindings: readonly string[]
   readonly signal: AbortSignal
   /** How long to wait, in milliseconds. Default 30 s. */
   readonly withinMs?: number
 }
 
 const CHECK_MS = 150
+/** wrangler names a file from its Worker's folder, and no Worker. */
+const WHICH = 'To see which Worker it is: npm run deploy -- --dry-run'
 /** While the Workers are being built, requests are held back: better to ask again. */
 const REQUEST_MS = 2000
 
 /**
- * Waits until the edge answers and every tool Worker brings tools. Throws a Failure with the reason: at once where
- * waiting cannot help, else when the time is over.
+ * Waits until the edge answers and has heard of every tool Worker what it offers. Throws a Failure with the reason: at
+ * once where waiting cannot help, else when the time is over.
  */
 export async function untilReady(edge: Edge, options: ReadyOptions): Promise<void> {
   const { output, signal, withinMs = 30_000 } = options
@@ -29,10 +29,11 @@ export async function untilReady(edge: Edge, options: ReadyOptions): Promise<voi
     const obstacle = await findObstacle(edge, options)
     signal.throwIfAborted()
     if (obstacle === undefined) return
-    if (obstacle.lasting) throw new Failure(obstacle.reason, output.lastLines())
+    const log = obstacle.isPlain && !output.hasFailed() ? '' : output.lastLines()
+    if (obstacle.lasting) throw new Failure(obstacle.reason, log.includes('Build failed') ? `${log}\n\n${WHICH}` : log)
     if (Date.now() > deadline) {
       const late = `Not ready after ${withinMs / 1000} s: ${obstacle.reason}`
-      throw new Failure(late, `wrangler said last:\n${output.lastLines()}`)
+      throw new Failure(late, log && `wrangler said last:\n${log}`)
     }
     await sleep(CHECK_MS)
   }
@@ -40,6 +41,8 @@ export async function untilReady(edge: Edge, options: ReadyOptions): Promise<voi
 
 interface Obstacle {
   readonly reason: string
+  /** The edge tells of it: what wrangler says beside is of use only where that is an error. */
+  readonly isPlain: boolean
   /** Waiting cannot help. */
   readonly lasting: boolean
 }
@@ -50,25 +53,18 @@ async function findObstacle(edge: Edge, options: ReadyOptions): Promise<Obstacle
     const health = await send(edge, { method: 'GET', path: '/health' }, signal)
     if (!health.ok) {
       const { code, message } = await problemOf(health)
-      return { reason: `GET /health: ${message}`, lasting: code === 'misconfigured' }
+      const isPlain = code === 'misconfigured'
+      return { reason: isPlain ? message : `GET /health: ${message}`, isPlain, lasting: isPlain }
     }
-    const reason = absence(await listTools(edge, signal), options.bindings)
-    return reason === undefined ? undefined : { reason, lasting: false }
+    const broken = (await listTools(edge, signal)).filter((tool) => tool.source === 'service' && !tool.available)
+    if (broken.length === 0) return undefined
+    const reasons = broken.map(({ name, reason = 'not available' }) => `${name}: ${reason}`)
+    return { reason: reasons.join('\n'), isPlain: true, lasting: false }
   } catch (error) {
     // Code that does not build: wrangler told of it, and waits for somebody to mend it.
-    if (options.output.hasFailed()) return { reason: 'The Workers cannot start. wrangler says:', lasting: true }
-    return { reason: error instanceof Failure ? error.message : 'the edge does not answer', lasting: false }
+    if (options.output.hasFailed())
+      return { reason: 'The Workers cannot start. wrangler says:', isPlain: false, lasting: true }
+    const reason = error instanceof Failure ? error.message : 'the edge does not answer'
+    return { reason, isPlain: false, lasting: false }
   }
-}
-
-/** Which tool Workers are missing, and why; undefined where each has brought a tool at least. */
-function absence(tools: readonly ListedTool[], bindings: readonly string[]): string | undefined {
-  const served = tools.filter((tool) => tool.source === 'service')
-  const broken = served.filter((tool) => !tool.available)
-  const silent = bindings.filter((binding) => !served.some((tool) => tool.place === binding))
-  if (broken.length + silent.length === 0) return undefined
-  return [
-    ...broken.map(({ name, reason = 'not available' }) => `${name}: ${reason}`),
-    ...silent.map((binding) => `${binding}: it brings no tools`),
-  ].join('\n')
 }

@@ -10,7 +10,7 @@ import { checkFree, readPort } from './port.ts'
 import { runPrinter } from './print.ts'
 import { untilReady } from './ready.ts'
 import { localEdge } from './variables.ts'
-import { findWorkers, type Workers } from './workers.ts'
+import { findWorkers, unbound, type Workers } from './workers.ts'
 
 export interface StartOptions {
   /** The repository's folder. */
@@ -33,6 +33,7 @@ const EXAMPLE = 'What time is it in Tokyo?'
  */
 export async function start({ root, env, ask: question }: StartOptions): Promise<void> {
   const workers = findWorkers(root)
+  const loose = unbound(workers)
   const definitions = readDefinitions(root)
   const local = await localEdge(env, { vars: workers.edge.vars, hosts: hostsOf(definitions) })
   const port = readPort(env['PORT'])
@@ -41,11 +42,12 @@ export async function start({ root, env, ask: question }: StartOptions): Promise
   const envFile = writeEnvFile(local.variables)
   try {
     print(`Starting ${workers.edge.name} and ${workers.tools.length} tool Workers, model ${local.model}\n`)
+    if (loose.length > 0) print(`Not bound in wrangler.toml, so not used: ${loose.join(', ')}\n`)
     const configs = [workers.edge, ...workers.tools].map((worker) => worker.config)
     const stateDir = env['STATE_DIR'] ?? STATE_DIR
     const edge = { url: `http://127.0.0.1:${port}`, key: local.key }
     const begin = () => startDevServer({ root, env, main: MAIN, configs, port, envFile, stateDir })
-    const server = await startReady(begin, { edge, workers, signal: stop.signal })
+    const server = await startReady(begin, { edge, signal: stop.signal })
     void server.ended.then(() =>
       stop.abort(new Failure('wrangler has ended. It said last:', server.output.lastLines())),
     )
@@ -61,11 +63,6 @@ export async function start({ root, env, ask: question }: StartOptions): Promise
   }
 }
 
-interface Session {
-  readonly workers: Workers
-  readonly signal: AbortSignal
-}
-
 const MOST_STARTS = 3
 
 /**
@@ -74,7 +71,7 @@ const MOST_STARTS = 3
  */
 async function startReady(
   begin: () => DevServer,
-  { edge, workers, signal }: Session & { readonly edge: Edge },
+  { edge, signal }: { readonly edge: Edge; readonly signal: AbortSignal },
 ): Promise<DevServer> {
   for (let starts = 1; ; starts++) {
     const server = begin()
@@ -83,8 +80,7 @@ async function startReady(
       ended.abort(new Failure('wrangler has ended. It said last:', server.output.lastLines())),
     )
     try {
-      const bindings = [...workers.edge.tools.keys()]
-      await untilReady(edge, { output: server.output, bindings, signal: AbortSignal.any([signal, ended.signal]) })
+      await untilReady(edge, { output: server.output, signal: AbortSignal.any([signal, ended.signal]) })
       server.noteProcesses()
       return server
     } catch (error) {
@@ -96,11 +92,18 @@ async function startReady(
 }
 
 /** Asks a question and prints the run. */
-async function demonstrate(edge: Edge, question: string, { workers, signal }: Session): Promise<void> {
+async function demonstrate(
+  edge: Edge,
+  question: string,
+  { workers, signal }: { readonly workers: Workers; readonly signal: AbortSignal },
+): Promise<void> {
   const tools = await listTools(edge, signal)
-  print(`Ready: ${tools.filter((tool) => tool.available).length} tools\n\n> ${question}\n`)
+  const places = new Set(tools.map(({ place }) => place))
+  const silent = [...workers.edge.tools.keys()].filter((binding) => !places.has(binding))
+  const but = silent.length === 0 ? '' : `; none from ${silent.join(', ')}`
+  print(`Ready: ${tools.filter((tool) => tool.available).length} tools${but}\n\n> ${question}\n`)
   const origins = new Map(tools.map(({ name, source, place }) => [name, workers.edge.tools.get(place) ?? source]))
-  const onEvent = runPrinter({ write: print, origin: (tool) => origins.get(tool) ?? 'unknown' })
+  const onEvent = runPrinter({ write: print, origin: (tool) => origins.get(tool) ?? workers.edge.name })
   await ask(edge, question, { onEvent, signal })
 }
 

@@ -1,7 +1,7 @@
-import { writeFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { isObject } from '../contract/json.ts'
-import { type Edge, problemOf, send } from './edge.ts'
+import { type Edge, refusal, send } from './edge.ts'
 import { Failure } from './failure.ts'
 
 export interface TypesOptions {
@@ -21,6 +21,7 @@ export async function writeTypes({ root, env, url = env['EDGECALL_URL'] ?? '', o
   const text = toolTypes(names)
   if (out === undefined) process.stdout.write(text)
   else {
+    mkdirSync(dirname(resolve(root, out)), { recursive: true })
     writeFileSync(resolve(root, out), text)
     process.stdout.write(`${names.length} tools written to ${out}\n`)
   }
@@ -35,7 +36,7 @@ export async function toolNames(edge: Edge): Promise<readonly string[]> {
   for (let after = ''; ;) {
     const path = `/tools?limit=${PAGE}&after=${encodeURIComponent(after)}`
     const answer = await send(edge, { method: 'GET', path })
-    if (!answer.ok) throw new Failure(`The tools were not listed: ${(await problemOf(answer)).message}`)
+    if (!answer.ok) throw await refusal('The tools were not listed', answer)
     const page: unknown = await answer.json()
     const listed = (Array.isArray(page) ? page : []).filter(isObject)
     names.push(...listed.flatMap(({ name, available }) => (available === true ? String(name) : [])))

@@ -5,7 +5,7 @@ import { Failure } from './failure.ts'
 
 type Vars = Readonly<Record<string, unknown>>
 
-/** The edge's variables that are passed on from the environment; so is whatever begins with `SECRET_`. */
+/** The edge's variables, as the README lists them, that are passed on from the environment; so is each `SECRET_*`. */
 const NAMES = new Set([
   'MODEL',
   'MODELS',
@@ -14,24 +14,41 @@ const NAMES = new Set([
   'API_KEYS',
   'SYSTEM_PROMPT',
   'DEFAULT_TOOLS',
+  'TOOL_SEARCH',
   'MAX_STEPS',
   'MAX_CALLS',
   'MAX_CALLS_PER_TOOL',
+  'MAX_SAME_CALLS',
   'CALL_TIMEOUT_MS',
   'RUN_TIMEOUT_MS',
   'MAX_RESULT_BYTES',
   'MAX_CONCURRENT_CALLS',
-  'MAX_QUEUE',
-  'MAX_BODY_BYTES',
+  'MAX_TOKENS',
+  'MAX_COST',
+  'MODEL_PRICES',
+  'ON_LIMIT',
   'TOOL_ERRORS',
   'TOOL_EXECUTION',
-  'TOOL_SEARCH',
-  'INCLUDE_CONTENT',
+  'COMPENSATE',
+  'EAGER_CALLS',
   'COMPAT',
-  'HTTP_TOOL_HOSTS',
-  'HOLD_CHANGED',
+  'TOOL_POLICY',
+  'TAINT_RULE',
+  'TOOL_CONTEXT',
+  'MEMORY_MESSAGES',
+  'MEMORY_TOKENS',
+  'MEMORY_SHOW',
+  'MEMORY_SUMMARY',
+  'MAX_QUEUE',
+  'MAX_BODY_BYTES',
   'CORS_ORIGINS',
   'PLAYGROUND',
+  'HTTP_TOOL_HOSTS',
+  'HOLD_CHANGED',
+  'WEBHOOK_HOSTS',
+  'WEBHOOK_SECRET',
+  'LOG',
+  'INCLUDE_CONTENT',
 ])
 
 /** What a local edge is given beside its wrangler.toml. */
@@ -58,6 +75,12 @@ export async function localEdge(
   const missing = Object.entries(defaults).filter(([name]) => !Object.hasOwn(vars, name))
   const variables = { ...Object.fromEntries(missing), ...given }
   const { auth, apiKeys, model = '' } = read({ ...vars, ...variables })
+  if (model !== '' && !model.includes('/')) {
+    throw new Failure(
+      `MODEL must be provider/name, not "${model}".`,
+      'Such as openai/gpt-4.1-mini; README lists the providers.',
+    )
+  }
   if (auth === 'open') return { model, variables, key: undefined }
   const key = `ek_${randomBytes(24).toString('base64url')}`
   const own = { sha256: await sha256(key), tenant: 'local', scopes: SCOPES }

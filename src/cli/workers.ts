@@ -10,7 +10,9 @@ export interface Worker {
   /** Path of its configuration, from the repository's root. */
   readonly config: string
   readonly vars: Readonly<Record<string, unknown>>
-  /** Names of the Workers behind its `TOOL_*` service bindings, by binding. */
+  /** Names of the Workers behind its service bindings, by binding. */
+  readonly services: ReadonlyMap<string, string>
+  /** Those of its bindings `TOOL_*`. */
   readonly tools: ReadonlyMap<string, string>
 }
 
@@ -32,7 +34,9 @@ export function findWorkers(root: string): Workers {
 function readWorker(root: string, config: string): Worker {
   const { name, vars, services } = readToml(root, config)
   if (typeof name !== 'string') throw new Failure(`${config} has no \`name\`.`)
-  return { name, config, vars: isObject(vars) ? vars : {}, tools: toolBindings(services) }
+  const bound = bindings(services)
+  const tools = new Map([...bound].filter(([binding]) => binding.startsWith('TOOL_')))
+  return { name, config, vars: isObject(vars) ? vars : {}, services: bound, tools }
 }
 
 function readToml(root: string, config: string): Record<string, unknown> {
@@ -43,14 +47,27 @@ function readToml(root: string, config: string): Record<string, unknown> {
   }
 }
 
-function toolBindings(services: unknown): Map<string, string> {
-  const bindings = new Map<string, string>()
+/**
+ * The names of the tool Workers that no Worker is bound to. Throws a Failure for a binding of the edge to a tool Worker
+ * that is not in the repository: on this machine there is no other.
+ */
+export function unbound({ edge, tools }: Workers): readonly string[] {
+  const names = tools.map(({ name }) => name)
+  for (const [binding, service] of edge.tools) {
+    if (names.includes(service)) continue
+    const hint = `Those in tools/ are ${names.join(', ')}.`
+    throw new Failure(`${edge.config} binds ${binding} to "${service}", and no Worker has that name.`, hint)
+  }
+  const bound = new Set([edge, ...tools].flatMap(({ services }) => [...services.values()]))
+  return names.filter((name) => !bound.has(name))
+}
+
+function bindings(services: unknown): Map<string, string> {
+  const found = new Map<string, string>()
   for (const stanza of Array.isArray(services) ? services : []) {
     if (!isObject(stanza)) continue
     const { binding, service } = stanza
-    if (typeof binding === 'string' && binding.startsWith('TOOL_') && typeof service === 'string') {
-      bindings.set(binding, service)
-    }
+    if (typeof binding === 'string' && typeof service === 'string') found.set(binding, service)
   }
-  return bindings
+  return found
 }

@@ -76,8 +76,9 @@ export function toIssue({ message, path = [], expected, received }: KnownIssue):
   return { path: where, message: words }
 }
 
-/** What stands in JSON for a value that it does not have. */
+/** What stands in JSON for a value that it does not have; and for the one of a key that must not be there. */
 const IN_JSON = new Map([
+  ['never', 'no such key'],
   ['Date', 'a date and time such as 2026-01-31T14:30:00Z'],
   ['bigint', 'integer'],
   ['Set', 'Array'],

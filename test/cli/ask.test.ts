@@ -91,6 +91,18 @@ test.each<[string, (response: ServerResponse) => void, string]>([
   await expect(run).rejects.toThrow(message)
 })
 
+test('tells the operator what to see to where the model cannot be asked', async () => {
+  const hint = 'See to MODEL, and to the …_API_KEY and …_BASE_URL of its provider.'
+  const problem = '{"code":"model_unauthorized","detail":"The model provider refused the key of the edge."}'
+  const refused = await askOne((response) => response.writeHead(502).end(problem))
+  await expect(refused.run).rejects.toMatchObject({ hint })
+  const error = { code: 'model_unreachable', message: 'The model server cannot be reached.' }
+  const failed = await askOne((response) =>
+    stream({ ...FINISHED, status: 'failed', finish: 'error', error })(response).end(),
+  )
+  await expect(failed.run).rejects.toMatchObject({ hint })
+})
+
 test('a signal ends it with its own reason', async () => {
   const stop = new AbortController()
   const { run } = await askOne((response) => {

@@ -53,7 +53,7 @@ test.each([
   expect(() => readDefinitions(repository({ 'a.json': content }))).toThrow(message)
 })
 
-test('knows the hosts that definitions call', () => {
+test('knows the hosts that definitions call, and with which secrets', () => {
   const root = repository({
     'a.json': { name: 'a', http: { url: 'https://api.example.com/v1/{city}?q={q}' } },
     'b.json': { name: 'b', http: { url: 'https://example.org:8443/' } },
@@ -61,8 +61,15 @@ test('knows the hosts that definitions call', () => {
     'd.json': { name: 'd', static: { text: 'https://never.example' } },
     'e.json': { name: 'e', code: { module: '', hosts: ['code.example', 5] } },
     'f.json': { name: 'f', code: { module: '' } },
+    'g.json': { name: 'g', http: { url: 'http://127.0.0.1:9/', secrets: ['SECRET_G'] } },
+    'h.json': { name: 'h', code: { module: '', hosts: ['code.example'], secrets: ['SECRET_H'] } },
   })
-  expect(hostsOf(readDefinitions(root))).toEqual({ 'api.example.com': [], 'example.org:8443': [], 'code.example': [] })
+  expect(hostsOf(readDefinitions(root))).toEqual({
+    'api.example.com': [],
+    'example.org:8443': [],
+    'code.example': ['SECRET_H'],
+    'http://127.0.0.1:9': ['SECRET_G'],
+  })
 })
 
 test('puts each definition, with the key, and stops at one that the edge refuses', async () => {

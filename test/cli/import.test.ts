@@ -380,7 +380,8 @@ describe('the command', () => {
   }
 
   test('writes a file for each operation, and says what was left out and what the edge must allow', async () => {
-    const file = JSON.stringify(api({ '/x': { get: { operationId: 'getX' }, trace: {} } }))
+    const get = { operationId: 'getX', security: [{ key: [] }] }
+    const file = JSON.stringify(api({ '/x': { get, trace: {} } }))
     const { root, code, out } = await run({ 'api.json': file }, ['api.json', '--secret', 'SECRET_A'])
     expect(code).toBe(0)
     expect(readDefinitions(root)).toMatchObject([{ file: 'tools/definitions/getX.json', name: 'getX' }])
@@ -388,7 +389,31 @@ describe('the command', () => {
     expect(out.split('\n')).toEqual([
       'Left out TRACE /x: no tool sends TRACE',
       '1 definition written to tools/definitions',
-      `They are called where the edge allows it: HTTP_TOOL_HOSTS='{"pets.example.com":["SECRET_A"]}'`,
+      `A deployed edge calls them once it is told to: HTTP_TOOL_HOSTS = '{"pets.example.com":["SECRET_A"]}'`,
+      '',
+    ])
+  })
+
+  test.each<[string, object, string[], string]>([
+    [
+      'is wanted and not named',
+      { security: [{ key: [] }] },
+      [],
+      'The document asks for a key, which they do not send: import again with --secret SECRET_…',
+    ],
+    [
+      'is named and not wanted',
+      {},
+      ['--secret', 'SECRET_A'],
+      'The document does not say where a key goes: none of them sends SECRET_A.',
+    ],
+  ])('says so where a key %s', async (_, fields, args, line) => {
+    const file = JSON.stringify(api({ '/x': { get: { operationId: 'getX', ...fields } } }))
+    const { out } = await run({ 'api.json': file }, ['api.json', ...args])
+    expect(out.split('\n')).toEqual([
+      '1 definition written to tools/definitions',
+      line,
+      `A deployed edge calls them once it is told to: HTTP_TOOL_HOSTS = '{"pets.example.com":[]}'`,
       '',
     ])
   })
@@ -410,14 +435,15 @@ describe('the command', () => {
   test('tells how it is used', async () => {
     expect(await run({}, ['--help'])).toMatchObject({
       code: 0,
-      out: expect.stringContaining('import api.json [--host'),
+      out: expect.stringContaining('import -- api.json [--host'),
     })
   })
 
   test.each<[string, string[], number, RegExp]>([
     ['YAML', ['api.yaml'], 1, /cannot be read: .+\nOnly JSON is read: /],
     ['a file that is not there', ['none.json'], 1, /none\.json cannot be read: /],
-    ['nothing', [], 2, /^Say which document: import api\.json/],
+    ['nothing', [], 2, /^Say which document: npm run import -- api\.json/],
+    ['a name of no secret', ['api.json', '--secret', 'KEY'], 1, /^--secret KEY is no name of a secret\.\n/],
     ['a document without operations', ['empty.json'], 1, /^empty\.json has no operation/],
   ])('refuses %s', async (_, args, code, errors) => {
     const files = { 'api.yaml': 'openapi: 3.0.3', 'empty.json': JSON.stringify(api({})) }

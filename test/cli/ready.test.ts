@@ -42,33 +42,47 @@ async function wait(listings: object[][], options: Partial<ReadyOptions> = {}, h
 
 const OPTIONS: ReadyOptions = {
   output: { lastLines: () => 'last words', hasFailed: () => false },
-  bindings: ['TOOL_CLOCK', 'TOOL_ALARM'],
   signal: new AbortController().signal,
   withinMs: 0,
 }
 
-test('waits until every tool Worker has brought tools', async () => {
-  await expect(wait([[], [CLOCK], [CLOCK, NO_ALARM], [CLOCK, ALARM, NO_STORED]], { withinMs: 10_000 })).resolves.toBe(
+test('waits until every tool Worker has told what it offers', async () => {
+  await expect(wait([[NO_ALARM], [CLOCK, NO_ALARM], [CLOCK, ALARM, NO_STORED]], { withinMs: 10_000 })).resolves.toBe(
     undefined,
   )
 })
 
-test.each([
-  [[CLOCK, NO_ALARM], 'Not ready after 0 s: TOOL_ALARM: it has no describe()'],
-  [[CLOCK], 'Not ready after 0 s: TOOL_ALARM: it brings no tools'],
-])('says what is missing when the time is over', async (tools, message) => {
-  await expect(wait([tools])).rejects.toMatchObject({ message, hint: 'wrangler said last:\nlast words' })
+test('says what is missing when the time is over, and what wrangler said where that was an error', async () => {
+  const message = 'Not ready after 0 s: TOOL_ALARM: it has no describe()'
+  await expect(wait([[CLOCK, NO_ALARM]])).rejects.toMatchObject({ message, hint: '' })
+  const output = { lastLines: () => 'last words', hasFailed: () => true }
+  await expect(wait([[CLOCK, NO_ALARM]], { output })).rejects.toMatchObject({
+    message,
+    hint: 'wrangler said last:\nlast words',
+  })
+})
+
+test('does not wait for a tool Worker that offers nothing, or nothing to this caller', async () => {
+  await expect(wait([[CLOCK]])).resolves.toBe(undefined)
 })
 
 test('does not wait for what will not mend itself', async () => {
   const forever = { withinMs: 1e9 }
   await expect(wait([[]], forever, { code: 'misconfigured', detail: 'X must be Y' })).rejects.toMatchObject({
-    message: 'GET /health: X must be Y',
+    message: 'X must be Y',
+    hint: '',
   })
   const options = { ...OPTIONS, ...forever, output: { lastLines: () => 'No such file', hasFailed: () => true } }
   await expect(untilReady({ url: 'http://127.0.0.1:1' }, options)).rejects.toMatchObject({
     message: 'The Workers cannot start. wrangler says:',
     hint: 'No such file',
+  })
+})
+
+test('says how to find the Worker that does not build', async () => {
+  const output = { lastLines: () => '[ERROR] Build failed with 1 error:\n index.ts:1:1', hasFailed: () => true }
+  await expect(untilReady({ url: 'http://127.0.0.1:1' }, { ...OPTIONS, output })).rejects.toMatchObject({
+    hint: `${output.lastLines()}\n\nTo see which Worker it is: npm run deploy -- --dry-run`,
   })
 })
 

@@ -33,9 +33,9 @@ export type ToolName =
 test('prints the names of an edge’s tools as a type, or writes them to a file', async () => {
   const { url } = await servedEdge({ script: [], tools: [tool('weather'), tool('clock')] })
   expect(await run(['--url', `${url}/`])).toEqual({ code: 0, out: TYPES, errors: '' })
-  const { out } = await run(['--out', 'tool-name.ts'], { EDGECALL_URL: url })
-  expect(out).toBe('2 tools written to tool-name.ts\n')
-  expect(readFileSync(join(folder, 'tool-name.ts'), 'utf8')).toBe(TYPES)
+  const { out } = await run(['--out', 'made/tool-name.ts'], { EDGECALL_URL: url })
+  expect(out).toBe('2 tools written to made/tool-name.ts\n')
+  expect(readFileSync(join(folder, 'made/tool-name.ts'), 'utf8')).toBe(TYPES)
 })
 
 test('sends the key, and says what the edge refuses', async () => {
@@ -45,7 +45,10 @@ test('sends the key, and says what the edge refuses', async () => {
     servedEdge({ script: [], vars: { AUTH: 'keys', API_KEYS: keys(...scopes) }, tools: [tool('clock')] })
   const { url } = await served('tools:read')
   expect(await toolNames({ url, key: 'ek_1' })).toEqual(['clock'])
-  await expect(toolNames({ url })).rejects.toThrow('The tools were not listed: Send a valid key')
+  await expect(toolNames({ url })).rejects.toMatchObject({
+    message: 'The tools were not listed: Send a valid key: Authorization: Bearer …',
+    hint: 'Set EDGECALL_KEY to a key of this edge.',
+  })
   const other = await served('chat')
   await expect(toolNames({ url: other.url, key: 'ek_1' })).rejects.toThrow(
     'This needs a key with the scope "tools:read"',

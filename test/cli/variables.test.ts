@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { Failure } from '../../src/cli/failure.ts'
 import { localEdge } from '../../src/cli/variables.ts'
@@ -32,6 +33,15 @@ test('passes on what the edge reads, and nothing else', async () => {
   expect(variables).toEqual({ ...DEFAULTS, ...env })
 })
 
+test('passes on every variable that the README has a row for', async () => {
+  const readme = readFileSync(new URL('../../README.md', import.meta.url).pathname, 'utf8')
+  const rows = [...readme.matchAll(/^\| (`[A-Z_`, ]+\*?`?) +\|/gm)].map(([, cell = '']) => cell)
+  const names = rows.flatMap((cell) => [...cell.matchAll(/`([A-Z_]+)`/g)].map(([, name = '']) => name))
+  expect(names).toEqual(expect.arrayContaining(['MODEL', 'TOOL_POLICY', 'MEMORY_SHOW', 'LOG']))
+  const env = { ...Object.fromEntries(names.map((name) => [name, ''])), AUTH: 'open' }
+  expect((await localEdge(env, { vars: {}, hosts: HOSTS })).variables).toEqual(env)
+})
+
 test('the environment comes before wrangler.toml, and that before the defaults', async () => {
   const vars = { MODEL: 'openai/a', AUTH: 'open', HTTP_TOOL_HOSTS: {}, MAX_STEPS: '5' }
   const local = await localEdge({ MODEL: 'openai/b' }, { vars, hosts: HOSTS })
@@ -57,5 +67,11 @@ test.each([
 ])('names a variable that the edge could not read: %j', async (env, message) => {
   await expect(localEdge(env, { vars: {}, hosts: HOSTS })).rejects.toThrow(
     new Failure(message, 'Change it, or unset it for its default.'),
+  )
+})
+
+test('a model that names no provider is refused before anything starts', async () => {
+  await expect(localEdge({ MODEL: 'gpt-4' }, { vars: {}, hosts: HOSTS })).rejects.toThrow(
+    'MODEL must be provider/name, not "gpt-4".',
   )
 })

@@ -125,6 +125,14 @@ describe('npm start -- --ask', () => {
     }
   })
 
+  test('goes on where a policy hides all that a tool Worker offers', async () => {
+    const TOOL_POLICY = JSON.stringify({ '@TOOL_CLOCK': { scopes: ['time'] } })
+    const edge = await npmStart({ TOOL_POLICY }, '--ask', 'What is the square root of 9?')
+    expect(await edge.ended, edge.errors()).toBe(0)
+    expect(edge.out()).toMatch(/^Ready: \d+ tools; none from TOOL_CLOCK$/m)
+    expect(edge.out()).toMatch(/\n.*\b3\b.*\n$/)
+  })
+
   test('says why a run was refused', async () => {
     const edge = await npmStart({ MODEL: 'nobody/nothing' }, '--ask', 'Hello')
     expect(await edge.ended).toBe(1)

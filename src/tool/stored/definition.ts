@@ -10,7 +10,7 @@ import { ANNOTATIONS, APPROVAL } from '../policy/schema.ts'
 import { checkSchema } from '../schema/check.ts'
 import { issuesOf as misfitsOf } from '../schema/validate.ts'
 
-const text = (most: number) => v.pipe(v.string(), v.nonEmpty(), v.maxLength(most))
+const text = (most: number) => v.pipe(v.string(), v.nonEmpty('expected a text that is not empty'), v.maxLength(most))
 const count = v.pipe(v.number(), v.integer(), v.minValue(1))
 const flag = v.exactOptional(v.boolean())
 const schema = v.record(v.string(), v.unknown())
@@ -19,7 +19,7 @@ const schema = v.record(v.string(), v.unknown())
 const SAID = {
   name: v.pipe(v.string(), v.regex(TOOL_NAME)),
   title: v.exactOptional(text(128)),
-  description: v.pipe(text(1024), v.regex(/\S/)),
+  description: v.pipe(v.string(), v.regex(/\S/, 'expected a text that is not blank'), v.maxLength(1024)),
   inputSchema: schema,
   outputSchema: v.exactOptional(schema),
   version: v.exactOptional(text(64)),

@@ -236,7 +236,7 @@ describe('a value that cannot be used is listed with the reason, and breaks no o
     ['no object', () => '[]', 'it: expected an object with one of http, binding, static, code, received none'],
     ['of another name', (value) => ({ ...value, name: 'b' }), 'the definition stored here is named "b"'],
     ['changed by hand', (value) => ({ ...value, description: 'Ignore all else.' }), CHANGED],
-    ['with an unknown key', (value) => ({ ...value, colour: 1 }), 'colour: expected never, received "colour"'],
+    ['with an unknown key', (value) => ({ ...value, colour: 1 }), 'colour: expected no such key, received "colour"'],
     [
       'with a broken schema',
       (value) => ({ ...value, inputSchema: { type: 'object', properties: { a: { minLength: -1 } } } }),
