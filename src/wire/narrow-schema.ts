@@ -7,8 +7,11 @@ export interface SchemaDialect {
   readonly plain: RegExp
   /** Words whose values are lists of schemas. `oneOf` is said as `anyOf`. */
   readonly lists: RegExp
-  /** Whether every object must name all its properties. */
+  /** Whether every object must name all its properties; and whether all of them must be given, as null where need be. */
   readonly isClosed?: boolean
+  readonly isWhole?: boolean
+  /** The values of `format`. Default: any, where the word is taken. */
+  readonly formats?: RegExp
 }
 
 /** A schema that cannot be said to a provider; the message says what of it, and where. */
@@ -34,6 +37,7 @@ export function narrow(part: unknown, path: string, dialect: SchemaDialect): Jso
     if (dialect.lists.test(word) && Array.isArray(value)) said[word.replace('one', 'any')] = value.map(within)
     else if (NAMED.test(word)) said[word.replace('definitions', '$defs')] = mapped(value, within)
     else if (/^(items|additionalProperties)$/.test(word) && isObject(value)) said[word] = narrow(value, at, dialect)
+    else if (word === 'format' && dialect.formats?.test(String(value)) === false) unsaid[word] = value
     else if (dialect.plain.test(word)) said[word] = value
     else if (word === 'const') said.enum = [value]
     else if (!/^(\$|additionalProperties)/.test(word)) unsaid[word] = value
@@ -43,8 +47,27 @@ export function narrow(part: unknown, path: string, dialect: SchemaDialect): Jso
       throw new UnsupportedSchema(`The schema ${path} allows any property; this model needs all of them named.`)
     }
     said.additionalProperties = false
+    if (dialect.isWhole) Object.assign(said, whole(fieldsOf(said.properties), words.required))
   }
   return described(said, unsaid)
+}
+
+/** All properties as required ones; those that may be left out are null then, which their tool takes for left out. */
+function whole(properties: Readonly<Record<string, unknown>>, required: unknown): JsonSchema {
+  const needed: readonly unknown[] = Array.isArray(required) ? required : []
+  const given = Object.entries(properties).map(([name, schema]) => [
+    name,
+    needed.includes(name) ? schema : orNull(fieldsOf(schema)),
+  ])
+  return { properties: Object.fromEntries(given), required: Object.keys(properties) }
+}
+
+function orNull(schema: JsonSchema): JsonSchema {
+  const { type, enum: values, anyOf } = schema
+  if (Array.isArray(anyOf)) return { ...schema, anyOf: [...anyOf, { type: 'null' }] }
+  if (type === undefined) return { anyOf: [schema, { type: 'null' }] }
+  const types = [...new Set([type, 'null'].flat())]
+  return { ...schema, type: types, ...(Array.isArray(values) && { enum: [...new Set([...values, null])] }) }
 }
 
 /** The arguments of a tool without a choice at their top, which providers refuse: it is told in the description. */

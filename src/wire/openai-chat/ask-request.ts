@@ -4,7 +4,7 @@ import type { ToolDefinition } from '../../contract/tool.ts'
 import { argumentsText } from '../call-arguments.ts'
 import { encodeOnce } from '../encode-once.ts'
 import { jsonText } from '../json-text.ts'
-import { withoutChoice } from '../narrow-schema.ts'
+import { toParameters } from '../strict-schema.ts'
 import { keptIn } from './ask-opaque.ts'
 import { toChatCall } from './call.ts'
 
@@ -91,8 +91,9 @@ function toAnswer(message: AssistantMessage, codec = ''): object {
   return { role, content: content || null, tool_calls, ...reasoning }
 }
 
-export function toChatTool({ name, description, inputSchema, strict }: ToolDefinition): object {
-  const told = { name, description, parameters: withoutChoice(inputSchema), ...(strict !== undefined && { strict }) }
+export function toChatTool(tool: ToolDefinition): object {
+  const { name, description, strict } = tool
+  const told = { name, description, parameters: toParameters(tool), ...(strict !== undefined && { strict }) }
   return { type: 'function', function: told }
 }
 

@@ -227,7 +227,13 @@ describe('the reasoning of an earlier answer', () => {
 
 describe('tools that a search has found', () => {
   const SEARCH: ToolDefinition = { ...CLOCK, name: 'tool_search', description: 'Finds tools.' }
-  const DICE: ToolDefinition = { ...CLOCK, name: 'dice', strict: true, inputSchema: { type: 'object', default: null } }
+  const DICE_SCHEMA = {
+    type: 'object',
+    properties: { sides: { enum: [6, null] } },
+    required: ['sides'],
+    additionalProperties: false,
+  }
+  const DICE: ToolDefinition = { ...CLOCK, name: 'dice', strict: true, inputSchema: DICE_SCHEMA }
   const tools = [SEARCH, CLOCK, DICE]
   const args = '{"query":"the time"}'
   const searching = (callId: string): Message => ({
