@@ -27,6 +27,7 @@ async function start(...options: ConstructorParameters<typeof McpServer>): Promi
   return server
 }
 
+const LOST = 'The server took the call, and its answer was lost; whether it took effect is unknown.'
 const OBJECT = { type: 'object' }
 const echo = { name: 'echo', description: 'Says it again', inputSchema: OBJECT }
 
@@ -250,6 +251,40 @@ describe('a server of an older revision', () => {
     }
     expect(await worker(server).call('echo')).toEqual({ ok: true, content: [{ type: 'text', text: 'The rest' }] })
     expect(server.of('GET').map(({ headers }) => headers['last-event-id'])).toEqual(['7'])
+  })
+
+  test('that has forgotten the session of a stream which it let go of is not called again', async () => {
+    const server = await start('2025-11-25', { wantsSession: true })
+    server.tools = [echo]
+    let calls = 0
+    server.call = (_, talk) => {
+      talk.drop('id: 7\nretry: 10\ndata:\n\n')
+      return { content: [{ type: 'text', text: `call ${++calls}` }] }
+    }
+    server.intercept = ({ method }, response) => method === 'GET' && Boolean(response.writeHead(404).end())
+    expect(await worker(server).call('echo')).toMatchObject({
+      ok: false,
+      error: {
+        code: 'mcp_unavailable',
+        message: LOST,
+      },
+    })
+    expect(server.of('tools/call')).toHaveLength(1)
+    expect(calls).toBe(1)
+  })
+
+  test('that breaks off in the middle has the call', async () => {
+    const server = await start('2025-11-25')
+    server.tools = [echo]
+    server.call = async ({ _meta: { progressToken } }, talk) => {
+      talk.send({ method: 'notifications/progress', params: { progressToken, progress: 1, total: 2 } })
+      await talk.closed
+    }
+    const progress = Object.assign<Progress[], object>([], { push: () => server.cut() })
+    expect(await worker(server).call('echo', {}, { progress })).toMatchObject({
+      ok: false,
+      error: { code: 'mcp_unavailable', message: LOST },
+    })
   })
 
   test('is answered when it asks whether anyone is there, and told that more cannot be asked', async () => {
