@@ -519,6 +519,24 @@ describe('a list', () => {
     await expect(worker([broken]).names()).rejects.toThrow('bad: it answered HTTP 401')
     expect(await worker([]).names()).toEqual([])
   })
+
+  test('that could never be had is left alone for a while, whatever is called of others', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const [good, bad] = [await start(), await start()]
+    good.tools = [echo]
+    let asked = 0
+    bad.intercept = (_, response) => Boolean(++asked && response.writeHead(503).end())
+    const mcp = worker([
+      { name: 'bad', url: bad.url },
+      { name: 'good', url: good.url },
+    ])
+    const [tool] = await mcp.describe()
+    for (let calls = 0; calls < 3; calls++) await mcp.call('echo', {}, { hash: tool!.hash })
+    expect(asked).toBe(1)
+    vi.advanceTimersByTime(2000)
+    await mcp.call('echo', {}, { hash: tool!.hash })
+    expect(asked).toBe(2)
+  })
 })
 
 describe('a call', () => {
