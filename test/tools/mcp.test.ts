@@ -580,6 +580,11 @@ describe('a call', () => {
       },
     ],
     ['nothing', { content: [] }, { content: text('Success') }],
+    [
+      'a text of a server that says what it has not',
+      { content: text('Two'), structuredContent: null, isError: null },
+      { content: text('Two') },
+    ],
     ['something new', { content: [{ type: 'hologram' }] }, { content: text('[hologram that cannot be shown]') }],
     [
       'a structured value',
