@@ -1,4 +1,5 @@
 import type { AgentOptions } from '../contract/agent.ts'
+import type { Config } from '../contract/config.ts'
 import type { LoopSetup } from '../contract/hook.ts'
 import { runIdOf, TOOL_NAME } from '../contract/id.ts'
 import { canonicalJson, parseJson, sha256 } from '../contract/json.ts'
@@ -28,6 +29,8 @@ export interface AgentPorts {
   /** Where their tools are found. Default: they have none. */
   readonly tools?: (caller: Caller) => ToolSource
   readonly loop?: LoopSetup
+  /** Default: what has been read is heeded, as everywhere. */
+  readonly config?: Pick<Config, 'taintRule'>
   /** Takes what operators should know of the calls inside. Default: nobody is told. */
   readonly report?: Report
   readonly now?: () => number
@@ -108,6 +111,7 @@ async function ask(
     ...(await requestOf(agent, request, depth)),
     model: resolved.name,
     limits: limitsOf(agent, request.context.deadline - now()),
+    ...(ports.config?.taintRule === false && { taintRule: false }),
   }
   let told = Promise.resolve()
   const state = await run(newState(inner, new Map(tools.map(({ definition }) => [definition.name, definition]))), {

@@ -86,6 +86,21 @@ describe('an agent as a tool', () => {
     expect(mailed).toBe(false)
   })
 
+  test('reaches outward whatever it has read, where the operator lets runs do so', async () => {
+    const card = tool('card', () => 'secret', { annotations: { private: true, untrusted: true, openWorld: false } })
+    let mailed = 0
+    const mail = tool('mail', () => void mailed++)
+    for (const taintRule of [true, false]) {
+      const { chooser } = models({ default: [ask(['card']), ask(['mail']), say('done')] })
+      const helper = await agentTool(
+        { name: 'helper', description: 'Helps.', instructions: 'Help.', tools: ['card', 'mail'] },
+        { models: chooser, now, tools: () => source([card, mail]), config: { taintRule } },
+      )
+      await play({ script: [ask(['helper', { question: 'Do.' }]), say('x')], tools: [helper] })
+    }
+    expect(mailed).toBe(1)
+  })
+
   test("has tools and limits of its own; its events and usage are the run's", async () => {
     const { chooser } = models({ default: [ask(['look', { at: 'x' }]), say('seen')] })
     const look = tool('look', ({ at }) => `saw ${String(at)}`)
