@@ -129,6 +129,14 @@ test('a call that a person must agree to by the rule of the setup is refused, as
   expect(results.map(({ ok, content }) => [ok, content])).toEqual([refusal, refusal])
 })
 
+test('a result that is cut names no tool to read on with: a loop of your own has none', async () => {
+  const tools = [tool('multiply', () => '9'.repeat(2000))]
+  const answer = { text: '', finish: 'tool_calls', calls: [call('multiply', 0)] } as const
+  const { results } = await executeToolCalls({ messages: [QUESTION], tools, limits: { resultBytes: 1000 } }, answer)
+  const text = `${'9'.repeat(1000)}\n[cut: 1000 of 2000 bytes shown]`
+  expect(results).toMatchObject([{ ok: true, content: [{ type: 'text', text }] }])
+})
+
 const call = (name: string, at: number) => ({ callId: `c${at}`, tool: name, arguments: '{}' })
 const refusal = [
   false,
