@@ -231,6 +231,25 @@ describe('an agent as a tool', () => {
     expect(state.calls[0]?.settled?.structured).toEqual({ kind: 'bug' })
   })
 
+  test('is not asked with what does not fit its schema, and is with what was meant', async () => {
+    const { chooser, made } = models({ default: [say('five')] })
+    const agent = await agentTool(expert('legal'), { models: chooser, now })
+    const { state } = await play({
+      script: [ask(['legal'], ['legal', { question: ['x'] }]), ask(['legal', { question: 5 }])],
+      tools: [agent],
+    })
+    const refusal = (received: string) =>
+      `The arguments of "legal" do not fit:\n- question: expected string, received ${received}\nCorrect them and call again.`
+    expect(state.calls.map(({ settled }) => settled?.error ?? settled?.content)).toEqual([
+      { code: 'invalid_arguments', message: refusal('undefined') },
+      { code: 'invalid_arguments', message: refusal('Array') },
+      [{ type: 'text', text: 'five' }],
+    ])
+    expect(made.get('default')?.requests.map(({ messages }) => messages.at(-1))).toEqual([
+      { role: 'user', content: '5' },
+    ])
+  })
+
   test('does not ask agents without end', async () => {
     const scripts: Script[] = Array.from({ length: 9 }, () => ask(['again', { question: 'x' }]))
     const { chooser, made } = models({
@@ -271,6 +290,12 @@ describe('an agent as a tool', () => {
     const ports = { models: models({}).chooser }
     expect(() => agentSource([expert('a b')], ports)).toThrow(TypeError)
     expect(() => agentSource([expert('a'), expert('a')], ports)).toThrow('Two agents have one name')
+  })
+
+  test('is refused at once for a schema that is unsound', () => {
+    const ports = { models: models({}).chooser }
+    const unsound = { ...expert('a'), input: { type: 'object', properties: { n: { type: 'number', minimum: 'one' } } } }
+    expect(() => agentSource([unsound], ports)).toThrow('The agent "a": input: ')
   })
 })
 
