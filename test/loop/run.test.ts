@@ -303,6 +303,16 @@ describe('the calls of one step', () => {
     )
   })
 
+  test('of a tool that lets none run at the same time run one by one', async () => {
+    for (const maxConcurrent of [0, NaN]) {
+      const { state } = await play({
+        script: [ask(['count', { n: 1 }], ['count', { n: 2 }]), say('ok')],
+        tools: [tool('count', ({ n }) => n, { maxConcurrent })],
+      })
+      expect(state.finished?.answer).toBe('ok')
+    }
+  })
+
   test('of an exclusive tool or group never run at the same time', async () => {
     const open = new Map<string, number>()
     const log: string[] = []
