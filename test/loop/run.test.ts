@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { failure } from '../../src/contract/tool.ts'
 import { ask, bodies, id, play, RUN_ID, say, tool, types } from '../fixtures/play.ts'
 
 const USAGE = { inputTokens: 10, outputTokens: 5 }
@@ -334,6 +335,20 @@ describe('the calls of one step', () => {
     })
     expect(log.sort()).toEqual(['a:1', 'a:1', 'g:1', 'g:1'])
   })
+})
+
+test('a result that ends within a character is text all the same: providers refuse half of one for ever', async () => {
+  const half = '🌤'.slice(0, 1)
+  const direct = await play({
+    script: [ask(['look'], ['fail']), ask(['look'])],
+    tools: [
+      tool('look', () => `Sun ${half}`, { returnDirect: 'always' }),
+      tool('fail', () => failure('broken', `No ${half}`)),
+    ],
+  })
+  const results = direct.state.messages.flatMap((message) => (message.role === 'tool' ? message.content : []))
+  expect(results).toEqual(['Sun \ufffd', 'No \ufffd', 'Sun \ufffd'].map((text) => ({ type: 'text', text })))
+  expect(direct.state.messages.at(-1)).toEqual({ role: 'assistant', content: 'Sun \ufffd' })
 })
 
 describe('a result that returns direct', () => {
