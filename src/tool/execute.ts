@@ -18,7 +18,7 @@ export async function execute(tool: Tool, request: ToolRequest, options: Execute
     stopped.resolve(outcome)
   }
   const onAbort = () => giveUp('cancelled', CANCELLED)
-  const timer = setTimeout(() => giveUp('timeout', timedOut(definition.name, timeoutMs)), timeoutMs)
+  const timer = setTimeout(() => giveUp('timeout', timedOut(definition.name, timeoutMs)), Math.min(timeoutMs, LONGEST))
   options.signal.addEventListener('abort', onAbort, { once: true })
   if (options.signal.aborted) onAbort()
   let open = true
@@ -43,6 +43,9 @@ export async function execute(tool: Tool, request: ToolRequest, options: Execute
     options.signal.removeEventListener('abort', onAbort)
   }
 }
+
+/** What is over this is no time at all to Node. */
+const LONGEST = 2 ** 31 - 1
 
 /** What a tool tells of its progress, and no more: news of a call become events of its run. */
 function newsOf({ message, fraction, data }: Progress): Progress {

@@ -140,6 +140,14 @@ test('an answer of whose calls two have one id is refused, and none of them runs
   expect(runs).toBe(0)
 })
 
+test('a call may have all the time there is', async () => {
+  const slow = tool('multiply', () => new Promise((resolve) => setTimeout(() => resolve(48), 10)))
+  const answer = { text: '', finish: 'tool_calls', calls: [call('multiply', 0)] } as const
+  const options = { messages: [QUESTION], tools: [slow], limits: { callMs: Infinity } }
+  const { results } = await executeToolCalls(options, answer)
+  expect(results).toMatchObject([{ ok: true, content: [{ type: 'text', text: '48' }] }])
+})
+
 test('a result that is cut names no tool to read on with: a loop of your own has none', async () => {
   const tools = [tool('multiply', () => '9'.repeat(2000))]
   const answer = { text: '', finish: 'tool_calls', calls: [call('multiply', 0)] } as const
