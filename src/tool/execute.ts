@@ -2,6 +2,7 @@ import type { ExecuteOptions } from '../contract/hook.ts'
 import type { Progress, Tool, ToolOutcome, ToolRequest } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 import { boundOutcome } from './bound.ts'
+import { textOfThrown } from './fault.ts'
 
 /**
  * Performs one call and waits for its outcome, until its time is up or the run is aborted. A call cannot be stopped
@@ -60,8 +61,7 @@ async function attempt(tool: Tool, request: ToolRequest, control: Parameters<Too
   try {
     return await tool.call(request, control)
   } catch (error) {
-    const detail = error instanceof Error ? (error.stack ?? error.message) : String(error)
-    return failure('tool_failed', `The tool "${request.name}" failed.`, detail)
+    return failure('tool_failed', `The tool "${request.name}" failed.`, textOfThrown(error))
   }
 }
 

@@ -337,6 +337,24 @@ describe('the calls of one step', () => {
   })
 })
 
+test('whatever a tool of the edge throws, its call has failed, and the run goes on', async () => {
+  const words = Object.create(null) as object
+  const mirror = new Proxy({}, { get: () => fail() })
+  for (const thrown of [undefined, null, 5, 'x', words, mirror]) {
+    const { state, faults } = await play({
+      script: [ask(['look']), say('sorry')],
+      tools: [tool('look', () => fail(thrown))],
+    })
+    expect(state.calls[0]?.settled?.error).toEqual({ code: 'tool_failed', message: 'The tool "look" failed.' })
+    expect(state.finished?.answer).toBe('sorry')
+    expect(faults).toMatchObject([{ code: 'tool_failed', detail: expect.any(String) }])
+  }
+})
+
+function fail(what: unknown = new Error('broken')): never {
+  throw what
+}
+
 test('a result that ends within a character is text all the same: providers refuse half of one for ever', async () => {
   const half = '🌤'.slice(0, 1)
   const direct = await play({
