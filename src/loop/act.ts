@@ -9,7 +9,7 @@ import { toolRequest } from './request.ts'
 import { hookContext, type Running } from './running.ts'
 import { hookFailed, judge, settled } from './settle.ts'
 import type { CallState } from './state.ts'
-import { shownOf } from './whole.ts'
+import { READ_RESULT, shownOf } from './whole.ts'
 
 /**
  * Runs a step's calls, side by side up to the run's limit. Each is recorded as started before its request leaves, and
@@ -52,10 +52,10 @@ export async function perform(running: Running, call: CallState, early = false):
 
 /** Records an outcome. What is too much for the model is kept whole, and can be read on from what it sees. */
 function record(running: Running, call: CallState, outcome: ToolOutcome, durationMs: number): void {
-  const { state, commit, flush, journal } = running
+  const { state, commit, flush, journal, tools } = running
   const { callId, tool } = call
   const limit = Math.min(state.offered.get(tool)?.maxResultBytes ?? Infinity, state.request.limits.resultBytes)
-  const { shown, cut } = shownOf(outcome, callId, limit)
+  const { shown, cut } = shownOf(outcome, tools.has(READ_RESULT) ? callId : undefined, limit)
   if (cut !== undefined && outcome.ok) journal.keep(callId, outcome.content)
   commit([settled(call, judge(running, call, shown), durationMs, cut)])
   // The last one is kept with what follows from it at once: the next step.

@@ -1,4 +1,5 @@
 import type { AgentOptions } from '../contract/agent.ts'
+import type { Config } from '../contract/config.ts'
 import type { LoopSetup } from '../contract/hook.ts'
 import { runIdOf, TOOL_NAME } from '../contract/id.ts'
 import { canonicalJson, parseJson, sha256 } from '../contract/json.ts'
@@ -16,6 +17,8 @@ import {
 } from '../contract/tool.ts'
 import { signalOf } from '../tool/control.ts'
 import { changed } from '../tool/pin.ts'
+import { checkSchema } from '../tool/schema/check.ts'
+import { fittingArguments } from '../tool/schema/validate.ts'
 import { chain } from '../tool/source/chain.ts'
 import { memoryJournal } from './journal.ts'
 import { run } from './run.ts'
@@ -28,6 +31,8 @@ export interface AgentPorts {
   /** Where their tools are found. Default: they have none. */
   readonly tools?: (caller: Caller) => ToolSource
   readonly loop?: LoopSetup
+  /** Default: what has been read is heeded, as everywhere. */
+  readonly config?: Pick<Config, 'taintRule'>
   /** Takes what operators should know of the calls inside. Default: nobody is told. */
   readonly report?: Report
   readonly now?: () => number
@@ -47,13 +52,17 @@ const DEPTH = 'edgecall.depth'
  * Agents as tools. Each call of one is a run of its own inside the call: its events reach readers as progress of the call
  * (`data: { event }`), its usage counts as the asking run's, its time ends with the call's, and so does what it does when
  * the call is cancelled. It keeps nothing, so its tools cannot wait for a person's approval. Agents of one source may name
- * each other among their tools. Throws a TypeError at once for a bad or double name.
+ * each other among their tools. Throws a TypeError at once for a bad or double name, and for an unsound schema.
  */
 export function agentSource(agents: readonly AgentOptions[], ports: AgentPorts): ToolSource {
   const names = agents.map(({ name }) => name)
   if (new Set(names).size < names.length) throw new TypeError('Two agents have one name')
   const bad = agents.find(({ name, description }) => !TOOL_NAME.test(name) || description.trim() === '')
   if (bad) throw new TypeError(`The agent "${bad.name}" needs a name like ${TOOL_NAME.source} and a description`)
+  for (const { name, input = QUESTION } of agents) {
+    const [issue] = checkSchema(input, 'any')
+    if (issue) throw new TypeError(`The agent "${name}": input: ${issue.path || 'it'}: ${issue.message}`)
+  }
   const find = (wanted: readonly string[]) =>
     Promise.all(
       agents.filter(({ name }) => wanted.includes(name)).map((agent) => agentTool(agent, { ...ports, tools })),
@@ -86,8 +95,11 @@ export async function agentTool(agent: AgentOptions, ports: AgentPorts): Promise
     origin: 'agent',
     place: `agent ${name}`,
     offered: true,
-    call: async (request, control) =>
-      request.hash === definition.hash ? ask(agent, ports, request, control) : changed(name),
+    call: async (request, control) => {
+      if (request.hash !== definition.hash) return changed(name)
+      const fitting = fittingArguments(definition, request.arguments)
+      return fitting.ok ? ask(agent, ports, { ...request, arguments: fitting.value }, control) : fitting
+    },
   }
 }
 
@@ -108,6 +120,7 @@ async function ask(
     ...(await requestOf(agent, request, depth)),
     model: resolved.name,
     limits: limitsOf(agent, request.context.deadline - now()),
+    ...(ports.config?.taintRule === false && { taintRule: false }),
   }
   let told = Promise.resolve()
   const state = await run(newState(inner, new Map(tools.map(({ definition }) => [definition.name, definition]))), {

@@ -11,6 +11,7 @@ import { openLedger } from './running.ts'
 import { memoryJournal } from './journal.ts'
 import { fold } from './fold.ts'
 import { newState } from './state.ts'
+import { refuseTwins } from './twins.ts'
 
 /** What calls are run with, by those who drive the loop themselves. */
 export interface ManualOptions {
@@ -41,7 +42,7 @@ export interface ManualResult {
 /**
  * Runs the calls of one answer exactly as the loop does: checked, side by side, bounded, each with one result in call
  * order. Asks no model. An answer without calls brings no results. A call that a person must agree to is refused: nobody
- * waits here.
+ * waits here. Rejects with a TypeError where two calls have one id.
  */
 export async function executeToolCalls(options: ManualOptions, answer: StepAnswer): Promise<ManualResult> {
   const { messages, tools, context = {}, limits, signal = new AbortController().signal } = options
@@ -64,6 +65,7 @@ export async function executeToolCalls(options: ManualOptions, answer: StepAnswe
   countEarlier(state, messages)
   fold(state, { type: 'step.started', step: 1 })
   const loop = options.loop ?? {}
+  refuseTwins(answer.calls)
   const approvals = answer.calls.filter((call) => isGuarded({ state, loop }, call)).map((call) => call.callId)
   fold(state, { type: 'step.answered', step: 1, ...answer, approvals })
   const ports = {

@@ -16,7 +16,11 @@ export interface PoolOptions<Item> {
 export async function inPool<Item>(items: readonly Item[], { size, groupOf, work }: PoolOptions<Item>): Promise<void> {
   const waiting = [...items]
   const busy = new Map<string, number>()
-  const isFree = (group: Group | undefined) => !group || (busy.get(group.name) ?? 0) < group.size
+  const isFree = (group: Group | undefined) => {
+    const count = group && busy.get(group.name)
+    // One may always run: without it nothing ever would.
+    return !group || !count || count < group.size
+  }
   const take = (): Item | undefined => {
     const at = waiting.findIndex((item) => isFree(groupOf(item)))
     return at < 0 ? undefined : waiting.splice(at, 1)[0]

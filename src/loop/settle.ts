@@ -1,4 +1,5 @@
 import type { CallSettled } from '../contract/event.ts'
+import type { Content } from '../contract/message.ts'
 import type { ToolFailure, ToolFault, ToolOutcome } from '../contract/tool.ts'
 import { messageOf } from '../tool/thrown.ts'
 import { HOOK_FAILED } from './around.ts'
@@ -26,7 +27,7 @@ export function settled(
     callId,
     tool,
     ok: true,
-    content,
+    content: content.map(wellFormed),
     ...(cut !== undefined && { cut }),
     ...(structured !== undefined && { structured }),
     ...used,
@@ -40,7 +41,12 @@ export function refused(call: CallState, failure: ToolFailure): CallSettled {
 }
 
 function told({ code, message, fatal }: ToolFault): NonNullable<CallSettled['error']> {
-  return { code, message, ...(fatal === true && { fatal }) }
+  return { code, message: message.toWellFormed(), ...(fatal === true && { fatal }) }
+}
+
+/** Half of a character, where a tool cut its text within one, would make every later request one that providers refuse. */
+function wellFormed(part: Content): Content {
+  return part.type === 'text' ? { ...part, text: part.text.toWellFormed() } : part
 }
 
 /** A failed call as the run and the setup want it told. */

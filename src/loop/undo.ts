@@ -1,4 +1,6 @@
-import type { ToolOutcome } from '../contract/tool.ts'
+import { parseJson } from '../contract/json.ts'
+import { textOf } from '../contract/message.ts'
+import type { ToolOutcome, ToolSuccess } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 import { messageOf } from '../tool/thrown.ts'
 import type { Running } from './running.ts'
@@ -46,7 +48,7 @@ export async function undo(running: Running, { calls, because }: Undoing): Promi
 async function undoOne(running: Running, call: CallState): Promise<ToolOutcome> {
   const { state, tools, now } = running
   const tool = tools.get(call.tool)
-  const { content = [], structured } = call.settled ?? {}
+  const { content, structured } = outcomeOf(running, call)
   const limit = state.request.limits.callMs
   const request = toolRequest(running, call, { attempt: call.attempt, deadline: now() + limit })
   if (!tool?.undo || !request.ok) return failure('tool_unavailable', 'Its tool is not available any more.')
@@ -57,4 +59,11 @@ async function undoOne(running: Running, call: CallState): Promise<ToolOutcome> 
   } catch (error) {
     return failure('tool_failed', 'Its undoing failed.', messageOf(error))
   }
+}
+
+/** What a call came to, whatever was left out of it for the model: of a value that was, its text is kept. */
+function outcomeOf({ journal }: Running, { callId, settled }: CallState): Pick<ToolSuccess, 'content' | 'structured'> {
+  const { content = [], structured, cut } = settled ?? {}
+  const whole = cut === undefined ? undefined : journal.kept(callId)
+  return whole ? { content: whole, structured: parseJson(textOf(whole)) } : { content, structured }
 }

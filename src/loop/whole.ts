@@ -30,14 +30,17 @@ const MOST_BYTES = 4
 /** Room for what is said of the part. */
 const ROOM = 200
 
-/** What a model is shown of an outcome; `cut`: the bytes of the whole, where that is a part of it. */
+/**
+ * What a model is shown of an outcome; `cut`: the bytes of the whole, where that is a part of it. `id`: by which it can
+ * read on, where it can.
+ */
 export function shownOf(
   outcome: ToolOutcome,
-  callId: string,
+  id: string | undefined,
   limit: number,
 ): { readonly shown: ToolOutcome; readonly cut?: number } {
-  const readOn = (offset: number) => `; ${READ_RESULT} reads on with the id "${callId}" from offset ${offset}`
-  const shown = boundOutcome(outcome, limit, readOn)
+  const readOn = (offset: number) => `; ${READ_RESULT} reads on with the id "${id}" from offset ${offset}`
+  const shown = boundOutcome(outcome, limit, id === undefined ? undefined : readOn)
   if (!outcome.ok || shown === outcome) return { shown }
   return { shown, cut: outcome.content.reduce((sum, part) => sum + sizeOf(part), 0) }
 }

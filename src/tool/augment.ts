@@ -91,7 +91,8 @@ function augmentSource<Fields extends object>(source: ToolSource, extra: Extra<F
         try {
           return [wrap(tool, await define(tool.definition), extra)]
         } catch (error) {
-          clashes.push({ origin: tool.origin, place: tool.place, reason: messageOf(error) })
+          const { origin, place, definition } = tool
+          clashes.push({ origin, place, reason: messageOf(error), name: definition.name })
           return []
         }
       }),

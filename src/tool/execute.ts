@@ -2,6 +2,7 @@ import type { ExecuteOptions } from '../contract/hook.ts'
 import type { Progress, Tool, ToolOutcome, ToolRequest } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 import { boundOutcome } from './bound.ts'
+import { textOfThrown } from './fault.ts'
 
 /**
  * Performs one call and waits for its outcome, until its time is up or the run is aborted. A call cannot be stopped
@@ -18,7 +19,7 @@ export async function execute(tool: Tool, request: ToolRequest, options: Execute
     stopped.resolve(outcome)
   }
   const onAbort = () => giveUp('cancelled', CANCELLED)
-  const timer = setTimeout(() => giveUp('timeout', timedOut(definition.name, timeoutMs)), timeoutMs)
+  const timer = setTimeout(() => giveUp('timeout', timedOut(definition.name, timeoutMs)), Math.min(timeoutMs, LONGEST))
   options.signal.addEventListener('abort', onAbort, { once: true })
   if (options.signal.aborted) onAbort()
   let open = true
@@ -44,6 +45,9 @@ export async function execute(tool: Tool, request: ToolRequest, options: Execute
   }
 }
 
+/** What is over this is no time at all to Node. */
+const LONGEST = 2 ** 31 - 1
+
 /** What a tool tells of its progress, and no more: news of a call become events of its run. */
 function newsOf({ message, fraction, data }: Progress): Progress {
   return {
@@ -57,8 +61,7 @@ async function attempt(tool: Tool, request: ToolRequest, control: Parameters<Too
   try {
     return await tool.call(request, control)
   } catch (error) {
-    const detail = error instanceof Error ? (error.stack ?? error.message) : String(error)
-    return failure('tool_failed', `The tool "${request.name}" failed.`, detail)
+    return failure('tool_failed', `The tool "${request.name}" failed.`, textOfThrown(error))
   }
 }
 

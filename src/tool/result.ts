@@ -31,9 +31,9 @@ export function content(...parts: Part[]): unknown {
 /**
  * What a tool's return value is to a model: nothing is `Success`, a string stays as it is, bytes are an image or a file
  * by their media type, anything else is compact JSON. Maps become objects, sets arrays, dates ISO text, bigints decimal
- * text, bytes inside of JSON base64. A value with no JSON form (a function, a symbol, a cycle, one whose `toJSON` or
- * getter throws) is the failure `unserialisable`. Never rejects. With `compat: 'spring-ai'` texts are as that library
- * writes them: nothing is `"Done"`, and a string is quoted unless it is JSON already.
+ * text, bytes inside of JSON base64. A value with no JSON form (a function, a symbol, a stream, a promise, an error, a
+ * cycle, one whose `toJSON` or getter throws) is the failure `unserialisable`. Never rejects. With `compat: 'spring-ai'`
+ * texts are as that library writes them: nothing is `"Done"`, and a string is quoted unless it is JSON already.
  */
 export async function toOutcome(value: unknown, compat?: Compat): Promise<ToolOutcome> {
   try {
@@ -96,8 +96,19 @@ export function toJson(key: string, value: unknown): unknown {
   if (value instanceof Map) return Object.fromEntries(value)
   if (value instanceof Set) return [...value]
   if (value instanceof ArrayBuffer || ArrayBuffer.isView(value)) return base64Of(value)
-  if (typeof value === 'function' || typeof value === 'symbol') {
-    throw new TypeError(`a ${typeof value} at ${key === '' ? 'the root' : `"${key}"`}`)
+  if (typeof value === 'function' || typeof value === 'symbol' || isLost(value)) {
+    throw new TypeError(`a ${kindOf(value)} at ${key === '' ? 'the root' : `"${key}"`}`)
   }
   return value
+}
+
+const WRITTEN = new Set(['Object', 'Array', 'Number', 'String', 'Boolean'])
+
+/** JSON would be `{}`, whatever it holds: a stream, a response, a promise, a generator, an error. */
+function isLost(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !WRITTEN.has(kindOf(value)) && Object.keys(value).length === 0
+}
+
+function kindOf(value: unknown): string {
+  return typeof value === 'object' ? Object.prototype.toString.call(value).slice(8, -1) : typeof value
 }

@@ -20,10 +20,16 @@ export function wireName(name: string): string {
   return `${head}_h${hashOf(name)}`
 }
 
-/** The name that a wire name stands for, or undefined for one that was cut: its definition's title says it. */
+/**
+ * The name that a wire name stands for, or undefined for one that was cut: its definition's title says it. Never throws:
+ * what escapes no character stays.
+ */
 export function nameOf(wire: string): string | undefined {
   if (/_h[0-9a-f]{16}$/.test(wire)) return undefined
-  return wire.replace(/_x([0-9a-f]+)_/g, (_, hex: string) => String.fromCodePoint(Number.parseInt(hex, 16)))
+  return wire.replace(/_x([0-9a-f]+)_/g, (escape, hex: string) => {
+    const code = Number.parseInt(hex, 16)
+    return code > 0x10ffff ? escape : String.fromCodePoint(code)
+  })
 }
 
 function escape(character: string): string {

@@ -201,6 +201,7 @@ describe('a definition with code', () => {
       'did not answer within 400 ms',
     ],
     ['answers a function', 'return { f() {} }', 'unserialisable', 'cannot be written as JSON'],
+    ['answers a stream', "return { body: new Response('x').body }", 'unserialisable', 'cannot be written as JSON'],
     ['answers a cycle', 'const a = {}; a.a = a; return a', 'unserialisable', 'cannot be written as JSON'],
     ['answers too much', 'return "x".repeat(40_000_000)', 'result_too_large', 'more than 1048576 bytes'],
     [

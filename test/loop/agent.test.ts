@@ -86,6 +86,21 @@ describe('an agent as a tool', () => {
     expect(mailed).toBe(false)
   })
 
+  test('reaches outward whatever it has read, where the operator lets runs do so', async () => {
+    const card = tool('card', () => 'secret', { annotations: { private: true, untrusted: true, openWorld: false } })
+    let mailed = 0
+    const mail = tool('mail', () => void mailed++)
+    for (const taintRule of [true, false]) {
+      const { chooser } = models({ default: [ask(['card']), ask(['mail']), say('done')] })
+      const helper = await agentTool(
+        { name: 'helper', description: 'Helps.', instructions: 'Help.', tools: ['card', 'mail'] },
+        { models: chooser, now, tools: () => source([card, mail]), config: { taintRule } },
+      )
+      await play({ script: [ask(['helper', { question: 'Do.' }]), say('x')], tools: [helper] })
+    }
+    expect(mailed).toBe(1)
+  })
+
   test("has tools and limits of its own; its events and usage are the run's", async () => {
     const { chooser } = models({ default: [ask(['look', { at: 'x' }]), say('seen')] })
     const look = tool('look', ({ at }) => `saw ${String(at)}`)
@@ -216,6 +231,25 @@ describe('an agent as a tool', () => {
     expect(state.calls[0]?.settled?.structured).toEqual({ kind: 'bug' })
   })
 
+  test('is not asked with what does not fit its schema, and is with what was meant', async () => {
+    const { chooser, made } = models({ default: [say('five')] })
+    const agent = await agentTool(expert('legal'), { models: chooser, now })
+    const { state } = await play({
+      script: [ask(['legal'], ['legal', { question: ['x'] }]), ask(['legal', { question: 5 }])],
+      tools: [agent],
+    })
+    const refusal = (received: string) =>
+      `The arguments of "legal" do not fit:\n- question: expected string, received ${received}\nCorrect them and call again.`
+    expect(state.calls.map(({ settled }) => settled?.error ?? settled?.content)).toEqual([
+      { code: 'invalid_arguments', message: refusal('undefined') },
+      { code: 'invalid_arguments', message: refusal('Array') },
+      [{ type: 'text', text: 'five' }],
+    ])
+    expect(made.get('default')?.requests.map(({ messages }) => messages.at(-1))).toEqual([
+      { role: 'user', content: '5' },
+    ])
+  })
+
   test('does not ask agents without end', async () => {
     const scripts: Script[] = Array.from({ length: 9 }, () => ask(['again', { question: 'x' }]))
     const { chooser, made } = models({
@@ -256,6 +290,12 @@ describe('an agent as a tool', () => {
     const ports = { models: models({}).chooser }
     expect(() => agentSource([expert('a b')], ports)).toThrow(TypeError)
     expect(() => agentSource([expert('a'), expert('a')], ports)).toThrow('Two agents have one name')
+  })
+
+  test('is refused at once for a schema that is unsound', () => {
+    const ports = { models: models({}).chooser }
+    const unsound = { ...expert('a'), input: { type: 'object', properties: { n: { type: 'number', minimum: 'one' } } } }
+    expect(() => agentSource([unsound], ports)).toThrow('The agent "a": input: ')
   })
 })
 

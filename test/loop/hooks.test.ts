@@ -118,6 +118,27 @@ describe('hooks', () => {
     expect(state.messages).toHaveLength(2)
   })
 
+  test('that give two calls one id fail the run, and none of them runs', async () => {
+    let runs = 0
+    const stop = new AbortController()
+    const twice: Hook = {
+      name: 'twice',
+      step: async (request, next) => {
+        const answer = await next(request)
+        return { ...answer, calls: [...answer.calls, ...answer.calls] }
+      },
+    }
+    const { state, faults } = await play({
+      script: [ask(['count']), say('never')],
+      tools: [tool('count', () => (++runs < 9 ? runs : stop.abort()))],
+      signal: stop.signal,
+      loop: { hooks: [twice] },
+    })
+    expect(state.finished).toMatchObject({ status: 'failed', error: { code: 'hook_failed' } })
+    expect(faults).toEqual([{ code: 'hook_failed', detail: `Two calls of one answer have the id "${id(1, 0)}"` }])
+    expect(runs).toBe(0)
+  })
+
   test('that throw fail the run, and only operators read why', async () => {
     const parts: readonly Hook[] = [
       { name: 'run', run: () => Promise.reject(new Error('boom')) },

@@ -129,6 +129,33 @@ test('a call that a person must agree to by the rule of the setup is refused, as
   expect(results.map(({ ok, content }) => [ok, content])).toEqual([refusal, refusal])
 })
 
+test('an answer of whose calls two have one id is refused, and none of them runs', async () => {
+  let runs = 0
+  const stop = new AbortController()
+  const tools = [tool('multiply', () => (++runs < 9 ? runs : stop.abort()))]
+  const calls = [call('multiply', 0), { ...call('multiply', 0), arguments: '{"a":1}' }]
+  const answer = { text: '', finish: 'tool_calls', calls } as const
+  const executed = executeToolCalls({ messages: [QUESTION], tools, signal: stop.signal }, answer)
+  await expect(executed).rejects.toThrow(new TypeError('Two calls of one answer have the id "c0"'))
+  expect(runs).toBe(0)
+})
+
+test('a call may have all the time there is', async () => {
+  const slow = tool('multiply', () => new Promise((resolve) => setTimeout(() => resolve(48), 10)))
+  const answer = { text: '', finish: 'tool_calls', calls: [call('multiply', 0)] } as const
+  const options = { messages: [QUESTION], tools: [slow], limits: { callMs: Infinity } }
+  const { results } = await executeToolCalls(options, answer)
+  expect(results).toMatchObject([{ ok: true, content: [{ type: 'text', text: '48' }] }])
+})
+
+test('a result that is cut names no tool to read on with: a loop of your own has none', async () => {
+  const tools = [tool('multiply', () => '9'.repeat(2000))]
+  const answer = { text: '', finish: 'tool_calls', calls: [call('multiply', 0)] } as const
+  const { results } = await executeToolCalls({ messages: [QUESTION], tools, limits: { resultBytes: 1000 } }, answer)
+  const text = `${'9'.repeat(1000)}\n[cut: 1000 of 2000 bytes shown]`
+  expect(results).toMatchObject([{ ok: true, content: [{ type: 'text', text }] }])
+})
+
 const call = (name: string, at: number) => ({ callId: `c${at}`, tool: name, arguments: '{}' })
 const refusal = [
   false,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { failure } from '../../src/contract/tool.ts'
 import { ask, bodies, id, play, RUN_ID, say, tool, types } from '../fixtures/play.ts'
 
 const USAGE = { inputTokens: 10, outputTokens: 5 }
@@ -303,6 +304,16 @@ describe('the calls of one step', () => {
     )
   })
 
+  test('of a tool that lets none run at the same time run one by one', async () => {
+    for (const maxConcurrent of [0, NaN]) {
+      const { state } = await play({
+        script: [ask(['count', { n: 1 }], ['count', { n: 2 }]), say('ok')],
+        tools: [tool('count', ({ n }) => n, { maxConcurrent })],
+      })
+      expect(state.finished?.answer).toBe('ok')
+    }
+  })
+
   test('of an exclusive tool or group never run at the same time', async () => {
     const open = new Map<string, number>()
     const log: string[] = []
@@ -324,6 +335,38 @@ describe('the calls of one step', () => {
     })
     expect(log.sort()).toEqual(['a:1', 'a:1', 'g:1', 'g:1'])
   })
+})
+
+test('whatever a tool of the edge throws, its call has failed, and the run goes on', async () => {
+  const words = Object.create(null) as object
+  const mirror = new Proxy({}, { get: () => fail() })
+  for (const thrown of [undefined, null, 5, 'x', words, mirror]) {
+    const { state, faults } = await play({
+      script: [ask(['look']), say('sorry')],
+      tools: [tool('look', () => fail(thrown))],
+    })
+    expect(state.calls[0]?.settled?.error).toEqual({ code: 'tool_failed', message: 'The tool "look" failed.' })
+    expect(state.finished?.answer).toBe('sorry')
+    expect(faults).toMatchObject([{ code: 'tool_failed', detail: expect.any(String) }])
+  }
+})
+
+function fail(what: unknown = new Error('broken')): never {
+  throw what
+}
+
+test('a result that ends within a character is text all the same: providers refuse half of one for ever', async () => {
+  const half = '🌤'.slice(0, 1)
+  const direct = await play({
+    script: [ask(['look'], ['fail']), ask(['look'])],
+    tools: [
+      tool('look', () => `Sun ${half}`, { returnDirect: 'always' }),
+      tool('fail', () => failure('broken', `No ${half}`)),
+    ],
+  })
+  const results = direct.state.messages.flatMap((message) => (message.role === 'tool' ? message.content : []))
+  expect(results).toEqual(['Sun \ufffd', 'No \ufffd', 'Sun \ufffd'].map((text) => ({ type: 'text', text })))
+  expect(direct.state.messages.at(-1)).toEqual({ role: 'assistant', content: 'Sun \ufffd' })
 })
 
 describe('a result that returns direct', () => {

@@ -77,3 +77,26 @@ test('it is undone in a run that the failure ends, before that ends', async () =
   expect(state.finished).toMatchObject({ status: 'failed', error: { code: 'broken' } })
   expect(events.at(-1)?.type).toBe('run.finished')
 })
+
+test('it is undone by all that it answered, however little of that the model was shown', async () => {
+  const booked = { number: 'B-1', terms: 'x'.repeat(2000) }
+  const done = {
+    ok: true as const,
+    content: [{ type: 'text' as const, text: JSON.stringify(booked) }],
+    structured: booked,
+  }
+  const outcomes: unknown[] = []
+  const book = {
+    ...tool('book', () => done, { undo: true }),
+    undo: async (_: object, outcome: ToolOutcome) => {
+      outcomes.push(outcome)
+      return outcome
+    },
+  }
+  await play({
+    script: [ask(['book']), ask(['broken']), say('sorry')],
+    tools: [book, broken],
+    request: { compensate: true, limits: { resultBytes: 1000 } },
+  })
+  expect(outcomes).toEqual([done])
+})

@@ -210,7 +210,7 @@ describe('a source', () => {
     expect(tool?.definition).toEqual(await augment(weather, { fields, read: () => {} }).describe())
     expect([tool?.place, tool?.origin, tool?.offered]).toEqual(['house', 'inline', true])
     const reason = 'augment: the tool "clash" has a field "thought" of its own'
-    expect(unavailable).toEqual([{ origin: 'inline', place: 'house', reason }])
+    expect(unavailable).toEqual([{ origin: 'inline', place: 'house', reason, name: 'clash' }])
     expect((await augmented.offered()).map(({ definition }) => definition.name)).toEqual(['weather'])
     expect(await augmented.find(['clash', 'none'])).toEqual([])
   })

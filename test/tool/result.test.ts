@@ -6,6 +6,10 @@ function boom(): never {
   throw new Error('boom')
 }
 
+function* generate() {
+  yield 1
+}
+
 const bytes = new Uint8Array([0, 127, 128, 255])
 const DATA = 'AH+A/w=='
 const FILE = { type: 'file', mediaType: 'application/octet-stream', data: DATA }
@@ -44,6 +48,11 @@ describe('one value', () => {
     ['a map', new Map([['a', new Set([1])]]), { a: [1] }],
     ['bytes inside', { data: bytes }, { data: DATA }],
     ['what says itself how it is written', { toJSON: () => ({ a: 1 }) }, { a: 1 }],
+    ['a URL', new URL('https://example.com/'), 'https://example.com/'],
+    ['an instance of a class', new (class Point {})(), {}],
+    ['an error with facts', Object.assign(new Error('x'), { errno: 5 }), { errno: 5 }],
+    ['what has no prototype', Object.create(null), {}],
+    ['boxed values', [new Number(5), new String('a'), new Boolean(false)], [5, 'a', false]],
   ])('compact JSON: %s', async (_, value, structured) => {
     const json = JSON.stringify(structured)
     expect(await toOutcome(value)).toEqual({ ok: true, content: [{ type: 'text', text: json }], structured })
@@ -93,6 +102,12 @@ describe('a value with no JSON form is a failure, and nothing is thrown', () => 
     ['a function', () => 1, 'a function at the root'],
     ['a symbol inside', { a: { b: Symbol('x') } }, 'a symbol at "b"'],
     ['a cycle', circle, 'circular'],
+    ['a stream', new Blob(['x']).stream(), 'a ReadableStream at the root'],
+    ['a response', new Response('x'), 'a Response at the root'],
+    ['a generator, which nobody runs', generate(), 'a Generator at the root'],
+    ['an error', new Error('told to nobody'), 'a Error at the root'],
+    ['what nobody has waited for', { a: Promise.resolve(1) }, 'a Promise at "a"'],
+    ['a file inside', [new Blob(['x'])], 'a Blob at "0"'],
     ['a `toJSON` that throws', { toJSON: boom }, 'boom'],
     [
       'a getter that throws',

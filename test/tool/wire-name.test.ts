@@ -40,6 +40,10 @@ describe('what is too long', () => {
   })
 })
 
+test('what no name is called stands for itself', () => {
+  expect(nameOf('a_x110000_b')).toBe('a_x110000_b')
+})
+
 test('a name is needed', () => {
   expect(() => wireName('')).toThrow(new TypeError('A tool needs a name'))
 })

@@ -103,6 +103,8 @@ describe('shiftTime', () => {
   test.each([
     [{ from: 'next Friday' }, 'invalid_time'],
     [{ from: '2026-02-30' }, 'invalid_time'],
+    [{ from: '2026-03-01T09:30+24:00' }, 'invalid_time'],
+    [{ from: '2026-03-01T09:30+05:75' }, 'invalid_time'],
     [{ years: 9000 }, 'time_out_of_range'],
     [{ days: Number.MAX_SAFE_INTEGER }, 'time_out_of_range'],
     [{ seconds: 1e300 }, 'time_out_of_range'],

@@ -76,8 +76,13 @@ export class McpServer {
     return true
   }
 
-  close(): void {
+  /** Breaks off all that it is saying. */
+  cut(): void {
     this.#server.closeAllConnections()
+  }
+
+  close(): void {
+    this.cut()
     this.#server.close()
   }
 

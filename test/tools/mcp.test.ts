@@ -27,6 +27,7 @@ async function start(...options: ConstructorParameters<typeof McpServer>): Promi
   return server
 }
 
+const LOST = 'The server took the call, and its answer was lost; whether it took effect is unknown.'
 const OBJECT = { type: 'object' }
 const echo = { name: 'echo', description: 'Says it again', inputSchema: OBJECT }
 
@@ -250,6 +251,40 @@ describe('a server of an older revision', () => {
     }
     expect(await worker(server).call('echo')).toEqual({ ok: true, content: [{ type: 'text', text: 'The rest' }] })
     expect(server.of('GET').map(({ headers }) => headers['last-event-id'])).toEqual(['7'])
+  })
+
+  test('that has forgotten the session of a stream which it let go of is not called again', async () => {
+    const server = await start('2025-11-25', { wantsSession: true })
+    server.tools = [echo]
+    let calls = 0
+    server.call = (_, talk) => {
+      talk.drop('id: 7\nretry: 10\ndata:\n\n')
+      return { content: [{ type: 'text', text: `call ${++calls}` }] }
+    }
+    server.intercept = ({ method }, response) => method === 'GET' && Boolean(response.writeHead(404).end())
+    expect(await worker(server).call('echo')).toMatchObject({
+      ok: false,
+      error: {
+        code: 'mcp_unavailable',
+        message: LOST,
+      },
+    })
+    expect(server.of('tools/call')).toHaveLength(1)
+    expect(calls).toBe(1)
+  })
+
+  test('that breaks off in the middle has the call', async () => {
+    const server = await start('2025-11-25')
+    server.tools = [echo]
+    server.call = async ({ _meta: { progressToken } }, talk) => {
+      talk.send({ method: 'notifications/progress', params: { progressToken, progress: 1, total: 2 } })
+      await talk.closed
+    }
+    const progress = Object.assign<Progress[], object>([], { push: () => server.cut() })
+    expect(await worker(server).call('echo', {}, { progress })).toMatchObject({
+      ok: false,
+      error: { code: 'mcp_unavailable', message: LOST },
+    })
   })
 
   test('is answered when it asks whether anyone is there, and told that more cannot be asked', async () => {
@@ -484,6 +519,24 @@ describe('a list', () => {
     await expect(worker([broken]).names()).rejects.toThrow('bad: it answered HTTP 401')
     expect(await worker([]).names()).toEqual([])
   })
+
+  test('that could never be had is left alone for a while, whatever is called of others', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const [good, bad] = [await start(), await start()]
+    good.tools = [echo]
+    let asked = 0
+    bad.intercept = (_, response) => Boolean(++asked && response.writeHead(503).end())
+    const mcp = worker([
+      { name: 'bad', url: bad.url },
+      { name: 'good', url: good.url },
+    ])
+    const [tool] = await mcp.describe()
+    for (let calls = 0; calls < 3; calls++) await mcp.call('echo', {}, { hash: tool!.hash })
+    expect(asked).toBe(1)
+    vi.advanceTimersByTime(2000)
+    await mcp.call('echo', {}, { hash: tool!.hash })
+    expect(asked).toBe(2)
+  })
 })
 
 describe('a call', () => {
@@ -527,6 +580,11 @@ describe('a call', () => {
       },
     ],
     ['nothing', { content: [] }, { content: text('Success') }],
+    [
+      'a text of a server that says what it has not',
+      { content: text('Two'), structuredContent: null, isError: null },
+      { content: text('Two') },
+    ],
     ['something new', { content: [{ type: 'hologram' }] }, { content: text('[hologram that cannot be shown]') }],
     [
       'a structured value',

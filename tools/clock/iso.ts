@@ -6,11 +6,12 @@ export interface IsoReading {
   readonly offset?: number
 }
 
-const ISO = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:[.,]\d+)?)?(Z|[+-]\d\d:?\d\d(?::?\d\d)?)?)?$/i
+const ISO =
+  /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:[.,]\d+)?)?(Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d){1,2})?)?$/i
 
 /**
  * Reads `2026-03-01`, `2026-03-01T09:30`, `2026-03-01T09:30:00.5+01:00`: a date alone is its midnight, and fractions
- * of a second are dropped. Undefined for anything else, and for a day or an hour that no calendar has.
+ * of a second are dropped. Undefined for anything else, and for a day, an hour or an offset that no calendar has.
  */
 export function parseIso(text: string): IsoReading | undefined {
   const [, date, minutes = '00:00', seconds = '00', offset] = ISO.exec(text) ?? []

@@ -1,5 +1,5 @@
 import { defineRawTool, type RunContext, ToolError } from '../../src/tool.ts'
-import { HttpFault, RpcFault } from './exchange.ts'
+import { AnswerLost, HttpFault, RpcFault } from './exchange.ts'
 import { headersOf } from './headers.ts'
 import { fieldsOf, textOf } from './json.ts'
 import { outdate, type RemoteTool } from './list.ts'
@@ -97,6 +97,10 @@ function failureOf(cause: unknown, server: McpServer, signal: AbortSignal): Tool
       code: 'mcp_timeout',
       cause,
     })
+  }
+  if (cause instanceof AnswerLost) {
+    const message = 'The server took the call, and its answer was lost; whether it took effect is unknown.'
+    return new ToolError(message, { code: 'mcp_unavailable', cause })
   }
   const isDenied = cause instanceof HttpFault && (cause.status === 401 || cause.status === 403)
   if (!isDenied && cause instanceof RpcFault) {

@@ -26,6 +26,9 @@ export class RpcFault extends HttpFault {
   }
 }
 
+/** A server took a message, and what it answered did not arrive. */
+export class AnswerLost extends Error {}
+
 type Message = Readonly<Record<string, unknown>>
 
 export interface Posting {
@@ -50,7 +53,8 @@ export interface Posted {
 
 /**
  * Sends one message. Rejects with an RpcFault where the server answers with an error, with an HttpFault where it answers
- * with something else, and with what `fetch` rejects with. No redirect is followed.
+ * with something else, with an AnswerLost where its answer ends before its end, and with what `fetch` rejects with. No
+ * redirect is followed.
  */
 export async function post(posting: Posting): Promise<Posted> {
   const response = await send(posting, 'POST', { 'content-type': 'application/json' })
@@ -61,9 +65,7 @@ export async function post(posting: Posting): Promise<Posted> {
     if (!response.ok) throw new HttpFault(status)
     return { result: {}, session }
   }
-  const answer = isEvents(response)
-    ? await follow(response, posting)
-    : fieldsOf(read(await readText(response), posting))
+  const answer = await hear(response, posting)
   if (isObject(answer['error'])) throw new RpcFault(answer['error'], status)
   if (!response.ok || !isObject(answer['result'])) throw new HttpFault(status)
   return { result: answer['result'], session }
@@ -81,6 +83,17 @@ function send(
     redirect: 'manual',
     signal,
   })
+}
+
+async function hear(response: Response, posting: Posting): Promise<Message> {
+  try {
+    if (isEvents(response)) return await follow(response, posting)
+    return fieldsOf(read(await readText(response), posting))
+  } catch (error) {
+    if (!response.ok || posting.signal.aborted) throw error
+    // Whatever else it says of the session: the message was taken, and is not to be sent again.
+    throw new AnswerLost(error instanceof Error ? error.message : String(error), { cause: error })
+  }
 }
 
 /** The answer of a stream. A server of an older revision may let go of it in the middle, and wait to be asked for the rest. */

@@ -23,6 +23,8 @@ interface Listed {
   /** Epoch milliseconds. */
   readonly at: number
   readonly ttlMs: number
+  /** Why there are none, of a server that could not be asked yet. */
+  readonly failure?: string
 }
 
 /** A host waits 5 s for a description. */
@@ -47,7 +49,7 @@ export function outdate(server: McpServer): void {
  */
 export async function listTools(server: McpServer): Promise<readonly RemoteTool[]> {
   const known = remembered.get(keyOf(server))
-  if (known && Date.now() - known.at < known.ttlMs) return known.tools
+  if (known && Date.now() - known.at < known.ttlMs) return toolsIn(known)
   try {
     const listed = await within(LIST_MS, undefined, (signal) => readList(server, signal))
     remembered.set(keyOf(server), listed)
@@ -55,10 +57,17 @@ export async function listTools(server: McpServer): Promise<readonly RemoteTool[
   } catch (error) {
     warn({ event: 'mcp.unavailable', server: server.name, detail: String(error) })
     forget(server)
-    if (!known) throw error
-    remembered.set(keyOf(server), { ...known, at: Date.now(), ttlMs: AGAIN_MS })
-    return known.tools
+    const failure = error instanceof Error ? error.message : String(error)
+    const before = known && known.failure === undefined ? known : { tools: [], failure }
+    const listed = { ...before, at: Date.now(), ttlMs: AGAIN_MS }
+    remembered.set(keyOf(server), listed)
+    return toolsIn(listed)
   }
+}
+
+function toolsIn({ tools, failure }: Listed): readonly RemoteTool[] {
+  if (failure !== undefined) throw new Error(failure)
+  return tools
 }
 
 function keyOf({ name, url }: McpServer): string {

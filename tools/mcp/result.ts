@@ -18,7 +18,9 @@ export function readResult(result: Readonly<Record<string, unknown>>): unknown {
     const text = parts.filter((part) => typeof part === 'string').join('\n')
     throw new ToolError(text.trim() === '' ? 'The tool failed, and did not say why.' : text)
   }
-  if (structuredContent === undefined) return parts.length === 0 ? undefined : content(...parts)
+  // Some servers write null for what they have not.
+  if (structuredContent === undefined || structuredContent === null)
+    return parts.length === 0 ? structuredContent : content(...parts)
   const others = parts.filter((part) => typeof part !== 'string')
   return others.length === 0 ? structuredContent : content(JSON.stringify(structuredContent), ...others)
 }

@@ -12,9 +12,12 @@ const toJson = (key, value) => {
   if (value instanceof Set) return [...value]
   if (value instanceof ArrayBuffer) return new Uint8Array(value).toBase64()
   if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength).toBase64()
-  if (typeof value === 'function' || typeof value === 'symbol') throw new TypeError('a ' + typeof value + ' at "' + key + '"')
+  const kind = typeof value === 'object' ? Object.prototype.toString.call(value).slice(8, -1) : typeof value
+  const isLost = typeof value === 'object' && value && !written.includes(kind) && Object.keys(value).length === 0
+  if (kind === 'function' || kind === 'symbol' || isLost) throw new TypeError('a ' + kind + ' at "' + key + '"')
   return value
 }
+const written = ['Object', 'Array', 'Number', 'String', 'Boolean']
 
 async function answer(request) {
   let value

@@ -1,7 +1,8 @@
-import type { JsonSchema } from '../../contract/json.ts'
+import { isObject, type JsonSchema } from '../../contract/json.ts'
 import type { DefinitionIssue } from '../../contract/definition.ts'
-import type { ToolFailure } from '../../contract/tool.ts'
+import type { ToolDefinition, ToolFailure, ToolRequest } from '../../contract/tool.ts'
 import { failure } from '../../contract/tool.ts'
+import { coerce } from '../coerce.ts'
 import { describeIssues } from '../fault.ts'
 import { plainFault, type PlainLimits } from '../plain.ts'
 import { misfits } from './fit.ts'
@@ -14,6 +15,17 @@ import { misfits } from './fit.ts'
 export function validateArguments(tool: string, schema: JsonSchema, value: unknown): ToolFailure | undefined {
   const issues = issuesOf(schema, value)
   return issues.length === 0 ? undefined : failure('invalid_arguments', describeIssues(tool, issues))
+}
+
+/** The arguments as they were sent where they fit, else as they were meant where that fits. Expects a sound schema. */
+export function fittingArguments(
+  { name, inputSchema }: Pick<ToolDefinition, 'name' | 'inputSchema'>,
+  sent: ToolRequest['arguments'],
+): { readonly ok: true; readonly value: ToolRequest['arguments'] } | ToolFailure {
+  const unfit = validateArguments(name, inputSchema, sent)
+  if (!unfit) return { ok: true, value: sent }
+  const value = coerce(inputSchema, sent)
+  return isObject(value) && !validateArguments(name, inputSchema, value) ? { ok: true, value } : unfit
 }
 
 const LIMITS = { depth: 32, values: 10_000 }

@@ -1,15 +1,14 @@
 import type { DefinitionIssue, ReadDefinition, ToolHosts } from '../../contract/definition.ts'
 import { isObject } from '../../contract/json.ts'
-import type { ToolControl, ToolFailure, ToolOutcome, ToolRequest } from '../../contract/tool.ts'
+import type { ToolControl, ToolOutcome, ToolRequest } from '../../contract/tool.ts'
 import { failure } from '../../contract/tool.ts'
 import { callCode, CODE_IS_OFF, type CodeOptions } from '../code/call.ts'
 import { checkCodeHosts } from '../code/definition.ts'
 import { checkModule, type CodeHost } from '../code/worker.ts'
-import { coerce } from '../coerce.ts'
 import { callHttp, type HttpOptions } from '../http/call.ts'
 import { checkHosts } from '../http/hosts.ts'
 import { checkSchema } from '../schema/check.ts'
-import { issuesOf, validateArguments } from '../schema/validate.ts'
+import { fittingArguments, issuesOf } from '../schema/validate.ts'
 import type { VersionedDefinitions } from '../../contract/catalogue.ts'
 import { compareTexts } from './change.ts'
 import { parseStored, type StoredTool } from './definition.ts'
@@ -77,17 +76,6 @@ export function definitionService(
     },
     compare: async (before, after) => compareTexts(before, after),
   }
-}
-
-/** The arguments as they were sent where they fit, else as they were meant where that fits. */
-function fittingArguments(
-  { name, inputSchema }: StoredTool,
-  sent: ToolRequest['arguments'],
-): { readonly ok: true; readonly value: ToolRequest['arguments'] } | ToolFailure {
-  const unfit = validateArguments(name, inputSchema, sent)
-  if (!unfit) return { ok: true, value: sent }
-  const value = coerce(inputSchema, sent)
-  return isObject(value) && !validateArguments(name, inputSchema, value) ? { ok: true, value } : unfit
 }
 
 function perform(

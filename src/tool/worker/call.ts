@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { canonicalJson } from '../../contract/json.ts'
 import type { Tool, ToolControl, ToolDefinition, ToolOutcome, ToolRequest } from '../../contract/tool.ts'
 import { failure } from '../../contract/tool.ts'
-import { contentPart, either, isText } from '../../wire/schema.ts'
+import { either, isText } from '../../wire/schema.ts'
 import { changed } from '../pin.ts'
 import { signalOf } from '../control.ts'
 import type { Described } from './describe.ts'
@@ -119,10 +119,15 @@ const usage = v.exactOptional(
   }),
 )
 
+const part = v.variant('type', [
+  v.object({ type: v.literal('text'), text: v.string() }),
+  v.object({ type: v.picklist(['image', 'file']), mediaType: v.string(), data: v.string() }),
+])
+
 const Outcome = v.variant('ok', [
   v.object({
     ok: v.literal(true),
-    content: v.array(contentPart),
+    content: v.array(part),
     structured: v.exactOptional(v.unknown()),
     usage,
     marks,

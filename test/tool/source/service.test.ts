@@ -301,6 +301,11 @@ describe('whatever a call comes to is an outcome', () => {
       }),
       { ok: true, content: [{ type: 'image', mediaType: 'image/png', data: 'AA==' }], structured: { a: null } },
     ],
+    [
+      'parts that say more',
+      () => ({ ok: true, content: [{ type: 'text', text: 'x', annotations: { audience: ['user'] } }] }),
+      { ok: true, content: [{ type: 'text', text: 'x' }] },
+    ],
     ['keys that are undefined', () => ({ ok: true, content: [], structured: undefined }), { ok: true, content: [] }],
     [
       'an exception',
