@@ -18,7 +18,7 @@ export async function readJson(request: Request, limit: number): Promise<unknown
   if (text.trim() === '') throw malformed('There is no body; send a JSON object.')
   if (depthOf(text) > MOST_LEVELS) throw malformed(`The body is nested over ${MOST_LEVELS} levels deep.`)
   try {
-    return JSON.parse(text)
+    return HALF.test(text) ? JSON.parse(text, wellFormed) : JSON.parse(text)
   } catch (error) {
     throw malformed(`The body is not JSON: ${error instanceof Error ? error.message : String(error)}`)
   }
@@ -31,6 +31,14 @@ export async function readHash(request: Request, limit: number, what: string): P
   if (typeof hash === 'string') return hash
   const message = `Send { "hash": … } with the hash of ${what}.`
   throw new Problem({ status: 422, code: 'invalid_request', message, param: 'hash' })
+}
+
+/** An escape that may be half of a character. */
+const HALF = /\\ud[89a-f]/i
+
+/** Half a character becomes U+FFFD: providers refuse every request that has one in its history. */
+function wellFormed(_: string, value: unknown): unknown {
+  return typeof value === 'string' ? value.toWellFormed() : value
 }
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })

@@ -238,6 +238,13 @@ describe('tools over HTTP', () => {
     })
   })
 
+  test('get no half of a character, which providers refuse: it would be in the history for good', async () => {
+    const edge = testEdge({ script: [say('Hi.')] })
+    const body = String.raw`{"input":"a\ud83d b\ud83d\ude00"}`
+    await edge.ask('/runs', { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    expect(edge.requests[0]?.messages).toEqual([{ role: 'user', content: 'a\ufffd b\u{1f600}' }])
+  })
+
   test('are listed a page at a time, which a source that has many is asked for alone', async () => {
     const asked: unknown[] = []
     const list: ToolSource['list'] = async (page) => {
