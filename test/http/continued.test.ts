@@ -1,0 +1,28 @@
+import { describe, expect, test } from 'vitest'
+import { ask, say, tool } from '../fixtures/play.ts'
+import { type KeptEdge, keptEdge } from './kept-edge.ts'
+
+const CHAT = '/v1/chat/completions'
+const clock = tool('clock', () => '12:00')
+const tools = [{ type: 'function', function: { name: 'pick', parameters: { type: 'object' } } }]
+const question = { role: 'user', content: 'Go' }
+
+/** The first answer to the question, which hands a call out, and the messages that give its result. */
+async function handed(edge: KeptEdge, headers: Record<string, string> = {}) {
+  const first = await (await edge.post(CHAT, { messages: [question], tools }, headers)).json<any>()
+  const { message } = first.choices[0]
+  const result = { role: 'tool', tool_call_id: message.tool_calls[0].id, content: 'left' }
+  return { first, messages: [question, message, result] }
+}
+
+describe('a chat completion that handed calls out', () => {
+  test('is the same again for its Idempotency-Key, also when its run has gone on since', async () => {
+    const edge = keptEdge({ script: [ask(['clock'], ['pick']), say('Done.')], tools: [clock] })
+    const headers = { 'idempotency-key': 'once' }
+    const { first, messages } = await handed(edge, headers)
+    const second = await (await edge.post(CHAT, { messages, tools })).json<any>()
+    expect(second.choices[0].message.content).toBe('Done.')
+    const { first: again } = await handed(edge, headers)
+    expect({ ...again, created: 0 }).toEqual({ ...first, created: 0 })
+  })
+})
