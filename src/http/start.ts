@@ -61,7 +61,8 @@ export async function collectRun(launched: Launched, collector: Collector): Prom
   let started = false
   let finish: Finish = 'error'
   await launched.follow((event) => {
-    started ||= event.type === 'call.started'
+    // A run that goes on has taken its answers, which nobody can send again.
+    started ||= event.type === 'call.started' || event.type === 'run.resumed'
     if (event.type === 'run.finished') finish = event.finish
     collector.event(event)
   })

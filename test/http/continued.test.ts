@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { ModelEvent } from '../../src/contract/model.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { type KeptEdge, keptEdge } from './kept-edge.ts'
 
@@ -6,6 +7,9 @@ const CHAT = '/v1/chat/completions'
 const clock = tool('clock', () => '12:00')
 const tools = [{ type: 'function', function: { name: 'pick', parameters: { type: 'object' } } }]
 const question = { role: 'user', content: 'Go' }
+const failing: ModelEvent[] = [
+  { type: 'error', error: { code: 'model_unavailable', message: 'Gone.', retryable: true } },
+]
 
 /** The first answer to the question, which hands a call out, and the messages that give its result. */
 async function handed(edge: KeptEdge, headers: Record<string, string> = {}) {
@@ -24,5 +28,12 @@ describe('a chat completion that handed calls out', () => {
     expect(second.choices[0].message.content).toBe('Done.')
     const { first: again } = await handed(edge, headers)
     expect({ ...again, created: 0 }).toEqual({ ...first, created: 0 })
+  })
+
+  test('and goes on to fail is not sent again by SDKs: its results are taken', async () => {
+    const edge = keptEdge({ script: [ask(['clock'], ['pick']), failing], tools: [clock] })
+    const { messages } = await handed(edge)
+    const response = await edge.post(CHAT, { messages, tools })
+    expect([response.status, response.headers.get('x-should-retry')]).toEqual([502, 'false'])
   })
 })
