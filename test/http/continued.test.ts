@@ -37,3 +37,35 @@ describe('a chat completion that handed calls out', () => {
     expect([response.status, response.headers.get('x-should-retry')]).toEqual([502, 'false'])
   })
 })
+
+describe('results that come with the next message', () => {
+  const next = { role: 'user', content: 'And?' }
+
+  test('are history where no run waits for them', async () => {
+    const edge = keptEdge({ script: [ask(['pick']), say('Done.')] })
+    const { messages } = await handed(edge)
+    const response = await edge.post(CHAT, { messages: [...messages, next], tools })
+    expect(response.status).toBe(200)
+    expect(edge.requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
+  })
+
+  test('are left out of a conversation whose run was cancelled meanwhile', async () => {
+    const edge = keptEdge({ script: [ask(['pick']), say('Done.')] })
+    const headers = { 'x-conversation-id': 'c' }
+    const { first, messages } = await handed(edge, headers)
+    await edge.post(`/conversations/c/runs/${first.edgecall.runId}/cancel`, {})
+    const response = await edge.post(CHAT, { messages: [...messages, next], tools }, headers)
+    expect(response.status).toBe(200)
+    expect(edge.requests[1]?.messages.at(-1)).toEqual(next)
+  })
+
+  test.each([{}, { 'x-conversation-id': 'c' }])(
+    'are refused where a run waits: its answer comes first (%j)',
+    async (headers) => {
+      const edge = keptEdge({ script: [ask(['clock'], ['pick'])], tools: [clock] })
+      const { messages } = await handed(edge, headers)
+      const response = await edge.post(CHAT, { messages: [...messages, next], tools }, headers)
+      expect([response.status, (await response.json<any>()).error.code]).toEqual([400, 'unknown_call'])
+    },
+  )
+})
