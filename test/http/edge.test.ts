@@ -356,4 +356,21 @@ describe('CORS', () => {
     const preflight = await edge.ask(CHAT, { method: 'OPTIONS', headers: { origin: 'https://app.example.com' } })
     expect(preflight.status).toBe(204)
   })
+
+  test('lets a page read what clients go by', async () => {
+    const origin = 'https://app.example.com'
+    const edge = testEdge({ vars: { CORS_ORIGINS: origin } })
+    const { headers } = await edge.ask(CHAT, { json: hello, headers: { origin } })
+    expect(headers.get('access-control-expose-headers')?.split(', ')).toEqual([
+      'x-run-id',
+      'x-conversation-id',
+      'x-total-count',
+      'x-run-joined',
+      'x-should-retry',
+      'idempotent-replayed',
+      'etag',
+      'location',
+      'retry-after',
+    ])
+  })
 })
