@@ -237,6 +237,23 @@ describe('a conversation', () => {
   })
 })
 
+test('a caller who stops while the edge stays away is not kept waiting', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  try {
+    const stop = new AbortController()
+    const fetch = async () => Promise.reject(new TypeError('fetch failed'))
+    const chat = createClient({ url: 'http://127.0.0.1:1', fetch }).conversation('c')
+    const reading = all(chat.stream('Hello', { signal: stop.signal })).catch(String)
+    // In the middle of the wait of 2 s before the sixth try.
+    await vi.advanceTimersByTimeAsync(2000)
+    stop.abort(new Error('enough'))
+    expect(await reading).toBe('Error: enough')
+    expect(vi.getTimerCount()).toBe(0)
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
 test('a reader that leaves lets the connection go', async () => {
   let left = false
   const body = new ReadableStream<Uint8Array>({
