@@ -104,7 +104,7 @@ function conversationOf<Tool extends string>(send: Send, id: string): Conversati
         if (runId === undefined) throw error
         const events = resume(runId, { ...(signal && { signal }) })
         while (!(await events.next()).done) continue
-        return record(runId)
+        return succeeded(await record(runId))
       }
     },
     stream: (input, { signal, idempotencyKey = newId('key') } = {}) => {
@@ -130,6 +130,14 @@ function conversationOf<Tool extends string>(send: Send, id: string): Conversati
     usage: () => get('/usage'),
     delete: async () => void (await send(path, { method: 'DELETE' })),
   }
+}
+
+/** The record of a run that was asked for by itself; one that failed is thrown, as where the edge waits for its end. */
+function succeeded<Tool extends string>(record: RecordOf<Tool>): RecordOf<Tool> {
+  const { id: runId, status, finish, error } = record
+  if (status !== 'failed' || finish !== 'error') return record
+  const { code = 'run_failed', message = 'The run failed.', retryAfterMs } = error ?? {}
+  throw new EdgecallError(message, { code, runId, retryAfterMs })
 }
 
 const EVENTS = { accept: 'text/event-stream' }

@@ -269,6 +269,25 @@ test('a reader that leaves lets the connection go', async () => {
   expect(left).toBe(true)
 })
 
+test('a run that fails is an error, however long it took', async () => {
+  const failing: ModelEvent[] = [
+    {
+      type: 'error',
+      error: { code: 'model_rate_limited', message: 'Slow down.', retryable: true, retryAfterMs: 2000 },
+    },
+  ]
+  const edge = keptEdge({ script: [failing, failing] })
+  const errors = []
+  for (const headers of [{}, { prefer: 'wait=0' }]) {
+    const client = createClient({ url: 'http://127.0.0.1:8787', fetch: edge.fetch, headers })
+    const { code, message, runId, retryAfterMs } = await refusal((await client.createConversation()).run('Hi'))
+    errors.push({ code, message, runId, retryAfterMs })
+  }
+  const runId = expect.stringMatching(/^run_/)
+  const error = { code: 'model_rate_limited', message: 'Slow down.', runId, retryAfterMs: 2000 }
+  expect(errors).toEqual([error, error])
+})
+
 describe('what an edge refuses', () => {
   test('is an error with its code and status', async () => {
     const edge = keptEdge({ script: [] })
