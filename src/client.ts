@@ -151,7 +151,8 @@ function bodyOf<Tool extends string>(input: string | RunInput<Tool>): object {
 }
 
 function query(page: object = {}): string {
-  const text = new URLSearchParams(Object.entries(page).map(([name, value]) => [name, String(value)])).toString()
+  const named = Object.entries(page).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
+  const text = new URLSearchParams(named).toString()
   return text && `?${text}`
 }
 

@@ -288,6 +288,18 @@ test('a run that fails is an error, however long it took', async () => {
   expect(errors).toEqual([error, error])
 })
 
+test('a page that is not said to begin anywhere is the first', async () => {
+  const edge = keptEdge({ script: [say('One.')] })
+  const client = clientOf(edge)
+  const chat = await client.createConversation('c')
+  await chat.run('First')
+  // As in a loop over pages, where the compiler allows it.
+  const page = { after: undefined, before: undefined, limit: 5 } as object
+  expect(await client.listConversations(page)).toEqual(['c'])
+  expect(await chat.messages(page)).toHaveLength(2)
+  expect(await chat.runs(page)).toHaveLength(1)
+})
+
 describe('what an edge refuses', () => {
   test('is an error with its code and status', async () => {
     const edge = keptEdge({ script: [] })
