@@ -86,11 +86,12 @@ export interface Referring {
 export function cutAtReference(items: readonly Item[]): Decoded<Referring> {
   let reference: ItemPlace | undefined
   let from = 0
+  const said = items.findLastIndex(({ type }) => type === 'message')
   for (const [at, item] of items.entries()) {
     const isAsking = item.type === 'mcp_approval_request'
     if (item.type !== 'item_reference' && !isAsking) continue
     const place = parseItemId(item.id)
-    if (isAsking && (!place?.conversation || items.slice(at).some(({ type }) => type === 'message'))) continue
+    if (isAsking && (at < said || !place?.conversation)) continue
     if (!place?.conversation || (reference && reference.conversation !== place.conversation)) {
       return bodyFault(`input[${at}].id`, 'names nothing that is stored, or not in the conversation of the others.')
     }
