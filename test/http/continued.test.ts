@@ -36,6 +36,14 @@ describe('a chat completion that handed calls out', () => {
     const response = await edge.post(CHAT, { messages, tools })
     expect([response.status, response.headers.get('x-should-retry')]).toEqual([502, 'false'])
   })
+
+  test('takes their results once: SDKs do not send them again and again', async () => {
+    const edge = keptEdge({ script: [ask(['clock'], ['pick']), say('Done.')], tools: [clock] })
+    const { messages } = await handed(edge)
+    await edge.post(CHAT, { messages, tools })
+    const response = await edge.post(CHAT, { messages, tools })
+    expect([response.status, response.headers.get('x-should-retry')]).toEqual([409, 'false'])
+  })
 })
 
 describe('results that come with the next message', () => {
