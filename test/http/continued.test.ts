@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { ModelEvent } from '../../src/contract/model.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { type KeptEdge, keptEdge } from './kept-edge.ts'
@@ -77,3 +77,33 @@ describe('results that come with the next message', () => {
     },
   )
 })
+
+test('a run whose events break off after a tool call is not begun again by SDKs', async () => {
+  const edge = keptEdge({ script: [ask(['clock']), say('Done.')], tools: [clock] })
+  await edge.post('/conversations', { id: 'c' })
+  const object = edge.objects.get('v1/local/c')!
+  const events = object.events.bind(object)
+  vi.spyOn(object, 'events').mockImplementation(async (...asked) => {
+    const reply = await events(...asked)
+    return reply.ok ? { ...reply, stream: brokenAfter('call.started', reply.stream) } : reply
+  })
+  const response = await edge.post(CHAT, { messages: [question] }, { 'x-conversation-id': 'c' })
+  expect([response.status, response.headers.get('x-should-retry'), await response.json()]).toEqual([
+    502,
+    'false',
+    { error: expect.objectContaining({ code: 'run_interrupted' }) },
+  ])
+})
+
+/** What a stream says up to this event; then it breaks, as that of an object which is lost. */
+function brokenAfter(type: string, stream: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+  let isTold = false
+  const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    if (isTold) throw new Error('The object was reset.')
+    isTold = true
+    const [head, rest = ''] = (await new Response(stream).text()).split(`event: ${type}\n`)
+    const [frame] = rest.split('\n\n')
+    controller.enqueue(new TextEncoder().encode(`${head}event: ${type}\n${frame}\n\n`))
+  }
+  return new ReadableStream({ pull }, { highWaterMark: 0 })
+}
