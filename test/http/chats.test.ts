@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ask, say, tool } from '../fixtures/play.ts'
+import { ask, say, sayInTwo, tool } from '../fixtures/play.ts'
 import { dataOf, type KeptEdge, keptEdge } from './kept-edge.ts'
 
 const clock = tool('clock', () => '12:00')
@@ -224,3 +224,21 @@ describe('a thread of AG-UI', () => {
     expect(await problemOf(await post(edge, [...told, user('And?')]))).toEqual({ status: 400, code: 'unknown_call' })
   })
 })
+
+test.each(['ui-message', 'ag-ui'])(
+  'who joins a run in the middle of a text hears the rest of it once: %s',
+  async (format) => {
+    const gate = Promise.withResolvers<void>()
+    const edge = keptEdge({ script: [sayInTwo('One, ', gate.promise, 'two.'), say('Three.')] })
+    await edge.post('/conversations', { id: 'c' })
+    const first = await edge.post('/conversations/c/runs', { input: 'Count' }, { accept: 'text/event-stream' })
+    const reader = first.body!.pipeThrough(new TextDecoderStream()).getReader()
+    for (let read = ''; !read.includes('One, ');) read += (await reader.read()).value ?? ''
+    const joined = await edge.post(`/conversations/c/runs?format=${format}`, { input: 'And?', onBusy: 'steer' })
+    expect(joined.headers.get('x-run-joined')).toBe('true')
+    gate.resolve()
+    const deltas = (await chunksOf(joined)).flatMap(({ delta }) => delta ?? [])
+    expect(deltas).toEqual(['two.', 'Three.'])
+    await reader.cancel()
+  },
+)
