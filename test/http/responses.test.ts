@@ -205,6 +205,17 @@ describe('a response before', () => {
   })
 })
 
+test('an answer to a call that nobody knows asks nothing', async () => {
+  const edge = keptEdge({ script: [say('To what?')] })
+  const output = { type: 'function_call_output', call_id: 'call_of_another', output: 'left' } as const
+  const approval = { type: 'mcp_approval_response', approval_request_id: 'mcpr_of_another', approve: true } as const
+  for (const input of [[output], [approval]]) {
+    const answered = clientOf(edge).responses.create({ input })
+    expect(await errorOf(answered)).toMatchObject({ status: 409, code: 'call_already_answered' })
+  }
+  expect(edge.requests).toEqual([])
+})
+
 describe('an approval among all that was said', () => {
   const mine = { headers: { 'x-conversation-id': 'mine' } }
 
