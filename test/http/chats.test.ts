@@ -242,3 +242,17 @@ test.each(['ui-message', 'ag-ui'])(
     await reader.cancel()
   },
 )
+
+test.each([
+  ['ui-message', { type: 'error', errorText: 'Slow down.' }],
+  ['ag-ui', { type: 'RUN_ERROR', message: 'Slow down.', code: 'model_rate_limited' }],
+])('a run that failed is told again as one that did: %s', async (format, failure) => {
+  const error = { code: 'model_rate_limited', message: 'Slow down.', retryable: true }
+  const edge = keptEdge({ script: [[{ type: 'error', error }]] })
+  await edge.post('/conversations', { id: 'c' })
+  const failed = await edge.post(`/conversations/c/runs?format=${format}`, { input: 'Hello' })
+  const { status, runId } = await failed.json<any>()
+  expect(status).toBe(429)
+  const told = await edge.fetch(`/conversations/c/runs/${runId}/events?format=${format}`)
+  expect(await chunksOf(told)).toContainEqual(failure)
+})
