@@ -104,7 +104,7 @@ function conversationOf<Tool extends string>(send: Send, id: string): Conversati
         if (runId === undefined) throw error
         const events = resume(runId, { ...(signal && { signal }) })
         while (!(await events.next()).done) continue
-        return record(runId)
+        return succeeded(await record(runId))
       }
     },
     stream: (input, { signal, idempotencyKey = newId('key') } = {}) => {
@@ -132,6 +132,14 @@ function conversationOf<Tool extends string>(send: Send, id: string): Conversati
   }
 }
 
+/** The record of a run that was asked for by itself; one that failed is thrown, as where the edge waits for its end. */
+function succeeded<Tool extends string>(record: RecordOf<Tool>): RecordOf<Tool> {
+  const { id: runId, status, finish, error } = record
+  if (status !== 'failed' || finish !== 'error') return record
+  const { code = 'run_failed', message = 'The run failed.', retryAfterMs } = error ?? {}
+  throw new EdgecallError(message, { code, runId, retryAfterMs })
+}
+
 const EVENTS = { accept: 'text/event-stream' }
 
 function keyed(key: string | undefined): Record<string, string> {
@@ -143,7 +151,8 @@ function bodyOf<Tool extends string>(input: string | RunInput<Tool>): object {
 }
 
 function query(page: object = {}): string {
-  const text = new URLSearchParams(Object.entries(page).map(([name, value]) => [name, String(value)])).toString()
+  const named = Object.entries(page).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
+  const text = new URLSearchParams(named).toString()
   return text && `?${text}`
 }
 

@@ -237,6 +237,23 @@ describe('a conversation', () => {
   })
 })
 
+test('a caller who stops while the edge stays away is not kept waiting', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  try {
+    const stop = new AbortController()
+    const fetch = async () => Promise.reject(new TypeError('fetch failed'))
+    const chat = createClient({ url: 'http://127.0.0.1:1', fetch }).conversation('c')
+    const reading = all(chat.stream('Hello', { signal: stop.signal })).catch(String)
+    // In the middle of the wait of 2 s before the sixth try.
+    await vi.advanceTimersByTimeAsync(2000)
+    stop.abort(new Error('enough'))
+    expect(await reading).toBe('Error: enough')
+    expect(vi.getTimerCount()).toBe(0)
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
 test('a reader that leaves lets the connection go', async () => {
   let left = false
   const body = new ReadableStream<Uint8Array>({
@@ -250,6 +267,37 @@ test('a reader that leaves lets the connection go', async () => {
     break
   }
   expect(left).toBe(true)
+})
+
+test('a run that fails is an error, however long it took', async () => {
+  const failing: ModelEvent[] = [
+    {
+      type: 'error',
+      error: { code: 'model_rate_limited', message: 'Slow down.', retryable: true, retryAfterMs: 2000 },
+    },
+  ]
+  const edge = keptEdge({ script: [failing, failing] })
+  const errors = []
+  for (const headers of [{}, { prefer: 'wait=0' }]) {
+    const client = createClient({ url: 'http://127.0.0.1:8787', fetch: edge.fetch, headers })
+    const { code, message, runId, retryAfterMs } = await refusal((await client.createConversation()).run('Hi'))
+    errors.push({ code, message, runId, retryAfterMs })
+  }
+  const runId = expect.stringMatching(/^run_/)
+  const error = { code: 'model_rate_limited', message: 'Slow down.', runId, retryAfterMs: 2000 }
+  expect(errors).toEqual([error, error])
+})
+
+test('a page that is not said to begin anywhere is the first', async () => {
+  const edge = keptEdge({ script: [say('One.')] })
+  const client = clientOf(edge)
+  const chat = await client.createConversation('c')
+  await chat.run('First')
+  // As in a loop over pages, where the compiler allows it.
+  const page = { after: undefined, before: undefined, limit: 5 } as object
+  expect(await client.listConversations(page)).toEqual(['c'])
+  expect(await chat.messages(page)).toHaveLength(2)
+  expect(await chat.runs(page)).toHaveLength(1)
 })
 
 describe('what an edge refuses', () => {

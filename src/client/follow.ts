@@ -32,10 +32,21 @@ export async function* follow<Tool extends string>(
       const delay = DELAYS_MS[attempt]
       if (cause instanceof EdgecallError && !isPassing(cause)) throw cause
       if (!mayReopen || delay === undefined) throw cause instanceof EdgecallError ? cause : cut(last?.runId, cause)
-      await new Promise((resolve) => setTimeout(resolve, delay))
+      await pause(delay, signal)
       signal?.throwIfAborted()
     }
   }
+}
+
+/** Resolves after so many milliseconds, or as soon as the signal aborts. */
+async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, ms)
+  const leave = () => resolve()
+  signal?.addEventListener('abort', leave)
+  await promise
+  clearTimeout(timer)
+  signal?.removeEventListener('abort', leave)
 }
 
 /** An event as the edge wrote it; that its tools are known ones is what the caller says. */

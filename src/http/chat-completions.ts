@@ -1,6 +1,5 @@
 import { Hono } from 'hono/tiny'
-import { runOfCall } from '../contract/id.ts'
-import type { Message, ToolCall, ToolMessage } from '../contract/message.ts'
+import type { ToolCall } from '../contract/message.ts'
 import { answersOf, newPart } from '../wire/call-answer.ts'
 import { completionCollector } from '../wire/openai-chat/collect.ts'
 import { type ChatRequest, decodeRequest } from '../wire/openai-chat/request.ts'
@@ -9,7 +8,7 @@ import { accept } from './accept.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
 import { type Asked as AskedOf, askedBy, type EdgeEnv } from './context.ts'
-import { continueRun } from './continue.ts'
+import { continueRun, notAsked, runOfAnswers } from './continue.ts'
 import { conversationOf, hiddenConversation, type Launched } from './launch.ts'
 import { runHeaders } from './native.ts'
 import { throwIfFailed } from './outcome.ts'
@@ -47,13 +46,15 @@ async function withConversation(asked: Asked, place: Place): Promise<Launched> {
   const { setup, caller, chat } = asked
   const { id } = place
   const { results, input } = newPart(chat.messages)
-  if (results.length > 0) {
-    const answers = answersOf(results)
-    const runId = runOf(results, input)
+  const answers = answersOf(results)
+  const runId = runOfAnswers(answers)
+  const isAlone = input.length === 0
+  if (runId !== undefined) {
     const service = conversationOf(setup, caller.tenant, id)
-    const continued = await continueRun(caller, service, { runId, conversation: id, answers, isAlone: true })
+    const continued = await continueRun(caller, service, { runId, conversation: id, answers, isAlone })
     if (continued) return continued.launched
   }
+  if (isAlone && results.length > 0) throw notAsked()
   const system = chat.messages.filter((message) => message.role === 'system').map((message) => message.content)
   const body = { ...bodyOf(chat), input, ...(system.length > 0 && { system: system.join('\n\n') }) }
   return startThere(asked, await accept(asked, body, { conversation: id }), place)
@@ -62,11 +63,12 @@ async function withConversation(asked: Asked, place: Place): Promise<Launched> {
 async function withoutConversation(asked: Asked): Promise<Launched> {
   const { setup, caller, chat } = asked
   const { results, input } = newPart(chat.messages)
-  if (results.some((result) => runOfCall(result.callId) !== undefined)) {
-    const runId = runOf(results, input)
+  const answers = answersOf(results)
+  const runId = runOfAnswers(answers)
+  if (runId !== undefined) {
     const service = hiddenConversation(setup, caller.tenant, runId)
     // A run that only handed calls out left nothing behind: its history is all here.
-    const where = { runId, answers: answersOf(results), isAlone: true, mayBeGone: true }
+    const where = { runId, answers, isAlone: input.length === 0, mayBeGone: true }
     const continued = await continueRun(caller, service, where)
     if (continued) return continued.launched
   }
@@ -92,12 +94,4 @@ function options({ runId, conversation }: Launched, { model = '', edgecall, resp
 function bodyOf({ model, clientTools, toolChoice, responseFormat, sampling, edgecall }: ChatRequest) {
   const { conversation: _, rounds: __, ...options } = edgecall
   return { model, clientTools, toolChoice, responseFormat, sampling, ...options }
-}
-
-/** The one run that all these results are for; they come alone, since its answer comes first. */
-function runOf(results: readonly ToolMessage[], input: readonly Message[]): string {
-  const [runId, ...others] = new Set(results.map((result) => runOfCall(result.callId)))
-  if (runId !== undefined && others.length === 0 && input.length === 0) return runId
-  const message = 'Send the results of one run, alone; then the next message.'
-  throw new Problem({ status: 400, code: 'unknown_call', message, param: 'messages' })
 }

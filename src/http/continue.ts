@@ -120,7 +120,7 @@ export async function takeTurn(asked: Asked, { id, answers, run, replaces }: Tur
 /** For a request that asks nothing, and whose answers no call waits for. */
 export function notAsked(): Problem {
   const message = 'Nothing is asked, and no call waits for these answers.'
-  return new Problem({ status: 409, code: 'call_already_answered', message })
+  return new Problem({ status: 409, code: 'call_already_answered', message, mayRetry: false })
 }
 
 function unclear(message: string): Problem {

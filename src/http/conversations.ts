@@ -72,7 +72,8 @@ conversations.get('/:id/runs/:run/events', async (c) => {
   demand(c.env.caller, 'chat')
   const runId = runIdOf(c)
   const format = formatOf(c.req.raw)
-  if (format) return format(following(serviceOf(c), { runId, conversation: c.req.param('id'), after: 0 }))
+  // A run that failed is told as one: it is not this request that fails.
+  if (format) return format(following(serviceOf(c), { runId, conversation: c.req.param('id'), after: 0 }), () => {})
   const after = cursor(runId, c.req.header('last-event-id') ?? c.req.query('after'))
   const { stream } = granted(await serviceOf(c).events(runId, after))
   return new Response(stream, {

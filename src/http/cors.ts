@@ -1,7 +1,8 @@
 import type { MiddlewareHandler } from 'hono'
 import type { EdgeEnv } from './context.ts'
 
-const EXPOSED = 'x-run-id, x-conversation-id, x-total-count, idempotent-replayed, location, retry-after'
+const EXPOSED =
+  'x-run-id, x-conversation-id, x-total-count, x-run-joined, x-should-retry, idempotent-replayed, etag, location, retry-after'
 
 /** Answers pages of the configured origins, each exactly, and never with credentials (Fetch standard, CORS protocol). */
 export const cors: MiddlewareHandler<EdgeEnv> = async (c, next) => {

@@ -30,7 +30,7 @@ export function edge<Env extends object>(
       try {
         setup = setupOf(makeSetup, env)
       } catch (error) {
-        return misconfigured(error)
+        return misconfigured(new URL(request.url).pathname, error)
       }
       return app.fetch(request, { setup, waitUntil: (work) => ctx?.waitUntil(work) })
     },
@@ -77,10 +77,10 @@ function answer(path: string, problem: Problem): Response {
   return path.startsWith('/v1/') ? openAiError(problem) : problemJson(problem)
 }
 
-function misconfigured(error: unknown): Response {
+function misconfigured(path: string, error: unknown): Response {
   const message = error instanceof ConfigError ? error.message : 'The setup of this edge failed.'
   console.error(JSON.stringify({ event: 'edge.misconfigured', detail: String(error) }))
-  return problemJson(new Problem({ status: 503, code: 'misconfigured', message }))
+  return answer(path, new Problem({ status: 503, code: 'misconfigured', message }))
 }
 
 const JSON_HEADERS = { 'content-type': 'application/json' }

@@ -1,3 +1,4 @@
+import type { RunEvent } from '../contract/event.ts'
 import { AgUiEncoder } from '../wire/ag-ui/events.ts'
 import { UI_MESSAGE_HEADERS, UiMessageEncoder } from '../wire/ui-message/stream.ts'
 import type { Launched } from './launch.ts'
@@ -6,16 +7,15 @@ import { throwIfFailed } from './outcome.ts'
 import { Problem } from './problem.ts'
 import { type EventEncoder, streamRun } from './stream.ts'
 
-/** Answers with a run. */
-export type Format = (launched: Launched) => Promise<Response>
+/** Answers with a run. `onFirst` gets the first event that a reader sees; by default it throws if that is a failure. */
+export type Format = (launched: Launched, onFirst?: (event: RunEvent) => void) => Promise<Response>
 
-/** The answers that tell a run's events from the start, as another protocol has them. */ const FORMATS: Readonly<
-  Record<string, Format>
-> = {
-  'ui-message': (launched) => tell(launched, new UiMessageEncoder(launched), UI_MESSAGE_HEADERS),
-  'ag-ui': (launched) => {
+/** The answers that tell a run's events from the start, as another protocol has them. */
+const FORMATS: Readonly<Record<string, Format>> = {
+  'ui-message': (launched, onFirst) => tell(launched, new UiMessageEncoder(launched), onFirst, UI_MESSAGE_HEADERS),
+  'ag-ui': (launched, onFirst) => {
     const { runId, conversation = runId } = launched
-    return tell(launched, new AgUiEncoder({ threadId: conversation, runId }))
+    return tell(launched, new AgUiEncoder({ threadId: conversation, runId }), onFirst)
   },
 }
 
@@ -33,6 +33,11 @@ export function formatOf({ url }: Request): Format | undefined {
   throw new Problem({ status: 400, code: 'invalid_request', message, param: 'format' })
 }
 
-function tell(launched: Launched, encoder: EventEncoder, headers: Record<string, string> = {}): Promise<Response> {
-  return streamRun(launched, encoder, { headers: { ...runHeaders(launched), ...headers }, onFirst: throwIfFailed })
+function tell(
+  launched: Launched,
+  encoder: EventEncoder,
+  onFirst: (event: RunEvent) => void = throwIfFailed,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return streamRun(launched, encoder, { headers: { ...runHeaders(launched), ...headers }, onFirst })
 }

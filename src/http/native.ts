@@ -34,7 +34,7 @@ export function answerRecord(record: RunRecord, launched: RunPlace): Response {
     return Response.json(record, { status: 202, headers: { ...headers, ...location(launched) } })
   if (status === 'queued' || status === 'running' || status === 'cancelling') {
     const message = 'The run goes on; ask for it by its id.'
-    throw new Problem({ status: 504, code: 'wait_elapsed', message, extra: { runId: record.id, status } })
+    throw new Problem({ status: 504, code: 'wait_elapsed', message, extra: { runId: record.id, run: record } })
   }
   return Response.json(record, { headers })
 }

@@ -75,6 +75,7 @@ async function launch(asked: Asked, body: ResponsesRequest): Promise<Answering> 
     const continued = await continueRun(asked.caller, service, turn)
     if (continued) return continued
   }
+  if (body.messages.length === 0) throw notAsked()
   if (body.store) return startStored(asked, body)
   return { launched: await startAlone(asked, await accept(asked, { ...runBody(body), input: body.messages })) }
 }

@@ -60,10 +60,15 @@ export interface Collector {
 export async function collectRun(launched: Launched, collector: Collector): Promise<Response> {
   let started = false
   let finish: Finish = 'error'
-  await launched.follow((event) => {
-    started ||= event.type === 'call.started'
+  const onEvent = (event: RunEvent) => {
+    // A run that goes on has taken its answers, which nobody can send again.
+    started ||= event.type === 'call.started' || event.type === 'run.resumed'
     if (event.type === 'run.finished') finish = event.finish
     collector.event(event)
+  }
+  await launched.follow(onEvent).catch((error: unknown) => {
+    // Else the events broke off, as the collector says.
+    if (!started) throw error
   })
   const result = collector.result()
   if (result.ok) return Response.json(result.body, { headers: runHeaders(launched) })

@@ -88,5 +88,5 @@ export async function streamRun(
 }
 
 function isPrelude({ type }: RunEvent): boolean {
-  return type === 'run.started' || type === 'step.started' || type === 'run.resumed'
+  return /^(?:history\.|(?:run|step)\.started|run\.resumed)/.test(type)
 }

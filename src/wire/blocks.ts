@@ -33,11 +33,13 @@ export class Blocks {
         return this.close()
       case 'step.answered': {
         const { reasoning = '', text } = event
-        return [
-          ...this.#grow(event, 'reasoning', reasoning.slice(this.#said.reasoning.length)),
-          ...this.#grow(event, 'text', text.slice(this.#said.text.length)),
+        const blocks = [
+          ...this.#grow(event, 'reasoning', restOf(reasoning, this.#said.reasoning)),
+          ...this.#grow(event, 'text', restOf(text, this.#said.text)),
           ...this.close(),
         ]
+        this.#said = { text, reasoning }
+        return blocks
       }
       case 'run.finished': {
         const isNew = event.status === 'completed' && event.answer !== this.#said.text
@@ -65,4 +67,9 @@ export class Blocks {
     this.#open = undefined
     return open ? [{ ...open, does: 'end', text: '' }] : []
   }
+}
+
+/** What of a text was not heard; who came in the middle of it has heard the end. */
+function restOf(text: string, heard: string): string {
+  return text.startsWith(heard) ? text.slice(heard.length) : ''
 }

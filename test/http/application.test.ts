@@ -4,7 +4,8 @@ import { isObject } from '../../src/contract/json.ts'
 import { textOf } from '../../src/contract/message.ts'
 import { failure, type ToolContext } from '../../src/contract/tool.ts'
 import { testEdge } from '../fixtures/edge.ts'
-import { ask, say, tool } from '../fixtures/play.ts'
+import { ask, say, sayInTwo, tool } from '../fixtures/play.ts'
+import { keptEdge } from './kept-edge.ts'
 
 const CHAT = '/v1/chat/completions'
 const hello = (content = 'Hello') => ({ messages: [{ role: 'user', content }] })
@@ -180,6 +181,21 @@ test('what a run cost is told where the prices are known', async () => {
   const edge = testEdge({ vars: { MODEL_PRICES: '{"test/scripted":{"input":1,"output":2}}' }, script: [say('Hi')] })
   const record = (await (await edge.ask('/runs', { json: { input: 'Hi' } })).json()) as { usage: object }
   expect(record.usage).toEqual({ inputTokens: 10, outputTokens: 5, cost: 20 / 1e6 })
+})
+
+test('a run that is kept goes on when the wait for it is over, and its caller is told how far it is', async () => {
+  const gate = Promise.withResolvers<void>()
+  const edge = keptEdge({ script: [sayInTwo('Hi', gate.promise, ' there')] })
+  await edge.post('/conversations', { id: 'c' })
+  const response = await edge.post('/conversations/c/runs', { input: 'Hi' }, { prefer: 'wait=0' })
+  const { runId, run, ...problem } = await response.json<any>()
+  expect([response.status, problem]).toEqual([
+    504,
+    { status: 504, code: 'wait_elapsed', detail: 'The run goes on; ask for it by its id.' },
+  ])
+  expect(run).toMatchObject({ id: runId, status: expect.stringMatching(/queued|running/) })
+  gate.resolve()
+  expect(await (await edge.fetch(`/conversations/c/runs/${runId}/events`)).text()).toContain('Hi there')
 })
 
 test('a run that nothing keeps ends with the wait for it, and its caller is told so', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ask, say, tool } from '../fixtures/play.ts'
+import { ask, say, sayInTwo, tool } from '../fixtures/play.ts'
 import { dataOf, type KeptEdge, keptEdge } from './kept-edge.ts'
 
 const clock = tool('clock', () => '12:00')
@@ -223,4 +223,36 @@ describe('a thread of AG-UI', () => {
     const told = [user('Go'), { id: 'a', role: 'assistant' }, { id: 't', role: 'tool', toolCallId, content: 'left' }]
     expect(await problemOf(await post(edge, [...told, user('And?')]))).toEqual({ status: 400, code: 'unknown_call' })
   })
+})
+
+test.each(['ui-message', 'ag-ui'])(
+  'who joins a run in the middle of a text hears the rest of it once: %s',
+  async (format) => {
+    const gate = Promise.withResolvers<void>()
+    const edge = keptEdge({ script: [sayInTwo('One, ', gate.promise, 'two.'), say('Three.')] })
+    await edge.post('/conversations', { id: 'c' })
+    const first = await edge.post('/conversations/c/runs', { input: 'Count' }, { accept: 'text/event-stream' })
+    const reader = first.body!.pipeThrough(new TextDecoderStream()).getReader()
+    for (let read = ''; !read.includes('One, ');) read += (await reader.read()).value ?? ''
+    const joined = await edge.post(`/conversations/c/runs?format=${format}`, { input: 'And?', onBusy: 'steer' })
+    expect(joined.headers.get('x-run-joined')).toBe('true')
+    gate.resolve()
+    const deltas = (await chunksOf(joined)).flatMap(({ delta }) => delta ?? [])
+    expect(deltas).toEqual(['two.', 'Three.'])
+    await reader.cancel()
+  },
+)
+
+test.each([
+  ['ui-message', { type: 'error', errorText: 'Slow down.' }],
+  ['ag-ui', { type: 'RUN_ERROR', message: 'Slow down.', code: 'model_rate_limited' }],
+])('a run that failed is told again as one that did: %s', async (format, failure) => {
+  const error = { code: 'model_rate_limited', message: 'Slow down.', retryable: true }
+  const edge = keptEdge({ script: [[{ type: 'error', error }]] })
+  await edge.post('/conversations', { id: 'c' })
+  const failed = await edge.post(`/conversations/c/runs?format=${format}`, { input: 'Hello' })
+  const { status, runId } = await failed.json<any>()
+  expect(status).toBe(429)
+  const told = await edge.fetch(`/conversations/c/runs/${runId}/events?format=${format}`)
+  expect(await chunksOf(told)).toContainEqual(failure)
 })

@@ -75,6 +75,15 @@ describe('a setup that is wrong', () => {
     expect(await response.json()).toMatchObject({ status: 503, code: 'misconfigured', detail })
   })
 
+  test('is told in the form of each surface', async () => {
+    const edge = testEdge({ vars: { MAX_STEPS: 'many' } })
+    const message = 'MAX_STEPS must be a whole number from 1'
+    const chat = await edge.ask(CHAT, { json: hello })
+    const error = { message, type: 'server_error', param: null, code: 'misconfigured' }
+    expect([chat.status, await chat.json()]).toEqual([503, { error }])
+    expect(await (await edge.ask('/mcp', { json: {} })).json()).toMatchObject({ jsonrpc: '2.0', error: { message } })
+  })
+
   test('no model: the edge says so, and never answers with a stand-in', async () => {
     const edge = testEdge({ vars: { MODEL: '' } })
     expect(await errorOf(await edge.ask(CHAT, { json: hello }))).toEqual({
@@ -353,5 +362,22 @@ describe('CORS', () => {
     expect(foreign.headers.get('access-control-allow-origin')).toBeNull()
     const preflight = await edge.ask(CHAT, { method: 'OPTIONS', headers: { origin: 'https://app.example.com' } })
     expect(preflight.status).toBe(204)
+  })
+
+  test('lets a page read what clients go by', async () => {
+    const origin = 'https://app.example.com'
+    const edge = testEdge({ vars: { CORS_ORIGINS: origin } })
+    const { headers } = await edge.ask(CHAT, { json: hello, headers: { origin } })
+    expect(headers.get('access-control-expose-headers')?.split(', ')).toEqual([
+      'x-run-id',
+      'x-conversation-id',
+      'x-total-count',
+      'x-run-joined',
+      'x-should-retry',
+      'idempotent-replayed',
+      'etag',
+      'location',
+      'retry-after',
+    ])
   })
 })

@@ -96,9 +96,12 @@ describe('a rate that is not bound', () => {
     expect([response.status, await response.json()]).toEqual([
       503,
       {
-        status: 503,
-        code: 'misconfigured',
-        detail: 'RATE_SLOW must be a rate limit binding',
+        error: {
+          message: 'RATE_SLOW must be a rate limit binding',
+          type: 'server_error',
+          param: null,
+          code: 'misconfigured',
+        },
       },
     ])
     vi.restoreAllMocks()

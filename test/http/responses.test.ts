@@ -205,6 +205,54 @@ describe('a response before', () => {
   })
 })
 
+test('an answer to a call that nobody knows asks nothing', async () => {
+  const edge = keptEdge({ script: [say('To what?')] })
+  const output = { type: 'function_call_output', call_id: 'call_of_another', output: 'left' } as const
+  const approval = { type: 'mcp_approval_response', approval_request_id: 'mcpr_of_another', approve: true } as const
+  for (const input of [[output], [approval]]) {
+    const answered = clientOf(edge).responses.create({ input })
+    expect(await errorOf(answered)).toMatchObject({ status: 409, code: 'call_already_answered' })
+  }
+  expect(edge.requests).toEqual([])
+})
+
+describe('an approval among all that was said', () => {
+  const mine = { headers: { 'x-conversation-id': 'mine' } }
+
+  test.each([
+    { asked: ['danger'] as const, options: {} },
+    { asked: ['danger'] as const, options: mine },
+    { asked: ['clock', 'danger', 'pick'] as const, options: {} },
+    { asked: ['clock', 'danger', 'pick'] as const, options: mine },
+  ])('goes on with the run that asked for it (%j)', async ({ asked, options }) => {
+    const calls = asked.map((name): [string] => [name])
+    const edge = keptEdge({ script: [ask(...calls), say('Done.'), say('Bye.')], tools: [clock, danger] })
+    const { responses } = clientOf(edge)
+    const input: object[] = [{ role: 'user', content: 'Go' }]
+    const next = async (...items: object[]) => {
+      input.push(...items)
+      const { output } = await responses.create({ input: input as never, tools: [pick] }, options)
+      input.push(...output)
+      return output
+    }
+    const answers = (await next()).flatMap((item) => {
+      if (item.type === 'function_call') {
+        return { type: 'function_call_output', call_id: item.call_id, output: 'left' }
+      }
+      const isAsked = item.type === 'mcp_approval_request'
+      return isAsked ? { type: 'mcp_approval_response', approval_request_id: item.id, approve: true } : []
+    })
+    expect((await next(...answers)).map(({ type }) => type)).toEqual(['mcp_call', 'message'])
+    const results = { clock: '12:00', danger: 'boom', pick: 'left' }
+    expect(edge.requests[1]?.messages.filter(({ role }) => role === 'tool')).toMatchObject(
+      asked.map((name) => ({ tool: name, content: [{ text: results[name] }] })),
+    )
+    expect(await next({ role: 'user', content: 'Thanks' })).toMatchObject([{ type: 'message' }])
+    expect(shown(edge)[2]?.at(-1)).toBe('user: Thanks')
+    expect(edge.requests).toHaveLength(3)
+  })
+})
+
 describe('a conversation', () => {
   test('of the caller’s own is gone on with by its id, and made by the header alone', async () => {
     const edge = keptEdge({ script: [say('One.'), say('Two.')] })

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { ModelEvent } from '../../src/contract/model.ts'
 import { say, tool } from '../fixtures/play.ts'
 import { keptEdge } from './kept-edge.ts'
 
@@ -15,4 +16,17 @@ test('what a conversation was made with holds on every surface, and a request wi
     ['Be long.', ['clock']],
     ['Be brief.', ['alarm']],
   ])
+})
+
+test('a run that fails before anything is seen fails with a status, also where notes were made for it', async () => {
+  const error = { code: 'model_rate_limited', message: 'Slow down.', retryable: true, retryAfterMs: 2000 }
+  const failing: ModelEvent[] = [{ type: 'error', error }]
+  const turns = Array.from({ length: 12 }, (_, turn) => say(`Answer ${turn}`))
+  const edge = keptEdge({ script: [...turns, say('Notes.'), failing] })
+  await edge.post('/conversations', { id: 'c', window: { messages: 1, summary: true } })
+  for (const turn of turns.keys()) await edge.post('/conversations/c/runs', { input: `Question ${turn}` })
+  const chat = { messages: [{ role: 'user', content: 'And?' }], stream: true }
+  const { status, headers } = await edge.post('/v1/chat/completions', chat, { 'x-conversation-id': 'c' })
+  expect([status, headers.get('retry-after')]).toEqual([429, '2'])
+  expect(edge.requests).toHaveLength(14)
 })

@@ -49,6 +49,8 @@ export function completionCollector(
 
   return {
     event: (event) => {
+      // What comes after the end belongs to another answer.
+      if (end !== BROKEN_OFF) return
       runId = event.runId
       // The answer of a step holds all that its deltas say, and nothing of an attempt before it.
       if (event.type.endsWith('.delta')) return

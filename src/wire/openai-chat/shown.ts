@@ -57,7 +57,7 @@ export class Shown {
   #shown = 0
   #isOpen = false
   #hasCalls = false
-  /** Of this answer's steps alone: those before a wait were told in the answer before. */
+  /** Of this answer alone: what was used before a wait was told in the answer before. */
   #usage = NO_USAGE
 
   constructor(options: ShownOptions) {
@@ -82,6 +82,7 @@ export class Shown {
         return this.#begin()
       case 'step.answered':
         return this.#answered(event)
+      case 'history.compacted':
       case 'answer.rejected':
       case 'call.settled':
         if (event.usage) this.#usage = addUsage(this.#usage, event.usage)

@@ -57,7 +57,8 @@ const item = v.pipe(
     }),
     v.object({ type: v.literal('item_reference'), id: v.string() }),
     // What the edge asked is in the journal of its run.
-    v.object({ type: v.picklist(['mcp_approval_request', 'mcp_list_tools']) }),
+    v.object({ type: v.literal('mcp_approval_request'), id: v.nullish(v.string(), '') }),
+    v.object({ type: v.literal('mcp_list_tools') }),
   ]),
 )
 
@@ -80,14 +81,17 @@ export interface Referring {
 
 /**
  * The conversation of an item that is referred to holds what was said up to it: what follows is new, and what a system
- * says, which is of this request wherever it stands.
+ * says, which is of this request wherever it stands. An approval that is asked for refers to it too, until more is said.
  */
 export function cutAtReference(items: readonly Item[]): Decoded<Referring> {
   let reference: ItemPlace | undefined
   let from = 0
+  const said = items.findLastIndex(({ type }) => type === 'message')
   for (const [at, item] of items.entries()) {
-    if (item.type !== 'item_reference') continue
+    const isAsking = item.type === 'mcp_approval_request'
+    if (item.type !== 'item_reference' && !isAsking) continue
     const place = parseItemId(item.id)
+    if (isAsking && (at < said || !place?.conversation)) continue
     if (!place?.conversation || (reference && reference.conversation !== place.conversation)) {
       return bodyFault(`input[${at}].id`, 'names nothing that is stored, or not in the conversation of the others.')
     }
