@@ -48,6 +48,10 @@ export async function* listen(options: Listen): AsyncGenerator<ModelEvent, void>
     const answer = await open(AbortSignal.any([signal, silence.signal]))
     failure = STREAM_CUT
     due = start + firstTokenMs
+    if (firstTokenMs < connectMs) {
+      clearTimeout(timer)
+      watch()
+    }
     let hasBegun = false
     for await (const events of answer) {
       hasBegun ||= events.length > 0

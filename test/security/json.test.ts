@@ -48,7 +48,7 @@ describe('a body of odd JSON', () => {
 
   test.each([
     ['a key twice: the last counts', '{"arguments":{"a":1},"arguments":{"a":2}}', '{"a":2}'],
-    ['a lone surrogate', String.raw`{"arguments":{"a":"\ud800"}}`, String.raw`{"a":"\ud800"}`],
+    ['half of a character', String.raw`{"arguments":{"a":"\ud800"}}`, '{"a":"\ufffd"}'],
     ['a number beyond all', '{"arguments":{"a":1e999}}', '{"a":null}'],
     ['an array for an object', '{"arguments":[]}', 422],
     ['no object at all', '7', 422],

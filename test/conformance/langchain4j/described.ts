@@ -112,13 +112,18 @@ export const described: readonly Row[] = [
     says: 'a definition goes to JSON and back, strict or not, and one that is unsound is refused',
     verdict: same(async () => {
       const input = v.object({ city: v.pipe(v.string(), v.description('Its name')) })
-      for (const strict of [{}, { strict: true }, { strict: false }]) {
+      // What a provider is to hold its model to is closed.
+      for (const [strict, closed] of [
+        [{}, {}],
+        [{ strict: true }, { additionalProperties: false }],
+        [{ strict: false }, {}],
+      ] as const) {
         const settings = { title: 'Weather', annotations: { readOnly: true }, tags: ['sky'], ...strict }
         const definition = await defineTool({ name: 'look', description: 'Looks', input, ...settings, run }).describe()
         const { hash: _, ...read }: ToolDefinition = JSON.parse(JSON.stringify(definition))
         expect(await defineRawTool(read, run).describe()).toEqual({ ...definition, ...settings })
         const sent = JSON.parse(chatRequest('m', { messages: [QUESTION], tools: [definition] }))
-        const parameters = definition.inputSchema
+        const parameters = { ...definition.inputSchema, ...closed }
         expect(sent.tools).toEqual([
           { type: 'function', function: { name: 'look', description: 'Looks', parameters, ...strict } },
         ])
