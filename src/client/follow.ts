@@ -1,3 +1,4 @@
+import { pause } from '../contract/pause.ts'
 import { readSse } from '../wire/sse.ts'
 import { EdgecallError } from './error.ts'
 import type { EventOf } from './types.ts'
@@ -36,17 +37,6 @@ export async function* follow<Tool extends string>(
       signal?.throwIfAborted()
     }
   }
-}
-
-/** Resolves after so many milliseconds, or as soon as the signal aborts. */
-async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, ms)
-  const leave = () => resolve()
-  signal?.addEventListener('abort', leave)
-  await promise
-  clearTimeout(timer)
-  signal?.removeEventListener('abort', leave)
 }
 
 /** An event as the edge wrote it; that its tools are known ones is what the caller says. */

@@ -54,7 +54,10 @@ export interface DefinitionService {
     kept: readonly { readonly name: string; readonly text: string }[],
     hosts: ToolHosts,
   ): Promise<readonly (ReadDefinition | string)[]>
-  /** Validates the arguments, performs the call, and validates its result. Undefined for a face: its arguments fit, and its tool is elsewhere. */
+  /**
+   * Validates the arguments, performs the call, and validates its result. Undefined for a face: its arguments fit, and its
+   * tool is elsewhere.
+   */
   call(
     stored: unknown,
     request: ToolRequest,

@@ -5,9 +5,7 @@ import { demand } from './auth.ts'
 import { readJson } from './body.ts'
 import { askedBy, type EdgeEnv } from './context.ts'
 import { takeTurn } from './continue.ts'
-import { runHeaders } from './native.ts'
 import { invalidRequest } from './runs.ts'
-import { throwIfFailed } from './outcome.ts'
 import { streamRun } from './stream.ts'
 
 /** `POST /ag-ui`: an agent of the Agent User Interaction Protocol; a thread is a conversation. */
@@ -20,5 +18,5 @@ agUi.post('/', async (c) => {
   if (!decoded.ok) throw invalidRequest(decoded.error)
   const { answers, run, ...place } = decoded.request
   const launched = await takeTurn(askedBy(c), { id: place.threadId, answers, run })
-  return streamRun(launched, new AgUiEncoder(place), { headers: runHeaders(launched), onFirst: throwIfFailed })
+  return streamRun(launched, new AgUiEncoder(place))
 })

@@ -10,8 +10,6 @@ import { readJson } from './body.ts'
 import { type Asked as AskedOf, askedBy, type EdgeEnv } from './context.ts'
 import { continueRun, notAsked, runOfAnswers } from './continue.ts'
 import { conversationOf, hiddenConversation, type Launched } from './launch.ts'
-import { runHeaders } from './native.ts'
-import { throwIfFailed } from './outcome.ts'
 import { Problem } from './problem.ts'
 import { collectRun, type Place, placeOf, startAlone, startThere } from './start.ts'
 import { streamRun } from './stream.ts'
@@ -34,7 +32,7 @@ chatCompletions.post('/', async (c) => {
   const launched = place ? await withConversation(asked, place) : await withoutConversation(asked)
   if (!chat.stream) return collectRun(launched, completionCollector(options(launched, chat)))
   const encoder = completionEncoder({ ...options(launched, chat), includeUsage: chat.includeUsage })
-  return streamRun(launched, encoder, { headers: runHeaders(launched), onFirst: throwIfFailed })
+  return streamRun(launched, encoder)
 })
 
 interface Asked extends AskedOf {

@@ -1,8 +1,9 @@
 import type { RunRecord } from '../contract/run.ts'
 import { encodeEvent } from '../wire/events.ts'
 import type { Launched } from './launch.ts'
-import { failedProblem, throwIfFailed } from './outcome.ts'
+import { failedProblem } from './outcome.ts'
 import { Problem } from './problem.ts'
+import { type RunPlace, runHeaders } from './run-headers.ts'
 import { streamRun } from './stream.ts'
 
 /** How long a JSON answer waits for its run, in milliseconds. */
@@ -10,14 +11,13 @@ const MOST_WAIT_MS = 240_000
 
 /** Answers with a run as the request wants it: events, or the record once it has ended. */
 export async function answerRun(request: Request, launched: Launched): Promise<Response> {
-  const headers = runHeaders(launched)
-  if (wantsEvents(request)) {
-    const encoder = { event: encodeEvent, end: () => '' }
-    return streamRun(launched, encoder, { headers, onFirst: throwIfFailed })
-  }
+  if (wantsEvents(request)) return streamRun(launched, { event: encodeEvent, end: () => '' })
   const prefer = request.headers.get('prefer') ?? ''
   if (/\brespond-async\b/i.test(prefer) && launched.conversation !== undefined) {
-    return Response.json(await launched.record(0), { status: 202, headers: { ...headers, ...location(launched) } })
+    return Response.json(await launched.record(0), {
+      status: 202,
+      headers: { ...runHeaders(launched), ...location(launched) },
+    })
   }
   return answerRecord(await launched.record(waitMs(prefer)), launched)
 }
@@ -42,17 +42,6 @@ export function answerRecord(record: RunRecord, launched: RunPlace): Response {
 export function wantsEvents(request: Request): boolean {
   return /\btext\/event-stream\b/i.test(request.headers.get('accept') ?? '')
 }
-
-export function runHeaders({ runId, conversation, replayed, joined }: RunPlace): Record<string, string> {
-  return {
-    'x-run-id': runId,
-    ...(conversation !== undefined && { 'x-conversation-id': conversation }),
-    ...(replayed === true && { 'idempotent-replayed': 'true' }),
-    ...(joined === true && { 'x-run-joined': 'true' }),
-  }
-}
-
-type RunPlace = Pick<Launched, 'runId' | 'conversation' | 'replayed' | 'joined'>
 
 function location({ runId, conversation }: RunPlace): Record<string, string> {
   return conversation === undefined ? {} : { location: `/conversations/${conversation}/runs/${runId}` }

@@ -12,8 +12,6 @@ import { branch } from './branch.ts'
 import { type Asked, askedBy, type EdgeEnv } from './context.ts'
 import { continueRun, notAsked, runOfAnswers } from './continue.ts'
 import { type Accepted, conversationOf, hiddenConversation, type Launched, launchThere } from './launch.ts'
-import { runHeaders } from './native.ts'
-import { throwIfFailed } from './outcome.ts'
 import { Problem } from './problem.ts'
 import { type Collector, collectRun, placeOf, startAlone, startThere } from './start.ts'
 import { streamRun } from './stream.ts'
@@ -46,7 +44,7 @@ responses.post('/', async (c) => {
     asked,
   }
   if (!body.stream) return collectRun(launched, collectorOf(new ResponseReader(options)))
-  return streamRun(launched, responseEncoder(options), { headers: runHeaders(launched), onFirst: throwIfFailed })
+  return streamRun(launched, responseEncoder(options))
 })
 
 interface Answering {

@@ -4,7 +4,7 @@ import type { RunEvent } from '../contract/event.ts'
 import type { Finish, OnBusy, RunError } from '../contract/run.ts'
 import type { Asked } from './context.ts'
 import { type Accepted, conversationOf, type Launched, launchHere, launchHidden, launchThere } from './launch.ts'
-import { runHeaders } from './native.ts'
+import { runHeaders } from './run-headers.ts'
 import { failedProblem } from './outcome.ts'
 import { Problem } from './problem.ts'
 

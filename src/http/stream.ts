@@ -1,5 +1,7 @@
 import type { RunEvent } from '../contract/event.ts'
 import type { Launched } from './launch.ts'
+import { throwIfFailed } from './outcome.ts'
+import { runHeaders } from './run-headers.ts'
 
 const HEARTBEAT_MS = 15_000
 const HEARTBEAT = ': alive\n\n'
@@ -21,14 +23,21 @@ export const SSE_HEADERS = {
   'x-accel-buffering': 'no',
 }
 
+export interface StreamOptions {
+  /** Beside those of every run. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Gets the first event that a reader sees, and may throw. Default: throws the Problem of a run that failed. */
+  readonly onFirst?: ((event: RunEvent) => void) | undefined
+}
+
 /**
  * A run as an event stream, each event written as it comes. The answer begins with the first thing a reader sees, so
- * that a run which fails before it can still fail with a status: `onFirst` gets that event, and may throw.
+ * that a run which fails before it can still fail with a status.
  */
 export async function streamRun(
   launched: Launched,
   encoder: EventEncoder,
-  { headers, onFirst }: { headers: Record<string, string>; onFirst: (event: RunEvent) => void },
+  { headers, onFirst = throwIfFailed }: StreamOptions = {},
 ): Promise<Response> {
   const begun = Promise.withResolvers<void>()
   const bytes = new TextEncoder()
@@ -84,7 +93,7 @@ export async function streamRun(
   }
   const stream = new ReadableStream(source)
   await begun.promise
-  return new Response(stream, { headers: { ...SSE_HEADERS, ...headers } })
+  return new Response(stream, { headers: { ...SSE_HEADERS, ...runHeaders(launched), ...headers } })
 }
 
 function isPrelude({ type }: RunEvent): boolean {

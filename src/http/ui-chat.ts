@@ -10,10 +10,8 @@ import { budgetOf } from './budget.ts'
 import { type Asked, askedBy, type EdgeEnv } from './context.ts'
 import { takeTurn } from './continue.ts'
 import { conversationOf, following, type Launched } from './launch.ts'
-import { runHeaders } from './native.ts'
 import { granted } from './problem.ts'
 import { invalidRequest } from './runs.ts'
-import { throwIfFailed } from './outcome.ts'
 import { streamRun } from './stream.ts'
 
 /** `/chat`: what `useChat` of the AI SDK speaks; the id of a chat is that of its conversation. */
@@ -35,8 +33,7 @@ uiChat.post('/', async (c) => {
           replaces: follows === undefined ? undefined : await turnAfter(service, follows),
         })
       : await answerAgain(asked, { service, conversation, again, follows: follows ?? '' })
-  const headers = { ...runHeaders(launched), ...UI_MESSAGE_HEADERS }
-  return streamRun(launched, new UiMessageEncoder({ version, conversation }), { headers, onFirst: throwIfFailed })
+  return streamRun(launched, new UiMessageEncoder({ version, conversation }), { headers: UI_MESSAGE_HEADERS })
 })
 
 interface Again {
@@ -75,6 +72,5 @@ uiChat.get('/:id/stream', async (c) => {
   const run = granted(reply).runs.at(-1)
   if (!run || isTerminal(run.status) || run.status === 'waiting') return c.body(null, 204)
   const launched = following(service, { runId: run.id, conversation, after: 0 })
-  const headers = { ...runHeaders(launched), ...UI_MESSAGE_HEADERS }
-  return streamRun(launched, new UiMessageEncoder({ conversation }), { headers, onFirst: throwIfFailed })
+  return streamRun(launched, new UiMessageEncoder({ conversation }), { headers: UI_MESSAGE_HEADERS })
 })

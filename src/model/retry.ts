@@ -1,4 +1,5 @@
 import type { ChatModel, ModelError } from '../contract/model.ts'
+import { pause } from '../contract/pause.ts'
 import { attempts } from './attempts.ts'
 
 export interface RetryOptions {
@@ -40,14 +41,4 @@ export function retrying(model: ChatModel, options: RetryOptions = {}): ChatMode
       })
     },
   }
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, ms)
-  const leave = () => resolve()
-  signal.addEventListener('abort', leave)
-  await promise
-  clearTimeout(timer)
-  signal.removeEventListener('abort', leave)
 }

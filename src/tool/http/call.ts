@@ -21,8 +21,8 @@ const MOST_REDIRECTS = 3
 
 /**
  * Calls an HTTP tool: a request to a host that the deployment allows, and as few as `redirected` allows to where that
- * leads, all of which end when its host gives the call up. Secrets are looked up here and nowhere else, and are in no outcome. Expects arguments that fit the
- * schema.
+ * leads, all of which end when its host gives the call up. Secrets are looked up here and nowhere else, and are in no
+ * outcome. Expects arguments that fit the schema.
  */
 export function callHttp(name: string, http: HttpCall, options: HttpOptions): Tool['call'] {
   const { fetch = globalThis.fetch.bind(globalThis), now = Date.now } = options

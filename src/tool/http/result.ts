@@ -12,8 +12,8 @@ const JSON_LIMITS = { depth: 64, values: 1_000_000 }
 
 /**
  * What a response comes to: the part of its JSON that `pointer` names, its text where that is `text`, or the failure
- * `http_<status>`. Redirects that are left are failures, as is what is neither JSON nor text, or more than 1 MiB. No secret is in the
- * outcome.
+ * `http_<status>`. Redirects that are left are failures, as is what is neither JSON nor text, or more than 1 MiB. No
+ * secret is in the outcome.
  */
 export async function readResult(
   tool: string,

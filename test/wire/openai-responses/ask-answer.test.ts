@@ -1,12 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { Opaque } from '../../../src/contract/message.ts'
 import type { ModelEvent, ModelFinish } from '../../../src/contract/model.ts'
 import type { Usage } from '../../../src/contract/usage.ts'
 import { responsesAnswers } from '../../../src/wire/openai-responses/ask-answer.ts'
-import { inPieces, replay } from '../../fixtures/replay.ts'
-
-const FIXTURES = 'test/fixtures/openai-responses'
+import { readWhole, testRecorded } from '../recorded.ts'
 
 const text = (text: string): ModelEvent => ({ type: 'text', text })
 const reasoning = (text: string): ModelEvent => ({ type: 'reasoning', text })
@@ -171,28 +168,9 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   empty: [CUT],
 }
 
-test('every recorded stream is read', () => {
-  const recorded = readdirSync(FIXTURES).map((file) => file.replace(/\.sse$/, ''))
-  expect(recorded.toSorted()).toEqual(Object.keys(SAID).toSorted())
-})
+testRecorded('openai-responses', responsesAnswers, SAID)
 
-describe.each(Object.entries(SAID))('the stream "%s"', (name, said) => {
-  const recorded = readFileSync(`${FIXTURES}/${name}.sse`, 'utf8')
-  const lines = { LF: recorded, CRLF: recorded.replaceAll('\n', '\r\n') }
-
-  for (const [breaks, body] of Object.entries(lines)) {
-    const bytes = new TextEncoder().encode(body)
-    test.each([bytes.length, 1, 7, 97])(`says the same with ${breaks}, in pieces of %i bytes`, async (size) => {
-      expect(await replay(inPieces(bytes, size), responsesAnswers)).toEqual(said)
-    })
-  }
-})
-
-/** What is read of an answer that comes whole. */
-const whole = (body: unknown): ModelEvent[] => {
-  const decoder = responsesAnswers.decoder()
-  return [...decoder.push({ data: JSON.stringify(body) }), ...decoder.end(true)]
-}
+const whole = (body: unknown) => readWhole(responsesAnswers, body)
 
 describe('a whole answer', () => {
   const output = [

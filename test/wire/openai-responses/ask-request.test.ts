@@ -13,17 +13,7 @@ import type { AssistantMessage, Message, ToolMessage } from '../../../src/contra
 import type { ModelRequest } from '../../../src/contract/model.ts'
 import type { ToolDefinition } from '../../../src/contract/tool.ts'
 import { encodeRequest } from '../../../src/wire/openai-responses/ask-request.ts'
-
-const CLOCK: ToolDefinition = {
-  name: 'clock',
-  title: 'Clock',
-  description: 'Tells the time.',
-  inputSchema: { type: 'object', properties: { zone: { type: 'string' } } },
-  version: '1',
-  hash: 'h',
-  annotations: { readOnly: true },
-}
-const USER: Message = { role: 'user', content: 'What time is it?' }
+import { CLOCK, USER } from '../clock.ts'
 
 const bodyOf = (request: Partial<ModelRequest>, isPlain?: boolean): Record<string, unknown> =>
   JSON.parse(encodeRequest('probe', { messages: [USER], tools: [], ...request }, isPlain))
