@@ -6,10 +6,12 @@ const EXPOSED =
 
 /** Answers pages of the configured origins, each exactly, and never with credentials (Fetch standard, CORS protocol). */
 export const cors: MiddlewareHandler<EdgeEnv> = async (c, next) => {
+  const { corsOrigins } = c.env.setup.config
   const origin = c.req.header('origin')
-  const isAllowed = origin !== undefined && c.env.setup.config.corsOrigins.includes(origin)
+  const isAllowed = origin !== undefined && corsOrigins.includes(origin)
   if (c.req.method === 'OPTIONS') c.res = preflight(c.req.header('access-control-request-headers'))
   else await next()
+  if (corsOrigins.length === 0) return
   // `c.header` would make the answer anew.
   const { headers } = c.res
   headers.append('vary', 'origin')

@@ -46,6 +46,8 @@ export async function streamRun(
   let waiting = 0
   let left = false
   let hasBegun = false
+  /** What is to be said before the first thing a reader sees; it leaves in one chunk with it: each chunk costs time. */
+  let prelude = ''
   const source: UnderlyingSource<Uint8Array> = {
     start: (controller) => {
       const send = (text: string) => {
@@ -55,12 +57,17 @@ export async function streamRun(
         controller.enqueue(chunk)
       }
       const onEvent = (event: RunEvent) => {
-        if (!hasBegun && !isPrelude(event)) {
+        if (!hasBegun) {
+          if (isPrelude(event)) {
+            prelude += encoder.event(event)
+            return undefined
+          }
           onFirst(event)
           hasBegun = true
           begun.resolve()
         }
-        send(encoder.event(event))
+        send(prelude + encoder.event(event))
+        prelude = ''
         if (left || waiting < MOST_WAITING) return undefined
         room = Promise.withResolvers()
         return room.promise
@@ -68,7 +75,7 @@ export async function streamRun(
       const heartbeat = setInterval(() => send(HEARTBEAT), HEARTBEAT_MS)
       const end = () => {
         begun.resolve()
-        send(encoder.end())
+        send(prelude + encoder.end())
         if (!left) controller.close()
       }
       const fail = (error: unknown) => {

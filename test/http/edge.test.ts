@@ -197,6 +197,14 @@ describe('bad input gets a clear error', () => {
 })
 
 describe('a caller who leaves', () => {
+  test('sends what comes before the first token in one chunk with it', async () => {
+    const edge = testEdge({ script: [say('Hello')] })
+    const response = await edge.ask('/runs', { json: { input: 'Hi' }, headers: { accept: 'text/event-stream' } })
+    const { value } = (await response.body?.getReader().read()) ?? {}
+    const types = [...new TextDecoder().decode(value).matchAll(/^event: (.*)$/gm)].map(([, type]) => type)
+    expect(types).toEqual(['run.started', 'step.started', 'text.delta'])
+  })
+
   test('stops a run that nobody else can follow', async () => {
     const aborted = Promise.withResolvers<void>()
     const edge = testEdge({
@@ -362,6 +370,10 @@ describe('CORS', () => {
     expect(foreign.headers.get('access-control-allow-origin')).toBeNull()
     const preflight = await edge.ask(CHAT, { method: 'OPTIONS', headers: { origin: 'https://app.example.com' } })
     expect(preflight.status).toBe(204)
+    const vary = await Promise.all(
+      [edge, testEdge()].map(async (each) => (await each.ask('/health')).headers.get('vary')),
+    )
+    expect(vary).toEqual(['origin', null])
   })
 
   test('lets a page read what clients go by', async () => {
