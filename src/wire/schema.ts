@@ -63,6 +63,33 @@ export function wholeFrom(least: number) {
   return v.pipe(v.number(), v.integer(message), v.minValue(least, message))
 }
 
+/**
+ * Values by names that people give, each of them kept: Valibot's own record leaves out `constructor`, `prototype` and
+ * `__proto__` without a word.
+ */
+export function byName<Value extends v.GenericSchema>(
+  name: v.GenericSchema<string, string>,
+  value: Value,
+): v.GenericSchema<Readonly<Record<string, v.InferInput<Value>>>, Readonly<Record<string, v.InferOutput<Value>>>> {
+  const pairs = v.array(v.tuple([name, value]))
+  return {
+    ...v.record(name, value),
+    '~run': (dataset, config) => {
+      const object = named['~run'](dataset, config)
+      if (!object.typed) return object
+      const { value: input } = object
+      const read = pairs['~run']({ value: Object.entries(input) }, config)
+      for (const { path, input: value } of read.issues ?? []) {
+        const key = Object.keys(input)[Number(path?.[0].key)]
+        path?.splice(0, 2, { type: 'unknown', origin: 'value', input, key, value })
+      }
+      return read.typed ? { ...read, value: Object.fromEntries(read.value) } : read
+    },
+  }
+}
+
+const named = v.custom<Record<string, unknown>>(isObject, 'expected an object')
+
 /** A whole number from 1, or nothing. */
 export const count = v.exactOptional(wholeFrom(1))
 
@@ -77,7 +104,7 @@ const limits = v.strictObject({
   tokens: count,
   cost: v.exactOptional(v.pipe(v.number(), v.gtValue(0, 'must be above 0.'))),
   sameCalls: count,
-  tools: v.exactOptional(v.record(v.string(), wholeFrom(1))),
+  tools: v.exactOptional(byName(v.string(), wholeFrom(1))),
 })
 
 const MOST_CONTEXT = 16 * 1024

@@ -419,6 +419,13 @@ describe('the definitions', () => {
     expect(await mcp.call('put')).toEqual({ ok: true, content: [{ type: 'text', text: 'set_a' }] })
   })
 
+  test('may be named otherwise whatever they are called', async () => {
+    const server = await start()
+    server.tools = ['constructor', 'toString'].map((name) => ({ ...echo, name }))
+    const mcp = worker([{ name: 'test', url: server.url, rename: { constructor: 'build' } }])
+    expect(await mcp.names()).toEqual(['build', 'toString'])
+  })
+
   test('of one name keep apart by their servers, the same ones whoever answers first', async () => {
     const [first, second] = [await start(), await start()]
     first.tools = [echo]
@@ -779,6 +786,7 @@ describe('the configuration', () => {
     ['{}', 'MCP_SERVERS: it: '],
     ['[{"name":"a b","url":"https://example.com"}]', 'MCP_SERVERS: 0.name: '],
     ['[{"name":"a","url":"https://example.com","timeoutMs":0}]', 'MCP_SERVERS: 0.timeoutMs: '],
+    ['[{"name":"a","url":"https://example.com","rename":{"a":1}}]', 'MCP_SERVERS: 0.rename: expected texts by name'],
     ['[{"name":"a","url":"https://example.com","nope":1}]', 'MCP_SERVERS: 0.nope: '],
     ['[{"name":"a","url":"https://example.com"},{"name":"a","url":"https://example.com"}]', 'each name once'],
   ])('%s is refused', (MCP_SERVERS, message) => {

@@ -34,6 +34,15 @@ describe('the body of a run', () => {
     expect(decodeRunBody({ input: 'Hi', ...body })).toEqual({ ok: true, request: { input: hi, ...body } })
   })
 
+  test.each(['constructor', 'prototype', '__proto__'])('bounds a tool of any name: %s', (name) => {
+    const limits = JSON.parse(`{"tools":{"${name}":1}}`)
+    const decoded = decodeRunBody({ input: 'Hi', limits })
+    expect(JSON.stringify(decoded.ok && decoded.request.limits)).toBe(JSON.stringify(limits))
+    expect(decodeRunBody({ input: 'Hi', limits: JSON.parse(`{"tools":{"${name}":0}}`) })).toMatchObject({
+      error: { path: `limits.tools.${name}`, message: `limits.tools.${name}: must be a whole number from 1.` },
+    })
+  })
+
   test('has messages in our words, with what may be left out', () => {
     const input = [
       { role: 'user', content: [{ type: 'image', mediaType: 'image/png', data: 'AAAA' }] },
@@ -62,6 +71,7 @@ describe('the body of a run', () => {
     [{ input: 'Hi', sistem: '' }, 'sistem', 'sistem: is unknown.'],
     [{ input: 'Hi', limits: { steps: 0 } }, 'limits.steps', 'limits.steps: must be a whole number from 1.'],
     [{ input: 'Hi', limits: { steps: 1.5 } }, 'limits.steps', 'limits.steps: must be a whole number from 1.'],
+    [{ input: 'Hi', limits: { tools: ['a'] } }, 'limits.tools', 'limits.tools: expected an object'],
     [{ input: 'Hi', limits: { step: 1 } }, 'limits.step', 'limits.step: is unknown.'],
     [{ input: 'Hi', tools: ['a b'] }, 'tools[0]', 'tools[0]: must match ^[a-zA-Z0-9_-]{1,64}$.'],
     [{ input: 'Hi', context: [] }, 'context', 'context: must be an object.'],

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { checkAddress } from './address.ts'
+import { isObject } from './json.ts'
 
 /** A server whose tools are brought in. */
 export interface McpServer {
@@ -36,7 +37,11 @@ export type McpEnv = Readonly<Record<string, unknown>>
 
 const texts = v.array(v.string())
 const count = v.pipe(v.number(), v.integer(), v.minValue(1))
-const byName = v.record(v.string(), v.string())
+/** Valibot's own record would leave out a tool that is named `constructor`. */
+const byName = v.custom<Readonly<Record<string, string>>>(
+  (value) => isObject(value) && Object.values(value).every((each) => typeof each === 'string'),
+  'expected texts by name',
+)
 
 const Server = v.strictObject({
   name: v.pipe(v.string(), v.regex(/^[a-zA-Z0-9_-]{1,32}$/)),

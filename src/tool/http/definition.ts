@@ -1,23 +1,12 @@
 import * as v from 'valibot'
-import { isObject, type JsonSchema } from '../../contract/json.ts'
+import type { JsonSchema } from '../../contract/json.ts'
 import type { DefinitionIssue } from '../../contract/definition.ts'
+import { byName } from '../../wire/schema.ts'
 import { POINTER } from '../pointer.ts'
 import { parseEndpoint } from './endpoint.ts'
 import { namesIn } from './template.ts'
 
-const TEXTS = v.record(v.string(), v.string())
-/** What a record leaves out without a word. */
-const LOST = ['constructor', 'prototype']
-const ODD_TEXTS = v.custom<Readonly<Record<string, string>>>(
-  (value) => isObject(value) && Object.values(value).every((each) => typeof each === 'string'),
-  'expected an object of texts',
-)
-const NO_TEXTS = v.never('expected an object of texts')
-
-const texts = v.lazy((input) => {
-  if (Array.isArray(input)) return NO_TEXTS
-  return isObject(input) && LOST.some((name) => Object.hasOwn(input, name)) ? ODD_TEXTS : TEXTS
-})
+const texts = byName(v.string(), v.string())
 
 /** A placeholder that begins so stands for a secret, by its name in the environment. */
 const SECRET = 'SECRET_'

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { count, plainObject } from '../../wire/schema.ts'
+import { byName, count } from '../../wire/schema.ts'
 import { POINTER } from '../pointer.ts'
 
 const flag = v.exactOptional(v.boolean())
@@ -27,32 +27,25 @@ const CONDITION = v.strictObject({
 export const APPROVAL = v.union(
   [
     v.picklist(['never', 'always']),
-    v.strictObject({ unless: v.record(v.pipe(v.string(), v.regex(POINTER)), CONDITION) }),
+    v.strictObject({ unless: byName(v.pipe(v.string(), v.regex(POINTER)), CONDITION) }),
   ],
   'must be "never", "always" or { unless: { "/pointer": { minimum?, maximum?, enum?, like? } } }.',
 )
 
 const texts = v.exactOptional(v.array(v.string()))
 
-const LOST = ['constructor', 'prototype', '__proto__']
-
 /** The `ToolPolicies` of a deployment. */
-export const POLICIES = v.pipe(
-  plainObject,
-  // A record leaves these out without a word, and whoever is named so would have no policy.
-  v.check((all) => !LOST.some((name) => Object.hasOwn(all, name)), `must be named otherwise than ${LOST.join(', ')}.`),
-  v.record(
-    v.string(),
-    v.strictObject({
-      scopes: texts,
-      tenants: texts,
-      rate: v.exactOptional(v.string()),
-      concurrency: count,
-      timeoutMs: count,
-      maxResultBytes: count,
-      approval: v.exactOptional(APPROVAL),
-      hosts: texts,
-      annotations: v.exactOptional(v.strictObject(ANNOTATIONS)),
-    }),
-  ),
+export const POLICIES = byName(
+  v.string(),
+  v.strictObject({
+    scopes: texts,
+    tenants: texts,
+    rate: v.exactOptional(v.string()),
+    concurrency: count,
+    timeoutMs: count,
+    maxResultBytes: count,
+    approval: v.exactOptional(APPROVAL),
+    hosts: texts,
+    annotations: v.exactOptional(v.strictObject(ANNOTATIONS)),
+  }),
 )

@@ -13,7 +13,7 @@ import { issuesOf as misfitsOf } from '../schema/validate.ts'
 const text = (most: number) => v.pipe(v.string(), v.nonEmpty('expected a text that is not empty'), v.maxLength(most))
 const count = v.pipe(v.number(), v.integer(), v.minValue(1))
 const flag = v.exactOptional(v.boolean())
-const schema = v.record(v.string(), v.unknown())
+const schema = v.custom<JsonSchema>(isObject, 'expected an object')
 
 /** What a model and a host are told, as it is. */
 const SAID = {

@@ -27,17 +27,30 @@ describe('policies', () => {
 
   test.each<[string, unknown, string]>([
     ['no JSON', '{', ''],
-    ['a list', [], '; at : '],
+    ['a list', [], '; at : expected an object'],
     ['an unknown word', { a: { scope: ['x'] } }, '; at a.scope: '],
     ['a count of none', { a: { concurrency: 0 } }, '; at a.concurrency: must be a whole number from 1.'],
     ['an approval', { a: { approval: 'sometimes' } }, '; at a.approval: must be "never", "always" or'],
     ['a pointer', { a: { approval: { unless: { to: {} } } } }, '; at a.approval.unless.to: '],
-    ...['constructor', 'prototype', '__proto__'].map((name): [string, unknown, string] => {
-      return [name, `{"a":{},"${name}":{"scopes":["x"]}}`, '; at : must be named otherwise']
-    }),
+    [
+      'a pointer to nothing',
+      { a: { approval: { unless: { constructor: {} } } } },
+      '; at a.approval.unless.constructor: ',
+    ],
+    ['a word for __proto__', '{"__proto__":{"scope":["x"]}}', '; at __proto__.scope: '],
   ])('say what is wrong, and where: %s', (_, value, where) => {
     const message = `TOOL_POLICY must be a JSON object of policies${where}`
     expect(() => readPolicies({ TOOL_POLICY: value })).toThrow(message)
+  })
+
+  test.each(['constructor', 'prototype', '__proto__'])('are kept whoever is named so: %s', (name) => {
+    const policies = readPolicies({ TOOL_POLICY: `{"a":{},"${name}":{"scopes":["x"]}}` })
+    expect(Object.entries(policies)).toEqual([
+      ['a', {}],
+      [name, { scopes: ['x'] }],
+    ])
+    expect(policiesOf(policies, { definition: { name }, place: 'edge' })).toEqual([{ scopes: ['x'] }])
+    expect(Object.getPrototypeOf(policies)).toBe(Object.prototype)
   })
 
   test('name tools by their names, tags and places, with globs', () => {

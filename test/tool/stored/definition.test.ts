@@ -183,11 +183,11 @@ describe('what is wrong is named by its path', () => {
     ['a header that is no text', http({ headers: { a: 'x', b: 5 } }), 'http.headers.b', 'expected string, received 5'],
     [
       'one among names that every object has',
-      http({ headers: { constructor: 'x', b: 5 } }),
-      'http.headers',
-      'expected an object of texts',
+      http({ headers: { constructor: 5, b: 'x' } }),
+      'http.headers.constructor',
+      'expected string, received 5',
     ],
-    ['a query that is none', http({ query: ['a'] }), 'http.query', 'expected an object of texts'],
+    ['a query that is none', http({ query: ['a'] }), 'http.query', 'expected an object'],
     ['a body with GET', http({ body: {} }), 'http.body', 'expected no body with GET'],
     [
       'an own __proto__',
