@@ -9,7 +9,9 @@ export function either<First extends v.GenericSchema, Second extends v.GenericSc
   first: First,
   second: Second,
 ): v.LazySchema<First | Second> {
-  return v.lazy((value) => (isFirst(value) ? first : second))
+  // A value that is neither is told of both.
+  const other = { ...second, expects: `${first.expects} or ${second.expects}` }
+  return v.lazy((value) => (isFirst(value) ? first : other))
 }
 
 export function isText(value: unknown): value is string {

@@ -214,7 +214,7 @@ test('what is referred to is in its conversation: what follows it is new', () =>
 test.each([
   [{}, 'input', 'input: must not be empty.', 'invalid_value'],
   [{ input: '' }, 'input', 'input: must not be empty.', 'invalid_value'],
-  [{ input: 7 }, 'input', 'input: expected Array, received 7.', 'invalid_value'],
+  [{ input: 7 }, 'input', 'input: expected string or Array, received 7.', 'invalid_value'],
   [{ input: 'Hi', background: true }, 'background', /^background: /, 'unsupported_parameter'],
   [{ input: 'Hi', prompt: { id: 'p' } }, 'prompt', 'prompt: is not supported.', 'unsupported_parameter'],
   [
