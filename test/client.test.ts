@@ -320,6 +320,14 @@ describe('what an edge refuses', () => {
     const answering = (response: Response) => createClient({ url: 'http://127.0.0.1', fetch: async () => response })
     const busy = answering(new Response('Try later', { status: 503, headers: { 'retry-after': '2' } }))
     expect(await refusal(busy.run('Hi'))).toMatchObject({ code: 'http_503', status: 503, retryAfterMs: 2000 })
+    for (const [after, retryAfterMs] of [
+      ['-5', undefined],
+      ['1e400', undefined],
+      ['9'.repeat(400), 2 ** 31 - 1],
+    ] as const) {
+      const odd = answering(new Response('Later', { status: 503, headers: { 'retry-after': after } }))
+      expect((await refusal(odd.run('Hi'))).retryAfterMs).toBe(retryAfterMs)
+    }
     const gone = createClient({ url: 'http://127.0.0.1', fetch: async () => Promise.reject(new TypeError('no')) })
     expect(await refusal(gone.run('Hi'))).toMatchObject({ code: 'unreachable', status: 0 })
   })

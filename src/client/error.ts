@@ -1,4 +1,5 @@
 import { isObject, parseJson } from '../contract/json.ts'
+import { retryAfterMs } from '../contract/retry-after.ts'
 
 /** What an edge refused, or what went wrong on the way to it. */
 export class EdgecallError extends Error {
@@ -42,11 +43,10 @@ export async function errorOf(response: Response): Promise<EdgecallError> {
   const text = await response.text().catch(() => '')
   const problem = parseJson(text)
   const { code, detail, runId } = isObject(problem) ? problem : {}
-  const seconds = Number(headers.get('retry-after') ?? NaN)
   return new EdgecallError(typeof detail === 'string' ? detail : `HTTP ${status} ${statusText}`, {
     code: typeof code === 'string' ? code : `http_${status}`,
     status,
     runId: typeof runId === 'string' ? runId : undefined,
-    retryAfterMs: Number.isFinite(seconds) ? seconds * 1000 : undefined,
+    retryAfterMs: retryAfterMs((name) => headers.get(name)),
   })
 }

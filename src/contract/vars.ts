@@ -1,4 +1,5 @@
 import { isObject } from './json.ts'
+import { LONGEST_TIMER_MS } from './pause.ts'
 
 /** A variable that cannot be read; the edge answers nothing until it is mended. */
 export class ConfigError extends Error {
@@ -48,15 +49,13 @@ export function list(vars: Vars, name: string): string[] | undefined {
     .filter((item) => item !== '')
 }
 
-/** Larger counts are typing mistakes, and over what a timer takes. */
-const MOST = 2 ** 31 - 1
-
-/** A whole number from 1. */
+/** A whole number from 1; one that is over what a timer takes is a typing mistake. */
 export function count(vars: Vars, name: string, fallback: number): number {
   const value = vars[name]
   if (value === undefined || value === '') return fallback
   const number = Number(value)
-  if (!Number.isSafeInteger(number) || number < 1 || number > MOST) throw new ConfigError(name, 'a whole number from 1')
+  if (!Number.isSafeInteger(number) || number < 1 || number > LONGEST_TIMER_MS)
+    throw new ConfigError(name, 'a whole number from 1')
   return number
 }
 

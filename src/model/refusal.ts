@@ -1,5 +1,6 @@
 import { parseJson } from '../contract/json.ts'
 import type { ModelError } from '../contract/model.ts'
+import { retryAfterMs } from '../contract/retry-after.ts'
 import type { AnswerCodec } from '../wire/model-answer.ts'
 import { modelError, type ProviderFault } from '../wire/model-error.ts'
 
@@ -9,12 +10,12 @@ export async function refusal(response: Response, explain: AnswerCodec['explain'
   // A body that breaks off explains nothing; the status stands.
   const text = await readText(response).catch(() => '')
   const fault = explained(text, explain) ?? { message: `The model server answered with status ${status}.` }
-  const wait = retryAfterMs(headers)
+  const wait = retryAfterMs((name) => headers.get(name))
   const advice = headers.get('x-should-retry')
   return {
     ...modelError({ ...fault, status }),
     ...(advice !== null && { retryable: advice === 'true' }),
-    ...(wait >= 0 && { retryAfterMs: wait }),
+    ...(wait !== undefined && { retryAfterMs: wait }),
   }
 }
 
@@ -29,17 +30,6 @@ export async function readText(response: Response, most = 64 * 1024): Promise<st
     if (left <= 0) break
   }
   return text + decoder.decode()
-}
-
-const NUMBER = /^\d+(\.\d+)?$/
-
-/** How long a server asks to be left alone, in milliseconds; NaN where it does not. Takes seconds and HTTP dates. */
-function retryAfterMs(headers: Headers): number {
-  const exact = headers.get('retry-after-ms') ?? ''
-  if (NUMBER.test(exact)) return Number(exact)
-  const after = headers.get('retry-after') ?? ''
-  if (NUMBER.test(after)) return Number(after) * 1000
-  return Math.max(0, Date.parse(after) - Date.now())
 }
 
 function explained(text: string, explain: AnswerCodec['explain']): ProviderFault | undefined {

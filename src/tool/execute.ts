@@ -1,5 +1,6 @@
 import type { ExecuteOptions } from '../contract/hook.ts'
 import type { Progress, Tool, ToolOutcome, ToolRequest } from '../contract/tool.ts'
+import { LONGEST_TIMER_MS } from '../contract/pause.ts'
 import { failure } from '../contract/tool.ts'
 import { boundOutcome } from './bound.ts'
 import { textOfThrown } from './fault.ts'
@@ -19,7 +20,8 @@ export async function execute(tool: Tool, request: ToolRequest, options: Execute
     stopped.resolve(outcome)
   }
   const onAbort = () => giveUp('cancelled', CANCELLED)
-  const timer = setTimeout(() => giveUp('timeout', timedOut(definition.name, timeoutMs)), Math.min(timeoutMs, LONGEST))
+  const expire = () => giveUp('timeout', timedOut(definition.name, timeoutMs))
+  const timer = setTimeout(expire, Math.min(timeoutMs, LONGEST_TIMER_MS))
   options.signal.addEventListener('abort', onAbort, { once: true })
   if (options.signal.aborted) onAbort()
   let open = true
@@ -44,9 +46,6 @@ export async function execute(tool: Tool, request: ToolRequest, options: Execute
     options.signal.removeEventListener('abort', onAbort)
   }
 }
-
-/** What is over this is no time at all to Node. */
-const LONGEST = 2 ** 31 - 1
 
 /** What a tool tells of its progress, and no more: news of a call become events of its run. */
 function newsOf({ message, fraction, data }: Progress): Progress {

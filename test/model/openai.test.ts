@@ -209,6 +209,12 @@ describe('a refusal', () => {
     [{ 'retry-after': '7' }, 7000],
     [{ 'retry-after': 'Thu, 01 Jan 1970 00:00:00 GMT' }, 0],
     [{ 'retry-after': 'soon' }, undefined],
+    [{ 'retry-after': '-5' }, undefined],
+    [{ 'retry-after': '1e400' }, undefined],
+    [{ 'retry-after': '9'.repeat(20) }, 2 ** 31 - 1],
+    [{ 'retry-after': '9'.repeat(400) }, 2 ** 31 - 1],
+    [{ 'retry-after-ms': '9'.repeat(400) }, 2 ** 31 - 1],
+    [{ 'retry-after': 'Fri, 31 Dec 9999 23:59:59 GMT' }, 2 ** 31 - 1],
   ])('says when to come again: %j', async (headers, retryAfterMs) => {
     const { error } = await exchange([{ status: 429, headers, body: said('Slow down') }])
     expect(error?.retryAfterMs).toBe(retryAfterMs)

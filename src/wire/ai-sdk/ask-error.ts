@@ -1,5 +1,6 @@
 import { isObject, parseJson } from '../../contract/json.ts'
 import type { ModelError } from '../../contract/model.ts'
+import { retryAfterMs } from '../../contract/retry-after.ts'
 import { badResponse, modelError, STREAM_CUT } from '../model-error.ts'
 import { explainError, UNEXPLAINED } from '../openai-chat/error.ts'
 
@@ -24,11 +25,11 @@ export function thrownError(error: unknown): ModelError | undefined {
   if (status !== undefined && status < 400) return STREAM_CUT
   const body = typeof responseBody === 'string' ? parseJson(responseBody) : undefined
   const fault = explainError(data) ?? explainError(body) ?? { message: said }
-  const after = isObject(responseHeaders) ? Number(responseHeaders['retry-after'] ?? NaN) : NaN
+  const wait = isObject(responseHeaders) ? retryAfterMs((name) => responseHeaders[name]) : undefined
   return {
     ...modelError({ ...fault, ...(status !== undefined && { status }) }),
     ...(typeof isRetryable === 'boolean' && { retryable: isRetryable }),
-    ...(after >= 0 && { retryAfterMs: after * 1000 }),
+    ...(wait !== undefined && { retryAfterMs: wait }),
   }
 }
 

@@ -192,6 +192,11 @@ describe('what a provider throws', () => {
       retryable: true,
       retryAfterMs: 7000,
     })
+    const waits = ['1e400', '-5', '', '9'.repeat(400)].map((after) => {
+      const responseHeaders = { 'retry-after': after }
+      return thrownError(thrown('AI_APICallError', { ...call, responseHeaders }))?.retryAfterMs
+    })
+    expect(waits).toEqual([undefined, undefined, undefined, 2 ** 31 - 1])
     expect(thrownError(thrown('AI_APICallError', { statusCode: 400, isRetryable: false }))).toEqual({
       code: 'model_refused_request',
       message: 'It failed.',
