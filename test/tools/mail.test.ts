@@ -326,7 +326,12 @@ describe('over HTTP', () => {
 
   test('a service that is not there leaves the mail in doubt; one that cannot be, does not', async () => {
     expect(await send(new Outboxes({ MAIL_URL: 'http://127.0.0.1:1' }))).toMatchObject({ code: 'in_doubt' })
-    for (const wrong of [{ MAIL_URL: 'mail.example.com' }, { ...service, MAIL_TOKEN: 'two\nlines' }]) {
+    for (const wrong of [
+      { MAIL_URL: 'mail.example.com' },
+      { ...service, MAIL_TOKEN: 'two\nlines' },
+      { ...service, MAIL_TIMEOUT_MS: 'abc' },
+      { ...service, MAIL_TIMEOUT_MS: '-5' },
+    ]) {
       expect(await send(new Outboxes(wrong))).toEqual({
         code: 'mail_misconfigured',
         message: 'Nothing was sent: the mail service is not set up as it should be. Trying again will not help.',

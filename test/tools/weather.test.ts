@@ -181,6 +181,16 @@ describe('over HTTP', () => {
     expect(await ask({ place: 'Slowville 20' }, env)).toMatchObject({ place: 'Slowville 20' })
   })
 
+  test.each([{ WEATHER_TIMEOUT_MS: 'abc' }, { WEATHER_TIMEOUT_MS: '-5' }, { WEATHER_URL: 'weather.example.com' }])(
+    'says that it is not set up: %j',
+    async (wrong) => {
+      expect(await ask({ place: 'Lisbon' }, { ...env, ...wrong })).toEqual({
+        code: 'weather_misconfigured',
+        message: 'The forecast service is not set up as it should be. Trying again will not help.',
+      })
+    },
+  )
+
   test('gives up when nobody wants the answer any more', async () => {
     const wanted = new AbortController()
     const asked = ask({ place: 'Slowville' }, env, { signal: wanted.signal, progress: () => wanted.abort() })

@@ -193,7 +193,11 @@ describe('a search over HTTP', () => {
     reply = undefined
     expect(await search('x', { ...env, WEB_TIMEOUT_MS: '20' })).toMatchObject({ code: 'search_timeout' })
     expect(await search('x', { SEARCH_URL: 'http://127.0.0.1:1' })).toMatchObject({ code: 'search_unavailable' })
-    for (const wrong of [{ SEARCH_URL: 'search.example.com' }, { ...env, SEARCH_TOKEN: 'two\nlines' }]) {
+    for (const wrong of [
+      { SEARCH_URL: 'search.example.com' },
+      { ...env, SEARCH_TOKEN: 'two\nlines' },
+      { ...env, WEB_TIMEOUT_MS: '10s' },
+    ]) {
       expect(await search('x', wrong)).toMatchObject({ code: 'search_misconfigured' })
     }
   })

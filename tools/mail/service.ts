@@ -14,7 +14,7 @@
  * mail goes out. Each key comes once, unless its answer was 4xx or 503.
  */
 import * as v from 'valibot'
-import { ToolError } from '../../src/tool.ts'
+import { ToolError, wholeNumber } from '../../src/tool.ts'
 import { standIn } from './stand-in.ts'
 
 export interface MailService {
@@ -54,7 +54,7 @@ const Answer = v.fallback(v.object({ id: text, source: text, message: text }), {
  * failure: with the code `in_doubt` where the mail may have gone out, else nothing was sent.
  */
 export async function postMail(mail: Mail, { key, deadline, service }: PostOptions): Promise<Receipt> {
-  const timeoutMs = Math.min(deadline - Date.now(), Number(service.MAIL_TIMEOUT_MS) || TIMEOUT_MS)
+  const timeoutMs = Math.min(deadline - Date.now(), timeoutOf(service))
   if (timeoutMs <= 0) throw new ToolError('Nothing was sent: the time for it was up.', { code: 'mail_too_late' })
   const late = new AbortController()
   // Unlike that of AbortSignal.timeout this timer can end before its time: while it stands, its object stays in memory.
@@ -70,6 +70,14 @@ export async function postMail(mail: Mail, { key, deadline, service }: PostOptio
     throw refused(response.status, message)
   } finally {
     clearTimeout(timer)
+  }
+}
+
+function timeoutOf(service: MailService): number {
+  try {
+    return wholeNumber({ ...service }, 'MAIL_TIMEOUT_MS', TIMEOUT_MS)
+  } catch (cause) {
+    throw misconfigured(cause)
   }
 }
 
@@ -91,9 +99,13 @@ function requestOf(
       signal,
     })
   } catch (cause) {
-    const message = 'Nothing was sent: the mail service is not set up as it should be. Trying again will not help.'
-    throw new ToolError(message, { code: 'mail_misconfigured', cause })
+    throw misconfigured(cause)
   }
+}
+
+function misconfigured(cause: unknown): ToolError {
+  const message = 'Nothing was sent: the mail service is not set up as it should be. Trying again will not help.'
+  return new ToolError(message, { code: 'mail_misconfigured', cause })
 }
 
 /** Whatever is wrong with a body, its status has said what became of the mail. */

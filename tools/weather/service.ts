@@ -10,7 +10,7 @@
  * as a failure of the service.
  */
 import * as v from 'valibot'
-import { ToolError } from '../../src/tool.ts'
+import { ToolError, wholeNumber } from '../../src/tool.ts'
 import { standIn } from './stand-in.ts'
 
 export interface WeatherEnv {
@@ -52,10 +52,10 @@ export async function askForecast(
   date: string,
   { env, signal }: { readonly env: WeatherEnv; readonly signal: AbortSignal },
 ): Promise<Forecast> {
-  const base = env.WEATHER_URL ? env.WEATHER_URL.replace(/\/+$/, '') : STAND_IN_URL
+  const { url, timeoutMs } = settingsOf(env)
+  url.search = new URLSearchParams({ place, date }).toString()
   const ask = env.WEATHER_URL ? fetch : standIn
-  const url = new URL(`${base}/forecast?${new URLSearchParams({ place, date }).toString()}`)
-  const timeout = AbortSignal.timeout(Number(env.WEATHER_TIMEOUT_MS || TIMEOUT_MS))
+  const timeout = AbortSignal.timeout(timeoutMs)
   try {
     const response = await ask(url, { signal: AbortSignal.any([signal, timeout]) })
     if (response.ok) {
@@ -67,6 +67,16 @@ export async function askForecast(
   } catch (error) {
     if (error instanceof ToolError) throw error
     throw failureOf(error, timeout, signal)
+  }
+}
+
+function settingsOf(env: WeatherEnv): { readonly url: URL; readonly timeoutMs: number } {
+  try {
+    const url = new URL(`${(env.WEATHER_URL || STAND_IN_URL).replace(/\/+$/, '')}/forecast`)
+    return { url, timeoutMs: wholeNumber({ ...env }, 'WEATHER_TIMEOUT_MS', TIMEOUT_MS) }
+  } catch (cause) {
+    const message = 'The forecast service is not set up as it should be. Trying again will not help.'
+    throw new ToolError(message, { code: 'weather_misconfigured', cause })
   }
 }
 

@@ -7,6 +7,7 @@
  *     Garbleton                   200 with a body that is no JSON
  *     Nowhere                     404, as for an empty place
  */
+import { pause } from '../../src/tool.ts'
 
 const SLOW_MS = 3000
 const SLOWEST_MS = 60_000
@@ -25,7 +26,8 @@ export async function standIn(
   const date = url.searchParams.get('date') ?? ''
   if (!url.pathname.endsWith('/forecast')) return Response.json({ error: 'no such page' }, { status: 404 })
   const [, slow, delay] = /^(slowville)(?: (\d{1,5}))?$/i.exec(place) ?? []
-  if (slow) await wait(Math.min(Number(delay ?? SLOW_MS), SLOWEST_MS), signal)
+  if (slow) await pause(Math.min(Number(delay ?? SLOW_MS), SLOWEST_MS), signal)
+  signal?.throwIfAborted()
   switch (place.toLowerCase()) {
     case '':
     case 'nowhere':
@@ -66,18 +68,4 @@ function dice(seed: string): (faces: number) => number {
     state ^= state << 5
     return (state >>> 0) % faces
   }
-}
-
-function wait(milliseconds: number, signal?: AbortSignal): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, milliseconds)
-  signal?.addEventListener(
-    'abort',
-    () => {
-      clearTimeout(timer)
-      reject(signal.reason)
-    },
-    { once: true },
-  )
-  return promise
 }

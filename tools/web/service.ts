@@ -10,7 +10,7 @@
  * named as one. Any other status or body counts as a failure of the service.
  */
 import * as v from 'valibot'
-import { ToolError } from '../../src/tool.ts'
+import { ToolError, wholeNumber } from '../../src/tool.ts'
 import { readBody } from './body.ts'
 import { OutOfTime, withPatience } from './patience.ts'
 import { standIn } from './stand-in.ts'
@@ -55,9 +55,13 @@ const Answer = v.object({
   source: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(200))),
 })
 
-/** How long a service or a page may take, in milliseconds. */
-export function timeoutOf({ WEB_TIMEOUT_MS }: WebEnv): number {
-  return Number(WEB_TIMEOUT_MS) || TIMEOUT_MS
+/** How long a service or a page may take, in milliseconds. Throws a ToolError where that cannot be read. */
+export function timeoutOf(env: WebEnv): number {
+  try {
+    return wholeNumber({ ...env }, 'WEB_TIMEOUT_MS', TIMEOUT_MS)
+  } catch (cause) {
+    throw misconfigured(cause)
+  }
 }
 
 /** Asks the service that `env` names, or the stand-in where it names none. Throws a ToolError for every failure. */
@@ -92,9 +96,13 @@ function requestOf(query: string, count: number, { SEARCH_URL, SEARCH_TOKEN }: W
       headers: { accept: 'application/json', ...(SEARCH_TOKEN && { authorization: `Bearer ${SEARCH_TOKEN}` }) },
     })
   } catch (cause) {
-    const message = 'The search service is not set up as it should be. Trying again will not help.'
-    throw new ToolError(message, { code: 'search_misconfigured', cause })
+    throw misconfigured(cause)
   }
+}
+
+function misconfigured(cause: unknown): ToolError {
+  const message = 'The search service is not set up as it should be. Trying again will not help.'
+  return new ToolError(message, { code: 'search_misconfigured', cause })
 }
 
 function failureOf(cause: unknown, signal: AbortSignal): ToolError {
