@@ -41,6 +41,9 @@ export class McpServer {
   tools: object[] = []
   /** Tools of one page of the list. */
   page = 100
+  /** The cursor of the page after the one that begins there. */
+  after = (from: number): string | undefined =>
+    from + this.page < this.tools.length ? String(from + this.page) : undefined
   ttlMs: number | undefined
   call: (params: Fields, talk: Talk) => unknown = () => ({ content: [] })
   /** Answers instead of all that follows where it returns true. */
@@ -144,9 +147,9 @@ export class McpServer {
     }
     if (method === 'tools/list') {
       const from = Number(params['cursor'] ?? 0)
-      const to = from + this.page
-      const more = to < this.tools.length ? { nextCursor: String(to) } : {}
-      return { result: { tools: this.tools.slice(from, to), ...more, ttlMs: this.ttlMs } }
+      const nextCursor = this.after(from)
+      const more = nextCursor === undefined ? {} : { nextCursor }
+      return { result: { tools: this.tools.slice(from, from + this.page), ...more, ttlMs: this.ttlMs } }
     }
     if (method !== 'tools/call') throw new Refusal(-32601, 'No such method')
     const open = () => {

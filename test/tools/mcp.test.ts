@@ -124,6 +124,15 @@ describe('a server of the newest revision', () => {
     expect(server.of('tools/list').map(({ params }) => params['cursor'])).toEqual([undefined, '3', '6'])
   })
 
+  test('ends a list whose pages go round in a circle', async () => {
+    const server = await start()
+    server.tools = [echo, { ...echo, name: 'more' }]
+    server.page = 1
+    server.after = (page) => String((page + 1) % 2)
+    expect(await worker(server).names()).toEqual(['echo', 'more'])
+    expect(server.of('tools/list').map(({ params }) => params['cursor'])).toEqual([undefined, '1', '0'])
+  })
+
   test('repeats arguments in headers where a schema asks for it, and tools that ask wrongly are refused', async () => {
     const server = await start()
     const marked = (name: string, type: string, more = {}) => ({ type, 'x-mcp-header': name, ...more })
@@ -240,6 +249,15 @@ describe('a server of an older revision', () => {
     }
     expect(await worker(server).call('echo')).toEqual({ ok: true, content: [{ type: 'text', text: 'The rest' }] })
     expect(server.of('GET').map(({ headers }) => headers['last-event-id'])).toEqual(['7'])
+  })
+
+  test('is not asked for the rest before the time that it names, however far off', async () => {
+    const server = await start('2025-11-25')
+    server.tools = [echo]
+    server.call = (_, talk) => talk.drop(`id: 7\nretry: ${'9'.repeat(400)}\ndata:\n\n`)
+    const mcp = worker([{ name: 'test', url: server.url, timeoutMs: 200 }])
+    expect(await mcp.call('echo')).toMatchObject({ ok: false, error: { code: 'mcp_timeout' } })
+    expect(server.of('GET')).toEqual([])
   })
 
   test('may break off within an event, and is asked for it again', async () => {

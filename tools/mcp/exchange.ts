@@ -1,4 +1,4 @@
-import { readSse, type SseResume } from '../../src/tool.ts'
+import { pause, readSse, type SseResume } from '../../src/tool.ts'
 import { fieldsOf, isObject, parseJson, textOf } from './json.ts'
 
 /** A server's answer that is no result. */
@@ -142,15 +142,4 @@ async function readText(response: Response): Promise<string> {
 /** A call's result is data, to be passed on as it is; of the rest no large number matters but as the bound of a schema. */
 function read(text: string, { message }: Posting): unknown {
   return parseJson(text, message['method'] === 'tools/call')
-}
-
-function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, milliseconds)
-  const stop = () => {
-    clearTimeout(timer)
-    reject(signal.reason)
-  }
-  signal.addEventListener('abort', stop, { once: true })
-  return promise.finally(() => signal.removeEventListener('abort', stop))
 }

@@ -77,8 +77,10 @@ function keyOf({ name, url }: McpServer): string {
 async function readList(server: McpServer, signal: AbortSignal): Promise<Listed> {
   const tools = new Map<string, RemoteTool>()
   let ttlMs = server.ttlMs
+  const cursors = new Set<unknown>()
   let cursor: unknown
   do {
+    cursors.add(cursor)
     const params = cursor === undefined ? {} : { cursor }
     const page = await ask(server, undefined, { method: 'tools/list', params, signal })
     const { tools: found, nextCursor, ttlMs: hinted } = page
@@ -87,8 +89,9 @@ async function readList(server: McpServer, signal: AbortSignal): Promise<Listed>
       if (tool && !tools.has(tool.name)) tools.set(tool.name, tool)
     }
     if (typeof hinted === 'number') ttlMs = Math.max(ttlMs, Math.min(hinted, MOST_TTL_MS))
-    cursor = nextCursor === cursor ? undefined : nextCursor
-  } while (typeof cursor === 'string' && tools.size < MOST_TOOLS)
+    cursor = nextCursor
+    // A server that goes round in a circle is not followed.
+  } while (typeof cursor === 'string' && !cursors.has(cursor) && tools.size < MOST_TOOLS)
   return { tools: [...tools.values()], at: Date.now(), ttlMs }
 }
 
