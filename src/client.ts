@@ -3,10 +3,11 @@
  */
 import { EdgecallError } from './client/error.ts'
 import { follow } from './client/follow.ts'
-import { type Send, sender } from './client/request.ts'
+import { ask, hasId, type Send, sender } from './client/request.ts'
 import type { AskOptions, ClientOptions, EventOf, RecordOf, RunInput } from './client/types.ts'
 import type { RunSummary, StoredMessage } from './contract/conversation.ts'
 import { newId } from './contract/id.ts'
+import { isObject } from './contract/json.ts'
 import type { Usage } from './contract/usage.ts'
 import { eventId } from './wire/events.ts'
 
@@ -61,7 +62,7 @@ export function createClient<Tool extends string = string>(options: ClientOption
   return {
     run: async (input, { signal, idempotencyKey } = {}) => {
       const headers = keyed(idempotencyKey)
-      return jsonOf(await send('/runs', { json: bodyOf(input), headers, signal }))
+      return ask(send, '/runs', hasId, { json: bodyOf(input), headers, signal })
     },
     stream: (input, { signal, idempotencyKey } = {}) => {
       const headers = { ...EVENTS, ...keyed(idempotencyKey) }
@@ -70,11 +71,11 @@ export function createClient<Tool extends string = string>(options: ClientOption
     },
     conversation,
     createConversation: async (wished) => {
-      const { id } = await jsonOf<{ id: string }>(await send('/conversations', { json: { id: wished } }))
+      const { id } = await ask<{ id: string }>(send, '/conversations', hasId, { json: { id: wished } })
       return conversation(id)
     },
     listConversations: async (page) => {
-      const listed = await jsonOf<{ id: string }[]>(await send(`/conversations${query(page)}`))
+      const listed = await ask<{ id: string }[]>(send, `/conversations${query(page)}`, areWithId)
       return listed.map((each) => each.id)
     },
   }
@@ -83,10 +84,9 @@ export function createClient<Tool extends string = string>(options: ClientOption
 function conversationOf<Tool extends string>(send: Send, id: string): Conversation<Tool> {
   const path = `/conversations/${encodeURIComponent(id)}`
   const pathOf = (runId: string) => `${path}/runs/${encodeURIComponent(runId)}`
-  const get = async <Value>(at: string) => jsonOf<Value>(await send(path + at))
-  const record = async (runId: string) => jsonOf<RecordOf<Tool>>(await send(pathOf(runId)))
-  const answer = async (runId: string, callId: string, json: object) =>
-    jsonOf<RecordOf<Tool>>(await send(`${pathOf(runId)}/calls/${encodeURIComponent(callId)}`, { json }))
+  const record = (runId: string) => ask<RecordOf<Tool>>(send, pathOf(runId), hasId)
+  const answer = (runId: string, callId: string, json: object) =>
+    ask<RecordOf<Tool>>(send, `${pathOf(runId)}/calls/${encodeURIComponent(callId)}`, hasId, { json })
   const eventsAfter = (runId: string, after: number, signal: AbortSignal | undefined) =>
     send(`${pathOf(runId)}/events`, { headers: { 'last-event-id': eventId(runId, after) }, signal })
 
@@ -98,7 +98,7 @@ function conversationOf<Tool extends string>(send: Send, id: string): Conversati
     run: async (input, { signal, idempotencyKey } = {}) => {
       try {
         const headers = keyed(idempotencyKey)
-        return await jsonOf(await send(`${path}/runs`, { json: bodyOf(input), headers, signal }))
+        return await ask(send, `${path}/runs`, hasId, { json: bodyOf(input), headers, signal })
       } catch (error) {
         const runId = error instanceof EdgecallError && error.code === 'wait_elapsed' ? error.runId : undefined
         if (runId === undefined) throw error
@@ -122,12 +122,13 @@ function conversationOf<Tool extends string>(send: Send, id: string): Conversati
     reject: (runId, callId, reason) => answer(runId, callId, { decision: 'reject', reason }),
     giveResult: (runId, callId, result, ok) => answer(runId, callId, { result: result ?? null, ok }),
     cancel: async (runId) => {
-      const answered = await send(`${pathOf(runId)}/cancel`, { method: 'POST' })
-      return (await jsonOf<{ status: 'cancelled' | 'already_terminal' }>(answered)).status
+      const at = `${pathOf(runId)}/cancel`
+      const answered = await ask<Cancelled>(send, at, isCancelled, { method: 'POST' })
+      return answered.status
     },
-    messages: (page) => get(`/messages${query(page)}`),
-    runs: (page) => get(`/runs${query(page)}`),
-    usage: () => get('/usage'),
+    messages: (page) => ask(send, `${path}/messages${query(page)}`, Array.isArray),
+    runs: (page) => ask(send, `${path}/runs${query(page)}`, areWithId),
+    usage: () => ask(send, `${path}/usage`, isObject),
     delete: async () => void (await send(path, { method: 'DELETE' })),
   }
 }
@@ -156,7 +157,14 @@ function query(page: object = {}): string {
   return text && `?${text}`
 }
 
-/** What an edge answers has the shape that it documents. */
-function jsonOf<Value>(response: Response): Promise<Value> {
-  return response.json()
+interface Cancelled {
+  readonly status: 'cancelled' | 'already_terminal'
+}
+
+function isCancelled(value: unknown): boolean {
+  return isObject(value) && typeof value['status'] === 'string'
+}
+
+function areWithId(value: unknown): boolean {
+  return Array.isArray(value) && value.every(hasId)
 }

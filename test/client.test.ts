@@ -333,6 +333,57 @@ describe('what an edge refuses', () => {
   })
 })
 
+describe('an answer that no edge gives', () => {
+  const answering = (body: BodyInit, init?: ResponseInit) =>
+    createClient({ url: 'http://127.0.0.1', fetch: async () => new Response(body, init) })
+  const bad = { name: 'EdgecallError', code: 'bad_answer', status: 200 }
+
+  test.each(['', '<p>Log in</p>', '{"id":"run_', 'null', '[]', '{}', '{"id":5}', '5'])(
+    'is an error whatever was asked: %s',
+    async (body) => {
+      const client = answering(body)
+      const chat = client.conversation('c')
+      for (const asked of [
+        client.run('Hi'),
+        client.createConversation(),
+        chat.run('Hi'),
+        chat.record('r'),
+        chat.approve('r', 'c'),
+        chat.cancel('r'),
+      ]) {
+        expect(await refusal(asked)).toMatchObject(bad)
+      }
+      if (body === '[]') return
+      expect(await refusal(client.listConversations())).toMatchObject(bad)
+      expect(await refusal(chat.messages())).toMatchObject(bad)
+      expect(await refusal(chat.runs())).toMatchObject(bad)
+      if (!body.startsWith('{')) expect(await refusal(chat.usage())).toMatchObject(bad)
+    },
+  )
+
+  test('is an error where it breaks off, and the reason where the caller does not want it any more', async () => {
+    const broken = new ReadableStream({ pull: (controller) => controller.error(new TypeError('terminated')) })
+    expect(await refusal(answering(broken, { status: 201 }).createConversation())).toMatchObject({
+      ...bad,
+      status: 201,
+    })
+    const wanted = new AbortController()
+    const endless = new ReadableStream({
+      start: (controller) => {
+        wanted.signal.addEventListener('abort', () => controller.error(wanted.signal.reason))
+      },
+    })
+    const asked = answering(endless).run('Hi', { signal: wanted.signal })
+    wanted.abort(new Error('never mind'))
+    await expect(asked).rejects.toThrow('never mind')
+  })
+
+  test.each(['null', '5', '{"type":'])('is a stream that is cut, of the event %s', async (data) => {
+    const client = answering(`data: ${data}\n\n`)
+    expect(await refusal(all(client.stream('Hi')))).toMatchObject({ code: 'stream_cut', status: 0 })
+  })
+})
+
 test('a client sends its key and headers', async () => {
   const sent: [string, Record<string, string>][] = []
   const client = createClient({

@@ -3,7 +3,7 @@ import { retryAfterMs } from '../contract/retry-after.ts'
 
 /** What an edge refused, or what went wrong on the way to it. */
 export class EdgecallError extends Error {
-  /** Stable, such as `unknown_tool`; `unreachable` and `stream_cut` where no edge answered. */
+  /** Stable, such as `unknown_tool`; `unreachable`, `stream_cut` and `bad_answer` where no edge answered, or not wholly. */
   readonly code: string
   /** The HTTP status; 0 where there was none. */
   readonly status: number

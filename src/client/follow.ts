@@ -1,3 +1,4 @@
+import { isObject } from '../contract/json.ts'
 import { pause } from '../contract/pause.ts'
 import { readSse } from '../wire/sse.ts'
 import { EdgecallError } from './error.ts'
@@ -41,7 +42,9 @@ export async function* follow<Tool extends string>(
 
 /** An event as the edge wrote it; that its tools are known ones is what the caller says. */
 function eventOf<Tool extends string>(line: string): EventOf<Tool> {
-  return JSON.parse(line)
+  const event: EventOf<Tool> = JSON.parse(line)
+  if (isObject(event)) return event
+  throw new TypeError('An event is an object.')
 }
 
 /** Whether it was not the edge that answered. */

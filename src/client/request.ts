@@ -1,3 +1,4 @@
+import { isObject } from '../contract/json.ts'
 import { EdgecallError, errorOf } from './error.ts'
 import type { ClientOptions } from './types.ts'
 
@@ -31,5 +32,32 @@ export function sender({ url, key, headers, fetch = globalThis.fetch.bind(global
     })
     if (!response.ok) throw await errorOf(response)
     return response
+  }
+}
+
+/** A run, or a conversation. */
+export function hasId(value: unknown): boolean {
+  return isObject(value) && typeof value['id'] === 'string'
+}
+
+/**
+ * Sends one request and reads the JSON of its answer, whose parts beyond `isOfShape` are believed. Throws as `send` does,
+ * and an EdgecallError for an answer that breaks off or is something else.
+ */
+export async function ask<Value>(
+  send: Send,
+  path: string,
+  isOfShape: (value: unknown) => boolean,
+  sending: Sending = {},
+): Promise<Value> {
+  const response = await send(path, sending)
+  try {
+    const value: Value = await response.json()
+    if (isOfShape(value)) return value
+    throw new TypeError('Something in between answered.')
+  } catch (cause) {
+    sending.signal?.throwIfAborted()
+    const { status } = response
+    throw new EdgecallError('The answer is none that an edge gives.', { code: 'bad_answer', status, cause })
   }
 }
