@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import { isObject } from '../contract/json.ts'
 import { type Edge, refusal, send } from './edge.ts'
 import { Failure } from './failure.ts'
+import { readJsonFile } from './json-file.ts'
 
 /** A definition that is to be stored, and the file that it stands in. */
 export interface DefinitionFile {
@@ -50,9 +51,9 @@ function withModule(
 
 function readJson(path: string, file: string): unknown {
   try {
-    return JSON.parse(readFileSync(path, 'utf8'))
+    return readJsonFile(path)
   } catch (error) {
-    throw new Failure(`${file} is not JSON: ${error instanceof Error ? error.message : String(error)}`)
+    throw new Failure(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
   }
 }
 

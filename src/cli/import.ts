@@ -1,7 +1,8 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { hostsOf, putDefinitions } from './definitions.ts'
 import { Failure } from './failure.ts'
+import { readJsonFile } from './json-file.ts'
 import { type ImportedTool, readOpenApi } from './openapi.ts'
 
 export interface ImportOptions {
@@ -50,7 +51,7 @@ export async function importOpenApi({ root, env, file, out, put, ...options }: I
 
 function readDocument(path: string): unknown {
   try {
-    return JSON.parse(readFileSync(path, 'utf8'))
+    return readJsonFile(path)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     const hint = /\.ya?ml$/i.test(path) ? 'Only JSON is read: convert it, such as with `yq -o=json`.' : ''

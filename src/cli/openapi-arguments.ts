@@ -28,6 +28,7 @@ class Arguments {
 
   /** The placeholder of the argument. */
   add(name: string, place: string, schema: JsonSchema, isRequired: boolean): string {
+    if (name === '__proto__') throw new Unfit('it has a part of the name __proto__, and definitions have none')
     const plain = name.replace(/[^\w.-]+/g, '_').replace(/^(?![A-Za-z_])|^(?=SECRET_)/, '_')
     const names = [plain, `${place}_${plain}`].map((each) => each.slice(0, 60))
     let free = names.find((each) => !Object.hasOwn(this.properties, each))

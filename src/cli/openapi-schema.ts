@@ -9,6 +9,10 @@ export class Unfit extends Error {}
 const MOST_HOPS = 20
 /** Schemas that hold one another may have no end that is worth waiting for. */
 const MOST_INLINED = 500
+/** An edge takes none that is deeper. */
+const MOST_INLINED_LEVELS = 64
+/** What reads schemas calls itself, wherever it follows them to. */
+const MOST_LEVELS = 500
 
 /** The part of a document that a value stands for: itself, or what its reference leads to. Throws an Unfit. */
 export function resolved(document: unknown, value: unknown): unknown {
@@ -45,6 +49,8 @@ export class SchemaReader {
   /** Names in `defs`, by reference. */
   readonly #names = new Map<string, string>()
   readonly #defs: Record<string, JsonSchema> = {}
+  /** How deep the schema that is being read stands in others. */
+  #level = 0
 
   constructor(document: unknown, inline: boolean) {
     this.#document = document
@@ -63,13 +69,22 @@ export class SchemaReader {
   }
 
   #read(schema: unknown, open: readonly string[]): unknown {
+    if (this.#level >= MOST_LEVELS) throw new Unfit(`its schemas are nested over ${MOST_LEVELS} levels deep`)
+    this.#level += 1
+    const read = this.#readWithin(schema, open)
+    this.#level -= 1
+    return read
+  }
+
+  #readWithin(schema: unknown, open: readonly string[]): unknown {
     if (!isObject(schema)) return schema === false ? false : {}
     const { $ref, ...own } = schema
     if (typeof $ref !== 'string') return this.#keywords(schema, open)
     // Beside a reference 3.1 allows words, and 3.0 nothing.
     const { description } = own
     const words = typeof description === 'string' ? { description } : {}
-    if (open.includes($ref) || this.#left-- <= 0) return { $ref: `#/$defs/${this.#define($ref)}`, ...words }
+    const mayInline = !open.includes($ref) && this.#level < MOST_INLINED_LEVELS && this.#left-- > 0
+    if (!mayInline) return { $ref: `#/$defs/${this.#define($ref)}`, ...words }
     const read = this.#read(resolved(this.#document, { $ref }), [...open, $ref])
     return isObject(read) ? { ...read, ...words } : read
   }

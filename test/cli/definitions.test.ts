@@ -45,11 +45,15 @@ test('takes a module from the file beside its definition', () => {
 })
 
 test.each([
-  ['{"name":"a"', 'tools/definitions/a.json is not JSON: '],
+  ['{"name":"a"', 'tools/definitions/a.json cannot be read: '],
+  [
+    `{"name":"a","inputSchema":${'{"not":'.repeat(20_000)}{}${'}'.repeat(20_000)}}`,
+    'tools/definitions/a.json cannot be read: it is nested over 100 levels deep',
+  ],
   ['[]', 'tools/definitions/a.json must be an object with a `name`.'],
   ['{"name":1}', 'tools/definitions/a.json must be an object with a `name`.'],
   ['{"name":"b"}', 'tools/definitions/a.json defines the tool "b".'],
-])('names the file that holds %s', (content, message) => {
+])('names the file that holds %.20s', (content, message) => {
   expect(() => readDefinitions(repository({ 'a.json': content }))).toThrow(message)
 })
 

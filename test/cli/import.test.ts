@@ -272,6 +272,12 @@ describe('an operation', () => {
       'its parameter pet goes into the body, and tools put none there',
     ],
     ['a parameter that has no name', 'get', { parameters: [{ in: 'query' }] }, 'one of its parameters has no name'],
+    [
+      'a query of the name __proto__',
+      'get',
+      { parameters: [{ name: '__proto__', in: 'query', schema: string }] },
+      'it has a part of the name __proto__, and definitions have none',
+    ],
     ['a key in the URL', 'get', { security: [{ query: [] }] }, 'its key goes into the query, where a secret must not'],
     ['no tool’s method', 'trace', {}, 'no tool sends TRACE'],
   ])('is left out where it needs %s', (_, method, fields, expected) => {
@@ -312,6 +318,20 @@ test('definitions that hold one another without end in sight are told by referen
   const document = api({ '/x': { post: { requestBody: body } } }, { components: { schemas: tangled } })
   const { inputSchema } = Object(readOpenApi(document).tools[0]?.definition) as Record<string, any>
   expect(Object.keys(inputSchema.$defs).toSorted()).toEqual(some.toSorted())
+})
+
+test.each([100, 20_000])('an operation of schemas without end in sight is left out, and no other: %d', (count) => {
+  const to = (index: number) => ({ $ref: `#/components/schemas/S${index}` })
+  const held = (schema: object) => ({ items: { items: { items: { items: { items: { items: schema } } } } } })
+  const schemas = Object.fromEntries(Array.from({ length: count }, (_, at) => [`S${at}`, held(to(at + 1))]))
+  const body = { content: { 'application/json': { schema: to(0) } } }
+  const document = api(
+    { '/far': { post: { requestBody: body } }, '/near': { get: {} } },
+    { components: { schemas: { ...schemas, [`S${count}`]: string } } },
+  )
+  const { tools, skipped } = readOpenApi(document)
+  expect(tools.map(({ name }) => name)).toEqual(['get_near'])
+  expect(skipped).toEqual([{ operation: 'POST /far', reason: 'its schemas are nested over 500 levels deep' }])
 })
 
 test('an operation in another file is left out, and no other', () => {
@@ -441,12 +461,14 @@ describe('the command', () => {
 
   test.each<[string, string[], number, RegExp]>([
     ['YAML', ['api.yaml'], 1, /cannot be read: .+\nOnly JSON is read: /],
+    ['a document of 20,000 levels', ['deep.json'], 1, /deep\.json cannot be read: it is nested over 100 levels deep/],
     ['a file that is not there', ['none.json'], 1, /none\.json cannot be read: /],
     ['nothing', [], 2, /^Say which document: npm run import -- api\.json/],
     ['a name of no secret', ['api.json', '--secret', 'KEY'], 1, /^--secret KEY is no name of a secret\.\n/],
     ['a document without operations', ['empty.json'], 1, /^empty\.json has no operation/],
   ])('refuses %s', async (_, args, code, errors) => {
-    const files = { 'api.yaml': 'openapi: 3.0.3', 'empty.json': JSON.stringify(api({})) }
+    const deep = `${'{"paths":'.repeat(20_000)}{}${'}'.repeat(20_000)}`
+    const files = { 'api.yaml': 'openapi: 3.0.3', 'empty.json': JSON.stringify(api({})), 'deep.json': deep }
     expect(await run(files, args)).toMatchObject({ code, errors: expect.stringMatching(errors) })
   })
 })
