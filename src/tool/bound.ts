@@ -1,10 +1,10 @@
 import { type Content, textOf } from '../contract/message.ts'
-import type { ToolOutcome } from '../contract/tool.ts'
+import type { ToolOutcome, ToolSuccess } from '../contract/tool.ts'
 
 /**
  * An outcome cut down to what a model may see: at most `limit` bytes of UTF-8 text and base64 data over all parts.
  * Text is cut between characters and says how much there was; a part that cannot be cut is named in its place. A
- * structured value that is larger goes, since its text stands for it. `rest` tells how to read on from that character of
+ * structured value that is larger goes. `rest` tells how to read on from that character of
  * the whole text, its parts on lines of their own.
  */
 export function boundOutcome(outcome: ToolOutcome, limit: number, rest: Rest = () => ''): ToolOutcome {
@@ -13,7 +13,7 @@ export function boundOutcome(outcome: ToolOutcome, limit: number, rest: Rest = (
     return message === outcome.error.message ? outcome : { ...outcome, error: { ...outcome.error, message } }
   }
   // No character of a string is more than three bytes: mostly nothing has to be counted.
-  if (sum(outcome.content, mostOf) <= limit || sum(outcome.content, sizeOf) <= limit) return outcome
+  if (sum(outcome.content, mostOf) <= limit || sum(outcome.content, sizeOf) <= limit) return boundValue(outcome, limit)
   let left = limit
   let before = 0
   const content = outcome.content.map((part): Content => {
@@ -29,10 +29,22 @@ export function boundOutcome(outcome: ToolOutcome, limit: number, rest: Rest = (
 
 type Rest = (offset: number) => string
 
+/** The value of a tool that says little and hands over much: no text stands for it, so that it is named. */
+function boundValue(outcome: ToolSuccess, limit: number): ToolSuccess {
+  const { structured, ...success } = outcome
+  if (structured === undefined) return outcome
+  const bytes = sizeOf({ type: 'text', text: JSON.stringify(structured) })
+  return bytes <= limit ? outcome : { ...success, content: [...success.content, leftOut('value', bytes)] }
+}
+
+function leftOut(what: string, bytes: number): Content {
+  return { type: 'text', text: `[${what} of ${bytes} bytes left out: over the limit for results]` }
+}
+
 function boundPart(part: Content, limit: number, rest: Rest): Content {
   if (sizeOf(part) <= limit) return part
   if (part.type === 'text') return { type: 'text', text: cut(part.text, limit, rest) }
-  return { type: 'text', text: `[${part.type} of ${part.data.length} bytes left out: over the limit for results]` }
+  return leftOut(part.type, part.data.length)
 }
 
 function sum(content: readonly Content[], size: (part: Content) => number): number {

@@ -56,6 +56,22 @@ test('no character is cut in two, and past the end there is nothing', async () =
   ])
 })
 
+test.each([2000, 10_000_000])('a value of %d bytes beside a short text is left out, and named', async (bytes) => {
+  const structured = { all: 'x'.repeat(bytes - 10) }
+  const hoard = tool('hoard', () => ({ ok: true, content: [{ type: 'text', text: 'Much.' }], structured }))
+  const { state } = await play({ script: [ask(['hoard']), say('ok')], tools: [hoard], request: { limits } })
+  expect(state.calls.map(({ settled }) => settled)).toMatchObject([
+    {
+      ok: true,
+      content: [
+        { type: 'text', text: 'Much.' },
+        { type: 'text', text: `[value of ${bytes} bytes left out: over the limit for results]` },
+      ],
+    },
+  ])
+  expect(JSON.stringify(state).length).toBeLessThan(5000)
+})
+
 test('nobody is told of it where nothing was cut, and it cannot be called then', async () => {
   const { state, requests } = await play({
     script: [ask(['read_result', { id: id(1, 0) }]), say('no')],
