@@ -27,8 +27,7 @@ function answerTo(call: CallState, answer: CallAnswer, { state, journal }: Answe
   if ('decision' in answer) return { type: 'approval.decided', callId, ...answer }
   const { ok, result } = answer
   const outcome: ToolOutcome = ok ? { ok, content: [{ type: 'text', text: result }] } : failure('tool_failed', result)
-  const { shown, cut } = shownOf(outcome, callId, state.request.limits.resultBytes)
-  if (cut !== undefined && outcome.ok) journal.keep(callId, outcome.content)
+  const { shown, cut } = shownOf(outcome, { journal, callId, limit: state.request.limits.resultBytes })
   return settled(call, shown, 0, cut)
 }
 

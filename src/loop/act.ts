@@ -55,8 +55,7 @@ function record(running: Running, call: CallState, outcome: ToolOutcome, duratio
   const { state, commit, flush, journal, tools } = running
   const { callId, tool } = call
   const limit = Math.min(state.offered.get(tool)?.maxResultBytes ?? Infinity, state.request.limits.resultBytes)
-  const { shown, cut } = shownOf(outcome, tools.has(READ_RESULT) ? callId : undefined, limit)
-  if (cut !== undefined && outcome.ok) journal.keep(callId, outcome.content)
+  const { shown, cut } = shownOf(outcome, { journal, callId, limit, isReadable: tools.has(READ_RESULT) })
   commit([settled(call, judge(running, call, shown), durationMs, cut)])
   // The last one is kept with what follows from it at once: the next step.
   if (!state.step?.answer || started(state).length > 0) flush()

@@ -61,9 +61,9 @@ async function undoOne(running: Running, call: CallState): Promise<ToolOutcome> 
   }
 }
 
-/** What a call came to, whatever was left out of it for the model: of a value that was, its text is kept. */
+/** What a call came to, whatever was left out of it for the model: of a value that was, its text is kept last. */
 function outcomeOf({ journal }: Running, { callId, settled }: CallState): Pick<ToolSuccess, 'content' | 'structured'> {
   const { content = [], structured, cut } = settled ?? {}
   const whole = cut === undefined ? undefined : journal.kept(callId)
-  return whole ? { content: whole, structured: parseJson(textOf(whole)) } : { content, structured }
+  return whole ? { content: whole, structured: parseJson(textOf(whole.slice(-1))) } : { content, structured }
 }

@@ -1,7 +1,7 @@
 import { isObject } from '../contract/json.ts'
 import { textOf } from '../contract/message.ts'
 import { failure, type Tool, type ToolDefinition, type ToolOutcome } from '../contract/tool.ts'
-import { boundOutcome, sizeOf } from '../tool/bound.ts'
+import { boundOutcome, sizeOf, wholeOf } from '../tool/bound.ts'
 import type { Journal } from './journal.ts'
 
 /** The tool by which a model reads on in a result that was cut. */
@@ -30,19 +30,25 @@ const MOST_BYTES = 4
 /** Room for what is said of the part. */
 const ROOM = 200
 
-/**
- * What a model is shown of an outcome; `cut`: the bytes of the whole, where that is a part of it. `id`: by which it can
- * read on, where it can.
- */
+export interface ShownOptions {
+  readonly journal: Pick<Journal, 'keep'>
+  readonly callId: string
+  readonly limit: number
+  /** Whether the model can read on. Default true. */
+  readonly isReadable?: boolean
+}
+
+/** What a model is shown of an outcome; where there is more, that is kept whole, and `cut` is its bytes. */
 export function shownOf(
   outcome: ToolOutcome,
-  id: string | undefined,
-  limit: number,
+  { journal, callId, limit, isReadable = true }: ShownOptions,
 ): { readonly shown: ToolOutcome; readonly cut?: number } {
-  const readOn = (offset: number) => `; ${READ_RESULT} reads on with the id "${id}" from offset ${offset}`
-  const shown = boundOutcome(outcome, limit, id === undefined ? undefined : readOn)
+  const readOn = (offset: number) => `; ${READ_RESULT} reads on with the id "${callId}" from offset ${offset}`
+  const shown = boundOutcome(outcome, limit, isReadable ? readOn : undefined)
   if (!outcome.ok || shown === outcome) return { shown }
-  return { shown, cut: outcome.content.reduce((sum, part) => sum + sizeOf(part), 0) }
+  const whole = wholeOf(outcome, limit)
+  journal.keep(callId, whole)
+  return { shown, cut: whole.reduce((sum, part) => sum + sizeOf(part), 0) }
 }
 
 export function readResultTool(journal: Journal, resultBytes: number): Tool {

@@ -1,19 +1,25 @@
-import { type Content, textOf } from '../contract/message.ts'
+import { type Content, type TextContent, textOf } from '../contract/message.ts'
 import type { ToolOutcome, ToolSuccess } from '../contract/tool.ts'
 
 /**
  * An outcome cut down to what a model may see: at most `limit` bytes of UTF-8 text and base64 data over all parts.
- * Text is cut between characters and says how much there was; a part that cannot be cut is named in its place. A
- * structured value that is larger goes. `rest` tells how to read on from that character of
- * the whole text, its parts on lines of their own.
+ * Text is cut between characters and says how much there was; what cannot be cut is named in its place, and a structured
+ * value over the limit after the content that speaks for it. `rest` tells how to read on from that character of the whole
+ * text, its parts on lines of their own.
  */
 export function boundOutcome(outcome: ToolOutcome, limit: number, rest: Rest = () => ''): ToolOutcome {
   if (!outcome.ok) {
     const message = cut(outcome.error.message, limit)
     return message === outcome.error.message ? outcome : { ...outcome, error: { ...outcome.error, message } }
   }
+  const value = largeValue(outcome, limit)
+  if (value) {
+    const { structured: _, content, ...success } = outcome
+    const note = leftOut('value', sizeOf(value), rest(textOf([...content, value]).length - value.text.length))
+    return { ...success, content: [...content, note] }
+  }
   // No character of a string is more than three bytes: mostly nothing has to be counted.
-  if (sum(outcome.content, mostOf) <= limit || sum(outcome.content, sizeOf) <= limit) return boundValue(outcome, limit)
+  if (sum(outcome.content, mostOf) <= limit || sum(outcome.content, sizeOf) <= limit) return outcome
   let left = limit
   let before = 0
   const content = outcome.content.map((part): Content => {
@@ -29,16 +35,21 @@ export function boundOutcome(outcome: ToolOutcome, limit: number, rest: Rest = (
 
 type Rest = (offset: number) => string
 
-/** The value of a tool that says little and hands over much: no text stands for it, so that it is named. */
-function boundValue(outcome: ToolSuccess, limit: number): ToolSuccess {
-  const { structured, ...success } = outcome
-  if (structured === undefined) return outcome
-  const bytes = sizeOf({ type: 'text', text: JSON.stringify(structured) })
-  return bytes <= limit ? outcome : { ...success, content: [...success.content, leftOut('value', bytes)] }
+/** All that an outcome has, as content: a structured value over the limit is its last part. */
+export function wholeOf(outcome: ToolSuccess, limit: number): readonly Content[] {
+  const value = largeValue(outcome, limit)
+  return value ? [...outcome.content, value] : outcome.content
 }
 
-function leftOut(what: string, bytes: number): Content {
-  return { type: 'text', text: `[${what} of ${bytes} bytes left out: over the limit for results]` }
+/** The text of a value over the limit; content that is over it too has the value in it. */
+function largeValue({ content, structured }: ToolSuccess, limit: number): TextContent | undefined {
+  if (structured === undefined || sum(content, sizeOf) > limit) return undefined
+  const value = { type: 'text', text: JSON.stringify(structured) } as const
+  return sizeOf(value) > limit ? value : undefined
+}
+
+function leftOut(what: string, bytes: number, rest = ''): Content {
+  return { type: 'text', text: `[${what} of ${bytes} bytes left out: over the limit for results${rest}]` }
 }
 
 function boundPart(part: Content, limit: number, rest: Rest): Content {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { failure, type ToolOutcome } from '../../src/contract/tool.ts'
 import { ask, id, play, say, tool } from '../fixtures/play.ts'
 
 const letters = Array.from({ length: 40 }, (_, index) => String.fromCharCode(97 + (index % 26)).repeat(100)).join('')
@@ -56,20 +57,38 @@ test('no character is cut in two, and past the end there is nothing', async () =
   ])
 })
 
-test.each([2000, 10_000_000])('a value of %d bytes beside a short text is left out, and named', async (bytes) => {
+test.each([2000, 5_000_000])('a value of %d bytes beside a short text is left out, and can be read', async (bytes) => {
   const structured = { all: 'x'.repeat(bytes - 10) }
-  const hoard = tool('hoard', () => ({ ok: true, content: [{ type: 'text', text: 'Much.' }], structured }))
-  const { state } = await play({ script: [ask(['hoard']), say('ok')], tools: [hoard], request: { limits } })
-  expect(state.calls.map(({ settled }) => settled)).toMatchObject([
+  const text = JSON.stringify(structured)
+  const undone: ToolOutcome[] = []
+  const hoard = {
+    ...tool('hoard', () => ({ ok: true, content: [{ type: 'text', text: 'Much.' }], structured }), { undo: true }),
+    undo: async (_: object, done: ToolOutcome) => {
+      undone.push(done)
+      return { ok: true, content: [] } as const
+    },
+  }
+  const { state } = await play({
+    script: [ask(['hoard']), ask(['read_result', { id: id(1, 0), offset: 6 }]), ask(['broken'])],
+    tools: [hoard, tool('broken', () => failure('tool_failed', 'No.'))],
+    request: { limits, compensate: true, toolErrors: 'fail' },
+  })
+  const [first, second] = state.calls
+  expect(first?.settled?.content).toEqual([
+    { type: 'text', text: 'Much.' },
     {
-      ok: true,
-      content: [
-        { type: 'text', text: 'Much.' },
-        { type: 'text', text: `[value of ${bytes} bytes left out: over the limit for results]` },
-      ],
+      type: 'text',
+      text: `[value of ${bytes} bytes left out: over the limit for results; read_result reads on with the id "${id(1, 0)}" from offset 6]`,
     },
   ])
-  expect(JSON.stringify(state).length).toBeLessThan(5000)
+  expect(second?.settled?.content).toEqual([
+    {
+      type: 'text',
+      text: `${text.slice(0, 200)}\n[6 to 206 of ${bytes + 6} characters; read on from offset 206]`,
+    },
+  ])
+  expect(undone).toMatchObject([{ ok: true, structured }])
+  expect(JSON.stringify(state).length).toBeLessThan(8000)
 })
 
 test('nobody is told of it where nothing was cut, and it cannot be called then', async () => {
