@@ -18,7 +18,10 @@ export interface Refusal {
     | 'idempotency_mismatch'
     | 'run_not_last'
     | 'run_replaced'
+    | 'run_waiting'
   readonly message: string
+  /** The run that is in the way. */
+  readonly run?: RunRecord
 }
 
 export type Reply<Value> = ({ readonly ok: true } & Value) | Refusal
@@ -82,7 +85,8 @@ export interface StartRequest {
   readonly run: RunRequest
   /** The tools on offer, pinned for the whole run. */
   readonly tools: readonly ToolDefinition[]
-  readonly onBusy: OnBusy
+  /** `queue-unless-waiting`: not behind a run that waits for others, which may be for long. */
+  readonly onBusy: OnBusy | 'queue-unless-waiting'
   /** Makes the conversation where there is none yet. */
   readonly create: boolean
   /** Epoch milliseconds after which nothing of the conversation is kept. */

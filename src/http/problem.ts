@@ -65,6 +65,7 @@ const REFUSALS: Readonly<Record<Refusal['code'], number>> = {
   idempotency_mismatch: 422,
   run_not_last: 409,
   run_replaced: 409,
+  run_waiting: 409,
 }
 
 const QUEUE_RETRY_MS = 5000
@@ -72,11 +73,12 @@ const QUEUE_RETRY_MS = 5000
 /** What a conversation granted; throws the Problem of what it refused. */
 export function granted<Value>(reply: ({ ok: true } & Value) | Refusal): { ok: true } & Value {
   if (reply.ok) return reply
-  const { code, message } = reply
+  const { code, message, run } = reply
   throw new Problem({
     status: REFUSALS[code],
     code,
     message,
     ...(code === 'queue_full' && { retryAfterMs: QUEUE_RETRY_MS }),
+    ...(run && { mayRetry: false, extra: { runId: run.id, run } }),
   })
 }

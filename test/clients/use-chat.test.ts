@@ -109,6 +109,25 @@ describe('calls that wait', () => {
   })
 })
 
+test('a message while a person is asked is refused at once, and answered when asked again after the decision', async () => {
+  const edge = await servedEdge({ script: [ask(['danger']), say('So be it.'), say('Yes.')], tools: [danger] })
+  const chat = chatOf(edge)
+  await chat.sendMessage({ text: 'Go.' })
+  const before = chat.messages
+  await chat.sendMessage({ text: 'Sure?' })
+  expect([chat.status, chat.error?.message]).toEqual(['error', expect.stringContaining('run_waiting')])
+  const { runId, run } = JSON.parse(chat.error?.message ?? '')
+  const url = `${edge.url}/conversations/chat-1/runs/${runId}`
+  const body = JSON.stringify({ decision: 'approve' })
+  const headers = { 'content-type': 'application/json' }
+  await edge.fetch(`${url}/calls/${run.calls[0].id}`, { method: 'POST', headers, body })
+  await (await edge.fetch(`${url}/events`)).text()
+  chat.messages = before
+  await chat.sendMessage({ text: 'Sure?' })
+  expect([chat.status, partsOf(chat.lastMessage)]).toEqual(['ready', ['step-start', 'Yes.']])
+  expect(lastTold(edge)).toEqual(['Go.', '', 'boom', 'So be it.', 'Sure?'])
+})
+
 test('an answer whose connection is lost is read on', async () => {
   const gate = Promise.withResolvers<void>()
   const slow = tool('slow', () => gate.promise.then(() => 'slowly'))
