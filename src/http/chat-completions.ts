@@ -9,7 +9,7 @@ import { demand } from './auth.ts'
 import { readJson } from './body.ts'
 import { type Asked as AskedOf, askedBy, type EdgeEnv } from './context.ts'
 import { continueRun, notAsked, runOfAnswers } from './continue.ts'
-import { conversationOf, hiddenConversation, type Launched } from './launch.ts'
+import type { Launched } from './launch.ts'
 import { Problem } from './problem.ts'
 import { collectRun, type Place, placeOf, startAlone, startThere } from './start.ts'
 import { streamRun } from './stream.ts'
@@ -41,15 +41,14 @@ interface Asked extends AskedOf {
 
 /** Only what follows the last answer is new to a conversation; results among it continue the run that waits for them. */
 async function withConversation(asked: Asked, place: Place): Promise<Launched> {
-  const { setup, caller, chat } = asked
+  const { chat } = asked
   const { id } = place
   const { results, input } = newPart(chat.messages)
   const answers = answersOf(results)
   const runId = runOfAnswers(answers)
   const isAlone = input.length === 0
   if (runId !== undefined) {
-    const service = conversationOf(setup, caller.tenant, id)
-    const continued = await continueRun(caller, service, { runId, conversation: id, answers, isAlone })
+    const continued = await continueRun(asked, { runId, conversation: id, answers, isAlone })
     if (continued) return continued.launched
   }
   if (isAlone && results.length > 0) throw notAsked()
@@ -59,15 +58,14 @@ async function withConversation(asked: Asked, place: Place): Promise<Launched> {
 }
 
 async function withoutConversation(asked: Asked): Promise<Launched> {
-  const { setup, caller, chat } = asked
+  const { chat } = asked
   const { results, input } = newPart(chat.messages)
   const answers = answersOf(results)
   const runId = runOfAnswers(answers)
   if (runId !== undefined) {
-    const service = hiddenConversation(setup, caller.tenant, runId)
     // A run that only handed calls out left nothing behind: its history is all here.
     const where = { runId, answers, isAlone: input.length === 0, mayBeGone: true }
-    const continued = await continueRun(caller, service, where)
+    const continued = await continueRun(asked, where)
     if (continued) return continued.launched
   }
   return startAlone(asked, await accept(asked, { ...bodyOf(chat), input: chat.messages }))

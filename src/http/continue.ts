@@ -1,4 +1,4 @@
-import type { CallAnswer, ConversationService } from '../contract/conversation.ts'
+import type { CallAnswer } from '../contract/conversation.ts'
 import type { RunEvent } from '../contract/event.ts'
 import { runOfCall } from '../contract/id.ts'
 import type { CallRecord, RunRecord } from '../contract/run.ts'
@@ -6,9 +6,9 @@ import type { Caller } from '../contract/tool.ts'
 import type { CallAnswers } from '../wire/call-answer.ts'
 import type { RunBody as NativeBody } from '../wire/request.ts'
 import { accept } from './accept.ts'
-import type { Asked } from './context.ts'
+import type { Asked, Asking } from './context.ts'
 import { demand } from './auth.ts'
-import { conversationOf, following, type Launched } from './launch.ts'
+import { following, keeperOf, type Launched } from './launch.ts'
 import { granted, Problem } from './problem.ts'
 import { startThere } from './start.ts'
 
@@ -43,8 +43,7 @@ export function runOfAnswers(answers: CallAnswers): string | undefined {
  * `mayBeGone` says that this is so where there is no such run.
  */
 export async function continueRun(
-  caller: Caller,
-  service: ConversationService,
+  asking: Asking,
   {
     runId,
     conversation,
@@ -59,6 +58,8 @@ export async function continueRun(
     readonly mayBeGone?: boolean
   },
 ): Promise<Continued | undefined> {
+  const kept = { runId, conversation }
+  const service = keeperOf(asking, kept)
   const reply = await service.record(runId, 0)
   if (!reply.ok && mayBeGone) return undefined
   const { calls } = granted(reply).record
@@ -69,10 +70,10 @@ export async function continueRun(
   if (open.length === 0 && !isAlone) return undefined
   if (open.length === 0) throw notAsked()
   if (!isAlone) throw unclear('Send the answers to calls alone; then the next message.')
-  if (open.some(([, answer]) => 'decision' in answer)) demand(caller, 'approve')
-  const signed = open.map(([callId, answer]) => [callId, signedBy(caller, answer)] as const)
+  if (open.some(([, answer]) => 'decision' in answer)) demand(asking.caller, 'approve')
+  const signed = open.map(([callId, answer]) => [callId, signedBy(asking.caller, answer)] as const)
   const { after } = granted(await service.answer(runId, Object.fromEntries(signed)))
-  const launched = following(service, { runId, after, ...(conversation !== undefined && { conversation }) })
+  const launched = following(asking, { ...kept, after })
   const follow: Launched['follow'] = async (onEvent) => {
     let last: RunEvent | undefined
     await launched.follow((event) => onEvent((last = event)))
@@ -106,11 +107,9 @@ function stillAsked({ id: runId, status, calls }: RunRecord, seq: number): RunEv
  * the place of a run and all that followed it.
  */
 export async function takeTurn(asked: Asked, { id, answers, run, replaces }: Turn): Promise<Launched> {
-  const { setup, caller } = asked
-  const service = conversationOf(setup, caller.tenant, id)
   const runId = runOfAnswers(answers)
   const isAlone = run === undefined
-  const continued = runId && (await continueRun(caller, service, { runId, conversation: id, answers, isAlone }))
+  const continued = runId && (await continueRun(asked, { runId, conversation: id, answers, isAlone }))
   if (continued) return continued.launched
   if (isAlone) throw notAsked()
   const start = { id, create: true, onBusy: run.onBusy, replaces, onward: true }

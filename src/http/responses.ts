@@ -11,7 +11,7 @@ import { readJson } from './body.ts'
 import { branch } from './branch.ts'
 import { type Asked, askedBy, type EdgeEnv } from './context.ts'
 import { continueRun, notAsked, runOfAnswers } from './continue.ts'
-import { type Accepted, conversationOf, hiddenConversation, type Launched, launchThere } from './launch.ts'
+import { type Accepted, type Launched, launchThere } from './launch.ts'
 import { Problem } from './problem.ts'
 import { type Collector, collectRun, placeOf, startAlone, startThere } from './start.ts'
 import { streamRun } from './stream.ts'
@@ -66,11 +66,10 @@ async function launch(asked: Asked, body: ResponsesRequest): Promise<Answering> 
   }
   const runId = runOfAnswers(body.answers)
   if (runId !== undefined) {
-    const service = hiddenConversation(asked.setup, asked.caller.tenant, runId)
     // A run that only handed calls out left nothing behind: its history is all here.
     const { answers, input, messages } = body
     const turn = { runId, answers, isAlone: input.length === 0, mayBeGone: messages.length > 0 }
-    const continued = await continueRun(asked.caller, service, turn)
+    const continued = await continueRun(asked, turn)
     if (continued) return continued
   }
   if (body.messages.length === 0) throw notAsked()
@@ -84,13 +83,11 @@ async function goOn(
   body: ResponsesRequest,
   { id, previous, create = false }: { readonly id: string; readonly previous?: string; readonly create?: boolean },
 ): Promise<Answering> {
-  const { setup, caller } = asked
-  const service = conversationOf(setup, caller.tenant, id)
   const { answers, input } = body
   const runId = previous ?? runOfAnswers(answers)
   if (runId !== undefined && Object.keys(answers).length > 0) {
     const isAlone = input.length === 0
-    const continued = await continueRun(caller, service, { runId, conversation: id, answers, isAlone })
+    const continued = await continueRun(asked, { runId, conversation: id, answers, isAlone })
     if (continued) return continued
   }
   if (input.length === 0) throw notAsked()
@@ -112,9 +109,9 @@ async function launchInBranch(
   { id, previous }: { readonly id: string; readonly previous: string },
 ): Promise<Launched> {
   const expires = Date.now() + STORED_MS
-  const there = await branch(setup, { tenant, id, previous, runId: run.runId, expires })
-  const start = { id: there.id, onBusy: 'queue', create: false } as const
-  return launchThere(there.service, { run: { ...run, conversation: there.id }, tools }, start)
+  const conversation = await branch(setup, { tenant, id, previous, runId: run.runId, expires })
+  const start = { id: conversation, onBusy: 'queue', create: false } as const
+  return launchThere(setup, { run: { ...run, conversation }, tools }, start)
 }
 
 /** In a conversation that is not listed, and that the ids of its responses name. */
@@ -123,9 +120,8 @@ async function startStored(asked: Asked, body: ResponsesRequest): Promise<Answer
   const key = request.headers.get('idempotency-key')
   const id = key === null ? newId('conv') : `conv_${(await runIdOf(caller.tenant, 'responses', key)).slice(4)}`
   const accepted = await accept(asked, { ...runBody(body), input: body.messages }, { conversation: id })
-  const service = conversationOf(setup, caller.tenant, id)
   const expires = Date.now() + STORED_MS
-  return { launched: await launchThere(service, accepted, { id, onBusy: 'queue', create: true, expires }) }
+  return { launched: await launchThere(setup, accepted, { id, onBusy: 'queue', create: true, expires }) }
 }
 
 function collectorOf(reader: ResponseReader): Collector {

@@ -3,7 +3,7 @@ import { ID } from '../contract/id.ts'
 import type { RunEvent } from '../contract/event.ts'
 import type { Finish, RunError } from '../contract/run.ts'
 import type { Asked } from './context.ts'
-import { type Accepted, conversationOf, type Launched, launchHere, launchHidden, launchThere } from './launch.ts'
+import { type Accepted, type Launched, launchHere, launchHidden, launchThere } from './launch.ts'
 import { runHeaders } from './run-headers.ts'
 import { failedProblem } from './outcome.ts'
 import { Problem } from './problem.ts'
@@ -38,7 +38,7 @@ export async function startThere(
   { onBusy = 'queue-unless-waiting', ...start }: Place & Begun,
 ): Promise<Launched> {
   const { id } = start
-  const launched = await launchThere(conversationOf(setup, caller.tenant, id), accepted, { ...start, onBusy })
+  const launched = await launchThere(setup, accepted, { ...start, onBusy })
   if (launched.created) await setup.directories.getByName(caller.tenant).add(id)
   return launched
 }

@@ -51,7 +51,7 @@ async function answerAgain(asked: Asked, { service, conversation, again, follows
   const repeat = (run = '') => service.regenerate(run, anew, { onward: true })
   let reply = await repeat(again || granted(await service.runs({ limit: 1 })).runs.at(-1)?.id)
   if (!reply.ok && reply.code === 'unknown_run') reply = await repeat(await turnAfter(service, follows))
-  return following(service, { runId: granted(reply).runId, conversation, after: 0 })
+  return following(asked, { runId: granted(reply).runId, conversation, after: 0 })
 }
 
 /** The run of the turn after that of a run, if there is one; of a chat that is not there yet there is none. */
@@ -71,6 +71,6 @@ uiChat.get('/:id/stream', async (c) => {
   if (!reply.ok && reply.code === 'unknown_conversation') return c.body(null, 204)
   const run = granted(reply).runs.at(-1)
   if (!run || isTerminal(run.status) || run.status === 'waiting') return c.body(null, 204)
-  const launched = following(service, { runId: run.id, conversation, after: 0 })
+  const launched = following(c.env, { runId: run.id, conversation, after: 0 })
   return streamRun(launched, new UiMessageEncoder({ conversation }), { headers: UI_MESSAGE_HEADERS })
 })

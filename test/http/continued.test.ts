@@ -83,9 +83,9 @@ test('a run whose events break off after a tool call is not begun again by SDKs'
   await edge.post('/conversations', { id: 'c' })
   const object = edge.objects.get('v1/local/c')!
   const events = object.events.bind(object)
-  vi.spyOn(object, 'events').mockImplementation(async (...asked) => {
-    const reply = await events(...asked)
-    return reply.ok ? { ...reply, stream: brokenAfter('call.started', reply.stream) } : reply
+  vi.spyOn(object, 'events').mockImplementation(async (run, after) => {
+    const reply = await events(run, after)
+    return reply.ok ? { ...reply, stream: brokenAfter(after === 0 ? 'call.started' : undefined, reply.stream) } : reply
   })
   const response = await edge.post(CHAT, { messages: [question] }, { 'x-conversation-id': 'c' })
   expect([response.status, response.headers.get('x-should-retry'), await response.json()]).toEqual([
@@ -95,11 +95,11 @@ test('a run whose events break off after a tool call is not begun again by SDKs'
   ])
 })
 
-/** What a stream says up to this event; then it breaks, as that of an object which is lost. */
-function brokenAfter(type: string, stream: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+/** What a stream says up to this event, or nothing; then it breaks, as that of an object which is lost. */
+function brokenAfter(type: string | undefined, stream: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
   let isTold = false
   const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
-    if (isTold) throw new Error('The object was reset.')
+    if (isTold || type === undefined) throw new Error('The object was reset.')
     isTold = true
     const [head, rest = ''] = (await new Response(stream).text()).split(`event: ${type}\n`)
     const [frame] = rest.split('\n\n')
