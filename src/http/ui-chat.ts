@@ -29,6 +29,7 @@ uiChat.post('/', async (c) => {
     again === undefined
       ? await takeTurn(asked, {
           id: conversation,
+          create: true,
           ...turn,
           replaces: follows === undefined ? undefined : await turnAfter(service, follows),
         })
