@@ -182,10 +182,7 @@ export function following(asking: Asking, { after, ...kept }: Kept & { readonly 
       }),
     record: (waitMs) => {
       const until = Date.now() + waitMs
-      return throughLosses(async () => {
-        const rest = Math.max(0, until - Date.now())
-        return granted(await keeperOf(asking, kept).record(runId, rest)).record
-      })
+      return throughLosses(async () => granted(await keeperOf(asking, kept).record(runId, until - Date.now())).record)
     },
     leave: () => {
       left = true
