@@ -1,5 +1,5 @@
 import type { Spend, Spent } from './budget.ts'
-import type { Message } from './message.ts'
+import type { Content, Message } from './message.ts'
 import type { Usage } from './usage.ts'
 import type { Limits, OnBusy, RunRecord, RunRequest, RunStatus, ToolSelection } from './run.ts'
 import type { ToolDefinition } from './tool.ts'
@@ -18,7 +18,10 @@ export interface Refusal {
     | 'idempotency_mismatch'
     | 'run_not_last'
     | 'run_replaced'
+    | 'run_waiting'
   readonly message: string
+  /** The run that is in the way. */
+  readonly run?: RunRecord
 }
 
 export type Reply<Value> = ({ readonly ok: true } & Value) | Refusal
@@ -82,7 +85,8 @@ export interface StartRequest {
   readonly run: RunRequest
   /** The tools on offer, pinned for the whole run. */
   readonly tools: readonly ToolDefinition[]
-  readonly onBusy: OnBusy
+  /** `queue-unless-waiting`: not behind a run that waits for others, which may be for long. */
+  readonly onBusy: OnBusy | 'queue-unless-waiting'
   /** Makes the conversation where there is none yet. */
   readonly create: boolean
   /** Epoch milliseconds after which nothing of the conversation is kept. */
@@ -120,6 +124,8 @@ export interface StoredMessage {
   readonly message: Message
   /** Models see it no more: its turn was run again. */
   readonly replaced?: true
+  /** The whole of a result that was cut, where it is wanted. */
+  readonly whole?: readonly Content[] | undefined
 }
 
 export type CallAnswer =
@@ -159,12 +165,13 @@ export interface ConversationService {
   runs(page: { before?: string; limit: number }): Promise<Reply<{ readonly runs: readonly RunSummary[] }>>
   /**
    * The newest messages before a position, or up to the end of a run, which must have ended, oldest first: fewer than
-   * `limit` where they are very long.
+   * `limit` where they are very long. `wholes`: results that were cut come whole, too.
    */
   messages(page: {
     before?: number
     upTo?: string
     limit: number
+    wholes?: boolean
   }): Promise<Reply<{ readonly messages: readonly StoredMessage[] }>>
   usage(): Promise<Reply<{ readonly usage: Usage; readonly runs: number }>>
   cancel(runId: string): Promise<Reply<{ readonly status: 'cancelled' | 'already_terminal' }>>

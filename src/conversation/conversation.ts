@@ -89,6 +89,8 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       this.#store.transaction(() => {
         this.#store.messages.add(messages)
         this.#store.mark(messages.map(({ message }) => message))
+        for (const { message, whole } of messages)
+          if (whole && message.role === 'tool') this.#store.wholes.keep(message.callId, whole)
       })
       return { ok: true }
     })
@@ -164,13 +166,14 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     before,
     upTo,
     limit,
+    wholes,
   }: Parameters<ConversationService['messages']>[0]): Promise<Reply<{ messages: StoredMessage[] }>> {
     return this.#whenOpen(async () => {
       const row = upTo === undefined ? undefined : this.#store.runs.row(upTo)
       if (upTo !== undefined && !row) return UNKNOWN_RUN
       if (row && !isTerminal(row.status)) return refuse('conversation_busy', 'This run has not ended yet.')
       const end = before ?? (row ? positionOf(row.place + 1) : Number.MAX_SAFE_INTEGER)
-      return { ok: true, messages: this.#store.messages.page(end, limit) }
+      return { ok: true, messages: this.#store.messages.page(end, limit, wholes && this.#store.wholes) }
     })
   }
 

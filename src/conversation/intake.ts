@@ -1,4 +1,6 @@
 import type { Refusal, StartReply, StartRequest } from '../contract/conversation.ts'
+import { recordOf } from '../loop/record.ts'
+import { type OpenRun, waits } from './open-run.ts'
 import { refuse, UNKNOWN_RUN } from './refusals.ts'
 import type { Runner } from './runner.ts'
 import type { Store } from './store.ts'
@@ -19,7 +21,7 @@ type Intake = { readonly ok: true; readonly reply: Taken; readonly toCancel?: re
 
 /** Takes a run in, durably: as a run of its own, as what was here before, or as more input for the run under way. */
 export function takeIn(request: StartRequest, ports: IntakePorts): Intake {
-  const { store, upkeep, maxQueue } = ports
+  const { store, runner, upkeep, maxQueue } = ports
   const { run, tools, onBusy, expires, replaces, onward = false, after } = request
   const known = knownOf(request, store) ?? (onBusy === 'steer' ? join(request, ports) : undefined)
   if (known) return known
@@ -31,6 +33,8 @@ export function takeIn(request: StartRequest, ports: IntakePorts): Intake {
   if (after !== undefined && store.runs.lastFor(after) !== after) {
     return refuse('run_not_last', 'Another run has followed that one.')
   }
+  const current = onBusy === 'queue-unless-waiting' ? runner.runs.current() : undefined
+  if (current && waits(current)) return waiting(current)
   const unfinished = store.runs.unfinished()
   if (onBusy === 'reject' && unfinished.length > 0)
     return refuse('conversation_busy', 'A run of this conversation is under way.')
@@ -44,9 +48,19 @@ export function takeIn(request: StartRequest, ports: IntakePorts): Intake {
     upkeep.used()
   })
   upkeep.watch()
-  const waits = unfinished.length > 0 && onBusy !== 'interrupt'
-  const reply = { runId: run.runId, status: waits ? 'queued' : 'running', replayed: false } as const
+  const isQueued = unfinished.length > 0 && onBusy !== 'interrupt'
+  const reply = { runId: run.runId, status: isQueued ? 'queued' : 'running', replayed: false } as const
   return { ok: true, reply, ...(onBusy === 'interrupt' && { toCancel: unfinished }) }
+}
+
+/** What a request is answered that is not to wait for those whom the run waits for. */
+function waiting({ state, stored: { id, request } }: OpenRun): Refusal {
+  const run = recordOf(state)
+  const url = `/conversations/${request.conversation}/runs/${id}`
+  const calls = run.calls.filter(({ status }) => status === 'approval' || status === 'caller')
+  const open = calls.map((call) => `"${call.tool}" (POST ${url}/calls/${call.id})`)
+  const message = `The run ${id} waits for others: answer ${open.join(' and ')}, or POST ${url}/cancel; then ask again.`
+  return { ...refuse('run_waiting', message), run }
 }
 
 /** What a request is answered whose Idempotency-Key was here before. */

@@ -2,6 +2,7 @@ import type { StoredMessage } from '../contract/conversation.ts'
 import { isObject } from '../contract/json.ts'
 import type { Message } from '../contract/message.ts'
 import type { Ground } from './ground.ts'
+import type { WholeTable } from './wholes.ts'
 
 /** Messages of a run that a position has room for. */
 export const MESSAGES_A_RUN = 1_000_000
@@ -66,12 +67,14 @@ export class MessageTable {
   }
 
   /** The newest messages before a position, oldest first: fewer than `limit` where they are very long. */
-  page(before: number, limit: number): StoredMessage[] {
+  page(before: number, limit: number, wholes?: WholeTable | false): StoredMessage[] {
     const page: StoredMessage[] = []
     let size = 0
-    for (const message of this.newest(before)) {
-      page.push(message)
-      size += JSON.stringify(message).length
+    for (const stored of this.newest(before)) {
+      const { message } = stored
+      const each = wholes && message.role === 'tool' ? { ...stored, whole: wholes.of(message.callId) } : stored
+      page.push(each)
+      size += JSON.stringify(each).length
       if (page.length >= limit || size > MOST_CHARACTERS) break
     }
     return page.reverse()

@@ -13,36 +13,17 @@
  */
 const SCHEMA = `
   CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-  CREATE TABLE runs (
-    place INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    status TEXT NOT NULL,
-    request TEXT NOT NULL,
-    toolset INTEGER NOT NULL REFERENCES toolsets (id),
-    record TEXT,
-    reserved INTEGER NOT NULL DEFAULT 0,
-    interrupted INTEGER NOT NULL DEFAULT 0,
-    created INTEGER NOT NULL,
-    stalled INTEGER,
-    ended INTEGER,
-    pruned INTEGER
-  );
+  CREATE TABLE runs (place INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, status TEXT NOT NULL,
+    request TEXT NOT NULL, toolset INTEGER NOT NULL REFERENCES toolsets (id), record TEXT,
+    reserved INTEGER NOT NULL DEFAULT 0, interrupted INTEGER NOT NULL DEFAULT 0, created INTEGER NOT NULL,
+    stalled INTEGER, ended INTEGER, pruned INTEGER);
   CREATE INDEX runs_open ON runs (place) WHERE record IS NULL;
   CREATE INDEX runs_unpruned ON runs (ended) WHERE ended IS NOT NULL AND pruned IS NULL;
   CREATE TABLE toolsets (id INTEGER PRIMARY KEY, definitions TEXT NOT NULL);
-  CREATE TABLE events (
-    run TEXT NOT NULL,
-    first INTEGER NOT NULL,
-    last INTEGER NOT NULL,
-    lines TEXT NOT NULL,
-    PRIMARY KEY (run, first)
-  ) WITHOUT ROWID;
-  CREATE TABLE messages (
-    position INTEGER PRIMARY KEY,
-    run TEXT NOT NULL,
-    message TEXT NOT NULL,
-    kind TEXT NOT NULL DEFAULT 'work'
-  );
+  CREATE TABLE events (run TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, lines TEXT NOT NULL,
+    PRIMARY KEY (run, first)) WITHOUT ROWID;
+  CREATE TABLE messages (position INTEGER PRIMARY KEY, run TEXT NOT NULL, message TEXT NOT NULL,
+    kind TEXT NOT NULL DEFAULT 'work');
   CREATE INDEX messages_system ON messages (position) WHERE kind = 'system';`
 
 /** Tables that are the same however a database came to be as it is. */

@@ -7,7 +7,7 @@ import type { Setup } from '../contract/setup.ts'
 import type { Caller } from '../contract/tool.ts'
 import { budgetOf } from './budget.ts'
 import type { Asked, Asking } from './context.ts'
-import { type Accepted, conversationOf, hiddenConversation } from './launch.ts'
+import { type Accepted, keeperOf } from './launch.ts'
 import { offer } from './offer.ts'
 import { Problem } from './problem.ts'
 import { settingsOf, withDefaults } from './settings.ts'
@@ -125,13 +125,11 @@ async function identify(
 
 /** Whether a request is not new: its Idempotency-Key came before. */
 async function isKnown(
-  { setup, caller: { tenant } }: Asking,
-  { runId, fingerprint, conversation }: { runId: string; fingerprint?: string; conversation: string | undefined },
+  asking: Asking,
+  { fingerprint, ...kept }: { runId: string; fingerprint?: string; conversation: string | undefined },
 ): Promise<boolean> {
   if (fingerprint === undefined) return false
-  const service =
-    conversation === undefined ? hiddenConversation(setup, tenant, runId) : conversationOf(setup, tenant, conversation)
-  return (await service.record(runId, 0)).ok
+  return (await keeperOf(asking, kept).record(kept.runId, 0)).ok
 }
 
 function checkChoice(choice: ToolChoice | undefined, names: readonly string[]): void {

@@ -10,10 +10,15 @@ interface Routed {
   readonly env: EdgeEnv['Bindings']
 }
 
-/** The conversation of a path. An id that cannot be one names nothing, as a foreign one does. */
+/** The conversation of a path. */
 export function serviceOf(c: Routed): ConversationService {
+  return conversationOf(c.env.setup, c.env.caller.tenant, idOf(c))
+}
+
+/** Its id. One that cannot be one names nothing, as a foreign one does. */
+export function idOf(c: Routed): string {
   const id = c.req.param('id')
-  if (ID.test(id)) return conversationOf(c.env.setup, c.env.caller.tenant, id)
+  if (ID.test(id)) return id
   throw new Problem({ status: 404, code: 'unknown_conversation', message: 'There is no such conversation.' })
 }
 

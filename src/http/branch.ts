@@ -1,4 +1,3 @@
-import type { ConversationService } from '../contract/conversation.ts'
 import { runIdOf } from '../contract/id.ts'
 import type { Setup } from '../contract/setup.ts'
 import { copyMessages } from './copy-messages.ts'
@@ -18,13 +17,10 @@ export interface Branching {
 }
 
 /**
- * A conversation, not listed, that begins as another one up to the end of a run. Throws a Problem for a run that is not
+ * The id of a conversation, not listed, that begins as another one up to the end of a run. Throws a Problem for a run that is not
  * there, and for one that has not ended.
  */
-export async function branch(
-  setup: Setup,
-  { tenant, id, previous, runId, expires }: Branching,
-): Promise<{ readonly id: string; readonly service: ConversationService }> {
+export async function branch(setup: Setup, { tenant, id, previous, runId, expires }: Branching): Promise<string> {
   const source = conversationOf(setup, tenant, id)
   const { settings } = granted(await source.settings())
   const place = jurisdictionOf(id)
@@ -33,5 +29,5 @@ export async function branch(
   const service = conversationOf(setup, tenant, made.id)
   granted(await service.create(made))
   await copyMessages(source, service, { upTo: previous })
-  return { id: made.id, service }
+  return made.id
 }

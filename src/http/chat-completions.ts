@@ -4,14 +4,14 @@ import { answersOf, newPart } from '../wire/call-answer.ts'
 import { completionCollector } from '../wire/openai-chat/collect.ts'
 import { type ChatRequest, decodeRequest } from '../wire/openai-chat/request.ts'
 import { completionEncoder } from '../wire/openai-chat/answer.ts'
-import { accept } from './accept.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
 import { type Asked as AskedOf, askedBy, type EdgeEnv } from './context.ts'
-import { continueRun, notAsked, runOfAnswers } from './continue.ts'
-import { conversationOf, hiddenConversation, type Launched } from './launch.ts'
+import { systemOf, takeTurn } from './continue.ts'
+import { goOnAlone } from './go-on.ts'
+import type { Launched } from './launch.ts'
 import { Problem } from './problem.ts'
-import { collectRun, type Place, placeOf, startAlone, startThere } from './start.ts'
+import { collectRun, type Place, placeOf } from './start.ts'
 import { streamRun } from './stream.ts'
 
 /** `POST /v1/chat/completions`, as OpenAI's clients speak it. */
@@ -29,7 +29,7 @@ chatCompletions.post('/', async (c) => {
   const chat = { model: setup.config.model ?? '', ...decoded.request }
   const asked = { ...askedBy(c), chat: decoded.request }
   const place = placeOf(c.req.raw, chat.edgecall.conversation, 'edgecall.conversation')
-  const launched = place ? await withConversation(asked, place) : await withoutConversation(asked)
+  const launched = await launch(asked, place)
   if (!chat.stream) return collectRun(launched, completionCollector(options(launched, chat)))
   const encoder = completionEncoder({ ...options(launched, chat), includeUsage: chat.includeUsage })
   return streamRun(launched, encoder)
@@ -40,37 +40,15 @@ interface Asked extends AskedOf {
 }
 
 /** Only what follows the last answer is new to a conversation; results among it continue the run that waits for them. */
-async function withConversation(asked: Asked, place: Place): Promise<Launched> {
-  const { setup, caller, chat } = asked
-  const { id } = place
-  const { results, input } = newPart(chat.messages)
+async function launch(asked: Asked, place: Place | undefined): Promise<Launched> {
+  const { messages } = asked.chat
+  const { results, input } = newPart(messages)
   const answers = answersOf(results)
-  const runId = runOfAnswers(answers)
-  const isAlone = input.length === 0
-  if (runId !== undefined) {
-    const service = conversationOf(setup, caller.tenant, id)
-    const continued = await continueRun(caller, service, { runId, conversation: id, answers, isAlone })
-    if (continued) return continued.launched
-  }
-  if (isAlone && results.length > 0) throw notAsked()
-  const system = chat.messages.filter((message) => message.role === 'system').map((message) => message.content)
-  const body = { ...bodyOf(chat), input, ...(system.length > 0 && { system: system.join('\n\n') }) }
-  return startThere(asked, await accept(asked, body, { conversation: id }), place)
-}
-
-async function withoutConversation(asked: Asked): Promise<Launched> {
-  const { setup, caller, chat } = asked
-  const { results, input } = newPart(chat.messages)
-  const answers = answersOf(results)
-  const runId = runOfAnswers(answers)
-  if (runId !== undefined) {
-    const service = hiddenConversation(setup, caller.tenant, runId)
-    // A run that only handed calls out left nothing behind: its history is all here.
-    const where = { runId, answers, isAlone: input.length === 0, mayBeGone: true }
-    const continued = await continueRun(caller, service, where)
-    if (continued) return continued.launched
-  }
-  return startAlone(asked, await accept(asked, { ...bodyOf(chat), input: chat.messages }))
+  const body = { ...bodyOf(asked.chat), input: messages }
+  if (!place) return (await goOnAlone(asked, body, { answers, input })).launched
+  const isAlone = input.length === 0 && results.length > 0
+  const run = isAlone ? undefined : { ...body, input, system: systemOf(messages) }
+  return takeTurn(asked, { ...place, answers, run })
 }
 
 function options({ runId, conversation }: Launched, { model = '', edgecall, responseFormat }: ChatRequest) {

@@ -1,30 +1,30 @@
-import type { CallAnswer, ConversationService } from '../contract/conversation.ts'
+import type { CallAnswer } from '../contract/conversation.ts'
 import type { RunEvent } from '../contract/event.ts'
 import { runOfCall } from '../contract/id.ts'
+import type { Message } from '../contract/message.ts'
 import type { CallRecord, RunRecord } from '../contract/run.ts'
 import type { Caller } from '../contract/tool.ts'
 import type { CallAnswers } from '../wire/call-answer.ts'
 import type { RunBody as NativeBody } from '../wire/request.ts'
-import { accept } from './accept.ts'
-import type { Asked } from './context.ts'
+import { accept, type RunBody } from './accept.ts'
+import type { Asked, Asking } from './context.ts'
 import { demand } from './auth.ts'
-import { conversationOf, following, type Launched } from './launch.ts'
+import { following, keeperOf, type Launched } from './launch.ts'
 import { granted, Problem } from './problem.ts'
-import { startThere } from './start.ts'
+import { type Place, startThere } from './start.ts'
 
 /** A run that goes on with its answers. */
 export interface Continued {
   readonly launched: Launched
   /** The last event before the answers. */
-  readonly after: number
+  readonly after?: number
   /** The calls that waited for a person. */
-  readonly asked: readonly CallRecord[]
+  readonly asked?: readonly CallRecord[]
 }
 
-export interface Turn {
-  readonly id: string
+export interface Turn extends Place {
   readonly answers: CallAnswers
-  readonly run?: NativeBody | undefined
+  readonly run?: (RunBody & Pick<NativeBody, 'onBusy'>) | undefined
   /** The run whose place it takes, and that of all that followed. */
   readonly replaces?: string | undefined
 }
@@ -39,43 +39,48 @@ export function runOfAnswers(answers: CallAnswers): string | undefined {
 
 /**
  * Gives a run the answers that it waits for; others it was given before, or gave itself. `isAlone`: nothing is asked
- * anew, so that one of them must be waited for; else none may be. Undefined where there is nothing to go on with;
- * `mayBeGone` says that this is so where there is no such run.
+ * anew, so that one of them must be waited for; else none may be. Undefined where there is nothing to go on with. A run
+ * without a conversation tells once more what came of answers that it was given before: its caller missed that.
  */
 export async function continueRun(
-  caller: Caller,
-  service: ConversationService,
+  asking: Asking,
   {
     runId,
     conversation,
     answers,
     isAlone,
-    mayBeGone = !isAlone,
   }: {
     readonly runId: string
     readonly conversation?: string | undefined
     readonly answers: CallAnswers
     readonly isAlone: boolean
-    readonly mayBeGone?: boolean
   },
 ): Promise<Continued | undefined> {
+  const kept = { runId, conversation }
+  const service = keeperOf(asking, kept)
   const reply = await service.record(runId, 0)
-  if (!reply.ok && mayBeGone) return undefined
+  if (!reply.ok && !isAlone) return undefined
   const { calls } = granted(reply).record
   const waits = new Map(calls.map((call) => [call.id, call.status]))
   const open = Object.entries(answers).filter(
     ([callId, answer]) => waits.get(callId) === ('decision' in answer ? 'approval' : 'caller'),
   )
   if (open.length === 0 && !isAlone) return undefined
-  if (open.length === 0) throw notAsked()
+  /** Where it has all answers: those whose events come before what is to be told once more. */
+  const before = new Set(open.length === 0 ? Object.keys(answers).filter((callId) => waits.has(callId)) : [])
+  if (open.length === 0 && (conversation !== undefined || before.size === 0)) throw notAsked()
   if (!isAlone) throw unclear('Send the answers to calls alone; then the next message.')
-  if (open.some(([, answer]) => 'decision' in answer)) demand(caller, 'approve')
-  const signed = open.map(([callId, answer]) => [callId, signedBy(caller, answer)] as const)
-  const { after } = granted(await service.answer(runId, Object.fromEntries(signed)))
-  const launched = following(service, { runId, after, ...(conversation !== undefined && { conversation }) })
+  if (open.some(([, answer]) => 'decision' in answer)) demand(asking.caller, 'approve')
+  const signed = open.map(([callId, answer]) => [callId, signedBy(asking.caller, answer)] as const)
+  const { after } = before.size > 0 ? { after: 0 } : granted(await service.answer(runId, Object.fromEntries(signed)))
+  const launched = following(asking, { ...kept, after })
   const follow: Launched['follow'] = async (onEvent) => {
     let last: RunEvent | undefined
-    await launched.follow((event) => onEvent((last = event)))
+    await launched.follow((event) => {
+      last = event
+      if (before.size === 0) return onEvent(event)
+      if (event.type === 'call.settled') before.delete(event.callId)
+    })
     if (last?.type === 'run.finished' || last?.type === 'run.waiting') return
     for (const event of stillAsked(await launched.record(0), last?.seq ?? after)) await onEvent(event)
   }
@@ -102,19 +107,24 @@ function stillAsked({ id: runId, status, calls }: RunRecord, seq: number): RunEv
 }
 
 /**
- * The turn of a chat in its conversation, which is made for the first: answers to calls, or what is asked anew, be it in
- * the place of a run and all that followed it.
+ * The turn of a chat in its conversation: answers to calls, or what is asked anew, be it in the place of a run and all that
+ * followed it.
  */
-export async function takeTurn(asked: Asked, { id, answers, run, replaces }: Turn): Promise<Launched> {
-  const { setup, caller } = asked
-  const service = conversationOf(setup, caller.tenant, id)
+export async function takeTurn(asked: Asked, { answers, run, ...place }: Turn): Promise<Launched> {
+  const conversation = place.id
   const runId = runOfAnswers(answers)
   const isAlone = run === undefined
-  const continued = runId && (await continueRun(caller, service, { runId, conversation: id, answers, isAlone }))
+  const continued = runId && (await continueRun(asked, { runId, conversation, answers, isAlone }))
   if (continued) return continued.launched
   if (isAlone) throw notAsked()
-  const start = { id, create: true, onBusy: run.onBusy, replaces, onward: true }
-  return startThere(asked, await accept(asked, run, { conversation: id }), start)
+  const start = { ...place, onBusy: run.onBusy, onward: true }
+  return startThere(asked, await accept(asked, run, { conversation }), start)
+}
+
+/** What a request tells the model in a conversation beside what is new to it; undefined for nothing. */
+export function systemOf(messages: readonly Message[], instructions = ''): string | undefined {
+  const told = messages.flatMap((message) => (message.role === 'system' ? message.content : []))
+  return [instructions, ...told].filter((text) => text !== '').join('\n\n') || undefined
 }
 
 /** For a request that asks nothing, and whose answers no call waits for. */

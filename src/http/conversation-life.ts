@@ -73,7 +73,7 @@ conversationLife.post('/:id/runs/:run/regenerate', async (c) => {
   const budget = await budgetOf(c.env)
   const again = { runId: newId('run'), caller: c.env.caller, ...(budget && { budget }) }
   const { runId } = granted(await service.regenerate(runIdOf(c), again))
-  return answer(following(service, { runId, conversation: c.req.param('id'), after: 0 }))
+  return answer(following(c.env, { runId, conversation: c.req.param('id'), after: 0 }))
 })
 
 conversationLife.get('/:id/export', async (c) => {

@@ -4,7 +4,7 @@ import type { CallAnswer, ConversationService } from '../contract/conversation.t
 import { parseEventId } from '../wire/events.ts'
 import { decodeRunBody } from '../wire/request.ts'
 import { accept } from './accept.ts'
-import { pageSize, positive, runIdOf, serviceOf } from './addressed.ts'
+import { idOf, pageSize, positive, runIdOf, serviceOf } from './addressed.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
 import { askedBy, type EdgeEnv } from './context.ts'
@@ -54,14 +54,13 @@ conversations.get('/:id/usage', async (c) => {
 conversations.post('/:id/runs', async (c) => {
   demand(c.env.caller, 'chat')
   const { setup } = c.env
-  const service = serviceOf(c)
-  const id = c.req.param('id')
+  const id = idOf(c)
   const answer = answering(c.req.raw)
   const decoded = decodeRunBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
   const accepted = await accept(askedBy(c), decoded.request, { conversation: id })
   const { onBusy = 'queue' } = decoded.request
-  return answer(await launchThere(service, accepted, { id, onBusy, create: false }))
+  return answer(await launchThere(setup, accepted, { id, onBusy, create: false }))
 })
 
 conversations.get('/:id/runs/:run', async (c) => {
@@ -74,7 +73,7 @@ conversations.get('/:id/runs/:run/events', async (c) => {
   const runId = runIdOf(c)
   const format = formatOf(c.req.raw)
   // A run that failed is told as one: it is not this request that fails.
-  if (format) return format(following(serviceOf(c), { runId, conversation: c.req.param('id'), after: 0 }), () => {})
+  if (format) return format(following(c.env, { runId, conversation: idOf(c), after: 0 }), () => {})
   const after = cursor(runId, c.req.header('last-event-id') ?? c.req.query('after'))
   const { stream } = granted(await serviceOf(c).events(runId, after))
   return new Response(stream, {

@@ -6,6 +6,7 @@ import {
   type StartRequest,
 } from '../contract/conversation.ts'
 import type { RunEvent } from '../contract/event.ts'
+import { pause } from '../contract/pause.ts'
 import type { RunRecord, RunRequest } from '../contract/run.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { Tool } from '../contract/tool.ts'
@@ -16,7 +17,7 @@ import { loopPorts } from '../loop/running.ts'
 import { newState } from '../loop/state.ts'
 import { decodeEvents } from '../wire/events.ts'
 import { countSpend } from './budget.ts'
-import type { Asked } from './context.ts'
+import type { Asked, Asking } from './context.ts'
 import { granted, Problem } from './problem.ts'
 
 /** A request for a run, checked, and the edge's tools on offer in it. */
@@ -28,7 +29,7 @@ export interface Accepted {
 /** A run that was accepted, and whose events can be followed once. */
 export interface Launched {
   readonly runId: string
-  readonly conversation?: string
+  readonly conversation?: string | undefined
   /** The run was there before: its Idempotency-Key came again. */
   readonly replayed?: boolean
   /** The input joined this run, which was under way. */
@@ -125,56 +126,83 @@ export function launchHere({ setup, request: asked, waitUntil }: Asked, { run: r
 /** How long the journal of a run without a conversation is kept, where it is kept at all. */
 const HIDDEN_MS = 24 * 60 * 60 * 1000
 
-/** The conversation that nobody asked for, of a run that must be found again. */
-export function hiddenConversation(setup: Setup, tenant: string, runId: string): ConversationService {
+/** Where a run is kept. Without a `conversation` its caller does not know of any. */
+export interface Kept {
+  readonly runId: string
+  readonly conversation?: string | undefined
+}
+
+/** The object that keeps a run: its conversation, or one that nobody asked for, where it must be found again. */
+export function keeperOf({ setup, caller }: Asking, { runId, conversation }: Kept): ConversationService {
   // No caller can name it: the tilde is in no id.
-  return conversationOf(setup, tenant, `~${runId}`)
+  return conversationOf(setup, caller.tenant, conversation ?? `~${runId}`)
 }
 
 /** A run without a conversation that is kept for a day all the same. */
 export function launchHidden(setup: Setup, { run, tools }: Accepted): Promise<Launched> {
-  const service = hiddenConversation(setup, run.caller.tenant, run.runId)
   const kept = { run: { ...run, durable: true }, tools }
-  return launchThere(service, kept, { onBusy: 'queue', create: true, expires: Date.now() + HIDDEN_MS })
+  return launchThere(setup, kept, { onBusy: 'queue', create: true, expires: Date.now() + HIDDEN_MS })
 }
 
 /** A run in its conversation, which goes on whoever follows. Without an `id` the caller does not know of it. */
 export async function launchThere(
-  service: ConversationService,
+  setup: Setup,
   { run, tools }: Accepted,
-  { id, ...start }: Omit<StartRequest, 'run' | 'tools'> & { readonly id?: string },
+  { id: conversation, ...start }: Omit<StartRequest, 'run' | 'tools'> & { readonly id?: string },
 ): Promise<Launched & { readonly created: boolean }> {
   const definitions = tools.map((tool) => tool.definition)
-  const reply = granted(await service.start({ run, tools: definitions, ...start }))
+  const asking = { setup, caller: run.caller }
+  const keeper = keeperOf(asking, { runId: run.runId, conversation })
+  const reply = granted(await keeper.start({ run, tools: definitions, ...start }))
   const { runId, created, replayed, joinedAfter } = reply
   return {
-    ...following(service, { runId, after: joinedAfter ?? 0, ...(id !== undefined && { conversation: id }) }),
+    ...following(asking, { runId, conversation, after: joinedAfter ?? 0 }),
     created,
     replayed,
     joined: joinedAfter !== undefined,
   }
 }
 
-/** Follows a run of a conversation after an event. */
-export function following(
-  service: ConversationService,
-  { runId, conversation, after }: { runId: string; conversation?: string; after: number },
-): Launched {
+/** Follows a run that is kept after an event, also where its object is lost meanwhile and goes on in another life. */
+export function following(asking: Asking, { after, ...kept }: Kept & { readonly after: number }): Launched {
+  const { runId } = kept
   let left = false
   return {
-    runId,
-    ...(conversation !== undefined && { conversation }),
-    follow: async (onEvent) => {
-      const { stream } = granted(await service.events(runId, after))
-      for await (const event of decodeEvents(stream)) {
-        const wait = onEvent(event)
-        if (wait) await wait
+    ...kept,
+    follow: (onEvent) =>
+      throughLosses(async () => {
         if (left) return
-      }
+        const { stream } = granted(await keeperOf(asking, kept).events(runId, after))
+        for await (const event of decodeEvents(stream)) {
+          const wait = onEvent(event)
+          after = event.seq
+          if (wait) await wait
+          if (left) return
+        }
+      }),
+    record: (waitMs) => {
+      const until = Date.now() + waitMs
+      return throughLosses(async () => granted(await keeperOf(asking, kept).record(runId, until - Date.now())).record)
     },
-    record: async (waitMs) => granted(await service.record(runId, waitMs)).record,
     leave: () => {
       left = true
     },
+  }
+}
+
+/** How often an object may be lost while it is asked. */
+const MOST_LOSSES = 5
+const AFTER_LOSS_MS = 200
+
+/** Asks once more where an object was lost: deployed anew, evicted. `ask` takes a stub of its own, as a broken one stays so. */
+async function throughLosses<Value>(ask: () => Promise<Value>): Promise<Value> {
+  for (let losses = 1; ; losses++) {
+    try {
+      return await ask()
+    } catch (error) {
+      // What is refused stays so, and one that is asked too much had better not be asked again.
+      if (error instanceof Problem || Object(error).overloaded || losses > MOST_LOSSES) throw error
+      await pause(AFTER_LOSS_MS)
+    }
   }
 }

@@ -54,17 +54,14 @@ export function retryHeaders({ retryAfterMs, mayRetry }: ProblemDetails): Record
   }
 }
 
-const REFUSALS: Readonly<Record<Refusal['code'], number>> = {
+/** What is no conflict. */
+const REFUSALS: Partial<Record<Refusal['code'], number>> = {
   unknown_conversation: 404,
   conversation_deleted: 410,
   unknown_run: 404,
   unknown_call: 404,
-  call_already_answered: 409,
-  conversation_busy: 409,
   queue_full: 429,
   idempotency_mismatch: 422,
-  run_not_last: 409,
-  run_replaced: 409,
 }
 
 const QUEUE_RETRY_MS = 5000
@@ -72,11 +69,12 @@ const QUEUE_RETRY_MS = 5000
 /** What a conversation granted; throws the Problem of what it refused. */
 export function granted<Value>(reply: ({ ok: true } & Value) | Refusal): { ok: true } & Value {
   if (reply.ok) return reply
-  const { code, message } = reply
+  const { code, message, run } = reply
   throw new Problem({
-    status: REFUSALS[code],
+    status: REFUSALS[code] ?? 409,
     code,
     message,
     ...(code === 'queue_full' && { retryAfterMs: QUEUE_RETRY_MS }),
+    ...(run && { mayRetry: false, extra: { runId: run.id, run } }),
   })
 }

@@ -1,19 +1,19 @@
 import { Hono } from 'hono/tiny'
 import { newId, runIdOf } from '../contract/id.ts'
-import type { CallRecord } from '../contract/run.ts'
 import { type ResponseOptions, ResponseReader } from '../wire/openai-responses/answer.ts'
 import { responseEncoder } from '../wire/openai-responses/encode.ts'
 import { parseResponseId, responseId } from '../wire/openai-responses/id.ts'
 import { decodeResponses, type ResponsesRequest } from '../wire/openai-responses/request.ts'
-import { accept } from './accept.ts'
+import { accept, type RunBody } from './accept.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
 import { branch } from './branch.ts'
 import { type Asked, askedBy, type EdgeEnv } from './context.ts'
-import { continueRun, notAsked, runOfAnswers } from './continue.ts'
-import { type Accepted, conversationOf, hiddenConversation, type Launched, launchThere } from './launch.ts'
+import { type Continued, continueRun, notAsked, runOfAnswers, systemOf } from './continue.ts'
+import { goOnAlone } from './go-on.ts'
+import { type Accepted, type Launched, launchThere } from './launch.ts'
 import { Problem } from './problem.ts'
-import { type Collector, collectRun, placeOf, startAlone, startThere } from './start.ts'
+import { type Collector, collectRun, placeOf, startThere } from './start.ts'
 import { streamRun } from './stream.ts'
 
 /** How long a stored response that belongs to no conversation of the caller's is kept, as with OpenAI. */
@@ -47,10 +47,7 @@ responses.post('/', async (c) => {
   return streamRun(launched, responseEncoder(options))
 })
 
-interface Answering {
-  readonly launched: Launched
-  readonly after?: number
-  readonly asked?: readonly CallRecord[]
+interface Answering extends Continued {
   /** The conversation is one of the caller's own. */
   readonly isNamed?: boolean
 }
@@ -64,18 +61,9 @@ async function launch(asked: Asked, body: ResponsesRequest): Promise<Answering> 
     const { conversation, runId } = body.reference
     return goOn(asked, body, { id: conversation, previous: runId })
   }
-  const runId = runOfAnswers(body.answers)
-  if (runId !== undefined) {
-    const service = hiddenConversation(asked.setup, asked.caller.tenant, runId)
-    // A run that only handed calls out left nothing behind: its history is all here.
-    const { answers, input, messages } = body
-    const turn = { runId, answers, isAlone: input.length === 0, mayBeGone: messages.length > 0 }
-    const continued = await continueRun(asked.caller, service, turn)
-    if (continued) return continued
-  }
-  if (body.messages.length === 0) throw notAsked()
-  if (body.store) return startStored(asked, body)
-  return { launched: await startAlone(asked, await accept(asked, { ...runBody(body), input: body.messages })) }
+  const { answers, input, messages, store } = body
+  const begin = store ? (said: RunBody) => startStored(asked, said) : undefined
+  return goOnAlone(asked, { ...runBody(body), input: messages }, { answers, input, begin })
 }
 
 /** Of all that was sent only what follows the last answer is new to a conversation. */
@@ -84,18 +72,15 @@ async function goOn(
   body: ResponsesRequest,
   { id, previous, create = false }: { readonly id: string; readonly previous?: string; readonly create?: boolean },
 ): Promise<Answering> {
-  const { setup, caller } = asked
-  const service = conversationOf(setup, caller.tenant, id)
   const { answers, input } = body
   const runId = previous ?? runOfAnswers(answers)
   if (runId !== undefined && Object.keys(answers).length > 0) {
     const isAlone = input.length === 0
-    const continued = await continueRun(caller, service, { runId, conversation: id, answers, isAlone })
+    const continued = await continueRun(asked, { runId, conversation: id, answers, isAlone })
     if (continued) return continued
   }
   if (input.length === 0) throw notAsked()
-  const told = body.messages.flatMap((message) => (message.role === 'system' ? [message.content] : []))
-  const system = [body.instructions ?? '', ...told].filter((text) => text !== '').join('\n\n')
+  const system = systemOf(body.messages, body.instructions)
   const accepted = await accept(asked, { ...runBody(body), system, input }, { conversation: id })
   const start = { id, create, ...(previous !== undefined && { after: previous }) }
   const launched = await startThere(asked, accepted, start).catch((error: unknown) => {
@@ -112,20 +97,19 @@ async function launchInBranch(
   { id, previous }: { readonly id: string; readonly previous: string },
 ): Promise<Launched> {
   const expires = Date.now() + STORED_MS
-  const there = await branch(setup, { tenant, id, previous, runId: run.runId, expires })
-  const start = { id: there.id, onBusy: 'queue', create: false } as const
-  return launchThere(there.service, { run: { ...run, conversation: there.id }, tools }, start)
+  const conversation = await branch(setup, { tenant, id, previous, runId: run.runId, expires })
+  const start = { id: conversation, onBusy: 'queue', create: false } as const
+  return launchThere(setup, { run: { ...run, conversation }, tools }, start)
 }
 
 /** In a conversation that is not listed, and that the ids of its responses name. */
-async function startStored(asked: Asked, body: ResponsesRequest): Promise<Answering> {
+async function startStored(asked: Asked, body: RunBody): Promise<Launched> {
   const { setup, caller, request } = asked
   const key = request.headers.get('idempotency-key')
   const id = key === null ? newId('conv') : `conv_${(await runIdOf(caller.tenant, 'responses', key)).slice(4)}`
-  const accepted = await accept(asked, { ...runBody(body), input: body.messages }, { conversation: id })
-  const service = conversationOf(setup, caller.tenant, id)
+  const accepted = await accept(asked, body, { conversation: id })
   const expires = Date.now() + STORED_MS
-  return { launched: await launchThere(service, accepted, { id, onBusy: 'queue', create: true, expires }) }
+  return launchThere(setup, accepted, { id, onBusy: 'queue', create: true, expires })
 }
 
 function collectorOf(reader: ResponseReader): Collector {

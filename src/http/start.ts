@@ -1,9 +1,9 @@
 import type { StartRequest } from '../contract/conversation.ts'
 import { ID } from '../contract/id.ts'
 import type { RunEvent } from '../contract/event.ts'
-import type { Finish, OnBusy, RunError } from '../contract/run.ts'
+import type { Finish, RunError } from '../contract/run.ts'
 import type { Asked } from './context.ts'
-import { type Accepted, conversationOf, type Launched, launchHere, launchHidden, launchThere } from './launch.ts'
+import { type Accepted, type Launched, launchHere, launchHidden, launchThere } from './launch.ts'
 import { runHeaders } from './run-headers.ts'
 import { failedProblem } from './outcome.ts'
 import { Problem } from './problem.ts'
@@ -24,16 +24,21 @@ export function placeOf({ headers }: Request, inBody: string | undefined, param:
   throw new Problem({ status: 400, code: 'invalid_conversation_id', message, param })
 }
 
-type Begun = Pick<StartRequest, 'replaces' | 'onward' | 'after'> & { readonly onBusy?: OnBusy | undefined }
+type Begun = Pick<StartRequest, 'replaces' | 'onward' | 'after'> & {
+  readonly onBusy?: StartRequest['onBusy'] | undefined
+}
 
-/** Begins a run in a conversation. One that is made for it is listed. */
+/**
+ * Begins a run in a conversation. One that is made for it is listed. Default of `onBusy`: whoever chats is told at once
+ * that the run before it waits for them.
+ */
 export async function startThere(
   { setup, caller }: Asked,
   accepted: Accepted,
-  { onBusy = 'queue', ...start }: Place & Begun,
+  { onBusy = 'queue-unless-waiting', ...start }: Place & Begun,
 ): Promise<Launched> {
   const { id } = start
-  const launched = await launchThere(conversationOf(setup, caller.tenant, id), accepted, { ...start, onBusy })
+  const launched = await launchThere(setup, accepted, { ...start, onBusy })
   if (launched.created) await setup.directories.getByName(caller.tenant).add(id)
   return launched
 }

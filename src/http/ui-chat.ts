@@ -2,7 +2,7 @@ import { Hono } from 'hono/tiny'
 import type { ConversationService } from '../contract/conversation.ts'
 import { ID, newId } from '../contract/id.ts'
 import { isTerminal } from '../contract/run.ts'
-import { decodeUiChat } from '../wire/ui-message/request.ts'
+import { decodeUiChat, type UiChatRequest } from '../wire/ui-message/request.ts'
 import { UI_MESSAGE_HEADERS, UiMessageEncoder } from '../wire/ui-message/stream.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
@@ -20,38 +20,51 @@ export const uiChat = new Hono<EdgeEnv>()
 uiChat.post('/', async (c) => {
   const { setup, caller } = c.env
   demand(caller, 'chat')
-  const decoded = decodeUiChat(await readJson(c.req.raw, setup.config.maxBodyBytes))
-  if (!decoded.ok) throw invalidRequest(decoded.error)
-  const { conversation, version, again, follows, ...turn } = decoded.request
+  const json = await readJson(c.req.raw, setup.config.maxBodyBytes)
+  const turn = turnOf(json)
+  const { conversation, version } = turn
   const asked = askedBy(c)
-  const service = conversationOf(setup, caller.tenant, conversation)
   const launched =
-    again === undefined
-      ? await takeTurn(asked, {
-          id: conversation,
-          ...turn,
-          replaces: follows === undefined ? undefined : await turnAfter(service, follows),
-        })
-      : await answerAgain(asked, { service, conversation, again, follows: follows ?? '' })
+    (await answerAgain(asked, turn)) ??
+    (await say(asked, turn.again === undefined ? turn : turnOf(json, 'submit-message')))
   return streamRun(launched, new UiMessageEncoder({ version, conversation }), { headers: UI_MESSAGE_HEADERS })
 })
 
-interface Again {
-  readonly service: ConversationService
-  readonly conversation: string
-  readonly again: string
-  readonly follows: string
+function turnOf(json: unknown, trigger?: string): UiChatRequest {
+  const decoded = decodeUiChat(trigger ? Object.assign({}, json, { trigger }) : json)
+  if (!decoded.ok) throw invalidRequest(decoded.error)
+  return decoded.request
 }
 
-/** Runs a turn once more, in the place of it and of all that followed; the id of an answer is that of its run. */
-async function answerAgain(asked: Asked, { service, conversation, again, follows }: Again): Promise<Launched> {
-  const { caller } = asked
+async function say(asked: Asked, { conversation, answers, run, follows }: UiChatRequest): Promise<Launched> {
+  const service = conversationOf(asked.setup, asked.caller.tenant, conversation)
+  const replaces = follows === undefined ? undefined : await turnAfter(service, follows)
+  return takeTurn(asked, { id: conversation, create: true, answers, run, replaces })
+}
+
+/**
+ * Runs a turn once more, in the place of it and of all that followed; the id of an answer is that of its run. Undefined
+ * where nothing is to be answered again, and for a message that never came: it is said for the first time.
+ */
+async function answerAgain(
+  asked: Asked,
+  { conversation, again, follows = '' }: UiChatRequest,
+): Promise<Launched | undefined> {
+  if (again === undefined) return undefined
+  const { setup, caller } = asked
+  const service = conversationOf(setup, caller.tenant, conversation)
   const budget = await budgetOf(asked)
   const anew = { runId: newId('run'), caller, ...(budget && { budget }) }
   const repeat = (run = '') => service.regenerate(run, anew, { onward: true })
-  let reply = await repeat(again || granted(await service.runs({ limit: 1 })).runs.at(-1)?.id)
-  if (!reply.ok && reply.code === 'unknown_run') reply = await repeat(await turnAfter(service, follows))
-  return following(service, { runId: granted(reply).runId, conversation, after: 0 })
+  const runs = again === '' ? await service.runs({ limit: 1 }) : undefined
+  const last = runs?.ok ? runs.runs.at(-1)?.id : again
+  let reply = await repeat(last === follows ? '' : last)
+  if (!reply.ok && reply.code.startsWith('unknown')) {
+    const run = await turnAfter(service, follows)
+    if (run === undefined) return undefined
+    reply = await repeat(run)
+  }
+  return following(asked, { runId: granted(reply).runId, conversation, after: 0 })
 }
 
 /** The run of the turn after that of a run, if there is one; of a chat that is not there yet there is none. */
@@ -71,6 +84,6 @@ uiChat.get('/:id/stream', async (c) => {
   if (!reply.ok && reply.code === 'unknown_conversation') return c.body(null, 204)
   const run = granted(reply).runs.at(-1)
   if (!run || isTerminal(run.status) || run.status === 'waiting') return c.body(null, 204)
-  const launched = following(service, { runId: run.id, conversation, after: 0 })
+  const launched = following(c.env, { runId: run.id, conversation, after: 0 })
   return streamRun(launched, new UiMessageEncoder({ conversation }), { headers: UI_MESSAGE_HEADERS })
 })

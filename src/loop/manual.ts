@@ -5,9 +5,10 @@ import { marksAmong, type Message, type ToolCall, type ToolMessage } from '../co
 import type { ModelError, ModelEvent } from '../contract/model.ts'
 import { DEFAULT_LIMITS, type Limits, type RunRequest } from '../contract/run.ts'
 import type { Tool } from '../contract/tool.ts'
+import { HookFailure } from './around.ts'
 import { drive } from './drive.ts'
 import { isGuarded } from './eager.ts'
-import { openLedger } from './running.ts'
+import { openLedger, type Running } from './running.ts'
 import { memoryJournal } from './journal.ts'
 import { fold } from './fold.ts'
 import { newState } from './state.ts'
@@ -42,7 +43,8 @@ export interface ManualResult {
 /**
  * Runs the calls of one answer exactly as the loop does: checked, side by side, bounded, each with one result in call
  * order. Asks no model. An answer without calls brings no results. A call that a person must agree to is refused: nobody
- * waits here. Rejects with a TypeError where two calls have one id.
+ * waits here. Rejects, before any of them runs, with a TypeError where two calls have one id, and with what
+ * `needsApproval` of the setup throws.
  */
 export async function executeToolCalls(options: ManualOptions, answer: StepAnswer): Promise<ManualResult> {
   const { messages, tools, context = {}, limits, signal = new AbortController().signal } = options
@@ -66,7 +68,7 @@ export async function executeToolCalls(options: ManualOptions, answer: StepAnswe
   fold(state, { type: 'step.started', step: 1 })
   const loop = options.loop ?? {}
   refuseTwins(answer.calls)
-  const approvals = answer.calls.filter((call) => isGuarded({ state, loop }, call)).map((call) => call.callId)
+  const approvals = guarded({ state, loop }, answer)
   fold(state, { type: 'step.answered', step: 1, ...answer, approvals })
   const ports = {
     journal: memoryJournal(request.runId, options.onEvent ?? (() => {})),
@@ -94,6 +96,15 @@ export async function executeToolCalls(options: ManualOptions, answer: StepAnswe
     results,
     returnDirect: finished?.finish === 'return_direct',
     ...(finished?.error && { error: finished.error }),
+  }
+}
+
+/** The calls that a person must agree to by the setup's rule. Throws what that throws: it is the caller's own. */
+function guarded(running: Pick<Running, 'state' | 'loop'>, { calls }: StepAnswer): string[] {
+  try {
+    return calls.filter((call) => isGuarded(running, call)).map(({ callId }) => callId)
+  } catch (error) {
+    throw error instanceof HookFailure ? error.cause : error
   }
 }
 

@@ -39,7 +39,8 @@ export async function run(state: RunState, ports: RunPorts, ledger = openLedger(
   // What an earlier turn cut can be read on too.
   const results = ports.history.filter((message) => message.role === 'tool')
   if (results.some(({ cut }) => cut !== undefined)) state.readable = true
-  for (const mark of [...(ports.marks ?? []), ...marksAmong(ports.history)]) state.marks.add(mark)
+  for (const mark of [...(ports.marks ?? []), ...marksAmong([...ports.history, ...state.request.input])])
+    state.marks.add(mark)
   const ways = (running.loop.hooks ?? []).flatMap((hook): Around<void, void>[] =>
     hook.run ? [(_, next) => hook.run?.(next, hookContext(running)) ?? next()] : [],
   )

@@ -109,6 +109,23 @@ describe('calls that wait', () => {
   })
 })
 
+test('a message while a person is asked is refused at once, and answered when asked again after the decision', async () => {
+  const edge = await servedEdge({ script: [ask(['danger']), say('So be it.'), say('Yes.')], tools: [danger] })
+  const chat = chatOf(edge)
+  await chat.sendMessage({ text: 'Go.' })
+  await chat.sendMessage({ text: 'Sure?' })
+  expect([chat.status, chat.error?.message]).toEqual(['error', expect.stringContaining('run_waiting')])
+  const { runId, run } = JSON.parse(chat.error?.message ?? '')
+  const url = `${edge.url}/conversations/chat-1/runs/${runId}`
+  const body = JSON.stringify({ decision: 'approve' })
+  const headers = { 'content-type': 'application/json' }
+  await edge.fetch(`${url}/calls/${run.calls[0].id}`, { method: 'POST', headers, body })
+  await (await edge.fetch(`${url}/events`)).text()
+  await chat.regenerate()
+  expect([chat.status, partsOf(chat.lastMessage)]).toEqual(['ready', ['step-start', 'Yes.']])
+  expect(lastTold(edge)).toEqual(['Go.', '', 'boom', 'So be it.', 'Sure?'])
+})
+
 test('an answer whose connection is lost is read on', async () => {
   const gate = Promise.withResolvers<void>()
   const slow = tool('slow', () => gate.promise.then(() => 'slowly'))
@@ -209,6 +226,25 @@ describe('an earlier message', () => {
     const chat = chatOf(edge, { messages: [{ id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Count!' }] }] })
     await chat.sendMessage({ text: 'Count.', messageId: 'm1' })
     expect([chat.error, ...textsOf(chat)]).toEqual([undefined, 'Count.', 'One.'])
+  })
+
+  test('that never came is answered when it is tried again, the first as any other', async () => {
+    const edge = await servedEdge({ script: [say('One.'), say('Two.'), say('Three.')] })
+    let isDown = true
+    const transport = new DefaultChatTransport({
+      api: `${edge.url}/chat`,
+      fetch: async (...asked) => (isDown ? new Response('Down.', { status: 503 }) : fetch(...asked)),
+    })
+    const chat = chatOf(edge, { transport })
+    for (const text of ['Count.', 'And?', 'And then?']) {
+      isDown = true
+      await chat.sendMessage({ text })
+      expect([chat.status, chat.error?.message]).toEqual(['error', 'Down.'])
+      isDown = false
+      await chat.regenerate(text === 'And then?' ? { messageId: chat.lastMessage?.id ?? '' } : {})
+    }
+    expect(textsOf(chat)).toEqual(['Count.', 'One.', 'And?', 'Two.', 'And then?', 'Three.'])
+    expect(lastTold(edge)).toEqual(['Count.', 'One.', 'And?', 'Two.', 'And then?'])
   })
 
   test('that nobody knows is not given again, and nothing is lost', async () => {

@@ -425,6 +425,28 @@ describe('a run that waits', () => {
     expect(second.edgecall.runId).toBe(first.edgecall.runId)
   })
 
+  test('does not keep chats waiting with it: they are told what it waits for', async () => {
+    const id = await conversation()
+    reply = after(['pays', { sum: 5 }])
+    const run = await json(`/conversations/${id}/runs`, { json: { input: 'Pay', tools: ['pays'] } })
+    const messages = [{ id: 'm', role: 'user', content: 'And?', parts: [{ type: 'text', text: 'And?' }] }]
+    const refused = [
+      await stage.ask('/chat', { json: { id, messages } }),
+      await stage.ask('/ag-ui', { json: { threadId: id, runId: 'r', messages } }),
+      await stage.ask('/v1/chat/completions', { json: { messages }, headers: { 'x-conversation-id': id } }),
+      await stage.ask('/v1/responses', { json: { input: 'And?', conversation: id } }),
+    ]
+    for (const response of refused) {
+      const { code, error = { code } } = (await response.json()) as any
+      expect([response.status, error.code]).toEqual([409, 'run_waiting'])
+    }
+    const path = `/conversations/${id}/runs`
+    expect(await json(path)).toMatchObject([{ status: 'waiting' }])
+    await json(`${path}/${run.id}/calls/${run.calls[0].id}`, { json: { decision: 'approve' } })
+    await readEvents(await stage.ask(`${path}/${run.id}/events`))
+    expect((await json('/v1/responses', { json: { input: 'And?', conversation: id } })).status).toBe('completed')
+  })
+
   test('can be cancelled', async () => {
     const id = await conversation()
     reply = after(['pays'])

@@ -1,7 +1,7 @@
-import { describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import type { ModelEvent } from '../../src/contract/model.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
-import { type KeptEdge, keptEdge } from './kept-edge.ts'
+import { dataOf, type KeptEdge, keptEdge } from './kept-edge.ts'
 
 const CHAT = '/v1/chat/completions'
 const clock = tool('clock', () => '12:00')
@@ -37,12 +37,127 @@ describe('a chat completion that handed calls out', () => {
     expect([response.status, response.headers.get('x-should-retry')]).toEqual([502, 'false'])
   })
 
-  test('takes their results once: SDKs do not send them again and again', async () => {
+  test('takes their results once: who sends them again is told what came of them', async () => {
     const edge = keptEdge({ script: [ask(['clock'], ['pick']), say('Done.')], tools: [clock] })
     const { messages } = await handed(edge)
+    const first = await (await edge.post(CHAT, { messages, tools })).json<any>()
+    const again = await (await edge.post(CHAT, { messages, tools })).json<any>()
+    expect(first.choices[0].message.content).toBe('Done.')
+    expect({ ...again, created: 0 }).toEqual({ ...first, created: 0 })
+    expect(edge.requests).toHaveLength(2)
+  })
+
+  test('and is under way when they are sent again is waited for', async () => {
+    const begun = Promise.withResolvers<void>()
+    const gate = Promise.withResolvers<void>()
+    const slow = tool('slow', async () => {
+      begun.resolve()
+      await gate.promise
+    })
+    const edge = keptEdge({ script: [ask(['clock'], ['pick']), ask(['slow']), say('Done.')], tools: [clock, slow] })
+    const { messages } = await handed(edge)
+    const first = edge.post(CHAT, { messages, tools })
+    await begun.promise
+    const again = edge.post(CHAT, { messages, tools, stream: true })
+    gate.resolve()
+    expect((await (await first).json<any>()).choices[0].message.content).toBe('Done.')
+    expect(await (await again).text()).toContain('Done.')
+    expect(edge.requests).toHaveLength(3)
+  })
+
+  test('and had answers to several steps is told what came of the last', async () => {
+    const edge = keptEdge({ script: [ask(['clock'], ['pick']), ask(['pick']), say('Done.')], tools: [clock] })
+    const { messages } = await handed(edge)
+    const { choices } = await (await edge.post(CHAT, { messages, tools })).json<any>()
+    const [call] = choices[0].message.tool_calls
+    expect((await (await edge.post(CHAT, { messages, tools })).json<any>()).choices).toEqual(choices)
+    const more = [...messages, choices[0].message, { role: 'tool', tool_call_id: call.id, content: 'right' }]
+    for (const _ of [1, 2]) {
+      const last = await edge.post(CHAT, { messages: more, tools, stream: true })
+      expect(dataOf(await last.text()).flatMap((chunk: any) => chunk.choices?.[0].delta.content || [])).toEqual([
+        'Done.',
+      ])
+    }
+  })
+})
+
+describe('a run that failed after it was given results', () => {
+  const work = (edge: KeptEdge) =>
+    edge.requests.at(-1)?.messages.map((message) => [message.role, 'tool' in message ? message.tool : message.content])
+  const done = [
+    ['user', 'Go'],
+    ['assistant', ''],
+    ['tool', 'once'],
+    ['tool', 'pick'],
+  ]
+  let times = 0
+  const once = tool('once', () => `${++times}`)
+  beforeEach(() => {
+    times = 0
+  })
+
+  test('goes on from there when the same is sent again, however often it fails, and nothing runs twice', async () => {
+    const edge = keptEdge({
+      script: [ask(['once'], ['pick']), failing, ask(['once']), failing, ask(['pick']), failing, say('Done.')],
+      tools: [once],
+    })
+    const { messages } = await handed(edge)
+    const send = async (sent: object[]) => edge.post(CHAT, { messages: sent, tools })
+    expect((await send(messages)).status).toBe(502)
+    const failed = await send(messages)
+    expect([failed.status, failed.headers.get('x-should-retry'), times]).toEqual([502, 'false', 2])
+    const { message } = (await (await send(messages)).json<any>()).choices[0]
+    const result = { role: 'tool', tool_call_id: message.tool_calls[0].id, content: 'right' }
+    expect((await send([...messages, message, result])).status).toBe(502)
+    const last = await (await send([...messages, message, result])).json<any>()
+    expect([last.choices[0].message.content, times]).toEqual(['Done.', 2])
+    expect(work(edge)).toEqual([...done, ['assistant', ''], ['tool', 'once'], ['assistant', ''], ['tool', 'pick']])
+    expect((await (await send([...messages, message, result])).json<any>()).choices).toEqual(last.choices)
+  })
+
+  test('has read what it read: a call that reaches outward takes an agreement where it goes on', async () => {
+    const mail = tool('mail', () => 'written', { annotations: { untrusted: true, private: true, openWorld: false } })
+    const edge = keptEdge({
+      script: [ask(['mail'], ['pick']), failing, ask(['once']), say('Done.')],
+      tools: [mail, once],
+    })
+    const { messages } = await handed(edge)
     await edge.post(CHAT, { messages, tools })
-    const response = await edge.post(CHAT, { messages, tools })
-    expect([response.status, response.headers.get('x-should-retry')]).toEqual([409, 'false'])
+    const { edgecall } = await (await edge.post(CHAT, { messages, tools })).json<any>()
+    expect([edgecall.calls, times]).toMatchObject([[{ tool: 'once', ok: false }], 0])
+  })
+
+  test('goes on once for two who ask at once', async () => {
+    const edge = keptEdge({ script: [ask(['once'], ['pick']), failing, say('Done.')], tools: [once] })
+    const { messages } = await handed(edge)
+    await edge.post(CHAT, { messages, tools })
+    const both = await Promise.all([1, 2].map(() => edge.post(CHAT, { messages, tools })))
+    const answers = await Promise.all(both.map((response) => response.json<any>()))
+    expect(answers.map(({ choices }) => choices[0].message.content)).toEqual(['Done.', 'Done.'])
+    expect(edge.requests).toHaveLength(3)
+  })
+
+  test('is history for the next message, with all that it did', async () => {
+    const edge = keptEdge({ script: [ask(['once'], ['pick']), failing, say('Done.')], tools: [once] })
+    const { messages } = await handed(edge)
+    await edge.post(CHAT, { messages, tools })
+    const answer = await edge.post(CHAT, { messages: [...messages, { role: 'user', content: 'Try again' }], tools })
+    expect([answer.status, times]).toEqual([200, 1])
+    expect(work(edge)).toEqual([...done, ['user', 'Try again']])
+  })
+
+  test.each([false, true])('goes on over Responses, too; stored: %s', async (store) => {
+    const edge = keptEdge({ script: [ask(['once'], ['pick']), failing, say('Done.')], tools: [once] })
+    const respond = async (input: unknown, store: boolean) => {
+      const pick = { type: 'function', name: 'pick', strict: null, parameters: { type: 'object', properties: {} } }
+      return (await edge.post('/v1/responses', { input, tools: [pick], store })).json<any>()
+    }
+    const { output } = await respond('Go', false)
+    const { call_id } = output.find((item: any) => item.type === 'function_call')
+    const input = [question, ...output, { type: 'function_call_output', call_id, output: 'left' }]
+    expect((await respond(input, store)).error.code).toBe('model_unavailable')
+    expect((await respond(input, store)).output.at(-1)).toMatchObject({ content: [{ text: 'Done.' }] })
+    expect([work(edge), times]).toEqual([done, 1])
   })
 })
 
@@ -83,9 +198,9 @@ test('a run whose events break off after a tool call is not begun again by SDKs'
   await edge.post('/conversations', { id: 'c' })
   const object = edge.objects.get('v1/local/c')!
   const events = object.events.bind(object)
-  vi.spyOn(object, 'events').mockImplementation(async (...asked) => {
-    const reply = await events(...asked)
-    return reply.ok ? { ...reply, stream: brokenAfter('call.started', reply.stream) } : reply
+  vi.spyOn(object, 'events').mockImplementation(async (run, after) => {
+    const reply = await events(run, after)
+    return reply.ok ? { ...reply, stream: brokenAfter(after === 0 ? 'call.started' : undefined, reply.stream) } : reply
   })
   const response = await edge.post(CHAT, { messages: [question] }, { 'x-conversation-id': 'c' })
   expect([response.status, response.headers.get('x-should-retry'), await response.json()]).toEqual([
@@ -95,11 +210,11 @@ test('a run whose events break off after a tool call is not begun again by SDKs'
   ])
 })
 
-/** What a stream says up to this event; then it breaks, as that of an object which is lost. */
-function brokenAfter(type: string, stream: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+/** What a stream says up to this event, or nothing; then it breaks, as that of an object which is lost. */
+function brokenAfter(type: string | undefined, stream: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
   let isTold = false
   const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
-    if (isTold) throw new Error('The object was reset.')
+    if (isTold || type === undefined) throw new Error('The object was reset.')
     isTold = true
     const [head, rest = ''] = (await new Response(stream).text()).split(`event: ${type}\n`)
     const [frame] = rest.split('\n\n')

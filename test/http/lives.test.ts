@@ -1,4 +1,5 @@
-import { expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
+import type { Script } from '../../src/model/scripted.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { dataOf, keptEdge } from './kept-edge.ts'
 
@@ -36,4 +37,33 @@ test('a conversation that is deleted again is taken off the list, where that fai
   expect(await (await edge.fetch('/conversations')).json()).toEqual([{ id: 'c' }])
   expect((await edge.fetch('/conversations/c', { method: 'DELETE' })).status).toBe(410)
   expect(await (await edge.fetch('/conversations')).json()).toEqual([])
+})
+
+describe('a result that was cut is read on', () => {
+  const long = tool('long', () => `${'a'.repeat(1000)}The rest.`, { maxResultBytes: 1000 })
+  const readOn: Script = ({ messages }) => {
+    const result = messages.find((message) => message.role === 'tool')
+    return ask(['read_result', { id: result?.callId, offset: 1000 }])
+  }
+  const rest = { tool: 'read_result', ok: true, content: [{ text: 'The rest.\n[1000 to 1009 of 1009 characters]' }] }
+
+  test('in a fork, whatever became of the first conversation', async () => {
+    const edge = keptEdge({ script: [ask(['long']), say('So.'), readOn, say('Read.')], tools: [long] })
+    await edge.post('/conversations', { id: 'c' })
+    await edge.post('/conversations/c/runs', { input: 'Read it.' })
+    const messages = await (await edge.fetch('/conversations/c/messages')).json<any[]>()
+    await edge.post('/conversations/c/fork', { id: 'fork', at: messages.at(-1).position })
+    await edge.fetch('/conversations/c', { method: 'DELETE' })
+    await edge.post('/conversations/fork/runs', { input: 'And then?' })
+    expect(edge.requests[3]?.messages.at(-1)).toMatchObject(rest)
+  })
+
+  test('in a branch', async () => {
+    const script = [ask(['long']), say('So.'), say('More.'), readOn, say('Read.')]
+    const edge = keptEdge({ script, tools: [long] })
+    const respond = async (body: object) => (await edge.post('/v1/responses', body)).json<any>()
+    const first = await respond({ input: 'Read it.' })
+    for (const input of ['Go on.', 'And then?']) await respond({ input, previous_response_id: first.id })
+    expect(edge.requests[4]?.messages.at(-1)).toMatchObject(rest)
+  })
 })

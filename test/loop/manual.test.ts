@@ -129,6 +129,19 @@ test('a call that a person must agree to by the rule of the setup is refused, as
   expect(results.map(({ ok, content }) => [ok, content])).toEqual([refusal, refusal])
 })
 
+test('a rule of the setup that throws rejects with what it threw, and nothing runs', async () => {
+  let runs = 0
+  const tools = [tool('multiply', () => ++runs)]
+  const answer = { text: '', finish: 'tool_calls', calls: [call('multiply', 0), call('multiply', 1)] } as const
+  const error = new Error('The rule is broken')
+  const needsApproval = ({ callId }: { callId: string }) => {
+    if (callId === 'c1') throw error
+    return false
+  }
+  await expect(executeToolCalls({ messages: [QUESTION], tools, loop: { needsApproval } }, answer)).rejects.toBe(error)
+  expect(runs).toBe(0)
+})
+
 test('an answer of whose calls two have one id is refused, and none of them runs', async () => {
   let runs = 0
   const stop = new AbortController()

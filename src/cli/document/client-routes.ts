@@ -5,7 +5,11 @@ const CONVERSATION = {
   'Idempotency-Key': 'The same key and body stand for the same run.',
 }
 const FAILED = { 404: 'There is no such model.', 429: 'Too much is asked at once.', 502: 'The model failed.' }
-const ERRORS = { ...FAILED, 409: 'No call waits for these answers.', 503: 'No model is set up.' }
+const ERRORS = {
+  ...FAILED,
+  409: 'No call waits for these answers, or those of the run before are waited for.',
+  503: 'No model is set up.',
+}
 const STREAM = { says: 'The answer as it comes.', type: 'text/event-stream' }
 
 /** What clients of others speak, and what is about the edge alone. */

@@ -33,12 +33,14 @@ export function policed(source: ToolSource, options: PolicyOptions): (caller: Ca
         return isAllowed(policies, caller) ? [bind(tool, policies)] : []
       })
     return {
-      // No page of it: which tools are on a page is known when it is known which are there.
-      list: async () => {
-        const { tools, unavailable } = await source.list()
+      list: async (page) => {
+        // Where some may be hidden, which tools are on a page is known when it is known which are there.
+        const isOpen = isAllowed(Object.values(options.policies), caller)
+        const listing = await source.list(isOpen ? page : undefined)
         return {
-          tools: allowed(tools),
-          unavailable: unavailable.filter((gone) => isTold(gone, options.policies, caller)),
+          ...listing,
+          tools: allowed(listing.tools),
+          unavailable: listing.unavailable.filter((gone) => isTold(gone, options.policies, caller)),
         }
       },
       offered: async () => allowed(await source.offered()),

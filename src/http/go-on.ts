@@ -1,0 +1,52 @@
+import { runIdOf } from '../contract/id.ts'
+import type { Message } from '../contract/message.ts'
+import type { CallAnswers } from '../wire/call-answer.ts'
+import { accept, type RunBody } from './accept.ts'
+import type { Asked } from './context.ts'
+import { type Continued, continueRun, notAsked, runOfAnswers } from './continue.ts'
+import { following, keeperOf, type Launched, launchHidden } from './launch.ts'
+import { pagesOf } from './pages.ts'
+import { startAlone } from './start.ts'
+
+/** All that was said, and what of it is new: the answers, and what follows them. */
+export interface Said {
+  readonly answers: CallAnswers
+  readonly input: readonly Message[]
+  /** Begins a run of its own. Default: one that leaves nothing behind. */
+  readonly begin?: ((body: RunBody) => Promise<Launched>) | undefined
+}
+
+/**
+ * Goes on without a conversation: with the run that is kept and waits for these answers, with what came of it where it has
+ * them, or from where it failed; else from what was sent.
+ */
+export async function goOnAlone(
+  asked: Asked,
+  body: RunBody,
+  { answers, input, begin = async (said) => startAlone(asked, await accept(asked, said)) }: Said,
+): Promise<Continued> {
+  const isAlone = input.length === 0
+  let runId = runOfAnswers(answers)
+  /** All that the runs which failed were told and did, so that nothing runs twice. */
+  let history: Message[] | undefined
+  while (runId !== undefined) {
+    const keeper = keeperOf(asked, { runId })
+    const reply = await keeper.record(runId, 0)
+    if (!reply.ok) break
+    if (reply.record.status !== 'failed') {
+      if (history && isAlone) return { launched: following(asked, { runId, after: 0 }) }
+      const continued = history ? undefined : await continueRun(asked, { runId, answers, isAlone })
+      if (continued) return continued
+      break
+    }
+    history = []
+    for await (const page of pagesOf(keeper, {})) history.unshift(...page.map(({ message }) => message))
+    // Who sends the same once more finds what went on from there.
+    runId = await runIdOf(asked.caller.tenant, 'again', runId)
+  }
+  const said = history ? { ...body, input: [...history, ...input] } : body
+  if (said.input.length === 0) throw notAsked()
+  if (!history || !isAlone || runId === undefined) return { launched: await begin(said) }
+  const { run, tools } = await accept(asked, said)
+  return { launched: await launchHidden(asked.setup, { run: { ...run, runId }, tools }) }
+}

@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'vitest'
+import { ask, say, tool } from '../fixtures/play.ts'
+import { type KeptEdge, keptEdge } from './kept-edge.ts'
+
+const danger = tool('danger', () => 'boom', { approval: 'always' })
+const pick = { name: 'pick', description: 'Picks', inputSchema: { type: 'object' } }
+const user = (text: string) => ({ id: 'm', role: 'user', content: text, parts: [{ type: 'text', text }] })
+
+/** How each surface says something in the conversation "c". */
+const SURFACES: Readonly<Record<string, (edge: KeptEdge, text: string, edgecall?: object) => Promise<Response>>> = {
+  '/chat': (edge, text, edgecall = {}) => edge.post('/chat', { id: 'c', messages: [user(text)], edgecall }),
+  '/ag-ui': (edge, text, edgecall = {}) =>
+    edge.post('/ag-ui', { threadId: 'c', runId: 'r', messages: [user(text)], forwardedProps: { edgecall } }),
+  '/v1/chat/completions': (edge, text, edgecall = {}) =>
+    edge.post(
+      '/v1/chat/completions',
+      { messages: [{ role: 'user', content: text }], edgecall },
+      { 'x-conversation-id': 'c' },
+    ),
+  '/v1/responses': (edge, text) => edge.post('/v1/responses', { input: text, conversation: 'c' }),
+}
+
+/** An edge whose conversation "c" has a run that waits for a person, and for its caller. */
+async function waitingEdge() {
+  const edge = keptEdge({ script: [ask(['danger'], ['pick']), say('Done.'), say('More.')], tools: [danger] })
+  await edge.post('/conversations', { id: 'c' })
+  const run = await (await edge.post('/conversations/c/runs', { input: 'Go', clientTools: [pick] })).json<any>()
+  expect(run.status).toBe('waiting')
+  const url = `/conversations/c/runs/${run.id}`
+  return { edge, run, url }
+}
+
+const statusesOf = async (edge: KeptEdge) =>
+  (await (await edge.fetch('/conversations/c/runs')).json<any[]>()).map(({ status }) => status)
+
+describe.each(Object.entries(SURFACES))('a message on %s', (path, send) => {
+  test('is refused while a run waits for others, with what to do, and is not kept', async () => {
+    const { edge, run, url } = await waitingEdge()
+    const [first, second] = run.calls.map(({ id }: { id: string }) => `POST ${url}/calls/${id}`)
+    const message = `The run ${run.id} waits for others: answer "danger" (${first}) and "pick" (${second}), or POST ${url}/cancel; then ask again.`
+    const refused = await send(edge, 'And?')
+    expect([refused.status, refused.headers.get('x-should-retry'), await refused.json()]).toEqual([
+      409,
+      'false',
+      path.startsWith('/v1/')
+        ? { error: { message, type: 'invalid_request_error', param: null, code: 'run_waiting' } }
+        : { status: 409, code: 'run_waiting', detail: message, runId: run.id, run },
+    ])
+    expect(await statusesOf(edge)).toEqual(['waiting'])
+
+    const [danger, pick] = run.calls
+    await edge.post(`${url}/calls/${danger.id}`, { decision: 'approve' })
+    expect((await send(edge, 'And?')).status).toBe(409)
+    await edge.post(`${url}/calls/${pick.id}`, { result: 'left' })
+    const answer = await send(edge, 'And now?')
+    expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('More.')])
+    expect(edge.requests.at(-1)?.messages.map(({ content }) => content)).not.toContain('And?')
+  })
+
+  test('is answered once the run has been cancelled', async () => {
+    const { edge, url } = await waitingEdge()
+    await edge.post(`${url}/cancel`, {})
+    expect([(await send(edge, 'And?')).status, await statusesOf(edge)]).toEqual([200, ['cancelled', 'completed']])
+  })
+
+  test('waits for its turn behind a run that is under way', async () => {
+    const begun = Promise.withResolvers<void>()
+    const gate = Promise.withResolvers<void>()
+    const slow = tool('slow', async () => {
+      begun.resolve()
+      await gate.promise
+      return 'so'
+    })
+    const edge = keptEdge({ script: [ask(['slow']), say('Done.'), say('More.')], tools: [slow] })
+    await edge.post('/conversations', { id: 'c' })
+    await edge.post('/conversations/c/runs', { input: 'Go' }, { prefer: 'respond-async' })
+    await begun.promise
+    const answer = send(edge, 'And?')
+    while ((await statusesOf(edge)).length < 2);
+    expect(await statusesOf(edge)).toEqual(['running', 'queued'])
+    gate.resolve()
+    expect(await (await answer).text()).toContain('More.')
+  })
+})
+
+test.each(['/chat', '/ag-ui'])('a message on %s may say what it wants of a run that waits', async (path) => {
+  const { edge } = await waitingEdge()
+  const answer = await SURFACES[path]!(edge, 'And?', { onBusy: 'interrupt' })
+  expect([answer.status, await statusesOf(edge)]).toEqual([200, ['cancelled', 'completed']])
+})
+
+test('a native run waits for its turn all the same', async () => {
+  const { edge, url } = await waitingEdge()
+  const queued = await edge.post('/conversations/c/runs', { input: 'And?' }, { prefer: 'respond-async' })
+  expect([queued.status, await statusesOf(edge)]).toEqual([202, ['waiting', 'queued']])
+  await edge.post(`${url}/cancel`, {})
+  await edge.settle()
+})
+
+test('a response that goes on from one that waits is refused too; a branch from an earlier one is not', async () => {
+  const edge = keptEdge({ script: [say('One.'), ask(['danger']), say('Other.')], tools: [danger] })
+  const respond = async (body: object) => (await edge.post('/v1/responses', body)).json<any>()
+  const first = await respond({ input: 'First' })
+  const second = await respond({ input: 'Second', previous_response_id: first.id })
+  const third = await respond({ input: 'Third', previous_response_id: second.id })
+  expect(third.error).toMatchObject({ code: 'run_waiting' })
+  const other = await respond({ input: 'Other', previous_response_id: first.id })
+  expect(other.output).toMatchObject([{ content: [{ text: 'Other.' }] }])
+})
