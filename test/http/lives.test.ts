@@ -67,3 +67,19 @@ describe('a result that was cut is read on', () => {
     expect(edge.requests[4]?.messages.at(-1)).toMatchObject(rest)
   })
 })
+
+test('what a conversation has read stays with a fork of it, but for one from before', async () => {
+  const mail = tool('mail', () => 'written', { annotations: { untrusted: true, private: true, openWorld: false } })
+  const script = [say('Hello.'), ask(['mail']), say('Read.'), ask(['send']), ask(['send']), say('Sent.')]
+  const edge = keptEdge({ script, tools: [mail, tool('send', () => 'sent')] })
+  await edge.post('/conversations', { id: 'c' })
+  for (const input of ['Hi', 'Read my mail.']) await edge.post('/conversations/c/runs', { input })
+  const messages = await (await edge.fetch('/conversations/c/messages')).json<any[]>()
+  const statuses: string[] = []
+  for (const [id, { position }] of Object.entries({ after: messages.at(-1), before: messages[1] })) {
+    await edge.post('/conversations/c/fork', { id, at: position })
+    const run = await (await edge.post(`/conversations/${id}/runs`, { input: 'Send it.' })).json<any>()
+    statuses.push(run.status)
+  }
+  expect(statuses).toEqual(['waiting', 'completed'])
+})
