@@ -77,7 +77,7 @@ export async function accept(
     ...(compat && { compat }),
     ...(trusted && { trusted }),
   })
-  const tools = await offer(setup, run, body.tools)
+  const tools = await offer(setup, run)
   checkChoice(run.toolChoice, [
     ...tools.map((tool) => tool.definition.name),
     ...run.clientTools.map(({ name }) => name),

@@ -8,12 +8,8 @@ import { Problem } from './problem.ts'
  * The edge's tools on offer in a request, with those that the setup's hooks add to it. Throws a Problem for a name that
  * no source knows, and for a name that both the edge and the caller know.
  */
-export async function offer(
-  { tools, loop, toolsOf }: Setup,
-  run: RunRequest,
-  asked: ToolSelection | undefined,
-): Promise<readonly Tool[]> {
-  const selection = asked ?? toolsOf?.(run.model)
+export async function offer({ tools, loop }: Setup, run: RunRequest): Promise<readonly Tool[]> {
+  const { selection } = run
   const source = tools(run.caller)
   const [selected, provided, clashes] = await Promise.all([
     select(source, selection),

@@ -21,3 +21,11 @@ test('a tool that a hook brings as the caller’s own may be chosen', async () =
   const run = await edge.ask('/runs', { json: { input: 'Hi', toolChoice: { tool: 'pick' } } })
   expect([run.status, await run.json()]).toMatchObject([200, { finish: 'tool_calls' }])
 })
+
+test('a hook says which tools are on offer', async () => {
+  const hook: Hook = { name: 'narrows', accept: (run) => ({ ...run, selection: ['clock'] }) }
+  const tools = [tool('clock'), tool('danger')]
+  const edge = testEdge({ script: [say('ok')], tools, setup: { loop: { hooks: [hook] } } })
+  await edge.ask('/runs', { json: { input: 'Hi' } })
+  expect(edge.requests[0]?.tools.map(({ name }) => name)).toEqual(['clock'])
+})
