@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import type { ResponseFormat } from '../../contract/model.ts'
 import type { ClientTool } from '../../contract/run.ts'
 import type { BodyFault } from '../body.ts'
-import { parametersSchema, plainObject, runOptions, toolName } from '../schema.ts'
+import { parametersSchema, plainObject, toolName } from '../schema.ts'
 
 /** What the bodies of OpenAI's two formats have in common. */
 export const text = v.nullish(v.string())
@@ -37,8 +37,8 @@ export function toFormat(format: AnswerFormat): ResponseFormat {
   return { ...rest, ...(typeof strict === 'boolean' && { strict }) }
 }
 
-/** The members of `edgecall` (API.md §1). */
-export const edgecallMembers = { ...runOptions, rounds: v.exactOptional(v.picklist(['final', 'all'])) }
+/** Which text of the run is shown, a member of `edgecall` (API.md §1). */
+export const whichRounds = v.exactOptional(v.picklist(['final', 'all']))
 
 /** What is wrong with a body, as OpenAI's error object says it. */
 export interface OpenAiFault {

@@ -6,16 +6,16 @@ import type { ClientTool } from '../../contract/run.ts'
 import { type Decoded, parseBody, sameName } from '../body.ts'
 import { checkHistory } from '../history.ts'
 import type { Rounds, RunOptions } from '../request.ts'
-import { choiceWord, either, idSchema, plainObject, textOr, toolName } from '../schema.ts'
+import { choiceWord, either, idSchema, plainObject, runOptions, textOr, toolName } from '../schema.ts'
 import {
   absent,
-  edgecallMembers,
   flag,
   formatMembers,
   functionMembers,
   number,
   openAiFault,
   type OpenAiFault,
+  whichRounds,
   text,
   toClientTool,
   toFormat,
@@ -97,7 +97,7 @@ const responseFormat = v.variant('type', [
   ),
 ])
 
-const edgecall = v.strictObject({ ...edgecallMembers, conversation: v.exactOptional(idSchema) })
+const edgecall = v.strictObject({ ...runOptions, conversation: v.exactOptional(idSchema), rounds: whichRounds })
 
 export const chatBody = v.object({
   ...SAMPLING,

@@ -7,16 +7,16 @@ import { bodyFault, type Decoded, parseBody, sameName } from '../body.ts'
 import { answersOf, type CallAnswers, newPart } from '../call-answer.ts'
 import { checkHistory } from '../history.ts'
 import type { Rounds, RunOptions } from '../request.ts'
-import { choiceWord, count, either, idSchema, isText, toolName } from '../schema.ts'
+import { choiceWord, count, either, idSchema, isText, runOptions, toolName } from '../schema.ts'
 import {
   absent,
-  edgecallMembers,
   flag,
   formatMembers,
   functionMembers,
   number,
   openAiFault,
   type OpenAiFault,
+  whichRounds,
   text,
   toClientTool,
   toFormat,
@@ -84,7 +84,7 @@ export const body = v.object({
   max_tool_calls: count,
   parallel_tool_calls: flag,
   service_tier: text,
-  edgecall: v.nullish(v.strictObject(edgecallMembers), {}),
+  edgecall: v.nullish(v.strictObject({ ...runOptions, rounds: whichRounds }), {}),
 })
 
 type Body = v.InferOutput<typeof body>
