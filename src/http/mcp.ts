@@ -16,6 +16,7 @@ import {
 } from '../wire/mcp/message.ts'
 import { progressNotices, toCallResult, toMcpTool } from '../wire/mcp/tool.ts'
 import { decodeCallBody } from '../wire/request.ts'
+import { encodeData } from '../wire/sse.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
 import { budgetOf } from './budget.ts'
@@ -136,7 +137,7 @@ function streamed(
   const stream = new ReadableStream<Uint8Array>({
     start: (controller) => {
       const send = (message: object) => {
-        if (!left.signal.aborted) controller.enqueue(bytes.encode(`data: ${JSON.stringify(message)}\n\n`))
+        if (!left.signal.aborted) controller.enqueue(bytes.encode(encodeData(message)))
       }
       work(AbortSignal.any([asked, left.signal]), send).then(
         () => left.signal.aborted || controller.close(),

@@ -1,23 +1,92 @@
-import type { ModelCapabilities, ModelProvider, ModelRequest } from '../contract/model.ts'
-import { type Exchange, exchange } from './exchange.ts'
+/**
+ * model/: ChatModel makers, each a fetch around a codec of wire/. May import contract/ and wire/. Must never know the
+ * loop, or read env.
+ */
+import { isObject } from '../contract/json.ts'
+import type { ModelCapabilities, ModelError, ModelEvent, ModelProvider, ModelRequest } from '../contract/model.ts'
+import type { AnswerCodec } from '../wire/model-answer.ts'
+import { modelError } from '../wire/model-error.ts'
+import { UnsupportedSchema } from '../wire/narrow-schema.ts'
+import { readSse } from '../wire/sse.ts'
+import { type Listen, listen } from './listen.ts'
+import { readText, refusal } from './refusal.ts'
 
-export interface HttpModels extends Omit<Exchange, 'model' | 'send' | 'signal'> {
+export interface HttpModels extends Omit<Listen, 'model' | 'open' | 'signal' | 'explain'> {
   /** The first half of the models' names. */
   readonly provider: string
   readonly capabilities: ModelCapabilities
-  /** Asks the model of that name, the second half. Contract: rejects only where no response came. */
+  readonly codec: AnswerCodec
+  /**
+   * Asks the model of that name, the second half. Contract: rejects only where no response came, with an UnsupportedSchema
+   * where none was asked for.
+   */
   readonly ask: (model: string, request: ModelRequest, signal: AbortSignal) => Promise<Response>
 }
 
+/** Bytes of an answer that comes whole. */
+const MOST_WHOLE = 8 * 1024 * 1024
+
 /** The models of a provider that is asked with one request each time. */
-export function httpModels({ provider, capabilities, ask, ...options }: HttpModels): ModelProvider {
+export function httpModels({ provider, capabilities, codec, ask, ...options }: HttpModels): ModelProvider {
   return (model) => {
     const name = `${provider}/${model}`
     return {
       name,
       capabilities,
       stream: (request, signal) =>
-        exchange({ ...options, model: name, signal, send: (abort) => ask(model, request, abort) }),
+        listen({
+          ...options,
+          model: name,
+          signal,
+          explain: unsupported,
+          open: async (abort) => answers(await sent(() => ask(model, request, abort), abort), codec),
+        }),
     }
+  }
+}
+
+function unsupported(error: unknown): ModelError | undefined {
+  return error instanceof UnsupportedSchema
+    ? modelError({ message: error.message, code: 'invalid_request' })
+    : undefined
+}
+
+/** A server may drop a connection that it kept just as a request goes out on it: then it is sent again, once. */
+async function sent(send: () => Promise<Response>, signal: AbortSignal): Promise<Response> {
+  try {
+    return await send()
+  } catch (error) {
+    if (signal.aborted || !wasDropped(error)) throw error
+    return send()
+  }
+}
+
+const DROPPED = /UND_ERR_SOCKET|ECONNRESET|EPIPE|other side closed|connection (?:was )?(?:lost|closed|reset)/i
+
+/** Whether a fetch failed because a connection that was open broke, in the words of Node and workerd. */
+function wasDropped(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { message, cause } = error
+  const code: unknown = isObject(cause) ? cause.code : ''
+  return DROPPED.test(`${message} ${String(code)}`)
+}
+
+/** What an answer says, the events of one read together. */
+async function* answers(response: Response, codec: AnswerCodec): AsyncGenerator<readonly ModelEvent[], void> {
+  const type = response.headers.get('content-type') ?? ''
+  const decoder = codec.decoder()
+  if (response.ok && /\bjson\b/i.test(type)) {
+    yield decoder.push({ data: await readText(response, MOST_WHOLE) })
+    yield decoder.end(true)
+  } else if (response.ok && /\bevent-stream\b/i.test(type) && response.body) {
+    for await (const frames of readSse(response.body)) {
+      yield frames.flatMap(decoder.push)
+      if (decoder.done) return
+    }
+    yield decoder.end()
+  } else {
+    const message = `The model server answered with "${type}", not with an event stream.`
+    const { ok, status } = response
+    yield [{ type: 'error', error: ok ? modelError({ message, status }) : await refusal(response, codec.explain) }]
   }
 }

@@ -1,7 +1,7 @@
 import type { ModelCapabilities, ModelProvider, ModelRequest } from '../contract/model.ts'
 import type { AnswerCodec } from '../wire/model-answer.ts'
-import type { Patience } from './exchange.ts'
 import { httpModels } from './http-models.ts'
+import type { Patience } from './listen.ts'
 import { readText } from './refusal.ts'
 
 export interface ServerOptions extends Patience {

@@ -11,6 +11,11 @@ export function textAt(value: unknown, name: string): string {
   return typeof text === 'string' ? text : ''
 }
 
+/** A text as it is, nothing as '', anything else as JSON. */
+export function textOrJson(value: unknown): string {
+  return typeof value === 'string' ? value : value ? JSON.stringify(value) : ''
+}
+
 /** A member that is a number, or 0. */
 export function countAt(value: unknown, name: string): number {
   const count = fieldsOf(value)[name]

@@ -10,6 +10,11 @@ export interface SseFrame {
   readonly data: string
 }
 
+/** The event that says a value, which has no type. Members that are undefined are left out. */
+export function encodeData(value: unknown): string {
+  return `data: ${JSON.stringify(value)}\n\n`
+}
+
 /** How a stream that breaks off is taken up again, as its events say. */
 export interface SseResume {
   /** The id of the last event that came whole, with the empty line after it; '' where it took the ids back. */

@@ -1,7 +1,7 @@
 import type { ToolFinder, ToolSource, ToolText } from '../../contract/tool.ts'
 import { sizeOf, tellTexts } from '../source/texts.ts'
 import { createKeywordIndex } from './keyword-index.ts'
-import { isSame, type ToolIndex } from './tool-index.ts'
+import { type ToolIndex, update } from './tool-index.ts'
 
 /**
  * Finds tools among all of a source. The index is made with the first search, and kept: later ones bring up to date what
@@ -12,17 +12,13 @@ export function createFinder(source: ToolSource, index: ToolIndex = createKeywor
   let told: readonly ToolText[] = []
   let known: ReadonlyMap<string, ToolText> = new Map()
 
-  const update = async (tools: readonly ToolText[]) => {
+  const refresh = async (tools: readonly ToolText[]) => {
     const before = known
-    const now = new Map(tools.map((tool) => [tool.name, tool]))
     // At once: whoever searches meanwhile must add nothing twice, and wait for nobody else's request.
     told = tools
-    known = now
+    known = new Map(tools.map((tool) => [tool.name, tool]))
     try {
-      await Promise.all([
-        index.remove([...before.keys()].filter((name) => !now.has(name))),
-        index.add(tools.filter((tool) => !isSame(tool, before.get(tool.name)))),
-      ])
+      await update(index, before, known)
     } catch (error) {
       told = []
       known = new Map()
@@ -33,7 +29,7 @@ export function createFinder(source: ToolSource, index: ToolIndex = createKeywor
     size: () => sizeOf(source),
     search: async (text, limit) => {
       const tools = await tell()
-      if (tools !== told) await update(tools)
+      if (tools !== told) await refresh(tools)
       return (await index.search(text, limit)).map(({ name }) => name)
     },
   }

@@ -2,6 +2,7 @@ import type { Hook } from '../../contract/hook.ts'
 import type { Message } from '../../contract/message.ts'
 import type { ToolSelection } from '../../contract/run.ts'
 import { type Tool, TOOL_SEARCH, type ToolDefinition, type ToolFinder } from '../../contract/tool.ts'
+import { encodeOnce } from '../../wire/encode-once.ts'
 import { matches } from '../glob.ts'
 import { findTools } from './find-tools.ts'
 import { foundTools, searchTool, searchToolHash, withFound, withSearchHint } from './search-tool.ts'
@@ -116,13 +117,7 @@ function tokensOf(tools: readonly ToolDefinition[]): number {
   return tools.reduce((sum, tool) => sum + charactersOf(tool), 0) / CHARACTERS_A_TOKEN
 }
 
-const known = new WeakMap<ToolDefinition, number>()
-
-function charactersOf(tool: ToolDefinition): number {
-  const counted = known.get(tool)
-  if (counted !== undefined) return counted
-  const { name, description, inputSchema } = tool
-  const characters = name.length + description.length + JSON.stringify(inputSchema).length
-  known.set(tool, characters)
-  return characters
-}
+const charactersOf = encodeOnce(
+  ({ name, description, inputSchema }: ToolDefinition) =>
+    name.length + description.length + JSON.stringify(inputSchema).length,
+)

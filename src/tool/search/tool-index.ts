@@ -27,7 +27,18 @@ export function fingerprintOf(tools: readonly ToolDefinition[]): Promise<string>
   return sha256(lines.sort().join('\n'))
 }
 
+/** Brings an index of the tools `before` up to date. Rejects with what the index rejects with. */
+export async function update<Told extends ToolText>(
+  index: ToolIndex,
+  before: ReadonlyMap<string, Told>,
+  now: ReadonlyMap<string, Told>,
+): Promise<void> {
+  const gone = [...before.keys()].filter((name) => !now.has(name))
+  const changed = [...now.values()].filter((tool) => !isSame(tool, before.get(tool.name)))
+  await Promise.all([gone.length > 0 && index.remove(gone), index.add(changed)])
+}
+
 /** Whether both are told by the same. */
-export function isSame(tool: ToolText, other: ToolText | undefined): boolean {
+function isSame(tool: ToolText, other: ToolText | undefined): boolean {
   return tool.hash === other?.hash && tool.title === other.title && String(tool.tags) === String(other.tags)
 }

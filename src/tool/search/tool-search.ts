@@ -2,7 +2,7 @@ import type { Tool, ToolDefinition } from '../../contract/tool.ts'
 import { type Eviction, lruEviction } from './eviction.ts'
 import { createKeywordIndex } from './keyword-index.ts'
 import { searchTool, searchToolHash } from './search-tool.ts'
-import { fingerprintOf, isSame, type ToolIndex } from './tool-index.ts'
+import { fingerprintOf, type ToolIndex, update } from './tool-index.ts'
 
 export interface ToolSearchOptions {
   /** Makes an empty index. Default: `createKeywordIndex`. */
@@ -70,10 +70,7 @@ export function createToolSearch(options: ToolSearchOptions = {}): ToolSearch {
   ): Promise<Kept> => {
     const index = before?.index ?? create()
     const now = new Map(tools.map((tool) => [tool.name, tool]))
-    const had = before?.tools ?? new Map<string, ToolDefinition>()
-    const gone = [...had.keys()].filter((name) => !now.has(name))
-    if (gone.length > 0) await index.remove(gone)
-    await index.add(tools.filter((tool) => !isSame(tool, had.get(tool.name))))
+    await update(index, before?.tools ?? new Map<string, ToolDefinition>(), now)
     return { index, tools: now, fingerprint, sessions: new Set() }
   }
   return {

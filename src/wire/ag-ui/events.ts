@@ -1,8 +1,11 @@
 import type { CallSettled, RunEvent, RunFinished } from '../../contract/event.ts'
 import { textOf, type ToolCall } from '../../contract/message.ts'
+import type { RunError } from '../../contract/run.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../contract/usage.ts'
 import { type Block, Blocks } from '../blocks.ts'
 import { eventId } from '../events.ts'
+import { BROKEN_OFF, runErrorOf } from '../run-error.ts'
+import { encodeData } from '../sse.ts'
 
 export interface AgUiOptions {
   /** Both as the request named them. */
@@ -48,13 +51,12 @@ export class AgUiEncoder {
   /** The text that an event brings; empty for none. */
   event(event: RunEvent): string {
     const spoken = this.#blocks.take(event).flatMap((block) => this.#spoken(block))
-    return [...this.#open(), ...spoken, ...this.#events(event)].map(frame).join('')
+    return [...this.#open(), ...spoken, ...this.#events(event)].map(encodeData).join('')
   }
 
   /** How the stream ends; for a run that waits, until its calls are answered. */
   end(): string {
-    const end = this.#end ?? { type: 'RUN_ERROR', message: 'The events of the run broke off.', code: 'run_interrupted' }
-    return [...this.#leaveStep(), end].map(frame).join('')
+    return [...this.#leaveStep(), this.#end ?? failed(BROKEN_OFF)].map(encodeData).join('')
   }
 
   #open(): AgUiEvent[] {
@@ -182,11 +184,11 @@ export class AgUiEncoder {
     return { type: 'success', ...(names && { pendingToolCallIds: [...this.#handed] }) }
   }
 
-  #ended({ status, finish, which, error }: RunFinished): AgUiEvent {
+  #ended(event: RunFinished): AgUiEvent {
+    const { status, finish, which } = event
     if (status === 'completed') return { ...this.#finished(this.#success()), result: { finish, which } }
     if (status === 'cancelled' && this.#options.protocolVersion) return this.#finished({ type: 'cancelled' })
-    const { code, message } = error ?? { code: 'run_cancelled', message: 'The run was cancelled.' }
-    return { type: 'RUN_ERROR', message, code }
+    return failed(runErrorOf(event))
   }
 
   /** Usage is that of the model's answers in this stream. */
@@ -201,7 +203,6 @@ export class AgUiEncoder {
   }
 }
 
-/** Members that are undefined are left out: clients take no null. */
-function frame(event: AgUiEvent): string {
-  return `data: ${JSON.stringify(event)}\n\n`
+function failed({ code, message }: RunError): AgUiEvent {
+  return { type: 'RUN_ERROR', message, code }
 }

@@ -1,7 +1,8 @@
 import type { RunEvent } from '../../contract/event.ts'
 import type { RunError } from '../../contract/run.ts'
+import { encodeData } from '../sse.ts'
 import { toChatCall } from './call.ts'
-import { Shown, type ShownOptions, type ShownPart } from './shown.ts'
+import { CUT, Shown, type ShownOptions, type ShownPart } from './shown.ts'
 import type { ChatDelta, ChatErrorObject, ChatFinish } from './types.ts'
 import { toChatUsage } from './usage.ts'
 
@@ -19,12 +20,6 @@ export interface CompletionEncoder {
   readonly event: (event: RunEvent) => string
   /** The text after the last event: nothing, or the failure of a run whose events broke off. */
   readonly end: () => string
-}
-
-/** What becomes of a run whose events end without its end. */
-export const BROKEN_OFF: ShownPart & { type: 'failure' } = {
-  type: 'failure',
-  error: { code: 'run_interrupted', message: 'The events of the run broke off.' },
 }
 
 /** What does not change along the stream is encoded once. A failure ends it without `[DONE]`. */
@@ -59,7 +54,7 @@ export function completionEncoder({
       }
       default:
         done = true
-        return `data: ${JSON.stringify(toChatError(part.error))}\n\n`
+        return encodeData(toChatError(part.error))
     }
   }
 
@@ -71,7 +66,7 @@ export function completionEncoder({
       for (const part of shown.take(event)) text += encode(part)
       return text
     },
-    end: () => (done ? '' : encode(BROKEN_OFF)),
+    end: () => (done ? '' : encode(CUT)),
   }
 }
 

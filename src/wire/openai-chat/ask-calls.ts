@@ -1,5 +1,6 @@
 import { isObject, parseJson } from '../../contract/json.ts'
 import type { ModelError, ModelEvent } from '../../contract/model.ts'
+import { textOrJson } from '../fields.ts'
 import type { Fields } from '../model-answer.ts'
 import { badResponse, STREAM_CUT } from '../model-error.ts'
 
@@ -55,9 +56,9 @@ export function callAssembly(): CallAssembly {
   function add(entry: Fields, position: number | undefined, events: ModelEvent[]): void {
     // The legacy `function_call` has name and arguments without the wrapper.
     const called = isObject(entry.function) ? entry.function : entry
-    const id = textOf(entry.id)
-    const tool = textOf(called.name)
-    const text = textOf(called.arguments)
+    const id = textOrJson(entry.id)
+    const tool = textOrJson(called.name)
+    const text = textOrJson(called.arguments)
     // Where it is missing, the place in the array tells apart the calls that one delta names together.
     const label = typeof entry.index === 'number' ? entry.index : position
     let known = calls.findLast((call) => id && call.id === id && (call.label ?? label) === (label ?? call.label))
@@ -107,11 +108,6 @@ function isAnother(call: OpenCall, id: string, tool: string, text: string): bool
   if (!text.trim() || !(tool || hasOtherId)) return false
   const isAgain = id && id === call.id && text === call.arguments
   return !isAgain && isWhole(call.arguments)
-}
-
-/** A text as it is, nothing as '', anything else as JSON. */
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : value ? JSON.stringify(value) : ''
 }
 
 /** Whether nothing but blanks can follow this arguments text. */

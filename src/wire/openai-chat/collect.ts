@@ -1,9 +1,9 @@
 import type { CallSettled, RunEvent } from '../../contract/event.ts'
 import { argumentsOf, type ToolCall } from '../../contract/message.ts'
 import type { RunError } from '../../contract/run.ts'
-import { BROKEN_OFF, type CompletionOptions } from './answer.ts'
+import type { CompletionOptions } from './answer.ts'
 import { toChatCall } from './call.ts'
-import { Shown, type ShownPart } from './shown.ts'
+import { CUT, Shown, type ShownPart } from './shown.ts'
 import type { ChatCompletion, ChatToolCall, EdgecallReport } from './types.ts'
 import { toChatUsage } from './usage.ts'
 
@@ -28,7 +28,7 @@ export function completionCollector(
   const toolCalls: ChatToolCall[] = []
   const asked: ToolCall[] = []
   const settled = new Map<string, CallSettled>()
-  let end: Extract<ShownPart, { type: 'end' | 'failure' }> = BROKEN_OFF
+  let end: Extract<ShownPart, { type: 'end' | 'failure' }> = CUT
   let runId = ''
   let steps = 0
 
@@ -50,7 +50,7 @@ export function completionCollector(
   return {
     event: (event) => {
       // What comes after the end belongs to another answer.
-      if (end !== BROKEN_OFF) return
+      if (end !== CUT) return
       runId = event.runId
       // The answer of a step holds all that its deltas say, and nothing of an attempt before it.
       if (event.type.endsWith('.delta')) return

@@ -1,4 +1,5 @@
 import { isObject } from '../../contract/json.ts'
+import { textOrJson } from '../fields.ts'
 import type { ProviderFault } from '../model-error.ts'
 
 /** For a failure without a reason. */
@@ -13,8 +14,7 @@ export function explainError(json: unknown): ProviderFault | undefined {
   if (!isObject(body)) return undefined
   const error = body.error ?? body
   const { message, detail, code, type, status } = isObject(error) ? error : { message: error }
-  const text = message ?? detail
-  const said = typeof text === 'string' ? text : text ? JSON.stringify(text) : ''
+  const said = textOrJson(message ?? detail)
   const word = [code, type].find((each) => typeof each === 'string' && each !== '')
   const number = [code, status].map(Number).find((each) => each >= 400 && each <= 599)
   if (said === '' && word === undefined && number === undefined) return undefined

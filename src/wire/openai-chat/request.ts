@@ -6,7 +6,20 @@ import type { ClientTool } from '../../contract/run.ts'
 import { type Decoded, parseBody, sameName } from '../body.ts'
 import { checkHistory } from '../history.ts'
 import type { Rounds, RunOptions } from '../request.ts'
-import { choiceWord, either, idSchema, parametersSchema, plainObject, runOptions, textOr, toolName } from '../schema.ts'
+import { choiceWord, either, idSchema, plainObject, runOptions, textOr, toolName } from '../schema.ts'
+import {
+  absent,
+  flag,
+  formatMembers,
+  functionMembers,
+  number,
+  openAiFault,
+  type OpenAiFault,
+  whichRounds,
+  text,
+  toClientTool,
+  toFormat,
+} from './body.ts'
 import { messageSchema } from './messages.ts'
 
 /** The body of `POST /v1/chat/completions`, in our words. */
@@ -29,21 +42,9 @@ interface EdgecallOptions extends RunOptions {
   readonly rounds?: Rounds
 }
 
-/** What is wrong with a body, as OpenAI's error object says it. */
-interface ChatFault {
-  readonly message: string
-  /** The path of what is wrong; null for the whole body. */
-  readonly param: string | null
-  readonly code: string
-}
-
 export type DecodedChat =
   | { readonly ok: true; readonly request: ChatRequest }
-  | { readonly ok: false; readonly error: ChatFault }
-
-const text = v.nullish(v.string())
-const number = v.nullish(v.number())
-const flag = v.nullish(v.boolean())
+  | { readonly ok: false; readonly error: OpenAiFault }
 
 /** Fields that are the model's business. Others that the format knows, or will, are ignored. */
 const SAMPLING = {
@@ -62,8 +63,6 @@ const SAMPLING = {
   service_tier: text,
 }
 
-const absent = v.nullish(v.custom<undefined>(() => false, 'is not supported.'))
-
 /** Fields that would change the answer in a way the edge cannot: better refused than ignored. */
 const UNSUPPORTED = {
   n: v.nullish(v.literal(1)),
@@ -77,16 +76,9 @@ const UNSUPPORTED = {
 const tool = v.pipe(
   v.object({
     type: v.literal('function'),
-    function: v.object({
-      name: toolName,
-      description: v.nullish(v.string(), ''),
-      parameters: v.nullish(parametersSchema, {}),
-      strict: flag,
-    }),
+    function: v.object(functionMembers),
   }),
-  v.transform(({ function: { name, description, parameters, strict } }): ClientTool => {
-    return { name, description, inputSchema: parameters, ...(strict && { strict }) }
-  }),
+  v.transform((tool) => toClientTool(tool.function)),
 )
 
 const namedTool = v.pipe(
@@ -99,21 +91,13 @@ const responseFormat = v.variant('type', [
   v.pipe(
     v.object({
       type: v.literal('json_schema'),
-      json_schema: v.object({ name: v.string(), schema: plainObject, strict: flag }),
+      json_schema: v.object(formatMembers),
     }),
-    v.transform(({ type, json_schema: { strict, ...format } }) => ({
-      type,
-      ...format,
-      ...(typeof strict === 'boolean' && { strict }),
-    })),
+    v.transform(({ type, json_schema }) => toFormat({ type, ...json_schema })),
   ),
 ])
 
-const edgecall = v.strictObject({
-  ...runOptions,
-  conversation: v.exactOptional(idSchema),
-  rounds: v.exactOptional(v.picklist(['final', 'all'])),
-})
+const edgecall = v.strictObject({ ...runOptions, conversation: v.exactOptional(idSchema), rounds: whichRounds })
 
 export const chatBody = v.object({
   ...SAMPLING,
@@ -131,12 +115,7 @@ export const chatBody = v.object({
 /** Reads the body of a chat completion. */
 export function decodeRequest(body: unknown): DecodedChat {
   const decoded = decode(body)
-  if (decoded.ok) return decoded
-  const { path, message, missing } = decoded.error
-  return {
-    ok: false,
-    error: { message, param: path || null, code: missing ? 'missing_required_parameter' : codeOf(path) },
-  }
+  return decoded.ok ? decoded : { ok: false, error: openAiFault(decoded.error, UNSUPPORTED, codeAt) }
 }
 
 function decode(body: unknown): Decoded<ChatRequest> {
@@ -165,8 +144,7 @@ function decode(body: unknown): Decoded<ChatRequest> {
 }
 
 /** What is wrong at some places has a code of its own, as with OpenAI. */
-function codeOf(path: string): string {
-  if (path.split(/\W/, 1).some((member) => member in UNSUPPORTED)) return 'unsupported_parameter'
+function codeAt(path: string): string {
   if (/\.(?:url|file_data)$/.test(path)) return 'unsupported_value'
   return path.endsWith('.parameters') ? 'invalid_function_parameters' : 'invalid_value'
 }

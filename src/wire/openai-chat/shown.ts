@@ -3,6 +3,7 @@ import type { ToolCall } from '../../contract/message.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../contract/usage.ts'
 import type { Finish, RunError, RunRecord } from '../../contract/run.ts'
 import type { Rounds } from '../request.ts'
+import { BROKEN_OFF, runErrorOf } from '../run-error.ts'
 import type { ChatFinish } from './types.ts'
 
 export interface ShownOptions {
@@ -22,6 +23,9 @@ export type ShownPart =
   | { readonly type: 'end'; readonly reason: ChatFinish; readonly finish: Finish; readonly usage: Usage }
   | { readonly type: 'failure'; readonly error: RunError }
 
+/** How an answer ends whose events come to no end. */
+export const CUT: ShownPart & { type: 'failure' } = { type: 'failure', error: BROKEN_OFF }
+
 /** Characters of a step's text that are held back: a preamble is a sentence, an answer is not. */
 const HELD = 256
 
@@ -31,8 +35,6 @@ const CHAT_FINISH: Readonly<Partial<Record<Finish, ChatFinish>>> = {
   limit: 'length',
   content_filter: 'content_filter',
 }
-
-const CANCELLED: RunError = { code: 'run_cancelled', message: 'The run was cancelled.' }
 
 const NOTHING: readonly ShownPart[] = []
 
@@ -168,9 +170,9 @@ export class Shown {
     return [...this.#show(isApproval), { type: 'end', reason, finish, usage: this.#usage }]
   }
 
-  #finished({ status, finish, answer, error }: RunFinished): readonly ShownPart[] {
-    // Only a run that was cancelled ends without an error of its own.
-    if (status !== 'completed') return [{ type: 'failure', error: error ?? CANCELLED }]
+  #finished(event: RunFinished): readonly ShownPart[] {
+    const { status, finish, answer } = event
+    if (status !== 'completed') return [{ type: 'failure', error: runErrorOf(event) }]
     // The answer is the last step's text, but for a result that is returned direct.
     if (finish === 'return_direct') this.#begin()
     this.#held = answer.slice(this.#shown)

@@ -1,8 +1,7 @@
 import type { CallSettled, RunEvent } from '../../contract/event.ts'
 import { textOf, type ToolCall } from '../../contract/message.ts'
 import type { CallRecord, RunError } from '../../contract/run.ts'
-import { BROKEN_OFF } from '../openai-chat/answer.ts'
-import { Shown, type ShownPart } from '../openai-chat/shown.ts'
+import { CUT, Shown, type ShownPart } from '../openai-chat/shown.ts'
 import type { Rounds } from '../request.ts'
 import { APPROVAL_ITEM, CALL_ITEM, itemSuffix } from './id.ts'
 import { Output, type ResponseEvent } from './output.ts'
@@ -64,12 +63,12 @@ export class ResponseReader {
 
   /** What is left after the last event: nothing, or the failure of a run whose events broke off. */
   end(): ResponseEvent[] {
-    return this.#end ? [] : [...this.#begin(), ...this.#part(BROKEN_OFF)]
+    return this.#end ? [] : [...this.#begin(), ...this.#part(CUT)]
   }
 
   /** Why there is no answer, if there is none. */
   get error(): RunError | undefined {
-    const end = this.#end ?? BROKEN_OFF
+    const end = this.#end ?? CUT
     return end.type === 'failure' ? end.error : undefined
   }
 

@@ -58,9 +58,9 @@ export function openOutput(): OpenOutput {
   }
 
   function tellCalls(events: ModelEvent[]): void {
-    for (const { index, tool, arguments: text, isWhole } of calls.slice(toldCalls)) {
+    for (const { isWhole, ...call } of calls.slice(toldCalls)) {
       if (!isWhole) return
-      events.push({ type: 'call', index, tool, arguments: text })
+      events.push({ type: 'call', ...call })
       toldCalls += 1
     }
   }

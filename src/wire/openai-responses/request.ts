@@ -7,17 +7,20 @@ import { bodyFault, type Decoded, parseBody, sameName } from '../body.ts'
 import { answersOf, type CallAnswers, newPart } from '../call-answer.ts'
 import { checkHistory } from '../history.ts'
 import type { Rounds, RunOptions } from '../request.ts'
+import { choiceWord, count, either, idSchema, isText, runOptions, toolName } from '../schema.ts'
 import {
-  choiceWord,
-  count,
-  either,
-  idSchema,
-  isText,
-  parametersSchema,
-  plainObject,
-  runOptions,
-  toolName,
-} from '../schema.ts'
+  absent,
+  flag,
+  formatMembers,
+  functionMembers,
+  number,
+  openAiFault,
+  type OpenAiFault,
+  whichRounds,
+  text,
+  toClientTool,
+  toFormat,
+} from '../openai-chat/body.ts'
 import type { ItemPlace } from './id.ts'
 import { cutAtReference, inputSchema, readItems } from './items.ts'
 
@@ -47,12 +50,6 @@ export interface ResponsesRequest {
   readonly echo: Readonly<Record<string, unknown>>
 }
 
-const text = v.nullish(v.string())
-const number = v.nullish(v.number())
-const flag = v.nullish(v.boolean())
-
-const absent = v.nullish(v.custom<undefined>(() => false, 'is not supported.'))
-
 /** Fields that would change the answer in a way the edge cannot: better refused than ignored. */
 const UNSUPPORTED = {
   background: v.nullish(v.literal(false)),
@@ -60,17 +57,11 @@ const UNSUPPORTED = {
   top_logprobs: v.nullish(v.literal(0)),
 }
 
-const tool = v.object({
-  type: v.literal('function'),
-  name: toolName,
-  description: v.nullish(v.string(), ''),
-  parameters: v.nullish(parametersSchema, {}),
-  strict: flag,
-})
+const tool = v.object({ type: v.literal('function'), ...functionMembers })
 
 const format = v.variant('type', [
   v.object({ type: v.picklist(['text', 'json_object']) }),
-  v.object({ type: v.literal('json_schema'), name: v.string(), schema: plainObject, strict: flag }),
+  v.object({ type: v.literal('json_schema'), ...formatMembers }),
 ])
 
 export const body = v.object({
@@ -93,31 +84,19 @@ export const body = v.object({
   max_tool_calls: count,
   parallel_tool_calls: flag,
   service_tier: text,
-  edgecall: v.nullish(v.strictObject({ ...runOptions, rounds: v.exactOptional(v.picklist(['final', 'all'])) }), {}),
+  edgecall: v.nullish(v.strictObject({ ...runOptions, rounds: whichRounds }), {}),
 })
 
 type Body = v.InferOutput<typeof body>
 
-/** What is wrong with a body, as OpenAI's error object says it. */
-interface ResponsesFault {
-  readonly message: string
-  /** The path of what is wrong; null for the whole body. */
-  readonly param: string | null
-  readonly code: string
-}
-
 export type DecodedResponses =
   | { readonly ok: true; readonly request: ResponsesRequest }
-  | { readonly ok: false; readonly error: ResponsesFault }
+  | { readonly ok: false; readonly error: OpenAiFault }
 
 /** Reads the body of a response's request. */
 export function decodeResponses(json: unknown): DecodedResponses {
   const decoded = decode(json)
-  if (decoded.ok) return decoded
-  const { path, message, missing } = decoded.error
-  const isUnsupported = path.split(/\W/, 1).some((member) => member in UNSUPPORTED)
-  const code = missing ? 'missing_required_parameter' : isUnsupported ? 'unsupported_parameter' : 'invalid_value'
-  return { ok: false, error: { message, param: path || null, code } }
+  return decoded.ok ? decoded : { ok: false, error: openAiFault(decoded.error, UNSUPPORTED) }
 }
 
 function decode(json: unknown): Decoded<ResponsesRequest> {
@@ -143,6 +122,7 @@ function decode(json: unknown): Decoded<ResponsesRequest> {
   if (clash) return clash
   const { model, instructions, tool_choice: choice, edgecall, max_tool_calls: calls = Infinity } = rest
   const { limits = {}, rounds, ...options } = edgecall ?? {}
+  const answerFormat = rest.text?.format
   return {
     ok: true,
     request: {
@@ -157,27 +137,15 @@ function decode(json: unknown): Decoded<ResponsesRequest> {
       ...(conversation && { conversation: isText(conversation) ? conversation : conversation.id }),
       store: rest.store ?? true,
       stream: rest.stream ?? false,
-      clientTools: tools.map(({ name, description, parameters, strict }) => ({
-        name,
-        description,
-        inputSchema: parameters,
-        ...(strict && { strict }),
-      })),
+      clientTools: tools.map(toClientTool),
       ...(choice && { toolChoice: isText(choice) ? choice : { tool: choice.name } }),
-      ...formatOf(rest.text?.format),
+      ...(answerFormat && { responseFormat: toFormat(answerFormat) }),
       sampling: samplingOf(parsed.request),
       options: { ...options, limits: calls < (limits.calls ?? Infinity) ? { ...limits, calls } : limits },
       ...(rounds && { rounds }),
       echo: echoOf(parsed.request),
     },
   }
-}
-
-function formatOf(format: NonNullable<Body['text']>['format']): { responseFormat?: ResponseFormat } {
-  if (!format) return {}
-  if (format.type !== 'json_schema') return { responseFormat: { type: format.type } }
-  const { strict, ...rest } = format
-  return { responseFormat: typeof strict === 'boolean' ? { ...rest, strict } : rest }
 }
 
 /** Fields for the model, and their names in Chat Completions. */

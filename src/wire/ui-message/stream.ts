@@ -1,7 +1,9 @@
 import type { CallSettled, RunEvent, RunFinished } from '../../contract/event.ts'
 import { argumentsOf, textOf, type ToolCall } from '../../contract/message.ts'
-import type { Finish } from '../../contract/run.ts'
+import type { Finish, RunError } from '../../contract/run.ts'
 import { Blocks } from '../blocks.ts'
+import { BROKEN_OFF, runErrorOf } from '../run-error.ts'
+import { encodeData } from '../sse.ts'
 
 /** What tells a client which stream it reads. */
 export const UI_MESSAGE_HEADERS = { 'x-vercel-ai-ui-message-stream': 'v1' }
@@ -14,7 +16,8 @@ export interface UiMessageOptions {
 
 type Chunk = { readonly type: string } & Readonly<Record<string, unknown>>
 
-const BROKEN_OFF: readonly Chunk[] = [{ type: 'error', errorText: 'The events of the run broke off.' }]
+/** How a message ends that comes to no end. */
+const CUT = [failed(BROKEN_OFF)]
 
 const REASONS: Readonly<Partial<Record<Finish, string>>> = {
   stop: 'stop',
@@ -43,7 +46,7 @@ export class UiMessageEncoder {
   readonly #handed = new Set<string>()
   #isOpen = false
   #inStep = false
-  #last: readonly Chunk[] = BROKEN_OFF
+  #last: readonly Chunk[] = CUT
 
   constructor(options: UiMessageOptions = {}) {
     this.#options = options
@@ -54,12 +57,12 @@ export class UiMessageEncoder {
     const spoken = this.#blocks.take(event).map(({ kind, does, id, text }) => {
       return { type: `${kind}-${does}`, id, ...(does === 'delta' && { delta: text }) }
     })
-    return [...this.#open(event.runId), ...spoken, ...this.#chunks(event)].map(frame).join('')
+    return [...this.#open(event.runId), ...spoken, ...this.#chunks(event)].map(encodeData).join('')
   }
 
   /** How the message ends; for a run that waits, until its calls are answered. */
   end(): string {
-    return `${[...this.#leaveStep(), ...this.#last].map(frame).join('')}data: [DONE]\n\n`
+    return `${[...this.#leaveStep(), ...this.#last].map(encodeData).join('')}data: [DONE]\n\n`
   }
 
   #open(runId: string): Chunk[] {
@@ -101,7 +104,7 @@ export class UiMessageEncoder {
         this.#last = [this.#finish({ finish: event.for === 'approval' ? 'waiting' : 'tool_calls' })]
         return []
       case 'run.resumed':
-        this.#last = BROKEN_OFF
+        this.#last = CUT
         return []
       case 'run.finished':
         this.#last = this.#finished(event)
@@ -188,14 +191,12 @@ export class UiMessageEncoder {
   }
 
   #finished(event: RunFinished): Chunk[] {
-    const { status, error } = event
     const finish = this.#finish(event)
-    if (status === 'completed') return [finish]
-    if (status === 'cancelled') return [{ type: 'abort' }, finish]
-    return [{ type: 'error', errorText: error?.message ?? 'The run failed.' }, finish]
+    if (event.status === 'completed') return [finish]
+    return [event.status === 'cancelled' ? { type: 'abort' } : failed(runErrorOf(event)), finish]
   }
 }
 
-function frame(chunk: Chunk): string {
-  return `data: ${JSON.stringify(chunk)}\n\n`
+function failed({ message }: RunError): Chunk {
+  return { type: 'error', errorText: message }
 }
