@@ -43,7 +43,7 @@ function plain(schema: Schema): Schema {
 }
 
 /** What `either` tells its schemas apart by. */
-const SAMPLES = ['', [], {}]
+const SAMPLES = ['', 0, [], {}]
 
 function inner(value: unknown): unknown {
   if (isSchema(value)) return sayable(value)

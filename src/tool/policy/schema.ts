@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { byName, count } from '../../wire/schema.ts'
+import { isObject } from '../../contract/json.ts'
+import { byName, count, either, isText } from '../../wire/schema.ts'
 import { POINTER } from '../pointer.ts'
 
 const flag = v.exactOptional(v.boolean())
@@ -16,20 +17,25 @@ export const ANNOTATIONS = {
 
 const number = v.exactOptional(v.number())
 
+function isNumber(value: unknown): boolean {
+  return typeof value === 'number'
+}
+
 const CONDITION = v.strictObject({
   minimum: number,
   maximum: number,
-  enum: v.exactOptional(v.array(v.union([v.string(), v.number(), v.boolean(), v.null()]))),
+  enum: v.exactOptional(v.array(either(isText, v.string(), either(isNumber, v.number(), v.nullable(v.boolean()))))),
   like: v.exactOptional(v.array(v.string())),
 })
 
 /** An `Approval`. */
-export const APPROVAL = v.union(
-  [
-    v.picklist(['never', 'always']),
-    v.strictObject({ unless: byName(v.pipe(v.string(), v.regex(POINTER)), CONDITION) }),
-  ],
-  'must be "never", "always" or { unless: { "/pointer": { minimum?, maximum?, enum?, like? } } }.',
+export const APPROVAL = either(
+  isObject,
+  v.strictObject({ unless: byName(v.pipe(v.string(), v.regex(POINTER)), CONDITION) }),
+  v.picklist(
+    ['never', 'always'],
+    'must be "never", "always" or { unless: { "/pointer": { minimum?, maximum?, enum?, like? } } }.',
+  ),
 )
 
 const texts = v.exactOptional(v.array(v.string()))

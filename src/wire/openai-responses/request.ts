@@ -7,7 +7,7 @@ import { bodyFault, type Decoded, parseBody, sameName } from '../body.ts'
 import { answersOf, type CallAnswers, newPart } from '../call-answer.ts'
 import { checkHistory } from '../history.ts'
 import type { Rounds, RunOptions } from '../request.ts'
-import { choiceWord, count, either, idSchema, isText, runOptions, toolName } from '../schema.ts'
+import { byName, choiceWord, count, either, idSchema, isText, runOptions, toolName } from '../schema.ts'
 import {
   absent,
   flag,
@@ -77,7 +77,7 @@ export const body = v.object({
   conversation: v.nullish(either(isObject, v.object({ id: idSchema }), idSchema)),
   store: flag,
   stream: flag,
-  metadata: v.nullish(v.record(v.string(), v.string())),
+  metadata: v.nullish(byName(v.string(), v.string())),
   temperature: number,
   top_p: number,
   max_output_tokens: number,
