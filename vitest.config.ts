@@ -5,9 +5,11 @@ export default defineConfig({
   resolve: { alias: { 'cloudflare:workers': new URL('test/fixtures/runtime.ts', import.meta.url).pathname } },
   test: {
     include: ['test/**/*.test.ts'],
-    setupFiles: ['test/fixtures/seed.ts'],
+    setupFiles: ['test/fixtures/seed.ts', 'test/fixtures/tidy.ts'],
     // Each file in test/edge starts workerd: two at a time is what two cores carry.
     maxWorkers: 2,
+    // Files share a process, which takes a third off; test/fixtures/tidy.ts leaves nothing of one to the next.
+    isolate: false,
     testTimeout: 30_000,
     hookTimeout: 60_000,
   },

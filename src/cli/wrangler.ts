@@ -11,7 +11,9 @@ export interface WranglerOptions {
 /** Starts wrangler with the Node that runs this, which is new enough where the machine's own may not be. */
 export function spawnWrangler(args: readonly string[], { root, env, stdio }: WranglerOptions): ChildProcess {
   const script = join(root, 'node_modules/wrangler/bin/wrangler.js')
-  return spawn(process.execPath, [script, ...args], { cwd: root, env, stdio })
+  // What Node compiled of wrangler for one start serves the next.
+  const compiled = { NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/node') }
+  return spawn(process.execPath, [script, ...args], { cwd: root, env: { ...compiled, ...env }, stdio })
 }
 
 /** For a wrangler that nobody watches: no questions, no colours, no statistics, no log files in the home folder. */
