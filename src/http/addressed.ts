@@ -1,7 +1,7 @@
 import type { ConversationService } from '../contract/conversation.ts'
 import { ID } from '../contract/id.ts'
 import type { EdgeEnv } from './context.ts'
-import { conversationOf } from './launch.ts'
+import { conversationOf } from './keeper.ts'
 import { Problem } from './problem.ts'
 import { invalidRequest } from './runs.ts'
 

@@ -1,7 +1,7 @@
 import { runIdOf } from '../contract/id.ts'
 import type { Setup } from '../contract/setup.ts'
 import { copyMessages } from './copy-messages.ts'
-import { conversationOf, jurisdictionOf } from './launch.ts'
+import { conversationOf, jurisdictionOf } from './keeper.ts'
 import { granted } from './problem.ts'
 
 export interface Branching {

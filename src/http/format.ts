@@ -1,6 +1,6 @@
 import { AgUiEncoder } from '../wire/ag-ui/events.ts'
 import { UI_MESSAGE_HEADERS, UiMessageEncoder } from '../wire/ui-message/stream.ts'
-import type { Launched } from './launch.ts'
+import type { Launched } from './launched.ts'
 import { answerRun } from './native.ts'
 import { Problem } from './problem.ts'
 import { type StreamOptions, streamRun } from './stream.ts'

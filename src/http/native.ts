@@ -1,6 +1,6 @@
 import type { RunRecord } from '../contract/run.ts'
 import { encodeEvent } from '../wire/events.ts'
-import type { Launched } from './launch.ts'
+import type { Launched } from './launched.ts'
 import { failedProblem } from './outcome.ts'
 import { Problem } from './problem.ts'
 import { type RunPlace, runHeaders } from './run-headers.ts'

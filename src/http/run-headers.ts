@@ -1,4 +1,4 @@
-import type { Launched } from './launch.ts'
+import type { Launched } from './launched.ts'
 
 export type RunPlace = Pick<Launched, 'runId' | 'conversation' | 'replayed' | 'joined'>
 

@@ -1,6 +1,6 @@
 import type { ConversationSettings } from '../contract/conversation.ts'
 import type { Setup } from '../contract/setup.ts'
-import { conversationOf } from './launch.ts'
+import { conversationOf } from './keeper.ts'
 
 /** How long an isolate remembers settings, which never change: a conversation that expired may be made anew. */
 const MOST_AGE_MS = 60_000

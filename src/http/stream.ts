@@ -1,5 +1,5 @@
 import type { RunEvent } from '../contract/event.ts'
-import type { Launched } from './launch.ts'
+import type { Launched } from './launched.ts'
 import { throwIfFailed } from './outcome.ts'
 import { runHeaders } from './run-headers.ts'
 

@@ -1,8 +1,8 @@
 import { median } from './median.ts'
 import type { ModelServer } from './model-server.ts'
 
-const ROUNDS = 9
-const REQUESTS = 60
+const ROUNDS = 25
+const REQUESTS = 40
 
 /** How long a first token took, in milliseconds. */
 interface Wait {
