@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Progress } from '../../src/contract/tool.ts'
 import type { DefinedTool, RunContext } from '../../src/tool.ts'
+import type { WebEnv } from '../../tools/web/env.ts'
 import { fetchPage } from '../../tools/web/page.ts'
-import type { WebEnv } from '../../tools/web/service.ts'
 import { readPage, webSearch } from '../../tools/web/tools.ts'
 import { freezeClock } from '../fixtures/frozen-clock.ts'
 import { runContext } from '../fixtures/run-context.ts'
@@ -103,6 +103,10 @@ describe('without a service', () => {
       code: 'page_timeout',
       message: 'The page could not be read: news.stand-in.example took too long to answer.',
       retryable: true,
+    })
+    expect(await read('https://news.stand-in.example/lost', { WEB_TIMEOUT_MS: '10s' })).toEqual({
+      code: 'page_misconfigured',
+      message: 'The reading of pages is not set up as it should be. Trying again will not help.',
     })
     const abort = new AbortController()
     const asked = call(readPage, { url: 'https://news.stand-in.example/lost' }, {}, { signal: abort.signal })
@@ -217,7 +221,7 @@ async function visit(url: string, web: Record<string, () => Response>, asked: st
     return web[href]?.() ?? new Response(null, { status: 404 })
   }
   try {
-    return await fetchPage(url, { fetch, signal: new AbortController().signal, timeoutMs: 5000 })
+    return await fetchPage(url, { fetch, signal: new AbortController().signal, env: {} })
   } catch (error) {
     return (error as { code: string }).code
   }

@@ -8,6 +8,7 @@
  * Any 2xx takes it. Anything else, a redirect too, is tried again, so one alarm may arrive more than once: its key is
  * the same each time.
  */
+import { withTimeLimit } from '../../src/tool.ts'
 
 export interface Notice {
   readonly id: string
@@ -23,23 +24,20 @@ export const TIMEOUT_MS = 10_000
 
 /** Undefined once the notice was taken, else why not. Never rejects. */
 export async function notify(url: string, notice: Notice): Promise<string | undefined> {
-  const late = new AbortController()
-  // Unlike that of AbortSignal.timeout this timer can end before its time: while it stands, its object stays in memory.
-  const timer = setTimeout(() => late.abort(new Error(`no answer within ${TIMEOUT_MS} ms`)), TIMEOUT_MS)
+  const request = {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'idempotency-key': notice.id },
+    body: JSON.stringify(notice),
+    redirect: 'manual',
+  } as const
   try {
-    const response = await fetch(url, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'idempotency-key': notice.id },
-      body: JSON.stringify(notice),
-      redirect: 'manual',
-      signal: late.signal,
+    return await withTimeLimit(TIMEOUT_MS, async (signal) => {
+      const response = await fetch(url, { ...request, signal })
+      await response.body?.cancel()
+      return response.ok ? undefined : `HTTP ${response.status}`
     })
-    await response.body?.cancel()
-    return response.ok ? undefined : `HTTP ${response.status}`
   } catch (error) {
     return error instanceof Error ? error.message : String(error)
-  } finally {
-    clearTimeout(timer)
   }
 }
 

@@ -14,7 +14,7 @@
  * mail goes out. Each key comes once, unless its answer was 4xx or 503.
  */
 import * as v from 'valibot'
-import { ToolError, wholeNumber } from '../../src/tool.ts'
+import { ToolError, wholeNumber, withTimeLimit } from '../../src/tool.ts'
 import { standIn } from './stand-in.ts'
 
 export interface MailService {
@@ -56,21 +56,17 @@ const Answer = v.fallback(v.object({ id: text, source: text, message: text }), {
 export async function postMail(mail: Mail, { key, deadline, service }: PostOptions): Promise<Receipt> {
   const timeoutMs = Math.min(deadline - Date.now(), timeoutOf(service))
   if (timeoutMs <= 0) throw new ToolError('Nothing was sent: the time for it was up.', { code: 'mail_too_late' })
-  const late = new AbortController()
-  // Unlike that of AbortSignal.timeout this timer can end before its time: while it stands, its object stays in memory.
-  const timer = setTimeout(() => late.abort(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs)
-  try {
-    const request = requestOf(mail, { key, service, signal: late.signal })
-    const post = service.MAIL_URL ? fetch : standIn
-    const response = await post(request).catch((error: unknown) => {
-      throw inDoubt('gave no answer', error)
-    })
-    const { id = crypto.randomUUID(), source = new URL(request.url).host, message } = await readAnswer(response)
-    if (response.ok) return { id, source }
-    throw refused(response.status, message)
-  } finally {
-    clearTimeout(timer)
-  }
+  const request = requestOf(mail, key, service)
+  const post = service.MAIL_URL ? fetch : standIn
+  const { ok, status, answer } = await withTimeLimit(timeoutMs, async (signal) => {
+    const response = await post(new Request(request, { signal }))
+    return { ok: response.ok, status: response.status, answer: await readAnswer(response) }
+  }).catch((error: unknown) => {
+    throw inDoubt('gave no answer', error)
+  })
+  const { id = crypto.randomUUID(), source = new URL(request.url).host, message } = answer
+  if (ok) return { id, source }
+  throw refused(status, message)
 }
 
 function timeoutOf(service: MailService): number {
@@ -81,11 +77,7 @@ function timeoutOf(service: MailService): number {
   }
 }
 
-function requestOf(
-  mail: Mail,
-  { key, service, signal }: { readonly key: string; readonly service: MailService; readonly signal: AbortSignal },
-): Request {
-  const { MAIL_URL, MAIL_TOKEN } = service
+function requestOf(mail: Mail, key: string, { MAIL_URL, MAIL_TOKEN }: MailService): Request {
   try {
     return new Request(`${(MAIL_URL || STAND_IN_URL).replace(/\/+$/, '')}/messages`, {
       method: 'POST',
@@ -96,7 +88,6 @@ function requestOf(
       },
       body: JSON.stringify(mail),
       redirect: 'manual',
-      signal,
     })
   } catch (cause) {
     throw misconfigured(cause)

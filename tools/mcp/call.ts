@@ -1,9 +1,8 @@
-import { defineRawTool, type RunContext, ToolError } from '../../src/tool.ts'
+import { defineRawTool, OutOfTime, type RunContext, ToolError, withTimeLimit } from '../../src/tool.ts'
 import { AnswerLost, HttpFault, RpcFault } from './exchange.ts'
 import { headersOf } from './headers.ts'
 import { fieldsOf, textOf } from './json.ts'
 import { outdate, type RemoteTool } from './list.ts'
-import { OutOfTime, within } from './patience.ts'
 import { ask } from './peer.ts'
 import { readResult } from './result.ts'
 import type { McpEnv, McpServer } from './servers.ts'
@@ -63,14 +62,17 @@ async function callRemote(
     if (method === 'notifications/progress' && news['progressToken'] === progressToken) progress(toProgress(news))
   }
   try {
-    const result = await within(server.timeoutMs, signal, (signal) =>
-      ask(server, caller.tenant, {
-        method: 'tools/call',
-        params,
-        headers: headersOf(headers, input),
-        signal,
-        onNotice,
-      }),
+    const result = await withTimeLimit(
+      server.timeoutMs,
+      (signal) =>
+        ask(server, caller.tenant, {
+          method: 'tools/call',
+          params,
+          headers: headersOf(headers, input),
+          signal,
+          onNotice,
+        }),
+      signal,
     )
     return readResult(result)
   } catch (error) {

@@ -1,8 +1,7 @@
-import { withoutHidden } from '../../src/tool.ts'
+import { withoutHidden, withTimeLimit } from '../../src/tool.ts'
 import { paramHeaders, type ParamHeader, withoutMarks } from './headers.ts'
 import { fieldsOf, isObject, textOf } from './json.ts'
 import { isLike } from './names.ts'
-import { within } from './patience.ts'
 import { ask, forget, isModern } from './peer.ts'
 import type { McpServer } from './servers.ts'
 
@@ -51,7 +50,7 @@ export async function listTools(server: McpServer): Promise<readonly RemoteTool[
   const known = remembered.get(keyOf(server))
   if (known && Date.now() - known.at < known.ttlMs) return toolsIn(known)
   try {
-    const listed = await within(LIST_MS, undefined, (signal) => readList(server, signal))
+    const listed = await withTimeLimit(LIST_MS, (signal) => readList(server, signal))
     remembered.set(keyOf(server), listed)
     return listed.tools
   } catch (error) {

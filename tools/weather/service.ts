@@ -10,7 +10,7 @@
  * as a failure of the service.
  */
 import * as v from 'valibot'
-import { ToolError, wholeNumber } from '../../src/tool.ts'
+import { OutOfTime, ToolError, wholeNumber, withTimeLimit } from '../../src/tool.ts'
 import { standIn } from './stand-in.ts'
 
 export interface WeatherEnv {
@@ -55,18 +55,21 @@ export async function askForecast(
   const { url, timeoutMs } = settingsOf(env)
   url.search = new URLSearchParams({ place, date }).toString()
   const ask = env.WEATHER_URL ? fetch : standIn
-  const timeout = AbortSignal.timeout(timeoutMs)
   try {
-    const response = await ask(url, { signal: AbortSignal.any([signal, timeout]) })
-    if (response.ok) {
-      const answer = v.parse(Answer, await response.json())
-      return { ...answer, source: answer.source ?? url.host }
-    }
-    await response.body?.cancel()
-    throw response.status === 404 ? unknownPlace(place) : unavailable(`it answered HTTP ${response.status}`)
+    const said = await withTimeLimit(
+      timeoutMs,
+      async (within) => {
+        const response = await ask(url, { signal: within })
+        if (response.ok) return await response.json()
+        await response.body?.cancel()
+        throw response.status === 404 ? unknownPlace(place) : unavailable(`it answered HTTP ${response.status}`)
+      },
+      signal,
+    )
+    const answer = v.parse(Answer, said)
+    return { ...answer, source: answer.source ?? url.host }
   } catch (error) {
-    if (error instanceof ToolError) throw error
-    throw failureOf(error, timeout, signal)
+    throw error instanceof ToolError ? error : failureOf(error, signal)
   }
 }
 
@@ -80,9 +83,9 @@ function settingsOf(env: WeatherEnv): { readonly url: URL; readonly timeoutMs: n
   }
 }
 
-function failureOf(error: unknown, timeout: AbortSignal, signal: AbortSignal): ToolError {
+function failureOf(error: unknown, signal: AbortSignal): ToolError {
   if (signal.aborted) return new ToolError('The forecast is no longer wanted.', { code: 'cancelled', cause: error })
-  if (timeout.aborted) {
+  if (error instanceof OutOfTime) {
     return new ToolError('The forecast service took too long to answer. Try again later.', {
       code: 'weather_timeout',
       retryable: true,

@@ -1,8 +1,8 @@
-import { ToolError } from '../../src/tool.ts'
+import { OutOfTime, ToolError, withTimeLimit } from '../../src/tool.ts'
 import { checkAddress } from './address.ts'
 import { decodeBody, readBody } from './body.ts'
+import { timeoutOf, type WebEnv } from './env.ts'
 import { readHtml } from './html.ts'
-import { OutOfTime, withPatience } from './patience.ts'
 
 /** A page as text. */
 export interface Page {
@@ -18,8 +18,8 @@ export interface Page {
 export interface FetchOptions {
   readonly fetch: (url: string, init: RequestInit) => Promise<Response>
   readonly signal: AbortSignal
-  /** Milliseconds for the page with all its redirects. */
-  readonly timeoutMs: number
+  /** Its time is for the page with all its redirects. */
+  readonly env: WebEnv
 }
 
 const MOST_BYTES = 1024 * 1024
@@ -30,15 +30,29 @@ const REDIRECTS = [301, 302, 303, 307, 308]
  * Reads a public page: HTML or plain text, 1 MiB at most. Redirects are followed by hand, three at most, and each is
  * checked as the first address was. Throws a ToolError for every failure.
  */
-export async function fetchPage(address: string, { fetch, signal, timeoutMs }: FetchOptions): Promise<Page> {
+export async function fetchPage(address: string, { fetch, signal, env }: FetchOptions): Promise<Page> {
   const first = checkAddress(address)
+  const timeoutMs = patienceOf(env)
   try {
-    return await withPatience(timeoutMs, signal, async (within) => {
-      const { url, response } = await follow(first, (href) => fetch(href, { ...INIT, signal: within }))
-      return await toPage(url, response)
-    })
+    return await withTimeLimit(
+      timeoutMs,
+      async (within) => {
+        const { url, response } = await follow(first, (href) => fetch(href, { ...INIT, signal: within }))
+        return await toPage(url, response)
+      },
+      signal,
+    )
   } catch (error) {
     throw error instanceof ToolError ? error : failureOf(error, first, signal)
+  }
+}
+
+function patienceOf(env: WebEnv): number {
+  try {
+    return timeoutOf(env)
+  } catch (cause) {
+    const message = 'The reading of pages is not set up as it should be. Trying again will not help.'
+    throw new ToolError(message, { code: 'page_misconfigured', cause })
   }
 }
 

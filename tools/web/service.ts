@@ -10,16 +10,10 @@
  * named as one. Any other status or body counts as a failure of the service.
  */
 import * as v from 'valibot'
-import { ToolError, wholeNumber } from '../../src/tool.ts'
+import { OutOfTime, ToolError, withTimeLimit } from '../../src/tool.ts'
 import { readBody } from './body.ts'
-import { OutOfTime, withPatience } from './patience.ts'
+import { timeoutOf, type WebEnv } from './env.ts'
 import { standIn } from './stand-in.ts'
-
-export interface WebEnv {
-  readonly SEARCH_URL?: string
-  readonly SEARCH_TOKEN?: string
-  readonly WEB_TIMEOUT_MS?: string
-}
 
 export interface SearchResult {
   readonly title: string
@@ -35,7 +29,6 @@ export interface Search {
 }
 
 const STAND_IN_URL = 'http://stand-in'
-const TIMEOUT_MS = 10_000
 const MOST_BYTES = 256 * 1024
 
 // A model reads these: a service that has gone astray shall not fill its window.
@@ -55,54 +48,49 @@ const Answer = v.object({
   source: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(200))),
 })
 
-/** How long a service or a page may take, in milliseconds. Throws a ToolError where that cannot be read. */
-export function timeoutOf(env: WebEnv): number {
-  try {
-    return wholeNumber({ ...env }, 'WEB_TIMEOUT_MS', TIMEOUT_MS)
-  } catch (cause) {
-    throw misconfigured(cause)
-  }
-}
-
 /** Asks the service that `env` names, or the stand-in where it names none. Throws a ToolError for every failure. */
 export async function askSearch(
   query: string,
   count: number,
   { env, signal }: { readonly env: WebEnv; readonly signal: AbortSignal },
 ): Promise<Search> {
-  const request = requestOf(query, count, env)
+  const { request, timeoutMs } = settingsOf(query, count, env)
   const ask = env.SEARCH_URL ? fetch : standIn
   try {
-    return await withPatience(timeoutOf(env), signal, async (within) => {
-      const response = await ask(request, { redirect: 'manual', signal: within })
-      if (!response.ok) {
+    const bytes = await withTimeLimit(
+      timeoutMs,
+      async (within) => {
+        const response = await ask(request, { redirect: 'manual', signal: within })
+        if (response.ok) return (await readBody(response, MOST_BYTES)).bytes
         await response.body?.cancel()
         throw unavailable(`it answered HTTP ${response.status}`)
-      }
-      const { bytes } = await readBody(response, MOST_BYTES)
-      const { results, source } = v.parse(Answer, JSON.parse(new TextDecoder().decode(bytes)))
-      const found = results.filter((result) => result !== null).slice(0, count)
-      return { results: found, source: source ?? new URL(request.url).host }
-    })
+      },
+      signal,
+    )
+    const { results, source } = v.parse(Answer, JSON.parse(new TextDecoder().decode(bytes)))
+    const found = results.filter((result) => result !== null).slice(0, count)
+    return { results: found, source: source ?? new URL(request.url).host }
   } catch (error) {
     throw error instanceof ToolError ? error : failureOf(error, signal)
   }
 }
 
-function requestOf(query: string, count: number, { SEARCH_URL, SEARCH_TOKEN }: WebEnv): Request {
+function settingsOf(
+  query: string,
+  count: number,
+  env: WebEnv,
+): { readonly request: Request; readonly timeoutMs: number } {
+  const { SEARCH_URL, SEARCH_TOKEN } = env
   const base = (SEARCH_URL || STAND_IN_URL).replace(/\/+$/, '')
   try {
-    return new Request(`${base}/search?${new URLSearchParams({ q: query, count: String(count) }).toString()}`, {
-      headers: { accept: 'application/json', ...(SEARCH_TOKEN && { authorization: `Bearer ${SEARCH_TOKEN}` }) },
-    })
+    const url = `${base}/search?${new URLSearchParams({ q: query, count: String(count) }).toString()}`
+    const authorization = SEARCH_TOKEN && { authorization: `Bearer ${SEARCH_TOKEN}` }
+    const request = new Request(url, { headers: { accept: 'application/json', ...authorization } })
+    return { request, timeoutMs: timeoutOf(env) }
   } catch (cause) {
-    throw misconfigured(cause)
+    const message = 'The search service is not set up as it should be. Trying again will not help.'
+    throw new ToolError(message, { code: 'search_misconfigured', cause })
   }
-}
-
-function misconfigured(cause: unknown): ToolError {
-  const message = 'The search service is not set up as it should be. Trying again will not help.'
-  return new ToolError(message, { code: 'search_misconfigured', cause })
 }
 
 function failureOf(cause: unknown, signal: AbortSignal): ToolError {

@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import { defineTool, type RunContext } from '../../src/tool.ts'
+import type { WebEnv } from './env.ts'
 import { fetchPage } from './page.ts'
-import { askSearch, timeoutOf, type WebEnv } from './service.ts'
+import { askSearch } from './service.ts'
 import { isStandIn, standIn } from './stand-in.ts'
 
 const MOST_RESULTS = 10
@@ -92,7 +93,7 @@ export const readPage = defineTool({
     const { env, signal } = context
     const isMadeUp = !env.SEARCH_URL && isStandIn(url)
     context.progress(`Reading ${url}`)
-    const page = await fetchPage(url, { fetch: isMadeUp ? standIn : fetch, signal, timeoutMs: timeoutOf(env) })
+    const page = await fetchPage(url, { fetch: isMadeUp ? standIn : fetch, signal, env })
     const end = endOfPart(page.text, start)
     return {
       url: page.url,
