@@ -7,15 +7,16 @@ import { median } from './median.ts'
 import { startModelServer } from './model-server.ts'
 import { benchRecall } from './recall.ts'
 import { benchSearch } from './search.ts'
+import { benchStart } from './start.ts'
 
 /**
  * `npm run bench`: the edge beside a hand-written loop in the same workerd, round by round in turn, so that what else
  * the machine does falls on both. What counts is the ratio; the medians of the rounds are printed with it. For the first
- * token it is how much later it comes. Then what tool search costs, and 10,000 stored definitions.
+ * token it is how much later it comes. Then what tool search costs, 10,000 stored definitions, and a cold start.
  * `npm run bench -- search` runs the parts that it names alone, and `npm run bench -- recall FOLDER` tells how well
  * labelled sets of your own are found.
  */
-type Part = 'loop' | 'first-token' | 'search' | 'catalogue'
+type Part = 'loop' | 'first-token' | 'search' | 'catalogue' | 'start'
 const asked = process.argv.slice(2)
 if (asked[0] === 'recall') {
   await benchRecall(asked[1] ?? '.')
@@ -59,6 +60,7 @@ const server = createTestHarness({
 const { url } = await server.listen()
 
 try {
+  if (isAsked('start')) await benchStart()
   if (isAsked('search')) await benchSearch()
   if (isAsked('catalogue')) await benchCatalogue({ server, url })
   if (isAsked('first-token')) await benchFirstToken(url, model)

@@ -1,0 +1,2 @@
+/** The least that a Worker can be. */
+export default { fetch: () => new Response('') }
