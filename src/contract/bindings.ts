@@ -11,9 +11,7 @@ export function toolWorkers(env: Vars): Record<string, ToolService> {
   )
 }
 
-/**
- * Returns the rate limit bindings of these names. Throws a ConfigError if one is missing, as its limit would not hold.
- */
+/** Returns the rate limit bindings of these names. Throws a ConfigError if one is missing: there would be no limit. */
 export function rateLimits(env: Vars, names: readonly string[]): Record<string, RateLimit> {
   return Object.fromEntries(
     names.map((name) => {

@@ -22,14 +22,14 @@ export interface Period {
   readonly to: string
 }
 
-/** What the runs of a key have used in a period. */
+/** The usage of an API key's runs in a period. */
 export interface Spent {
   readonly tokens: number
   readonly cost: number
   readonly runs: number
 }
 
-/** What one run of a key has used so far. */
+/** The usage of one run of a key so far. */
 export interface Spend {
   readonly run: string
   readonly key: string

@@ -153,9 +153,7 @@ export interface ConversationService {
   regenerate(runId: string, again: Anew, options?: Pick<StartRequest, 'onward'>): Promise<Reply<StartReply>>
   /** Returns the run of the first turn after a given run's that models still see; for '', the first turn of all. */
   turnAfter(runId: string): Promise<Reply<{ readonly run: string | undefined }>>
-  /**
-   * Exports everything as JSON lines, each with a `type`: first `conversation`, then all `run`s, then all `message`s.
-   */
+  /** Exports everything as JSON lines, each with its `type`: `conversation`, then all `run`s, then all `message`s. */
   export(): Promise<Reply<{ readonly stream: ReadableStream<Uint8Array> }>>
   /** Accepts a run durably, and starts or queues it. */
   start(request: StartRequest): Promise<Reply<StartReply>>

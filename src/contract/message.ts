@@ -41,9 +41,7 @@ export interface AssistantMessage {
   readonly opaque?: Opaque
 }
 
-/**
- * Data that a provider wants back unchanged, such as signatures of reasoning. Only the codec that wrote it reads it.
- */
+/** Data that a provider wants back unchanged, such as signatures of reasoning. Read only by the codec that wrote it. */
 export interface Opaque {
   readonly codec: string
   /** Plain JSON. */

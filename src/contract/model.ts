@@ -59,7 +59,7 @@ export interface ModelCapabilities {
   readonly streamedArguments: boolean
   /** Tool results may contain images; otherwise text names them. */
   readonly imagesInResults: boolean
-  /** A JSON Schema of the answer reaches the model. */
+  /** A JSON Schema for the answer reaches the model. */
   readonly structuredOutput: boolean
 }
 

@@ -109,7 +109,7 @@ export interface RunRequest {
   readonly execution: 'edge' | 'caller'
   /** What a failed call leads to: the model gets its error, or the run fails. */
   readonly toolErrors: 'model' | 'fail'
-  /** Default `answer`. */
+  /** Default: `answer`. */
   readonly onLimit?: OnLimit
   /** Whether the finished calls of the run are undone, newest first, when a call fails. Default: no. */
   readonly compensate?: boolean

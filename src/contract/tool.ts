@@ -29,8 +29,7 @@ export interface ToolDefinition {
   /** The most calls of this tool at the same time in one run, from 1; the host's own limit still holds. */
   readonly maxConcurrent?: number
   /**
-   * Whether `status` can tell, by its key, what became of a call: asked before a call in doubt is given up or sent
-   * again.
+   * Whether the tool's `status` can tell what became of a call: asked before a call in doubt is given up or sent again.
    */
   readonly reconcile?: boolean
   /** Whether `undo` can undo a finished call. A run that compensates does so, newest first, when a later call fails. */
@@ -131,9 +130,9 @@ export interface ToolSuccess {
 export interface ToolFailure {
   readonly ok: false
   readonly error: ToolFault
-  /** As of a success. */
+  /** As in a success. */
   readonly usage?: Usage
-  /** As of a success. */
+  /** As in a success. */
   readonly marks?: readonly DataMark[]
 }
 
@@ -196,7 +195,7 @@ export type ToolOrigin = 'service' | 'kv' | 'mcp' | 'agent' | 'inline'
 export interface Tool {
   readonly definition: ToolDefinition
   readonly origin: ToolOrigin
-  /** What the operator knows its source by, such as the binding `TOOL_CLOCK`. */
+  /** The operator's name for its source, such as the binding `TOOL_CLOCK`. */
   readonly place: string
   /** Whether it belongs to the default set, which is offered to requests that name no tools. */
   readonly offered: boolean
@@ -256,11 +255,9 @@ export interface ToolText extends Pick<ToolDefinition, 'name' | 'title' | 'descr
 
 /** Finds tools by words among all tools of an edge, whether or not they are on offer. */
 export interface ToolFinder {
-  /** Returns roughly how many tools there are, at a cost that does not grow with them. */
+  /** Returns roughly how many tools there are, at a cost independent of that. */
   size(): Promise<number>
-  /**
-   * Returns the names of at most `limit` tools, best match first. A source's `find` tells which ones a caller may use.
-   */
+  /** Returns the names of at most `limit` tools, best match first. A source's `find` tells which a caller may use. */
   search(text: string, limit: number): Promise<readonly string[]>
 }
 
@@ -272,9 +269,7 @@ export interface ToolSource {
   offered(): Promise<readonly Tool[]>
   /** Returns those of the named tools that this source knows, in any order. */
   find(names: readonly string[]): Promise<readonly Tool[]>
-  /**
-   * Returns roughly how many tools there are, at a cost that does not grow with them. Default: the length of `list`.
-   */
+  /** Returns roughly how many tools there are, at a cost independent of that. Default: the length of `list`. */
   size?(): Promise<number>
   /** Returns the searchable text of each tool; the same array as long as nothing changes. Default: made from `list`. */
   texts?(): Promise<readonly ToolText[]>
