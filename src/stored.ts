@@ -9,7 +9,7 @@ import type { CodeHost, CodeLoader } from './tool/code/worker.ts'
 import { definitionService } from './tool/stored/service.ts'
 
 interface Env {
-  /** Without it there are no tools of code. */
+  /** Loads dynamic Workers, which run tools of code. Without it there are no such tools. */
   readonly LOADER?: CodeLoader
 }
 
