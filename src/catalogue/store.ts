@@ -21,7 +21,7 @@ export interface Current {
 /** The most tools of one place that are remembered: a tool server could bring new names for ever. */
 const MOST_AT_A_PLACE = 5000
 
-/** The tables of the catalogue. Versions are only ever added; the last row of a name's history is its current one. */
+/** The tables of the catalogue. Versions are only ever added. The last row of a name's history tells its version. */
 export class CatalogueStore {
   readonly #storage: DurableObjectStorage
 

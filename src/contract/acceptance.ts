@@ -27,7 +27,7 @@ export interface AcceptanceService {
 
 /** The accepted definitions of tools, as this edge knows them. */
 export interface AcceptedTools {
-  /** Returns the accepted hash of each tool, in order, or why it is not known. Never rejects. No tools cost nothing. */
+  /** Returns the accepted hash of each tool, in order, or why it is not known. Never rejects; an empty list is free. */
   of(tools: readonly SeenTool[]): Promise<readonly AcceptedHash[]>
   /** Accepts a definition in place of the one before; seen here at once. Rejects if nothing was recorded. */
   accept(tool: SeenTool, by: Author): Promise<void>

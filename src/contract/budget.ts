@@ -1,7 +1,7 @@
 import { isObject } from './json.ts'
 import type { Usage } from './usage.ts'
 
-/** What the runs of an API key may use in a day or a month. A field that is left out sets no limit. */
+/** What the runs of an API key may use in a day or a month. A field that is left out is counted but not limited. */
 export interface Budget {
   /** Input and output tokens. */
   readonly tokens?: number

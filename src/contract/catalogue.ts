@@ -44,7 +44,7 @@ export type VersionReply =
   | ({ readonly ok: true; readonly status: 'created' | 'replaced'; readonly revision: number } & Change)
   | VersionMismatch
 
-/** One event in the history of a name. */
+/** An entry in the history of a name; `revision` rises with every write of the catalogue. */
 export interface HistoryEntry {
   readonly revision: number
   /** `first_seen`, `accept`: the definition of another source's tool was accepted, as the first one or by a person. */
@@ -82,7 +82,7 @@ export interface CatalogueService {
   version(name: string, hash: string): Promise<string | undefined>
 }
 
-/** The definitions Worker as the catalogue uses it: it also tells compatible versions from breaking ones. */
+/** The service of the definitions Worker, which also tells compatible versions from breaking ones. */
 export interface VersionedDefinitions extends DefinitionService {
   /** Compares a new version with the one before it; both are the stored text of a definition. */
   compare(before: string, after: string): Promise<Change>

@@ -106,7 +106,7 @@ export interface StartReply {
   readonly created: boolean
   /** The run is not new: a request with the same Idempotency-Key started it. */
   readonly replayed: boolean
-  /** Set if the input joined a run under way, which is to be followed from the event of this number on. */
+  /** Set if the input joined a run under way: the number of the event after which to follow that run. */
   readonly joinedAfter?: number
 }
 
@@ -133,7 +133,7 @@ export type CallAnswer =
   | { readonly decision: 'approve' | 'reject'; readonly reason?: string; readonly by?: string }
   | { readonly result: string; readonly ok: boolean }
 
-/** With what a finished run's request is run again: the id of the new run, its caller and that caller's budget. */
+/** The id, caller and budget of a run that repeats the request of an earlier run. */
 export type Anew = Pick<RunRequest, 'runId' | 'caller' | 'budget'>
 
 /**

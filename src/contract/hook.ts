@@ -62,8 +62,8 @@ export interface Hook {
   /** Wraps the run from its start, or from where it was resumed, until it ends or waits. Without `next` it fails. */
   run?(next: () => Promise<void>, context: HookContext): Promise<void>
   /**
-   * Wraps a model call: may change the request or the answer, or ask again. Readers have then already seen the text of
-   * the first answer; they are told to drop it. `next` rejects if the model fails.
+   * Wraps a model call: may change the request or the answer, or ask again. Readers have seen the text of the answer by
+   * then; if the model is asked again, they are told to drop it. `next` rejects if the model fails.
    */
   step?(
     request: ModelRequest,

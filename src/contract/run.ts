@@ -25,7 +25,7 @@ export interface Limits {
   readonly tokens?: number
   /** The cost of the steps together, in the currency of the model prices. Default: no limit. */
   readonly cost?: number
-  /** The most calls of one tool with the same arguments. Default: no limit. */
+  /** The most calls of one tool with the same arguments; further ones are refused. Default: no limit. */
   readonly sameCalls?: number
   /** The most calls of single tools, by name, instead of `callsPerTool`. */
   readonly tools?: Readonly<Record<string, number>>

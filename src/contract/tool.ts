@@ -63,7 +63,7 @@ export interface Condition {
 /** Hints about effects. An absent hint means unknown, so the host assumes the worst. */
 export interface ToolAnnotations {
   readonly readOnly?: boolean
-  /** The same key has the same effect only once, so the host may send a call again after a crash. */
+  /** Calls with the same key take effect only once, so the host may send a call again after a crash. */
   readonly idempotent?: boolean
   readonly destructive?: boolean
   readonly openWorld?: boolean

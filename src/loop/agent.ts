@@ -196,7 +196,9 @@ async function toolsOf({ name, tools }: AgentOptions, source: ToolSource | undef
   return [...all.values()].filter(({ definition }) => definition.name !== name && !remove.includes(definition.name))
 }
 
-/** Replaces each `{{field}}` by the field's value: a string as it is, any other value as JSON, none by nothing. */
+/**
+ * Replaces each `{{field}}` by the field's value: a string as it is, any other value as JSON. An absent field is empty.
+ */
 function render(template: string, args: Readonly<Record<string, unknown>>): string {
   return template.replace(/\{\{\s*([\w-]+)\s*\}\}/g, (_, field: string) => {
     const value = Object.hasOwn(args, field) ? args[field] : ''

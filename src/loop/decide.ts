@@ -35,8 +35,8 @@ export function decide(state: RunState, now: number): Decision {
 }
 
 /**
- * Decides once the model has answered. Until all calls are settled they are, in this order, refused, approved, and run
- * or handed out.
+ * Decides once the model has answered: refuses calls, asks for approvals, runs calls and hands calls out, in this
+ * order, until every call is settled.
  */
 function afterAnswer(state: RunState, step: StepState, now: number): Decision {
   const open = step.calls.filter((call) => call.status !== 'settled')

@@ -15,7 +15,10 @@ export function overLimit({ request, rounds, calls, usage }: RunState, call: Cal
   return upToHere.length > limits.calls ? 'calls' : undefined
 }
 
-/** Returns the limit that ends the run, or its use of tools. With `onLimit: 'model'`, numbers of calls never do. */
+/**
+ * Returns the limit that ends the run, or its use of tools. With `onLimit: 'model'`, a limit on the number of calls
+ * ends neither: only the call is refused.
+ */
 export function endingLimit(state: RunState, call: CallState): LimitName | undefined {
   const which = overLimit(state, call)
   const isOfTools = which === 'calls' || which === 'callsPerTool'

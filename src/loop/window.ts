@@ -17,7 +17,7 @@ export function window(
   return windowOf(messages, options, system).messages
 }
 
-/** Also returns the position at which the window begins: earlier messages have left it, apart from system messages. */
+/** As `window`, with the position at which it begins: what comes before has left it, apart from system messages. */
 export function windowOf(
   messages: readonly StoredMessage[],
   { messages: most, tokens, show }: Omit<WindowOptions, 'summary'>,
