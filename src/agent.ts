@@ -1,4 +1,4 @@
-/** The door for agents: models with instructions and tools of their own, asked as tools are called. */
+/** The door for agents: models with their own instructions and tools, called as tools. */
 import { WorkerEntrypoint } from 'cloudflare:workers'
 import type { AgentOptions } from './contract/agent.ts'
 import { type MakeSetup, setupOf } from './contract/setup.ts'
@@ -9,14 +9,17 @@ import { agentSource } from './loop/agent.ts'
 export type { AgentOptions } from './contract/agent.ts'
 export { agentSource, agentTool } from './loop/agent.ts'
 
-/** An agent, with its literal types: `export const triage = defineAgent({ name, description, instructions })`. */
+/**
+ * Returns the agent with its literal types: `export const triage = defineAgent({ name, description, instructions })`.
+ */
 export function defineAgent<const Agent extends AgentOptions>(agent: Agent): Agent {
   return agent
 }
 
 /**
- * The Worker of these agents: `export default serveAgents(setup, [legal, medical])`. Bound to an edge as a service named
- * `TOOL_*`, it is a tool Worker like any other; one whose agents have no model is listed as unavailable, with the reason.
+ * Makes the Worker of these agents: `export default serveAgents(setup, [legal, medical])`. Bound to an edge as a
+ * service named `TOOL_*`, it is a tool Worker like any other. If one of its agents has no model, the edge lists the
+ * Worker as unavailable, with the reason.
  */
 export function serveAgents<Env extends object>(
   makeSetup: MakeSetup<Env>,
@@ -47,5 +50,5 @@ export function serveAgents<Env extends object>(
   }
 }
 
-/** A host that neither wants news nor ever gives up. */
+/** The control of a host that takes no news and never aborts. */
 const NOBODY: ToolControl = { whenAborted: () => new Promise(() => {}), progress: async () => {} }

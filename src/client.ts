@@ -14,36 +14,36 @@ import { eventId } from './wire/events.ts'
 export type { AskOptions, ClientOptions, EventOf, RecordOf, RunInput }
 export { EdgecallError }
 
-/** An edge. What it refuses is thrown as an EdgecallError. */
+/** A client of one edge. Requests that the edge refuses throw an EdgecallError. */
 export interface Client<Tool extends string = string> {
-  /** Runs without a conversation: nothing is kept, so a connection that is lost loses the run. */
+  /** Runs without a conversation. Nothing is stored, so a lost connection loses the run. */
   run(input: string | RunInput<Tool>, options?: AskOptions): Promise<RecordOf<Tool>>
-  /** The same, event by event. */
+  /** As `run`, event by event. */
   stream(input: string | RunInput<Tool>, options?: AskOptions): AsyncGenerator<EventOf<Tool>, void>
-  /** A conversation that there is. Asks nothing of the edge. */
+  /** Returns a handle to an existing conversation. Sends no request. */
   conversation(id: string): Conversation<Tool>
-  /** Makes a conversation, under an id of your own or a minted one; one that there is already stays as it is. */
+  /** Creates a conversation, with your own id or a generated one. An existing conversation is left unchanged. */
   createConversation(id?: string): Promise<Conversation<Tool>>
-  /** Ids of conversations after an id, in order; at most 1000 of them. */
+  /** Returns the ids of conversations in order, after the given one; at most 1,000. */
   listConversations(page?: { readonly after?: string; readonly limit?: number }): Promise<string[]>
 }
 
 export interface Conversation<Tool extends string = string> {
   readonly id: string
-  /** Runs to the end, or until the run waits for others: see its `status`. */
+  /** Runs until the run ends, or waits for an approval or for a result of the caller: see its `status`. */
   run(input: string | RunInput<Tool>, options?: AskOptions): Promise<RecordOf<Tool>>
-  /** The same, event by event. Reads on by itself where the connection is lost. */
+  /** As `run`, event by event. Reconnects by itself if the connection is lost. */
   stream(input: string | RunInput<Tool>, options?: AskOptions): AsyncGenerator<EventOf<Tool>, void>
-  /** The events of a run from the start, or after the event of that `seq`, as `stream` gives them. */
+  /** Returns the events of a run as `stream` does, from the start or after the event with that `seq`. */
   resume(
     runId: string,
     options?: { readonly after?: number; readonly signal?: AbortSignal },
   ): AsyncGenerator<EventOf<Tool>, void>
   record(runId: string): Promise<RecordOf<Tool>>
   approve(runId: string, callId: string): Promise<RecordOf<Tool>>
-  /** The model is told the reason. */
+  /** Rejects the call. The model is told the reason. */
   reject(runId: string, callId: string, reason?: string): Promise<RecordOf<Tool>>
-  /** Gives the result of a call that the caller runs: a text, or a value that is sent as JSON. */
+  /** Gives the result of a call that the caller runs: a string, or a value that is sent as JSON. */
   giveResult(runId: string, callId: string, result: unknown, ok?: boolean): Promise<RecordOf<Tool>>
   cancel(runId: string): Promise<'cancelled' | 'already_terminal'>
   messages(page?: { readonly before?: number; readonly limit?: number }): Promise<StoredMessage[]>
@@ -53,8 +53,8 @@ export interface Conversation<Tool extends string = string> {
 }
 
 /**
- * A client of the edge at `url`. Name your tools to have calls and events typed:
- * `createClient<'clock' | 'weather'>({ url, key })`. The command line makes a type of all names of an edge: see its `types`.
+ * Creates a client of the edge at `url`. Name your tools to type calls and events:
+ * `createClient<'clock' | 'weather'>({ url, key })`. The command `types` generates that type from an edge.
  */
 export function createClient<Tool extends string = string>(options: ClientOptions): Client<Tool> {
   const send = sender(options)
@@ -108,7 +108,7 @@ function conversationOf<Tool extends string>(send: Send, id: string): Conversati
       }
     },
     stream: (input, { signal, idempotencyKey = newId('key') } = {}) => {
-      // The key lets the request be sent again where it is not known whether it arrived.
+      // With the key, the request can be sent again when it is not known whether it arrived.
       const headers = { ...EVENTS, ...keyed(idempotencyKey) }
       const open = () => send(`${path}/runs`, { json: bodyOf(input), headers, signal })
       return follow<Tool>((last) => (last ? eventsAfter(last.runId, last.seq, signal) : open()), {
@@ -133,7 +133,7 @@ function conversationOf<Tool extends string>(send: Send, id: string): Conversati
   }
 }
 
-/** The record of a run that was asked for by itself; one that failed is thrown, as where the edge waits for its end. */
+/** Returns the record; throws if the run failed, as the edge does when it answers once the run has ended. */
 function succeeded<Tool extends string>(record: RecordOf<Tool>): RecordOf<Tool> {
   const { id: runId, status, finish, error } = record
   if (status !== 'failed' || finish !== 'error') return record

@@ -1,4 +1,4 @@
-/** Wrangler bundles a page as its text; and a `.txt`, whatever it holds: the JSON of `openapi.txt` would be code. */
+/** Wrangler bundles these files as text. The OpenAPI document is a `.txt`, as a `.json` would be bundled as code. */
 declare module '*.html' {
   const page: string
   export default page

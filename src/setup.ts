@@ -28,8 +28,8 @@ import { NOTHING_STORED } from './tool/source/nothing-stored.ts'
 import { serviceSource } from './tool/source/service.ts'
 
 /**
- * The bindings, variables and secrets of the edge Worker. Whatever is named `TOOL_*` is a tool Worker; without `CATALOG`,
- * `TOOLS` and `DEFINITIONS` there are no stored tools, and without the first two nothing that changes is held back. A
+ * The bindings, variables and secrets of the edge Worker. Bindings named `TOOL_*` are tool Workers. Without `CATALOG`,
+ * `TOOLS` and `DEFINITIONS` there are no stored tools; without the first two, tools that change are not held back. A
  * Worker of agents has no conversations.
  */
 export interface Env {
@@ -51,8 +51,8 @@ export interface Env {
 }
 
 /**
- * What this edge is made of. The one file that is given the env and names bindings, and yours to edit: add a model
- * provider, a tool source or a check here. Called once for an isolate. `providers` are those of a door that has more.
+ * Puts the edge together from its env. This is the only file that names bindings, and it is yours to edit: add a model
+ * provider, a tool source or a check here. Called once per isolate. `providers` are further providers of a door.
  */
 export function setup(env: Env, providers: Readonly<Record<string, ModelProvider>> = {}): Setup {
   const config = readConfig(env)
@@ -114,7 +114,7 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
   }
 }
 
-/** What the catalogue works with. Throws where it is bound and its copy is not. */
+/** Returns what the catalogue works with. Throws if `CATALOG` is bound without `TOOLS`, which holds its copy. */
 export function catalogueParts({ TOOLS: namespace, DEFINITIONS: definitions }: Env): CatalogueParts {
   if (!namespace) throw new Error('CATALOG needs the binding TOOLS')
   return {
@@ -127,7 +127,7 @@ export function catalogueParts({ TOOLS: namespace, DEFINITIONS: definitions }: E
   }
 }
 
-/** Who makes models, by the first half of their names. Each is asked again where it fails for a moment. */
+/** Returns the model providers, by the part of model names before the slash. Transient failures are retried. */
 function providersOf(env: Env): Record<string, ModelProvider> {
   const openAi = { baseUrl: env.OPENAI_BASE_URL, apiKey: env.OPENAI_API_KEY }
   const made: Record<string, ModelProvider> = {
@@ -140,12 +140,12 @@ function providersOf(env: Env): Record<string, ModelProvider> {
   return Object.fromEntries(Object.entries(made).map(([name, make]) => [name, (model) => retrying(make(model))]))
 }
 
-/** What goes wrong. */
+/** Logs a fault. */
 function report(entry: object): void {
   console.error(JSON.stringify(entry))
 }
 
-/** What goes as it should. */
+/** Logs a normal event. */
 function log(entry: object): void {
   console.log(JSON.stringify(entry))
 }

@@ -1,4 +1,7 @@
-/** The door of the Worker that performs stored definitions: `export { Definitions as default, Outbound } from '../../src/stored.ts'`. */
+/**
+ * The door of the Worker that performs stored definitions:
+ * `export { Definitions as default, Outbound } from '../../src/stored.ts'`.
+ */
 import { WorkerEntrypoint } from 'cloudflare:workers'
 import type { VersionedDefinitions } from './contract/catalogue.ts'
 import { type OutboundGrant, sendOutbound } from './tool/code/outbound.ts'
@@ -6,11 +9,11 @@ import type { CodeHost, CodeLoader } from './tool/code/worker.ts'
 import { definitionService } from './tool/stored/service.ts'
 
 interface Env {
-  /** Without it there are no tools of code. */
+  /** Loads dynamic Workers, which run tools of code. Without it there are no such tools. */
   readonly LOADER?: CodeLoader
 }
 
-/** Answers over its service binding alone. Besides `LOADER` it has no bindings: there is nothing here to reach. */
+/** Answers only over its service binding. It has no binding but `LOADER`, so a definition has nothing to reach. */
 export class Definitions extends WorkerEntrypoint<Env> implements VersionedDefinitions {
   write(...request: Parameters<VersionedDefinitions['write']>): ReturnType<VersionedDefinitions['write']> {
     return this.#service().write(...request)
@@ -46,14 +49,14 @@ export class Definitions extends WorkerEntrypoint<Env> implements VersionedDefin
   }
 }
 
-/** The way out of dynamic Workers: all that they send comes here, with the grant that they were loaded with. */
+/** The outbound service of dynamic Workers: receives all their requests, with the grant that they were loaded with. */
 export class Outbound extends WorkerEntrypoint<Env, OutboundGrant> {
   override fetch(request: Request): Promise<Response> {
     return sendOutbound(request, this.ctx.props)
   }
 }
 
-/** The binding of this Worker to its own export `Outbound`. */
+/** Returns the binding of this Worker to its own export `Outbound`. */
 function outboundOf({ exports }: ExecutionContext): CodeHost['outbound'] {
   return (props) => {
     const outbound: unknown = Reflect.get(exports, 'Outbound')

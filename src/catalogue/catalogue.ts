@@ -15,11 +15,11 @@ import type {
 import { Copier } from './copier.ts'
 import { CatalogueStore, type Current } from './store.ts'
 
-/** What a catalogue is made with. */
+/** The parts that a catalogue is made of. */
 export interface CatalogueParts {
-  /** Where its read copy goes. */
+  /** Where its read copy is written. */
   readonly namespace: Pick<ToolNamespace, 'put'>
-  /** What the second text is to those who know the first. */
+  /** Compares a new version with the one before it; both are the stored text of a definition. */
   readonly compare: (before: string, after: string) => Promise<Change>
   readonly report: Report
 }
@@ -27,8 +27,8 @@ export interface CatalogueParts {
 const CREATED: Change = { change: 'created', breaks: [] }
 
 /**
- * The Durable Object that orders the writes of an edge's stored definitions, and of what is accepted of other tools. Its
- * methods are its RPC surface.
+ * The Durable Object that orders the writes of an edge's stored definitions, and of the accepted definitions of other
+ * tools. Its methods are its RPC methods.
  */
 export abstract class CatalogueObject<Env> extends DurableObject<Env> implements CatalogueService, AcceptanceService {
   readonly #store: CatalogueStore
@@ -53,7 +53,7 @@ export abstract class CatalogueObject<Env> extends DurableObject<Env> implements
         return { ok: true, status: 'replaced', revision: before.revision, change: 'unchanged', breaks: [] }
       }
       const change = before ? await this.#compare(before.text, write.text) : CREATED
-      // Another write may have come meanwhile; then it is this one's turn again, with that one before it.
+      // If another write came meanwhile, this one is checked again, against that version.
       if (this.#store.current(write.name)?.revision !== before?.revision) continue
       const revision = this.#store.add(write, change, Date.now())
       this.#copier.wake()
@@ -99,7 +99,7 @@ function mismatchOf({ name, expects }: VersionWrite, before: Current | undefined
   }
 }
 
-/** The class to export: `export class Catalog extends catalogue(parts) {}`. */
+/** Makes the class to export: `export class Catalog extends catalogue(parts) {}`. */
 export function catalogue<Env>(
   makeParts: (env: Env) => CatalogueParts,
 ): new (ctx: DurableObjectState, env: Env) => CatalogueObject<Env> {

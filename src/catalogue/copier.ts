@@ -6,31 +6,32 @@ import type { CatalogueStore } from './store.ts'
 
 export interface CopierPorts {
   readonly store: CatalogueStore
-  /** Where the copy goes. */
+  /** Where the copy is written. */
   readonly namespace: Pick<ToolNamespace, 'put'>
   readonly setAlarm: (time: number) => void
   readonly now: () => number
   readonly report: Report
 }
 
-/** KV takes one write of a key in a second. */
+/** KV accepts one write per second to the same key. */
 const EVERY_MS = 1000
 const RETRY_MS = 10_000
-/** The texts of thousands are megabytes, and nobody's run depends on their being new. */
+/** The texts of thousands of tools are megabytes, and no run depends on their being current. */
 const TEXTS_EVERY_MS = 10_000
-/** A Worker has a thousand operations of KV for one alarm. */
+/** A Worker may do 1,000 KV operations in one alarm. */
 const VERSIONS_AN_ALARM = 500
-/** Versions are large: so many are held at a time. */
+/** How many versions, which may be large, are held in memory at a time. */
 const AT_A_TIME = 6
 
 /**
- * Keeps the copy in KV up with the catalogue, by its alarm. Versions go before the index that names them. The index, and
- * what is accepted of other tools, are each written at most once a second, and what tools are found by once in ten, however
- * many writes there were. What KV refuses is tried again for as long as it takes.
+ * Keeps the copy in KV up to date with the catalogue, driven by the object's alarm. Versions are written before the
+ * index that names them. The index and the accepted definitions of other tools are each written at most once a second,
+ * and the texts for the tool search at most once in ten seconds, however many writes there are. A failed write is
+ * retried until it succeeds.
  */
 export class Copier {
   readonly #ports: CopierPorts
-  /** For when the alarm is set, if it is. */
+  /** The time for which the alarm is set, if it is. */
   #due: number | undefined
   #lastAt = -Infinity
   #textsAt = -Infinity
@@ -39,7 +40,7 @@ export class Copier {
     this.#ports = ports
   }
 
-  /** To be called with every write, and in its turn: the alarm is kept with it. */
+  /** Sets the alarm. Called synchronously with every write, so that both are stored together. */
   wake(delayMs = 0): void {
     const due = Math.max(this.#ports.now() + delayMs, this.#lastAt + EVERY_MS)
     if (this.#due !== undefined && this.#due <= due) return
@@ -47,11 +48,11 @@ export class Copier {
     this.#ports.setAlarm(due)
   }
 
-  /** The alarm rang. Never rejects. */
+  /** Handles the alarm. Never rejects. */
   async ring(): Promise<void> {
     this.#due = undefined
     const { now, store, report } = this.#ports
-    // Set while the last copy was still being written.
+    // This alarm was set while the last copy was still being written.
     if (now() < this.#lastAt + EVERY_MS) return this.wake()
     try {
       await this.#copy()

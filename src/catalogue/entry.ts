@@ -1,7 +1,7 @@
 import type { Change, HistoryEntry } from '../contract/catalogue.ts'
 import { isObject, parseJson } from '../contract/json.ts'
 
-/** A row of the history, with the version that it speaks of. */
+/** A row of the history, joined with the version that it names. */
 export interface HistoryRow extends Record<string, SqlStorageValue> {
   readonly revision: number
   readonly action: HistoryEntry['action']
@@ -14,7 +14,7 @@ export interface HistoryRow extends Record<string, SqlStorageValue> {
   readonly at: number
 }
 
-/** What a row says. */
+/** Converts a row to a history entry. */
 export function toEntry({
   revision,
   action,

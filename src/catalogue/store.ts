@@ -6,21 +6,22 @@ import { type HistoryRow, toEntry } from './entry.ts'
 import { MIGRATIONS } from './migrations.ts'
 
 /**
- * catalogue/: the Durable Object that all writes of stored definitions go through, and what is accepted of other tools;
- * and its copy in KV. May import contract/ and tool/. `cloudflare:workers` is imported where the class must extend it.
+ * catalogue/: the Durable Object that all writes of stored definitions go through, together with the accepted
+ * definitions of other tools, and its copy in KV. May import contract/ and tool/. `cloudflare:workers` is imported only
+ * where the class must extend it.
  */
 
-/** The version that a name has now. */
+/** The current version of a name. */
 export interface Current {
   readonly revision: number
   readonly hash: string
   readonly text: string
 }
 
-/** Who serves tools could bring new names for ever. */
+/** The most tools of one place that are remembered: a tool server could bring new names for ever. */
 const MOST_AT_A_PLACE = 5000
 
-/** The tables of the catalogue. Versions are only ever added; what a name stands for is the last row of its history. */
+/** The tables of the catalogue. Versions are only ever added. The last row of a name's history tells its version. */
 export class CatalogueStore {
   readonly #storage: DurableObjectStorage
 
@@ -30,7 +31,7 @@ export class CatalogueStore {
     sql.exec('CREATE TABLE IF NOT EXISTS meta (version INTEGER NOT NULL)')
     const [row] = this.#rows<{ version: number }>('SELECT version FROM meta')
     const version = row?.version ?? 0
-    // One of a newer edge stays as it is: that edge may be back tomorrow.
+    // A schema of a newer edge stays as it is: that edge may be deployed again.
     if (version >= MIGRATIONS.length) return
     storage.transactionSync(() => {
       for (const statements of MIGRATIONS.slice(version)) sql.exec(statements)
@@ -49,7 +50,7 @@ export class CatalogueStore {
     return typeof hash === 'string' && typeof text === 'string' ? { revision, hash, text } : undefined
   }
 
-  /** The revision of the write. */
+  /** Adds a version, and returns the revision of the write. */
   add(write: VersionWrite, { change, breaks }: Change, at: number): number {
     const { name, hash, text, version, offered, action, by } = write
     return this.#storage.transactionSync(() => {
@@ -72,7 +73,10 @@ export class CatalogueStore {
     return this.#note(name, 'delete', null, null, null, JSON.stringify(by), at, null)
   }
 
-  /** What is accepted of each. By nobody, only the first of a name at a place is, where that has room for one more. */
+  /**
+   * Returns what is accepted of each tool. Without `by`, a definition is accepted only if it is the first of its name
+   * at its place, and the place has room for one more.
+   */
   accept(tools: readonly SeenTool[], by: Author | undefined, at: number): (Acceptance | null)[] {
     return this.#storage.transactionSync(() =>
       tools.map(({ name, place, hash }) => {
@@ -90,7 +94,10 @@ export class CatalogueStore {
     )
   }
 
-  /** Revisions are times, or one more than the last: a catalogue that begins anew goes on after what KV still holds. */
+  /**
+   * A revision is the current time in epoch milliseconds, or the last revision plus one if that is higher. So a
+   * catalogue that begins anew continues after the revisions that KV still holds.
+   */
   #note(...values: SqlStorageValue[]): number {
     const [row] = this.#rows<{ revision: number }>(
       `INSERT INTO history (name, action, hash, change, breaks, author, at, place, revision)
@@ -117,7 +124,7 @@ export class CatalogueStore {
     return this.#rows<{ text: string }>(query, name, hash)[0]?.text
   }
 
-  /** Versions that the copy lacks, by the writes that brought them, oldest first. */
+  /** Returns the versions that the copy lacks, with the revisions that brought them, oldest first. */
   uncopied(limit: number): { readonly revision: number; readonly name: string; readonly hash: string }[] {
     return this.#rows('SELECT revision, name, hash FROM uncopied ORDER BY revision LIMIT ?', limit)
   }
@@ -127,8 +134,8 @@ export class CatalogueStore {
   }
 
   /**
-   * The last write up to which the copy has all versions, and the last that its index holds. `areTextsOld`: a stored
-   * definition that its index holds has been written since its texts were.
+   * `ready`: the last revision up to which the copy has all versions. `copied`: the last revision that its index
+   * contains. `areTextsOld`: a stored definition in its index has been written since its texts were.
    */
   revisions(): { readonly ready: number; readonly copied: number; readonly areTextsOld: boolean } {
     const [row] = this.#rows<{ ready: number; copied: number; old: number }>(
@@ -141,7 +148,7 @@ export class CatalogueStore {
     return { ready: row?.ready ?? 0, copied: row?.copied ?? 0, areTextsOld: row?.old === 1 }
   }
 
-  /** What was current after a write, by name. */
+  /** Returns the current versions as of a revision, ordered by name. */
   index(revision: number): IndexEntry[] {
     return this.#rows<{ name: string; hash: string; offered: number }>(
       `SELECT name, hash, offered
@@ -151,7 +158,7 @@ export class CatalogueStore {
     ).map(({ name, hash, offered }) => ({ name, hash, offered: offered === 1 }))
   }
 
-  /** The definitions that were current after a write, by name. Reads one after another: together they may be large. */
+  /** Returns the current definitions as of a revision, ordered by name. Read one by one: together they may be large. */
   texts(revision: number): Iterable<VersionText> {
     return this.#storage.sql.exec<{ name: string; hash: string; text: string }>(
       `SELECT name, hash, text
@@ -161,7 +168,7 @@ export class CatalogueStore {
     )
   }
 
-  /** What was accepted after a write, by key. */
+  /** Returns the accepted definitions as of a revision, ordered by key. */
   accepted(revision: number): IndexEntry[] {
     return this.#rows<{ name: string; place: string; hash: string }>(
       `SELECT name, place, hash

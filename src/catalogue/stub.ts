@@ -2,7 +2,7 @@ import type { AcceptanceService } from '../contract/acceptance.ts'
 import type { CatalogueService } from '../contract/catalogue.ts'
 import type { Objects } from '../contract/conversation.ts'
 
-/** The one object that all writes of an edge go through; what it answers over belongs to one request. */
+/** Returns the one catalogue object of an edge. Each call gets a stub of its own, as a stub belongs to one request. */
 export function catalogueStub(
   catalogues: Objects<CatalogueService & AcceptanceService>,
 ): CatalogueService & AcceptanceService {

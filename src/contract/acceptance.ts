@@ -1,40 +1,40 @@
 import type { Author } from './catalogue.ts'
 
-/** A tool as it was seen: its name, where, and the hash of all that its definition says. */
+/** A tool as its source lists it now; `hash` covers its whole definition except version and limits. */
 export interface SeenTool {
   readonly name: string
-  /** What the operator knows its source by, such as the binding `TOOL_MCP`. */
+  /** The operator's name for its source, such as the binding `TOOL_MCP`. */
   readonly place: string
   readonly hash: string
 }
 
-/** The hash that is accepted of a tool. */
+/** The accepted version of a tool's definition. */
 export interface Acceptance {
-  /** Rises with every write of the catalogue. */
+  /** The catalogue's revision at which it was accepted; it rises with every write. */
   readonly revision: number
   readonly hash: string
 }
 
-/** What the catalogue answers over RPC of the definitions of tools that it does not hold itself. */
+/** The catalogue's RPC methods for tools whose definitions it does not store itself. */
 export interface AcceptanceService {
   /**
-   * What is accepted of each, in their order. Without `by`, a definition is accepted where it is the first that was seen
-   * of its name at its place, whoever asks first; null where the place has had too many tools for one more to be
-   * remembered. With `by`, it is accepted in the place of the one before.
+   * Returns the accepted hash of each tool, in the order given. Without `by`, a definition is accepted if it is the
+   * first one seen under its name at its place, whoever asks first; the entry is null if the place already has as many
+   * remembered tools as it may. With `by`, the definition is accepted and replaces the one accepted before.
    */
   accept(tools: readonly SeenTool[], by?: Author): Promise<readonly (Acceptance | null)[]>
 }
 
-/** What is accepted of tools, as an edge knows it. */
+/** The accepted definitions of tools, as this edge knows them. */
 export interface AcceptedTools {
-  /** The accepted hash of each, in their order, or why it cannot be told. Never rejects, and costs nothing for none. */
+  /** Returns the accepted hash of each tool, in order, or why it is not known. Never rejects; an empty list is free. */
   of(tools: readonly SeenTool[]): Promise<readonly AcceptedHash[]>
-  /** Accepts a definition in the place of the one before; seen here at once. Rejects where nothing was recorded. */
+  /** Accepts a definition in place of the one before; seen here at once. Rejects if nothing was recorded. */
   accept(tool: SeenTool, by: Author): Promise<void>
 }
 
 export interface AcceptedHash {
   readonly hash?: string
-  /** Why the hash cannot be told. */
+  /** Why the hash is not known. */
   readonly fault?: string
 }

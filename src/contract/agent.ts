@@ -2,29 +2,29 @@ import type { JsonSchema } from './json.ts'
 import type { Limits, ToolSelection } from './run.ts'
 import type { ToolAnnotations } from './tool.ts'
 
-/** A model with instructions and tools of its own, that others ask as they call a tool. */
+/** A model with its own instructions and tools, which other models ask by calling it as a tool. */
 export interface AgentOptions {
   /** `[a-zA-Z0-9_-]{1,64}`. */
   readonly name: string
-  /** When to ask it, for the model that does. */
+  /** Tells the calling model when to ask this agent. */
   readonly description: string
   /** Its system message. */
   readonly instructions: string
-  /** Schema of what it is asked with. Default: one text, `question`. */
+  /** Schema of the arguments it is called with. Default: one string, `question`. */
   readonly input?: JsonSchema
-  /** What its model reads of that: `{{field}}` stands for a field's value. Default: `{{question}}`. */
+  /** The user message made from the arguments: `{{field}}` stands for the value of a field. Default: `{{question}}`. */
   readonly template?: string
-  /** `provider/name`. Default: the edge's own. */
+  /** `provider/name`. Default: the default model of the edge. */
   readonly model?: string
-  /** Its tools: names, or the edge's default set edited. Default: none. */
+  /** Its tools: a list of names, or changes to the edge's default set. Default: none. */
   readonly tools?: ToolSelection
-  /** Schema of its answer, which is JSON then. */
+  /** Schema of its answer. If set, the answer is JSON. */
   readonly output?: JsonSchema
-  /** Default: 20 steps and 60 calls; it has as long as the call that asks it. */
+  /** Default: 20 steps and 60 calls. Its run ends at the deadline of the call at the latest. */
   readonly limits?: Partial<Limits>
-  /** Undo its finished calls where one of them fails. What a finished agent did stays, whatever fails later. */
+  /** Whether its finished calls are undone when a later one fails. Those of an agent that has finished always stay. */
   readonly compensate?: boolean
-  /** Whether its answer is the answer of whoever asks it. Default: never. */
+  /** Whether its answer becomes the answer of the calling run. Default: never. */
   readonly returnDirect?: 'always' | 'if-last'
   readonly annotations?: ToolAnnotations
   readonly timeoutMs?: number

@@ -2,7 +2,7 @@ import type { RateLimit } from './policy.ts'
 import type { ToolService } from './tool.ts'
 import { ConfigError, type Vars } from './vars.ts'
 
-/** The service bindings to tool Workers: those named `TOOL_*`. Variables may begin so too, and be objects. */
+/** Returns the service bindings named `TOOL_*`. Other variables may have such names too, even objects. */
 export function toolWorkers(env: Vars): Record<string, ToolService> {
   return Object.fromEntries(
     Object.entries(env).filter(
@@ -11,7 +11,7 @@ export function toolWorkers(env: Vars): Record<string, ToolService> {
   )
 }
 
-/** The rate limits of these names. Throws a ConfigError where one is not bound: what names it would have none. */
+/** Returns the rate limit bindings of these names. Throws a ConfigError if one is missing: there would be no limit. */
 export function rateLimits(env: Vars, names: readonly string[]): Record<string, RateLimit> {
   return Object.fromEntries(
     names.map((name) => {
@@ -22,7 +22,7 @@ export function rateLimits(env: Vars, names: readonly string[]): Record<string, 
   )
 }
 
-/** A secret that stored definitions may name: only what begins with `SECRET_` is one. */
+/** Returns a secret that stored definitions may name. Only variables that begin with `SECRET_` are such secrets. */
 export function secretOf(env: Vars, name: string): string | undefined {
   const value = name.startsWith('SECRET_') ? env[name] : undefined
   return typeof value === 'string' ? value : undefined
@@ -32,12 +32,12 @@ function isRate(value: unknown): value is RateLimit {
   return has(value, 'limit')
 }
 
-/** A Worker that is not TypeScript answers over `fetch` alone. */
+/** A Worker that is not written in TypeScript may answer over `fetch` alone. */
 function isService(value: unknown): boolean {
   return has(value, 'describe') || has(value, 'fetch')
 }
 
-/** A binding has methods, where a variable of JSON has none. */
+/** Bindings have methods; JSON variables do not. */
 function has(value: unknown, method: string): boolean {
   return typeof value === 'object' && value !== null && typeof Reflect.get(value, method) === 'function'
 }

@@ -1,11 +1,11 @@
 import { isObject } from './json.ts'
 import type { Usage } from './usage.ts'
 
-/** What the runs of a key may use in a day or a month. What it does not name is counted and has no end. */
+/** What the runs of an API key may use in a day or a month. A field that is left out is counted but not limited. */
 export interface Budget {
   /** Input and output tokens. */
   readonly tokens?: number
-  /** In the currency of the models' prices. */
+  /** In the currency of the model prices. */
   readonly cost?: number
   readonly per: 'day' | 'month'
 }
@@ -16,24 +16,24 @@ export interface Left {
   readonly cost?: number | undefined
 }
 
-/** A day (`2026-02-28`) or a month (`2026-02`) of UTC, and the one that follows. */
+/** A day (`2026-02-28`) or a month (`2026-02`) in UTC: its name, and that of the next one. */
 export interface Period {
   readonly from: string
   readonly to: string
 }
 
-/** What the runs of a key have used in a period. */
+/** The usage of an API key's runs in a period. */
 export interface Spent {
   readonly tokens: number
   readonly cost: number
   readonly runs: number
 }
 
-/** What one run of a key has used so far. */
+/** The usage of one run of a key so far. */
 export interface Spend {
   readonly run: string
   readonly key: string
-  /** When that was known, in epoch milliseconds. */
+  /** When this was measured, in epoch milliseconds. */
   readonly at: number
   readonly tokens: number
   readonly cost: number
@@ -44,7 +44,7 @@ export function spendOf(key: string, run: string, usage: Usage, at: number): Spe
   return { run, key, at, tokens: inputTokens + outputTokens, cost }
 }
 
-/** The period that a time, in epoch milliseconds, is in. */
+/** Returns the period that contains a time given in epoch milliseconds. */
 export function periodOf(per: Budget['per'], time: number): Period {
   const date = new Date(time)
   const name = () => date.toISOString().slice(0, per === 'day' ? 10 : 7)

@@ -8,7 +8,7 @@ import { ConfigError, count, json, list, object, oneOf, text, type Vars } from '
 
 export { ConfigError } from './vars.ts'
 
-/** An API key, known by the hash of its text. */
+/** An API key, of which only the hash is configured. */
 export interface ApiKey {
   /** Lower-case hex SHA-256 of the key. */
   readonly sha256: string
@@ -16,13 +16,13 @@ export interface ApiKey {
   readonly scopes: readonly string[]
   /** Epoch milliseconds; Infinity for never. */
   readonly expires: number
-  /** The name of the rate limit binding that its requests count against. Default: no limit. */
+  /** The name of the rate limit binding that counts its requests. Default: no limit. */
   readonly rate?: string
-  /** Default: what it uses is neither limited nor counted. */
+  /** Default: its usage is neither limited nor counted. */
   readonly budget?: Budget
 }
 
-/** The edge's variables, read and checked (API.md §0). */
+/** The configuration of the edge, read from its variables and validated (API.md §0). */
 export interface Config {
   readonly model?: string
   readonly models: readonly string[]
@@ -38,31 +38,31 @@ export interface Config {
   readonly onLimit: OnLimit
   readonly compensate: boolean
   readonly eager: boolean
-  /** Whether calls that reach outward take approval once strangers' words and private data have been read. */
+  /** Whether a call that reaches outward needs approval once the run has read both untrusted and private data. */
   readonly taintRule: boolean
   readonly compat?: Compat
-  /** Whether a model searches for tools instead of being told of all. */
+  /** Whether the model searches for tools instead of being sent all of them. */
   readonly toolSearch: 'auto' | 'on' | 'off'
   /** Whether logs may hold arguments and results. */
   readonly includeContent: boolean
-  /** What is logged: faults alone, or runs and their calls too. */
+  /** What is logged: only faults, or runs and their calls too. */
   readonly log: 'faults' | 'runs'
-  /** How much of earlier turns a model sees, where that is set. */
+  /** How much of earlier turns a model sees; only the fields that are configured. */
   readonly window: Partial<WindowOptions>
   /** Hosts that webhooks may go to. */
   readonly webhookHosts: readonly string[]
-  /** Tool context under what a request brings. */
+  /** Default tool context; the values of a request override it. */
   readonly context: Readonly<Record<string, unknown>>
   /** Prices of models, by `provider/name`. */
   readonly prices: Readonly<Record<string, Price>>
   readonly httpToolHosts: Readonly<Record<string, readonly string[]>>
-  /** Bindings of tool Workers, or globs of them, whose tools are held back where they change. */
+  /** Bindings of tool Workers, or globs, whose tools are held back when their definitions change. */
   readonly holdChanged: readonly string[]
   readonly corsOrigins: readonly string[]
   readonly playground: boolean
 }
 
-/** Reads the configuration. Throws a ConfigError that names the first variable which is wrong, and never its value. */
+/** Reads the configuration. Throws a ConfigError that names the first invalid variable, but never its value. */
 export function readConfig(vars: Vars): Config {
   const model = text(vars, 'MODEL')
   const system = text(vars, 'SYSTEM_PROMPT')
@@ -98,7 +98,7 @@ export function readConfig(vars: Vars): Config {
   }
 }
 
-/** What the two libraries have in the place of our defaults: where they have no limit, one that nobody reaches. */
+/** The defaults of the two libraries where they differ from ours; for no limit, one that is never reached. */
 const COMPAT_LIMITS: Readonly<Record<Compat, Partial<Limits>>> = {
   'spring-ai': { steps: 1_000_000, concurrentCalls: 1 },
   langchain4j: { steps: 100, calls: 1_000_000, callsPerTool: 1_000_000, concurrentCalls: 1 },
@@ -158,7 +158,7 @@ function cost(vars: Vars, name: string): number {
 function readHeld(vars: Vars): string[] {
   const held = list(vars, 'HOLD_CHANGED') ?? ['TOOL_MCP*']
   if (held.join() === 'off') return []
-  // What names no binding would hold nothing back, and nobody would know.
+  // A name that matches no binding would silently hold nothing back.
   if (!held.every((name) => /^(?:TOOL_|\*)/.test(name))) {
     throw new ConfigError('HOLD_CHANGED', '"off" or a list of TOOL_… bindings')
   }

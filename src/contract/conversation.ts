@@ -4,7 +4,7 @@ import type { Usage } from './usage.ts'
 import type { Limits, OnBusy, RunRecord, RunRequest, RunStatus, ToolSelection } from './run.ts'
 import type { ToolDefinition } from './tool.ts'
 
-/** Why a conversation did not do what was asked. `code` is stable. */
+/** Why a conversation refused a request. `code` is stable. */
 export interface Refusal {
   readonly ok: false
   readonly code:
@@ -20,13 +20,13 @@ export interface Refusal {
     | 'run_replaced'
     | 'run_waiting'
   readonly message: string
-  /** The run that is in the way. */
+  /** The run that blocks the request. */
   readonly run?: RunRecord
 }
 
 export type Reply<Value> = ({ readonly ok: true } & Value) | Refusal
 
-/** What the runs of a conversation are asked with where their requests do not say. */
+/** Defaults for the runs of a conversation, used where a request does not say otherwise. */
 export interface RunDefaults extends Partial<
   Pick<RunRequest, 'system' | 'context' | 'execution' | 'toolErrors' | 'onLimit' | 'compensate' | 'eager' | 'compat'>
 > {
@@ -35,78 +35,78 @@ export interface RunDefaults extends Partial<
   readonly limits?: Partial<Limits>
 }
 
-/** How much of the earlier messages a model sees. */
+/** The window: how much of the earlier messages a model sees. */
 export interface WindowOptions {
   readonly messages: number
-  /** Estimated: four characters each, a thousand for an image. */
+  /** Estimated: four characters per token, and 1,000 tokens for an image or a file. */
   readonly tokens: number
-  /** `answers`: what users said and what they were answered, without the work between; `none`: nothing of it. */
+  /** `answers`: user messages and final answers, without calls and results; `none`: no earlier messages. */
   readonly show: 'all' | 'answers' | 'none'
-  /** Whether notes are kept of what leaves it, which a model makes. */
+  /** Whether a model summarises the messages that leave the window, and sees that summary. */
   readonly summary: boolean
 }
 
-/** What a conversation is made with; it never changes. */
+/** The settings that a conversation is created with. They never change. */
 export interface ConversationSettings extends RunDefaults {
   readonly window?: Partial<WindowOptions>
-  /** Seconds after its last activity from which on nothing of it is kept. */
+  /** The conversation is deleted this many seconds after its last activity. */
   readonly ttlSeconds?: number
-  /** An https URL that is told of runs that have ended, or wait. */
+  /** An https URL that is notified when a run ends or waits. */
   readonly webhook?: string
 }
 
-/** A conversation to be made. */
+/** A request to create a conversation. */
 export interface CreateRequest {
   readonly tenant: string
   readonly id: string
   readonly settings: ConversationSettings
-  /** Epoch milliseconds after which nothing of it is kept. */
+  /** The time at which the conversation is deleted, in epoch milliseconds. */
   readonly expires?: number
 }
 
-/** Where webhooks may go, and what they are signed with. */
+/** The hosts that webhooks may go to, and the secret that signs them. */
 export interface WebhookSetup {
   readonly secret: string
-  /** Host names, exactly. */
+  /** Exact host names. */
   readonly hosts: readonly string[]
 }
 
-/** Whether a webhook may go to a URL: an https one of an allowed host; where the edge is `open`, loopback too. */
+/** Whether a webhook may go to a URL: https of an allowed host, or, if the edge is `open`, http of loopback. */
 export function mayNotify(url: string, { hosts }: WebhookSetup, isOpen: boolean): boolean {
   const { protocol, hostname, username, password, port } = URL.parse(url) ?? {}
   if (isOpen && (hostname === 'localhost' || hostname === '127.0.0.1')) return protocol === 'http:'
   const isPlain = protocol === 'https:' && port === '' && username === '' && password === ''
-  // No address, and no name that only a private network knows.
+  // Neither an IP address nor a name that resolves only in a private network.
   const isPublic = /\.[a-z][a-z0-9-]+$/.test(hostname ?? '') && !/\.(?:internal|local|localhost)$/.test(hostname ?? '')
   return isPlain && isPublic && hosts.includes(hostname ?? '')
 }
 
 export interface StartRequest {
   readonly run: RunRequest
-  /** The tools on offer, pinned for the whole run. */
+  /** The tools on offer. Their definitions are pinned for the whole run. */
   readonly tools: readonly ToolDefinition[]
-  /** `queue-unless-waiting`: not behind a run that waits for others, which may be for long. */
+  /** `queue-unless-waiting`: as `queue`, but refused while the run under way waits, perhaps for long, for others. */
   readonly onBusy: OnBusy | 'queue-unless-waiting'
-  /** Makes the conversation where there is none yet. */
+  /** Creates the conversation if it does not exist. */
   readonly create: boolean
-  /** Epoch milliseconds after which nothing of the conversation is kept. */
+  /** The time at which the conversation is deleted, in epoch milliseconds. */
   readonly expires?: number
-  /** The run whose turn this one takes the place of: models see what it said no more. */
+  /** The run whose turn this run replaces: models no longer see the messages of that turn. */
   readonly replaces?: string | undefined
-  /** Nor what followed that turn; what of it is under way is cancelled. */
+  /** Also replaces all turns after that one; runs that have not ended are cancelled first. */
   readonly onward?: boolean
-  /** The run that must be the last of those that did not fail; else `run_not_last`. */
+  /** The run that must be the latest one that did not fail; otherwise the request is refused with `run_not_last`. */
   readonly after?: string
 }
 
 export interface StartReply {
   readonly runId: string
   readonly status: RunStatus
-  /** The conversation was made for it. */
+  /** The conversation was created by this request. */
   readonly created: boolean
-  /** The run is not new: its Idempotency-Key was here before. */
+  /** The run is not new: a request with the same Idempotency-Key started it. */
   readonly replayed: boolean
-  /** The input joined this run, which was under way; what came after this event is to be followed. */
+  /** Set if the input joined a run under way: the number of the event after which to follow that run. */
   readonly joinedAfter?: number
 }
 
@@ -117,55 +117,55 @@ export interface RunSummary {
   readonly created: number
 }
 
-/** A message in its place; `position` rises along the conversation. */
+/** A message and its place in the conversation; `position` rises. */
 export interface StoredMessage {
   readonly position: number
   readonly run: string
   readonly message: Message
-  /** Models see it no more: its turn was run again. */
+  /** Models no longer see it, because its turn was replaced by a newer run. */
   readonly replaced?: true
-  /** The whole of a result that was cut, where it is wanted. */
+  /** The complete content of a result that was cut, if the reader asked for it. */
   readonly whole?: readonly Content[] | undefined
 }
 
 export type CallAnswer =
-  /** `by`: who decided. */
+  /** `by`: the first digits of the hash of the key that decided, or the tenant. */
   | { readonly decision: 'approve' | 'reject'; readonly reason?: string; readonly by?: string }
   | { readonly result: string; readonly ok: boolean }
 
-/** Who asks once more for what a run was asked, and what that may use. */
+/** The id, caller and budget of a run that repeats the request of an earlier run. */
 export type Anew = Pick<RunRequest, 'runId' | 'caller' | 'budget'>
 
 /**
- * What a conversation answers over RPC. Everything is a value: nothing is thrown for what a caller may do wrong.
- * The caller has been checked by the edge; the object's name holds the tenant.
+ * The RPC methods of a conversation. Everything is a value: a caller's mistake is never thrown. The edge has
+ * authenticated the caller already; the tenant is part of the object's name.
  */
 export interface ConversationService {
-  /** Makes the conversation; one that is there stays as it is. */
+  /** Creates the conversation. An existing one is left unchanged. */
   create(request: CreateRequest): Promise<Reply<{ readonly created: boolean }>>
   settings(): Promise<Reply<{ readonly settings: ConversationSettings }>>
-  /** Puts messages of another conversation before all runs of this one, in their places. */
+  /** Copies messages of another conversation in, before all runs of this one, at their positions. */
   adopt(messages: readonly StoredMessage[]): Promise<Reply<object>>
   /**
-   * Runs what a finished run was asked once more, as a run of that id; the old turn is seen by models no more. With
-   * `onward` it need not be finished, and what followed it is seen no more either.
+   * Runs the request of a finished run again, as a new run; models no longer see the old turn. With `onward` the old
+   * run need not have finished, and the turns after it are replaced too.
    */
   regenerate(runId: string, again: Anew, options?: Pick<StartRequest, 'onward'>): Promise<Reply<StartReply>>
-  /** The run of the first turn that models see after that of a run, or of all for ''. */
+  /** Returns the run of the first turn after a given run's that models still see; for '', the first turn of all. */
   turnAfter(runId: string): Promise<Reply<{ readonly run: string | undefined }>>
-  /** Everything as lines of JSON, each with its `type`: `conversation`, then `run`s, then `message`s. */
+  /** Exports everything as JSON lines, each with its `type`: `conversation`, then all `run`s, then all `message`s. */
   export(): Promise<Reply<{ readonly stream: ReadableStream<Uint8Array> }>>
-  /** Accepts a run, durably, and starts it or queues it. */
+  /** Accepts a run durably, and starts or queues it. */
   start(request: StartRequest): Promise<Reply<StartReply>>
-  /** The run's record once it has ended or waits for others, or as it stands after `waitMs`. */
+  /** Returns the record of a run once the run has ended or waits, or after `waitMs` as it stands then. */
   record(runId: string, waitMs: number): Promise<Reply<{ readonly record: RunRecord }>>
-  /** The run's events after `after`, as native SSE bytes: what was, then what comes, until the run ends or waits. */
+  /** Streams a run's events after number `after` as native SSE: past ones, then new ones until it ends or waits. */
   events(runId: string, after: number): Promise<Reply<{ readonly stream: ReadableStream<Uint8Array> }>>
-  /** The newest runs before a run, oldest first. */
+  /** Returns the newest runs before a given run, oldest first. */
   runs(page: { before?: string; limit: number }): Promise<Reply<{ readonly runs: readonly RunSummary[] }>>
   /**
-   * The newest messages before a position, or up to the end of a run, which must have ended, oldest first: fewer than
-   * `limit` where they are very long. `wholes`: results that were cut come whole, too.
+   * Returns the newest messages before a position, or up to the end of a run that must have ended, oldest first; fewer
+   * than `limit` if they are very long. `wholes` includes the complete content of results that were cut.
    */
   messages(page: {
     before?: number
@@ -176,8 +176,8 @@ export interface ConversationService {
   usage(): Promise<Reply<{ readonly usage: Usage; readonly runs: number }>>
   cancel(runId: string): Promise<Reply<{ readonly status: 'cancelled' | 'already_terminal' }>>
   /**
-   * Answers approvals, or gives the results of calls that the caller runs, by call id; all or none. `after`: the last
-   * event before the answers, from which to follow what they bring about.
+   * Answers approvals, or gives the results of calls that the caller runs, by call id; all of them or none. The
+   * returned `after` is the number of the last event before the answers: follow the run from there.
    */
   answer(
     runId: string,
@@ -186,14 +186,14 @@ export interface ConversationService {
   remove(): Promise<Reply<object>>
 }
 
-/** The conversations of a tenant, in the order of their ids; and what its keys have used. */
+/** The conversations of a tenant, ordered by id, and the usage of its API keys. */
 export interface DirectoryService {
   add(id: string): Promise<void>
   remove(id: string): Promise<void>
   list(after: string, limit: number): Promise<readonly string[]>
-  /** Counts what a run has used; once, however often it is told. */
+  /** Counts the usage of a run. Reporting the same usage again adds nothing. */
   count(spend: Spend): Promise<void>
-  /** What the runs of a key used in a day or a month: `2026-02-28`, `2026-02`. */
+  /** Returns the usage of a key's runs in a day (`2026-02-28`) or a month (`2026-02`). */
   spent(key: string, period: string): Promise<Spent>
 }
 
@@ -203,10 +203,10 @@ export type Jurisdiction = (typeof JURISDICTIONS)[number]
 export const LOCATIONS = ['wnam', 'enam', 'sam', 'weur', 'eeur', 'apac', 'oc', 'afr', 'me'] as const
 export type Location = (typeof LOCATIONS)[number]
 
-/** Where objects are reached by name. */
+/** A Durable Object namespace, as far as the edge uses it. */
 export interface Objects<Service> {
-  /** `locationHint`: where an object that is new had best be. */
+  /** `locationHint`: the preferred region of an object that does not exist yet. */
   getByName(name: string, options?: { readonly locationHint?: Location }): Service
-  /** The objects that live and keep their data there alone; they share no names with others. */
+  /** The objects that run and store data only in this jurisdiction. Their names are separate from all others. */
   jurisdiction?(jurisdiction: Jurisdiction): Objects<Service>
 }

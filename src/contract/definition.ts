@@ -1,46 +1,46 @@
 import type { JsonSchema } from './json.ts'
 import type { ToolControl, ToolDefinition, ToolOutcome, ToolRequest } from './tool.ts'
 
-/** Problems of a definition that was to be stored: where in it, and what to change. */
+/** A problem in a definition that is to be stored: where it is, and what to change. */
 export interface DefinitionIssue {
   readonly path: string
   readonly message: string
 }
 
-/** Hosts that stored tools may reach, and which secrets may go there (`HTTP_TOOL_HOSTS`, API.md §0). */
+/** The hosts that stored tools may reach, each with the secrets that may go there (`HTTP_TOOL_HOSTS`, API.md §0). */
 export type ToolHosts = Readonly<Record<string, readonly string[]>>
 
-/** What is kept of a definition: its text, and in its metadata enough to know what is offered by default. */
+/** A definition as it is stored: its text, and metadata that tells what is offered by default. */
 export interface KeptDefinition {
   readonly text: string
   readonly metadata: { readonly default: boolean; readonly hash: string }
 }
 
-/** A definition that can be used. */
+/** A stored definition that has been read and can be used. */
 export interface ReadDefinition {
   readonly definition: ToolDefinition
   readonly offered: boolean
-  /** The tool of a tool Worker that it gives another face. */
+  /** The tool of a tool Worker that this definition presents under its own name and description. */
   readonly face?: { readonly binding: string; readonly call: string }
-  /** Names of the secrets that its calls need. */
+  /** The names of the secrets that its calls need. */
   readonly secrets: readonly string[]
-  /** As it was stored; opaque to the edge. */
+  /** The definition as it was stored; opaque to the edge. */
   readonly stored: unknown
 }
 
-/** What the edge lends to one call. */
+/** What the edge grants to one call. */
 export interface DefinitionGrant {
   readonly hosts: ToolHosts
   readonly secrets: Readonly<Record<string, string>>
 }
 
 /**
- * Checks and performs stored definitions, in a Worker of its own that reaches nothing by its bindings: what a definition reaches, it
- * reaches from there, with what the edge lends to that one call. Contract: plain data; never rejects for a bad
- * definition or a failed call.
+ * Checks and performs stored definitions in a Worker of its own whose bindings reach nothing: what a definition can
+ * reach is what the edge grants to one call. Contract: plain data; never rejects for an invalid definition or a failed
+ * call.
  */
 export interface DefinitionService {
-  /** Checks a definition that is to be stored under a name, and gives what is to be kept. */
+  /** Checks a definition that is to be stored under a name, and returns the form to store. */
   write(
     name: string,
     definition: unknown,
@@ -49,14 +49,14 @@ export interface DefinitionService {
     | { readonly ok: true; readonly kept: KeptDefinition; readonly read: ReadDefinition }
     | { readonly ok: false; readonly issues: readonly DefinitionIssue[] }
   >
-  /** What was kept under these names; in the place of one that is of no use, the reason. */
+  /** Reads what was stored under these names. For a definition that cannot be used the entry is the reason. */
   read(
     kept: readonly { readonly name: string; readonly text: string }[],
     hosts: ToolHosts,
   ): Promise<readonly (ReadDefinition | string)[]>
   /**
-   * Validates the arguments, performs the call, and validates its result. Undefined for a face: its arguments fit, and its
-   * tool is elsewhere.
+   * Validates the arguments, performs the call and validates its result. Undefined for a `face` whose arguments are
+   * valid: the edge calls the tool behind it.
    */
   call(
     stored: unknown,
@@ -64,8 +64,8 @@ export interface DefinitionService {
     grant: DefinitionGrant,
     control: ToolControl,
   ): Promise<ToolOutcome | undefined>
-  /** What the tool of a face answered, if that fits the face's `outputSchema`; else the failure. */
+  /** Returns the outcome of the tool behind a `face`, or a failure if it does not fit the `outputSchema`. */
   held(stored: unknown, outcome: ToolOutcome): Promise<ToolOutcome>
-  /** What of a value does not fit a JSON Schema; nothing where all does. A schema that is unsound fits nothing. */
+  /** Returns what in a value violates a JSON Schema; empty if nothing does. No value fits an invalid schema. */
   validate(schema: JsonSchema, value: unknown): Promise<readonly DefinitionIssue[]>
 }

@@ -5,9 +5,9 @@ import type { Finish, LimitName, RunError, RunRecord } from './run.ts'
 import type { ToolDefinition } from './tool.ts'
 
 /**
- * Everything that happens in a run. The one union that all else reads: history, streams, records, traces.
- * Facts are journalled and folded into the state of the run; news (deltas, progress) is for readers alone, so that an
- * unfinished step leaves nothing behind.
+ * Everything that happens in a run. History, streams, records and traces are all derived from this one union. Facts are
+ * journalled and folded into the state of the run. News (deltas, progress) is only shown to readers, so an unfinished
+ * step leaves nothing behind.
  */
 export type RunEventBody = RunFact | RunNews
 
@@ -20,17 +20,17 @@ export type RunFact =
       /** Epoch milliseconds. */
       readonly at: number
     }
-  /** What the caller said while the run was under way; the model hears it before its next answer. */
+  /** The caller sent more input while the run was under way; the model sees it in its next step. */
   | { readonly type: 'input.added'; readonly messages: readonly Message[] }
-  /** Tools that joined the run: pinned from here on, as those it began with. */
+  /** Tools joined the run. Their definitions are pinned from here on, like those that it began with. */
   | { readonly type: 'tools.added'; readonly tools: readonly ToolDefinition[] }
-  /** What was left out of the earlier messages, or filled in, so that a model takes them. */
+  /** Earlier messages were left out, or missing results filled in, so that providers accept the history. */
   | { readonly type: 'history.repaired'; readonly dropped: number; readonly filled: number }
-  /** Notes were made of earlier messages that have left the window, which ends before `upTo`. */
+  /** A summary was made of messages that have left the window: those before position `upTo`. */
   | { readonly type: 'history.compacted'; readonly upTo: number; readonly usage?: Usage }
-  /** `tools`: the names on offer in this step, where they are not all of the run's. */
+  /** `tools`: the names on offer in this step, if they are not all tools of the run. */
   | { readonly type: 'step.started'; readonly step: number; readonly tools?: readonly string[] }
-  /** The model's answer of this step is complete; its calls are about to run. */
+  /** The model's answer in this step is complete; its calls come next. */
   | {
       readonly type: 'step.answered'
       readonly step: number
@@ -40,12 +40,12 @@ export type RunFact =
       readonly finish: ModelFinish
       readonly usage?: Usage
       readonly opaque?: Opaque
-      /** Calls that a person must agree to by the setup's rule, whatever their tools say. */
+      /** Calls that a person must approve because the setup's `needsApproval` says so, whatever their tools say. */
       readonly approvals?: readonly string[]
-      /** Who runs the calls, where the setup decided otherwise than the request says. */
+      /** Who runs the calls, if the setup's `runsCalls` decided it. */
       readonly execution?: 'edge' | 'caller'
     }
-  /** The answer does not fit the format that was asked for; the model is told why and answers once more. */
+  /** The answer does not fit the requested format. The model is told why and asked again. */
   | {
       readonly type: 'answer.rejected'
       readonly step: number
@@ -53,16 +53,16 @@ export type RunFact =
       readonly issues: string
       readonly usage?: Usage
     }
-  /** The run was aborted in the answer of this step, which counts for its key: what it used, about where nobody told. */
+  /** The run was aborted during this answer, whose usage counts for the key's budget; estimated if not reported. */
   | { readonly type: 'answer.cut'; readonly step: number; readonly usage: Usage }
   | {
       readonly type: 'approval.requested'
       readonly callId: string
       readonly tool: string
       readonly arguments: string
-      /** Of the definition that is to be agreed to. */
+      /** The hash of the definition that is to be approved. */
       readonly hash?: string
-      /** Why, where neither the tool nor the setup asks for it: what the run has read might leave with the call. */
+      /** Set if the approval is required only because the run has read both untrusted and private data. */
       readonly because?: 'untrusted_data'
     }
   | {
@@ -70,7 +70,7 @@ export type RunFact =
       readonly callId: string
       readonly decision: 'approve' | 'reject'
       readonly reason?: string
-      /** Who decided. */
+      /** The first digits of the hash of the key that decided, or the tenant. */
       readonly by?: string
     }
   /** The caller must run this call and send its result. */
@@ -80,23 +80,23 @@ export type RunFact =
       readonly callId: string
       readonly tool: string
       readonly attempt: number
-      /** Epoch milliseconds, as `deadline`. */
+      /** In epoch milliseconds, like `deadline`. */
       readonly at: number
       readonly deadline: number
-      /** Of a call that left while the model still spoke: what it was sent with. */
+      /** The arguments as sent; set for a call that started before the model's answer was complete. */
       readonly arguments?: string
     }
-  /** The edge stopped while the call ran; it will be sent again, with the same key. */
+  /** The edge stopped while the call ran. The call will be sent again with the same idempotency key. */
   | { readonly type: 'call.interrupted'; readonly callId: string; readonly tool: string }
   | CallSettled
-  /** A finished call was undone, since a later one failed. `error`: why it was not. */
+  /** A finished call was undone because a later one failed. `error`: why it could not be undone. */
   | {
       readonly type: 'call.undone'
       readonly callId: string
       readonly tool: string
       readonly ok: boolean
       readonly error?: { readonly code: string; readonly message: string }
-      /** The failed call. */
+      /** The id of the failed call. */
       readonly because: string
     }
   | { readonly type: 'step.finished'; readonly step: number; readonly finish: ModelFinish; readonly usage?: Usage }
@@ -109,7 +109,7 @@ export type RunFact =
   | RunFinished
 
 export type RunNews =
-  /** In the place of events that are not kept any more: the run as it was then. Made for one reader, never journalled. */
+  /** Stands for events that have been pruned: the run as it was after them. Made for one reader, never journalled. */
   | { readonly type: 'run.snapshot'; readonly record: RunRecord }
   | { readonly type: 'reasoning.delta'; readonly step: number; readonly text: string }
   | { readonly type: 'text.delta'; readonly step: number; readonly text: string }
@@ -121,7 +121,7 @@ export type RunNews =
       readonly name?: string
       readonly arguments: string
     }
-  /** A call's arguments are complete, though the model may still be speaking. */
+  /** The arguments of a call are complete; the model may still be answering. */
   | { readonly type: 'call.proposed'; readonly callId: string; readonly tool: string; readonly arguments: string }
   | {
       readonly type: 'call.progress'
@@ -131,20 +131,20 @@ export type RunNews =
       readonly data?: unknown
     }
 
-/** `error.message` is what the model reads; what operators read is logged, and is in no event. */
+/** `error.message` is what the model reads; the detail for operators is logged and is in no event. */
 export interface CallSettled {
   readonly type: 'call.settled'
   readonly callId: string
   readonly tool: string
   readonly ok: boolean
   readonly content?: readonly Content[]
-  /** Bytes of the whole result, where `content` is a part of it; the rest is kept beside the journal. */
+  /** Bytes of the complete result, if `content` is only a part of it; the rest is stored beside the journal. */
   readonly cut?: number
   readonly structured?: unknown
   readonly error?: { readonly code: string; readonly message: string; readonly fatal?: true }
-  /** What models used inside of the tool. */
+  /** The usage of models that ran inside the tool. */
   readonly usage?: Usage
-  /** What this result holds, beside what its tool says of all. */
+  /** The marks of this result, in addition to those that its tool's annotations give to every result. */
   readonly marks?: readonly DataMark[]
   readonly durationMs: number
 }
@@ -159,5 +159,5 @@ export interface RunFinished {
   readonly error?: RunError
 }
 
-/** An event of a run in its place: `seq` rises from 1, with gaps only where a crash swallowed news. */
+/** An event with its number in the run. `seq` rises from 1, with gaps only where a crash lost news. */
 export type RunEvent = RunEventBody & { readonly runId: string; readonly seq: number }

@@ -7,7 +7,7 @@ import type { RunRequest } from './run.ts'
 import type { Progress, Tool, ToolDefinition, ToolFault, ToolOutcome, ToolRequest } from './tool.ts'
 import type { Usage } from './usage.ts'
 
-/** A whole answer of the model. */
+/** A complete answer of the model. */
 export interface StepAnswer {
   readonly text: string
   readonly reasoning?: string
@@ -17,16 +17,17 @@ export interface StepAnswer {
   readonly opaque?: Opaque
 }
 
+/** Tools of a step: names, and tools that the hook itself brings. */
 export type ActiveTools = readonly (string | Tool)[]
 
-/** Where in a run a hook stands. */
+/** What a hook is told about the run around it. */
 export interface HookContext {
   readonly run: RunRequest
-  /** From 1; 0 before the first. */
+  /** The number of the current step, from 1; 0 before the first step. */
   readonly step: number
-  /** What the run has seen and said so far. */
+  /** The messages of the run so far: its input, answers and results. */
   readonly messages: readonly Message[]
-  /** What the model sees of earlier turns. */
+  /** The messages of earlier turns that the model sees. */
   readonly history: readonly Message[]
   /** Aborts when the run is cancelled or out of time. */
   readonly signal: AbortSignal
@@ -35,34 +36,34 @@ export interface HookContext {
 export interface StepContext extends HookContext {
   /** The edge's tools in the run, by name. */
   readonly offered: ReadonlyMap<string, ToolDefinition>
-  /** The tools of these names that may join the run. */
+  /** Finds tools by name that may join the run. */
   readonly find: (names: readonly string[]) => Promise<readonly Tool[]>
 }
 
 /**
- * What stands around the loop: guards, advisors, providers, observers. Each part is optional. Hooks are ordered: the
- * first is outermost. What they decide is journalled, so a resumed run asks them again only about what had not been
- * decided. One that throws fails the run with the code `hook_failed`; its error goes to operators alone.
+ * A set of functions around the loop, for guards, advisors, tool providers and observers. Each is optional. Hooks are
+ * ordered: the first is outermost. Their decisions are journalled, so a resumed run asks them again only about what was
+ * not decided yet. A hook that throws fails the run with the code `hook_failed`; only operators see its error.
  */
 export interface Hook {
   readonly name: string
   /**
-   * Before a run is accepted, once: gives the request as it shall be. A text refuses it: its caller reads that in a 403
-   * with the code `refused`, and nothing is stored.
+   * Runs once, before a run is accepted, and returns the request to use. A string refuses the run: the caller gets it
+   * in a 403 with the code `refused`, and nothing is stored.
    */
   accept?(request: RunRequest): RunRequest | string | Promise<RunRequest | string>
-  /** Names of further tools for a run, once: the provider of a request. Names that no source knows are left out. */
+  /** Runs once per run and returns names of further tools to offer. Names that no source knows are left out. */
   offer?(request: RunRequest): readonly string[] | Promise<readonly string[]>
   /**
-   * Which tools are on offer in the next step, of those that are: fewer, or others, which then join the run: by a name
-   * that a source knows, or as a tool of the hook's own. An empty list offers none.
+   * Chooses the tools of the next step from those on offer. It may leave some out, or add others, which then join the
+   * run: by a name that a source knows, or as a tool of its own. An empty list offers none.
    */
   activate?(names: readonly string[], context: StepContext): ActiveTools | Promise<ActiveTools>
-  /** Around the run, from its start, or from where it was resumed, until it ends or waits. One without `next` fails it. */
+  /** Wraps the run from its start, or from where it was resumed, until it ends or waits. Without `next` it fails. */
   run?(next: () => Promise<void>, context: HookContext): Promise<void>
   /**
-   * Around a model call: may change the request, the answer, or ask again. Readers have seen the text of an answer by
-   * then; asked again, they are told to drop it. `next` rejects where the model fails.
+   * Wraps a model call: may change the request or the answer, or ask again. Readers have seen the text of the answer by
+   * then; if the model is asked again, they are told to drop it. `next` rejects if the model fails.
    */
   step?(
     request: ModelRequest,
@@ -70,7 +71,7 @@ export interface Hook {
     context: HookContext,
   ): Promise<StepAnswer>
   /**
-   * Around a tool call: may change its arguments, replace its outcome, or refuse it with an outcome of its own without
+   * Wraps a tool call: may change its arguments, replace its outcome, or refuse it with an outcome of its own without
    * calling `next`. `next` never rejects.
    */
   call?(
@@ -83,48 +84,48 @@ export interface Hook {
 export interface ExecuteOptions {
   /** Aborts when the run is cancelled or out of time. */
   readonly signal: AbortSignal
-  /** Milliseconds. */
+  /** In milliseconds. */
   readonly timeoutMs: number
-  /** Bytes of the result that are kept. */
+  /** The most bytes of the result that are kept. */
   readonly resultBytes: number
   readonly progress: (progress: Progress) => void
-  /** Told of an outcome that came after nobody waited for it any more. */
+  /** Receives an outcome that came after the call was given up. */
   readonly onLate?: (outcome: ToolOutcome) => void
 }
 
-/** A failed call as the strategy for faults sees it. */
+/** A failed call, as `onFault` receives it. */
 export interface CallFault extends ToolFault {
   readonly callId: string
   readonly tool: string
-  /** As the model wrote them. */
+  /** The JSON text that the model wrote. */
   readonly arguments: string
 }
 
-/** Takes what happens in runs: for logs, traces, counts. */
+/** Receives the facts of runs, for logs, traces and metrics. */
 export type Observer = (event: RunFact, run: RunRequest) => void
 
 /**
- * What an application may put in the place of the loop's own ways. What throws here fails the run as a hook does; a call
- * whose `onFault` throws has failed with that.
+ * What an application may replace in the loop. An error thrown here fails the run, as one thrown by a hook does; one
+ * thrown by `onFault` is also the outcome of its call.
  */
 export interface LoopSetup {
   readonly hooks?: readonly Hook[]
   /** Performs one call. Contract: never rejects. Default: `execute` of `tool/execute.ts`. */
   readonly execute?: (tool: Tool, request: ToolRequest, options: ExecuteOptions) => Promise<ToolOutcome>
   /**
-   * What becomes of a call that failed, by the fault's `code`: `unknown_tool`, `invalid_arguments`, `timeout`, any of a
-   * tool's. A text is what the model reads instead; `fatal` fails the run with it; undefined leaves it as it is.
+   * Decides what becomes of a failed call, by its `code`: `unknown_tool`, `invalid_arguments`, `timeout`, or any of a
+   * tool's own. A `message` is what the model reads instead; `fatal` fails the run with it; undefined changes nothing.
    */
   readonly onFault?: (fault: CallFault) => { readonly message?: string; readonly fatal?: boolean } | undefined
-  /** Whether a person must agree to a call, by its arguments or who asks; what a definition demands holds in any case. */
+  /** Whether a person must approve a call, by its arguments or its caller. A definition's own demand always holds. */
   readonly needsApproval?: (call: ToolCall, definition: ToolDefinition, run: RunRequest) => boolean
-  /** Whether the edge runs the calls of an answer; else they are handed to the caller. Default: as the request says. */
+  /** Whether the edge runs the calls of an answer, rather than the caller. Default: as the request says. */
   readonly runsCalls?: (answer: StepAnswer, request: RunRequest) => boolean
   /**
-   * Told of a run's facts once they are kept, each once and in order; deltas and progress are not among them. What it
-   * throws is reported, and stops nothing.
+   * Receives the facts of a run once they are stored, each once and in order, but no deltas and no progress. An error
+   * it throws is reported, and stops nothing.
    */
   readonly observe?: Observer
-  /** What is wrong with a structured answer; nothing where it fits. Default: answers are not checked. */
+  /** Returns what is wrong with a structured answer; empty if it is valid. Default: answers are not checked. */
   readonly validate?: (schema: JsonSchema, value: unknown) => Promise<readonly DefinitionIssue[]>
 }

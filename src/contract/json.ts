@@ -1,6 +1,4 @@
-/**
- * contract/: the words that every room speaks. Types and tiny pure functions; imports nothing of ours.
- */
+/** contract/: the types that all rooms share, and tiny pure functions. Imports nothing of ours. */
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -8,14 +6,14 @@ export type JsonObject = Readonly<Record<string, unknown>>
 /** A JSON Schema (2020-12, or draft-07) as plain data. */
 export type JsonSchema = JsonObject
 
-/** True for `{…}`: not null, not an array. */
+/** Whether a value is an object, neither null nor an array. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /**
- * JSON with the keys of every object sorted, so that equal values have equal text (the idea of RFC 8785).
- * Keys whose value is undefined are left out, as JSON.stringify does.
+ * Encodes a value as JSON with the keys of every object sorted, so that equal values have equal text (the idea of RFC
+ * 8785). Leaves out keys whose value is undefined, as JSON.stringify does.
  */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, child: unknown) =>
@@ -23,13 +21,13 @@ export function canonicalJson(value: unknown): string {
   )
 }
 
-/** Lower-case hex SHA-256 of a text's UTF-8 bytes. */
+/** Returns the SHA-256 of a text's UTF-8 bytes, in lower-case hex. */
 export async function sha256(text: string): Promise<string> {
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** The value of a JSON text; undefined, which no JSON text stands for, where the text is none. */
+/** Parses JSON text. Returns undefined, which no JSON text stands for, if the text is invalid. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -38,15 +36,15 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Brackets within brackets that a text of others may have: what is deeper makes those overflow who walk its value. */
+/** The deepest nesting of brackets accepted in JSON from outside; recursive code would overflow on deeper values. */
 export const MOST_LEVELS = 100
 
-/** As `parseJson`, and undefined also for a text that is nested too deep. */
+/** Parses JSON text as `parseJson` does, but also returns undefined for text that is nested too deeply. */
 export function parseShallow(text: string): unknown {
   return depthOf(text) > MOST_LEVELS ? undefined : parseJson(text)
 }
 
-/** How deep brackets nest outside strings; text that is not JSON is the parser's to refuse. */
+/** Returns how deeply brackets nest outside strings. Invalid JSON is left to the parser to reject. */
 export function depthOf(text: string): number {
   let depth = 0
   let deepest = 0
@@ -65,6 +63,6 @@ export function depthOf(text: string): number {
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
-/** The closing ones stand two places on. */
+/** The code of each closing bracket is that of the opening one plus 2. */
 const BRACKET = 0x5b
 const BRACE = 0x7b

@@ -1,6 +1,6 @@
 import { parseShallow } from './json.ts'
 
-/** A part of a message or of a tool's result. `data` is base64 without a `data:` prefix. */
+/** A part of a message or of a tool result. `data` is base64 without a `data:` prefix. */
 export type Content = TextContent | BinaryContent
 
 export interface TextContent {
@@ -41,42 +41,42 @@ export interface AssistantMessage {
   readonly opaque?: Opaque
 }
 
-/** What a provider wants back as it came, such as signatures of its reasoning. Read by the codec that wrote it alone. */
+/** Data that a provider wants back unchanged, such as signatures of reasoning. Read only by the codec that wrote it. */
 export interface Opaque {
   readonly codec: string
   /** Plain JSON. */
   readonly data: unknown
 }
 
-/** The one result of the call `callId`. */
+/** The result of the call `callId`, of which there is exactly one. */
 export interface ToolMessage {
   readonly role: 'tool'
   readonly callId: string
   readonly tool: string
   readonly ok: boolean
   readonly content: readonly Content[]
-  /** Bytes of the whole result, where `content` is a part of it. */
+  /** Bytes of the complete result, if `content` is only a part of it. */
   readonly cut?: number
   readonly marks?: readonly DataMark[]
-  /** Tools on offer that this result, of a search, made known. Said for one request; never kept. */
+  /** Names of tools that this result of a tool search found. Set for one model request, never stored. */
   readonly found?: readonly string[]
 }
 
-/** What data is: written by strangers, or not for everybody. */
+/** A mark on data: `untrusted` was written by third parties, `private` may not be shown to everybody. */
 export type DataMark = 'untrusted' | 'private'
 
-/** What the results among some messages hold. */
+/** Returns the marks of all results among these messages. */
 export function marksAmong(messages: readonly Message[]): readonly DataMark[] {
   return messages.flatMap((message) => (message.role === 'tool' && message.marks) || [])
 }
 
-/** The text of some content, parts joined by line breaks; what is not text is named, not shown. */
+/** Returns content as text, its parts joined by line breaks. Images and files are named, not shown. */
 export function textOf(content: string | readonly Content[]): string {
   if (typeof content === 'string') return content
   return content.map((part) => (part.type === 'text' ? part.text : `[${part.type}: ${part.mediaType}]`)).join('\n')
 }
 
-/** The arguments of a call as a value, for people: the text itself where it is no JSON. */
+/** Returns the arguments of a call as a value for people to read, or the text itself if it is not JSON. */
 export function argumentsOf(text: string): unknown {
   const value = parseShallow(text.trim() || '{}')
   return value === undefined ? text : value

@@ -5,7 +5,7 @@ import type { Price, Usage } from './usage.ts'
 
 export interface ModelRequest {
   readonly messages: readonly Message[]
-  /** The tools on offer; empty means that the model must answer in words. */
+  /** The tools on offer; if empty, the model must answer in text. */
   readonly tools: readonly ToolDefinition[]
   readonly toolChoice?: ToolChoice
   readonly responseFormat?: ResponseFormat
@@ -23,50 +23,47 @@ export type ResponseFormat =
 /** Why a model stopped. `tool_calls`: it asked for tools. */
 export type ModelFinish = 'stop' | 'tool_calls' | 'length' | 'content_filter'
 
-/** What a model says, as it comes. `index` tells the calls of one answer apart, from 0 in order of first mention. */
+/** The events of a model's answer. `index` tells the calls of one answer apart, from 0 in order of first mention. */
 export type ModelEvent =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'reasoning'; readonly text: string }
   | { readonly type: 'call.delta'; readonly index: number; readonly tool?: string; readonly arguments: string }
   /** A call is complete: its whole arguments text has arrived. */
   | { readonly type: 'call'; readonly index: number; readonly tool: string; readonly arguments: string }
-  /** `opaque`: what the codec wants back with this answer in the next request. */
+  /** `opaque`: what the codec wants back with this answer in later requests. */
   | { readonly type: 'finish'; readonly finish: ModelFinish; readonly usage?: Usage; readonly opaque?: Opaque }
   | { readonly type: 'error'; readonly error: ModelError }
 
 export interface ModelError {
   /** Stable, such as `model_unreachable`, `model_rate_limited`, `model_stream_cut`. */
   readonly code: string
-  /** For the caller: says what happened, never holds a key. */
+  /** Tells the caller what happened. Never contains an API key. */
   readonly message: string
-  /** The provider's HTTP status, where there was one. */
+  /** The provider's HTTP status, if there was one. */
   readonly status?: number
   readonly retryable: boolean
   readonly retryAfterMs?: number
 }
 
-/**
- * What can be said to a model and heard of it: as far as its codec goes. A server of the same format, or one model of a
- * provider, may do less.
- */
+/** What a model can take and give, as far as its codec goes. A server of the format, or a single model, may do less. */
 export interface ModelCapabilities {
-  /** Tools are told, and calls come back. */
+  /** The model is told of tools and can call them. */
   readonly tools: boolean
-  /** Several calls may come in one answer. */
+  /** One answer may contain several calls. */
   readonly parallelCalls: boolean
-  /** `parallel_tool_calls: false` holds the model to one call an answer. */
+  /** `parallel_tool_calls: false` limits the model to one call per answer. */
   readonly singleCalls: boolean
-  /** `required` and the name of a tool reach the model. */
+  /** The tool choices `required` and `{ tool }` reach the model. */
   readonly toolChoice: boolean
-  /** Arguments come in pieces while the model writes them. */
+  /** Arguments are streamed in pieces while the model writes them. */
   readonly streamedArguments: boolean
-  /** A tool's result may hold images; else they are named in its text. */
+  /** Tool results may contain images; otherwise text names them. */
   readonly imagesInResults: boolean
-  /** A JSON Schema of the answer reaches the model. */
+  /** A JSON Schema for the answer reaches the model. */
   readonly structuredOutput: boolean
 }
 
-/** What a codec that has words for everything can do. */
+/** The capabilities of a codec that supports everything. */
 export const EVERYTHING: ModelCapabilities = {
   tools: true,
   parallelCalls: true,
@@ -85,12 +82,12 @@ export const EVERYTHING: ModelCapabilities = {
 export interface ChatModel {
   /** `provider/name`. */
   readonly name: string
-  /** Known where the configuration tells it. */
+  /** Set if the configuration has a price for the model. */
   readonly price?: Price
-  /** Default: nobody knows. */
+  /** Default: unknown. */
   readonly capabilities?: ModelCapabilities
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>
 }
 
-/** Makes a provider's model of that name, the part after `provider/`. */
+/** Makes the model of a provider that has this name, the part after `provider/`. */
 export type ModelProvider = (name: string) => ChatModel

@@ -1,33 +1,33 @@
 import type { Approval, ToolAnnotations } from './tool.ts'
 
 /**
- * What the operator says of some tools, whatever they say of themselves. Where several policies name a tool, all hold: the
- * strictest of each limit, and the annotations of the later one.
+ * The operator's rules for some tools, whatever the tools say themselves. If several policies match a tool, all of them
+ * hold: the strictest of each limit, and the annotations of the later one.
  */
 export interface ToolPolicy {
-  /** Scopes that a caller's key must have, all of them; to others the tool does not exist. */
+  /** Scopes that the caller's key must all have; for other callers the tool does not exist. */
   readonly scopes?: readonly string[]
-  /** Tenants that may use it; to others it does not exist. Default: all. */
+  /** Tenants that may use the tool; for others it does not exist. Default: all. */
   readonly tenants?: readonly string[]
   /** The rate-limit binding that counts its calls, by tenant and tool. */
   readonly rate?: string
-  /** Calls at the same time in a run, from 1. */
+  /** The most calls at the same time in one run, from 1. */
   readonly concurrency?: number
-  /** Milliseconds for one call. */
+  /** The time limit of one call, in milliseconds. */
   readonly timeoutMs?: number
-  /** Bytes of a result that a model may see. */
+  /** The most bytes of a result that a model sees. */
   readonly maxResultBytes?: number
   readonly approval?: Approval
-  /** Hosts that a stored tool may reach, of those that the edge allows. */
+  /** Hosts that a stored tool may reach, out of those that the edge allows. */
   readonly hosts?: readonly string[]
-  /** Stand in the place of the tool's own: among them whether a call in doubt may be sent again. */
+  /** These override the tool's own annotations, including those that let a call be sent again after a crash. */
   readonly annotations?: ToolAnnotations
 }
 
-/** By the names of tools, with `*` for any text; by tags as `#tag`; by places, such as a binding, as `@TOOL_MAIL`. */
+/** Policies by pattern (`*`: any text): of tool names, of tags as `#tag`, of places, as a binding, as `@TOOL_MAIL`. */
 export type ToolPolicies = Readonly<Record<string, ToolPolicy>>
 
-/** A rate-limit binding: counts one more of what the key names. */
+/** A rate-limit binding: `limit` counts one use of the key, and succeeds while the key is within its rate. */
 export interface RateLimit {
   limit(options: { readonly key: string }): Promise<{ readonly success: boolean }>
 }

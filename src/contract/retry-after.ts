@@ -3,8 +3,9 @@ import { LONGEST_TIMER_MS } from './pause.ts'
 const NUMBER = /^\d+(\.\d+)?$/
 
 /**
- * How long a server asks to be left alone, in milliseconds, and no longer than a timer lasts; undefined where it does
- * not say. Takes seconds, HTTP dates, and the milliseconds that some providers send. `header` is one by its name.
+ * Returns how long a server asks its client to wait, in milliseconds, at most {@link LONGEST_TIMER_MS}; undefined if it
+ * does not say. Reads seconds, HTTP dates, and the milliseconds that some providers send. `header` looks up a header by
+ * name.
  */
 export function retryAfterMs(header: (name: string) => unknown): number | undefined {
   const [exact = '', after = ''] = ['retry-after-ms', 'retry-after'].map((name) => {
@@ -15,7 +16,7 @@ export function retryAfterMs(header: (name: string) => unknown): number | undefi
   return Number.isNaN(ms) ? undefined : Math.min(ms, LONGEST_TIMER_MS)
 }
 
-/** Much that is no date, such as -5, is one to `Date.parse`; HTTP dates have a time. */
+/** `Date.parse` accepts much that is not a date, such as -5; an HTTP date always contains a time with colons. */
 function untilDate(text: string): number {
   return text.includes(':') ? Math.max(0, Date.parse(text) - Date.now()) : NaN
 }

@@ -5,30 +5,33 @@ import type { ResponseFormat, ToolChoice } from './model.ts'
 import type { Usage } from './usage.ts'
 import type { Caller } from './tool.ts'
 
-/** What a run may use. Reached: one last answer without tools; wall time alone ends the run at once. */
+/**
+ * The limits of a run. By default a limit that is reached leads to one last answer without tools (see {@link OnLimit});
+ * only `runMs` ends the run at once.
+ */
 export interface Limits {
-  /** Rounds that ask for tools; the final answer is never counted. */
+  /** Model answers that ask for tools; the final answer is not counted. */
   readonly steps: number
   readonly calls: number
   readonly callsPerTool: number
-  /** Milliseconds for one call. */
+  /** The time limit of one call, in milliseconds. */
   readonly callMs: number
-  /** Milliseconds for the run; waiting for people is not counted. */
+  /** The time limit of the run, in milliseconds; the time in which it waits for people or its caller is not counted. */
   readonly runMs: number
-  /** Bytes of one result that a model sees. */
+  /** The most bytes of one result that the model sees. */
   readonly resultBytes: number
   readonly concurrentCalls: number
   /** Input and output tokens summed over the steps. Default: no limit. */
   readonly tokens?: number
-  /** What the steps may cost, in the currency of the model's prices. Default: no limit. */
+  /** The cost of the steps together, in the currency of the model prices. Default: no limit. */
   readonly cost?: number
-  /** Calls of one tool with the same arguments; further ones are refused. Default: no limit. */
+  /** The most calls of one tool with the same arguments; further ones are refused. Default: no limit. */
   readonly sameCalls?: number
-  /** Calls of the tools of these names, in the place of `callsPerTool`. */
+  /** The most calls of single tools, by name, instead of `callsPerTool`. */
   readonly tools?: Readonly<Record<string, number>>
 }
 
-/** What a run may use where nothing else is said. */
+/** The limits of a run if nothing else is configured. */
 export const DEFAULT_LIMITS: Limits = {
   steps: 50,
   calls: 150,
@@ -39,57 +42,57 @@ export const DEFAULT_LIMITS: Limits = {
   concurrentCalls: 8,
 }
 
-/** How often a run may call the tool of this name. */
+/** Returns how many calls of a tool a run may make. */
 export function mostCalls({ tools = {}, callsPerTool }: Pick<Limits, 'tools' | 'callsPerTool'>, tool: string): number {
   return (Object.hasOwn(tools, tool) ? tools[tool] : undefined) ?? callsPerTool
 }
 
-/** Which limit ended a run: the names of a request's `limits`. */
+/** The name of a limit that was reached, as in the `limits` of a request. */
 export type LimitName = 'steps' | 'calls' | 'callsPerTool' | 'runMs' | 'tokens' | 'cost'
 
 /**
- * What a limit that is reached brings about. `answer`: one last answer without tools. `model`: the call is refused, and
- * the model goes on with its tools; of `steps`, `tokens` and `cost` this is as `answer`. `fail`: the run fails.
+ * What happens when a limit is reached. `answer`: one last answer without tools. `model`: the call is refused and the
+ * model goes on with its tools; for `steps`, `tokens` and `cost` this is the same as `answer`. `fail`: the run fails.
  */
 export type OnLimit = 'answer' | 'model' | 'fail'
 
-/** Whose defaults and texts hold where ours differ: limits, faults, results. */
+/** The library whose defaults and texts are used where ours differ: for limits, failed calls and results. */
 export type Compat = 'spring-ai' | 'langchain4j'
 
-/** Tools on offer instead of the default set: those named alone, or the default set edited. */
+/** The tools to offer instead of the default set: exactly those named, or the default set with changes. */
 export type ToolSelection =
   | readonly string[]
   | { readonly add?: readonly string[]; readonly remove?: readonly string[] }
 
-/** A tool that the caller runs: the edge only tells the model of it. */
+/** A tool that the caller runs; the edge only tells the model of it. */
 export interface ClientTool {
   readonly name: string
   readonly description: string
   readonly inputSchema: JsonSchema
-  /** As of a `ToolDefinition`. */
+  /** As in a `ToolDefinition`. */
   readonly strict?: boolean
 }
 
-/** What becomes of a run that is posted while another is under way. `steer`: its input joins that one. */
+/** What happens to a run that is requested while another is under way. `steer`: its input joins the run under way. */
 export type OnBusy = 'queue' | 'reject' | 'interrupt' | 'steer'
 
-/** An accepted request for a run: checked, complete, plain data. */
+/** An accepted request for a run: validated, complete, plain data. */
 export interface RunRequest {
   readonly runId: string
   readonly conversation?: string
-  /** Whether the run is kept: it can wait for people and for its caller, and outlives the request. */
+  /** Whether the run is stored: only then can it wait for people and its caller, and outlive the request. */
   readonly durable: boolean
   readonly caller: Caller
-  /** Of a request with an Idempotency-Key, which made the run's id: the hash of its body. */
+  /** The hash of the request's body. Set if the request had an Idempotency-Key, from which the run's id was made. */
   readonly fingerprint?: string
   readonly input: readonly Message[]
   readonly system?: string
   /** `provider/name`, allowed by the configuration. */
   readonly model: string
   readonly clientTools: readonly ClientTool[]
-  /** What the caller, or the setup for its model, wants on offer. Default: the default set. */
+  /** The tools that the caller, or else the setup for this model, selected. Default: the default set. */
   readonly selection?: ToolSelection
-  /** Tools that are not on offer may join by a search. Default: no. */
+  /** Whether a tool search may bring in tools that are not on offer. Default: no. */
   readonly searchesAll?: boolean
   readonly toolChoice?: ToolChoice
   readonly responseFormat?: ResponseFormat
@@ -97,22 +100,25 @@ export interface RunRequest {
   /** Tool context; never shown to a model. */
   readonly context: Readonly<Record<string, unknown>>
   readonly limits: Limits
-  /** What was left of the budget of the caller's key: limits too. Without one, what the run uses is not counted for a key. */
+  /**
+   * What was left of the budget of the caller's key when the run was accepted; it acts as a limit too. If absent, the
+   * usage of the run is not counted for a key.
+   */
   readonly budget?: Left
-  /** Who runs the edge's tools: `caller` hands their calls out too. */
+  /** Who runs the edge's tools. With `caller`, their calls are handed to the caller too. */
   readonly execution: 'edge' | 'caller'
-  /** What a failed call does: its error goes to the model, or the run fails. */
+  /** What a failed call leads to: the model gets its error, or the run fails. */
   readonly toolErrors: 'model' | 'fail'
-  /** Default `answer`. */
+  /** Default: `answer`. */
   readonly onLimit?: OnLimit
-  /** Undo the finished calls of the run, newest first, where a tool fails. Default: no. */
+  /** Whether the finished calls of the run are undone, newest first, when a call fails. Default: no. */
   readonly compensate?: boolean
-  /** Calls of read-only and idempotent tools start while the model still speaks. Default: no. */
+  /** Whether calls of read-only and idempotent tools start before the model's answer is complete. Default: no. */
   readonly eager?: boolean
-  /** Whether calls that reach outward take approval once strangers' words and private data have been read. Default: yes. */
+  /** Whether calls that reach outward need approval after untrusted and private data were read. Default: yes. */
   readonly taintRule?: boolean
   readonly compat?: Compat
-  /** What the edge's setup lets tools know; no caller can send it. */
+  /** Tool context set by the edge's setup; no caller can send it. */
   readonly trusted?: Readonly<Record<string, unknown>>
 }
 
@@ -139,20 +145,20 @@ export interface RunError {
 export interface CallRecord {
   readonly id: string
   readonly tool: string
-  /** As the model wrote them: JSON text that parsed, or the text that did not. */
+  /** The arguments that the model wrote, parsed; the text itself if it is not JSON. */
   readonly arguments: unknown
-  /** `approval`: a person must decide; `caller`: the caller must send its result; `open`: it runs or is about to. */
+  /** `approval`: a person must decide; `caller`: the caller must send the result; `open`: runs, or is about to. */
   readonly status: 'open' | 'approval' | 'caller' | 'settled'
-  /** Absent while the call is open, as `durationMs`. */
+  /** Absent until the call is settled, like `durationMs`. */
   readonly ok?: boolean
   readonly durationMs?: number
-  /** What the model read of it: of a call that failed, `error` instead. */
+  /** The result that the model read; a failed call has `error` instead. */
   readonly content?: readonly Content[]
   readonly structured?: unknown
   readonly error?: { readonly code: string; readonly message: string }
-  /** An outcome came after nobody waited for it any more; no model read it. */
+  /** Set if an outcome came after the call had been given up; no model has read it. */
   readonly late?: { readonly ok: boolean }
-  /** It was undone, since a later call failed. */
+  /** Whether the call was undone because a later one failed. */
   readonly undone?: boolean
 }
 
@@ -162,7 +168,7 @@ export interface RunRecord {
   readonly conversation?: string
   readonly status: RunStatus
   readonly answer: string
-  /** What the model said before it called tools, in order; left out where it said nothing. */
+  /** The texts that came before tool calls, in order; absent if there were none. */
   readonly preambles?: readonly string[]
   readonly finish?: Finish
   /** The limit behind `finish: "limit"`. */

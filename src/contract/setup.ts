@@ -8,43 +8,43 @@ import type { RateLimit } from './policy.ts'
 import type { ToolSelection } from './run.ts'
 import type { Caller, ToolFinder, ToolSource } from './tool.ts'
 
-/** Picks the model of a request. */
+/** Resolves model names. Without a name: the default model. */
 export interface ModelChooser {
   resolve(
     name?: string,
   ):
     | { readonly ok: true; /** `provider/name`. */ readonly name: string; readonly model: ChatModel }
     | { readonly ok: false; readonly code: 'model_not_configured' | 'unknown_model'; readonly message: string }
-  /** Exact names, for listings. */
+  /** Returns the exact names of models, for listings. */
   list(): readonly string[]
 }
 
-/** Takes what operators should know: one plain object a line, without secrets or content. */
+/** Receives log entries for operators: plain objects, one per line, without secrets or content. */
 export type Report = (entry: { readonly event: string } & Readonly<Record<string, unknown>>) => void
 
-/** Everything that an edge is made of, as `src/setup.ts` puts it together from its env. */
+/** The parts of an edge, as `src/setup.ts` puts them together from its env. */
 export interface Setup {
   readonly config: Config
   readonly models: ModelChooser
-  /** The tools that a caller may know of. */
+  /** Returns the tools that a caller may know of. */
   readonly tools: (caller: Caller) => ToolSource
-  /** Finds tools by words, for `GET /tools?query=`, whoever may know of them. Default: among those that `tools` lists. */
+  /** Finds tools by words for `GET /tools?query=`, for any caller. Default: a search of those that `tools` lists. */
   readonly finder?: ToolFinder
   readonly stored: StoredTools
-  /** Where definitions of tools that are held back are accepted. Default: none are held back. */
+  /** Records which definitions of tools are accepted; others are held back. Default: none are held back. */
   readonly accepted?: AcceptedTools
   readonly conversations: Objects<ConversationService>
   readonly directories: Objects<DirectoryService>
   readonly report: Report
-  /** The rate limits that keys name. A key whose one is not there may ask for nothing. */
+  /** The rate limits that API keys name. A key whose rate limit is missing here is refused. */
   readonly rates?: Readonly<Record<string, RateLimit>>
-  /** Where webhooks may go. Default: none is sent. */
+  /** Where webhooks may go. Default: none are sent. */
   readonly webhook?: WebhookSetup
-  /** Hooks, and what stands in the place of the loop's own ways. Default: nothing. */
+  /** Hooks, and replacements for parts of the loop. Default: none. */
   readonly loop?: LoopSetup
-  /** The tools of a model for requests that name none. Default: those of the configuration for all models. */
+  /** Selects tools by model, for requests that name none. Default: the configured default set, for all models. */
   readonly toolsOf?: (model: string) => ToolSelection | undefined
-  /** What tools are told of a caller and no caller can send, such as the plan of a tenant. */
+  /** Returns what tools are told about a caller that no caller can send, such as the plan of its tenant. */
   readonly trusted?: (caller: Caller) => Readonly<Record<string, unknown>>
 }
 
@@ -52,7 +52,7 @@ export type MakeSetup<Env> = (env: Env) => Setup
 
 const made = new WeakMap<object, WeakMap<object, Setup>>()
 
-/** The setup of an env, made once for an isolate: its doors and objects share what it keeps, such as an index of tools. */
+/** Returns the setup of an env, made once per isolate: Worker and objects share its caches, such as a search index. */
 export function setupOf<Env extends object>(makeSetup: MakeSetup<Env>, env: Env): Setup {
   const setups = made.get(makeSetup) ?? new WeakMap<object, Setup>()
   made.set(makeSetup, setups)

@@ -1,7 +1,7 @@
 /**
- * Does `work` with a signal that aborts as `signal` does, and after so many milliseconds. Rejects with {@link OutOfTime}
- * where that was why it failed. The timer ends with the work: that of AbortSignal.timeout stands until it fires, and
- * keeps a Durable Object in memory.
+ * Runs `work` with a signal that aborts when `signal` does, or after `ms` milliseconds. Rejects with {@link OutOfTime}
+ * if the work failed because its time was up. The timer is cleared when the work ends, whereas that of
+ * AbortSignal.timeout would keep a Durable Object in memory until it fires.
  */
 export async function withTimeLimit<Result>(
   ms: number,
@@ -13,12 +13,12 @@ export async function withTimeLimit<Result>(
   try {
     return await work(signal ? AbortSignal.any([signal, late.signal]) : late.signal)
   } catch (error) {
-    // What a runtime rejects with differs; why it aborted does not.
+    // Runtimes reject with different errors on an abort; the reason of the abort is always the same.
     throw late.signal.aborted && !signal?.aborted ? late.signal.reason : error
   } finally {
     clearTimeout(timer)
   }
 }
 
-/** The reason of a signal whose time was up. */
+/** The abort reason of a signal whose time was up. */
 export class OutOfTime extends Error {}

@@ -2,13 +2,13 @@ import type { JsonObject, JsonSchema } from './json.ts'
 import type { Content, DataMark, Message } from './message.ts'
 import type { Usage } from './usage.ts'
 
-/** What a model is told about a tool, and what the host must know to call it. Plain data: it crosses RPC and KV. */
+/** What a model is told about a tool, and what the host must know to call it. Plain data that crosses RPC and KV. */
 export interface ToolDefinition {
   /** `[a-zA-Z0-9_-]{1,64}`, unique among the tools of an edge. */
   readonly name: string
   readonly title?: string
   readonly description: string
-  /** Schema of the arguments; its root is `type: "object"`. */
+  /** Schema of the arguments, with `type: "object"` at its root. */
   readonly inputSchema: JsonSchema
   readonly outputSchema?: JsonSchema
   /** Free text for people, such as `1.2.0`. */
@@ -16,35 +16,43 @@ export interface ToolDefinition {
   /** SHA-256 of the canonical JSON of name, description and schemas; opaque to the host. */
   readonly hash: string
   readonly annotations: ToolAnnotations
-  /** Whether a result is the run's answer, without another word of the model (API.md §2). Default: never. */
+  /** Whether a result becomes the run's answer without another model call (API.md §2). Default: never. */
   readonly returnDirect?: 'always' | 'if-last'
-  /** Which calls a person must agree to. Default `never`. */
+  /** Which calls a person must approve. Default: `never`. */
   readonly approval?: Approval
-  /** Milliseconds for one call; the host's own limit still holds. */
+  /** The time limit of one call, in milliseconds; the host's own limit still holds. */
   readonly timeoutMs?: number
-  /** Bytes of a result that a model may see; the host's own limit still holds. */
+  /** The most bytes of a result that a model sees; the host's own limit still holds. */
   readonly maxResultBytes?: number
-  /** Never at the same time as another call of this tool (`true`), or of its group (a name). */
+  /** Whether calls run one at a time: those of this tool (`true`), or of all tools in the group of that name. */
   readonly exclusive?: boolean | string
-  /** Calls of it at the same time in a run, from 1; the host's own limit still holds. */
+  /** The most calls of this tool at the same time in one run, from 1; the host's own limit still holds. */
   readonly maxConcurrent?: number
-  /** The tool can tell by its key what became of a call (`status`): asked before a call in doubt is given up or sent again. */
+  /**
+   * Whether the tool's `status` can tell what became of a call: asked before a call in doubt is given up or sent again.
+   */
   readonly reconcile?: boolean
-  /** The tool can undo a finished call (`undo`): done, newest first, where a later call of the run fails. */
+  /** Whether `undo` can undo a finished call. A run that compensates does so, newest first, when a later call fails. */
   readonly undo?: boolean
-  /** The tool wants the messages of the conversation in its context. */
+  /** Whether the tool receives the messages of the conversation in its context. */
   readonly history?: boolean
-  /** Whether a provider that can shall hold its model to the schema. Default: as the provider does. */
+  /** Whether providers that can should force the model to follow the schema. Default: the provider's own. */
   readonly strict?: boolean
   readonly tags?: readonly string[]
-  /** Anything that hooks and listings want to know of it; a model is told none of it. */
+  /** Free data for hooks and listings. Models never see it. */
   readonly metadata?: JsonObject
 }
 
-/** All calls, none, or all but those whose arguments fit every condition; by JSON pointers into the arguments. */
+/**
+ * Which calls need approval: none, all, or all but those whose arguments meet every condition. Conditions are keyed by
+ * JSON Pointers into the arguments.
+ */
 export type Approval = 'never' | 'always' | { readonly unless: Readonly<Record<string, Condition>> }
 
-/** What an argument must be, in the words of JSON Schema; a number for bounds. `like`: texts with `*` for any text. */
+/**
+ * A condition on one argument, in keywords of JSON Schema; bounds require a number. `like`: patterns, of which the text
+ * must match one; `*` stands for any text.
+ */
 export interface Condition {
   readonly minimum?: number
   readonly maximum?: number
@@ -52,79 +60,79 @@ export interface Condition {
   readonly like?: readonly string[]
 }
 
-/** Hints on effects. Absent means unknown, so the host assumes the worst. */
+/** Hints about effects. An absent hint means unknown, so the host assumes the worst. */
 export interface ToolAnnotations {
   readonly readOnly?: boolean
-  /** Same key, same effect: the host may send a call again after a crash. */
+  /** Calls with the same key take effect only once, so the host may send a call again after a crash. */
   readonly idempotent?: boolean
   readonly destructive?: boolean
   readonly openWorld?: boolean
-  /** Its results hold what strangers wrote: a model reads them as data. Absent: they do not. */
+  /** Its results contain text by third parties, which the model is shown as data. Absent: they do not. */
   readonly untrusted?: boolean
-  /** Its results hold what not everybody may know. Absent: they do not. */
+  /** Its results contain data that not everybody may see. Absent: they do not. */
   readonly private?: boolean
 }
 
-/** Who asks. Comes from a verified key, never from a request's body. */
+/** The authenticated caller. It comes from a verified API key, never from the body of a request. */
 export interface Caller {
   readonly tenant: string
-  /** Which key it was: the first digits of its hash. */
+  /** The first digits of the key's hash. */
   readonly key?: string
   readonly scopes: readonly string[]
 }
 
-/** What travels beside the arguments. Nothing of it is ever shown to a model. */
+/** The context that is sent with a call, beside its arguments. No model ever sees any of it. */
 export interface ToolContext {
   readonly conversationId?: string
   readonly runId: string
   readonly callId: string
-  /** The same for every attempt at this call: keep it beside an effect so that the effect happens once. */
+  /** The same for every attempt at this call. Store it together with an effect, so that the effect happens once. */
   readonly idempotencyKey: string
-  /** From 1. */
+  /** The number of this attempt, from 1. */
   readonly attempt: number
-  /** Epoch milliseconds after which nobody waits for the outcome. */
+  /** The time after which the host no longer waits for the outcome, in epoch milliseconds. */
   readonly deadline: number
-  /** Whose key asked; verified by the edge. */
+  /** The caller, authenticated by the edge. */
   readonly caller: Caller
   /** The tool context of the request, such as `{ tenantId, timeZone }`. Its values come from the caller: check them. */
   readonly values: Readonly<Record<string, unknown>>
-  /** What the edge's own setup says, such as the plan of a tenant; no caller can send or change it. */
+  /** Context set by the edge's setup, such as the plan of a tenant; no caller can send or change it. */
   readonly trusted?: Readonly<Record<string, unknown>>
-  /** Whose way to write results the run asks for; seen to where they are written. Default: ours. */
+  /** The library in whose format results are written, where they are made. Default: our own format. */
   readonly compat?: 'spring-ai' | 'langchain4j'
-  /** What the model saw before this call, for a tool with `history: true`. */
+  /** The messages that the model saw before this call, for a tool with `history: true`. */
   readonly history?: readonly Message[]
-  /** What the model had read when it asked. */
+  /** The marks of all data that the model had read when it asked for the call. */
   readonly marks?: readonly DataMark[]
 }
 
 export interface ToolRequest {
   readonly name: string
   readonly arguments: Readonly<Record<string, unknown>>
-  /** Hash of the definition that the model saw: a tool that has changed since answers `schema_mismatch`. */
+  /** Hash of the definition that the model saw. A tool that has changed since answers `schema_mismatch`. */
   readonly hash: string
   readonly context: ToolContext
 }
 
-/** What a call came to. A failure is a value: `message` is for the model, `detail` for operators alone. */
+/** The outcome of a call. A failure is a value: `message` is for the model, `detail` for operators alone. */
 export type ToolOutcome = ToolSuccess | ToolFailure
 
 export interface ToolSuccess {
   readonly ok: true
   readonly content: readonly Content[]
   readonly structured?: unknown
-  /** What models used inside of the tool; counted as the run's own. */
+  /** The usage of models that ran inside the tool; it counts as the run's own. */
   readonly usage?: Usage
-  /** What this result holds, beside what the tool's annotations say of all. */
+  /** The marks of this result, in addition to those that the tool's annotations give to every result. */
   readonly marks?: readonly DataMark[]
 }
 
 export interface ToolFailure {
   readonly ok: false
   readonly error: ToolFault
-  /** As of a success. */
+  /** As in a success. */
   readonly usage?: Usage
-  /** As of a success. */
+  /** As in a success. */
   readonly marks?: readonly DataMark[]
 }
 
@@ -134,17 +142,17 @@ export interface ToolFault {
   readonly message: string
   readonly detail?: string
   readonly retryable?: boolean
-  /** The run fails with it, instead of the model being told. */
+  /** Whether the run fails with this fault, instead of the model being told of it. */
   readonly fatal?: boolean
 }
 
 /**
- * What became of a call, by its idempotency key. `done`: it took effect, and its outcome is not kept; `absent`: it never
- * did and never will, unless it is sent again; `unknown`: nobody can say.
+ * What became of a call, by its idempotency key. `done`: it took effect, but its outcome was not stored; `absent`: it
+ * did not take effect and never will unless it is sent again; `unknown`: cannot be known.
  */
 export type CallStatus = ToolOutcome | 'done' | 'absent' | 'unknown'
 
-/** News from a call that is still running, for readers of the run; a model never sees it. */
+/** News from a call that is still running, for readers of the run. Models never see it. */
 export interface Progress {
   readonly message?: string
   /** 0 to 1. */
@@ -153,124 +161,121 @@ export interface Progress {
 }
 
 /**
- * The host's end of one call. It lives for that call alone: over RPC it is a stub, and a tool must not store it.
- * `whenAborted` settles with the reason once nobody wants the outcome any more: `timeout`, `cancelled`, or `settled`
- * when the outcome is there.
+ * The host's side of one call. It lives only as long as the call: over RPC it is a stub, which a tool must not store.
+ * `whenAborted` resolves with the reason once the outcome is no longer wanted: `timeout`, `cancelled`, or `settled`
+ * once the host has the outcome.
  */
 export interface ToolControl {
   whenAborted(): Promise<string>
   progress(progress: Progress): Promise<void>
 }
 
-/** What a tool Worker answers to `describe()`. */
+/** The answer of a tool Worker to `describe()`. */
 export interface ToolDescription {
   readonly contract: 1
   readonly tools: readonly ToolDefinition[]
 }
 
 /**
- * What a tool Worker offers over RPC. Contract: all resolve with values, and never throw for a tool's failure. `status`
- * and `undo` are asked only of tools whose definitions say `reconcile` and `undo`.
+ * The RPC methods of a tool Worker. Contract: all resolve with values, and never throw for a tool's failure. `status`
+ * and `undo` are called only for tools whose definitions say `reconcile` and `undo`.
  */
 export interface ToolService {
   describe(): Promise<ToolDescription>
   call(request: ToolRequest, control?: ToolControl): Promise<ToolOutcome>
-  /** What became of this call, as it was sent before. Changes nothing. */
+  /** Tells what became of this call, which was sent before. Changes nothing. */
   status?(request: ToolRequest): Promise<CallStatus>
-  /** Undoes this call, which came to that outcome. */
+  /** Undoes this call, which had this outcome. */
   undo?(request: ToolRequest, outcome: ToolSuccess): Promise<ToolOutcome>
 }
 
 export type ToolOrigin = 'service' | 'kv' | 'mcp' | 'agent' | 'inline'
 
-/** A tool that can be called: its definition and where it came from. */
+/** A tool that can be called: its definition and its origin. */
 export interface Tool {
   readonly definition: ToolDefinition
   readonly origin: ToolOrigin
-  /** What the operator knows its source by, such as the binding `TOOL_CLOCK`. */
+  /** The operator's name for its source, such as the binding `TOOL_CLOCK`. */
   readonly place: string
-  /** Whether it belongs to the default set: what a request gets that names no tools. */
+  /** Whether it belongs to the default set, which is offered to requests that name no tools. */
   readonly offered: boolean
-  /** Contract: resolves with the outcome; what it throws counts as a failed call. */
+  /** Contract: resolves with the outcome; an error it throws counts as a failed call. */
   call(request: ToolRequest, control: ToolControl): Promise<ToolOutcome>
-  /** There for a tool whose definition says `reconcile`. Contract: what it throws counts as `unknown`. */
+  /** Set if the definition says `reconcile`. Contract: an error it throws counts as `unknown`. */
   status?(request: ToolRequest): Promise<CallStatus>
-  /** There for a tool whose definition says `undo`. Contract: what it throws counts as a failed undo. */
+  /** Set if the definition says `undo`. Contract: an error it throws counts as a failed undo. */
   undo?(request: ToolRequest, outcome: ToolSuccess): Promise<ToolOutcome>
 }
 
-/** A place that should have brought tools and did not, with the reason for operators. */
+/** A source, or a single tool, that is not available, with the reason for operators. */
 export interface Unavailable {
   readonly origin: ToolOrigin
-  /** What the operator knows it by, such as the binding `TOOL_CLOCK`. */
+  /** The operator's name for the source, such as the binding `TOOL_CLOCK`. */
   readonly place: string
   readonly reason: string
-  /** The name of the tool, where it is one that is not there. */
+  /** The name of the tool, if a single tool is not available. */
   readonly name?: string
-  /** There where it is one tool, held back since it has changed. */
+  /** Set if a single tool is held back because it has changed. */
   readonly held?: HeldTool
 }
 
-/** A tool that is not called before a person has accepted what it says now. */
+/** A tool that is not called until a person has accepted its current definition. */
 export interface HeldTool {
-  /** As it is now. */
+  /** The current definition. */
   readonly definition: ToolDefinition
-  /** Hash of all that the definition says now, to accept it by. */
+  /** The hash of the current definition, by which it is accepted. */
   readonly hash: string
-  /** The same of what was accepted; absent where that cannot be told. */
+  /** The hash of the accepted definition; absent if it is not known. */
   readonly accepted?: string
 }
 
 export interface ToolListing {
   readonly tools: readonly Tool[]
   readonly unavailable: readonly Unavailable[]
-  /** How many there are in all, where only a page is listed. */
+  /** The number of all tools, if only a page of them is listed. */
   readonly total?: number
 }
 
-/** A part of a listing, by name. */
+/** A page of a listing, in the order of names. */
 export interface ListPage {
-  /** The name after which it begins; empty for the first. */
+  /** The page begins after this name; empty for the first page. */
   readonly after: string
   readonly limit: number
-  /** Of this origin alone. Default: of any. */
+  /** Only tools of this origin. Default: of any. */
   readonly origin?: string | undefined
 }
 
-/** What a tool can be found by, where its whole definition is not at hand. */
+/** The text by which a search finds a tool, without the whole definition. */
 export interface ToolText extends Pick<ToolDefinition, 'name' | 'title' | 'description' | 'tags' | 'hash'> {
-  /** Schema of the arguments, where it is at hand. */
+  /** Schema of the arguments, if it is known. */
   readonly inputSchema?: JsonSchema
-  /** Names, descriptions and values of the parameters, in the place of a schema. */
+  /** Names, descriptions and values of the parameters, instead of the schema. */
   readonly parameters?: readonly string[]
 }
 
-/** Finds tools by words among all that an edge has, whatever is on offer. */
+/** Finds tools by words among all tools of an edge, whether or not they are on offer. */
 export interface ToolFinder {
-  /** About how many tools there are; costs nothing that grows with them. */
+  /** Returns roughly how many tools there are, at a cost independent of that. */
   size(): Promise<number>
-  /** Names of at most `limit` tools, best first. Which of them are there for whom, a source's `find` tells. */
+  /** Returns the names of at most `limit` tools, best match first. A source's `find` tells which a caller may use. */
   search(text: string, limit: number): Promise<readonly string[]>
 }
 
-/**
- * Where tools come from.
- * Contract: no method rejects because one tool or one Worker is broken; that is listed as unavailable.
- */
+/** A source of tools. */
 export interface ToolSource {
-  /** At least the page that is asked for: a source may list more. Default: all. */
+  /** Lists at least the requested page; a source may list more. Default: all tools. */
   list(page?: ListPage): Promise<ToolListing>
-  /** The default set, at no cost that grows with the rest. */
+  /** Returns the default set, at a cost that does not grow with the other tools. */
   offered(): Promise<readonly Tool[]>
-  /** The tools of these names that this source knows, in any order. */
+  /** Returns those of the named tools that this source knows, in any order. */
   find(names: readonly string[]): Promise<readonly Tool[]>
-  /** About how many there are, at no cost that grows with them. Default: as many as `list` tells. */
+  /** Returns roughly how many tools there are, at a cost independent of that. Default: the length of `list`. */
   size?(): Promise<number>
-  /** What each can be found by; the same array while nothing has changed. Default: the definitions that `list` tells. */
+  /** Returns the searchable text of each tool; the same array as long as nothing changes. Default: made from `list`. */
   texts?(): Promise<readonly ToolText[]>
 }
 
-/** The name of the tool by which a model finds others. Some providers have words of their own for it. */
+/** The name of the tool with which a model finds others. Some providers have a native form of it. */
 export const TOOL_SEARCH = 'tool_search'
 
 export function failure(code: string, message: string, detail?: string): ToolFailure {

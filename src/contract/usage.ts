@@ -1,20 +1,20 @@
-/** What an answer cost, in tokens. */
+/** The tokens that a model used, and what they cost. */
 export interface Usage {
   readonly inputTokens: number
   readonly outputTokens: number
-  /** Part of `inputTokens` that the provider read from its cache. */
+  /** The part of `inputTokens` that the provider read from its cache. */
   readonly cachedInputTokens?: number
-  /** Part of `outputTokens` spent on reasoning. */
+  /** The part of `outputTokens` spent on reasoning. */
   readonly reasoningTokens?: number
-  /** In the currency of the model's prices, where those are known. */
+  /** In the currency of the model prices; absent if those are unknown. */
   readonly cost?: number
 }
 
-/** Prices of a million tokens. */
+/** The prices of a model, per million tokens. */
 export interface Price {
   readonly input: number
   readonly output: number
-  /** Of input that came from the provider's cache. Default: as other input. */
+  /** The price of input read from the provider's cache. Default: the price of other input. */
   readonly cachedInput?: number
 }
 
@@ -32,7 +32,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
   }
 }
 
-/** The same usage with what it cost. */
+/** Returns the usage with its cost. */
 export function priced(usage: Usage, { input, output, cachedInput = input }: Price): Usage {
   const { inputTokens, outputTokens, cachedInputTokens = 0 } = usage
   const cost = (inputTokens - cachedInputTokens) * input + cachedInputTokens * cachedInput + outputTokens * output

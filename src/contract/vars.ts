@@ -1,7 +1,7 @@
 import { isObject } from './json.ts'
 import { LONGEST_TIMER_MS } from './pause.ts'
 
-/** A variable that cannot be read; the edge answers nothing until it is mended. */
+/** A variable with an invalid value; the edge answers no request until it is corrected. */
 export class ConfigError extends Error {
   readonly variable: string
 
@@ -12,10 +12,10 @@ export class ConfigError extends Error {
   }
 }
 
-/** Variables of an edge, as the platform hands them over. */
+/** The variables of an edge, as the platform passes them. */
 export type Vars = Readonly<Record<string, unknown>>
 
-/** The JSON object of a variable; empty where it is not set. */
+/** Reads a variable as a JSON object; empty if it is not set. */
 export function object<Value>(
   vars: Vars,
   name: string,
@@ -32,7 +32,7 @@ export function object<Value>(
   )
 }
 
-/** What a variable says; undefined where it is not set. */
+/** Reads a variable as trimmed text; undefined if it is not set or blank. */
 export function text(vars: Vars, name: string): string | undefined {
   const value = vars[name]
   if (value === undefined || value === null) return undefined
@@ -41,7 +41,7 @@ export function text(vars: Vars, name: string): string | undefined {
   return value.trim() || undefined
 }
 
-/** The items of a variable that lists them, with commas between. */
+/** Reads a variable as a comma-separated list; undefined if it is not set. */
 export function list(vars: Vars, name: string): string[] | undefined {
   return text(vars, name)
     ?.split(',')
@@ -49,7 +49,7 @@ export function list(vars: Vars, name: string): string[] | undefined {
     .filter((item) => item !== '')
 }
 
-/** A whole number from 1; one that is over what a timer takes is a typing mistake. */
+/** Reads a variable as a whole number from 1. A number beyond the longest timer is taken for a typing error. */
 export function count(vars: Vars, name: string, fallback: number): number {
   const value = vars[name]
   if (value === undefined || value === '') return fallback
@@ -59,7 +59,7 @@ export function count(vars: Vars, name: string, fallback: number): number {
   return number
 }
 
-/** One of these texts; the first where the variable is not set. */
+/** Reads a variable as one of these texts; the first if it is not set. */
 export function oneOf<Value extends string>(vars: Vars, name: string, values: readonly [Value, ...Value[]]): Value {
   const value = text(vars, name)
   if (value === undefined) return values[0]
@@ -68,11 +68,11 @@ export function oneOf<Value extends string>(vars: Vars, name: string, values: re
   return found
 }
 
-/** A value of JSON; undefined where the variable is not set. */
+/** Reads a variable as JSON; undefined if it is not set. */
 export function json(vars: Vars, name: string, expected: string): unknown {
   const value = vars[name]
   if (value === undefined || value === '') return undefined
-  // A var of wrangler.toml may be JSON already.
+  // A variable of wrangler.toml may be parsed JSON already.
   if (typeof value !== 'string') return value
   try {
     return JSON.parse(value)

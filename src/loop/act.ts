@@ -12,8 +12,8 @@ import type { CallState } from './state.ts'
 import { READ_RESULT, shownOf } from './whole.ts'
 
 /**
- * Runs a step's calls, side by side up to the run's limit. Each is recorded as started before its request leaves, and
- * its outcome as soon as it is known. After an abort no further call starts.
+ * Runs the calls of a step, side by side up to the run's limit. A call is recorded as started before its request is
+ * sent, and its outcome as soon as it is known. After an abort no further call starts.
  */
 export async function act(running: Running, calls: readonly CallState[]): Promise<void> {
   const { state, signal, flush, inFlight } = running
@@ -29,7 +29,7 @@ export async function act(running: Running, calls: readonly CallState[]): Promis
   })
 }
 
-/** Runs one call. `early`: it leaves while the model still speaks, so its record says what it was sent with. */
+/** Runs one call. `early`: it starts before the model's answer is complete, so the record includes its arguments. */
 export async function perform(running: Running, call: CallState, early = false): Promise<void> {
   const { state, signal, commit, flush, now, report, journal } = running
   const { callId, tool, arguments: text } = call
@@ -46,22 +46,25 @@ export async function perform(running: Running, call: CallState, early = false):
   }
   const open = stillOpen(running, call)
   if (open) record(running, open, outcome, now() - startedAt)
-  // The answer did without it, or the run has ended, with this call settled for it.
+  // The complete answer does not contain this call, or it was settled when the run ended.
   else if (!signal.aborted) journal.late(callId, outcome)
 }
 
-/** Records an outcome. What is too much for the model is kept whole, and can be read on from what it sees. */
+/** Records an outcome. One too large for the model is stored whole, and the model is told how to read on. */
 function record(running: Running, call: CallState, outcome: ToolOutcome, durationMs: number): void {
   const { state, commit, flush, journal, tools } = running
   const { callId, tool } = call
   const limit = Math.min(state.offered.get(tool)?.maxResultBytes ?? Infinity, state.request.limits.resultBytes)
   const { shown, cut } = shownOf(outcome, { journal, callId, limit, isReadable: tools.has(READ_RESULT) })
   commit([settled(call, judge(running, call, shown), durationMs, cut)])
-  // The last one is kept with what follows from it at once: the next step.
+  // The last outcome of a step is flushed together with the events that follow from it.
   if (!state.step?.answer || started(state).length > 0) flush()
 }
 
-/** The call as it stands now: one that left early may have got another place in the answer, and then keeps its key. */
+/**
+ * Finds the call in its current state, if it is still open. A call that started early may have another id and place in
+ * the complete answer; it keeps its key.
+ */
 function stillOpen(
   { state }: Running,
   { callId, tool, arguments: text, key = callId }: CallState,
@@ -106,21 +109,21 @@ async function outcomeOf(
   }
 }
 
-/** Bytes of a result that are kept whole. */
+/** The most bytes of a result that are stored whole. */
 const MOST_KEPT = 8 * 1024 * 1024
 
 function isTimeout(outcome: ToolOutcome): boolean {
   return !outcome.ok && outcome.error.code === 'timeout'
 }
 
-/** A call that ran out of time may have taken effect all the same: its tool can say. */
+/** Asks the tool about a call that timed out: the call may have taken effect all the same. */
 async function told(running: Running, call: CallState, outcome: ToolOutcome): Promise<ToolOutcome> {
   const status = await statusOf(running, call)
   if (status === 'done') return { ok: true, content: [{ type: 'text', text: 'It took effect, after its time.' }] }
   return typeof status === 'string' ? outcome : status
 }
 
-/** The calls that a call shares its places with. */
+/** Returns the concurrency group of a call, if it has one. */
 export function groupOf({ state }: Running, { tool }: Pick<CallState, 'tool'>): Group | undefined {
   const { exclusive, maxConcurrent } = state.offered.get(tool) ?? {}
   if (typeof exclusive === 'string') return { name: `group:${exclusive}`, size: 1 }

@@ -25,15 +25,15 @@ import { run } from './run.ts'
 import { loopPorts } from './running.ts'
 import { newState } from './state.ts'
 
-/** What agents work with: a setup is one. */
+/** What agents need from outside. A `Setup` has all of it. */
 export interface AgentPorts {
   readonly models: ModelChooser
-  /** Where their tools are found. Default: they have none. */
+  /** The source of their tools. Default: no tools. */
   readonly tools?: (caller: Caller) => ToolSource
   readonly loop?: LoopSetup
-  /** Default: what has been read is heeded, as everywhere. */
+  /** Default: the taint rule is on. */
   readonly config?: Pick<Config, 'taintRule'>
-  /** Takes what operators should know of the calls inside. Default: nobody is told. */
+  /** Receives log entries for operators about the calls inside. Default: nothing is logged. */
   readonly report?: Report
   readonly now?: () => number
 }
@@ -44,15 +44,16 @@ const QUESTION = {
   required: ['question'],
 }
 
-/** Agents that ask agents that ask agents: so deep and no further. */
+/** How deeply agents may call agents. */
 const MOST_DEPTH = 4
 const DEPTH = 'edgecall.depth'
 
 /**
- * Agents as tools. Each call of one is a run of its own inside the call: its events reach readers as progress of the call
- * (`data: { event }`), its usage counts as the asking run's, its time ends with the call's, and so does what it does when
- * the call is cancelled. It keeps nothing, so its tools cannot wait for a person's approval. Agents of one source may name
- * each other among their tools. Throws a TypeError at once for a bad or double name, and for an unsound schema.
+ * Makes a source of tools from agents. Each call is a run of its own inside the call: its events reach readers as
+ * progress of the call (`data: { event }`), its usage counts as the calling run's, and it ends when the call's time is
+ * up or the call is cancelled. Nothing of it is stored, so its tools cannot wait for a person's approval. Agents of one
+ * source may name each other among their tools. Throws a TypeError for an invalid or duplicate name, a blank
+ * description, and an invalid input schema.
  */
 export function agentSource(agents: readonly AgentOptions[], ports: AgentPorts): ToolSource {
   const names = agents.map(({ name }) => name)
@@ -67,7 +68,7 @@ export function agentSource(agents: readonly AgentOptions[], ports: AgentPorts):
     Promise.all(
       agents.filter(({ name }) => wanted.includes(name)).map((agent) => agentTool(agent, { ...ports, tools })),
     )
-  // To each other they are known, and never on offer by default.
+  // Agents can find each other by name, but none is offered to another by default.
   const others: ToolSource = { find, list: async () => ({ tools: [], unavailable: [] }), offered: async () => [] }
   const tools = (caller: Caller) => (ports.tools ? chain([ports.tools(caller), others]) : others)
   return {
@@ -77,7 +78,7 @@ export function agentSource(agents: readonly AgentOptions[], ports: AgentPorts):
   }
 }
 
-/** One agent as a tool. */
+/** Makes a tool from one agent. */
 export async function agentTool(agent: AgentOptions, ports: AgentPorts): Promise<Tool> {
   const { name, description, input = QUESTION, output, annotations = {}, returnDirect, timeoutMs, tags } = agent
   const said = { name, description, inputSchema: input, ...(output && { outputSchema: output }) }
@@ -136,7 +137,7 @@ async function ask(
     now,
     ...loopPorts(ports, inner.runId),
   })
-  // Over RPC news arrive in their order, but an outcome can overtake them.
+  // Over RPC, news arrives in order, but the outcome could overtake it.
   await told
   const { status, answer = '', error } = state.finished ?? {}
   const used = { usage: state.usage, ...(state.marks.size > 0 && { marks: [...state.marks] }) }
@@ -153,7 +154,7 @@ async function ask(
   }
 }
 
-/** Its own limits; its time ends with the call's at the latest. */
+/** Returns the agent's limits; its run ends with the time of the call at the latest. */
 function limitsOf({ limits }: AgentOptions, timeLeft: number): Limits {
   return {
     ...DEFAULT_LIMITS,
@@ -164,7 +165,7 @@ function limitsOf({ limits }: AgentOptions, timeLeft: number): Limits {
   }
 }
 
-/** The run inside the call. Its id is made of the call's key, so that a call that is sent again has the same one. */
+/** Builds the request of the run inside the call. Its id comes from the call's key: every attempt has the same id. */
 async function requestOf(
   { name, instructions, template = '{{question}}', output, compensate = false }: AgentOptions,
   { arguments: args, context }: ToolRequest,
@@ -195,7 +196,9 @@ async function toolsOf({ name, tools }: AgentOptions, source: ToolSource | undef
   return [...all.values()].filter(({ definition }) => definition.name !== name && !remove.includes(definition.name))
 }
 
-/** `{{field}}` becomes the field's value: a text as it is, anything else as JSON; what is absent, nothing. */
+/**
+ * Replaces each `{{field}}` by the field's value: a string as it is, any other value as JSON. An absent field is empty.
+ */
 function render(template: string, args: Readonly<Record<string, unknown>>): string {
   return template.replace(/\{\{\s*([\w-]+)\s*\}\}/g, (_, field: string) => {
     const value = Object.hasOwn(args, field) ? args[field] : ''

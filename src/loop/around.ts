@@ -1,7 +1,7 @@
-/** One way around something: does its part before and after, and may leave `next` out or call it with something else. */
+/** A wrapper of an operation. It may act before and after it, call `next` with another input, or not call it at all. */
 export type Around<In, Out> = (input: In, next: (input: In) => Promise<Out>) => Promise<Out>
 
-/** An error that came from a hook itself, not from what it stands around. */
+/** An error of a hook itself, not of the operation that it wraps. */
 export class HookFailure extends Error {
   constructor(cause: unknown) {
     super('A hook failed', { cause })
@@ -9,10 +9,10 @@ export class HookFailure extends Error {
   }
 }
 
-/** What callers and models are told of it: why is for operators. */
+/** What callers and models are told of a failed hook. The reason is logged for operators. */
 export const HOOK_FAILED = { code: 'hook_failed', message: 'A hook of the edge failed.' } as const
 
-/** Asks other parts of the setup as hooks are asked. Rejects with a HookFailure for what they throw. */
+/** Runs another part of the setup as if it were a hook: rejects with a HookFailure for any error. */
 export async function asHook<Value>(work: () => Promise<Value>): Promise<Value> {
   try {
     return await work()
@@ -21,7 +21,7 @@ export async function asHook<Value>(work: () => Promise<Value>): Promise<Value> 
   }
 }
 
-/** Several ways around one thing, the first outermost. Rejects with a HookFailure for what a way itself throws. */
+/** Wraps an operation in wrappers, the first outermost. Rejects with a HookFailure for an error of a wrapper itself. */
 export function around<In, Out>(
   ways: readonly Around<In, Out>[],
   inmost: (input: In) => Promise<Out>,

@@ -14,18 +14,18 @@ import type { StepState } from './state.ts'
 import { refuseTwins } from './twins.ts'
 import { failedRun } from './verdict.ts'
 
-/** Asks the model once and records its answer; a model that fails ends the run. */
+/** Asks the model once and records its answer. If the model fails, the run ends. */
 export async function ask(running: Running, step: StepState): Promise<void> {
   const { state, signal, commit, flush, inFlight } = running
   flush()
   try {
     const answer = await answerOf(running, step)
     const facts = await asHook(() => verdictOn(running, step, answer))
-    // Once aborted, what still comes is not heard; the state says how the run ends.
+    // After an abort the answer is dropped; the state tells how the run ends.
     if (signal.aborted) await Promise.all(inFlight.values())
     else commit(facts)
   } catch (error) {
-    // However it ends, what became of the calls that have left comes before that.
+    // The outcomes of calls that have already started are recorded before the run ends.
     await Promise.all(inFlight.values())
     if (!(error instanceof ModelFailure)) throw error
     if (signal.aborted) return
@@ -34,7 +34,7 @@ export async function ask(running: Running, step: StepState): Promise<void> {
   }
 }
 
-/** The answer as a fact; or, where it does not fit the format that was asked for, what comes of that. */
+/** Returns the answer as a fact or, if it does not fit the requested format, its rejection and what follows. */
 async function verdictOn(
   running: Running,
   { step, attempt, rejected }: StepState,
@@ -58,7 +58,7 @@ async function verdictOn(
   return [rejection, usage ? { ...end, usage: addUsage(end.usage, usage) } : end]
 }
 
-/** What the model says in this step, through the hooks around it. */
+/** Gets the model's answer in this step, through the hooks that wrap it. */
 function answerOf(running: Running, { step }: StepState): Promise<StepAnswer> {
   const { state, loop, commit, flush } = running
   let asked = 0
@@ -76,7 +76,7 @@ function answerOf(running: Running, { step }: StepState): Promise<StepAnswer> {
   return around(ways, inmost)(modelRequest(running))
 }
 
-/** A model that failed, as hooks around it may catch it. */
+/** The error of a failed model, which hooks may catch. */
 class ModelFailure extends Error {
   readonly error: ModelError
 
@@ -87,7 +87,7 @@ class ModelFailure extends Error {
   }
 }
 
-/** One answer as it comes, shown to readers. */
+/** Reads one answer of the model and shows it to readers as it arrives. */
 async function listen(running: Running, step: number, request: ModelRequest): Promise<StepAnswer> {
   const { model, journal, state, signal, commit } = running
   const calls: ToolCall[] = []
@@ -99,7 +99,7 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
       take(event)
     }
   } finally {
-    // Providers tell what an answer used at its end: who leaves before that does not get it for nothing.
+    // Providers report usage at the end of an answer. An answer that is aborted before that must still count.
     if (signal.aborted && state.request.budget) commit([{ type: 'answer.cut', step, usage: answer?.usage ?? about() }])
   }
   if (answer) return answer
@@ -140,7 +140,7 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
         const usage = event.usage && withPrice(event.usage)
         const { text, reasoning } = said
         const thought = reasoning === '' ? {} : { reasoning }
-        // Of an answer that broke off, what had been asked for by then was not all that was to be done.
+        // An answer that was cut short may lack calls that the model meant to ask for: it counts as one without calls.
         if (finish === 'length' || finish === 'content_filter') calls.length = 0
         answer = { text, ...thought, calls, finish, ...(usage && { usage }), ...(opaque && { opaque }) }
         return

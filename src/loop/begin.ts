@@ -5,8 +5,8 @@ import { namesOnOffer } from './decide.ts'
 import { hookContext, type Running } from './running.ts'
 
 /**
- * Begins a step with the tools that the hooks want in it. One that was not on offer before joins the run where it is
- * found, pinned as it is now; one that is not found is left out.
+ * Begins a step with the tools that the hooks choose. A tool that was not on offer before joins the run if it is found,
+ * with its current definition pinned; otherwise it is left out.
  */
 export async function begin(running: Running, step: number): Promise<void> {
   const { state, commit, flush, find, tools } = running
@@ -29,14 +29,14 @@ export async function begin(running: Running, step: number): Promise<void> {
   commit([...(joined.length > 0 ? [added] : []), { type: 'step.started', step, tools: active }])
 }
 
-/** What hooks bring to a step that a lost life of the run began: its calls may be under way. */
+/** Adds the tools that hooks bring to a step that began before a crash: calls of them may be in flight. */
 export async function equip(running: Running): Promise<void> {
   for (const tool of await wantedTools(running)) {
     if (typeof tool !== 'string') running.tools.set(tool.definition.name, tool)
   }
 }
 
-/** The tools that the hooks want, by name or brought by themselves. */
+/** Asks the hooks for the tools of the step: names, and tools that the hooks bring. */
 async function wantedTools(running: Running): Promise<readonly (string | Tool)[]> {
   const { state, loop, flush, find = async () => [] } = running
   let wanted: readonly (string | Tool)[] = namesOnOffer(state)
@@ -48,7 +48,7 @@ async function wantedTools(running: Running): Promise<readonly (string | Tool)[]
         wanted.flatMap((tool) => (typeof tool === 'string' ? [] : [[tool.definition.name, tool]])),
       )
       const asked = hook.activate(names, { ...hookContext(running), offered: state.offered, find })
-      // A promise of whatever kind: that of an RPC stub is no Promise.
+      // Anything but an array is a promise; `instanceof Promise` would miss that of an RPC stub.
       if (!Array.isArray(asked)) flush()
       const next = await asked
       if (next === names) continue

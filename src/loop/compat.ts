@@ -1,12 +1,12 @@
 import type { CallFault } from '../contract/hook.ts'
 import { type Compat, type LimitName, type Limits, mostCalls } from '../contract/run.ts'
 
-/** What becomes of a fault, and what is said of a limit, where Spring AI or LangChain4j do otherwise than we do. */
+/** How Spring AI or LangChain4j treats faults and limits, where it differs from us. */
 interface Ways {
-  /** Codes of faults that end the run. */
+  /** The codes of faults that end the run. */
   readonly fatal: readonly string[]
   readonly unknownTool: (name: string) => string
-  /** The text of a tool's exception without a message. */
+  /** The text of a tool's exception that has no message. */
   readonly silent: (tool: string, kind: string) => string
   readonly limit: (which: LimitName, limits: Limits, tool: string) => string | undefined
 }
@@ -37,10 +37,10 @@ const WAYS: Readonly<Record<Compat, Ways>> = {
   },
 }
 
-/** Kind and message of an error, from its stack: without a message there is no colon. */
+/** Matches the class and the message of an error in its stack; without a message there is no colon. */
 const THROWN = /^(?:Uncaught )?([\w.]+)(?:: ?([^]*?)|(?=\n\s+at ))(?:\n\s+at [^]*)?$/
 
-/** A fault as the library would tell it: they hand a tool's exception to the model as it is. */
+/** Returns a fault as the library would report it: both libraries give the model the tool's exception unchanged. */
 export function compatFault(compat: Compat, { code, tool, detail }: CallFault): { message?: string; fatal?: boolean } {
   const ways = WAYS[compat]
   const fatal = ways.fatal.includes(code) ? { fatal: true } : {}
@@ -50,12 +50,12 @@ export function compatFault(compat: Compat, { code, tool, detail }: CallFault): 
   return { ...fatal, message: message.trim() || ways.silent(tool, kind) }
 }
 
-/** What the library says of a limit that is reached; undefined where it has none of the kind. */
+/** Returns the library's text for a limit that is reached; undefined if it has no such limit. */
 export function compatLimit(compat: Compat, which: LimitName, limits: Limits, tool: string): string | undefined {
   return WAYS[compat].limit(which, limits, tool)
 }
 
-/** What the library tells the model of a call that succeeded and was undone; undefined where it undoes nothing. */
+/** Returns the library's text for a call that succeeded and was undone; undefined if the library undoes nothing. */
 export function compatUndone(compat: Compat | undefined, tool: string, failed: string): string | undefined {
   if (compat !== 'langchain4j') return undefined
   return `Tool '${tool}' was executed successfully but was rolled back due to failure of tool '${failed}'`

@@ -13,7 +13,7 @@ import { toUndo, type Undoing } from './undo.ts'
 import { READ_RESULT } from './whole.ts'
 import { cancelledRun, handedRun, limitedRun, timedOutRun, verdict } from './verdict.ts'
 
-/** What comes next in a run. `record`: events that follow from the state by rule alone. */
+/** What comes next in a run. `record`: events that follow from the state alone. */
 export type Decision =
   | { readonly do: 'record'; readonly events: readonly RunFact[] }
   | { readonly do: 'begin'; readonly step: number }
@@ -23,7 +23,7 @@ export type Decision =
   | { readonly do: 'wait' }
   | { readonly do: 'end' }
 
-/** Says what comes next. Pure: the same state and time give the same decision. */
+/** Decides what comes next. Pure: the same state and time give the same decision. */
 export function decide(state: RunState, now: number): Decision {
   const { status, step } = state
   if (state.finished) return { do: 'end' }
@@ -34,7 +34,10 @@ export function decide(state: RunState, now: number): Decision {
   return step.answer ? afterAnswer(state, step, now) : { do: 'ask', step }
 }
 
-/** The model has answered: its calls are refused, approved, run or handed out, in this order, until all are settled. */
+/**
+ * Decides once the model has answered: refuses calls, asks for approvals, runs calls and hands calls out, in this
+ * order, until every call is settled.
+ */
 function afterAnswer(state: RunState, step: StepState, now: number): Decision {
   const open = step.calls.filter((call) => call.status !== 'settled')
   if (state.status === 'waiting') {
@@ -73,21 +76,21 @@ function afterAnswer(state: RunState, step: StepState, now: number): Decision {
   return end ? record(stepFinished(step), end) : record(stepFinished(step))
 }
 
-/** How a run ends that was cancelled, or whose time is up. */
+/** Returns the events that end a run that was cancelled, or whose time is up. */
 export function windDown(state: RunState, cause: 'cancelled' | 'runMs'): RunFact[] {
   return cause === 'cancelled'
     ? cutShort(state, 'the run was cancelled', cancelledRun(state))
     : cutShort(state, "the run's time was up", timedOutRun(state))
 }
 
-/** How a run ends before its step does. Open calls get a result, so that the history stays valid. */
+/** Returns the events that end a run within a step. Open calls get a result, so that the history stays valid. */
 export function cutShort({ step }: RunState, why: string, end: RunFinished): RunFact[] {
   const open = [...(step?.early ?? []), ...(step?.calls ?? [])].filter((call) => call.status !== 'settled')
   const settled = open.map((call) => refused(call, failure('cancelled', `Not finished: ${why}.`)))
   return step?.answer ? [...settled, stepFinished(step), end] : [...settled, end]
 }
 
-/** Why a call is not run, as its result; nothing for one that may run. */
+/** Returns the result of a call that must not run; empty if it may run. */
 function refuse(state: RunState, step: StepState, call: CallState): CallSettled[] {
   if (call.status === 'rejected') return [refused(call, rejected(call))]
   if (call.status !== 'proposed') return []
@@ -113,13 +116,13 @@ function runStarted(state: RunState, now: number): RunFact {
   return { type: 'run.started', ...(conversation && { conversation }), model, tools: namesOnOffer(state), at: now }
 }
 
-/** What the model was told of: in a step that began with fewer tools, those. */
+/** Returns the names of the tools that the model is told of: those of the step, if it has fewer than the run. */
 export function namesOnOffer({ offered, request, step, readable }: RunState): readonly string[] {
   const names = step?.tools ?? [...offered.keys(), ...request.clientTools.map((tool) => tool.name)]
   return readable ? [...names, READ_RESULT] : names
 }
 
-/** The call waits for a person or for the caller. */
+/** Whether the call waits for a person or for the caller. */
 export function isWithOthers({ status }: CallState): boolean {
   return status === 'asked' || status === 'handed'
 }
@@ -131,7 +134,7 @@ function isHanded({ request }: RunState, { answer }: StepState, { tool }: ToolCa
 
 type Reason = 'rule' | 'untrusted_data'
 
-/** Why a person must agree to a call that the edge runs; undefined where nobody must. */
+/** Returns why a call that the edge runs needs approval; undefined if it needs none. */
 function reasonToAsk(state: RunState, step: StepState, call: CallState): Reason | undefined {
   if (isHanded(state, step, call)) return undefined
   const isGuarded = call.guarded === true || needsApproval(state.offered.get(call.tool)?.approval, call.arguments)

@@ -6,16 +6,16 @@ import type { Running } from './running.ts'
 import { judgeRefusal } from './settle.ts'
 import { undo } from './undo.ts'
 
-/** What else decides how far a run is driven. */
+/** How far a run is driven, and what is watched meanwhile. */
 export interface DriveOptions {
-  /** Called before each decision is performed, once the run's deadline may be known. */
+  /** Called before each decision is performed, as soon as the run's deadline may be known. */
   readonly watch: () => void
   readonly isCancelled: () => boolean
-  /** Stops before this decision is performed. Default: at none. */
+  /** Stops before a decision is performed. Default: never. */
   readonly until?: (next: Decision) => boolean
 }
 
-/** Decides and performs, over and over, until the run ends or waits for others. */
+/** Decides and performs, again and again, until the run ends or waits for a person or its caller. */
 export async function drive(running: Running, { watch, isCancelled, until }: DriveOptions): Promise<void> {
   const { state, now, flush } = running
   for (;;) {

@@ -11,20 +11,20 @@ import type { CallState } from './state.ts'
 import { isTainted } from './taint.ts'
 
 /**
- * Starts a call while the model still speaks, where the run wants that and nothing can speak against it: its tool only
- * reads or is idempotent, nobody must be asked, and no limit is near.
+ * Starts a call before the model's answer is complete, if the run wants that and nothing speaks against it: the tool is
+ * read-only or idempotent, no approval is needed, and no limit would be exceeded.
  */
 export function startEarly(running: Running, call: ToolCall): void {
   if (!mayLeave(running, call)) return
   const { inFlight } = running
   const state: CallState = { ...call, status: 'proposed', attempt: 0 }
   const work = perform(running, state, true).finally(() => inFlight.delete(call.callId))
-  // Whoever waits for it hears of it; until then a rejection has been heard.
+  // The rejection reaches those who await `inFlight`; this keeps it from being reported as unhandled before.
   work.catch(() => {})
   inFlight.set(call.callId, work)
 }
 
-/** Whether a person must agree to the call by the setup's rule. Throws a HookFailure where that throws. */
+/** Whether the setup's `needsApproval` demands approval. Throws a HookFailure if it throws. */
 export function isGuarded({ state, loop }: Pick<Running, 'state' | 'loop'>, call: ToolCall): boolean {
   const definition = state.offered.get(call.tool)
   try {
@@ -51,7 +51,7 @@ function mayLeave(running: Running, call: ToolCall): boolean {
     groupOf(running, { tool }) === undefined &&
     namesOnOffer(state).includes(tool) &&
     parseArguments(tool, text).ok &&
-    // Nor one like it, nor one that a lost attempt at the step sent in its place.
+    // The same call must not have been sent already, nor another one with its id by a lost attempt at the step.
     !sent.some((each) => each.callId === callId || (each.tool === tool && each.arguments === text)) &&
     rounds < limits.steps &&
     sent.length < limits.calls &&

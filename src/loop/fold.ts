@@ -6,7 +6,7 @@ import type { CallState, RunState } from './state.ts'
 import { marksOf } from './taint.ts'
 import { READ_RESULT } from './whole.ts'
 
-/** The state after one more event. News changes nothing. */
+/** Applies one event to the state. News changes nothing. */
 export function fold(state: RunState, event: RunEventBody): void {
   switch (event.type) {
     case 'run.started':
@@ -78,9 +78,9 @@ export function fold(state: RunState, event: RunEventBody): void {
     case 'run.finished':
       state.status = event.status
       state.finished = event
-      // What was said meanwhile stays said, though the step that it waited for was never over.
+      // Input that arrived meanwhile joins the history, even if the step it waited for never finished.
       foldAdded(state)
-      // A result that was the answer is the last word of the history too: what follows is the user's turn.
+      // A result returned directly becomes the assistant's answer in the history: the user's turn follows.
       if (event.finish === 'return_direct') state.messages.push({ role: 'assistant', content: event.answer })
       return
     default:
@@ -96,7 +96,7 @@ function foldAnswer(state: RunState, event: Folded<'step.answered'>): void {
   const calls = event.calls.map((call) => {
     const taken = takeOver(call, early)
     const isOther = taken.attempt === 0 && sent.includes(call.callId)
-    // Its id went out with another call, in an attempt at the step that was lost: tools know that one by it.
+    // Tools already know this id as the key of another call, sent by a lost attempt at the step.
     return isOther ? { ...taken, key: `${call.callId}_${state.step?.attempt ?? 1}` } : taken
   })
   for (const call of calls) if (approvals.includes(call.callId)) call.guarded = true
@@ -114,7 +114,7 @@ function foldAnswer(state: RunState, event: Folded<'step.answered'>): void {
   })
 }
 
-/** A call of the answer; one like it that has left already stands for it, and is not run anew. */
+/** Returns the state of a call of the answer. If a call like it has started early, that one stands for it. */
 function takeOver(call: ToolCall, early: CallState[]): CallState {
   const isSame = ({ tool, arguments: text }: ToolCall) => tool === call.tool && text === call.arguments
   const at = early.findIndex((sent) => isSame(sent) && sent.callId === call.callId)
@@ -138,7 +138,10 @@ function foldStarted(state: RunState, event: Folded<'call.started'>): void {
   patchCall(state, callId, { status: 'started', attempt, startedAt: at, deadline })
 }
 
-/** What was undone is no success any more, and the result of the call that failed says so: earlier messages stand. */
+/**
+ * Marks a call as undone. If it is of this step, its result becomes a failure. Earlier results are already in the
+ * history: the result of the failed call tells of those, and of calls that could not be undone.
+ */
 function foldUndone(
   { calls, step, request }: RunState,
   { callId, tool, ok, error, because }: Folded<'call.undone'>,
@@ -161,7 +164,7 @@ function foldUndone(
   }
 }
 
-/** Results join the history together and in call order, however they came in. */
+/** Adds the results of the step to the history, all at once and in call order, in whatever order they arrived. */
 function foldStepEnd(state: RunState): void {
   const calls = state.step?.calls ?? []
   const results = calls.flatMap((call) =>
@@ -174,8 +177,8 @@ function foldStepEnd(state: RunState): void {
 }
 
 /**
- * What came out of a tool is what the tool says of its results; of a failure nothing is private, but strangers may have
- * put it in words. The rest of a result that was cut is what anything read is.
+ * Returns the marks of a result: those of its tool and those of the outcome itself. A failure contains nothing private,
+ * but its text may be untrusted. The rest of a cut result has all marks read so far.
  */
 function marksIn({ offered, marks }: RunState, { tool, attempt, settled }: CallState): readonly DataMark[] {
   if (tool === READ_RESULT) return [...marks]

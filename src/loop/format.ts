@@ -5,10 +5,10 @@ import type { RunError } from '../contract/run.ts'
 import type { Running } from './running.ts'
 import type { StepState } from './state.ts'
 
-/** How often a model may mend an answer that does not fit its format. */
+/** How often a model may correct an answer that does not fit its format. */
 export const MOST_REJECTED = 2
 
-/** Why an answer in words does not fit the format that was asked for; undefined where it does, or may say what it likes. */
+/** Returns why a text answer does not fit the requested format; undefined if it does, or if there is no format. */
 export async function misfit(
   { state, loop }: Running,
   { text, calls, finish }: StepAnswer,
@@ -24,7 +24,7 @@ export async function misfit(
     : issues.map(({ path, message }) => `- ${path || 'the whole'}: ${message}`).join('\n')
 }
 
-/** What a model is told of its answers that did not fit. */
+/** Returns the messages that tell a model why its answers did not fit. */
 export function feedback(rejected: StepState['rejected']): Message[] {
   return rejected.flatMap(({ text, issues }): Message[] => [
     { role: 'assistant', content: text },

@@ -3,27 +3,27 @@ import type { Content } from '../contract/message.ts'
 import type { ToolOutcome } from '../contract/tool.ts'
 import type { RunState } from './state.ts'
 
-/** Where a run's events go. The loop is the same whether they are kept or not. */
+/** Where the events of a run go. The loop is the same whether they are stored or not. */
 export interface Journal {
   /**
-   * Keeps events, all or none, and hands them to readers; `state` is the run's with them. Contract: throws where it
-   * cannot keep them, and the run is then given up: what was kept tells how it stands.
+   * Stores events, all or none, and hands them to readers; `state` is the state of the run after them. Contract: throws
+   * if it cannot store them. The run is then given up, and what is stored tells how it stands.
    */
   commit(events: readonly RunFact[], state: RunState): void
-  /** Hands news to readers; it need not be kept. */
+  /** Hands news to readers. It need not be stored. */
   show(event: RunNews): void
-  /** Keeps the whole of a result that is too large to be shown, all or none with the next commit. */
+  /** Stores the complete content of a result that was cut, in the same transaction as the next commit. */
   keep(callId: string, content: readonly Content[]): void
   /**
-   * Keeps an outcome that nobody waited for any more: its call was settled for it, or the answer did without it. Perhaps
-   * the run has ended by then.
+   * Stores an outcome that came after its call had been settled without it, or after an answer that does not contain
+   * the call. The run may have ended by then.
    */
   late(callId: string, outcome: ToolOutcome): void
-  /** What was kept of a call; undefined where nothing was. */
+  /** Returns the stored content of a call's result; undefined if there is none. */
   kept(callId: string): readonly Content[] | undefined
 }
 
-/** A journal for the time of one request: each event goes to its one reader, numbered from 1. */
+/** Makes a journal in memory, for one request: each event goes to its one reader, numbered from 1. */
 export function memoryJournal(runId: string, onEvent: (event: RunEvent) => void): Journal {
   let seq = 0
   const number = (event: RunEventBody) => onEvent({ ...event, runId, seq: ++seq })

@@ -3,7 +3,7 @@ import { failure, type ToolFailure } from '../contract/tool.ts'
 import { compatLimit } from './compat.ts'
 import type { CallState, RunState } from './state.ts'
 
-/** The limit that this proposed call would break, counting the run's calls in the order they were asked for. */
+/** Returns the limit that this proposed call exceeds, counting the run's calls in the order they were asked for. */
 export function overLimit({ request, rounds, calls, usage }: RunState, call: CallState): LimitName | undefined {
   const { limits, budget = {} } = request
   const { tokens = Infinity, cost = Infinity } = limits
@@ -15,17 +15,20 @@ export function overLimit({ request, rounds, calls, usage }: RunState, call: Cal
   return upToHere.length > limits.calls ? 'calls' : undefined
 }
 
-/** The limit that ends the run, or its turn to use tools. Where the model is told, that of one tool ends neither. */
+/**
+ * Returns the limit that ends the run, or its use of tools. With `onLimit: 'model'`, a limit on the number of calls
+ * ends neither: only the call is refused.
+ */
 export function endingLimit(state: RunState, call: CallState): LimitName | undefined {
   const which = overLimit(state, call)
   const isOfTools = which === 'calls' || which === 'callsPerTool'
   return isOfTools && state.request.onLimit === 'model' ? undefined : which
 }
 
-/** Code of a call that came after the limit had been reached, in what was to be the last answer. */
+/** The code of a call in what should have been the last answer, after a limit was reached. */
 export const NO_MORE_TOOLS = 'no_more_tools'
 
-/** The result of a call over a limit, or undefined for one within all of them. */
+/** Returns the result of a call that exceeds a limit; undefined if it exceeds none. */
 export function refuseOverLimit(state: RunState, call: CallState): ToolFailure | undefined {
   if (state.limit && state.limit.step < state.steps)
     return failure(NO_MORE_TOOLS, 'Not run: no more tools may be called in this run.')

@@ -14,37 +14,37 @@ import { fold } from './fold.ts'
 import { newState } from './state.ts'
 import { refuseTwins } from './twins.ts'
 
-/** What calls are run with, by those who drive the loop themselves. */
+/** What a program that drives the loop itself runs calls with. */
 export interface ManualOptions {
-  /** What the model saw: calls after the last user message count towards the limits. */
+  /** The messages that the model saw. Calls after the last user message count towards the limits. */
   readonly messages: readonly Message[]
   readonly tools: readonly Tool[]
   /** Tool context; never shown to a model. */
   readonly context?: Readonly<Record<string, unknown>>
   readonly limits?: Partial<Limits>
   readonly loop?: LoopSetup
-  /** Whatever else a run's request may say of its calls, such as `compensate`, `toolErrors` or `compat`. */
+  /** Other fields of a run's request that concern its calls, such as `compensate`, `toolErrors` or `compat`. */
   readonly request?: Partial<RunRequest>
   readonly signal?: AbortSignal
   readonly onEvent?: (event: RunEvent) => void
 }
 
 export interface ManualResult {
-  /** The messages, the answer and its results: what the model is asked with next. */
+  /** The messages, the answer and its results: the input of the next model call. */
   readonly messages: readonly Message[]
-  /** A result for each call, in the order of the calls. */
+  /** One result per call, in the order of the calls. */
   readonly results: readonly ToolMessage[]
-  /** The results are the answer: all tools of the step return directly (API.md §2). */
+  /** Whether the results are the answer, as the tools of the step return directly (API.md §2). */
   readonly returnDirect: boolean
-  /** Why the loop should end, where a limit or a fatal fault says so. */
+  /** Why the loop should end, if a limit or a fatal fault ends it. */
   readonly error?: { readonly code: string; readonly message: string }
 }
 
 /**
- * Runs the calls of one answer exactly as the loop does: checked, side by side, bounded, each with one result in call
- * order. Asks no model. An answer without calls brings no results. A call that a person must agree to is refused: nobody
- * waits here. Rejects, before any of them runs, with a TypeError where two calls have one id, and with what
- * `needsApproval` of the setup throws.
+ * Runs the calls of one answer exactly as the loop does: validated, side by side, within the limits, each with one
+ * result, in call order. Calls no model. An answer without calls has no results. A call that needs approval is refused,
+ * as nobody waits here. Before any call runs, rejects with a TypeError if two calls have the same id, and with any
+ * error that `needsApproval` of the setup throws.
  */
 export async function executeToolCalls(options: ManualOptions, answer: StepAnswer): Promise<ManualResult> {
   const { messages, tools, context = {}, limits, signal = new AbortController().signal } = options
@@ -99,7 +99,7 @@ export async function executeToolCalls(options: ManualOptions, answer: StepAnswe
   }
 }
 
-/** The calls that a person must agree to by the setup's rule. Throws what that throws: it is the caller's own. */
+/** Returns the calls that the setup's `needsApproval` demands approval for. Throws its own error as it is. */
 function guarded(running: Pick<Running, 'state' | 'loop'>, { calls }: StepAnswer): string[] {
   try {
     return calls.filter((call) => isGuarded(running, call)).map(({ callId }) => callId)
@@ -108,7 +108,7 @@ function guarded(running: Pick<Running, 'state' | 'loop'>, { calls }: StepAnswer
   }
 }
 
-/** Calls of this turn that ran before count towards the limits. */
+/** Counts earlier calls of this turn towards the limits. */
 function countEarlier(state: ReturnType<typeof newState>, messages: readonly Message[]): void {
   const turn = messages.slice(messages.findLastIndex((message) => message.role === 'user') + 1)
   for (const mark of marksAmong(messages)) state.marks.add(mark)
@@ -126,7 +126,7 @@ const NO_MODEL = {
   },
 }
 
-/** A model that failed while its answer was collected. */
+/** The error of a model that failed while its answer was collected. */
 export class CollectError extends Error {
   readonly error: ModelError
 
@@ -137,7 +137,7 @@ export class CollectError extends Error {
   }
 }
 
-/** The whole answer of a model's stream, each call with an id. Rejects with a CollectError where the model fails. */
+/** Collects the answer of a model's stream, with an id per call. Rejects with a CollectError if the model fails. */
 export async function collect(stream: AsyncIterable<ModelEvent>): Promise<StepAnswer> {
   const runId = newId('run')
   const calls: ToolCall[] = []

@@ -1,24 +1,24 @@
-/** Items of one group have places of their own, from 1. */
+/** A group of items, of which at most `size` may be worked on at once, from 1. */
 export interface Group {
   readonly name: string
   readonly size: number
 }
 
 export interface PoolOptions<Item> {
-  /** How many items may be worked on at once, from 1. */
+  /** The most items to work on at once, from 1. */
   readonly size: number
   readonly groupOf: (item: Item) => Group | undefined
-  /** Contract: a rejection ends the pool once what runs has settled. */
+  /** Contract: after a rejection no further item starts, and the pool rejects once the running ones have settled. */
   readonly work: (item: Item) => Promise<void>
 }
 
-/** Works on all items, starting each as early as the size and its group allow, in their order. */
+/** Works on all items, starting each in order, as early as the limits of the pool and of its group allow. */
 export async function inPool<Item>(items: readonly Item[], { size, groupOf, work }: PoolOptions<Item>): Promise<void> {
   const waiting = [...items]
   const busy = new Map<string, number>()
   const isFree = (group: Group | undefined) => {
     const count = group && busy.get(group.name)
-    // One may always run: without it nothing ever would.
+    // One item of a group may always run; otherwise a group of size 0 would never finish.
     return !group || !count || count < group.size
   }
   const take = (): Item | undefined => {

@@ -8,12 +8,12 @@ import type { RunState } from './state.ts'
 import { asData } from './taint.ts'
 import { READ_RESULT, READ_RESULT_DEFINITION } from './whole.ts'
 
-/** What the model is asked in the step under way. */
+/** Builds the model request of the step under way. */
 export function modelRequest({ state, history }: Pick<Running, 'state' | 'history'>): ModelRequest {
   const { system, toolChoice, responseFormat, sampling } = state.request
   const rejected = state.step?.rejected ?? []
-  // After a limit, and to mend its answer, the model must answer in words. A choice that was forced once is kept:
-  // repeating it would never end.
+  // After a limit, and to correct its answer, the model must answer in text. A forced tool choice applies until the
+  // model has called tools: forced on and on, it would never finish.
   const tools = state.limit || rejected.length > 0 ? [] : definitions(state)
   const choice = state.rounds === 0 ? toolChoice : toolChoice === 'none' ? 'none' : undefined
   const messages: Message[] = [...history, ...state.messages].map((message) =>
@@ -30,14 +30,14 @@ export function modelRequest({ state, history }: Pick<Running, 'state' | 'histor
   }
 }
 
-/** A provider refuses the choice of a tool that it is not told of. */
+/** Providers reject the choice of a tool that is not in the request. */
 function mayChoose(choice: ToolChoice, tools: readonly ToolDefinition[]): boolean {
   return typeof choice === 'object' ? tools.some(({ name }) => name === choice.tool) : tools.length > 0
 }
 
 const told = new WeakMap<RunState['offered'], readonly ToolDefinition[]>()
 
-/** One array for a run whose tools stay, so that a codec can encode it once. */
+/** Returns the same array as long as the tools of the run stay the same, so that a codec can encode it once. */
 function definitions({ offered, request, step, readable }: RunState): readonly ToolDefinition[] {
   let list = told.get(offered)
   if (!list) told.set(offered, (list = [...offered.values(), ...request.clientTools.map(toDefinition)]))

@@ -8,10 +8,10 @@ import { settled } from './settle.ts'
 import type { CallState } from './state.ts'
 import { within } from './within.ts'
 
-/** How long a tool may take to tell what became of a call. */
+/** The time that a tool has to tell what became of a call, in milliseconds. */
 const STATUS_MS = 10_000
 
-/** Asks tools that can tell what became of the calls that were in flight when the run stopped. */
+/** Asks the tools that can tell (`reconcile`) what became of the calls that were in flight when the run stopped. */
 export async function reconcile(running: Running): Promise<RunFact[]> {
   const open = started(running.state).filter((call) => canTell(running.state, call))
   return (await Promise.all(open.map((call) => tellOf(running, call)))).flat()
@@ -26,7 +26,7 @@ async function tellOf(running: Running, call: CallState): Promise<RunFact[]> {
   return [settled(call, outcome, Math.max(0, running.now() - (call.startedAt ?? running.now())))]
 }
 
-/** What the tool says became of a call that was sent. Never rejects; a tool that cannot say does not know. */
+/** Asks the tool what became of a call that was sent. Never rejects: `unknown` if the tool cannot tell. */
 export async function statusOf(running: Running, call: CallState): Promise<CallStatus> {
   const { callId, tool: name, attempt, deadline = 0 } = call
   const tool = running.tools.get(name)

@@ -2,7 +2,7 @@ import { argumentsOf } from '../contract/message.ts'
 import type { CallRecord, RunRecord } from '../contract/run.ts'
 import type { CallState, RunState } from './state.ts'
 
-/** The run as its caller sees it. */
+/** Returns the run as its caller sees it. */
 export function recordOf(state: RunState): RunRecord {
   const { request, status, finished, usage, steps, calls } = state
   const { conversation, runId } = request

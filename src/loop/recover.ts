@@ -3,12 +3,12 @@ import { failure } from '../contract/tool.ts'
 import { settled } from './settle.ts'
 import type { CallState, RunState } from './state.ts'
 
-/** How often a call may be sent before its outcome is given up as unknown. */
+/** How often a call may be sent before it is settled as `outcome_unknown`. */
 const MOST_ATTEMPTS = 3
 
 /**
- * What a run that stopped in mid-flight needs before it goes on: an unfinished model step is asked again; a call that
- * had left is settled as unknown, unless its tool is idempotent: that one is sent again with the same key.
+ * Returns the events that a run needs to go on after a crash: an unfinished model step is asked again; a call in flight
+ * is sent again with the same key if its tool is read-only or idempotent, otherwise settled as `outcome_unknown`.
  */
 export function recover(state: RunState, now: number): RunFact[] {
   const { step } = state
@@ -17,19 +17,21 @@ export function recover(state: RunState, now: number): RunFact[] {
   return step.answer ? calls : [{ type: 'step.restarted', step: step.step, attempt: step.attempt + 1 }, ...calls]
 }
 
-/** Calls that have left, and whose outcome nobody has recorded. */
+/** Returns the calls that have started and have no outcome yet. */
 export function started({ step }: RunState): readonly CallState[] {
   return [...(step?.early ?? []), ...(step?.calls ?? [])].filter((call) => call.status === 'started')
 }
 
-/** Epoch milliseconds until which recovery must wait: an earlier attempt at a call that may be sent
-again may still be running. */
+/**
+ * Returns the time until which recovery must wait, in epoch milliseconds: until then an earlier attempt at a call that
+ * may be sent again, or that its tool can tell of, may still be running.
+ */
 export function fence(state: RunState): number {
   const open = started(state).filter((call) => mayRepeat(state, call) || canTell(state, call))
   return Math.max(0, ...open.map((call) => call.deadline ?? 0))
 }
 
-/** Whether the tool can tell what became of the call. */
+/** Whether the tool can tell what became of the call (`reconcile`). */
 export function canTell({ offered }: RunState, { tool }: CallState): boolean {
   return offered.get(tool)?.reconcile === true
 }

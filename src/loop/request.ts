@@ -3,7 +3,7 @@ import { parseArguments } from '../tool/input.ts'
 import type { Running } from './running.ts'
 import type { CallState } from './state.ts'
 
-/** The request of one attempt at a call; or why it cannot be made, for the model. */
+/** Builds the request of one attempt at a call, or returns a failure for the model if its arguments are invalid. */
 export function toolRequest(
   { state, tools, history }: Pick<Running, 'state' | 'tools' | 'history'>,
   { callId, tool: name, arguments: text, key = callId }: CallState,
@@ -27,7 +27,7 @@ export function toolRequest(
         attempt,
         deadline,
         caller,
-        // A tool that shares this isolate must not change what others see.
+        // A copy, since a tool in this isolate could otherwise change what other calls see.
         values: Object.keys(context).length > 0 ? structuredClone(context) : {},
         ...(trusted && { trusted }),
         ...(compat && { compat }),

@@ -12,13 +12,13 @@ import { failedRun } from './verdict.ts'
 import { READ_RESULT, readResultTool } from './whole.ts'
 
 /**
- * Performs a run from where its state stands until it ends or waits for others. What a crash left in flight is
- * settled first. Others may change the run meanwhile, through the same `ledger`. Contract: rejects only where the journal
- * does; then nothing more is recorded.
+ * Performs a run from its current state until it ends or waits for a person or its caller. Calls that a crash left in
+ * flight are settled first. Others may change the run meanwhile through the same `ledger`. Contract: rejects only if
+ * the journal does; nothing more is recorded then.
  */
 export async function run(state: RunState, ports: RunPorts, ledger = openLedger(state, ports)): Promise<RunState> {
   const timeUp = new AbortController()
-  // In a Worker the clock stands still between events: what the timer says counts, whatever the clock does.
+  // In a Worker the clock stands still between I/O events: once the timer has fired, the deadline counts as reached.
   const now = () => (timeUp.signal.aborted ? Math.max(ports.now(), state.deadline) : ports.now())
   const running: Running = {
     ...ports,
@@ -32,11 +32,11 @@ export async function run(state: RunState, ports: RunPorts, ledger = openLedger(
   }
   let timer: ReturnType<typeof setTimeout> | undefined
   const watch = () => {
-    // While it waits its deadline moves on.
+    // The deadline moves while the run waits.
     if (state.status === 'running' && Number.isFinite(state.deadline))
       timer ??= setTimeout(() => timeUp.abort(), state.deadline - now())
   }
-  // What an earlier turn cut can be read on too.
+  // Results that an earlier turn cut can be read on, too.
   const results = ports.history.filter((message) => message.role === 'tool')
   if (results.some(({ cut }) => cut !== undefined)) state.readable = true
   for (const mark of [...(ports.marks ?? []), ...marksAmong([...ports.history, ...state.request.input])])

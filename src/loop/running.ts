@@ -9,35 +9,35 @@ import type { Journal } from './journal.ts'
 import { fold } from './fold.ts'
 import type { RunState } from './state.ts'
 
-/** What a run needs from outside. */
+/** Everything that a run needs from outside. */
 export interface RunPorts {
   readonly model: ChatModel
-  /** The edge's tools on offer, by name: those of `state.offered`. */
+  /** The edge's tools on offer, by name: the tools of `state.offered`. */
   readonly tools: ReadonlyMap<string, Tool>
-  /** Finds tools that join the run. Default: there are no others. */
+  /** Finds tools that may join the run. Default: none are found. */
   readonly find?: (names: readonly string[]) => Promise<readonly Tool[]>
-  /** What the model sees before this run's own messages: earlier turns, valid by themselves. */
+  /** The messages that the model sees before those of this run: earlier turns, a valid history in themselves. */
   readonly history: readonly Message[]
-  /** What was read in results of earlier turns, `history` or not. Default: what `history` says of its own. */
+  /** The marks of all results of earlier turns, in `history` or not. Default: those in `history`. */
   readonly marks?: readonly DataMark[]
   readonly journal: Journal
-  /** Cancels the run: what is in flight is told, and nothing new starts. */
+  /** Cancels the run: calls in flight are told, and no new ones start. */
   readonly signal: AbortSignal
   readonly now: () => number
-  /** Takes what operators should know: of a failed call, or, without a call, of a hook. */
+  /** Receives faults for operators: of a call or, without `callId`, of a hook. */
   readonly report: (fault: { callId?: string; tool?: string; code: string; detail: string }) => void
   /** Hooks and strategies. Default: none. */
   readonly loop?: LoopSetup
 }
 
-/** The one way to change a run, whoever does: what is told of it is in the order in which it came to be. */
+/** The only way to change a run, inside the loop and outside: its events are recorded in the order they happened. */
 export interface Ledger {
-  /** Folds events into the state; they are kept with the next `flush`. After the run has ended there are none. */
+  /** Folds events into the state; the next `flush` stores them. Does nothing once the run has ended. */
   readonly commit: (events: readonly RunFact[]) => void
   /**
-   * Keeps what was committed, all or none. Contract: called before anything is awaited that leaves this isolate, so that
-   * nothing is told, asked or done on the strength of what was not kept. News flushes what came before it. Throws what
-   * the journal throws, and from then on every time.
+   * Stores what was committed, all or none. Contract: called before awaiting anything that leaves this isolate, so that
+   * nothing is shown, asked or done on the strength of events that were not stored. `journal.show` flushes too. Throws
+   * the error of the journal, from then on at every call.
    */
   readonly flush: () => void
   readonly journal: Journal
@@ -48,16 +48,16 @@ export interface Running extends Omit<RunPorts, 'tools'>, Ledger {
   readonly state: RunState
   readonly tools: Map<string, Tool>
   readonly loop: LoopSetup
-  /** Calls that left while the model spoke, and are still under way here. */
+  /** Calls that started before the model's answer was complete, and are still running in this isolate. */
   readonly inFlight: Map<string, Promise<void>>
 }
 
-/** What a hook is told. */
+/** Builds what a hook is told. */
 export function hookContext({ state, signal, history }: Running): HookContext {
   return { run: state.request, step: state.steps, messages: state.messages, history, signal }
 }
 
-/** The hooks and strategies of a setup, and where a run of it reports. */
+/** Returns the hooks and strategies of a setup, and the `report` of one of its runs. */
 export function loopPorts(
   { loop, report }: Partial<Pick<Setup, 'loop' | 'report'>>,
   runId: string,
@@ -65,7 +65,7 @@ export function loopPorts(
   return { ...(loop && { loop }), report: (fault) => report?.({ event: 'call.failed', runId, ...fault }) }
 }
 
-/** The ledger of a run, over a journal that gets what was committed together in one piece. */
+/** Opens the ledger of a run. The journal gets all events committed between two flushes at once. */
 export function openLedger(state: RunState, ports: Pick<RunPorts, 'journal' | 'loop' | 'report'>): Ledger {
   const { journal } = ports
   let pending: RunFact[] = []
@@ -78,7 +78,7 @@ export function openLedger(state: RunState, ports: Pick<RunPorts, 'journal' | 'l
     try {
       journal.commit(events, state)
     } catch (error) {
-      // The state holds what is not kept: nothing more comes of it.
+      // The state contains events that are not stored: the run must not go on from it.
       failure = { error }
       throw error
     }
@@ -105,7 +105,7 @@ export function openLedger(state: RunState, ports: Pick<RunPorts, 'journal' | 'l
   }
 }
 
-/** Tells the setup's observer of facts that are kept. */
+/** Hands stored facts to the setup's observer. */
 function observe(
   events: readonly RunFact[],
   { request }: RunState,

@@ -8,8 +8,8 @@ import type { Running } from './running.ts'
 import type { CallState } from './state.ts'
 
 /**
- * The event of a call that came to this outcome. What operators alone may read is left out. `cut`: the bytes of the whole,
- * where the outcome is a part of it.
+ * Returns the event of a call with this outcome. The detail for operators is left out. `cut`: the bytes of the complete
+ * result, if the outcome is only a part of it.
  */
 export function settled(
   { callId, tool }: CallState,
@@ -35,7 +35,7 @@ export function settled(
   }
 }
 
-/** The event of a call that was not run. */
+/** Returns the event of a call that was not run. */
 export function refused(call: CallState, failure: ToolFailure): CallSettled {
   return settled(call, failure, 0)
 }
@@ -44,12 +44,12 @@ function told({ code, message, fatal }: ToolFault): NonNullable<CallSettled['err
   return { code, message: message.toWellFormed(), ...(fatal === true && { fatal }) }
 }
 
-/** Half of a character, where a tool cut its text within one, would make every later request one that providers refuse. */
+/** Repairs text that a tool cut within a surrogate pair: providers would reject every later request with it. */
 function wellFormed(part: Content): Content {
   return part.type === 'text' ? { ...part, text: part.text.toWellFormed() } : part
 }
 
-/** A failed call as the run and the setup want it told. */
+/** Returns a failed outcome as `compat` and the setup's `onFault` change it. */
 export function judge(running: Judging, call: CallState, outcome: ToolOutcome): ToolOutcome {
   if (outcome.ok) return outcome
   const { callId, tool, arguments: text } = call
@@ -66,7 +66,7 @@ export function judge(running: Judging, call: CallState, outcome: ToolOutcome): 
 
 type Judging = Pick<Running, 'state' | 'loop' | 'report'>
 
-/** What a call comes to that a hook failed: its run ends with that, and operators read why. */
+/** Returns the outcome of a call whose hook failed. It is fatal for the run; operators read the reason. */
 export function hookFailed(
   { report }: Pick<Running, 'report'>,
   { callId, tool }: Pick<CallState, 'callId' | 'tool'>,
@@ -76,7 +76,7 @@ export function hookFailed(
   return { ok: false, error: { ...HOOK_FAILED, fatal: true } }
 }
 
-/** The same for an event of a call that was refused. */
+/** Does the same as `judge` for the event of a refused call. */
 export function judgeRefusal(running: Judging, event: CallSettled): CallSettled {
   const call = running.state.calls.find(({ callId }) => callId === event.callId)
   return event.error && call

@@ -1,6 +1,6 @@
 /**
- * loop/: the heart. A run is a list of events: `fold` makes its state, `decide` says what comes next, `run` performs it.
- * May import contract/ and tool/. Must never know a provider, a transport or a store.
+ * loop/: the heart. A run is a list of events: `fold` makes its state, `decide` says what comes next, `drive` performs
+ * it. May import contract/ and tool/. Must never know a provider, a transport or a store.
  */
 import type { CallSettled, RunFinished } from '../contract/event.ts'
 import type { DataMark, Message, ToolCall } from '../contract/message.ts'
@@ -9,40 +9,40 @@ import { NO_USAGE, type Usage } from '../contract/usage.ts'
 import type { LimitName, RunRequest, RunStatus } from '../contract/run.ts'
 import type { ToolDefinition } from '../contract/tool.ts'
 
-/** A call of the open step. `asked`: a person must agree. `handed`: the caller runs it. */
+/** A call of a run. `asked`: a person must approve it. `handed`: the caller runs it. */
 export interface CallState extends ToolCall {
   status: 'proposed' | 'asked' | 'approved' | 'rejected' | 'handed' | 'started' | 'settled'
   /** Why a person refused. */
   reason?: string
   attempt: number
-  /** Epoch milliseconds, as `deadline`. */
+  /** In epoch milliseconds, like `deadline`. */
   startedAt?: number
   deadline?: number
-  /** A person must agree to it, whatever its tool says. */
+  /** Whether the setup demands approval, whatever the tool says. */
   guarded?: boolean
   /**
-   * The key that it leaves with, where that is not its id: a call of another attempt at the step stands for it, or left
-   * with that id.
+   * The idempotency key, if it is not the call's id: another attempt at the step already sent this call under another
+   * id, or sent another call under this id.
    */
   key?: string
   settled?: CallSettled
-  /** Whether it was undone, where that was tried. */
+  /** Whether it was undone; absent if that was not tried. */
   undone?: boolean
-  /** What its result tells the model beside the outcome. */
+  /** Lines that are added to its result for the model. */
   notes?: readonly string[]
 }
 
 export interface StepState {
   readonly step: number
   attempt: number
-  /** The names on offer, where they are not all of the run's. */
+  /** The names of the tools on offer, if they are not all tools of the run. */
   readonly tools?: readonly string[]
-  /** Absent while the model speaks. */
+  /** Absent until the model's answer is complete. */
   answer?: Answer
   calls: readonly CallState[]
-  /** Calls that left while the model still spoke; the answer's calls take them over. */
+  /** Calls that started before the answer was complete. The answer's calls take them over. */
   early: readonly CallState[]
-  /** Answers that did not fit the format, and why; the model alone reads of them. */
+  /** Answers that did not fit the format, and why. Only the model sees them. */
   rejected: readonly { readonly text: string; readonly issues: string }[]
 }
 
@@ -53,32 +53,32 @@ interface Answer {
   readonly execution?: RunRequest['execution']
 }
 
-/** A run so far. Only `fold` changes it. */
+/** The state of a run. Once the run is under way, only `fold` changes it. */
 export interface RunState {
   readonly request: RunRequest
   /** The edge's tools on offer, by name. */
   offered: ReadonlyMap<string, ToolDefinition>
   status: RunStatus
-  /** What the model has seen and said in this run: the input, then answers and results, each call with its result. */
+  /** The messages of this run: the input, then answers and results, each call with its result. */
   readonly messages: Message[]
-  /** What was said meanwhile; it joins the messages when the step is over. */
+  /** Input that arrived during a step. It joins the messages when the step has finished. */
   added: readonly Message[]
   steps: number
   /** The step under way, if any. */
   step?: StepState
-  /** Steps that asked for tools. */
+  /** The number of steps that asked for tools. */
   rounds: number
   /** Every call of the run, in order. */
   readonly calls: CallState[]
   usage: Usage
-  /** Epoch milliseconds at which the run's time is up. */
+  /** The time at which the run's time is up, in epoch milliseconds. */
   deadline: number
   waitingSince?: number
-  /** What the model has read in results, in this run or before it. */
+  /** The marks of all data that the model has read, in this run or before it. */
   readonly marks: Set<DataMark>
-  /** Results were cut, so that `read_result` is on offer. */
+  /** Whether a result was cut, so that `read_result` is on offer. */
   readable: boolean
-  /** The limit that was reached, and in which step: what comes after it is the last answer, without tools. */
+  /** The limit that was reached, and in which step. The next answer is the last one, without tools. */
   limit?: { readonly which: LimitName; readonly step: number }
   finished?: RunFinished
 }

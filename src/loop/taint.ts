@@ -4,16 +4,17 @@ import { withoutHidden } from '../tool/hidden.ts'
 import type { RunState } from './state.ts'
 
 /**
- * Strangers' words, private data and a way out are harmless by themselves, and together a leak: a call that reaches
- * outward takes a person's approval once the run has read both of the others. The model reads results when their step is
- * over, so calls of the same step are not affected by them.
+ * Whether a call needs approval because of what the run has read. Untrusted text, private data and a call that reaches
+ * outward are each harmless, but together they can leak data: once the run has read both of the former, a call that
+ * reaches outward needs approval. The model reads results only when their step has finished, so they do not affect
+ * calls of the same step.
  */
 export function isTainted({ marks, offered, request }: RunState, tool: string): boolean {
   const { openWorld } = offered.get(tool)?.annotations ?? {}
   return openWorld !== false && marks.has('untrusted') && marks.has('private') && request.taintRule !== false
 }
 
-/** What the results of a tool are. */
+/** Returns the marks that a tool's annotations give to its results. */
 export function marksOf({ annotations }: Pick<ToolDefinition, 'annotations'>): readonly DataMark[] {
   const { untrusted, private: isPrivate } = annotations
   return [...(untrusted ? (['untrusted'] as const) : []), ...(isPrivate ? (['private'] as const) : [])]
@@ -22,8 +23,8 @@ export function marksOf({ annotations }: Pick<ToolDefinition, 'annotations'>): r
 const shown = new WeakMap<ToolMessage, ToolMessage>()
 
 /**
- * A result as a model reads it: what strangers wrote stands in a JSON text, out of which nothing breaks, beside what it is.
- * The same message each time, so that a codec can encode it once.
+ * Returns a result as the model reads it: untrusted text is wrapped in JSON, which it cannot break out of, with a note.
+ * The same message gives the same object each time, so that a codec can encode it once.
  */
 export function asData(message: ToolMessage): ToolMessage {
   if (!message.marks?.includes('untrusted')) return message

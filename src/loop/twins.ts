@@ -1,6 +1,6 @@
 import type { ToolCall } from '../contract/message.ts'
 
-/** Throws a TypeError where two calls of one answer have one id: nobody could tell which of them is done. */
+/** Throws a TypeError if two calls of one answer have the same id: their results could not be told apart. */
 export function refuseTwins(calls: readonly ToolCall[]): void {
   const ids = calls.map((call) => call.callId)
   const twin = ids.find((id, at) => ids.indexOf(id) < at)

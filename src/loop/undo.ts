@@ -8,16 +8,16 @@ import { toolRequest } from './request.ts'
 import type { CallState, RunState, StepState } from './state.ts'
 import { within } from './within.ts'
 
-/** Finished calls to undo, newest first, and the failed call that is the reason. */
+/** The finished calls to undo, newest first, and the failed call that is the reason. */
 export interface Undoing {
   readonly calls: readonly CallState[]
   readonly because: CallState
 }
 
-/** Codes of calls that failed before their tool did anything that the others would have to be undone for. */
+/** The codes of failures that happen before the tool does anything, so that nothing has to be undone. */
 const HARMLESS = new Set(['invalid_arguments', 'schema_mismatch', 'tool_changed'])
 
-/** What a failed call of this step brings about where the run compensates; undefined where there is nothing to undo. */
+/** Returns what to undo because of a failed call of this step, if the run compensates; undefined if nothing. */
 export function toUndo({ request, calls, offered }: RunState, step: StepState): Undoing | undefined {
   if (!request.compensate) return undefined
   const because = step.calls.find(
@@ -28,8 +28,8 @@ export function toUndo({ request, calls, offered }: RunState, step: StepState): 
 }
 
 /**
- * Undoes calls one after the other. One that cannot be undone is recorded as such and stops no other. After a crash
- * what was not recorded is undone again, with the same key.
+ * Undoes calls one after the other. A call that cannot be undone is recorded as such and does not stop the others.
+ * After a crash, each call without a record is undone again, with the same key.
  */
 export async function undo(running: Running, { calls, because }: Undoing): Promise<void> {
   for (const call of calls) {
@@ -61,7 +61,7 @@ async function undoOne(running: Running, call: CallState): Promise<ToolOutcome> 
   }
 }
 
-/** What a call came to, whatever was left out of it for the model: of a value that was, its text is kept last. */
+/** Returns the full result of a call, with what was cut for the model. The text of a cut value is the last part. */
 function outcomeOf({ journal }: Running, { callId, settled }: CallState): Pick<ToolSuccess, 'content' | 'structured'> {
   const { content = [], structured, cut } = settled ?? {}
   const whole = cut === undefined ? undefined : journal.kept(callId)

@@ -5,7 +5,7 @@ import { compatLimit } from './compat.ts'
 import { NO_MORE_TOOLS } from './limits.ts'
 import type { CallState, RunState, StepState } from './state.ts'
 
-/** How the run ends with this step, all of whose calls are settled; undefined where the model goes on. */
+/** Returns how the run ends with this step, whose calls are all settled; undefined if the model goes on. */
 export function verdict(state: RunState, step: StepState): RunFinished | undefined {
   const { answer, calls } = step
   const failed = calls.find((call) => !call.settled?.ok)
@@ -16,7 +16,7 @@ export function verdict(state: RunState, step: StepState): RunFinished | undefin
     const { code = 'tool_failed', message = '' } = fatal.settled?.error ?? {}
     return failedRun(state, { code, message })
   }
-  // Whoever said something meanwhile is answered first.
+  // Input that arrived meanwhile is answered first.
   if (state.added.length > 0) return undefined
   if (calls.length === 0) return answered(state, answer)
   if (failed === undefined && returnsDirect(state, calls)) {
@@ -30,7 +30,7 @@ function answered(state: RunState, answer: StepState['answer']): RunFinished {
   const text = answer?.text ?? ''
   if (state.limit)
     return finished(state, { status: 'completed', finish: 'limit', which: state.limit.which, answer: text })
-  // Some servers say `tool_calls` and ask for none.
+  // Some servers finish with `tool_calls` without any call.
   const finish = answer === undefined || answer.finish === 'tool_calls' ? 'stop' : answer.finish
   return finished(state, { status: 'completed', finish, answer: text })
 }
@@ -43,7 +43,7 @@ export function cancelledRun(state: RunState): RunFinished {
   return finished(state, { status: 'cancelled', finish: 'cancelled', answer: '' })
 }
 
-/** A run that nothing keeps ends where it hands calls to its caller. */
+/** Ends a run that is not stored, at the point where it hands calls to its caller. */
 export function handedRun(state: RunState): RunFinished {
   return finished(state, { status: 'completed', finish: 'tool_calls', answer: state.step?.answer?.text ?? '' })
 }
@@ -53,7 +53,7 @@ export function timedOutRun(state: RunState): RunFinished {
   return finished(state, { status: 'failed', finish: 'limit', which: 'runMs', answer: '', error })
 }
 
-/** A limit that fails its run: asked to answer without tools, the model went on, or the run would rather fail. */
+/** Ends a run that fails because of a limit: with `onLimit: 'fail'`, or if the model's last answer asked for tools. */
 export function limitedRun(state: RunState, which: LimitName): RunFinished {
   const isLast = state.limit !== undefined
   const { compat, limits } = state.request
@@ -73,7 +73,7 @@ function finished(state: RunState, end: Omit<RunFinished, 'type' | 'usage'>): Ru
   return { type: 'run.finished', ...end, usage: state.usage }
 }
 
-/** Direct only if all calls of the step want it, or the last says `if-last`; none of them has failed. */
+/** Whether the results, none of them failed, are the answer: all tools say `always`, or the last says `if-last`. */
 function returnsDirect({ offered }: RunState, calls: readonly CallState[]): boolean {
   const wishes = calls.map((call) => offered.get(call.tool)?.returnDirect)
   return wishes.every((wish) => wish === 'always') || wishes.at(-1) === 'if-last'

@@ -4,10 +4,10 @@ import { failure, type Tool, type ToolDefinition, type ToolOutcome } from '../co
 import { boundOutcome, sizeOf, wholeOf } from '../tool/bound.ts'
 import type { Journal } from './journal.ts'
 
-/** The tool by which a model reads on in a result that was cut. */
+/** The name of the tool with which a model reads on in a result that was cut. */
 export const READ_RESULT = 'read_result'
 
-/** On offer once a result was cut. */
+/** The definition of that tool, which is on offer once a result was cut. */
 export const READ_RESULT_DEFINITION: ToolDefinition = {
   name: READ_RESULT,
   description:
@@ -25,20 +25,20 @@ export const READ_RESULT_DEFINITION: ToolDefinition = {
   annotations: { readOnly: true, idempotent: true, openWorld: false },
 }
 
-/** Bytes that one character of text may take. */
+/** The most bytes of one character in UTF-8. */
 const MOST_BYTES = 4
-/** Room for what is said of the part. */
+/** Bytes reserved for the note about the part. */
 const ROOM = 200
 
 export interface ShownOptions {
   readonly journal: Pick<Journal, 'keep'>
   readonly callId: string
   readonly limit: number
-  /** Whether the model can read on. Default true. */
+  /** Whether the model can read on. Default: true. */
   readonly isReadable?: boolean
 }
 
-/** What a model is shown of an outcome; where there is more, that is kept whole, and `cut` is its bytes. */
+/** Returns what a model is shown of an outcome. If that is not all, the whole is stored; `cut` is its size in bytes. */
 export function shownOf(
   outcome: ToolOutcome,
   { journal, callId, limit, isReadable = true }: ShownOptions,
@@ -77,7 +77,7 @@ function part(journal: Journal, args: unknown, most: number): ToolOutcome {
   }
 }
 
-/** The place in a text, or the one before it where it would cut a character in two. */
+/** Returns the offset, or the one before it if it would split a surrogate pair. */
 function between(text: string, at: number): number {
   if (at >= text.length) return text.length
   return /[\uD800-\uDBFF][\uDC00-\uDFFF]/.test(text.slice(Math.max(0, at - 1), at + 1)) ? at - 1 : at

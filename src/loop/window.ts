@@ -4,9 +4,10 @@ import type { Content, Message } from '../contract/message.ts'
 export const WINDOW: WindowOptions = { messages: 200, tokens: 100_000, show: 'all', summary: false }
 
 /**
- * The part of the earlier messages that a model sees: the newest turns, whole ones, up to the limits; so no result
- * stands without its call. A newest turn that is over them by itself is shown without its work. `system`, said before
- * those messages, stays in any case. All are in their order; a turn is what one run said.
+ * Returns the part of the earlier messages that a model sees: the newest turns, each whole, up to the limits, so that
+ * no result appears without its call. If the newest turn alone exceeds them, it is shown without its calls and results.
+ * System messages always stay; `system` are those from before `messages`. All are in order; a turn is what one run
+ * added.
  */
 export function window(
   messages: readonly StoredMessage[],
@@ -16,7 +17,7 @@ export function window(
   return windowOf(messages, options, system).messages
 }
 
-/** The same, and the position of the first message that it shows whole: what comes before has left it. */
+/** As `window`, with the position at which it begins: what comes before has left it, apart from system messages. */
 export function windowOf(
   messages: readonly StoredMessage[],
   { messages: most, tokens, show }: Omit<WindowOptions, 'summary'>,
@@ -45,12 +46,12 @@ export function windowOf(
 }
 
 interface Turn {
-  /** That of its first message. */
+  /** The position of its first message. */
   readonly position: number
   readonly said: Message[]
 }
 
-/** What one run said, turn by turn. */
+/** Groups messages into turns, one per run. */
 function turnsOf(messages: readonly StoredMessage[]): Turn[] {
   const turns: Turn[] = []
   let run: string | undefined
@@ -66,11 +67,11 @@ function isSaid(message: Message): boolean {
   return message.role === 'assistant' ? message.calls === undefined : message.role !== 'tool'
 }
 
-/** Roughly what an image or a file costs, whatever its size. */
+/** A rough cost of an image or a file, whatever its size. */
 const TOKENS_A_FILE = 1000
 const CHARACTERS_A_TOKEN = 4
 
-/** About how many tokens a message is. */
+/** Estimates the number of tokens of a message. */
 export function tokensOf(message: Message): number {
   const { content } = message
   const parts: readonly Content[] = typeof content === 'string' ? [{ type: 'text', text: content }] : content

@@ -1,6 +1,6 @@
 /**
- * observe/: consumers of a run's facts. May import contract/ alone. Must never know a store or a transport, nor keep what
- * models and tools said unless that was asked for.
+ * observe/: consumers of a run's facts. May import contract/ alone. Must never know a store or a transport, nor record
+ * content of models and tools unless asked to.
  */
 import type { RunFact } from '../contract/event.ts'
 import type { Observer } from '../contract/hook.ts'
@@ -9,11 +9,11 @@ import type { RunRequest } from '../contract/run.ts'
 import type { Report } from '../contract/setup.ts'
 
 /**
- * Reports each call as it settles, and each run as it ends: ids, names, times, sizes and codes. `includeContent` adds
- * arguments, results, error messages and the answer.
+ * Makes an observer that reports each call when it is settled and each run when it ends: ids, names, times, sizes and
+ * codes. `includeContent` adds arguments, results, error messages and the answer.
  */
 export function logs(report: Report, { includeContent = false }: { includeContent?: boolean } = {}): Observer {
-  /** The calls of runs under way, where their arguments are to be told, by run: those of its newest step. */
+  /** The calls of the newest step of each run under way, by run id, if their arguments are logged. */
   const asked = new Map<string, readonly ToolCall[]>()
   return (event, run) => {
     const { runId } = run

@@ -3,17 +3,17 @@ import type { Observer } from '../contract/hook.ts'
 import type { RunRequest } from '../contract/run.ts'
 import type { Usage } from '../contract/usage.ts'
 
-/** A span as OpenTelemetry knows it, for an exporter to send. Times are epoch milliseconds. */
+/** A span in OpenTelemetry's sense, for an exporter to send. Times are in epoch milliseconds. */
 export interface Span {
   readonly name: string
-  /** 32 hex digits, one for a run. */
+  /** 32 hex digits, one per run. */
   readonly traceId: string
   /** 16 hex digits. */
   readonly spanId: string
   readonly parentId?: string
   readonly start: number
   readonly end: number
-  /** The code of what failed; absent where nothing did. */
+  /** The code of the error; absent if there was none. */
   readonly error?: string
   readonly attributes: Readonly<Record<string, string | number | boolean>>
 }
@@ -37,9 +37,10 @@ interface OpenRun {
 }
 
 /**
- * Turns each run into spans, by the names of OpenTelemetry's conventions for generative AI: `invoke_agent` for the run,
- * `chat <model>` for each model call, `execute_tool <tool>` for each call below the step that asked for it. A call that
- * failed is an error. A run that another life of its object began has no span of its own: its steps and calls have.
+ * Makes an observer that turns each run into spans, named by OpenTelemetry's semantic conventions for generative AI:
+ * `invoke_agent` for the run, `chat <model>` for each model call, and `execute_tool <tool>` for each call, below the
+ * step that asked for it. A failed call is an error. If the object restarts during a run, the spans since then are a
+ * trace of their own.
  */
 export function spans(
   emit: (span: Span) => void,
@@ -56,7 +57,7 @@ export function spans(
   }
 }
 
-/** Remembers what later spans begin with. */
+/** Records the start of later spans. */
 function note(open: OpenRun, event: RunFact, now: number): void {
   if (event.type === 'step.started') {
     open.step = event.step
@@ -80,7 +81,7 @@ interface SpanContext {
   readonly includeContent: boolean
 }
 
-/** The span that an event ends, if any. */
+/** Returns the span that an event ends, if any. */
 function spanOf(open: OpenRun, event: RunFact, context: SpanContext): Span | undefined {
   switch (event.type) {
     case 'step.answered':
