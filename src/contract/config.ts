@@ -22,7 +22,7 @@ export interface ApiKey {
   readonly budget?: Budget
 }
 
-/** The configuration of the edge, read from its variables and validated (API.md §0). */
+/** The configuration of the edge, read from its variables and validated. */
 export interface Config {
   readonly model?: string
   readonly models: readonly string[]

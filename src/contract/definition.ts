@@ -7,7 +7,7 @@ export interface DefinitionIssue {
   readonly message: string
 }
 
-/** The hosts that stored tools may reach, each with the secrets that may go there (`HTTP_TOOL_HOSTS`, API.md §0). */
+/** The hosts that stored tools may reach, each with the secrets that may go there (`HTTP_TOOL_HOSTS`). */
 export type ToolHosts = Readonly<Record<string, readonly string[]>>
 
 /** A definition as it is stored: its text, and metadata that tells what is offered by default. */

@@ -40,3 +40,8 @@ export function runOfCall(callId: string): string | undefined {
   const match = /^call_([A-Za-z0-9]{22})_\d+_\d+$/.exec(callId)
   return match ? `run_${match[1]}` : undefined
 }
+
+/** Returns the step that a call id made by the edge belongs to; 1 for any other id. */
+export function stepOfCall(callId: string): number {
+  return Number(/_(\d+)_\d+$/.exec(callId)?.[1] ?? 1)
+}

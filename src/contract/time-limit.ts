@@ -1,3 +1,5 @@
+import { LONGEST_TIMER_MS } from './pause.ts'
+
 /**
  * Runs `work` with a signal that aborts when `signal` does, or after `ms` milliseconds. Rejects with {@link OutOfTime}
  * if the work failed because its time was up. The timer is cleared when the work ends, whereas that of
@@ -9,7 +11,7 @@ export async function withTimeLimit<Result>(
   signal?: AbortSignal,
 ): Promise<Result> {
   const late = new AbortController()
-  const timer = setTimeout(() => late.abort(new OutOfTime(`no answer within ${ms} ms`)), ms)
+  const timer = setTimeout(() => late.abort(new OutOfTime(`no answer within ${ms} ms`)), Math.min(ms, LONGEST_TIMER_MS))
   try {
     return await work(signal ? AbortSignal.any([signal, late.signal]) : late.signal)
   } catch (error) {

@@ -16,7 +16,7 @@ export interface ToolDefinition {
   /** SHA-256 of the canonical JSON of name, description and schemas; opaque to the host. */
   readonly hash: string
   readonly annotations: ToolAnnotations
-  /** Whether a result becomes the run's answer without another model call (API.md §2). Default: never. */
+  /** Whether a result becomes the run's answer without another model call. Default: never. */
   readonly returnDirect?: 'always' | 'if-last'
   /** Which calls a person must approve. Default: `never`. */
   readonly approval?: Approval

@@ -34,7 +34,7 @@ export interface ManualResult {
   readonly messages: readonly Message[]
   /** One result per call, in the order of the calls. */
   readonly results: readonly ToolMessage[]
-  /** Whether the results are the answer, as the tools of the step return directly (API.md §2). */
+  /** Whether the results are the answer, as the tools of the step return directly. */
   readonly returnDirect: boolean
   /** Why the loop should end, if a limit or a fatal fault ends it. */
   readonly error?: { readonly code: string; readonly message: string }

@@ -1,3 +1,4 @@
+import { stepOfCall } from '../contract/id.ts'
 import type { CallSettled, RunFact } from '../contract/event.ts'
 import type { Observer } from '../contract/hook.ts'
 import type { RunRequest } from '../contract/run.ts'
@@ -6,9 +7,9 @@ import type { Usage } from '../contract/usage.ts'
 /** A span in OpenTelemetry's sense, for an exporter to send. Times are in epoch milliseconds. */
 export interface Span {
   readonly name: string
-  /** 32 hex digits, one per run. */
+  /** 32 hex digits, one per run, made from the run's id. */
   readonly traceId: string
-  /** 16 hex digits. */
+  /** 16 hex digits, made from the ids of the run and of the step or call. */
   readonly spanId: string
   readonly parentId?: string
   readonly start: number
@@ -25,22 +26,17 @@ export interface SpanOptions {
 }
 
 interface OpenRun {
-  readonly traceId: string
-  readonly spanId: string
   readonly start: number
-  readonly steps: Map<number, { readonly spanId: string; readonly start: number }>
-  readonly calls: Map<
-    string,
-    { readonly parentId: string; readonly start: number; readonly text: string; attempt: number }
-  >
-  step: number
+  /** When each step began, by its number. */
+  readonly steps: Map<number, number>
+  readonly calls: Map<string, { readonly start: number; readonly text: string; readonly attempt: number }>
 }
 
 /**
  * Makes an observer that turns each run into spans, named by OpenTelemetry's semantic conventions for generative AI:
  * `invoke_agent` for the run, `chat <model>` for each model call, and `execute_tool <tool>` for each call, below the
- * step that asked for it. A failed call is an error. If the object restarts during a run, the spans since then are a
- * trace of their own.
+ * step that asked for it. A failed call is an error. If the object restarts during a run, the spans since then belong to
+ * the same trace, and what was open begins again at its next event.
  */
 export function spans(
   emit: (span: Span) => void,
@@ -58,20 +54,16 @@ export function spans(
 }
 
 /** Records the start of later spans. */
-function note(open: OpenRun, event: RunFact, now: number): void {
+function note({ steps, calls }: OpenRun, event: RunFact, now: number): void {
   if (event.type === 'step.started') {
-    open.step = event.step
-    open.steps.set(event.step, { spanId: hex(8), start: now })
+    steps.set(event.step, now)
   } else if (event.type === 'step.answered') {
-    const parentId = open.steps.get(event.step)?.spanId ?? open.spanId
     for (const { callId, arguments: text } of event.calls) {
-      open.calls.set(callId, { start: now, attempt: 1, ...open.calls.get(callId), parentId, text })
+      calls.set(callId, { start: now, attempt: 1, ...calls.get(callId), text })
     }
   } else if (event.type === 'call.started') {
-    const call = open.calls.get(event.callId)
-    const parentId = call?.parentId ?? open.steps.get(open.step)?.spanId ?? open.spanId
-    const text = call?.text ?? event.arguments ?? ''
-    open.calls.set(event.callId, { parentId, start: event.at, text, attempt: event.attempt })
+    const text = calls.get(event.callId)?.text ?? event.arguments ?? ''
+    calls.set(event.callId, { start: event.at, text, attempt: event.attempt })
   }
 }
 
@@ -98,7 +90,6 @@ function spanOf(open: OpenRun, event: RunFact, context: SpanContext): Span | und
 type Fact<Type extends RunFact['type']> = Extract<RunFact, { type: Type }>
 
 function chatSpan(open: OpenRun, { step, finish, usage }: Fact<'step.answered'>, { run, now }: SpanContext): Span {
-  const { spanId = hex(8), start = now } = open.steps.get(step) ?? {}
   const attributes = {
     'gen_ai.operation.name': 'chat',
     'gen_ai.request.model': run.model,
@@ -106,14 +97,14 @@ function chatSpan(open: OpenRun, { step, finish, usage }: Fact<'step.answered'>,
     'edgecall.step': step,
     ...usageOf(usage),
   }
-  const place = { traceId: open.traceId, spanId, parentId: open.spanId }
-  return { name: `chat ${run.model}`, ...place, start, end: now, attributes }
+  const place = { traceId: traceOf(run), spanId: spanIdOf(run, step), parentId: spanIdOf(run) }
+  return { name: `chat ${run.model}`, ...place, start: open.steps.get(step) ?? now, end: now, attributes }
 }
 
-function toolSpan(open: OpenRun, event: CallSettled, { now, includeContent }: SpanContext): Span {
+function toolSpan({ calls }: OpenRun, event: CallSettled, { run, now, includeContent }: SpanContext): Span {
   const { callId, tool, ok, error, durationMs } = event
-  const { parentId = open.spanId, start = now, text = '', attempt = 1 } = open.calls.get(callId) ?? {}
-  open.calls.delete(callId)
+  const { start = now, text = '', attempt = 1 } = calls.get(callId) ?? {}
+  calls.delete(callId)
   const attributes = {
     'gen_ai.operation.name': 'execute_tool',
     'gen_ai.tool.name': tool,
@@ -126,12 +117,12 @@ function toolSpan(open: OpenRun, event: CallSettled, { now, includeContent }: Sp
       'gen_ai.tool.call.result': JSON.stringify(event.content ?? error?.message ?? ''),
     }),
   }
-  const place = { traceId: open.traceId, spanId: hex(8), parentId }
+  const place = { traceId: traceOf(run), spanId: spanIdOf(run, callId), parentId: spanIdOf(run, stepOfCall(callId)) }
   const times = { start, end: start + durationMs }
   return { name: `execute_tool ${tool}`, ...place, ...times, attributes, ...(error && { error: error.code }) }
 }
 
-function runSpan({ traceId, spanId, start }: OpenRun, event: Fact<'run.finished'>, { run, now }: SpanContext): Span {
+function runSpan({ start }: OpenRun, event: Fact<'run.finished'>, { run, now }: SpanContext): Span {
   const attributes = {
     'gen_ai.operation.name': 'invoke_agent',
     'gen_ai.request.model': run.model,
@@ -141,11 +132,11 @@ function runSpan({ traceId, spanId, start }: OpenRun, event: Fact<'run.finished'
     ...usageOf(event.usage),
   }
   const failed = event.status === 'failed' ? { error: event.error?.code ?? 'failed' } : {}
-  return { name: 'invoke_agent', traceId, spanId, start, end: now, attributes, ...failed }
+  return { name: 'invoke_agent', traceId: traceOf(run), spanId: spanIdOf(run), start, end: now, attributes, ...failed }
 }
 
 function begun(start: number): OpenRun {
-  return { traceId: hex(16), spanId: hex(8), start, steps: new Map(), calls: new Map(), step: 0 }
+  return { start, steps: new Map(), calls: new Map() }
 }
 
 function usageOf(usage: Usage | undefined): Record<string, number> {
@@ -154,7 +145,18 @@ function usageOf(usage: Usage | undefined): Record<string, number> {
     : {}
 }
 
-function hex(bytes: number): string {
-  const digits = (byte: number) => byte.toString(16).padStart(2, '0')
-  return Array.from(crypto.getRandomValues(new Uint8Array(bytes)), digits).join('')
+function traceOf({ runId }: RunRequest): string {
+  return hexOf(runId, 128)
+}
+
+/** Returns the id of the span of a run, of one of its steps or of one of its calls. */
+function spanIdOf({ runId }: RunRequest, part: number | string = ''): string {
+  return hexOf(`${runId}/${part}`, 64)
+}
+
+/** Returns so many bits of a text as hex digits. Run ids are random, so ids made from them do not collide. */
+function hexOf(text: string, bits: number): string {
+  let id = 0n
+  for (const char of text) id = BigInt.asUintN(bits, id * 0x100000001b3n + BigInt(char.charCodeAt(0)))
+  return id.toString(16).padStart(bits / 4, '0')
 }

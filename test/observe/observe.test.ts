@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest'
+import type { Observer } from '../../src/contract/hook.ts'
 import { failure } from '../../src/contract/tool.ts'
 import { logs } from '../../src/observe/log.ts'
 import { type Span, spans } from '../../src/observe/spans.ts'
@@ -76,6 +77,28 @@ test('a run is a trace: the run, its model calls, and below each the calls that 
     'edgecall.attempt': 1,
     'edgecall.ok': false,
   })
+})
+
+test('a run whose object restarts is one trace all the same', async () => {
+  const tell = async (lives: 1 | 2) => {
+    const seen: Span[] = []
+    const life = () => spans((span) => seen.push(span), { now: () => 5 })
+    let observe = life()
+    const observer: Observer = (event, run) => {
+      observe(event, run)
+      // The first step has been answered by then; its calls end in another life.
+      if (lives === 2 && event.type === 'step.answered' && event.step === 1) observe = life()
+    }
+    await play({ ...scene, loop: { observe: observer } })
+    return seen
+  }
+  const [one, two] = [await tell(1), await tell(2)]
+  expect(new Set([...one, ...two].map(({ traceId }) => traceId))).toEqual(
+    new Set([expect.stringMatching(/^[0-9a-f]{32}$/)]),
+  )
+  const tree = (spans: readonly Span[]) => spans.map(({ name, spanId, parentId }) => ({ name, spanId, parentId }))
+  expect(tree(two)).toEqual(tree(one))
+  expect(new Set(one.map(({ spanId }) => spanId)).size).toBe(one.length)
 })
 
 test('spans hold arguments and results where that was asked for', async () => {

@@ -49,7 +49,7 @@ export const STATIC_TOOL = v.strictObject({
 export const CODE_TOOL = v.strictObject({ ...SAID, default: flag, code: CODE })
 
 /**
- * A KV-backed definition (API.md §3), checked: a tool that sends one HTTP request, one of a tool Worker under another
+ * A KV-backed definition, checked: a tool that sends one HTTP request, one of a tool Worker under another
  * name, with another description and schema, one that always answers the same, or one with code of its own.
  */
 export type StoredTool = Readonly<

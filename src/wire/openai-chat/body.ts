@@ -37,7 +37,7 @@ export function toFormat(format: AnswerFormat): ResponseFormat {
   return { ...rest, ...(typeof strict === 'boolean' && { strict }) }
 }
 
-/** Which text of the run is shown, a member of `edgecall` (API.md §1). */
+/** Which text of the run is shown, a member of `edgecall`. */
 export const whichRounds = v.exactOptional(v.picklist(['final', 'all']))
 
 /** What is wrong with a body, as OpenAI's error object says it. */

@@ -36,7 +36,7 @@ export interface ChatRequest {
   readonly edgecall: EdgecallOptions
 }
 
-/** The body's extension (API.md §1). */
+/** The body's extension. */
 interface EdgecallOptions extends RunOptions {
   readonly conversation?: string
   readonly rounds?: Rounds

@@ -53,7 +53,7 @@ export interface ChatCompletion {
   readonly edgecall: EdgecallReport
 }
 
-/** The extension of a whole answer (API.md §1): what happened at the edge. */
+/** The extension of a whole answer: what happened at the edge. */
 export interface EdgecallReport {
   readonly runId: string
   readonly conversation?: string | undefined
