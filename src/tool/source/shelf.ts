@@ -33,7 +33,7 @@ export interface Shelf {
   names(): Promise<readonly string[]>
   /** Returns the number of tools; a tool that was written here may count twice until the copy holds the write. */
   size(): Promise<number>
-  /** Returns the current versions' search texts; the same array while nothing has changed and no own write is pending. */
+  /** Returns the current versions' search texts; the same array while nothing has changed and no write is pending. */
   texts(): Promise<readonly ToolText[]>
   /** Returns the names of tools that may be offered by default. */
   offered(): Promise<readonly string[]>
@@ -123,7 +123,7 @@ interface Version {
   readonly hash: string
 }
 
-/** Returns the texts, read again if the index is newer. They are copied after the index; until then older ones serve. */
+/** Returns the texts, read again if the index is newer. They are copied after the index; until then older ones do. */
 async function currentTexts(
   namespace: ToolNamespace,
   memory: Memory,
