@@ -1,6 +1,7 @@
 /**
- * tool/: from definition to outcome. `define`, `arguments`, `result` and `serve` make a tool Worker; the rest is the
- * host's side. May import contract/ and wire/. `cloudflare:workers` is imported by `serve` alone.
+ * tool/: from definition to outcome. `define`, `arguments`, `result` and `serve` make a tool Worker; `stored/`, `http/`
+ * and `code/` run in the `definitions` Worker; the rest is mostly the host's side. May import contract/ and wire/.
+ * `cloudflare:workers` is imported by `serve` alone.
  */
 import { canonicalJson, type JsonObject, type JsonSchema, sha256 } from '../contract/json.ts'
 import type {
@@ -43,7 +44,7 @@ export interface ToolSettings {
   readonly maxConcurrent?: number
   /** Whether the tool gets the messages of the conversation, as `context.history`. */
   readonly history?: boolean
-  /** Whether a provider that is able to is to hold its model to the schema. */
+  /** Whether providers that can hold their model to the schema are to do so. Default: as the provider does. */
   readonly strict?: boolean
   readonly tags?: readonly string[]
   /** Data for the edge's hooks and listings, as plain JSON. A model never sees it. */

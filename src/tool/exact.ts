@@ -1,11 +1,11 @@
-/** Returns whether a number is exactly the integer that the digits spell, or close to their decimal or exponent. */
+/** Returns whether a number equals the integer that the digits spell. With a point or exponent, any finite one will do. */
 export function isExact(number: number, digits: string): boolean {
   if (Number.isSafeInteger(number)) return true
   if (!/^[+-]?\d+$/.test(digits)) return Number.isFinite(number)
   return Number.isFinite(number) && BigInt(digits.replace('+', '')) === BigInt(number)
 }
 
-/** Matches a text with as many digits in a row as a number may not hold, or with an exponent. */
+/** Matches a text with so many digits in a row that a number may not hold them, or with an exponent. */
 const LARGE = /\d{16}|\d[eE]/
 
 /** Parses a JSON text, in which a number that JavaScript cannot hold is kept as its text. Throws if it is not JSON. */

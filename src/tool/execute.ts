@@ -7,8 +7,8 @@ import { textOfThrown } from './fault.ts'
 
 /**
  * Performs one call and waits for its outcome, until its time is up or the run is aborted. A call cannot be stopped
- * from outside: the tool is told through its control, and an outcome that comes later goes to `onLate`. Contract: never
- * rejects.
+ * from outside: the tool is told through its control, and an outcome that comes later goes to `onLate`.
+ * Contract: never rejects.
  */
 export async function execute(tool: Tool, request: ToolRequest, options: ExecuteOptions): Promise<ToolOutcome> {
   const { definition } = tool

@@ -63,7 +63,7 @@ interface KnownIssue extends StandardIssue {
   readonly received?: string
 }
 
-/** Turns a schema's issue into ours. A message that begins with “expected” was written for this, and stays as it is. */
+/** Turns a schema's issue into an `Issue`. A message that begins with “expected” is complete, and stays as it is. */
 export function toIssue({ message, path = [], expected, received }: KnownIssue): Issue {
   const keys = path.map((each) => (typeof each === 'object' ? each.key : each))
   // An item of a set has no key.

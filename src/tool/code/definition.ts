@@ -3,7 +3,7 @@ import type { DefinitionIssue, ToolHosts } from '../../contract/definition.ts'
 import { HTTP_CALL } from '../http/definition.ts'
 import { grantedSecrets } from '../http/hosts.ts'
 
-/** The largest module. A hundred definitions are read at once, and KV gives at most 25 MB, RPC at most 32 MiB. */
+/** The largest module. A hundred definitions are read at once, and KV returns at most 25 MB, RPC at most 32 MiB. */
 const MOST_BYTES = 128 * 1024
 const MOST_HOSTS = 16
 /** Matches a host, a host with its port, or a whole origin, as in `HTTP_TOOL_HOSTS`. */

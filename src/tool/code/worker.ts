@@ -40,7 +40,7 @@ export const URL_OF_CODE = 'https://tool/'
 const CHECK_MS = 10_000
 const MOST_CHECK_BYTES = 100
 
-/** Loads a module, and returns why it cannot be a tool's code, if so. Its function is not called and has no network. */
+/** Loads a module, and returns why it cannot be a tool's code, if so. Its function is not called; it has no network. */
 export async function checkModule({ loader }: CodeHost, module: string): Promise<string | undefined> {
   try {
     const signal = AbortSignal.timeout(CHECK_MS)

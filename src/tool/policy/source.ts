@@ -11,8 +11,8 @@ export interface PolicyOptions {
 
 /**
  * Returns a function that gives a caller the source with policies applied, wherever its tools come from. A tool that
- * the caller may not call is neither found nor listed; any other is bound by its policies. They are checked again with
- * each call, for the caller that the call's context names.
+ * the caller may not call is neither found nor listed; any other is bound by its policies. The policies are checked
+ * again with each call, for the caller that the call's context names.
  */
 export function policed(source: ToolSource, options: PolicyOptions): (caller: Caller) => ToolSource {
   if (Object.keys(options.policies).length === 0) return () => source

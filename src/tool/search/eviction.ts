@@ -6,7 +6,7 @@ export interface Eviction {
   onRemoved(session: string): void
 }
 
-/** Evicts all but the `most` sessions that were used last. Throws a RangeError unless `most` is an integer from 1 on. */
+/** Evicts all but the `most` sessions used last. Throws a RangeError unless `most` is an integer of at least 1. */
 export function lruEviction(most = 1000): Eviction {
   if (!Number.isInteger(most) || most < 1) throw new RangeError(`Expected at least 1 session but received ${most}`)
   const used = new Set<string>()

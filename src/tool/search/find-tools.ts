@@ -8,7 +8,7 @@ export interface FindOptions {
   readonly isWanted?: (name: string) => boolean
 }
 
-/** The number of candidates at which the search stops to widen, where most are not for the caller. */
+/** Where the caller may use few of the candidates, more are asked for, until they are at least this many. */
 const MOST_TRIED = 1000
 
 /** Finds the tools that fit a question best, at most `limit`, best first. */

@@ -10,8 +10,8 @@ import { createToolSearch, type ToolSearch, type ToolSearchOptions } from './too
 
 export interface SearchHookOptions extends ToolSearchOptions {
   /**
-   * Keeps the sessions; given by code that is to `evict` some. A session is named `tenant/conversation`, or
-   * `tenant/run` for a run without a conversation. Default: one made with these options.
+   * Keeps the sessions: pass one to be able to `evict` them. A session is named `tenant/conversation`, or `tenant/run`
+   * for a run without a conversation. Default: one made with these options.
    */
   readonly search?: ToolSearch
   /** `auto`: if there are more than `mostTools`, or their definitions take more than `mostTokens`. Default `auto`. */

@@ -79,7 +79,7 @@ interface Place extends Ranked {
   readonly slot: number
 }
 
-/** What one word of a question adds to the scores of tools; of its variants in a tool, the one that adds most counts. */
+/** What one word of a question adds to the scores of tools. Of its variants in a tool, only the best one counts. */
 interface Share {
   /** What the word adds to each tool, by slot. */
   readonly gains: Float64Array

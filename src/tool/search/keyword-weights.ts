@@ -52,7 +52,7 @@ export function createReader(terms: Terms): Reader {
   }
 }
 
-/** The terms of one field, of full and of half weight. The arrays are reused: the cost of indexing is garbage. */
+/** The terms of one field, of full and of half weight. The arrays are reused: garbage is the main cost of indexing. */
 const words: Term[] = []
 const halves: Term[] = []
 

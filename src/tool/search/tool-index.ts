@@ -38,7 +38,7 @@ export async function update<Told extends ToolText>(
   await Promise.all([gone.length > 0 && index.remove(gone), index.add(changed)])
 }
 
-/** Returns whether a search reads the same of both. */
+/** Returns whether two tools are the same to a search. */
 function isSame(tool: ToolText, other: ToolText | undefined): boolean {
   return tool.hash === other?.hash && tool.title === other.title && String(tool.tags) === String(other.tags)
 }

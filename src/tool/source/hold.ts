@@ -4,7 +4,7 @@ import { digestOf } from '../digest.ts'
 
 /**
  * Lists tools, but holds back those that have changed since they were accepted: these are listed as unavailable, with
- * the definition of now, until that is accepted too. The first definition that is seen of a name is accepted by itself.
+ * their new definition, until that is accepted too. The first definition that is seen of a name is accepted by itself.
  * A tool whose accepted definition cannot be found out is held back.
  */
 export async function holdBack(tools: readonly Tool[], accepted: AcceptedTools): Promise<ToolListing> {

@@ -22,7 +22,7 @@ export interface KvOptions {
    * the hosts that are in all of these lists. Default: all of `hosts`.
    */
   readonly hostsOf?: (tool: Pick<Tool, 'definition' | 'place'>) => readonly (readonly string[] | undefined)[]
-  /** The value of a secret, such as `SECRET_WEATHER`. */
+  /** Returns the value of a secret, such as `SECRET_WEATHER`. */
   readonly secret: (name: string) => string | undefined
   /** The tool Workers. A stored definition may be a face of one of their tools, and may not take one of their names. */
   readonly services: ServiceSource

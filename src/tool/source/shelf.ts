@@ -27,7 +27,7 @@ export interface OwnWrite {
 
 /**
  * The isolate's cache of the catalogue's copy: the index is kept for ten seconds, versions as long as there is room.
- * Methods reject if KV fails and no index is cached; an older index will do.
+ * Methods reject if KV fails and no index is cached; otherwise an older index is used.
  */
 export interface Shelf {
   names(): Promise<readonly string[]>

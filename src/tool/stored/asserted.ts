@@ -59,7 +59,7 @@ const WHOLE = [
   'dependencies dependentSchemas dependentRequired unevaluatedItems unevaluatedProperties pattern format',
 ].flatMap((names) => names.split(' '))
 
-/** Keywords that must not go either, unless the second of the pair allows anything: it would then reach further. */
+/** Keywords that must not be removed while the second of the pair is restrictive, since it would then apply to more. */
 const COUPLED: readonly (readonly [keyword: string, reach: string])[] = [
   ['patternProperties', 'additionalProperties'],
   ['prefixItems', 'items'],

@@ -38,7 +38,7 @@ function under(outer: string): (issue: DefinitionIssue) => DefinitionIssue {
   return ({ path, message }) => ({ path: path === '' ? outer : `${outer}.${path}`, message })
 }
 
-/** Returns where a result of now might not have been a result before. */
+/** Returns where a result of the new version might not fit the output schema of the old one. */
 function resultBreaks({ outputSchema: old }: StoredTool, { outputSchema: now }: StoredTool): DefinitionIssue[] {
   if (!old) return []
   if (!now) return [{ path: 'outputSchema', message: 'is gone: nothing is said of the result any more' }]

@@ -61,7 +61,7 @@ function* parts(look: Look, from: JsonObject, to: JsonObject, path: string): Iss
   }
 }
 
-/** Splits a schema into parts that all must hold: its own keywords, references, each of `allOf`, `anyOf` and `oneOf`. */
+/** Splits a schema into parts that all must hold: its keywords, references, each of `allOf`, `anyOf` and `oneOf`. */
 function partsOf(document: SchemaDocument, schema: JsonObject): unknown[] {
   const referred = refsOf(schema).map((ref) => document.resolve(schema, ref))
   if (document.isLegacy && referred.length > 0) return referred
