@@ -1,4 +1,4 @@
-/** Returns whether a number equals the integer that the digits spell. With a point or exponent, any finite one will do. */
+/** Returns whether a number equals the integer that the digits spell. With a point or exponent, any finite one does. */
 export function isExact(number: number, digits: string): boolean {
   if (Number.isSafeInteger(number)) return true
   if (!/^[+-]?\d+$/.test(digits)) return Number.isFinite(number)
