@@ -4,8 +4,8 @@ import { matches } from './glob.ts'
 import { keysOf, partAt } from './pointer.ts'
 
 /**
- * Whether a person must agree to a call with these arguments, as the model wrote them. What cannot be read, is missing or
- * of another type fits no condition.
+ * Returns whether a person must agree to a call, given its arguments as the text that the model wrote. An argument that
+ * is missing, is of another type or cannot be parsed meets no condition.
  */
 export function needsApproval(approval: Approval = 'never', text: string): boolean {
   if (typeof approval === 'string') return approval === 'always'

@@ -10,20 +10,20 @@ export type Parsed<Output> =
   | { readonly ok: true; readonly value: Output }
   | { readonly ok: false; readonly issues: readonly Issue[] }
 
-/** The arguments of a tool: what a model is told of them, and how they are read. */
+/** A tool's arguments: the schema that a model is given, and the function that parses what it sends. */
 export interface Arguments<Output> {
-  /** Its root is `type: "object"`. */
+  /** The JSON Schema of the arguments; its root is `type: "object"`. */
   readonly schema: JsonSchema
-  /** Reads arguments as they were sent. Rejects where the schema's own code throws. */
+  /** Parses arguments as they were sent. Rejects if the schema's own code throws. */
   readonly parse: (sent: unknown) => Promise<Parsed<Output>>
 }
 
-/** Arguments are always an object: what a schema is about that is none is sent as this field of one. */
+/** Arguments are always an object; the value of a schema that is not about an object is sent as this field of one. */
 const FIELD = 'input'
 
 const OPTIONAL: readonly unknown[] = ['optional', 'exact_optional', 'nullish', 'undefinedable']
 
-/** Throws a TypeError that begins with `what` for a schema with no JSON form. */
+/** Derives arguments from a tool's input schema. Throws a TypeError that begins with `what` if it has no JSON form. */
 export function argumentsOf<Schema extends InputSchema>(schema: Schema, what: string): Arguments<OutputOf<Schema>> {
   const json = convertInput(schema, what)
   const root = objectOf(json)
@@ -42,7 +42,7 @@ export function argumentsOf<Schema extends InputSchema>(schema: Schema, what: st
   }
 }
 
-/** What was sent in the field, or without it. */
+/** Returns the value of the field, or all that was sent if the model left the field out. */
 function fieldOf(sent: unknown): unknown {
   if (!isObject(sent)) return sent
   return Object.hasOwn(sent, FIELD) || Object.keys(sent).length === 0 ? sent[FIELD] : sent
@@ -62,7 +62,7 @@ function parser<Output>(schema: InputSchema<Output>, json: JsonSchema): Argument
 
 const OTHER_ROOTS = ['$ref', 'allOf', 'anyOf', 'const', 'enum', 'items', 'not', 'oneOf', 'prefixItems']
 
-/** The schema as one of an object, where it is about objects; else undefined. */
+/** Returns the schema with `type: "object"` at its root if it is about objects, else undefined. */
 function objectOf(json: JsonSchema): JsonSchema | undefined {
   const { type } = json
   const isOfObjects = type === undefined ? !OTHER_ROOTS.some((key) => key in json) : [type].flat().includes('object')

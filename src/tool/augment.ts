@@ -10,23 +10,23 @@ import { rebase } from './rebase.ts'
 import type { InputSchema } from './standard.ts'
 import { messageOf } from './thrown.ts'
 
-/** Fields that a model fills in beside a tool's own arguments, such as its reasons, and who reads them. */
+/** Fields that a model fills in beside a tool's own arguments, such as its reasons, and a function that reads them. */
 export interface Augmentation<Fields extends object> {
-  /** Schema of an object with the fields. What it requires, the model must send. */
+  /** The schema of an object with the fields. The model must send those that it requires. */
   readonly fields: InputSchema<Fields>
   /**
-   * Gets the fields of each call whose fields fit. It begins before the tool does, and the call waits for it. What it
-   * throws is reported, and breaks no call.
+   * Gets the fields of each call whose fields are valid. It starts before the tool does, and the call waits for both.
+   * An error that it throws goes to `report`, and fails no call.
    */
   readonly read: (event: AugmentEvent<Fields>) => void | Promise<void>
   /** Whether the tool gets the fields too. Default: they are taken out. */
   readonly keep?: boolean
-  /** Hears what `read` throws. Default: the log. */
+  /** Gets the error that `read` throws. Default: logs it. */
   readonly report?: (error: unknown) => void
 }
 
 export interface AugmentEvent<Fields> {
-  /** As the model knows it. */
+  /** The definition that the model was given, with the added fields. */
   readonly definition: ToolDefinition
   /** The arguments as they were sent. */
   readonly rawInput: unknown
@@ -35,9 +35,9 @@ export interface AugmentEvent<Fields> {
 }
 
 /**
- * Adds fields to the arguments of a tool, of several, or of all in a source. All else of them stays, such as annotations,
- * return direct, status and undo; the definition has a hash of its own. A field that a tool has already is a TypeError
- * that names both; in a source, such a tool is listed as unavailable for that reason.
+ * Adds fields to the arguments of a tool, of several tools, or of all tools of a source. All else stays, such as
+ * annotations, return direct, status and undo; the new definition has its own hash. If a tool has such a field already,
+ * throws a TypeError that names both; a source lists the tool as unavailable for that reason instead.
  */
 export function augment<Env, Fields extends object>(
   tool: DefinedTool<Env>,
@@ -76,7 +76,7 @@ function augmentTool<Env, Fields extends object>(tool: DefinedTool<Env>, extra: 
 }
 
 function augmentSource<Fields extends object>(source: ToolSource, extra: Extra<Fields>): ToolSource {
-  /** Values, never promises: those belong to the request that made them. */
+  /** Augmented definitions by the original. Values, never promises: a promise belongs to the request that made it. */
   const known = new WeakMap<ToolDefinition, ToolDefinition>()
   const define = async (inner: ToolDefinition): Promise<ToolDefinition> => {
     const augmented = { ...inner, inputSchema: merge(inner.name, inner.inputSchema, extra.schema) }
@@ -112,7 +112,7 @@ function augmentSource<Fields extends object>(source: ToolSource, extra: Extra<F
 
 function wrap<Fields extends object>(tool: Tool, definition: ToolDefinition, extra: Extra<Fields>): Tool {
   const { hash } = tool.definition
-  /** The call as the tool inside knows it. */
+  /** Returns the request as the wrapped tool expects it: with its own hash, and without the fields (unless `keep`). */
   const inner = (request: Parameters<Tool['call']>[0], input = withoutFields(extra, request.arguments)) => ({
     ...request,
     arguments: isObject(input) ? input : {},
@@ -140,7 +140,7 @@ interface About {
   readonly definition: ToolDefinition
 }
 
-/** Reads the fields, tells of them, and calls the tool inside with what is its own. */
+/** Parses the fields, passes them to `read`, and calls the wrapped tool with its own arguments. */
 async function perform<Fields extends object>(
   extra: Extra<Fields>,
   { sent, context, definition }: About,
@@ -159,7 +159,7 @@ async function perform<Fields extends object>(
   let given = sent
   let parsed = await parseFields(extra, given)
   if (!parsed.ok) {
-    // They may be where only the whole schema leads, such as inside of a key too many.
+    // The fields may be misplaced, such as inside a surplus key; coercing by the whole schema finds them there.
     given = coerce(definition.inputSchema, sent)
     parsed = await parseFields(extra, given)
   }

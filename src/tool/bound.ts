@@ -2,10 +2,10 @@ import { type Content, type TextContent, textOf } from '../contract/message.ts'
 import type { ToolOutcome, ToolSuccess } from '../contract/tool.ts'
 
 /**
- * An outcome cut down to what a model may see: at most `limit` bytes of UTF-8 text and base64 data over all parts.
- * Text is cut between characters and says how much there was; what cannot be cut is named in its place, and a structured
- * value over the limit after the content that speaks for it. `rest` tells how to read on from that character of the whole
- * text, its parts on lines of their own.
+ * Cuts an outcome down to what a model may see: at most `limit` bytes of UTF-8 text and base64 data over all parts.
+ * Text is cut between characters, with a note of its full size; a note replaces a part that cannot be cut, and follows
+ * the content in place of a structured value over the limit. `rest` returns words on how to read on from an offset into
+ * the whole text (its parts joined by line ends).
  */
 export function boundOutcome(outcome: ToolOutcome, limit: number, rest: Rest = () => ''): ToolOutcome {
   if (!outcome.ok) {
@@ -18,7 +18,7 @@ export function boundOutcome(outcome: ToolOutcome, limit: number, rest: Rest = (
     const note = leftOut('value', sizeOf(value), rest(textOf([...content, value]).length - value.text.length))
     return { ...success, content: [...content, note] }
   }
-  // No character of a string is more than three bytes: mostly nothing has to be counted.
+  // No UTF-16 unit takes more than three bytes of UTF-8, so that most outcomes pass without being encoded.
   if (sum(outcome.content, mostOf) <= limit || sum(outcome.content, sizeOf) <= limit) return outcome
   let left = limit
   let before = 0
@@ -35,13 +35,13 @@ export function boundOutcome(outcome: ToolOutcome, limit: number, rest: Rest = (
 
 type Rest = (offset: number) => string
 
-/** All that an outcome has, as content: a structured value over the limit is its last part. */
+/** Returns all of an outcome as content; a structured value over the limit is the last part. */
 export function wholeOf(outcome: ToolSuccess, limit: number): readonly Content[] {
   const value = largeValue(outcome, limit)
   return value ? [...outcome.content, value] : outcome.content
 }
 
-/** The text of a value over the limit; content that is over it too has the value in it. */
+/** Returns a structured value over the limit as text. Content that is over the limit too has the value in it. */
 function largeValue({ content, structured }: ToolSuccess, limit: number): TextContent | undefined {
   if (structured === undefined || sum(content, sizeOf) > limit) return undefined
   const value = { type: 'text', text: JSON.stringify(structured) } as const
@@ -78,7 +78,7 @@ function cut(text: string, limit: number, rest: Rest = () => ''): string {
   if (text.length * 3 <= limit) return text
   const bytes = encoder.encode(text)
   if (bytes.byteLength <= limit) return text
-  // `stream: true` holds back a character that the cut went through.
+  // With `stream: true` the decoder holds back a character that was cut in two.
   const head = new TextDecoder().decode(bytes.subarray(0, limit), { stream: true })
   return `${head}\n[cut: ${limit} of ${bytes.byteLength} bytes shown${rest(head.length)}]`
 }

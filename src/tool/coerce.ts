@@ -17,9 +17,9 @@ import {
 } from './shape.ts'
 
 /**
- * What a model meant by arguments that do not fit their schema. A tool's arguments are validated as they were sent;
- * where they do not fit, they are mended by this table, at every depth, and validated once more. What the table does
- * not name stays as it is, and goes back to the model with what was expected and what was received.
+ * Mends arguments that do not fit their schema into what the model meant. A tool's arguments are validated as they were
+ * sent; if they do not fit, they are mended by this table, at every depth, and validated once more. A value that the
+ * table does not name stays as it is, and the model is told what was expected and what was received.
  *
  * | wanted              | sent                                             | becomes                               |
  * |---------------------|--------------------------------------------------|---------------------------------------|
@@ -27,16 +27,16 @@ import {
  * | integer             | `"5"`, `"5.0"`; digits that a number cannot hold | the integer; the latter stay as text  |
  * | boolean             | `"true"`, `" False "`                            | the boolean; 0, 1 and “yes” stay      |
  * | string              | a number or boolean                              | its text                              |
- * | one of a list       | another case, or the text of a number in it      | that one, if it is the only such one  |
+ * | one of a list       | another case, or the text of a number in it      | the option, if only one option fits   |
  * | object, array       | its JSON as a string                             | the object or array                   |
  * | array               | one item of it                                   | an array of that item                 |
  * | optional, not null  | `null`                                           | absent                                |
  * | the arguments       | nothing, `null`, `""`                            | `{}`                                  |
- * | the arguments       | all inside of one key that the schema lacks      | what is inside of it, where that fits |
- * | one of a union      | what fits no branch                              | the first branch that it then fits    |
+ * | the arguments       | all inside one key that the schema lacks         | the value of that key, if it fits     |
+ * | one of a union      | a value that fits no branch                      | mended for the first branch it fits   |
  *
- * The inside of a string is never changed where a string is wanted, and no number is ever rounded to an integer.
- * The same value comes back, itself, where nothing is to be mended.
+ * A string is never changed where a string is wanted, and no number is ever rounded to an integer. Returns the value
+ * itself, not a copy, if there is nothing to mend.
  */
 export function coerce(schema: JsonSchema, value: unknown): unknown {
   const look = lookAt(schema)
@@ -72,7 +72,7 @@ function mendUnion(look: Look, branches: readonly unknown[], value: unknown): un
   )
 }
 
-/** Whether a value has the constant by which a branch of a union is told from the others. */
+/** Returns whether a value has the constant that tells a branch of a union from the others. */
 function isTagged(look: Look, branch: unknown, value: unknown): boolean {
   if (!isObject(branch) || !isObject(value)) return false
   const { properties } = { ...branch, ...Object(target(look, branch)) }
@@ -106,10 +106,10 @@ function mendParts(look: Look, schema: JsonObject, value: unknown): unknown {
   return kept.length === Object.keys(mended).length ? mended : Object.fromEntries(kept)
 }
 
-/** In the order in which they are tried. What is not of the type then was not convertible. */
+/** Conversions by wanted type, in the order in which they are tried. One whose result is of another type has failed. */
 const CONVERSIONS: readonly (readonly [type: string, convert: (value: unknown) => unknown])[] = [
   ['boolean', (value) => ({ true: true, false: false })[textOf(value)?.toLowerCase() ?? '']],
-  // Digits that a number would round are not that number.
+  // Digits that a number would round stay as text.
   ['integer', (value) => toNumber(value, (number, text) => Number.isInteger(number) && isExact(number, text))],
   ['number', (value) => toNumber(value, Number.isFinite)],
   ['object', fromJson],

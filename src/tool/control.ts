@@ -1,8 +1,8 @@
 import type { ToolControl } from '../contract/tool.ts'
 
 /**
- * A signal that aborts once the host does not want the outcome any more; its reason is an Error with the host's word. A
- * control that fails belongs to a host that is gone: then nobody is left to abort anything.
+ * Returns a signal that aborts once the host no longer wants the outcome; its reason is an Error whose message is the
+ * host's reason, such as `timeout`. If the control fails, the host is gone, and the signal never aborts.
  */
 export function signalOf(control: ToolControl | undefined): AbortSignal {
   const abort = new AbortController()

@@ -1,7 +1,10 @@
 import { isObject, type JsonSchema } from '../contract/json.ts'
 import { alsoOf, AS, asOf, branchesOf, fits, type Look, lookAt, mapParts, step } from './shape.ts'
 
-/** Makes the values that a schema is about of what stands for them in JSON. What stands for none stays as it is. */
+/**
+ * Returns a function that turns JSON into the values that JSON does not have, where the schema is marked with `AS`,
+ * such as a text into a Date. A value that does not fit its mark stays as it is.
+ */
 export function decoder(schema: JsonSchema): (value: unknown) => unknown {
   return isMarked(schema) ? (value) => decodePart(lookAt(schema), schema, value) : (value) => value
 }

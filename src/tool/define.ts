@@ -1,6 +1,7 @@
 /**
- * tool/: from definition to outcome. `define`, `arguments`, `result` and `serve` make a tool Worker; the rest is the
- * host's side. May import contract/ and wire/. `cloudflare:workers` is imported by `serve` alone.
+ * tool/: from definition to outcome. `define`, `arguments`, `result` and `serve` make a tool Worker; `stored/`, `http/`
+ * and `code/` run in the `definitions` Worker; the rest is mostly the host's side. May import contract/ and wire/.
+ * `cloudflare:workers` is imported by `serve` alone.
  */
 import { canonicalJson, type JsonObject, type JsonSchema, sha256 } from '../contract/json.ts'
 import type {
@@ -23,12 +24,12 @@ import { wireName } from './wire-name.ts'
 
 export type { RunContext }
 
-/** What a tool says of itself beside its arguments, and how it is to be treated. */
+/** A tool's settings: what is said of it beside its arguments, and how the host treats it. */
 export interface ToolSettings {
   readonly title?: string
   /** Says when to use the tool and what it answers. The model has nothing else to go by. */
   readonly description: string
-  /** Schema of the structured result, for those who read it; it is told, not enforced. */
+  /** The schema of the structured result. It is published for readers of the result, and not enforced. */
   readonly output?: InputSchema
   /** Default `1`. */
   readonly version?: string
@@ -39,82 +40,84 @@ export interface ToolSettings {
   readonly timeoutMs?: number
   readonly maxResultBytes?: number
   readonly exclusive?: boolean | string
-  /** Calls of it at the same time in a run, from 1. */
+  /** The most calls of the tool at the same time in a run; at least 1. */
   readonly maxConcurrent?: number
-  /** Wants the messages of the conversation, as `context.history`. */
+  /** Whether the tool gets the messages of the conversation, as `context.history`. */
   readonly history?: boolean
-  /** Whether a provider that can shall hold its model to the schema. */
+  /** Whether providers that can hold their model to the schema are to do so. Default: as the provider does. */
   readonly strict?: boolean
   readonly tags?: readonly string[]
-  /** Anything that the edge's hooks and listings want to know of it; a model is told none of it. Plain JSON. */
+  /** Data for the edge's hooks and listings, as plain JSON. A model never sees it. */
   readonly metadata?: JsonObject
 }
 
-/** What becomes of a tool's results and errors, and of calls whose outcome was lost. */
+/** Functions that shape a tool's results and errors, that say what became of a lost call, and that undo a call. */
 export interface ToolHandlers<Input, Env, Result> {
-  /** Makes of what `run` returned what is to be told of it: a text, `content(…)`, or a value that becomes JSON. */
+  /** Turns the value that `run` returned into the one to report: a text, `content(…)`, or a value that becomes JSON. */
   readonly result?: (value: Result, context: RunContext<Env>) => unknown
   /**
-   * Says what an error of `run` or `result` comes to: a text for the model, or a ToolError, which may be `fatal`.
-   * Nothing stands for what happens without it. What it throws counts as what it returns, if that is a ToolError.
+   * Returns what to report for an error of `run` or `result`: a text for the model, or a ToolError, which may be
+   * `fatal`. If it returns nothing, the error is treated as without it. A ToolError that it throws counts as returned;
+   * any other error that it throws is ignored.
    */
   readonly onError?: (error: unknown, context: RunContext<Env>) => ErrorAnswer | Promise<ErrorAnswer>
   /**
-   * Tells by `context.idempotencyKey` what became of a call whose outcome was lost, and changes nothing: asked before
-   * the call is given up or sent again. `once(…).status(key)` is such an answer.
+   * Returns what became of the call with `context.idempotencyKey`, whose outcome was lost, and changes nothing. The
+   * host asks before it gives the call up or sends it again. The `status(key)` of a `Once` is such an answer.
    */
   readonly status?: (context: RunContext<Env>, input: Input) => StatusAnswer<Result> | Promise<StatusAnswer<Result>>
   /**
-   * Undoes a finished call; asked where a later call of the run has failed for good. `context.idempotencyKey` is that of
-   * the call itself: an effect of undoing needs a key of its own. What it throws is the failure of undoing.
+   * Undoes a finished call; the host asks for it after a later call of the run has failed for good.
+   * `context.idempotencyKey` is that of the call itself: an effect of undoing needs a key of its own. If it throws, the
+   * undo has failed.
    */
   readonly undo?: (input: Input, outcome: ToolSuccess, context: RunContext<Env>) => unknown
 }
 
 export type ErrorAnswer = string | ToolError | undefined | void
 
-/** `started`: it began, and was not seen to end; as good as `unknown`. */
+/** `started` (the call began, and was not seen to end) counts as `unknown`. */
 export type StatusAnswer<Result> = KeyStatus | 'unknown' | Finding<Result>
 
 export interface ToolOptions<Schema extends InputSchema, Env, Result>
   extends ToolSettings, ToolHandlers<OutputOf<Schema>, Env, Result> {
-  /** Any text; providers are told its `wireName`, and it is the title where there is no other. */
+  /** Any text. Providers get its `wireName`; if that differs, the name is the default for the title. */
   readonly name: string
   /**
-   * A Valibot schema, or any that gives its JSON Schema; `jsonSchema(…)` makes one of a plain JSON Schema. What the
-   * model reads of a field is its `v.description(…)`. One that is not of an object is sent as the field `input`, and
-   * `run` gets what is in it.
+   * A Valibot schema, or any Standard Schema that gives its JSON Schema; `jsonSchema(…)` makes one of a plain JSON
+   * Schema. The model reads a field's `v.description(…)`. The value of a schema that is not about an object is sent as
+   * the field `input`, and `run` gets that value.
    */
   readonly input: Schema
   /**
-   * Does the work. What it returns becomes the result: nothing is `Success`, a string stays as it is, `content(…)`
-   * gives parts such as images, anything else is JSON. To fail in a way that the model can act on, throw a `ToolError`;
-   * any other exception reaches the model as a bare “failed”, and its text only the Worker's log and operators.
+   * Does the work. The value that it returns becomes the result: undefined is `Success`, a string stays as it is,
+   * `content(…)` gives parts such as images, anything else is JSON. To fail in a way that the model can act on, throw a
+   * `ToolError`; any other exception reaches the model as a bare “failed”, and the Worker's log and operators in full.
    */
   readonly run: (input: OutputOf<Schema>, context: RunContext<Env>) => Result | Promise<Result>
 }
 
-/** A tool of this Worker: what it says of itself, and how one call of it runs. */
+/** A tool of this Worker: its definition, and the functions that perform its calls. */
 export interface DefinedTool<Env = unknown> {
-  /** As providers know it. */
+  /** The name that providers get (`wireName`). */
   readonly name: string
-  /** The definition but for its hash. */
+  /** The definition without its hash. */
   readonly outline: ToolOutline
-  /** The definition with its hash, computed once. */
+  /** Returns the definition with its hash, which is computed once. */
   readonly describe: () => Promise<ToolDefinition>
-  /** Validates and runs. Contract: never rejects. */
+  /** Validates the arguments and runs the tool. Contract: never rejects. */
   readonly call: (input: unknown, context: RunContext<Env>) => Promise<ToolOutcome>
-  /** There where `outline.reconcile` is. Contract: never rejects. */
+  /** Present if `outline.reconcile` is. Contract: never rejects. */
   readonly status?: (input: unknown, context: RunContext<Env>) => Promise<CallStatus>
-  /** There where `outline.undo` is. Contract: never rejects. */
+  /** Present if `outline.undo` is. Contract: never rejects. */
   readonly undo?: (input: unknown, outcome: ToolSuccess, context: RunContext<Env>) => Promise<ToolOutcome>
 }
 
 export type ToolOutline = Omit<ToolDefinition, 'hash'>
 
 /**
- * Defines a tool. Throws a TypeError at once, when the Worker starts, for an empty name or description, and for a schema
- * that has no JSON form, with the place in it and what to do.
+ * Defines a tool. Throws a TypeError at once, when the Worker starts, for an empty name or description, and for a
+ * schema that has no JSON form; the error names the place in the schema and what to do.
  */
 export function defineTool<const Schema extends InputSchema, Env = unknown, Result = unknown>(
   options: ToolOptions<Schema, Env, Result>,
@@ -125,7 +128,7 @@ export function defineTool<const Schema extends InputSchema, Env = unknown, Resu
   const { schema, parse } = argumentsOf(input, `Tool "${given}": input`)
   const outline = outlineOf(options, name, schema)
   const failed = (error: unknown) => toFailure(name, error)
-  /** Reads the arguments and does something with them; whatever is thrown becomes an outcome. */
+  /** Parses the arguments and passes them to `work`; an exception becomes a failed outcome. */
   const withInput = async <Made>(sent: unknown, work: (input: OutputOf<Schema>) => Promise<Made>) => {
     try {
       const parsed = await parse(sent)
@@ -158,7 +161,7 @@ export function defineTool<const Schema extends InputSchema, Env = unknown, Resu
           const outcome = await told(answer.result, context)
           return outcome.ok ? outcome : 'done'
         })
-        // What failed here is the asking, not the call.
+        // A failure here is that of the status check, not of the call.
         return typeof found === 'string' || found.ok ? found : 'unknown'
       },
     }),
@@ -169,7 +172,7 @@ export function defineTool<const Schema extends InputSchema, Env = unknown, Resu
   }
 }
 
-/** All of a definition that its options say. */
+/** Returns the definition, without its hash, that the options describe. */
 function outlineOf<Schema extends InputSchema, Env, Result>(
   options: ToolOptions<Schema, Env, Result>,
   name: string,
@@ -191,7 +194,7 @@ function outlineOf<Schema extends InputSchema, Env, Result>(
   }
 }
 
-/** What an error comes to by the tool's own `onError`. */
+/** Returns the error to report, after asking the tool's own `onError`. */
 async function answered(error: unknown, ask: (() => ErrorAnswer | Promise<ErrorAnswer>) | undefined): Promise<unknown> {
   try {
     const answer = await ask?.()
@@ -201,9 +204,9 @@ async function answered(error: unknown, ask: (() => ErrorAnswer | Promise<ErrorA
   }
 }
 
-/** The definition of an outline; its hash is computed once. */
+/** Returns a function that completes an outline with its hash, which is computed once. */
 export function describer(outline: ToolOutline): () => Promise<ToolDefinition> {
-  // The value, never its promise: that belongs to the request that made it.
+  // The value is kept, never its promise: a promise belongs to the request that made it.
   let hash: string | undefined
   return async () => {
     hash ??= await definitionHash(outline)
@@ -211,7 +214,7 @@ export function describer(outline: ToolOutline): () => Promise<ToolDefinition> {
   }
 }
 
-/** The hash by which a host knows that a tool still means what its model was told. */
+/** Returns the hash by which a host knows that a tool is still as its model was told. */
 export function definitionHash(
   definition: Pick<ToolDefinition, 'name' | 'description' | 'inputSchema' | 'outputSchema'>,
 ): Promise<string> {

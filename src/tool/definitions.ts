@@ -1,7 +1,7 @@
 import type { ToolDefinition, ToolSource } from '../contract/tool.ts'
 import type { DefinedTool } from './define.ts'
 
-/** The definitions of a tool, of several, or of all in a source, in the order in which they stand there. Runs none. */
+/** Returns the definitions of a tool, of several tools, or of all tools of a source, in their order. Runs no tool. */
 export async function toolDefinitions<Env>(
   source: DefinedTool<Env> | readonly DefinedTool<Env>[] | ToolSource,
 ): Promise<readonly ToolDefinition[]> {

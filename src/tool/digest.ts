@@ -2,8 +2,8 @@ import { canonicalJson, sha256 } from '../contract/json.ts'
 import type { ToolDefinition } from '../contract/tool.ts'
 
 /**
- * Hash of all that a definition says of its tool, effects and policy too, but for its version and its limits. The `hash`
- * that a definition brings is its Worker's own word, and need not change when the rest does.
+ * Returns a hash of all of a definition, effects and policy included, except its version and its limits. The `hash`
+ * that a definition brings is chosen by its Worker, and need not change when the rest does.
  */
 export async function digestOf(definition: ToolDefinition): Promise<string> {
   const digest = known.get(definition) ?? (await sha256(canonicalJson(saidBy(definition))))
@@ -11,7 +11,7 @@ export async function digestOf(definition: ToolDefinition): Promise<string> {
   return digest
 }
 
-/** A definition lives as long as its Worker's description is remembered, and is looked at in every run. */
+/** Digests by definition. Every run needs them, and a definition lives as long as its Worker's cached description. */
 const known = new WeakMap<ToolDefinition, string>()
 
 function saidBy(definition: ToolDefinition): object {

@@ -7,7 +7,7 @@ import { textOfThrown } from './fault.ts'
 
 /**
  * Performs one call and waits for its outcome, until its time is up or the run is aborted. A call cannot be stopped
- * from outside: it is told through its control, and an outcome that comes later goes to `onLate`.
+ * from outside: the tool is told through its control, and an outcome that comes later goes to `onLate`.
  * Contract: never rejects.
  */
 export async function execute(tool: Tool, request: ToolRequest, options: ExecuteOptions): Promise<ToolOutcome> {
@@ -40,14 +40,14 @@ export async function execute(tool: Tool, request: ToolRequest, options: Execute
     return boundOutcome(outcome, options.resultBytes)
   } finally {
     open = false
-    // A tool that still listens holds on to this object; it is told that nothing more will come.
+    // A tool that still awaits `whenAborted` keeps this object in memory until the promise is resolved.
     stop.resolve('settled')
     clearTimeout(timer)
     options.signal.removeEventListener('abort', onAbort)
   }
 }
 
-/** What a tool tells of its progress, and no more: news of a call become events of its run. */
+/** Copies the known fields of a progress report, and only those: the report becomes an event of the run. */
 function newsOf({ message, fraction, data }: Progress): Progress {
   return {
     ...(typeof message === 'string' && { message }),

@@ -5,7 +5,7 @@ import type { StandardIssue } from './standard.ts'
 
 /**
  * The error a tool throws to tell the model what went wrong and what to change, such as “No city of that name; give
- * the country too.” Its message is read by the model: no secrets, no stack. One that is `fatal` fails the run instead.
+ * the country too.” Its message is read by the model: no secrets, no stack. A `fatal` error fails the run instead.
  */
 export class ToolError extends Error {
   readonly code: string
@@ -21,7 +21,7 @@ export class ToolError extends Error {
   }
 }
 
-/** The outcome of a call that threw. What is no ToolError is told to operators alone. */
+/** Returns the outcome of a call that threw. The text of any error but a ToolError is for operators alone. */
 export function toFailure(name: string, error: unknown): ToolFailure {
   if (error instanceof ToolError) {
     const { code, message, retryable, fatal, cause } = error
@@ -41,7 +41,7 @@ export function toFailure(name: string, error: unknown): ToolFailure {
   return failure('tool_failed', `The tool "${name}" failed.`, detail)
 }
 
-/** What was thrown, in words for operators. */
+/** Returns a thrown value as text for operators: the stack of an error, if there is one. */
 export function textOfThrown(error: unknown): string {
   try {
     if (error instanceof Error) return error.stack ?? error.message
@@ -51,32 +51,32 @@ export function textOfThrown(error: unknown): string {
   }
 }
 
-/** Where something is wrong, empty for the whole, and what, such as `expected string, received 5`. */
+/** A fault in a value: its path, empty for the whole value, and a message such as `expected string, received 5`. */
 export interface Issue {
   readonly path: string
   readonly message: string
 }
 
-/** What Valibot's issues say beyond the standard. */
+/** A Standard Schema issue with the fields that Valibot adds. */
 interface KnownIssue extends StandardIssue {
   readonly expected?: string | null
   readonly received?: string
 }
 
-/** A schema's issue in these words. A message that begins with “expected” is a schema's own, and says it all. */
+/** Turns a schema's issue into an `Issue`. A message that begins with “expected” is complete, and stays as it is. */
 export function toIssue({ message, path = [], expected, received }: KnownIssue): Issue {
   const keys = path.map((each) => (typeof each === 'object' ? each.key : each))
-  // A part of a set has no key.
+  // An item of a set has no key.
   const where = keys.filter((key) => typeof key === 'string' || typeof key === 'number').join('.')
   if (message.startsWith('expected') || received === undefined) return { path: where, message }
-  // Some of Valibot's messages end in what was received, and some say nothing of it.
+  // Some of Valibot's messages end in the received value, and others do not mention it.
   if (!expected && message.includes('eceived'))
     return { path: where, message: message.replace(/: Received .*$/, `, received ${received}`) }
   const words = expected ? `expected ${wordsOf(expected)}, received ${received}` : `${message} (received ${received})`
   return { path: where, message: words }
 }
 
-/** What stands in JSON for a value that it does not have; and for the one of a key that must not be there. */
+/** JSON words for the types that Valibot's messages name and JSON lacks. `never` is the type of a key not allowed. */
 const IN_JSON = new Map([
   ['never', 'no such key'],
   ['Date', 'a date and time such as 2026-01-31T14:30:00Z'],
@@ -86,13 +86,13 @@ const IN_JSON = new Map([
 ])
 
 function wordsOf(expected: string): string {
-  // Where texts are expected, such words may be theirs.
+  // An expected text in quotes may contain such a word.
   return expected.includes('"') ? expected : expected.replace(/\b\w+\b/g, (word) => IN_JSON.get(word) ?? word)
 }
 
 const MOST_ISSUES = 8
 
-/** What is wrong with the arguments, a line each. Written for the model. */
+/** Describes the faults in a call's arguments to the model, one line each. */
 export function describeIssues(tool: string, issues: readonly Issue[]): string {
   const lines = issues.slice(0, MOST_ISSUES).map(({ path, message }) => `- ${path || 'arguments'}: ${message}`)
   if (issues.length > MOST_ISSUES) lines.push(`- and ${issues.length - MOST_ISSUES} more`)
@@ -101,7 +101,7 @@ export function describeIssues(tool: string, issues: readonly Issue[]): string {
 
 const MOST_SHOWN = 60
 
-/** A value as such a message shows it: what it is, texts cut short. */
+/** Returns a received value as messages show it: texts cut short, arrays and objects by their type alone. */
 export function received(value: unknown): string {
   if (typeof value === 'string') {
     return value.length > MOST_SHOWN ? `${JSON.stringify(value.slice(0, MOST_SHOWN))}…` : JSON.stringify(value)

@@ -1,4 +1,4 @@
-/** True where a name is one of these, or fits a pattern in which each `*` stands for any text, even none. */
+/** Returns whether a name matches any of the globs, in which each `*` stands for any text, even none. */
 export function matches(globs: readonly string[], name: string): boolean {
   return globs.some((glob) => fits(glob, name))
 }
@@ -8,7 +8,7 @@ function fits(glob: string, name: string): boolean {
   const tail = rest.pop()
   if (tail === undefined) return head === name
   if (name.length < head.length + tail.length || !name.startsWith(head) || !name.endsWith(tail)) return false
-  // The leftmost place of each piece is always as good as a later one, so nothing is tried twice.
+  // The leftmost match of each piece leaves the most room for the next, so that no backtracking is needed.
   let at = head.length
   for (const piece of rest) {
     const found = name.indexOf(piece, at)

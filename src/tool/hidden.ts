@@ -1,6 +1,7 @@
 /**
- * Controls but for tab and line ends, zero-width spaces, marks and overrides of direction, invisible operators and tag
- * characters: what hides text from the person who reads along. Joiners stay, since scripts and emoji need them.
+ * Matches characters that hide text from a person who reads along: controls except tab and line ends, zero-width
+ * spaces, direction marks and overrides, invisible operators, and tags. Zero-width joiners stay: scripts and emoji need
+ * them.
  */
 const HIDDEN =
   // oxlint-disable-next-line no-control-regex
@@ -10,7 +11,6 @@ export function hasHidden(text: string): boolean {
   return text.search(HIDDEN) !== -1
 }
 
-/** A text without its hidden characters. */
 export function withoutHidden(text: string): string {
   return text.replace(HIDDEN, '')
 }

@@ -6,8 +6,9 @@ import type { InputSchema } from './standard.ts'
 import { AS } from './shape.ts'
 
 /**
- * The JSON Schema (2020-12) of what a schema accepts: what a caller must send, before defaults and transforms. Throws a
- * TypeError that begins with `what`, and says where and what to do about it, for a schema with no JSON form.
+ * Returns the JSON Schema (2020-12) of a schema's input: the value that a model must send, before defaults and
+ * transforms. For a schema with no JSON form, throws a TypeError that begins with `what`, and says where the fault is
+ * and what to do about it.
  *
  * | Valibot                                | told to the model                       | what `run` gets                  |
  * |----------------------------------------|-----------------------------------------|----------------------------------|
@@ -27,31 +28,31 @@ import { AS } from './shape.ts'
  * | pipe with `transform()`, `toDate()`, … | what comes before it                    | what it makes                    |
  * | file, blob, function, symbol, custom   | nothing: a TypeError                    |                                  |
  *
- * Other libraries say for themselves what they accept.
+ * Schemas of other libraries give their own JSON Schema.
  */
 export function inputSchema(schema: InputSchema, what = 'The schema'): JsonSchema {
   return plain(convertInput(schema, what))
 }
 
-/** A schema as plain data, without what is for this Worker alone. */
+/** Copies a schema as plain JSON, without the `AS` marks, which are for this Worker alone. */
 export function plain(schema: JsonSchema): JsonSchema {
   const copy: unknown = JSON.parse(JSON.stringify(schema, plainValue))
   return isObject(copy) ? copy : {}
 }
 
-/** A bigint is an integer here, as its schema says; one that a number cannot hold is its digits. */
+/** A JSON replacer that writes a bigint as an integer, as its schema says, or as its digits if it is too large. */
 function plainValue(key: string, value: unknown): unknown {
   const number = typeof value === 'bigint' ? Number(value) : NaN
   return Number.isSafeInteger(number) ? number : toJson(key, value)
 }
 
-/** As `inputSchema`, with what `decode` needs to know. */
+/** Converts like `inputSchema`, and keeps the `AS` marks that `decoder` needs. */
 export function convertInput(schema: InputSchema, what: string): JsonSchema {
   try {
     const { jsonSchema, vendor } = schema['~standard']
     if (!jsonSchema && vendor !== 'valibot') throw new TypeError(`${vendor} does not give it: ${UPDATE}`)
     const { $schema: _, ...json } = jsonSchema ? jsonSchema.input({ target: 'draft-2020-12' }) : convert(schema)
-    // What JSON cannot hold is noticed here, such as a default that is a symbol.
+    // This throws for a value that JSON cannot hold, such as a default that is a symbol.
     plain(json)
     return json
   } catch (error) {
@@ -75,7 +76,7 @@ function convert(schema: unknown): JsonSchema {
   throw new TypeError(`${path.length === 0 ? '' : `at ${path.join('.')}, `}${message} ${REMEDY}`)
 }
 
-/** The innermost part of a schema that cannot be converted. */
+/** Finds the innermost part of a schema that cannot be converted. */
 function culprit(schema: unknown, path: readonly string[], seen: Set<unknown>): Culprit | undefined {
   if (!isSchema(schema) || seen.has(schema)) return undefined
   seen.add(schema)
@@ -109,7 +110,7 @@ function attempt(schema: unknown): { readonly schema: JsonSchema } | { readonly 
   }
 }
 
-/** A check is code, and tidying is ours to do: a model cannot be told of either, and both run before the tool does. */
+/** Actions that JSON Schema cannot state: checks in code, and the tidying of text. They run before the tool does. */
 const UNTOLD = [
   ...['check', 'partial_check', 'raw_check', 'finite'],
   ...['trim', 'trim_start', 'trim_end', 'to_lower_case', 'to_upper_case', 'normalize'],
@@ -123,15 +124,15 @@ const SETTINGS = {
     const as: unknown = Reflect.get(valibotSchema, AS)
     const { propertyNames } = jsonSchema
     const isKeyed = isObject(propertyNames) && propertyNames['type'] === 'string'
-    // The converter knows keys of plain text alone, and these may be picked from a list.
+    // The converter accepts no keys but those of a plain string schema; here a picklist of strings will do too.
     if (errors && propertyNames) return isKeyed ? { ...jsonSchema, ...(as === 'map' && { [AS]: as }) } : undefined
     return typeof as === 'string' ? { ...jsonSchema, ...STANDS[as], [AS]: as } : undefined
   },
-  // A bound on such a value has no words in JSON Schema; it is checked all the same.
+  // JSON Schema cannot state a bound on a value that JSON does not have; the bound is checked all the same.
   overrideAction: ({ jsonSchema, errors }) => (errors && AS in jsonSchema ? jsonSchema : undefined),
 } satisfies Parameters<typeof toJsonSchema>[1]
 
-/** What stands for a value that JSON does not have. Sets and maps look like an array and a record to the converter. */
+/** JSON Schema for values that JSON does not have. The converter is shown a set as an array, and a map as a record. */
 const STANDS: Readonly<Record<string, object>> = {
   date: { type: 'string', format: 'date-time' },
   bigint: { type: 'integer' },
@@ -140,8 +141,8 @@ const STANDS: Readonly<Record<string, object>> = {
 }
 
 /**
- * A Valibot schema as the converter knows it. An asynchronous schema describes itself as its synchronous twin does; the
- * converter's type asks for that one.
+ * Copies a Valibot schema into a form that the converter takes: a set as an array, a map as a record, each with its
+ * `AS` mark. An asynchronous schema has the fields of its synchronous twin; the converter's type asks for the latter.
  */
 function view(schema: unknown, seen: Map<unknown, Schema>): Schema {
   const known = seen.get(schema)

@@ -6,10 +6,10 @@ import { parseExactly } from './exact.ts'
 export type ParsedArguments = { readonly ok: true; readonly value: Readonly<Record<string, unknown>> } | ToolFailure
 
 /**
- * The arguments that a model wrote, as an object. Nothing at all stands for no arguments, also as `null` or `""`, and an
- * object may come as the JSON text of one; text is never repaired. A number that JavaScript cannot hold, such as an
- * integer beyond 2^53 that it would round, is kept as its text: a tool of ours makes of it what its schema asks for, and
- * elsewhere it is seen to be no number, and is never another one.
+ * Parses the arguments that a model wrote into an object. An empty text, `null` and `""` stand for no arguments, and an
+ * object may come as a string of JSON; malformed JSON is never repaired. A number that JavaScript cannot hold, such as
+ * an integer beyond 2^53 that it would round, is kept as its text: a tool made with `defineTool` converts it as its
+ * schema asks, and any other tool sees a string, never a different number.
  */
 export function parseArguments(tool: string, text: string): ParsedArguments {
   if (text.trim() === '') return { ok: true, value: {} }
@@ -23,7 +23,7 @@ export function parseArguments(tool: string, text: string): ParsedArguments {
   }
 }
 
-/** What is written inside of a text that stands for an object. */
+/** Parses a string that holds a JSON object; returns any other value as it is. */
 function inner(value: unknown): unknown {
   return typeof value === 'string' && value.trim().startsWith('{') ? parseWithin(value) : value
 }

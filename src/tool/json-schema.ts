@@ -7,8 +7,8 @@ import { issuesOf } from './schema/validate.ts'
 import type { InputSchema } from './standard.ts'
 
 /**
- * A plain JSON Schema (2020-12 or draft-07, such as one from a database or another server) as a schema to define a tool
- * with. Values are checked against it by interpretation. Throws a TypeError for one that is unsound, naming the places.
+ * Turns a plain JSON Schema (2020-12 or draft-07, such as one from a database or another server) into a schema for
+ * `defineTool`. Values are checked by interpreting it. Throws a TypeError that names the places where it is unsound.
  */
 export function jsonSchema<Output = Record<string, unknown>>(schema: JsonSchema): InputSchema<Output> {
   const issues = checkSchema(schema, 'any')
@@ -25,7 +25,7 @@ export function jsonSchema<Output = Record<string, unknown>>(schema: JsonSchema)
         const issues = issuesOf(schema, value)
         if (issues.length > 0)
           return { issues: issues.map(({ path, message }) => ({ message, path: path ? [path] : [] })) }
-        // The schema is all that is known of such a value; whoever names its type vouches for both.
+        // Nothing but the schema is known of the value: the caller that names `Output` vouches that the two agree.
         // oxlint-disable-next-line typescript/no-unsafe-type-assertion
         return { value: value as Output }
       },
@@ -33,7 +33,7 @@ export function jsonSchema<Output = Record<string, unknown>>(schema: JsonSchema)
   }
 }
 
-/** A definition that was not written here, as databases and other servers have it. */
+/** A tool definition that was loaded, such as from a database or another server. */
 export interface RawDefinition extends Omit<ToolSettings, 'description' | 'output'> {
   readonly name: string
   /** Default: the title, else the name. */
@@ -43,12 +43,12 @@ export interface RawDefinition extends Omit<ToolSettings, 'description' | 'outpu
   readonly outputSchema?: JsonSchema
 }
 
-/** Performs a call of a raw definition. Its arguments fit the definition's schema. */
+/** Performs a call of a raw definition; `input` fits the definition's schema. */
 export type Execute<Env> = (input: unknown, context: RunContext<Env>, definition: RawDefinition) => unknown
 
 /**
- * A tool from a definition that was loaded, and a function that performs its calls, which gets the definition too: one
- * function can perform many. Throws a TypeError for an unsound schema, naming tool and place.
+ * Defines a tool by a loaded definition and the function that performs its calls. The function gets the definition too,
+ * so that one function can serve many tools. Throws a TypeError for an unsound schema, naming tool and place.
  */
 export function defineRawTool<Env = unknown>(
   definition: RawDefinition,

@@ -1,6 +1,6 @@
 import type { DefinedTool } from './define.ts'
 
-/** Tools by their names, in their order. The same tool twice is one; throws a TypeError for two of one name. */
+/** Maps tools by name, in their order. The same tool may come twice; throws a TypeError for two tools of one name. */
 export function toolsByName<Env>(tools: readonly DefinedTool<Env>[]): ReadonlyMap<string, DefinedTool<Env>> {
   const byName = new Map<string, DefinedTool<Env>>()
   for (const tool of tools) {

@@ -1,66 +1,66 @@
 import { ToolError } from './fault.ts'
 
-/** What is known of a key: nothing; that its work has begun and was not seen to end; or that it is done. */
+/** The state of a key: no work is known, its work began and was not seen to end, or its work is done. */
 export type KeyStatus = 'absent' | 'started' | 'done'
 
 /** Does a piece of work once for each key, such as a call's `idempotencyKey`. */
 export interface Once {
   /**
-   * Runs `work`, unless it ran for this key before: then it resolves with the result that was kept. Whoever asks while
-   * it runs shares its outcome. A result is plain JSON, and everybody gets a copy.
-   * A ToolError of `work` says that nothing has happened: the key is forgotten, and may come again. Any other error, a
-   * ToolError with the code `in_doubt`, and a crash leave the key in doubt: it never runs again by itself, and fails
-   * with a ToolError of that code until `onDoubt` settles it.
+   * Runs `work`, or resolves with the kept result if it ran for this key before. A caller that asks while it runs
+   * shares its outcome. A result is plain JSON, and every caller gets a copy.
+   * A ToolError of `work` means that nothing has happened: the key is forgotten, and may be used again. Any other
+   * error, a ToolError with the code `in_doubt`, and a crash leave the key in doubt: its work never runs again by
+   * itself, and calls with the key fail with a ToolError of that code until `onDoubt` settles it.
    * Contract: `work` ends in bounded time.
    */
   <Result>(key: string, work: () => Result | Promise<Result>, options?: OnceOptions<Result>): Promise<Result>
-  /** For a tool that is asked whether a call of its own took effect. */
+  /** Returns the state of a key, for a tool that is asked whether one of its calls took effect. */
   status(key: string): Promise<KeyStatus>
 }
 
 export interface OnceOptions<Result> {
   /**
-   * Finds out what became of a key that was started and never seen to end: `done`, with its result, or `absent`: then
-   * the work runs. What it throws is the call's failure, and the key stays in doubt.
+   * Finds out what became of a key whose work began and was not seen to end: `done` with its result, or `absent`, and
+   * then the work runs. If it throws, the call fails with that error, and the key stays in doubt.
    */
   readonly onDoubt?: (key: string) => Finding<Result> | Promise<Finding<Result>>
 }
 
 export type Finding<Result> = { readonly status: 'done'; readonly result: Result } | { readonly status: 'absent' }
 
-/** `Once` with a form for work that is nothing but writes to the same database. */
+/** `Once` with a synchronous form, for work that does nothing but write to the same database. */
 export interface SqlOnce extends Once {
   /**
-   * Runs `work`, which may not wait for anything. All that it writes commits together with its key, or not at all when
-   * it throws: such a key is never in doubt.
+   * Runs `work`, which must be synchronous. Its writes commit together with its key, or not at all if it throws, so
+   * that the key is never in doubt.
    */
   sync<Result>(key: string, work: () => Result): Result
 }
 
 export interface KeepOptions {
-  /** Milliseconds that a key is remembered: longer than anybody would send it again. Default 7 days. */
+  /** How long a key is kept, in milliseconds: longer than any caller would send it again. Default: 7 days. */
   readonly keepMs?: number
   readonly now?: () => number
 }
 
 const WEEK = 7 * 86_400_000
-/** A row of a Durable Object holds 2 MB. */
+/** The largest result that is kept, in bytes of JSON; a row of a Durable Object holds 2 MB. */
 const MOST_BYTES = 1024 * 1024
 
-/** `kept` is null where the result could not be. */
+/** `kept` is the result as JSON, or null if it could not be kept. */
 type Entry = { readonly state: 'started' } | { readonly state: 'done'; readonly kept: string | null }
 
 interface Store {
   read(key: string): Entry | undefined | Promise<Entry | undefined>
-  /** Notes that the key has started, unless there is an entry: then it returns that and changes nothing. */
+  /** Records that the key has started. If there is an entry already, returns it and changes nothing. */
   start(key: string): Entry | undefined | Promise<Entry | undefined>
   finish(key: string, kept: string | null): void | Promise<void>
   drop(key: string): void | Promise<void>
 }
 
 /**
- * Keeps keys in the table `once` of a Durable Object; make one in its constructor. A key is noted before its work
- * begins, so that a crash at any point leaves it done, absent, or known to be in doubt.
+ * Keeps keys in the table `once` of a Durable Object; to be called in its constructor. A key is recorded before its
+ * work begins, so that a crash at any point leaves it done, absent, or known to be in doubt.
  */
 export function onceInSql(
   storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>,
@@ -81,13 +81,14 @@ export function onceInSql(
 }
 
 /**
- * Keeps keys in a KV namespace; make one for each call. The promise is weaker than a Durable Object's: it holds for
- * calls that come one after the other and in one place. Two at the same moment, or within a minute in two places, may
- * both run; one that comes while another runs finds the key in doubt. For work whose second effect costs little.
+ * Keeps keys in a KV namespace; to be called for each tool call. The guarantee is weaker than a Durable Object's: it
+ * holds for calls that come one after the other and in one place. Two calls at the same moment, or within a minute in
+ * two places, may both run; a call that comes while another runs finds the key in doubt. For work whose repetition
+ * costs little.
  */
 export function onceInKv(namespace: KeyValues, { keepMs = WEEK }: Pick<KeepOptions, 'keepMs'> = {}): Once {
   const expires = { expirationTtl: Math.max(60, Math.ceil(keepMs / 1000)) }
-  // Two keys: KV takes one write a second to each.
+  // Two KV keys for each key, since KV takes one write a second to the same key.
   const started = (key: string) => `once:started:${key}`
   const done = (key: string) => `once:done:${key}`
   const read = async (key: string): Promise<Entry | undefined> => {
@@ -107,7 +108,7 @@ export function onceInKv(namespace: KeyValues, { keepMs = WEEK }: Pick<KeepOptio
   })
 }
 
-/** As much of a KV namespace as keys take. */
+/** The part of a KV namespace that `onceInKv` uses. */
 export interface KeyValues {
   get(key: string): Promise<string | null>
   put(key: string, value: string, options: { readonly expirationTtl: number }): Promise<void>
@@ -115,7 +116,7 @@ export interface KeyValues {
 }
 
 function createOnce(store: Store): Once {
-  // What runs here and now: all who ask meanwhile share it.
+  // The work in progress in this isolate, by key; callers that ask meanwhile share it.
   const running = new Map<string, Promise<string>>()
   const once = async <Result>(
     key: string,
@@ -159,7 +160,7 @@ async function perform<Result>(store: Store, key: string, work: () => Result | P
   }
 }
 
-/** What has happened has happened, whether it can be noted or not: a key whose end was not stays in doubt. */
+/** Writes what became of a key. A failed write is logged, since the effect stands; the key then stays in doubt. */
 async function note(key: string, write: () => void | Promise<void>): Promise<void> {
   try {
     await write()
@@ -184,7 +185,7 @@ function settled(entry: Entry): string {
   throw new ToolError(message, { code: 'result_not_kept' })
 }
 
-/** Undefined for what has no JSON form. */
+/** Returns undefined for a result with no JSON form. */
 function encode(result: unknown): string | undefined {
   try {
     return JSON.stringify({ result })
@@ -193,7 +194,7 @@ function encode(result: unknown): string | undefined {
   }
 }
 
-/** The one place where a result is taken at its word: whoever uses a key says what its result is. */
+/** Returns `any`: the type of a kept result is not checked; the code that uses the key vouches for it. */
 function decode(text: string) {
   return JSON.parse(text).result
 }
@@ -214,7 +215,7 @@ interface SqlStore extends Store {
   drop(key: string): void
 }
 
-/** `kept` is NULL while a key is only started. */
+/** `kept` is NULL while a key is only started, and where its result could not be kept. */
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS once (
     key TEXT PRIMARY KEY,

@@ -2,18 +2,18 @@ import type { DefinitionIssue } from '../contract/definition.ts'
 import { hasHidden } from './hidden.ts'
 
 export interface PlainLimits {
-  /** Levels of objects and arrays. */
+  /** The most levels of nested objects and arrays. */
   readonly depth: number
-  /** Values in all, those of every level counted. */
+  /** The most values in all, counted over all levels. */
   readonly values: number
-  /** Refuses characters that people do not see and models do (`hidden.ts`). */
+  /** Whether to refuse characters that models see and people do not (`hidden.ts`). */
   readonly visible?: boolean
 }
 
 /**
- * What keeps a value from being plain, bounded JSON: too many levels, too many values, a key `__proto__`, a function, a
- * class instance, a number that is not finite. Undefined where nothing does. Never recurses, so that it may go before
- * code that does.
+ * Returns the first fault that keeps a value from being plain, bounded JSON: too many levels, too many values, a key
+ * `__proto__`, a function, a class instance, a number that is not finite; undefined if there is none. It never
+ * recurses, so that it can guard code that does.
  */
 export function plainFault(root: unknown, limits: PlainLimits): DefinitionIssue | undefined {
   const open: Place[] = [{ value: root, depth: 0 }]
@@ -26,7 +26,7 @@ export function plainFault(root: unknown, limits: PlainLimits): DefinitionIssue 
     if (message !== undefined) return { path: pathOf(place), message }
     if (typeof value !== 'object' || value === null) continue
     for (const [key, child] of Object.entries(value)) {
-      // JSON leaves such a key out, and RPC does not.
+      // Over RPC a key may come with the value undefined; JSON leaves it out.
       if (child === undefined && !Array.isArray(value)) continue
       open.push({ value: child, depth: depth + 1, key, parent: place })
     }

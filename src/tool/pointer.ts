@@ -1,9 +1,9 @@
 import { isObject } from '../contract/json.ts'
 
-/** A JSON pointer (RFC 6901) to a part: empty for the whole, else `/` before each key. */
+/** Matches a JSON pointer (RFC 6901): empty for the whole value, else `/` before each key. */
 export const POINTER = /^(?:\/(?:[^~/]|~[01])*)*$/
 
-/** The keys of a JSON pointer, from the root on. */
+/** Returns the keys of a JSON pointer, from the root on. */
 export function keysOf(pointer: string): string[] {
   return pointer
     .split('/')
@@ -11,7 +11,7 @@ export function keysOf(pointer: string): string[] {
     .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'))
 }
 
-/** The part of a value that these keys lead to, or undefined where they lead nowhere. Own properties alone count. */
+/** Returns the part of a value at these keys, or undefined if there is none. Only own properties count. */
 export function partAt(root: unknown, keys: readonly string[]): unknown {
   return keys.reduce<unknown>((at, key) => {
     if (Array.isArray(at)) return INDEX.test(key) ? at[Number(key)] : undefined

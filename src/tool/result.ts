@@ -4,17 +4,17 @@ import type { Compat } from '../contract/run.ts'
 import type { ToolOutcome } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 
-/** Bytes as a tool may have them. A Blob knows its media type; bytes without one are a file. */
+/** Bytes that a tool may return. A Blob has a media type; bytes without one are sent as a file. */
 export type Bytes = Blob | ArrayBuffer | ArrayBufferView
 
-/** A part of a result: a text, bytes, or a part as models get it, whose data may still be bytes. */
+/** A part of a result: a text, bytes, or a content part, whose data may still be bytes. */
 export type Part = string | Bytes | Content | BinaryPart
 
 interface BinaryPart extends Omit<BinaryContent, 'data'> {
   readonly data: string | Bytes
 }
 
-/** Parts of a result, as `content(…)` marks them. */
+/** Marks a return value as parts of a result; made by `content(…)`. */
 class Parts {
   readonly parts: readonly Part[]
 
@@ -23,17 +23,18 @@ class Parts {
   }
 }
 
-/** A result in parts, such as a text and an image: `return content('The map:', { type: 'image', mediaType, data })`. */
+/** Makes a result of parts, such as a text and an image: `content('The map:', { type: 'image', mediaType, data })`. */
 export function content(...parts: Part[]): unknown {
   return new Parts(parts)
 }
 
 /**
- * What a tool's return value is to a model: nothing is `Success`, a string stays as it is, bytes are an image or a file
- * by their media type, anything else is compact JSON. Maps become objects, sets arrays, dates ISO text, bigints decimal
- * text, bytes inside of JSON base64. A value with no JSON form (a function, a symbol, a stream, a promise, an error, a
- * cycle, one whose `toJSON` or getter throws) is the failure `unserialisable`. Never rejects. With `compat: 'spring-ai'`
- * texts are as that library writes them: nothing is `"Done"`, and a string is quoted unless it is JSON already.
+ * Turns a tool's return value into the outcome of its call: undefined is `Success`, a string stays as it is, bytes are
+ * an image or a file by their media type, anything else is compact JSON. Maps become objects, sets arrays, dates ISO
+ * text, bigints decimal text, bytes within JSON base64. A value with no JSON form (a function, a symbol, a stream, a
+ * promise, an error, a cycle, one whose `toJSON` or getter throws) is the failure `unserialisable`. Never rejects. With
+ * `compat: 'spring-ai'` texts are as that library writes them: undefined is `"Done"`, and a string is quoted unless it
+ * is JSON already.
  */
 export async function toOutcome(value: unknown, compat?: Compat): Promise<ToolOutcome> {
   try {
@@ -78,7 +79,7 @@ async function toBase64(bytes: Bytes): Promise<string> {
   return base64Of(bytes instanceof Blob ? await bytes.arrayBuffer() : bytes)
 }
 
-/** As many bytes as one call may have for arguments. */
+/** The bytes passed to one call of `String.fromCharCode`, since engines limit the arguments of a call. */
 const CHUNK = 8192
 
 function base64Of(bytes: ArrayBuffer | ArrayBufferView): string {
@@ -90,7 +91,7 @@ function base64Of(bytes: ArrayBuffer | ArrayBufferView): string {
   return btoa(binary)
 }
 
-/** A replacer for `JSON.stringify` that knows more than JSON does, and throws for what has no form in it. */
+/** A JSON replacer that also writes bigints, maps, sets and bytes. Throws for a value with no JSON form. */
 export function toJson(key: string, value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString()
   if (value instanceof Map) return Object.fromEntries(value)
@@ -104,7 +105,7 @@ export function toJson(key: string, value: unknown): unknown {
 
 const WRITTEN = new Set(['Object', 'Array', 'Number', 'String', 'Boolean'])
 
-/** JSON would be `{}`, whatever it holds: a stream, a response, a promise, a generator, an error. */
+/** Returns whether JSON would be `{}` whatever the object holds: a stream, response, promise, generator or error. */
 function isLost(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !WRITTEN.has(kindOf(value)) && Object.keys(value).length === 0
 }

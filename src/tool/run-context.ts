@@ -1,24 +1,24 @@
 import type { Progress, ToolContext, ToolControl, ToolRequest } from '../contract/tool.ts'
 import { signalOf } from './control.ts'
 
-/** What `run` gets beside its input: the context of the call, and what only the tool's own Worker can give. */
+/** The second argument of a tool's `run`: the context of the call, and what only the tool's own Worker can give. */
 export interface RunContext<Env = unknown> extends ToolContext {
   /** The bindings and variables of the tool's own Worker. */
   readonly env: Env
-  /** Aborts when nobody wants the outcome any more: the run was cancelled, or the call's time is up. */
+  /** Aborts when the outcome is no longer wanted: the run was cancelled, or the call's time is up. */
   readonly signal: AbortSignal
   /** Tells readers of the run how far the call is. Never fails, and never reaches a model. */
   readonly progress: (progress: Progress | string) => void
 }
 
-/** What `run` gets for a request. */
+/** Makes the context that `run` gets for a request. */
 export function runContext<Env>({ context }: ToolRequest, env: Env, control?: ToolControl): RunContext<Env> {
   return {
     ...context,
     env,
     signal: signalOf(control),
     progress: (news) => {
-      // Nobody is left to be told where the host is gone.
+      // If this fails, the host is gone, and no reader is left to tell.
       control?.progress(typeof news === 'string' ? { message: news } : news).catch(() => {})
     },
   }

@@ -17,9 +17,9 @@ import { toolsByName } from './named.ts'
 type ToolWorker<Env> = new (ctx: ExecutionContext, env: Env) => WorkerEntrypoint<Env> & Required<ToolService>
 
 /**
- * The Worker of these tools: `export default serveTools(now, shift)`. It answers `describe()`, `call()`, `status()` and
- * `undo()` over its service binding, and nothing over HTTP. Throws a TypeError at start for two tools of one name; the
- * same tool twice is one.
+ * Makes the Worker of these tools: `export default serveTools(now, shift)`. It answers `describe()`, `call()`,
+ * `status()` and `undo()` over its service binding, and nothing over HTTP. The same tool may come twice; throws a
+ * TypeError, when the Worker starts, for two tools of one name.
  */
 export function serveTools<Env>(...tools: readonly DefinedTool<Env>[]): ToolWorker<Env> {
   const byName = toolsByName(tools)
@@ -39,7 +39,7 @@ export function serveTools<Env>(...tools: readonly DefinedTool<Env>[]): ToolWork
       return outcome
     }
 
-    // What was called before is asked about, and undone, whatever the tool's definition is by now.
+    // Status and undo do not check the hash: they are about an earlier call, whatever the definition is by now.
     async status(request: ToolRequest): Promise<CallStatus> {
       const { name, arguments: sent } = request
       return (await byName.get(name)?.status?.(sent, runContext(request, this.env))) ?? 'unknown'
@@ -57,7 +57,7 @@ export function serveTools<Env>(...tools: readonly DefinedTool<Env>[]): ToolWork
   }
 }
 
-/** A control whose news can be waited for, so that no outcome overtakes them. */
+/** Wraps a control so that `told` waits for the last progress report, and no outcome overtakes it. */
 function inOrder(control: ToolControl): { readonly control: ToolControl; readonly told: () => Promise<void> } {
   let last = Promise.resolve()
   return {
@@ -65,7 +65,7 @@ function inOrder(control: ToolControl): { readonly control: ToolControl; readonl
       whenAborted: () => control.whenAborted(),
       progress: (news) => (last = control.progress(news)),
     },
-    // A host that is gone hears nothing, and is not told of.
+    // A report fails if the host is gone; the outcome is not affected.
     told: () => last.catch(() => {}),
   }
 }

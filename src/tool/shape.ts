@@ -2,14 +2,15 @@ import { canonicalJson, isObject, type JsonObject, type JsonSchema } from '../co
 import { keysOf, partAt } from './pointer.ts'
 
 /**
- * Where a schema of `inputSchema` stands for a value that JSON does not have, it says which under this key. It is a
- * symbol, so that it goes no further than this Worker.
+ * The key under which a schema made by `convertInput` names the kind of value that JSON lacks and that it stands for,
+ * such as `date`. It is a symbol, so that it never leaves this Worker.
  */
 export const AS: unique symbol = Symbol('as')
 
-/** One look at a value through a schema. References and unions could make it long or deep: so many steps are left. */
+/** A walk over a value and its schema. Its steps are limited: references and unions could make it long or deep. */
 export interface Look {
   readonly root: JsonSchema
+  /** How many steps are left. */
   steps: number
   depth: number
 }
@@ -21,7 +22,7 @@ export function lookAt(root: JsonSchema): Look {
   return { root, steps: MOST_STEPS, depth: 0 }
 }
 
-/** One step of a look, or what stands for it when there are none left. */
+/** Runs `work` as one step of a walk, or returns `otherwise` if the walk is at its limits. */
 export function step<Made>(look: Look, otherwise: Made, work: () => Made): Made {
   if (look.depth >= MOST_DEPTH || (look.steps -= 1) < 0) return otherwise
   look.depth += 1
@@ -32,7 +33,7 @@ export function step<Made>(look: Look, otherwise: Made, work: () => Made): Made 
   }
 }
 
-/** What `$ref` names, where that is in the same document. */
+/** Returns the schema that `$ref` names, if that is in the same document. */
 export function target({ root }: Look, { $ref }: JsonObject): unknown {
   return typeof $ref === 'string' && $ref.startsWith('#') ? partAt(root, keysOf($ref.slice(1))) : undefined
 }
@@ -41,17 +42,17 @@ export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** The branches of a union. */
+/** Returns the branches of a union. */
 export function branchesOf({ anyOf, oneOf }: JsonObject): readonly unknown[] {
   return [...listOf(anyOf), ...listOf(oneOf)]
 }
 
-/** The schemas that speak of the same value as this one, and must all hold. */
+/** Returns the schemas that must all hold for the same value as this one. */
 export function alsoOf(look: Look, schema: JsonObject): readonly unknown[] {
   return [target(look, schema), ...listOf(schema['allOf'])]
 }
 
-/** The values that a schema lists, or undefined where it lists none. */
+/** Returns the values that a schema lists, or undefined if it lists none. */
 export function optionsOf(schema: JsonObject): readonly unknown[] | undefined {
   if (Array.isArray(schema['enum'])) return schema['enum']
   return Object.hasOwn(schema, 'const') ? [schema['const']] : undefined
@@ -61,7 +62,7 @@ export function isSame(a: unknown, b: unknown): boolean {
   return a === b || (typeof a === 'object' && typeof b === 'object' && canonicalJson(a) === canonicalJson(b))
 }
 
-/** The types that a schema wants: those it names, or the one that its other keywords are about. */
+/** Returns the types that a schema wants: those that it names, or the one that its other keywords imply. */
 export function typesOf(schema: JsonObject): readonly unknown[] {
   const { type, nullable, properties, items, prefixItems } = schema
   if (type !== undefined) return [type, nullable === true ? 'null' : []].flat()
@@ -76,12 +77,12 @@ export function isOfType(type: unknown, value: unknown): boolean {
   return type === 'integer' ? Number.isInteger(value) : type === typeof value
 }
 
-/** The schema for a part of an object or array, or undefined where any will do. */
+/** Returns the schema for a part of an object or array, or undefined if any value will do. */
 export function schemaAt(schema: JsonObject, key: string | number): unknown {
   if (typeof key === 'string') {
     const { properties, patternProperties, additionalProperties } = schema
     if (isObject(properties) && Object.hasOwn(properties, key)) return properties[key]
-    // Which pattern a key matches is for the schema's own check to find out.
+    // Matching keys against `patternProperties` is left to the schema's own check.
     return patternProperties === undefined ? additionalProperties : undefined
   }
   const { items, prefixItems, additionalItems } = schema
@@ -89,7 +90,7 @@ export function schemaAt(schema: JsonObject, key: string | number): unknown {
   return key < first.length ? first[key] : rest
 }
 
-/** The same object or array with each part changed; itself where no part is. */
+/** Returns a copy of an object or array with each part changed, or the value itself if no part changes. */
 export function mapParts(
   schema: JsonObject,
   value: unknown,
@@ -111,8 +112,8 @@ export function mapParts(
 }
 
 /**
- * Whether a value has the shape that a schema asks for: types, listed values, required and unknown keys, and the parts
- * likewise. Bounds, patterns and formats are left to the schema's own check.
+ * Returns whether a value has the shape that a schema asks for: types, listed values, required and unknown keys, and
+ * the parts likewise. Bounds, patterns and formats are left to the schema's own check.
  */
 export function fits(look: Look, schema: unknown, value: unknown): boolean {
   if (typeof schema === 'boolean') return schema
@@ -146,14 +147,14 @@ interface As {
 const DIGITS = /^\s*-?\d+\s*$/
 const ISO = /^(\d{4}-\d\d-\d\d)(?:[t ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(z|[+-]\d\d:?\d\d)?)?$/i
 
-/** Values that JSON does not have, and what stands for them in it. A time without a zone is UTC. */
+/** Values that JSON does not have: which JSON fits each kind, and how it is converted. A time without a zone is UTC. */
 const KINDS: Readonly<Record<string, As>> = {
   date: {
     fits: (value) => toDate(value) !== undefined,
     make: toDate,
   },
   bigint: {
-    // A number that is not the one that was written has come as its text.
+    // An integer that a number cannot hold comes as its digits (`parseExactly`).
     fits: (value) => Number.isInteger(value) || (typeof value === 'string' && DIGITS.test(value)),
     make: (value) => BigInt(typeof value === 'number' ? value : String(value)),
   },
@@ -168,7 +169,7 @@ export function asOf(schema: object): As | undefined {
 
 function toDate(value: unknown): Date | undefined {
   const [text, day = '', zone] = typeof value === 'string' ? (ISO.exec(value.trim()) ?? []) : []
-  // A `Date` takes the 31st of any month, and moves on to the next.
+  // `Date` accepts the 31st of any month and moves on to the next, so that the day is compared.
   if (text === undefined || !(new Date(day).toJSON() ?? '').startsWith(day)) return undefined
   const date = new Date(zone !== undefined || text === day ? text : `${text}Z`)
   return Number.isNaN(date.valueOf()) ? undefined : date

@@ -1,7 +1,6 @@
 /**
- * A schema of any library that follows Standard Schema, as far as tools need one: it validates, and gives its JSON
- * Schema. Valibot's schemas are such, and those of `jsonSchema(…)`; so are those of libraries that implement Standard
- * JSON Schema, such as Zod and ArkType.
+ * The part of Standard Schema that tools need: a schema validates, and gives its JSON Schema. Schemas of Valibot and of
+ * `jsonSchema(…)` will do, and those of libraries that implement Standard JSON Schema, such as Zod and ArkType.
  */
 export interface InputSchema<Output = unknown> {
   readonly '~standard': {
@@ -26,5 +25,5 @@ export interface StandardIssue {
   readonly path?: readonly (PropertyKey | { readonly key?: unknown })[] | undefined
 }
 
-/** What a schema makes of a value that fits it. */
+/** The type of the value that a schema makes of its input. */
 export type OutputOf<Schema extends InputSchema> = NonNullable<Schema['~standard']['types']>['output']

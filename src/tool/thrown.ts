@@ -1,4 +1,4 @@
-/** What was thrown, in words for operators. Over RPC anything may come. */
+/** Returns a thrown value as text for operators. Over RPC it may be of any type. */
 export function messageOf(error: unknown): string {
   if (error instanceof Error) return error.message
   if (typeof error === 'string') return error

@@ -2,7 +2,7 @@ import { type DefinedTool, defineTool, type ToolHandlers, type ToolSettings } fr
 import type { RunContext } from './run-context.ts'
 import type { InputSchema, OutputOf } from './standard.ts'
 
-/** What a model is told of a method, and how it is to be treated. */
+/** The settings of a method as a tool. */
 export interface MethodOptions<Schema extends InputSchema, Env>
   extends ToolSettings, ToolHandlers<OutputOf<Schema>, Env, unknown> {
   /** Default: the method's own name. */
@@ -12,20 +12,21 @@ export interface MethodOptions<Schema extends InputSchema, Env>
 
 type Schemas = Readonly<Record<string, InputSchema>>
 
-/** An object whose methods take what these schemas make of arguments. */
+/** An object whose methods take the output of these schemas. */
 type TargetOf<Inputs extends Schemas> = {
   readonly [Name in keyof Inputs]: (input: OutputOf<Inputs[Name]>, context: RunContext<never>) => unknown
 }
 
-/** The bindings that some methods want to find in their run context. */
+/** The type of `env` that the named methods expect in their run context. */
 type EnvOf<Target, Name> = Target[Name & keyof Target] extends (input: never, context: RunContext<infer Env>) => unknown
   ? Env
   : unknown
 
 /**
- * Methods of an object as tools: `toolsOf(new Bookings(), { find: { description, input } })`. The types hold each method
- * to its schema, a method runs on its object, and gets the run context after its input; inherited ones count, and
- * overrides win. Throws a TypeError for a class in place of an instance, and for a name that is no method.
+ * Makes tools of an object's methods: `toolsOf(new Bookings(), { find: { description, input } })`. The types hold each
+ * method to its schema. A method runs with the object as `this`, and gets the run context after its input; inherited
+ * methods count, and overrides win. Throws a TypeError for a class in place of an instance, and for a name that is not
+ * a method.
  */
 export function toolsOf<Target extends object, const Inputs extends Schemas>(
   target: Target & TargetOf<NoInfer<Inputs>>,

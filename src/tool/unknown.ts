@@ -3,7 +3,7 @@ import { failure } from '../contract/tool.ts'
 
 const NEAR = 3
 
-/** The result of a call to a tool that is not on offer: says so, and names the tools that come nearest. */
+/** Returns the result of a call to a tool that is not on offer: it says so, and suggests the nearest names. */
 export function unknownTool(name: string, known: readonly string[]): ToolFailure {
   if (known.length === 0) return failure('unknown_tool', `There is no tool "${name}": no tools are on offer.`)
   const near = known
@@ -14,7 +14,7 @@ export function unknownTool(name: string, known: readonly string[]): ToolFailure
   return failure('unknown_tool', `There is no tool "${name}". Call one that is on offer, such as ${near.join(', ')}.`)
 }
 
-/** Edits (insert, delete, replace) between two names, each at most 64 characters long after the cut. */
+/** Counts the edits (insert, delete, replace) between two names, of which the first 64 characters count. */
 function distance(a: string, b: string): number {
   const [left, right] = [a.slice(0, 64), b.slice(0, 64)]
   let row = Array.from({ length: right.length + 1 }, (_, column) => column)

@@ -1,28 +1,29 @@
 const PLAIN = /^[a-zA-Z_][a-zA-Z0-9_-]*$/
-/** What this file makes, and what would be taken for it. */
+/** Matches an escape or a hash as `wireName` writes them, or a text that would be taken for one. */
 const MADE = /_x[0-9a-f]+_|_h[0-9a-f]{16}$/
-/** What providers refuse, and what would begin an escape or a hash that is none. */
+/** Matches a character that providers refuse, or that begins a text which would be taken for an escape or a hash. */
 const UNFIT = /^[0-9-]|_(?=x)|h(?=[0-9a-f]{16}$)|[^a-zA-Z0-9_-]/gu
 const MOST = 64
 
 /**
- * The name by which every provider takes a tool: letters, digits, `_` and `-`, a letter or `_` first, at most 64. A name
- * that is such already stays. Else each character that is not becomes `_x` and its code point in hex and `_`, as in
- * `files_x2e_read`; and what is too long is cut, and ends in `_h` and a hash of it all. The same name has the same wire
- * name everywhere, no two have one, and `nameOf` leads back. To be used once, where a foreign name comes in.
+ * Returns a name that every provider accepts for a tool: at most 64 letters, digits, `_` and `-`, a letter or `_`
+ * first. A name that is like this already stays as it is. In any other, each unfit character becomes `_x`, its code
+ * point in hex and `_`, as in `files_x2e_read`; a name that is too long is cut, and ends in `_h` and a hash of the
+ * whole name. A name has the same wire name everywhere, no two names share one, and `nameOf` leads back. To be used
+ * once, where a foreign name comes in.
  */
 export function wireName(name: string): string {
   if (name === '') throw new TypeError('A tool needs a name')
   const escaped = PLAIN.test(name) && !MADE.test(name) ? name : name.replace(UNFIT, escape)
   if (escaped.length <= MOST) return escaped
-  // A cut through an escape would read as another one.
+  // An escape that is cut in two could be read as another one.
   const head = escaped.slice(0, MOST - 18).replace(/_(?:x[0-9a-f]*)?$/, '')
   return `${head}_h${hashOf(name)}`
 }
 
 /**
- * The name that a wire name stands for, or undefined for one that was cut: its definition's title says it. Never throws:
- * what escapes no character stays.
+ * Returns the name that a wire name stands for, or undefined for a name that was cut: the definition's title has it.
+ * Never throws: an escape of no character stays as it is.
  */
 export function nameOf(wire: string): string | undefined {
   if (/_h[0-9a-f]{16}$/.test(wire)) return undefined
@@ -36,7 +37,7 @@ function escape(character: string): string {
   return `_x${character.codePointAt(0)?.toString(16)}_`
 }
 
-/** FNV-1a of 64 bits over UTF-16 units, in hex. It tells names apart, and keeps no secret. */
+/** Returns the 64-bit FNV-1a hash of the UTF-16 units, in hex. It tells names apart, and is no cryptographic hash. */
 function hashOf(text: string): string {
   let hash = 0xcbf29ce484222325n
   for (let at = 0; at < text.length; at++) {

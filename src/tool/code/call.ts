@@ -9,24 +9,24 @@ import { readResult } from './result.ts'
 import { type CodeHost, openCode, URL_OF_CODE } from './worker.ts'
 
 export interface CodeOptions {
-  /** Absent where code is off. */
+  /** Runs the code; absent in a deployment that runs none. */
   readonly code?: CodeHost | undefined
   readonly hosts: ToolHosts
-  /** The value of a secret, such as `SECRET_WEATHER`. */
+  /** Returns the value of a secret, such as `SECRET_WEATHER`. */
   readonly secret: (name: string) => string | undefined
   readonly now?: () => number
 }
 
-/** What a definition with code is refused for where there is nothing to run it. */
+/** The reason to refuse a definition with code in a deployment that runs none. */
 export const CODE_IS_OFF =
   'expected a deployment that runs code: the definitions Worker has no binding LOADER (worker_loaders)'
 
-/** How the platform ends a request that nothing can settle any more. */
+/** Matches the platform's error for a request that nothing can settle any more. */
 const HUNG = /code had hung/
 
 /**
- * Calls the code of a stored tool in a dynamic Worker. It ends when its host gives the call up, and at the deadline.
- * What it throws is told to operators alone. Expects arguments that fit the schema.
+ * Returns the function that calls the code of a stored tool in a dynamic Worker. A call ends when the edge gives it up,
+ * and at the deadline. The text of an exception is for operators alone. Expects arguments that fit the schema.
  */
 export function callCode(
   { name, code }: { readonly name: string; readonly code: Code },
@@ -47,7 +47,7 @@ export function callCode(
     if (leftMs <= 0) return failure('timeout', `The tool "${name}" was called too late.`)
     const grant = { tenant: context.caller.tenant, origins: originsOf(code, hosts), secrets }
     const { load, standIns } = await openCode(host, code, grant)
-    // Whoever knows a stand-in could have the secret sent as if it were an argument.
+    // Stand-ins are redacted too: a caller that knows one could send it as an argument, and have the secret sent.
     const redact = redactor([...secrets.values(), ...Object.values(standIns)])
     const signal = AbortSignal.any([signalOf(control), AbortSignal.timeout(leftMs)])
     try {

@@ -3,10 +3,10 @@ import type { DefinitionIssue, ToolHosts } from '../../contract/definition.ts'
 import { HTTP_CALL } from '../http/definition.ts'
 import { grantedSecrets } from '../http/hosts.ts'
 
-/** A hundred definitions are read at once: from KV at most 25 MB, over RPC at most 32 MiB. */
+/** The largest module. A hundred definitions are read at once, and KV returns at most 25 MB, RPC at most 32 MiB. */
 const MOST_BYTES = 128 * 1024
 const MOST_HOSTS = 16
-/** A host, one with its port, or a whole origin, as `HTTP_TOOL_HOSTS` has them. */
+/** Matches a host, a host with its port, or a whole origin, as in `HTTP_TOOL_HOSTS`. */
 const HOST = /^(?:https?:\/\/)?[^/?#@\\\s]+$/
 
 export const CODE = v.strictObject({
@@ -35,15 +35,15 @@ export const CODE = v.strictObject({
 })
 
 /**
- * The code of a stored tool: an ES module whose default export is `(arguments, context) => result`. It reaches no host
- * but those in `hosts`, and only there do `secrets` go.
+ * The code of a stored tool: an ES module whose default export is `(arguments, context) => result`. It reaches only the
+ * hosts in `hosts`, and `secrets` go only there.
  */
 export type Code = Readonly<v.InferOutput<typeof CODE>>
 
-/** Names of the secrets that may go to an origin, by origin. No other origin is reached. */
+/** The origins that code may reach, each with the names of the secrets that may go there. */
 export type Origins = Readonly<Record<string, readonly string[]>>
 
-/** What keeps code from being granted what it asks for: a host, or a secret for none of its hosts. */
+/** Returns what code asks for and is not granted: a host, or a secret that may go to none of its hosts. */
 export function checkCodeHosts({ hosts = [], secrets = [] }: Code, allowed: ToolHosts): DefinitionIssue[] {
   const granted = hosts.map((host) => grantedTo(host, allowed))
   return [
@@ -58,7 +58,7 @@ export function checkCodeHosts({ hosts = [], secrets = [] }: Code, allowed: Tool
   ]
 }
 
-/** What of its hosts and secrets the deployment grants to code. */
+/** Returns which of its hosts and secrets the deployment grants to code. */
 export function originsOf({ hosts = [], secrets = [] }: Code, allowed: ToolHosts): Origins {
   return Object.fromEntries(
     hosts.flatMap((host) => {

@@ -1,7 +1,7 @@
 /**
- * The main module of each dynamic Worker, around the definition's own `tool.js`. `GET` tells what that exports by
- * default; `POST { arguments, context }` calls it. Both are answered with text, so that neither a function nor a stub
- * can come out, and no more than the reader takes. Values become JSON as a tool Worker's do (`toJson` of `result.ts`).
+ * The main module of each dynamic Worker, around the definition's own `tool.js`. `GET` answers the type of its default
+ * export; `POST { arguments, context }` calls it. Answers are text, so that neither a function nor a stub can come out,
+ * and the reader can stop at its limit. Values become JSON as in a tool Worker (`toJson` of `result.ts`).
  */
 export const MAIN = `import './closed.js'
 import * as tool from './tool.js'
@@ -41,5 +41,5 @@ export default {
 }
 `
 
-/** Comes before the definition's module: what could outlive an isolate, or be shared among isolates, is not there. */
+/** Runs before the definition's module, and removes what could outlive an isolate, or be shared among isolates. */
 export const CLOSED = 'delete globalThis.caches\n'

@@ -3,7 +3,7 @@ import { HEADER_VALUE } from '../http/definition.ts'
 import { redactor } from '../http/redact.ts'
 import type { Origins } from './definition.ts'
 
-/** What code may do outside: which origins it reaches, and what goes out in the place of its stand-ins. */
+/** What code may do over the network: the origins that it reaches, and the secrets that go out for its stand-ins. */
 export interface OutboundGrant {
   readonly origins: Origins
   readonly secrets: readonly HeldSecret[]
@@ -12,7 +12,7 @@ export interface OutboundGrant {
 export interface HeldSecret {
   readonly name: string
   readonly value: string
-  /** What the module has in its place. */
+  /** The text that the module has in place of the value. */
   readonly standIn: string
 }
 
@@ -23,9 +23,10 @@ const TEXT_TYPE = /^(?:text\/|application\/(?:[\w.+-]+\+)?(?:json|xml|yaml|x-www
 
 /**
  * Sends a request of code, if it goes to an origin that was granted. It follows no redirect: the dynamic Worker does,
- * and each step comes through here. Stand-ins in headers and in a body of text become the secrets that may go to this
- * origin; where others are, or any is in the URL, nothing is sent. Secrets that come back in a text are taken out. Throws
- * an Error that holds no secret, for whoever wrote the code; `fetch` is the platform's unless a test lends its own.
+ * and each step comes through here. Stand-ins in headers and in a text body are replaced by the secrets that may go to
+ * this origin; nothing is sent if there is a stand-in of another secret, or any in the URL. Secrets are removed from a
+ * text that comes back. Throws an Error without secrets, for the author of the code; `fetch` is the platform's unless a
+ * test passes its own.
  */
 export async function sendOutbound(
   request: Request,
@@ -49,7 +50,7 @@ export async function sendOutbound(
     headers.set(name, value)
   }
   const body = secrets.length === 0 ? undefined : await filledBody(request, fill)
-  // A redirect must come back here, and `cf` would let code steer this Worker's own caches.
+  // A redirect must come through here too, and `cf` would let code control this Worker's own caches.
   const init = { headers, redirect: 'manual', cf: {}, ...(body !== undefined && { body }) } as const
   const response = await fetch(new Request(request, init))
   return secrets.length === 0 ? response : withoutSecrets(response, secrets)
@@ -71,7 +72,7 @@ function fillIn(text: string, secrets: readonly HeldSecret[], { origin, allowed,
   return filled
 }
 
-/** The body with its stand-ins exchanged, each as its place in the text wants it. Undefined for one that stays as it is. */
+/** Returns the body with its stand-ins replaced, encoded for its content type; undefined if it stays as it is. */
 async function filledBody(
   request: Request,
   fill: (text: string, encode?: (value: string) => string) => string,
@@ -84,7 +85,7 @@ async function filledBody(
   return fill(text, FORM_TYPE.test(type) ? encodeURIComponent : undefined)
 }
 
-/** Servers say back what they were sent. What is no text, such as an image, passes as it is. */
+/** Removes secrets from a response, since servers may echo them. A body that is not text, such as an image, is left. */
 async function withoutSecrets(response: Response, secrets: readonly HeldSecret[]): Promise<Response> {
   const redact = redactor(secrets.map(({ value }) => value))
   const { status } = response
@@ -94,7 +95,7 @@ async function withoutSecrets(response: Response, secrets: readonly HeldSecret[]
   }
   const { text, whole } = await readBody(response, MOST_BYTES)
   if (!whole) throw new Error(`The answer has more than ${MOST_BYTES} bytes of text.`)
-  // Those of the body as it came.
+  // They describe the body as it came.
   headers.delete('content-length')
   headers.delete('content-encoding')
   return new Response(redact.text(text), { status, headers })

@@ -17,8 +17,8 @@ export interface ReadOptions {
 }
 
 /**
- * What the answer of a dynamic Worker comes to. It is not trusted to have come from `MAIN`: the module runs beside that.
- * More than 1 MiB, and what is no JSON, are failures.
+ * Turns the answer of a dynamic Worker into an outcome. It is not trusted to be that of `MAIN`, since the module runs
+ * beside it. An answer of more than 1 MiB, or that is not JSON, is a failure.
  */
 export async function readResult(
   tool: string,

@@ -5,10 +5,10 @@ import type { Code, Origins } from './definition.ts'
 import { CLOSED, MAIN } from './main.ts'
 import type { OutboundGrant } from './outbound.ts'
 
-/** What code runs in: the binding `LOADER`, and this Worker's own way out for what it loads. */
+/** What it takes to run code: the binding `LOADER`, and the gateway of this Worker for requests of loaded code. */
 export interface CodeHost {
   readonly loader: CodeLoader
-  /** The binding that checks what goes out under a grant. */
+  /** Returns the binding that checks and sends requests under a grant. */
   readonly outbound: (grant: OutboundGrant) => unknown
 }
 
@@ -30,17 +30,17 @@ export interface LoadedWorker {
   getEntrypoint(): { fetch(url: string, init?: RequestInit): Promise<Response> }
 }
 
-/** For one call. Time that passes while it waits is the call's deadline's matter. */
+/** The limits of one call. The time that it waits is bounded by its deadline alone. */
 const LIMITS = { cpuMs: 1000, subRequests: 50 }
 
-/** What code asks of a dynamic Worker. */
+/** The URL of requests to a dynamic Worker; only their method matters. */
 export const URL_OF_CODE = 'https://tool/'
 
-/** A module may stand in the way of its own check. */
+/** The time limit of a check, in milliseconds: a module could keep its own check from ending. */
 const CHECK_MS = 10_000
 const MOST_CHECK_BYTES = 100
 
-/** Loads a module once, and says what keeps it from being a tool's code. It is not called, and has no network. */
+/** Loads a module, and returns why it cannot be a tool's code, if so. Its function is not called; it has no network. */
 export async function checkModule({ loader }: CodeHost, module: string): Promise<string | undefined> {
   try {
     const signal = AbortSignal.timeout(CHECK_MS)
@@ -57,28 +57,28 @@ export async function checkModule({ loader }: CodeHost, module: string): Promise
 export interface CodeGrant {
   readonly tenant: string
   readonly origins: Origins
-  /** Values by name. */
+  /** The values of the secrets, by name. */
   readonly secrets: ReadonlyMap<string, string>
 }
 
 export interface OpenedCode {
-  /** The Worker, started where none of this id runs. */
+  /** Returns the Worker, which is started if none of this id runs. */
   readonly load: () => LoadedWorker
-  /** What the module gets in the place of each secret. */
+  /** The text that the module gets in place of each secret, by name. */
   readonly standIns: Readonly<Record<string, string>>
 }
 
-/** Random values cannot be made before the first request. */
+/** Made with the first request: the platform has no random values before. */
 let salt: string | undefined
 
 /**
- * The dynamic Worker of a module. Calls share one only where code, tenant and grant are the same: what a module keeps in
- * its globals never reaches another tenant, nor a call that may do less. One for each call (`load`) would keep even less,
- * but start, and be paid for, each time.
+ * Prepares the dynamic Worker of a module. Calls share one only if code, tenant and grant are the same, so that what a
+ * module keeps in its globals never reaches another tenant, nor a call that may do less. A Worker for each call (the
+ * loader's `load`) would keep even less, but start, and be paid for, each time.
  *
- * A module never holds a secret, so that it cannot tell one, in whatever disguise: it gets a stand-in that nobody can
- * guess, and the way out exchanges it. What the loader gets for an id must never vary, so stand-ins follow from the id;
- * the salt keeps them from giving a short secret away.
+ * A module never holds a secret, so that it cannot reveal one in any disguise: it gets a stand-in that nobody can
+ * guess, and `sendOutbound` replaces it. What the loader gets for an id must never vary, so that stand-ins are derived
+ * from the id; the salt keeps a short secret from being guessed from them.
  */
 export async function openCode(
   { loader, outbound }: CodeHost,

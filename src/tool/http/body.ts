@@ -1,10 +1,10 @@
 export interface Body {
   readonly text: string
-  /** False where the body went on past the limit; the rest was not read. */
+  /** False if the body is longer than the limit; the rest was not read. */
   readonly whole: boolean
 }
 
-/** Reads a body as text, at most `most` bytes of it as they come, whatever length it claims. */
+/** Reads at most `most` bytes of a body as text, whatever length its headers claim. */
 export async function readBody(response: Response, most: number): Promise<Body> {
   if (!response.body) return { text: '', whole: true }
   const reader = response.body.getReader()

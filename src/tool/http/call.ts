@@ -11,7 +11,7 @@ import { readResult } from './result.ts'
 
 export interface HttpOptions {
   readonly hosts: HttpToolHosts
-  /** The value of a secret, such as `SECRET_WEATHER`. */
+  /** Returns the value of a secret, such as `SECRET_WEATHER`. */
   readonly secret: (name: string) => string | undefined
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
   readonly now?: () => number
@@ -20,9 +20,9 @@ export interface HttpOptions {
 const MOST_REDIRECTS = 3
 
 /**
- * Calls an HTTP tool: a request to a host that the deployment allows, and as few as `redirected` allows to where that
- * leads, all of which end when its host gives the call up. Secrets are looked up here and nowhere else, and are in no
- * outcome. Expects arguments that fit the schema.
+ * Returns the function that calls an HTTP tool. It sends a request to a host that the deployment allows, and follows at
+ * most three redirects, as far as `redirected` allows; all requests are aborted when the edge gives the call up.
+ * Secrets are looked up here and nowhere else, and are in no outcome. Expects arguments that fit the schema.
  */
 export function callHttp(name: string, http: HttpCall, options: HttpOptions): Tool['call'] {
   const { fetch = globalThis.fetch.bind(globalThis), now = Date.now } = options

@@ -8,7 +8,7 @@ import { namesIn } from './template.ts'
 
 const texts = byName(v.string(), v.string())
 
-/** A placeholder that begins so stands for a secret, by its name in the environment. */
+/** The prefix of a placeholder that stands for a secret, by its name in the environment. */
 const SECRET = 'SECRET_'
 
 export const HTTP_CALL = v.strictObject({
@@ -36,16 +36,16 @@ export const HTTP_CALL = v.strictObject({
 export type HttpCall = Readonly<v.InferOutput<typeof HTTP_CALL>>
 
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
-/** What HTTP allows in a header's value and every server reads alike. */
+/** Matches a header value that HTTP allows and every server reads alike. */
 export const HEADER_VALUE = /^[\t\u0020-\u007e\u00a0-\u00ff]*$/
-/** Headers of the connection, of cookies, of proxies, and those that the host sets itself. */
+/** Matches headers that a tool may not send: of the connection, of cookies, of proxies, and those set by the host. */
 const RESERVED =
   /^(?:connection|content-length|(?:set-)?cookie2?|date|expect|forwarded|host|idempotency-key|keep-alive|te|trailer|transfer-encoding|upgrade|via|(?:proxy|sec|cf|x-forwarded)-.*)$/
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json(?:;.*)?$/i
 
 /**
- * What is wrong with a request, hosts aside: its URL, headers that are not a tool's to send, placeholders that name no
- * argument, a path that needs an argument which may be left out, a secret where it would be seen.
+ * Returns what is wrong with a request, hosts aside: its URL, a header that a tool may not send, a placeholder that
+ * names no argument, a path that needs an optional argument, a secret in the URL, which ends up in logs.
  */
 export function checkHttpCall(http: HttpCall, inputSchema: JsonSchema): DefinitionIssue[] {
   const faults = [...urlFaults(http, inputSchema), ...headerFaults(http), ...placeholderFaults(http, inputSchema)]
@@ -85,7 +85,7 @@ function headerFault(name: string, value: string): string | undefined {
 function placeholderFaults(http: HttpCall, { properties }: JsonSchema): Fault[] {
   const { url, query = {}, headers = {}, body, secrets = [] } = http
   const known = Object.keys(Object(properties))
-  // Servers and proxies keep headers and bodies out of logs and history, and URLs in.
+  // Servers and proxies keep URLs in logs and history, but not headers and bodies.
   const seen = Object.entries({ url, ...under('query', query) })
   const hidden = Object.entries({ ...under('headers', headers), body })
   const faultOf = (name: string, isSeen: boolean): string | undefined => {

@@ -1,6 +1,6 @@
 import { withoutNames } from './template.ts'
 
-/** Where an HTTP tool sends its requests, taken apart. Its origin is fixed; path and query may hold placeholders. */
+/** The URL of an HTTP tool, in parts. Its origin is fixed; path and query may hold placeholders. */
 export interface Endpoint {
   /** Scheme, host and port alone. */
   readonly base: URL
@@ -11,7 +11,7 @@ export interface Endpoint {
 
 const PARTS = /^(https?:\/\/[^/?#{}@]+)(\/[^?#]*)?(?:\?([^#]*))?$/i
 
-/** Reads the template of a URL, or says what was expected of it. */
+/** Parses the template of a URL; returns what was expected, as text, if it is not valid. */
 export function parseEndpoint(template: string): Endpoint | string {
   // A URL parser drops tabs and line ends, and takes a backslash for a slash: neither may hide anything here.
   const [, origin = '', path = '/', query = ''] = (!/[\s\\]/.test(template) && PARTS.exec(template)) || []
@@ -28,7 +28,7 @@ export function parseEndpoint(template: string): Endpoint | string {
   return { base: new URL(origin), segments, query: pairs }
 }
 
-/** True for a path segment that a URL parser takes for “here” or “one up”: `.` and `..`, also as `%2e`. */
+/** Returns whether a URL parser resolves a path segment away: `.` and `..`, also written as `%2e`. */
 export function isDots(segment: string): boolean {
   return /^(?:\.|%2e){1,2}$/i.test(segment)
 }

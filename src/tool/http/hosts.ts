@@ -3,14 +3,14 @@ import type { HttpCall } from './definition.ts'
 import { parseEndpoint } from './endpoint.ts'
 
 /**
- * Where stored HTTP tools may send requests, and the names of the secrets that may go there (`HTTP_TOOL_HOSTS`). A key
- * is a host (`api.example.com`: https, port 443), a host with its port, or a whole origin (`http://127.0.0.1:8080`).
- * A whole origin is the only way to plain http, IP addresses and hosts of a private network. Part of a deployment's
- * configuration, and so out of reach for whoever writes definitions.
+ * The hosts that stored HTTP tools may reach, each with the names of the secrets that may go there (`HTTP_TOOL_HOSTS`).
+ * A key is a host (`api.example.com`: https, port 443), a host with its port, or a whole origin
+ * (`http://127.0.0.1:8080`). Plain http, IP addresses and hosts of a private network take a whole origin. This is part
+ * of a deployment's configuration, which authors of definitions cannot change.
  */
 export type HttpToolHosts = Readonly<Record<string, readonly string[]>>
 
-/** What keeps a request from being sent here: its origin, or a secret that may not go there. */
+/** Returns why this deployment does not send a request: its origin, or a secret that may not go there. */
 export function checkHosts({ url, secrets = [] }: HttpCall, hosts: HttpToolHosts): DefinitionIssue[] {
   const endpoint = parseEndpoint(url)
   if (typeof endpoint === 'string') return [{ path: 'http.url', message: `expected ${endpoint}` }]
@@ -26,7 +26,7 @@ export function checkHosts({ url, secrets = [] }: HttpCall, hosts: HttpToolHosts
   })
 }
 
-/** Names of the secrets that may go to an origin; undefined where nothing may be sent there at all. */
+/** Returns the names of the secrets that may go to an origin, or undefined if no request may. */
 export function grantedSecrets(base: URL, hosts: HttpToolHosts): readonly string[] | undefined {
   const granted = Object.entries(hosts).filter(([key]) => grants(key, base))
   return granted.length === 0 ? undefined : granted.flatMap(([, names]) => names)
@@ -35,11 +35,11 @@ export function grantedSecrets(base: URL, hosts: HttpToolHosts): readonly string
 function grants(key: string, { origin, protocol, hostname, host }: URL): boolean {
   if (key.includes('://')) return URL.canParse(key) && new URL(key).href === `${origin}/`
   if (protocol !== 'https:' || isPrivate(hostname)) return false
-  // A key that says more than host and port is no host, and grants nothing.
+  // A key that has more than a host and a port grants nothing.
   return URL.canParse(`https://${key}`) && /^[^/?#@\\]+$/.test(key) && new URL(`https://${key}`).host === host
 }
 
-/** Hosts that no name in public DNS has: addresses (a URL's parser has made every spelling of IPv4 plain), and local names. */
+/** Returns whether a host is not a public DNS name: an address (URL parsing normalises IPv4), or a local name. */
 function isPrivate(hostname: string): boolean {
   if (hostname.startsWith('[') || /^[\d.]+$/.test(hostname) || hostname.endsWith('.')) return true
   return !hostname.includes('.') || /\.(?:localhost|local|internal|intranet|lan|home\.arpa|onion)$/.test(hostname)

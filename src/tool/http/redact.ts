@@ -1,19 +1,19 @@
 import { isObject } from '../../contract/json.ts'
 
-/** Takes known secrets out of what a server sent back. */
+/** Removes known secrets from what a server sent back. */
 export interface Redactor {
-  /** Length of the longest text it looks for: so much of the end of a cut text may be the head of a secret. */
+  /** The length of the longest text it looks for: that much of the end of a cut text may be a part of a secret. */
   readonly longest: number
   text(text: string): string
-  /** Of a JSON value: its texts, keys, and numbers that are a secret. Recurses: bound the depth first. */
+  /** Redacts the texts and keys of a JSON value, and numbers that are a secret. It recurses: bound the depth first. */
   json(value: unknown): unknown
 }
 
 const REDACTED = '[redacted]'
 
-/** Finds each secret as it is, and as those who write JSON, URLs and base64 do. */
+/** Makes a redactor that finds each secret as it is, and as it is encoded in JSON, URLs and base64. */
 export function redactor(secrets: readonly string[]): Redactor {
-  // A form that holds another goes first, or its rest would stay.
+  // A form that contains another is replaced first, or the rest of it would stay.
   const forms = secrets.flatMap(formsOf).sort((a, b) => b.length - a.length)
   const text = (value: string): string => forms.reduce((rest, form) => rest.replaceAll(form, REDACTED), value)
   const json = (value: unknown): unknown => {
@@ -32,7 +32,7 @@ function formsOf(secret: string): string[] {
   const url64 = base64.replace(/=+$/, '').replaceAll('+', '-').replaceAll('/', '_')
   const url = encodeURIComponent(secret.toWellFormed())
   const small = url.replace(/%../g, (code) => code.toLowerCase())
-  // Some escape what is not ASCII, and some each slash.
+  // Some JSON encoders escape all that is not ASCII, and some each slash.
   const json = JSON.stringify(secret).slice(1, -1)
   const ascii = json.replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
   const jsons = [json, ascii, ascii.replace(/(?<=\\u)[\da-f]{4}/g, (code) => code.toUpperCase())]

@@ -11,9 +11,9 @@ const STATUSES = new Set([301, 302, 303, 307, 308])
 const OF_EFFECTS = new Set(['content-type', 'idempotency-key'])
 
 /**
- * What is to be sent where a response leads, which is checked as the first request was. Undefined where it leads nowhere,
- * or may not be followed: to an origin that is not allowed, with a user name or a secret in the URL, or by sending once
- * more what may have an effect. Another origin gets no header of the definition.
+ * Returns the request by which a redirect is followed, checked as the first request was. Undefined for a response that
+ * is no redirect, or that may not be followed: to an origin that is not allowed, with a user name or a secret in the
+ * URL, or by repeating a request that may have an effect. Another origin gets no header of the definition.
  */
 export function redirected(
   { url, method, headers }: HttpRequest,

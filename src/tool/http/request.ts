@@ -11,16 +11,16 @@ export interface HttpRequest {
   readonly body?: string
 }
 
-/** What every request has where the definition says nothing else. */
+/** The headers of every request, unless the definition says otherwise. */
 export const PLAIN_HEADERS = { accept: 'application/json, text/*;q=0.9', 'user-agent': 'edgecall' }
 
-/** Arguments that a place of the request cannot hold. Its message is for the model. */
+/** The error for an argument that does not fit its place in the request. Its message is for the model. */
 export class UnfitArgument extends Error {}
 
 /**
- * What an HTTP tool sends for a call, each argument encoded for its place. Optional arguments that were left out take
- * their query key, header, or key of the body with them; in query and headers null counts as left out. Secrets go into
- * headers and body alone. Throws an UnfitArgument where an argument would reach beyond its place.
+ * Builds the request of an HTTP tool for a call, each argument encoded for its place. The query key, header or body key
+ * of an optional argument that was left out is left out too; in query and headers null counts as left out. Secrets go
+ * into headers and body alone. Throws an UnfitArgument for an argument that would reach beyond its place.
  */
 export function buildRequest(http: HttpCall, { arguments: args, context }: ToolRequest, secrets: Values): HttpRequest {
   const { method } = http
@@ -40,11 +40,11 @@ function buildUrl({ url: template, query = {} }: HttpCall, values: Values): stri
   const endpoint = parseEndpoint(template)
   if (typeof endpoint === 'string') throw new TypeError(`expected ${endpoint}`)
   const { base, segments, query: written } = endpoint
-  // As one text: a path by itself that begins with two slashes would name another host.
+  // Parsed as one text: a path that begins with two slashes, resolved by itself, would name another host.
   const url = new URL(`${base.origin}/${segments.map((segment) => fillSegment(segment, values)).join('/')}`)
   for (const [name, text] of [...written, ...Object.entries(query)]) {
     const value = valueOf(text, values)
-    // A list gives its key once for each item, as most servers read lists.
+    // The key of a list is repeated for each item, which is how most servers read lists.
     for (const each of Array.isArray(value) ? value : [value]) {
       if (each !== undefined) url.searchParams.append(name, asText(each).toWellFormed())
     }
@@ -52,7 +52,7 @@ function buildUrl({ url: template, query = {} }: HttpCall, values: Values): stri
   return url.href
 }
 
-/** Nothing but `.` and `..` can lead out of a segment once its values are encoded. */
+/** Fills a path segment. Once its values are encoded, nothing but `.` and `..` can lead out of it. */
 function fillSegment(segment: string, values: Values): string {
   const names = namesIn(segment)
   const text = fillText(segment, values, (value) => encodeURIComponent(value.toWellFormed()))

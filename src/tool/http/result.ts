@@ -11,9 +11,9 @@ const MOST_EXCERPT = 300
 const JSON_LIMITS = { depth: 64, values: 1_000_000 }
 
 /**
- * What a response comes to: the part of its JSON that `pointer` names, its text where that is `text`, or the failure
- * `http_<status>`. Redirects that are left are failures, as is what is neither JSON nor text, or more than 1 MiB. No
- * secret is in the outcome.
+ * Turns a response into an outcome: the part of its JSON that `pointer` names, its text if `pointer` is `text`, or the
+ * failure `http_<status>`. A redirect that was not followed is a failure, as is a body that is neither JSON nor text,
+ * or longer than 1 MiB. No secret is in the outcome.
  */
 export async function readResult(
   tool: string,

@@ -5,7 +5,7 @@ import { ConfigError, json, type Vars } from '../../contract/vars.ts'
 import { matches } from '../glob.ts'
 import { POLICIES } from './schema.ts'
 
-/** What the operator says of tools in `TOOL_POLICY`. Throws a ConfigError that tells what is wrong, and where. */
+/** Reads the operator's policies from `TOOL_POLICY`. Throws a ConfigError that says what is wrong, and where. */
 export function readPolicies(vars: Vars): ToolPolicies {
   const expected = 'a JSON object of policies'
   const parsed = v.safeParse(POLICIES, json(vars, 'TOOL_POLICY', expected) ?? {})
@@ -14,7 +14,7 @@ export function readPolicies(vars: Vars): ToolPolicies {
   throw new ConfigError('TOOL_POLICY', `${expected}; at ${v.getDotPath(issue) ?? ''}: ${issue.message}`)
 }
 
-/** The policies of a tool, in their order. */
+/** Returns the policies that apply to a tool, in their order. */
 export function policiesOf(
   policies: ToolPolicies,
   { definition, place }: { readonly definition: Pick<ToolDefinition, 'name' | 'tags'>; readonly place: string },
@@ -26,7 +26,7 @@ export function policiesOf(
   )
 }
 
-/** Whether a caller may know of a tool and call it. */
+/** Returns whether a caller may see and call a tool with these policies. */
 export function isAllowed(policies: readonly ToolPolicy[], { tenant, scopes }: Caller): boolean {
   return policies.every(
     ({ scopes: needed = [], tenants }) =>
@@ -34,7 +34,7 @@ export function isAllowed(policies: readonly ToolPolicy[], { tenant, scopes }: C
   )
 }
 
-/** A definition as its policies have it. What it says of itself is never loosened, but for its annotations. */
+/** Applies policies to a definition. They only tighten its limits and its approval; annotations they replace. */
 export function tighten(definition: ToolDefinition, policies: readonly ToolPolicy[]): ToolDefinition {
   const least = (own: number | undefined, of: (policy: ToolPolicy) => number | undefined) => {
     const bounds = [own, ...policies.map(of)].filter((bound) => bound !== undefined)
@@ -58,12 +58,12 @@ export function tighten(definition: ToolDefinition, policies: readonly ToolPolic
 
 const own = new WeakMap<ToolDefinition, ToolDefinition>()
 
-/** A definition as its tool says it, before any policy. */
+/** Returns a definition as its tool gave it, before any policy. */
 export function untightened(definition: ToolDefinition): ToolDefinition {
   return own.get(definition) ?? definition
 }
 
-/** A call must pass both. */
+/** Combines two approvals: a call goes ahead without a person only where both allow it. */
 function stricter(first: Approval, second: Approval): Approval {
   if (first === 'always' || second === 'always') return 'always'
   if (first === 'never') return second
@@ -71,7 +71,7 @@ function stricter(first: Approval, second: Approval): Approval {
   const unless = { ...first.unless }
   for (const [pointer, condition] of Object.entries(second.unless)) {
     const other = unless[pointer]
-    // Two sets of values or of texts for one argument: what is in both would have to be told, and a person is asked.
+    // Two conditions of one kind on one argument are not intersected: a person is always asked instead.
     if (other && Object.keys(condition).some((word) => Object.hasOwn(other, word))) return 'always'
     unless[pointer] = { ...other, ...condition }
   }

@@ -5,7 +5,7 @@ import { POINTER } from '../pointer.ts'
 
 const flag = v.exactOptional(v.boolean())
 
-/** The parts of `ToolAnnotations`. */
+/** The fields of `ToolAnnotations`. */
 export const ANNOTATIONS = {
   readOnly: flag,
   idempotent: flag,
@@ -28,7 +28,7 @@ const CONDITION = v.strictObject({
   like: v.exactOptional(v.array(v.string())),
 })
 
-/** An `Approval`. */
+/** The schema of an `Approval`. */
 export const APPROVAL = either(
   isObject,
   v.strictObject({ unless: byName(v.pipe(v.string(), v.regex(POINTER)), CONDITION) }),
@@ -40,7 +40,7 @@ export const APPROVAL = either(
 
 const texts = v.exactOptional(v.array(v.string()))
 
-/** The `ToolPolicies` of a deployment. */
+/** The schema of a deployment's `ToolPolicies`. */
 export const POLICIES = byName(
   v.string(),
   v.strictObject({

@@ -10,13 +10,13 @@ export interface PolicyOptions {
 }
 
 /**
- * The tools of a source as a caller may know them, wherever they come from: what it may not call it neither finds nor
- * sees listed, and what it may call is bound by its policies. They are looked at once more with each call, for whoever
- * the call says is asking.
+ * Returns a function that gives a caller the source with policies applied, wherever its tools come from. A tool that
+ * the caller may not call is neither found nor listed; any other is bound by its policies. The policies are checked
+ * again with each call, for the caller that the call's context names.
  */
 export function policed(source: ToolSource, options: PolicyOptions): (caller: Caller) => ToolSource {
   if (Object.keys(options.policies).length === 0) return () => source
-  // The same definition each time, so that what is known of it, such as its encoded form, is known in the next run.
+  // The same object each time, so that what is cached for a definition, such as its encoded form, serves the next run.
   const tightened = new WeakMap<ToolDefinition, { readonly place: string; readonly definition: ToolDefinition }>()
   const bind = (tool: Tool, policies: readonly ToolPolicy[]) => {
     const { place } = tool
@@ -34,7 +34,7 @@ export function policed(source: ToolSource, options: PolicyOptions): (caller: Ca
       })
     return {
       list: async (page) => {
-        // Where some may be hidden, which tools are on a page is known when it is known which are there.
+        // If tools may be hidden from the caller, all are listed: the source would count the hidden ones on its pages.
         const isOpen = isAllowed(Object.values(options.policies), caller)
         const listing = await source.list(isOpen ? page : undefined)
         return {
@@ -49,7 +49,7 @@ export function policed(source: ToolSource, options: PolicyOptions): (caller: Ca
   }
 }
 
-/** Whether a caller may read of a tool that is not there. */
+/** Returns whether a caller may be told that a tool is unavailable. */
 function isTold({ name = '', place, held }: Unavailable, policies: ToolPolicies, caller: Caller): boolean {
   return isAllowed(policiesOf(policies, { definition: held?.definition ?? { name }, place }), caller)
 }

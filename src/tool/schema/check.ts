@@ -11,10 +11,10 @@ const MOST_SCHEMAS = 500
 const MOST_ISSUES = 32
 
 /**
- * What is wrong with a JSON Schema (2020-12 or draft-07) that is to be stored; empty where it is sound. Its root is
- * `type: "object"`, unless `root` is `any`. Beyond the meaning of each keyword: references stay within the document,
- * lead somewhere, and not in circles; at most 16 levels and 500 schemas; no invisible text. Unknown keywords and formats
- * are left alone, and so is every `pattern`.
+ * Returns what is wrong with a JSON Schema (2020-12 or draft-07) that is to be stored; nothing if it is sound. Its root
+ * must be `type: "object"`, unless `root` is `any`. Beside the value of each keyword, it checks that references stay
+ * within the document, lead to a schema, and not in circles; that there are at most 16 levels and 500 schemas; and that
+ * no text is invisible. Unknown keywords and formats are ignored, and patterns are not checked.
  */
 export function checkSchema(schema: unknown, root: 'object' | 'any' = 'object'): DefinitionIssue[] {
   const fault = plainFault(schema, JSON_LIMITS)
@@ -23,7 +23,7 @@ export function checkSchema(schema: unknown, root: 'object' | 'any' = 'object'):
   const { type } = schema
   const issues = root === 'object' && type !== 'object' ? [issue(['type'], '"object" at the root', type)] : []
   const document = documentOf(schema)
-  // Grows while it is gone through, as references lead to where schemas are not expected.
+  // The list grows during the loop: a reference may lead to a place where no keyword holds a schema.
   for (const [index, place] of document.places.entries()) {
     const most = place.level > MOST_LEVELS ? `${MOST_LEVELS} levels of schemas` : `${MOST_SCHEMAS} schemas`
     if (place.level > MOST_LEVELS || index >= MOST_SCHEMAS) {
@@ -57,7 +57,7 @@ function issuesAt({ schema, path }: SchemaPlace, document: SchemaDocument): Defi
   return [...unsound, ...lost]
 }
 
-/** References that lead back to themselves without a step into the value: such a schema can never be checked. */
+/** Finds a reference that leads back to itself without a step into the value: a check by it would never end. */
 function circles(document: SchemaDocument): DefinitionIssue[] {
   const open = new Set<unknown>()
   const done = new Set<unknown>()

@@ -3,7 +3,7 @@ import { keysOf, partAt } from '../pointer.ts'
 import { HOLDS, SAME_VALUE } from './keywords.ts'
 import { matcher, type Matcher } from './pattern.ts'
 
-/** A schema inside another: where, and whether it speaks of the same value or of a part of it. */
+/** A schema directly inside another: where, and whether it applies to the same value or to a part of it. */
 interface Subschema {
   /** Keys from the outer schema, such as `['properties', 'city']`. */
   readonly path: readonly string[]
@@ -11,7 +11,7 @@ interface Subschema {
   readonly sameValue: boolean
 }
 
-/** The schemas directly inside this one, references aside. */
+/** Returns the schemas directly inside a schema; references are not followed. */
 export function subschemas(schema: JsonObject): Subschema[] {
   return Object.entries(schema).flatMap(([key, value]) => {
     const holds = HOLDS.get(key)
@@ -21,41 +21,41 @@ export function subschemas(schema: JsonObject): Subschema[] {
     const isHeld = holds === 'map' ? isObject(value) : holds === 'list' && Array.isArray(value)
     return (
       Object.entries(isHeld ? Object(value) : {})
-        // What a key depends on may be names of other keys.
+        // `dependencies` may hold names of other keys instead of a schema.
         .filter(([, inner]) => key !== 'dependencies' || !Array.isArray(inner))
         .map(([name, inner]) => ({ path: [key, name], schema: inner, sameValue }))
     )
   })
 }
 
-/** The references of a schema. `$dynamicRef` counts as `$ref`: without other documents they name the same. */
+/** Returns the references of a schema. `$dynamicRef` counts as `$ref`: within one document they name the same. */
 export function refsOf({ $ref, $dynamicRef }: JsonObject): string[] {
   return [$ref, $dynamicRef].filter((ref) => typeof ref === 'string')
 }
 
-/** Where in a document something is that stands for a schema, and how many schemas it is inside of. */
+/** A place in a document that must hold a schema: its path, and its level, which is 1 for the root. */
 export interface SchemaPlace {
   readonly schema: unknown
   readonly path: readonly string[]
   readonly level: number
 }
 
-/** A root schema with what hangs on it: the schemas in it, what its references name, its patterns made ready. */
+/** A root schema with the schemas inside it, the targets of its references, and its compiled patterns. */
 export interface SchemaDocument {
-  /** Draft-07 or before: nothing beside a `$ref` counts. */
+  /** Whether this is draft-07 or older, in which keywords beside a `$ref` are ignored. */
   readonly isLegacy: boolean
-  /** All that stands for a schema, the root first. */
+  /** All places that must hold a schema, the root first. */
   readonly places: readonly SchemaPlace[]
-  /** Adds what a reference names to the places, where it has none of its own. */
+  /** Adds the target of a reference to the places, unless it is there already. */
   add(schema: unknown, path: readonly string[]): void
-  /** What a reference in a schema of this document names, or undefined where it names nothing here. */
+  /** Returns the target of a reference in a schema of this document, or undefined if it is not in the document. */
   resolve(from: JsonObject, ref: string): unknown
   matcher(pattern: string): Matcher
 }
 
 const documents = new WeakMap<JsonSchema, SchemaDocument>()
 
-/** The document of a root schema; made once for each. Recurses: bound the depth first. */
+/** Returns the document of a root schema, which is made once. It recurses: bound the depth first. */
 export function documentOf(root: JsonSchema): SchemaDocument {
   const document = documents.get(root) ?? openDocument(root)
   documents.set(root, document)
@@ -66,9 +66,9 @@ const BASE = 'schema:/'
 
 function openDocument(root: JsonSchema): SchemaDocument {
   const places: SchemaPlace[] = []
-  /** What references start from, by schema. */
+  /** The base URI of each schema, to which its references are relative. */
   const bases = new Map<unknown, string>()
-  /** What has an address: `$id`, `$anchor`, `$dynamicAnchor`. */
+  /** The schemas that have a URI of their own, by `$id`, `$anchor` or `$dynamicAnchor`. */
   const named = new Map<string, unknown>([[BASE, root]])
   const add = (schema: unknown, path: readonly string[], level = 1, outer = BASE): void => {
     if (bases.has(schema)) return
@@ -102,7 +102,7 @@ function openDocument(root: JsonSchema): SchemaDocument {
   }
 }
 
-/** A reference made absolute, or nothing where it is none. */
+/** Resolves a reference to an absolute URI, or to an empty text if it is no reference. */
 function addressOf(ref: unknown, base: string): string {
   return typeof ref === 'string' && URL.canParse(ref, base) ? new URL(ref, base).href : ''
 }

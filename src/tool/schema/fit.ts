@@ -5,17 +5,17 @@ import { likeliest, type Misfit, misfit, type Place } from './misfit.ts'
 import { type Budget, MOST_STEPS } from './pattern.ts'
 import { nameOf } from './wording.ts'
 
-/** A place, with the keys and indexes that schemas have spoken of: `unevaluatedProperties` is about the others. */
+/** A place, with the keys and indexes that schemas have evaluated: `unevaluatedProperties` applies to the others. */
 interface Part extends Place {
   readonly seen: Set<string>
 }
 
-/** One look at a value through a schema. */
+/** The state of one check of a value against a schema. */
 interface Look extends Budget {
   readonly document: SchemaDocument
-  /** References alone can make the work larger than schema times value: so many are left. */
+  /** How many references may still be followed: they can make the work larger than schema times value. */
   references: number
-  /** Patterns that were not run. What fits only because of one must not count against the value further out. */
+  /** How many patterns were not run. A fit that rests on one must not count against the value, such as under `not`. */
   unsure: number
 }
 
@@ -24,10 +24,10 @@ type Misfits = Generator<Misfit, void>
 const MOST_REFERENCES = 20_000
 
 /**
- * What keeps a value from fitting a schema: the innermost reasons, and of a union those of the branch that was meant.
- * Empty where it fits. Interprets 2020-12, draft-07 where `$schema` says so, and of OpenAPI 3.0 `nullable` and boolean
- * exclusive bounds. Expects a schema that `checkSchema` found sound, and a value of bounded depth. Throws a RangeError
- * for a value that takes too many references to check, and a TypeError for a reference that leads nowhere.
+ * Returns the reasons why a value does not fit a schema: the innermost ones, and for a union those of the branch that
+ * was meant. Empty if it fits. Interprets 2020-12, draft-07 if `$schema` says so, and of OpenAPI 3.0 `nullable` and
+ * boolean exclusive bounds. Expects a schema that `checkSchema` found sound, and a value of bounded depth. Throws a
+ * RangeError for a value that takes too many references to check, and a TypeError for a reference that leads nowhere.
  */
 export function misfits(schema: JsonSchema, value: unknown): Misfit[] {
   const look = { document: documentOf(schema), references: MOST_REFERENCES, steps: MOST_STEPS, unsure: 0 }
@@ -51,14 +51,14 @@ function* fit(look: Look, schema: unknown, at: Part): Misfits {
   if (isObject(at.value)) yield* fitObject(look, schema, at, at.value)
   if (Array.isArray(at.value)) yield* fitArray(look, schema, at, at.value)
   yield* fitLogic(look, schema, at)
-  // Last: it is about what nothing else has spoken of.
+  // Last, since it applies to the parts that no other keyword has evaluated.
   const rest = isObject(at.value) ? schema['unevaluatedProperties'] : schema['unevaluatedItems']
   if (rest === undefined || typeof at.value !== 'object' || at.value === null) return
   for (const [key, value] of Object.entries(at.value))
     if (!at.seen.has(key)) yield* fitPart(look, rest, at, [key, value])
 }
 
-/** Another schema for the same value. What it has spoken of counts where the value fits it. */
+/** Checks the same value against another schema. The keys that it evaluates count only if the value fits it. */
 function fitHere(look: Look, schema: unknown, at: Part): Misfit[] {
   const seen = new Set<string>()
   const found = [...fit(look, schema, { ...at, seen })]
@@ -66,7 +66,7 @@ function fitHere(look: Look, schema: unknown, at: Part): Misfit[] {
   return found
 }
 
-/** A schema for a part of the value. */
+/** Checks a part of the value against a schema. */
 function* fitPart(look: Look, schema: unknown, at: Part, entry: readonly [key: string, value: unknown]): Misfits {
   const [key, value] = entry
   at.seen.add(key)
@@ -87,7 +87,7 @@ function matches(look: Look, pattern: string, text: string): boolean | undefined
 }
 
 function* fitObject(look: Look, schema: JsonObject, at: Part, value: JsonObject): Misfits {
-  // JSON leaves out what is undefined, and RPC does not.
+  // Over RPC a key may come with the value undefined; JSON leaves it out.
   const own = new Map(Object.entries(value).filter(([, inner]) => inner !== undefined))
   const properties = entriesOf(schema['properties'])
   const { required, dependencies, dependentRequired, dependentSchemas, propertyNames } = schema
@@ -112,14 +112,14 @@ function* fitObject(look: Look, schema: JsonObject, at: Part, value: JsonObject)
   }
 }
 
-/** The schemas for the value of a key. */
+/** Returns the schemas for the value of a key. */
 function schemasOf(look: Look, schema: JsonObject, key: string): unknown[] {
   const { additionalProperties } = schema
   const properties = entriesOf(schema['properties'])
   const schemas = properties.has(key) ? [properties.get(key)] : []
   for (const [pattern, inner] of entriesOf(schema['patternProperties'])) {
     const isMatch = matches(look, pattern, key)
-    // A pattern that was not run may have meant this key: then it is none of the additional ones.
+    // A pattern that was not run may match the key, which then must not count as an additional one.
     if (isMatch !== false) schemas.push(isMatch ? inner : true)
   }
   return schemas.length > 0 || additionalProperties === undefined ? schemas : [additionalProperties]

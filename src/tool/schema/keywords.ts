@@ -1,8 +1,8 @@
-/** What is known of the keywords of JSON Schema, 2020-12 and draft-07. What is done with the schemas in them is in `fit`. */
+/** The keywords of JSON Schema, 2020-12 and draft-07, as tables. Those that hold schemas are applied by `fit`. */
 import { canonicalJson, isObject, type JsonObject } from '../../contract/json.ts'
 import { FORMATS } from './format.ts'
 
-/** The three functions without side effects let a Worker that validates nothing by interpretation leave all this out. */
+/** Three functions are marked as free of side effects: a Worker that interprets no schema then leaves all this out. */
 /* @__NO_SIDE_EFFECTS__ */
 function table<Row>(rows: readonly (readonly [names: string, row: Row])[]): ReadonlyMap<string, Row> {
   return new Map(rows.flatMap(([names, row]) => names.split(' ').map((name) => [name, row] as const)))
@@ -16,7 +16,7 @@ export const HOLDS = table<'one' | 'list' | 'map'>([
   ['$defs definitions dependencies dependentSchemas patternProperties properties', 'map'],
 ])
 
-/** Keywords whose schemas speak of the same value, and not of a part of it. */
+/** Keywords whose schemas apply to the same value, and not to a part of it. */
 export const SAME_VALUE: ReadonlySet<string> = new Set(
   /* @__PURE__ */ 'allOf anyOf dependencies dependentSchemas else if not oneOf then'.split(' '),
 )
@@ -31,7 +31,7 @@ const isNeeds = (value: unknown) => !Array.isArray(value) || isNames(value)
 const TYPES = 'string, number, integer, boolean, object, array, null'
 const isType = (value: unknown) => typeof value === 'string' && TYPES.split(', ').includes(value)
 
-/** What a schema must have under a keyword, and whether it has. */
+/** What the value of a keyword must be in a sound schema, in words and as a check. */
 export const SOUND = table<readonly [expected: string, isSound: (value: unknown) => boolean]>([
   [
     'type',
@@ -56,7 +56,7 @@ export const SOUND = table<readonly [expected: string, isSound: (value: unknown)
   ['$recursiveRef', ['$ref in its place', () => false]],
 ])
 
-/** What a keyword expects of a value that is not so, such as `at least 3`; for those that look at the value alone. */
+/** Checks for the keywords that look at the value alone: what an unmet keyword expects, such as `at least 3`. */
 export const UNMET: ReadonlyMap<string, Unmet> = new Map<string, Unmet>([
   ['type', unmetType],
   ['const', (value, limit) => unmetEnum(value, [limit])],
@@ -113,7 +113,7 @@ function isOver(size: number, limit: number): boolean {
   return size > limit
 }
 
-/** A bound on a number, or on the size of a value of this kind. */
+/** Makes the check of a bound on a number, or on the size of a value of this kind. */
 /* @__NO_SIDE_EFFECTS__ */
 function bound(kind: string, isOut: IsOut, words: string): Unmet {
   return (value, limit) => {
@@ -129,13 +129,13 @@ function exclusive(other: string, isOut: IsOut, words: string): Unmet {
   return (value, limit, schema) => check(value, limit === true ? schema[other] : limit, schema)
 }
 
-/** Decimals are divided as they are written: 0.3 is a multiple of 0.1, though its binary form is none of the other's. */
+/** Compares decimals as they are written: 0.3 is a multiple of 0.1, though it is not in binary. */
 function isMultiple(value: number, step: number): boolean {
   if (Number.isInteger(value) && Number.isInteger(step)) return value % step === 0
   return Number.isInteger(Number((value / step).toPrecision(15)))
 }
 
-/** Texts are counted in code points: what people take for one character. */
+/** Returns a number as it is, and the size of any other value. The size of a text is its number of code points. */
 function sizeOf(value: unknown): number {
   if (typeof value === 'number') return value
   return typeof value === 'string' ? Array.from(value).length : Object.keys(Object(value)).length

@@ -1,18 +1,18 @@
 import { received } from '../fault.ts'
 
-/** A part of the value that is looked at. */
+/** A part of the value that is checked. */
 export interface Place {
   readonly value: unknown
   readonly keys: readonly string[]
 }
 
-/** What keeps a value from fitting a schema. */
+/** A reason why a value does not fit a schema. */
 export interface Misfit {
   /** Keys from the root value to the part at fault. */
   readonly keys: readonly string[]
   /** The keyword that is not satisfied. */
   readonly keyword: string
-  /** Such as `at least 3`. */
+  /** What the keyword expects, such as `at least 3`. */
   readonly expected: string
   readonly received: string
 }
@@ -25,9 +25,9 @@ export function misfit(keyword: string, { keys, value }: Place, expected: string
 }
 
 /**
- * The misfits of the one branch of a union that was meant: the value, at `keys`, has its type and the constants that
- * tell branches apart, and, where that leaves several, the keys that it requires. Undefined where none or several could
- * be.
+ * Returns the misfits of the branch of a union that was meant: the value, at `keys`, has the branch's type and the
+ * constants that tell branches apart, and, if several branches are left, the keys that the branch requires. Undefined
+ * if none or several could be meant.
  */
 export function likeliest(branches: readonly Misfit[][], keys: readonly string[]): Misfit[] | undefined {
   const without = (from: readonly Misfit[][], below: Readonly<Record<string, number>>) =>

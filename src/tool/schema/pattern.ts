@@ -1,20 +1,20 @@
-/** Steps of the engine that one look at a value may still take with its patterns. */
+/** How many steps the regular-expression engine may still take in the check of one value. */
 export interface Budget {
   steps: number
 }
 
-/** What is left at first: some tenths of a second. */
+/** The budget for the check of one value: some tenths of a second. */
 export const MOST_STEPS = 5e7
 
 /**
- * Whether a pattern matches a text anywhere; undefined where it is not run.
+ * Returns whether a pattern matches a text anywhere, or undefined if the pattern is not run.
  *
- * Whoever writes a `pattern`, and whoever writes the text it is run on, may mean harm, and a backtracking engine can be
- * held for hours. So a pattern is told to the model as it is, but run only where it is plainly quick: it compiles as
- * ECMA-262 with the flag `u`, has at most 256 characters, no lookaround, no reference back to a group and no repeat of a
- * group that can itself match in several ways, and its choices are few for the length of the text and what is left of
- * the budget. `^[A-Z]{3}$` runs on texts of any use, `^\w+@\w+$` on some hundred characters, `^(a+)+$` and the harmless
- * `^[a-z]+(-[a-z]+)*$` never. What is not run refuses nothing.
+ * The author of a `pattern`, or of the text it is run on, may be hostile, and a backtracking engine can be kept busy
+ * for hours. So the model is given a pattern as it is, but the pattern is run only if it is sure to be quick: it
+ * compiles as ECMA-262 with the flag `u`, has at most 256 characters, no lookaround, no back-reference and no repeat of
+ * a group that can itself match in several ways, and its choices are few for the length of the text and what is left of
+ * the budget. `^[A-Z]{3}$` runs on texts of any practical length, `^\w+@\w+$` on some hundred characters, `^(a+)+$` and
+ * the harmless `^[a-z]+(-[a-z]+)*$` never. A pattern that is not run refuses nothing.
  */
 export type Matcher = (text: string, budget: Budget) => boolean | undefined
 
@@ -39,16 +39,19 @@ function compile(pattern: string): RegExp | undefined {
 }
 
 const UNSAFE = /\\[1-9k]|\(\?(?!:|<\w)/
-/** Escapes and classes: one character each, whatever they hold. */
+/** Matches an escape or a character class, each of which stands for one character. */
 const CHARACTER = /\\(?:[pu]\{\w+\}|.)|\[(?:\\.|[^\]\\])*\]/gsu
-/** A group with neither choice nor repeat in it, but for repeats that are exact. */
+/** Matches a group without choices, and without repeats other than exact ones. */
 const FIXED_GROUP = /\((?:\?:|\?<\w+>)?(?:[^()|*+?{]|\{\d+\})*\)/
 
-/** Every choice may part the text anywhere, and so may the first place to try; exact repeats are as long as they say. */
+/**
+ * Returns an upper bound for the steps of a match. Each choice, and the start of the match, may be at any position of
+ * the text; an exact repeat multiplies the steps by its count.
+ */
 function mostSteps(pattern: string, length: number): number {
   let shape = pattern.replace(CHARACTER, 'x')
   const counts = Array.from(shape.matchAll(/\{(\d+)/g), ([, count]) => Number(count) || 1)
-  // From the innermost groups on, until nothing changes any more.
+  // Groups are replaced from the innermost on, until nothing changes any more.
   while (FIXED_GROUP.test(shape)) shape = shape.replace(FIXED_GROUP, 'x')
   if (UNSAFE.test(pattern) || /\)[*+{]/.test(shape)) return Infinity
   const choices = shape.replace(/\(\?/g, '(').match(/[*+?|]|\{\d+,/g) ?? []

@@ -8,8 +8,8 @@ import { plainFault, type PlainLimits } from '../plain.ts'
 import { misfits } from './fit.ts'
 
 /**
- * Checks arguments against a JSON Schema that `checkSchema` found sound. Undefined where they fit, else the failure
- * `invalid_arguments`, whose message tells the model what to correct. Arguments that are nested or numerous beyond use
+ * Checks arguments against a JSON Schema that `checkSchema` found sound. Returns undefined if they fit, else the
+ * failure `invalid_arguments`, whose message tells the model what to correct. Arguments with too many levels or values
  * do not fit.
  */
 export function validateArguments(tool: string, schema: JsonSchema, value: unknown): ToolFailure | undefined {
@@ -17,7 +17,7 @@ export function validateArguments(tool: string, schema: JsonSchema, value: unkno
   return issues.length === 0 ? undefined : failure('invalid_arguments', describeIssues(tool, issues))
 }
 
-/** The arguments as they were sent where they fit, else as they were meant where that fits. Expects a sound schema. */
+/** Returns the arguments as sent if they fit, else mended by `coerce` if that fits. Expects a sound schema. */
 export function fittingArguments(
   { name, inputSchema }: Pick<ToolDefinition, 'name' | 'inputSchema'>,
   sent: ToolRequest['arguments'],
@@ -30,7 +30,7 @@ export function fittingArguments(
 
 const LIMITS = { depth: 32, values: 10_000 }
 
-/** What of a value does not fit a sound schema. */
+/** Returns where a value does not fit a sound schema, and what was expected. */
 export function issuesOf(schema: JsonSchema, value: unknown, limits: PlainLimits = LIMITS): readonly DefinitionIssue[] {
   const fault = plainFault(value, limits)
   if (fault) return [fault]

@@ -3,7 +3,7 @@ import { refsOf, type SchemaDocument } from './document.ts'
 
 const MOST_NESTED = 4
 
-/** A schema in a few words, such as `string | null` or `"asc" | "desc"`. */
+/** Describes a schema in a few words, such as `string | null` or `"asc" | "desc"`. */
 export function nameOf(document: SchemaDocument, schema: unknown, depth = 0): string {
   const parts = depth < MOST_NESTED && isObject(schema) ? namesOf(document, schema, depth + 1) : []
   return [...new Set(parts)].join(' | ') || 'a value'

@@ -9,7 +9,7 @@ export interface DefinitionTexts {
   readonly parameters: readonly string[]
 }
 
-/** What a tool can be found by, beside its name. */
+/** Returns the texts by which a tool can be found, beside its name. */
 export function textsOf({ title, tags = [], description, inputSchema, parameters }: ToolText): DefinitionTexts {
   const texts: string[] = []
   if (!parameters) collect(inputSchema, texts, 0)

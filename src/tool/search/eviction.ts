@@ -1,12 +1,12 @@
-/** Says which sessions to let go; looked at only when a session is used, never by a clock of its own. */
+/** Decides which sessions to evict. It is asked only when a session is used, and has no timer of its own. */
 export interface Eviction {
-  /** Notes that this session is used now, and gives the sessions to let go. */
+  /** Records that a session is used now, and returns the sessions to evict. */
   onAccess(session: string): readonly string[]
-  /** Contract: called for each session that was let go, whatever asked for it. */
+  /** Forgets a session. Contract: called for each session that was evicted, for whatever reason. */
   onRemoved(session: string): void
 }
 
-/** Keeps the sessions that were used last. Throws a RangeError unless `most` is a whole number of at least 1. */
+/** Evicts all but the `most` sessions used last. Throws a RangeError unless `most` is an integer of at least 1. */
 export function lruEviction(most = 1000): Eviction {
   if (!Number.isInteger(most) || most < 1) throw new RangeError(`Expected at least 1 session but received ${most}`)
   const used = new Set<string>()
@@ -20,14 +20,14 @@ export function lruEviction(most = 1000): Eviction {
   }
 }
 
-/** Lets go of sessions that were not used for that many milliseconds. Throws a RangeError unless `ms` is above 0. */
+/** Evicts sessions that were not used for `ms` milliseconds. Throws a RangeError unless `ms` is above 0. */
 export function ttlEviction(ms: number, now: () => number = Date.now): Eviction {
   if (!(ms > 0)) throw new RangeError(`Expected a time above 0 ms but received ${ms}`)
   const usedAt = new Map<string, number>()
   return {
     onAccess(session) {
       const at = now()
-      // Those used last stand last: the first that is young enough ends the search.
+      // The order is that of the last use: the first session that is recent enough ends the search.
       usedAt.delete(session)
       const old: string[] = []
       for (const [other, used] of usedAt) {
@@ -41,7 +41,7 @@ export function ttlEviction(ms: number, now: () => number = Date.now): Eviction 
   }
 }
 
-/** Lets go of what any of these would. */
+/** Evicts each session that any of these would evict. */
 export function compositeEviction(...evictions: readonly [Eviction, ...Eviction[]]): Eviction {
   return {
     onAccess: (session) => [...new Set(evictions.flatMap((eviction) => eviction.onAccess(session)))],
@@ -54,7 +54,7 @@ export function neverEviction(): Eviction {
   return { onAccess: () => [], onRemoved: () => {} }
 }
 
-/** Lets go of the session itself each time, so that its tools are indexed anew. */
+/** Evicts a session each time it is used, so that its tools are indexed again. */
 export function alwaysEviction(): Eviction {
   return { onAccess: (session) => [session], onRemoved: () => {} }
 }

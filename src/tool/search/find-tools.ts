@@ -2,16 +2,16 @@ import type { Tool, ToolFinder, ToolSource } from '../../contract/tool.ts'
 
 export interface FindOptions {
   readonly limit: number
-  /** Those that are there for whoever asks: what it leaves out is not found. */
+  /** Looks tools up for the caller; a tool that it leaves out is not found. */
   readonly find: ToolSource['find']
-  /** Default: all are. */
+  /** Whether a tool of this name may be found. Default: all may. */
   readonly isWanted?: (name: string) => boolean
 }
 
-/** So many of the best are looked at where most are not for whoever asks. */
+/** Where the caller may use few of the candidates, more are asked for, until they are at least this many. */
 const MOST_TRIED = 1000
 
-/** The tools that fit a question best, at most `limit`, best first. */
+/** Finds the tools that fit a question best, at most `limit`, best first. */
 export async function findTools(
   finder: ToolFinder,
   text: string,

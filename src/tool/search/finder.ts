@@ -4,8 +4,8 @@ import { createKeywordIndex } from './keyword-index.ts'
 import { type ToolIndex, update } from './tool-index.ts'
 
 /**
- * Finds tools among all of a source. The index is made with the first search, and kept: later ones bring up to date what
- * has changed since. Rejects with what the index rejects with; then it is filled anew.
+ * Makes a finder of all tools of a source. The first search fills the index; later ones update it with what has
+ * changed. If the index rejects, the search rejects with its error, and the next search fills it again.
  */
 export function createFinder(source: ToolSource, index: ToolIndex = createKeywordIndex()): ToolFinder {
   const tell = tellTexts(source)
@@ -14,7 +14,7 @@ export function createFinder(source: ToolSource, index: ToolIndex = createKeywor
 
   const refresh = async (tools: readonly ToolText[]) => {
     const before = known
-    // At once: whoever searches meanwhile must add nothing twice, and wait for nobody else's request.
+    // Set before the update: a search meanwhile must not add the tools again, nor wait for another request's promise.
     told = tools
     known = new Map(tools.map((tool) => [tool.name, tool]))
     try {

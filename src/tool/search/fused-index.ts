@@ -1,13 +1,13 @@
 import type { ToolText } from '../../contract/tool.ts'
 import type { FoundTool, ToolIndex } from './tool-index.ts'
 
-/** The constant of reciprocal rank fusion: how little the first places of one index outweigh the rest. */
+/** The constant of reciprocal rank fusion: the higher, the less the first ranks of one index outweigh the rest. */
 const EVEN = 60
 
 /**
- * Asks several indexes and adds up the places that a tool has in their answers (reciprocal rank fusion), such as keyword
- * and semantic. What is added is handed to each with the next search. An index that fails at that, or in its answer, is
- * left out of the answer, and handed the same again; where all fail, the first error is thrown.
+ * Combines several indexes, such as keyword and semantic, by a tool's ranks in their answers (reciprocal rank fusion).
+ * Added tools are passed on to each index with the next search. An index that fails to add or to answer is left out of
+ * the answer; tools that it failed to add are passed to it again. If all fail, the search rejects with the first error.
  */
 export function createFusedIndex(...indexes: readonly [ToolIndex, ...ToolIndex[]]): ToolIndex {
   const parts = indexes.map((index) => ({ index, waiting: new Map<string, ToolText>() }))

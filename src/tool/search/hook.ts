@@ -10,40 +10,42 @@ import { createToolSearch, type ToolSearch, type ToolSearchOptions } from './too
 
 export interface SearchHookOptions extends ToolSearchOptions {
   /**
-   * Where sessions are kept, for whoever wants to `evict` some: `tenant/conversation`, or `tenant/run` for a run without a
-   * conversation. Default: one made with these options.
+   * Keeps the sessions: pass one to be able to `evict` them. A session is named `tenant/conversation`, or `tenant/run`
+   * for a run without a conversation. Default: one made with these options.
    */
   readonly search?: ToolSearch
-  /** `auto`: where there are more than `mostTools`, or their definitions come to more than `mostTokens`. Default. */
+  /** `auto`: if there are more than `mostTools`, or their definitions take more than `mostTokens`. Default `auto`. */
   readonly when?: 'auto' | 'on' | 'off'
-  /** Tools that a model is told of without a search. Default 40. */
+  /** The most tools that a model is given without a search. Default 40. */
   readonly mostTools?: number
-  /** About how many tokens their definitions may be. Default 8,000. */
+  /** About how many tokens the definitions of these tools may take. Default 8,000. */
   readonly mostTokens?: number
-  /** Names or globs of tools that a model is always told of, beside those with the tag `always` and one that is chosen. */
+  /** Names or globs of tools that a model is always given, as are tools with the tag `always` and the tool choice. */
   readonly always?: readonly string[]
-  /** Which searches of the conversation count: `all`, or the `latest` step that searched. Default `all`. */
+  /** Whose finds stay on offer: those of `all` searches, or of the `latest` step that searched. Default `all`. */
   readonly keep?: 'all' | 'latest'
-  /** What the model is told of the search; empty for nothing. */
+  /** The text about the search in the system message; empty for none. Default: `SEARCH_HINT`. */
   readonly hint?: string
   /**
-   * Searches all tools of the edge, where there are more than `mostTools` or `when` is `on`. Default: what is on offer
-   * alone is searched.
+   * Searches all tools of the edge, if there are more than `mostTools` or `when` is `on`. Default: only the tools on
+   * offer are searched.
    */
   readonly finder?: ToolFinder
 }
 
 /**
- * Fewer tools than these are never searched for. With 10 tools a run with search sends a third of the definitions, with 40 a
- * seventh (`npm run bench`), for one more round of the model: from there on they cost more than the round does.
+ * With `auto`, fewer tools on offer than this do not call for a search, whatever their size. With 10 tools a run with
+ * search sends a third of the definitions, with 40 a seventh (`npm run bench`), for one more model call, which costs
+ * more than the definitions of fewer tools do.
  */
 const FEW = 10
 const CHARACTERS_A_TOKEN = 4
 
 /**
- * Offers `tool_search` in the place of many tools: the model searches, and what it finds is on offer from the next step on,
- * in this run and in the conversation's later ones. What the caller brings stays on offer. With a `finder` a search finds
- * tools that are not on offer too, unless the request names its tools; then few that are on offer stay there beside it.
+ * Makes the hook that offers `tool_search` in place of many tools: the model searches, and the tools it finds are on
+ * offer from the next step on, in this run and in later runs of the conversation. The caller's own tools stay on offer.
+ * With a `finder`, unless the request names its tools, a search also finds tools that are not on offer; if few are on
+ * offer, these then stay beside the search.
  */
 export function searchHook(options: SearchHookOptions = {}): Hook {
   const { when = 'auto', mostTools = 40, mostTokens = 8000, always = [], keep = 'all', hint, finder } = options
@@ -53,14 +55,14 @@ export function searchHook(options: SearchHookOptions = {}): Hook {
   if (when === 'off') return { name: TOOL_SEARCH }
   return {
     name: TOOL_SEARCH,
-    // Once, so that a run that is resumed elsewhere searches what it searched before.
+    // Decided once for a run, so that a run that is resumed elsewhere searches the same tools as before.
     accept: async (run) => {
       if (!finder || namesAll(run.selection)) return run
       return when === 'on' || (await finder.size()) > mostTools ? { ...run, searchesAll: true } : run
     },
     activate: (names, { run, offered, history, messages, find }) => {
       const all = run.searchesAll ? finder : undefined
-      // Who runs the calls could not answer a search.
+      // A caller that executes the calls itself could not answer a search.
       if (run.execution === 'caller' || (when === 'auto' && offered.size < FEW && !all)) return names
       const active = new Set(names)
       const tools = [...offered.values()].filter(({ name }) => active.has(name) && name !== TOOL_SEARCH)
@@ -95,7 +97,7 @@ export function searchHook(options: SearchHookOptions = {}): Hook {
   }
 }
 
-/** A list of names is the whole of what its caller wants. */
+/** Returns whether a selection is a list of names: its caller wants these tools and no others. */
 function namesAll(selection: ToolSelection | undefined): boolean {
   return selection !== undefined && 'length' in selection
 }
@@ -104,7 +106,7 @@ function isRemoved(selection: ToolSelection | undefined, name: string): boolean 
   return selection !== undefined && 'remove' in selection && (selection.remove?.includes(name) ?? false)
 }
 
-/** The system message of the request with the hint at its end; nothing of it is kept. */
+/** Adds the hint to the end of the system message, in this request alone: the history does not keep it. */
 function withHint(messages: readonly Message[], hint: string | undefined): readonly Message[] {
   const [first, ...rest] = messages
   const system = first?.role === 'system' ? first.content : undefined

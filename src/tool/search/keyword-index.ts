@@ -6,12 +6,12 @@ import type { ToolIndex } from './tool-index.ts'
 import { FILLERS, textWords } from './words.ts'
 
 /**
- * Finds tools by the words of their names, titles, tags, descriptions and parameters (BM25 over weighted fields), in any
- * language. Nothing is read before the first search.
+ * Makes an index that finds tools by the words of their names, titles, tags, descriptions and parameters (BM25 over
+ * weighted fields), in any language. Added tools are read by the next search.
  */
 export function createKeywordIndex(): ToolIndex {
   const terms = createTerms()
-  /** Terms know tools by their slots; free ones are taken again. */
+  /** The tools by slot, the number by which terms refer to them. Free slots are reused. */
   const slots: (Entry | undefined)[] = []
   const slotOf = new Map<string, number>()
   const known = new Map<string, ToolText>()
@@ -59,12 +59,12 @@ export function createKeywordIndex(): ToolIndex {
   }
 }
 
-/** BM25's: how soon another occurrence of a word adds nothing more. */
+/** BM25's k1: the lower, the sooner another occurrence of a word adds nothing more. */
 const SATURATION = 1.6
 
 const MOST_CHARACTERS = 1000
 
-/** The words of a question with what they may mean. Fillers count only where there is nothing else. */
+/** Returns a question's words with the terms that each may mean. Fillers count only if there are no other words. */
 function readQuestion(text: string, terms: Terms): readonly Asked[] {
   const said = new Map<string, number>()
   const joined = new Set<string>()
@@ -93,13 +93,13 @@ function readQuestion(text: string, terms: Terms): readonly Asked[] {
   return asked.filter(({ variants }) => variants.length > 0)
 }
 
-/** Of an address or a path only the host and the ending say what a tool is for, and of an id nothing but the whole. */
+/** Cuts a URL or a path down to its host and file extension, and keeps an id in one piece: the rest names no tool. */
 function bare(word: string): string {
   if (ID.test(word)) return word.toLowerCase()
   const path = PATH.exec(word)
   return path ? `${path[1] ?? ''} ${/\.[a-z\d]{1,5}(?=\W*$)/i.exec(word)?.[0] ?? ''}` : word
 }
 
-/** Letters and digits by turns: `YgSC7KRZI`. */
+/** Matches an id, in which letters and digits alternate: `YgSC7KRZI`. */
 const ID = /^\W*[a-z\d]*(?:[a-z]\d+[a-z]|\d[a-z]+\d)[a-z\d]*\W*$/i
 const PATH = /^["'(]?(?:[a-z]+:\/\/([^/?#]*)|~?\.{0,2}\/|[a-z]:\\)/i

@@ -1,12 +1,12 @@
 import type { Term, Variant } from './keyword-terms.ts'
 
-/** A word of a question: how often it was said, and what it may mean. */
+/** A word of a question: its weight, which grows with each occurrence, and the terms that it may mean. */
 export interface Asked {
   readonly weight: number
   readonly variants: readonly Variant[]
 }
 
-/** A tool of an index, with the terms that name it. */
+/** A tool of an index, with the terms of its name. */
 export interface Entry {
   readonly name: string
   readonly terms: readonly Term[]
@@ -17,14 +17,15 @@ export interface Ranked {
   readonly score: number
 }
 
-/** A question with so many words that fit may ask for several things. */
+/** A question with this many known words may ask for several things. */
 const MANY = 10
-/** How much less a word counts once a tool that was taken answers to it wholly. */
+/** The share by which a word counts less, once a tool that fully matches it has been taken. */
 const COVERED = 0.35
 
 /**
- * The best tools of these slots, best first, equal ones by name. One whose name the question says wholly counts twice.
- * Where a question may ask for several things, what a tool that was taken answers to counts less for the next ones.
+ * Returns the best tools, best first, equal scores by name. The share of its name that the question contains raises a
+ * tool's score, up to twofold. If the question may ask for several things, a word that a tool already taken matches
+ * counts less for the next ones.
  */
 export function rank(
   asked: readonly Asked[],
@@ -56,7 +57,7 @@ export function rank(
   return several ? spread(best, shares, limit) : best
 }
 
-/** The places of the highest scores; all are not sorted. */
+/** Returns the tools of the highest scores, without sorting all of them. */
 function top(scores: Float64Array, slots: readonly (Entry | undefined)[], limit: number): readonly Place[] {
   const best: Place[] = []
   slots.forEach((entry, slot) => {
@@ -78,18 +79,18 @@ interface Place extends Ranked {
   readonly slot: number
 }
 
-/** What one word of a question adds to the tools that have it: the most of what its variants do. */
+/** What one word of a question adds to the scores of tools. Of its variants in a tool, only the best one counts. */
 interface Share {
-  /** By slot. */
+  /** What the word adds to each tool, by slot. */
   readonly gains: Float64Array
-  /** What it would add to a tool that is about nothing else. */
+  /** What the word would add to a tool that is about nothing else. */
   readonly most: number
 }
 
 function shareOf({ weight, variants }: Asked, rarity: (term: Term) => number, scores: Float64Array): Share {
   const gains = new Float64Array(scores.length)
   const [first] = variants
-  // A rarer form of a word that is there itself says no more than the word does.
+  // If the index has the word itself, a variant of it counts as no rarer than the word.
   const cap = first?.likeness === 1 ? Math.max(rarity(first.term), 1) : Infinity
   let most = 0
   for (const { term, likeness } of variants) {

@@ -1,34 +1,34 @@
 import { deepStem, lightStem } from './words.ts'
 
-/** A word of the index: the slots of the tools that have it, each with its weight there, and of those named by it. */
+/** A word of the index: the slots of the tools that have it, its weight in each, and the slots of tools named by it. */
 export interface Term {
   readonly word: string
   readonly slots: number[]
   readonly weights: number[]
   readonly named: number[]
-  /** What it weighs in the tool that is being read. */
+  /** The weight so far in the tool that is being read, else 0. */
   sum: number
 }
 
-/** A term that a word of a question may mean, and how surely: 1 for the word itself. */
+/** A term that a word of a question may mean, and how likely, up to 1 for the word itself. */
 export interface Variant {
   readonly term: Term
   readonly likeness: number
 }
 
 export interface Terms {
-  /** The term of a word that some tool has. */
+  /** Returns the term of a word that at least one tool has. */
   get(word: string): Term | undefined
-  /** The same for a word that no tool may have yet. */
+  /** Returns the term of a word, made if there is none. */
   of(word: string): Term
-  /** Notes that the tool of a slot has a word. */
+  /** Records that the tool of a slot has a word. */
   note(term: Term, slot: number, weight: number, named: boolean): void
   forget(term: Term, slot: number): void
-  /** What the word may mean, itself first. Misspellings count only where nothing else fits. */
+  /** Returns the terms that a word may mean, the word itself first. Misspellings count only if nothing else fits. */
   variants(word: string): readonly Variant[]
 }
 
-/** The vocabulary of an index. Words that begin with the same two characters lie together: variants are looked for there. */
+/** Makes the vocabulary of an index. Variants of a word are sought among words with the same first two characters. */
 export function createTerms(): Terms {
   const terms = new Map<string, Term>()
   const neighbours = new Map<string, Neighbour[]>()
@@ -84,7 +84,7 @@ interface Stems {
   readonly deep: string
 }
 
-/** Stems are made when a question first comes near: most words of an index are never asked for. */
+/** A term with its stems, which are computed when a question first needs them: most words are never asked for. */
 interface Neighbour {
   readonly term: Term
   stems?: Stems
@@ -105,10 +105,10 @@ function likenessOf(asked: string, stems: Stems, neighbour: Neighbour): number {
   return related ? (0.5 * short.length) / long.length : 0
 }
 
-/** How much longer a word may be that begins with another: long enough for the compounds of German. */
+/** A word that begins with another is related if it is longer by fewer characters than this; fits German compounds. */
 const LONGER = 12
 
-/** Whether one character more, less or other, or two that changed places, make one word of the other. */
+/** Returns whether two words differ by one inserted, deleted or replaced character, or by two that are swapped. */
 function oneEdit(a: string, b: string): boolean {
   if (a.length > b.length) return oneEdit(b, a)
   if (b.length - a.length > 1) return false

@@ -3,10 +3,10 @@ import { textsOf } from './definition-texts.ts'
 import type { Term, Terms } from './keyword-terms.ts'
 import { chunksOf, FILLERS, type Word, wordsOf } from './words.ts'
 
-/** BM25's: how much length counts. */
+/** BM25's b: how much the length of a field counts. */
 const LENGTH = 0.5
 
-/** How much a field counts, and how many words are usual in it: in a longer one each counts less. */
+/** The weight of each field, and its usual number of words; in a longer field each word counts less. */
 const FIELDS = {
   name: [3, 4],
   title: [2, 4],
@@ -15,18 +15,18 @@ const FIELDS = {
   parameters: [0.7, 40],
 } as const
 
-/** A word as a tool is read: with its term, so that it is looked up once. */
+/** A word with its term, so that the term is looked up once. */
 interface ReadWord extends Word {
   readonly term: Term
   readonly filler: boolean
 }
 
-/** The words of a text. */
+/** Splits a text into words. */
 export type Reader = (text: string) => readonly ReadWord[]
 
 /**
- * Remembers what it has read: the same parameters stand in tool after tool, and the same words in all. Let go of it after
- * some tools.
+ * Makes a reader that caches all it has read, since many tools have the same parameters, and all have the same words.
+ * Its cache only grows: to be used for one batch of tools.
  */
 export function createReader(terms: Terms): Reader {
   const known = new Map<string, readonly ReadWord[]>()
@@ -52,11 +52,11 @@ export function createReader(terms: Terms): Reader {
   }
 }
 
-/** What stands in one field: taken again for the next, since what indexing costs is garbage. */
+/** The terms of one field, of full and of half weight. The arrays are reused: garbage is the main cost of indexing. */
 const words: Term[] = []
 const halves: Term[] = []
 
-/** Calls `visit` for each word of a tool with what it weighs, and whether it is a telling one of the name. */
+/** Calls `visit` for each term of a tool with its weight, and whether it is in the tool's name and no filler. */
 export function weigh(
   tool: ToolText,
   terms: Terms,
@@ -91,7 +91,7 @@ export function weigh(
   }
 }
 
-/** Puts the words of texts where they belong, and gives how many there are. */
+/** Puts the terms of texts into `words` and `halves`, and returns how many words there are. */
 function readTexts(texts: readonly string[], read: Reader): number {
   let length = 0
   for (const text of texts) {
@@ -105,7 +105,7 @@ function readTexts(texts: readonly string[], read: Reader): number {
   return length
 }
 
-/** The same for a name; notes the words of it that tell. */
+/** Does the same for a name, and adds the words that are no fillers to `telling`. */
 function readName(texts: readonly string[], terms: Terms, read: Reader, telling: Set<Term>): number {
   let length = 0
   let previous = ''
@@ -115,7 +115,7 @@ function readName(texts: readonly string[], terms: Terms, read: Reader, telling:
     if (whole) continue
     length += weight
     if (!filler) telling.add(term)
-    // Two words of a name that stand together in the question too.
+    // Two adjacent words also count as one, as a question joins its adjacent words too.
     if (previous !== '') halves.push(terms.of(previous + word))
     previous = word
   }

@@ -3,9 +3,9 @@ import type { FoundTool, ToolIndex } from './tool-index.ts'
 import { FILLERS } from './words.ts'
 
 /**
- * Finds tools whose name or description contains words of the question as they stand, whatever the case (the `regex`
- * search of Spring AI, with its scores). No word is ever read as a pattern: its characters stand for themselves, so that
- * a search takes no longer than the texts are long. A question without a word finds every tool.
+ * Makes an index that finds tools whose name or description contains words of the question literally, in any case (the
+ * `regex` search of Spring AI, with its scores). No word is read as a pattern, so that the time of a search grows only
+ * with the length of the texts. A question without a word finds every tool.
  */
 export function createRegexIndex(): ToolIndex {
   const tools = new Map<string, ToolText>()
@@ -42,7 +42,7 @@ function patternOf(text: string): RegExp {
   return new RegExp(pattern || '^', 'gi')
 }
 
-/** More for each match, and something for an early first one. */
+/** Scores a text: `each` for every match, and up to `early` more, the earlier the first match is. */
 function scoreOf(text: string, pattern: RegExp, each: number, early: number): number {
   const matches = [...text.matchAll(pattern)]
   const [first] = matches

@@ -2,21 +2,21 @@ import { canonicalJson, sha256 } from '../../contract/json.ts'
 import { type Message, textOf, type ToolMessage } from '../../contract/message.ts'
 import { failure, type Tool, TOOL_SEARCH, type ToolDefinition, type ToolOutcome } from '../../contract/tool.ts'
 
-/** What a model is told of the search tool beside its definition. */
+/** The text that a model is given about the search tool, beside its definition. */
 export const SEARCH_HINT =
   `Most tools are not listed. Where none that is fits the task, call ${TOOL_SEARCH} first; what it names can be called ` +
   'from then on. Never say that something cannot be done before you have searched.'
 
-/** A system message with the hint at its end; as it was where the hint is empty. */
+/** Adds the hint to the end of a system message; returns it as it is if the hint is empty. */
 export function withSearchHint(system: string | undefined, hint: string = SEARCH_HINT): string | undefined {
   if (hint === '') return system
   return system ? `${system}\n\n${hint}` : hint
 }
 
 export interface SearchToolOptions {
-  /** At most `limit` tools, best first. */
+  /** Finds at most `limit` tools, best first. */
   readonly search: (query: string, limit: number) => Promise<readonly Pick<ToolDefinition, 'name' | 'description'>[]>
-  /** How many tools an answer names where the model does not say. */
+  /** How many tools an answer names if the model does not say. */
   readonly maxResults: number
 }
 
@@ -39,12 +39,12 @@ const SAID = {
 
 let knownHash: string | undefined
 
-/** The hash of the search tool, which says the same to all. A promise the first time in an isolate. */
+/** Returns the hash of the search tool, whose definition never varies; a promise the first time in an isolate. */
 export function searchToolHash(): string | Promise<string> {
   return knownHash ?? sha256(canonicalJson(SAID)).then((hash) => (knownHash = hash))
 }
 
-/** The tool by which a model finds others. `hash`: `searchToolHash`. */
+/** Makes the tool by which a model finds others; `hash` comes from `searchToolHash`. */
 export function searchTool(options: SearchToolOptions, hash: string): Tool {
   const annotations = { readOnly: true, idempotent: true, destructive: false, openWorld: false }
   return {
@@ -70,15 +70,15 @@ async function answer(
   return { ok: true, content: [{ type: 'text', text }], structured: { tools: found.map(({ name }) => name) } }
 }
 
-/** On one line, so that no description can pass for another tool. */
+/** Cuts a description short and puts it on one line, so that it cannot pass for another tool. */
 function brief(description: string): string {
   const line = description.replace(/\s+/g, ' ').trim()
   return line.length > MOST_DESCRIPTION ? `${line.slice(0, MOST_DESCRIPTION).replace(/\s\S*$/, '')}…` : line
 }
 
 /**
- * The tools that searches in these messages have found, each once, in the order of their finding: of `all` searches, or
- * of the `latest` step that searched. Names that are not known any more are left out.
+ * Returns the tools that searches in these messages have found, each once, in the order in which they were found: those
+ * of `all` searches, or of the `latest` step that searched. Names that are no longer known are left out.
  */
 export function foundTools(
   messages: readonly Message[],
@@ -97,7 +97,7 @@ export function foundTools(
   return [...names]
 }
 
-/** The known tools that one search has found. */
+/** Returns the known tools that one search has found. */
 function namesIn({ ok, content }: ToolMessage, isKnown: (name: string) => boolean): string[] {
   if (!ok) return []
   const names = textOf(content)
@@ -109,8 +109,9 @@ function namesIn({ ok, content }: ToolMessage, isKnown: (name: string) => boolea
 const told = new WeakMap<ToolMessage, ToolMessage>()
 
 /**
- * The messages of a request that offers these tools, with what each search found. A provider that loads definitions when
- * they are found keeps them out of what it caches. The same message each time, so that a codec can encode it once.
+ * Marks each search result in a request's messages with the tools on offer that it found (`found`). A provider that
+ * loads definitions when they are found keeps them out of its prompt cache. A result becomes the same object each time,
+ * so that a codec can encode it once.
  */
 export function withFound(messages: readonly Message[], isOffered: (name: string) => boolean): readonly Message[] {
   return messages.map((message) => {

@@ -5,17 +5,18 @@ import { memoryVectors, type VectorStore } from './vectors.ts'
 export interface SemanticOptions {
   /** Contract: resolves with one vector for each text, in their order, all of one length. */
   readonly embed: (texts: readonly string[]) => Promise<readonly (readonly number[])[]>
-  /** Where vectors are kept. Default: in the isolate. */
+  /** Keeps the vectors. Default: in the isolate's memory. */
   readonly vectors?: VectorStore
-  /** The least likeness of a tool that is found, from -1 to 1. Default 0.2. */
+  /** The least similarity (cosine) of a tool that is found, from -1 to 1. Default 0.2. */
   readonly threshold?: number
   /** How many texts are embedded at once. Default 96. */
   readonly batch?: number
 }
 
 /**
- * Finds tools by what their names and descriptions mean. Each text is embedded once while its tool is there; a question
- * costs one call of `embed`. Rejects with what `embed` or the store rejects with; then what was to be added is not there.
+ * Makes an index that finds tools by the meaning of their names and descriptions. A text is embedded once, as long as
+ * its tool stays in the index; a question costs one call of `embed`. Rejects with the error of `embed` or of the store;
+ * then the batch that failed and those after it were not added.
  */
 export function createSemanticIndex(options: SemanticOptions): ToolIndex {
   const { embed, vectors = memoryVectors(), threshold = 0.2, batch = 96 } = options
@@ -41,7 +42,7 @@ export function createSemanticIndex(options: SemanticOptions): ToolIndex {
       const [question] = await embed([text])
       if (!question) throw new TypeError('Expected a vector but received none')
       const near = await vectors.nearest(question, limit)
-      // A store that is read while a deletion is on its way may still tell of what is gone.
+      // A store may still return a vector whose deletion is on its way.
       return near
         .filter(({ id, score }) => score >= threshold && textOf.has(id))
         .map(({ id, score }) => ({ name: id, score }))

@@ -1,6 +1,6 @@
 /**
- * tool/search/: finds tools by words, so that a model is told of a few out of thousands. `ToolIndex` is the contract of
- * every strategy; `tool-search` keeps indexes for sessions and makes the tool that a model calls. May import contract/.
+ * tool/search/: finds tools by words, so that a model is given a few out of thousands. `ToolIndex` is the contract of
+ * every strategy; `tool-search` keeps indexes for sessions and makes the tool that a model calls.
  */
 import { sha256 } from '../../contract/json.ts'
 import type { ToolDefinition, ToolText } from '../../contract/tool.ts'
@@ -11,23 +11,23 @@ export interface FoundTool {
   readonly score: number
 }
 
-/** Contract: the same tools give the same answers, in whatever steps they came and went. */
+/** Contract: the same tools give the same answers, whatever the order in which they were added and removed. */
 export interface ToolIndex {
-  /** A tool whose name is there already takes the other's place. */
+  /** Adds tools; a tool replaces one of the same name. */
   add(tools: readonly ToolText[]): Promise<void>
-  /** Names that are not there are passed over. */
+  /** Removes tools by name; a name that is not there is ignored. */
   remove(names: readonly string[]): Promise<void>
-  /** At most `limit` tools, best first; none where nothing fits. */
+  /** Finds at most `limit` tools, best first; none if nothing fits. */
   search(text: string, limit: number): Promise<readonly FoundTool[]>
 }
 
-/** The same for the same set of tools, in whatever order: what they are told by is in each one's hash, title and tags. */
+/** Returns a hash of a set of tools in any order. All that a search reads is in each tool's hash, title and tags. */
 export function fingerprintOf(tools: readonly ToolDefinition[]): Promise<string> {
   const lines = tools.map(({ name, hash, title, tags }) => JSON.stringify([name, hash, title, tags]))
   return sha256(lines.sort().join('\n'))
 }
 
-/** Brings an index of the tools `before` up to date. Rejects with what the index rejects with. */
+/** Updates an index that holds the tools of `before` to those of `now`. Rejects with the error of the index. */
 export async function update<Told extends ToolText>(
   index: ToolIndex,
   before: ReadonlyMap<string, Told>,
@@ -38,7 +38,7 @@ export async function update<Told extends ToolText>(
   await Promise.all([gone.length > 0 && index.remove(gone), index.add(changed)])
 }
 
-/** Whether both are told by the same. */
+/** Returns whether two tools are the same to a search. */
 function isSame(tool: ToolText, other: ToolText | undefined): boolean {
   return tool.hash === other?.hash && tool.title === other.title && String(tool.tags) === String(other.tags)
 }

@@ -7,23 +7,24 @@ import { fingerprintOf, type ToolIndex, update } from './tool-index.ts'
 export interface ToolSearchOptions {
   /** Makes an empty index. Default: `createKeywordIndex`. */
   readonly index?: () => ToolIndex
-  /** Which sessions are let go. Default: all but the 1,000 that were used last. */
+  /** Decides which sessions to evict. Default: all but the 1,000 that were used last. */
   readonly eviction?: Eviction
-  /** How many tools an answer names, 1 to 20, where the model does not say. Default 5. */
+  /** How many tools an answer names, 1 to 20, if the model does not say. Default 5. */
   readonly maxResults?: number
 }
 
 export interface ToolSearch {
   /**
-   * The search tool for these tools. They are indexed unless this session, or another, has the same set indexed; what
-   * little has changed of a set that no other session has is brought up to date. Rejects with what the index rejects with.
+   * Returns the search tool for these tools. They are indexed unless this session, or another, has an index of the same
+   * set; if the tools of a session have changed, and no other session shares its index, that index is updated. Rejects
+   * with the error of the index.
    */
   open(session: string, tools: readonly ToolDefinition[]): Promise<Tool>
   /** Forgets a session. Search tools that it was given still work. */
   evict(session: string): void
 }
 
-/** An index with what is in it; one for all sessions of the same set. */
+/** An index with its tools, shared by all sessions of the same set. */
 interface Kept {
   readonly index: ToolIndex
   readonly tools: ReadonlyMap<string, ToolDefinition>
@@ -31,7 +32,7 @@ interface Kept {
   readonly sessions: Set<string>
 }
 
-/** Keeps indexes for sessions, such as conversations. Which sessions to let go is looked at when one is opened. */
+/** Keeps indexes for sessions, such as conversations. Sessions are evicted only when one is opened. */
 export function createToolSearch(options: ToolSearchOptions = {}): ToolSearch {
   const { index: create = createKeywordIndex, eviction = lruEviction(), maxResults = 5 } = options
   const bySession = new Map<string, Kept>()
@@ -52,7 +53,7 @@ export function createToolSearch(options: ToolSearchOptions = {}): ToolSearch {
     const before = bySession.get(session)
     if (before?.fingerprint === fingerprint) return before
     const alone = before?.sessions.size === 1
-    // Gone at once: an index that fails half way is nobody's.
+    // Released before the update: no session may keep an index whose update fails half way.
     release(session)
     const known = bySet.get(fingerprint)
     const kept = known ?? (await fill(alone ? before : undefined, tools, fingerprint))

@@ -7,19 +7,19 @@ export interface Vector {
 
 export interface NearVector {
   readonly id: string
-  /** Cosine of the angle: 1 for the same direction. */
+  /** The cosine similarity: 1 for the same direction. */
   readonly score: number
 }
 
 export interface VectorStore {
-  /** A vector whose id is there already takes the other's place. */
+  /** Stores vectors; a vector replaces one of the same id. */
   put(vectors: readonly Vector[]): Promise<void>
   remove(ids: readonly string[]): Promise<void>
-  /** At most `limit`, nearest first. */
+  /** Finds at most `limit` vectors, nearest first. */
   nearest(values: readonly number[], limit: number): Promise<readonly NearVector[]>
 }
 
-/** Vectors in the memory of the isolate: four bytes a number. */
+/** Makes a store in the memory of the isolate; a number takes four bytes. */
 export function memoryVectors(): VectorStore {
   const kept = new Map<string, Float32Array>()
   return {
@@ -53,8 +53,8 @@ export interface VectorizeBinding {
 }
 
 /**
- * Vectors in Vectorize, under a namespace of their own: ids are unique in a whole index there, so that they carry the
- * namespace too. What was put or removed shows after some seconds; it outlives the isolate.
+ * Makes a store in a Vectorize index, under a namespace. Ids are unique in a whole Vectorize index, so that the
+ * namespace is hashed into them. Changes show after some seconds; vectors outlive the isolate.
  */
 export function vectorizeVectors(binding: VectorizeBinding, namespace: string): VectorStore {
   const idOf = (id: string) => sha256(`${namespace}\n${id}`)
@@ -79,5 +79,5 @@ export function vectorizeVectors(binding: VectorizeBinding, namespace: string): 
   }
 }
 
-/** Vectorize gives no more where it gives metadata. */
+/** The most matches that Vectorize returns with metadata. */
 const MOST_MATCHES = 20

@@ -1,17 +1,17 @@
 export interface Word {
   readonly word: string
-  /** 1, or half of that. */
+  /** 1 or 0.5. */
   readonly weight: number
-  /** A name of several words in one piece. */
+  /** Whether this is a name of several words in one piece. */
   readonly whole: boolean
 }
 
-/** The words of a text, in lower case and without accents. */
+/** Returns the words of a text, in lower case and without accents. */
 export function textWords(text: string): readonly Word[] {
   return chunksOf(text).flatMap(wordsOf)
 }
 
-/** The runs of letters and digits in a text, without accents. */
+/** Returns the runs of letters and digits in a text, without accents. */
 export function chunksOf(text: string): readonly string[] {
   // oxlint-disable-next-line no-control-regex
   const isPlain = !/[^\0-\x7f]/.test(text)
@@ -23,9 +23,10 @@ function withoutAccents(text: string): string {
 }
 
 /**
- * The words of a run of letters and digits, in lower case. Names are split at case and digits; `whole` marks such a name in
- * one piece (`github` beside `git` and `hub`). Scripts that are written without spaces give pairs of characters, and single
- * Chinese ones; these and whole names have half the weight. Numbers below 100 say too little.
+ * Returns the words of a run of letters and digits, in lower case. A name is split at case and digits, and also
+ * returned in one piece as `whole` (`github` beside `git` and `hub`). Scripts without spaces give pairs of characters,
+ * and single characters of Chinese. Single characters and whole names have half the weight. Numbers of one or two
+ * digits are dropped: they say too little.
  */
 export function wordsOf(chunk: string): readonly Word[] {
   if (chunk.charCodeAt(0) >= FIRST_DENSE && DENSE.test(chunk)) return pairsOf(chunk)
@@ -51,17 +52,17 @@ function pairsOf(chunk: string): readonly Word[] {
 }
 
 const ACCENTS = /[\u0300-\u036f]/g
-/** Thai to Burmese, Khmer, kana, Han, Hangul. */
+/** The first character of the scripts that are read in pairs: Thai to Burmese, Khmer, kana, Han, Hangul. */
 const FIRST_DENSE = 0xe00
 const DENSE = /^[\u0e00-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af]/
 const PLAIN_CHUNK = /[A-Za-z\d]+/g
 const CHUNK =
   /[a-z\d\u00aa-\u0dff\u10a0-\u16ff\u1800-\u1fff]+|[\u0e00-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af]+/gi
-/** An acronym with its plural `s`, a word, a number. */
+/** Matches a part of a name: an acronym with its plural `s`, a word, or a number. */
 const PART = /[A-Z]+s?(?![a-z])|[A-Z]?[a-z\u00aa-\u1fff]+|\d+/g
 const SMALL = /^\d\d?$/
 
-/** The word without the ending of an English plural or verb form: `cities` and `city` share theirs. */
+/** Removes the ending of an English plural or verb form: `cities` and `city` have one stem. */
 export function lightStem(word: string): string {
   if (word.length < 4 || word.length > LONGEST) return word
   const singular = word.replace(/(?<=..)ies$/, 'y').replace(/(?<=ss|x|ch|sh|z)es$|(?<![sui])s$/, '')
@@ -70,17 +71,17 @@ export function lightStem(word: string): string {
   return bare.length > 4 ? bare.replace(/[eyi]$/, '') : bare
 }
 
-/** No word that people write has more characters. */
+/** The longest word that is stemmed, in characters; longer ones are no words of a language. */
 const LONGEST = 40
 
-/** What words of one family share: `translate`, `translation`, `translator`. Coarser than `lightStem`. */
+/** Returns the stem of a family of words: `translate`, `translation`, `translator`. Coarser than `lightStem`. */
 export function deepStem(word: string): string {
   const light = lightStem(word)
   const root = /^(.{4,}?)(?:[ai]tion|ator|ativ|at|ion|or|er|ment|nes|l|anc|enc|it|al|iv|abl)$/.exec(light)?.[1]
   return root === undefined || light.length < 6 ? light : root.replace(/[eyi]$/, '')
 }
 
-/** What a question is made of whatever it is about; only a name may be searched by these. */
+/** Words that questions have whatever they are about. Of a tool's texts only the name is indexed by them. */
 export const FILLERS: ReadonlySet<string> = new Set(
   (
     'a an the of to in on at by for from with and or but if is are was were be been am do does did has have had i me my we ' +

@@ -7,25 +7,25 @@ import { currentIndex, type IndexMemory, ownWrite } from './index-memory.ts'
 import type { ToolNamespace } from './shelf.ts'
 
 export interface AcceptedOptions {
-  /** Where the copy is. */
+  /** Holds the catalogue's read copy. */
   readonly namespace: Pick<ToolNamespace, 'get'>
-  /** Where what is accepted is recorded. */
+  /** Records what is accepted. */
   readonly catalogue: AcceptanceService
   readonly report: Report
   readonly now?: () => number
 }
 
 interface Memory extends IndexMemory<Acceptance> {
-  /** The hash of each tool as it was seen last. */
+  /** The hash that each tool was last seen with, by `acceptedKey`. */
   readonly last: Map<string, string>
 }
 
 const memories = new WeakMap<AcceptedOptions['namespace'], Memory>()
 
 /**
- * What is accepted of tools, read from the catalogue's copy in KV, and remembered for ten seconds. Of what the copy does
- * not hold, as where KV fails, the catalogue is asked: that a tool is missing from the copy never means that it is new.
- * A change is reported once in an isolate, as `tool.held`.
+ * Tells which definitions of tools are accepted, by the catalogue's copy in KV, which is cached for ten seconds. For a
+ * tool that the copy does not hold, or if KV fails, the catalogue itself is asked: a tool that is missing from the copy
+ * need not be new. A change is reported once in an isolate, as `tool.held`.
  */
 export function acceptedTools({ namespace, catalogue, report, now = Date.now }: AcceptedOptions): AcceptedTools {
   const memory: Memory = memories.get(namespace) ?? { at: -Infinity, own: new Map(), last: new Map() }

@@ -4,8 +4,9 @@ import { sameOr, sizeOf, tellTexts } from './texts.ts'
 import { messageOf } from '../thrown.ts'
 
 /**
- * Several sources as one. The same tool from two of them, by name and hash, is one tool; a name with two meanings is
- * listed as unavailable at both places, and cannot be called. A source that fails is listed, and hides no other.
+ * Combines several sources into one. The same tool from two of them, by name and hash, is one tool; a name with two
+ * definitions is listed as unavailable at both places, and cannot be called. A source that fails is listed as
+ * unavailable, and hides no other.
  */
 export function chain(sources: readonly ToolSource[]): ToolSource {
   const gather = async (ask: (source: ToolSource) => Promise<readonly Tool[]>): Promise<readonly Tool[]> =>
@@ -26,7 +27,7 @@ export function chain(sources: readonly ToolSource[]): ToolSource {
     },
     offered: async () => {
       const offered = await gather((source) => source.offered())
-      // Looked up by name once more: a tool that is not offered may have the name of one that is.
+      // Looked up again by name: a tool that is not offered may be in conflict with one that is.
       const tools = await find(offered.map((tool) => tool.definition.name))
       return tools.filter((tool) => tool.offered)
     },
@@ -51,7 +52,7 @@ function totalOf(listings: readonly ToolListing[], origin: string | undefined): 
 
 const NO_TEXTS: readonly ToolText[] = []
 
-/** Sources keep their failures to themselves; one that does not is code of this Worker's own. */
+/** Lists a source that rejected as unavailable. Sources must not reject: the fault is in this Worker's own code. */
 function brokenSource(index: number): (error: unknown) => ToolListing {
   return (error) => {
     const place = `source ${index + 1}`

@@ -3,9 +3,9 @@ import type { Tool, ToolListing } from '../../contract/tool.ts'
 import { digestOf } from '../digest.ts'
 
 /**
- * These tools, but for those that have changed since they were accepted: these are listed as unavailable with what they
- * say now, until that is accepted too. What is seen first of a name is accepted by itself. A tool of which it cannot be
- * told what was accepted is held back.
+ * Lists tools, but holds back those that have changed since they were accepted: these are listed as unavailable, with
+ * their new definition, until that is accepted too. The first definition that is seen of a name is accepted by itself.
+ * A tool whose accepted definition cannot be found out is held back.
  */
 export async function holdBack(tools: readonly Tool[], accepted: AcceptedTools): Promise<ToolListing> {
   const seen = await Promise.all(

@@ -1,21 +1,21 @@
 import { type CatalogueIndex, NO_INDEX, readIndex } from '../stored/copy.ts'
 
-/** What an isolate remembers of an index in KV. Values alone, never promises: those belong to the request that made them. */
+/** An isolate's cache of an index in KV. Values, never promises: a promise belongs to the request that made it. */
 export interface IndexMemory<Write extends { readonly revision: number }> {
   index?: CatalogueIndex
-  /** When the index was read. */
+  /** When the index was read, in epoch milliseconds. */
   at: number
-  /** Writes that the catalogue has confirmed here, until the copy holds them. */
+  /** Writes that the catalogue has confirmed to this isolate, by key, until the copy holds them. */
   readonly own: Map<string, Write>
-  /** What is forgotten with every new index. */
+  /** Values that could not be used, to be cleared with every new index. */
   readonly useless?: Map<string, unknown>
 }
 
 export const FRESH_MS = 10_000
 
 /**
- * The index, read anew where it is older than ten seconds. One that holds less than the one before it came from farther
- * away. Rejects where KV fails and none is remembered.
+ * Returns the index, read again if it is older than ten seconds. An index of a lower revision than the cached one is
+ * passed over: KV may answer from a place that lags behind. Rejects if KV fails and no index is cached.
  */
 export async function currentIndex<Write extends { readonly revision: number }>(
   namespace: { get(keys: string[], type: 'text'): Promise<ReadonlyMap<string, string | null>> },
@@ -24,7 +24,7 @@ export async function currentIndex<Write extends { readonly revision: number }>(
   now: number,
 ): Promise<CatalogueIndex> {
   if (memory.index && now - memory.at < FRESH_MS) return memory.index
-  // Of those who ask at the same time one reads, and the others go by what is remembered.
+  // Of several callers at the same time the first reads, and the others use the cached index.
   if (memory.index) memory.at = now
   try {
     const text = (await namespace.get([key], 'text')).get(key)
@@ -40,7 +40,7 @@ export async function currentIndex<Write extends { readonly revision: number }>(
   }
 }
 
-/** Forgets the writes that the copy holds. */
+/** Forgets the writes that a copy of this revision holds. */
 export function forgetOlder(
   writes: Map<string, { readonly revision: number }>,
   { revision }: { readonly revision: number },
@@ -48,13 +48,13 @@ export function forgetOlder(
   for (const [name, write] of writes) if (write.revision <= revision) writes.delete(name)
 }
 
-/** Makes a write seen here at once; false for one that is older than what is seen. */
+/** Makes a write visible in this isolate at once. Returns false for a write that is not newer than the visible one. */
 export function ownWrite<Write extends { readonly revision: number }>(
   { index, own }: IndexMemory<Write>,
   key: string,
   write: Write,
 ): boolean {
-  // Answers may overtake one another.
+  // The catalogue's answers may overtake one another.
   const newest = Math.max(index?.revision ?? 0, own.get(key)?.revision ?? 0)
   if (write.revision <= newest) return false
   own.set(key, write)

@@ -7,15 +7,15 @@ import { runContext } from '../run-context.ts'
 export interface InlineOptions<Env> {
   /** The bindings and variables that the tools get. */
   readonly env: Env
-  /** Which are offered by default. Default: all. */
+  /** Whether a tool is offered by default. Default: all are. */
   readonly offered?: (name: string) => boolean
-  /** What the operator knows these tools by. Default `inline`. */
+  /** The name by which the operator knows the source of these tools. Default `inline`. */
   readonly place?: string
 }
 
 /**
- * Tools that the edge carries in its own Worker, as a deployment of one Worker does. Throws a TypeError at once for
- * two tools of one name; the same tool twice is one.
+ * Makes a source of tools that run in the edge's own Worker, for a deployment of one Worker. The same tool may come
+ * twice; throws a TypeError at once for two tools of one name.
  */
 export function inlineSource<Env>(tools: readonly DefinedTool<Env>[], options: InlineOptions<Env>): ToolSource {
   const byName = toolsByName(tools)

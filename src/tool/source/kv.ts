@@ -12,28 +12,31 @@ import { openShelf, type StoredRecord, type ToolNamespace } from './shelf.ts'
 export interface KvOptions {
   /** The catalogue's read copy. */
   readonly namespace: ToolNamespace
-  /** Where all writes go. */
+  /** Takes all writes. */
   readonly catalogue: CatalogueService
   /** Checks and performs the definitions. */
   readonly definitions: DefinitionService
   readonly hosts: ToolHosts
-  /** The hosts that a tool's policies name, of each that names some; it may reach what all of them name. Default: all of `hosts`. */
+  /**
+   * Returns the hosts that each of a tool's policies names, undefined for a policy that names none; the tool may reach
+   * the hosts that are in all of these lists. Default: all of `hosts`.
+   */
   readonly hostsOf?: (tool: Pick<Tool, 'definition' | 'place'>) => readonly (readonly string[] | undefined)[]
-  /** The value of a secret, such as `SECRET_WEATHER`. */
+  /** Returns the value of a secret, such as `SECRET_WEATHER`. */
   readonly secret: (name: string) => string | undefined
-  /** The tool Workers, whose tools a stored definition may give another face, and whose names it may not take. */
+  /** The tool Workers. A stored definition may be a face of one of their tools, and may not take one of their names. */
   readonly services: ServiceSource
   readonly now?: () => number
 }
 
-/** A write that nobody put a name to. */
+/** The terms of a write whose author is not known. */
 const UNNAMED: WriteTerms = { by: { tenant: 'unknown' } }
 
 /**
- * The tools whose definitions the catalogue holds, read from its copy in KV, and the writing of them. What was written
- * elsewhere is seen after at most ten seconds beyond KV's own delay; what is written here, at once. A run that finds its
- * tools again reads the index at most, whatever the number of definitions. One that cannot be used is listed as
- * unavailable.
+ * Makes a source of the tools whose definitions the catalogue holds, read from its copy in KV, and writes them. A write
+ * of another isolate is seen at most ten seconds after KV's own delay, a write of this isolate at once. A run that
+ * finds its tools again reads at most the index, whatever the number of definitions. A definition that cannot be used
+ * is listed as unavailable.
  */
 export function kvSource(options: KvOptions): ToolSource & StoredTools {
   const { namespace, catalogue, definitions, hosts, now = Date.now } = options
@@ -107,7 +110,7 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
   }
 }
 
-/** The tool of a record, or why it cannot be called here. */
+/** Returns the tool of a record, or the reason why it cannot be called here. */
 function toTool(place: string, record: StoredRecord, options: KvOptions): Tool | string {
   if (typeof record === 'string') return record
   const { definition, offered, face } = record
@@ -129,7 +132,7 @@ function callOf(place: string, record: ReadDefinition, options: KvOptions): Tool
     const outcome = await definitions.call(stored, request, { hosts, secrets }, control)
     if (outcome) return outcome
     const [tool] = (face && (await services.bound(face.binding)?.find([face.call]))) ?? []
-    // The same arguments, under the name and hash that the Worker knows.
+    // The bound tool gets the same arguments, under the name and hash that its Worker knows.
     if (!tool) return unreachable(name, `${face?.binding} has no tool "${face?.call}" now`)
     const answered = await tool.call({ ...request, name: tool.definition.name, hash: tool.definition.hash }, control)
     return definition.outputSchema ? definitions.held(stored, answered) : answered
@@ -142,7 +145,7 @@ async function serviceIssues(
 ): Promise<DefinitionIssue[]> {
   const { name } = definition
   const { tools, unavailable } = await services.list()
-  // A tool that is held back, or that two Workers define, keeps its name.
+  // The name of a tool that is held back, or that two Workers define, is taken too.
   const taken = [
     ...tools.map(({ definition }) => definition.name),
     ...unavailable.map((gone) => gone.held?.definition.name ?? gone.name),

@@ -1,9 +1,9 @@
 import type { Tool, ToolListing, Unavailable } from '../../contract/tool.ts'
 
 /**
- * Puts the tools of several places together. Of one name and hash there is one tool, the first, or the first that is
- * offered. Of one name and several hashes there is none: which of them a model means is nobody's guess, so each place
- * is listed with the others' names.
+ * Merges the listings of several places. Of tools with one name and hash, the first that is offered stays, else the
+ * first. Of tools with one name and several hashes none stays, since a call could mean any of them: each place is
+ * listed as unavailable, with the names of the places in conflict.
  */
 export function merge(listings: readonly ToolListing[]): ToolListing {
   const conflicts: Unavailable[] = []

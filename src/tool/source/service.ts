@@ -7,26 +7,26 @@ import type { ToolBinding } from '../worker/answer.ts'
 export interface ServiceOptions {
   /** Service bindings to tool Workers, by the binding's name. */
   readonly bindings: Readonly<Record<string, ToolBinding>>
-  /** Which tools are offered by default. */
+  /** Whether a tool is offered by default. */
   readonly offered: (name: string) => boolean
-  /** Holds back what has changed of a binding's tools (`holdBack`), where it is to be. Default: nowhere. */
+  /** Returns the function that holds back a binding's changed tools (`holdBack`), if they are to be. Default: none. */
   readonly hold?: (binding: string) => ((tools: readonly Tool[]) => Promise<ToolListing>) | undefined
   readonly now?: () => number
-  /** How long one Worker may take to describe itself. Default 5 s. */
+  /** How long one Worker may take to describe itself, in milliseconds. Default 5,000. */
   readonly describeMs?: number
 }
 
-/** The tools of all bound tool Workers, and of each by itself. */
+/** The source of the tools of all bound tool Workers, and of each Worker by itself. */
 export interface ServiceSource extends ToolSource {
-  /** The tools of one binding, or undefined where there is no such binding. */
+  /** Returns the source of one binding's tools, or undefined if there is no such binding. */
   bound(binding: string): ToolSource | undefined
 }
 
 type Place = readonly [name: string, binding: ToolBinding]
 
 /**
- * Finds the tools of the tool Workers that are bound to this one. All are asked at once and in their own time: one that
- * is absent, slow, broken or lying is listed as unavailable, and takes no other down.
+ * Finds the tools of the tool Workers that are bound to this one. All are asked at once, each with its own time limit:
+ * a Worker that is absent, slow, broken or badly described is listed as unavailable, and does not affect the others.
  */
 export function serviceSource(options: ServiceOptions): ServiceSource {
   const { bindings, offered, now = Date.now, describeMs: timeoutMs = 5000 } = options
@@ -42,7 +42,7 @@ export function serviceSource(options: ServiceOptions): ServiceSource {
       offered: offered(definition.name),
       ...callService(definition, { binding, face: described.face, describe, exact: hold !== undefined }),
     }))
-    // Before a name counts beside those of other places: what is held back takes none of theirs down.
+    // Tools are held back before names are merged, so that a held tool is never in conflict with one of another place.
     return hold ? hold(tools) : { tools, unavailable: [] }
   }
   const sourceOf = (places: readonly Place[]): ToolSource => {

@@ -7,18 +7,18 @@ import { currentIndex, forgetOlder, FRESH_MS, type IndexMemory, ownWrite } from 
 
 /** The part of a KV namespace that is used here. */
 export interface ToolNamespace {
-  /** At most 100 keys; null where there is no value. */
+  /** Reads at most 100 keys; the value of a key that is not there is null. */
   get(keys: string[], type: 'text'): Promise<Map<string, string | null>>
   put(key: string, value: string): Promise<void>
 }
 
-/** What a value came to: a definition of use, or why it is of none. */
+/** A definition that was read from a stored value, or the reason why the value cannot be used. */
 export type StoredRecord = ReadDefinition | string
 
-/** Reads values that are new, in their order. */
+/** Turns stored values into records, in their order. */
 export type ReadValues = (kept: readonly { name: string; text: string }[]) => Promise<readonly StoredRecord[]>
 
-/** A write that the catalogue has confirmed, and its copy may not hold yet. */
+/** A write of this isolate that the catalogue has confirmed, and that its copy may not hold yet. */
 export interface OwnWrite {
   readonly revision: number
   /** Absent for a removal. */
@@ -26,20 +26,20 @@ export interface OwnWrite {
 }
 
 /**
- * What is read of the catalogue's copy, remembered in the isolate: the index for ten seconds, versions for good. Methods
- * reject where KV fails and no index is remembered; an older one stands in otherwise.
+ * The isolate's cache of the catalogue's copy: the index is kept for ten seconds, versions as long as there is room.
+ * Methods reject if KV fails and no index is cached; otherwise an older index is used.
  */
 export interface Shelf {
   names(): Promise<readonly string[]>
-  /** How many there are; what was written here and nowhere else yet may count twice. */
+  /** Returns the number of tools; a tool that was written here may count twice until the copy holds the write. */
   size(): Promise<number>
-  /** What the current versions can be found by; the same array while nothing has changed. */
+  /** Returns the current versions' search texts; the same array while nothing has changed and no write is pending. */
   texts(): Promise<readonly ToolText[]>
-  /** What may be offered by default. */
+  /** Returns the names of tools that may be offered by default. */
   offered(): Promise<readonly string[]>
-  /** The current versions of these names, as far as there are any. */
+  /** Returns the current versions of these names, as far as there are any. */
   read(names: readonly string[]): Promise<ReadonlyMap<string, StoredRecord>>
-  /** Makes a write seen here at once. */
+  /** Makes a write visible in this isolate at once. */
   own(name: string, write: OwnWrite): void
 }
 
@@ -47,18 +47,18 @@ const KEYS_A_READ = 100
 const MOST_REMEMBERED = 10_000
 
 interface Memory extends IndexMemory<OwnWrite> {
-  /** By key. */
+  /** Usable versions, by KV key. */
   readonly records: Map<string, ReadDefinition>
-  /** Those of no use, by key; looked at again with every new index. */
+  /** Why a version cannot be used, by KV key; it is read again with every new index. */
   readonly useless: Map<string, string>
   texts: CatalogueTexts
-  /** When the texts were read. */
+  /** When the texts were read, in epoch milliseconds. */
   textsAt: number
-  /** Writes made here, until the texts hold them, which come after the index. */
+  /** Writes of this isolate, by name, until the texts hold them; the catalogue copies the texts after the index. */
   readonly untold: Map<string, OwnWrite>
 }
 
-/** Values alone, never promises: those belong to the request that made them. */
+/** Caches by namespace. They hold values, never promises: a promise belongs to the request that made it. */
 const memories = new WeakMap<ToolNamespace, Memory>()
 
 export function openShelf(namespace: ToolNamespace, readValues: ReadValues, now: () => number): Shelf {
@@ -123,7 +123,7 @@ interface Version {
   readonly hash: string
 }
 
-/** The texts, read anew where the index is newer. They come after it; older ones stand in until then. */
+/** Returns the texts, read again if the index is newer. They are copied after the index; until then older ones do. */
 async function currentTexts(
   namespace: ToolNamespace,
   memory: Memory,
@@ -139,7 +139,7 @@ async function currentTexts(
   return memory.texts
 }
 
-/** Reads at most 100 versions. One that is not what its key says is of no use. */
+/** Reads at most 100 versions. A version whose hash is not the one in its key cannot be used. */
 async function readSome(
   namespace: ToolNamespace,
   { records, useless }: Memory,

@@ -1,6 +1,9 @@
 import type { ToolSource, ToolText } from '../../contract/tool.ts'
 
-/** Asks a source for its texts; a source that has none tells its definitions. Where nothing has changed, the same array. */
+/**
+ * Returns a function that asks a source for its search texts, or for its definitions if it has no `texts`. It returns
+ * the same array while nothing has changed.
+ */
 export function tellTexts(source: ToolSource): () => Promise<readonly ToolText[]> {
   let last: readonly ToolText[] = []
   return async () => {
@@ -9,13 +12,13 @@ export function tellTexts(source: ToolSource): () => Promise<readonly ToolText[]
   }
 }
 
-/** The first of two lists where the second holds the same. */
+/** Returns the first of two lists if the second holds the same items, else the second. */
 export function sameOr<Item>(before: readonly Item[], now: readonly Item[]): readonly Item[] {
   if (before === now) return before
   return before.length === now.length && now.every((item, index) => item === before[index]) ? before : now
 }
 
-/** About how many tools a source has. */
+/** Returns about how many tools a source has. */
 export async function sizeOf(source: ToolSource): Promise<number> {
   return source.size ? source.size() : (await source.list()).tools.length
 }

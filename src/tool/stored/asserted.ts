@@ -1,7 +1,7 @@
 import { canonicalJson, isObject, type JsonObject } from '../../contract/json.ts'
 import { HOLDS } from '../schema/keywords.ts'
 
-/** Keywords that a value can fail. All others are words about it. */
+/** Keywords that a value can fail. All others only describe it. */
 export const ASSERTING: ReadonlySet<string> = new Set(
   (
     '$ref $dynamicRef type nullable enum const format pattern multipleOf uniqueItems required properties items ' +
@@ -14,7 +14,7 @@ export const ASSERTING: ReadonlySet<string> = new Set(
 
 const NAMING = new Set(['$defs', 'definitions', '$id', '$anchor', '$dynamicAnchor'])
 
-/** The schema without words that nothing depends on, at all levels. */
+/** Copies a schema without the keywords, at all levels, that check nothing and that no reference needs. */
 export function asserted(schema: unknown): unknown {
   if (!isObject(schema)) return schema
   const kept = Object.entries(schema).filter(([keyword]) => ASSERTING.has(keyword) || NAMING.has(keyword))
@@ -30,12 +30,12 @@ function assertedIn(keyword: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, asserted(inner)]))
 }
 
-/** Equal for schemas that say the same in the same keywords. */
+/** Returns a text that is equal for schemas that assert the same in the same keywords. */
 export function bareText(schema: unknown): string {
   return canonicalJson(asserted(schema)) ?? ''
 }
 
-/** The only values that fit, where the schema lists them. */
+/** Returns the only values that can fit, if the schema lists them. */
 export function valuesOf({ const: only, enum: list, type }: JsonObject): readonly unknown[] | undefined {
   if (only !== undefined) return [only]
   if (Array.isArray(list)) return list
@@ -45,7 +45,7 @@ export function valuesOf({ const: only, enum: list, type }: JsonObject): readonl
 
 const KINDS = ['null', 'boolean', 'number', 'string', 'array', 'object']
 
-/** The types that a value may have. */
+/** Returns the types that a value may have. */
 export function kindsOf({ type, nullable }: JsonObject): string[] {
   if (type === undefined) return KINDS
   return [...new Set([[type].flat().map(String), nullable === true ? 'null' : []].flat())]
@@ -53,19 +53,19 @@ export function kindsOf({ type, nullable }: JsonObject): string[] {
 
 type Misfit = readonly [keyword: string, message: string]
 
-/** Keywords that are compared as a whole: they must be the same, or gone. */
+/** Keywords that are compared as a whole: each must be the same in the schema `to`, or absent there. */
 const WHOLE = [
   'not if then else contains minContains maxContains prefixItems additionalItems propertyNames patternProperties',
   'dependencies dependentSchemas dependentRequired unevaluatedItems unevaluatedProperties pattern format',
 ].flatMap((names) => names.split(' '))
 
-/** Keywords of which nothing may be taken away either, since others mean another thing without them. */
+/** Keywords that must not be removed while the second of the pair is restrictive, since it would then apply to more. */
 const COUPLED: readonly (readonly [keyword: string, reach: string])[] = [
   ['patternProperties', 'additionalProperties'],
   ['prefixItems', 'items'],
 ]
 
-/** Where the keywords of one schema ask for more than those of the other, those aside that hold parts. */
+/** Returns where the keywords of `to` ask for more than those of `from`, except keywords with schemas for parts. */
 export function misfitsOf(
   from: JsonObject,
   to: JsonObject,
@@ -133,7 +133,7 @@ function boundMisfits(from: JsonObject, to: JsonObject): Misfit[] {
   return misfits
 }
 
-/** Decimals are not divided: what cannot be told exactly is another. */
+/** Returns whether a size is a multiple of a step. Decimals are never: division could not decide it exactly. */
 function isWholeTimes(size: number, step: number): boolean {
   return Number.isInteger(size) && Number.isInteger(step) && size > 0 && size % step === 0
 }
@@ -143,7 +143,7 @@ interface Bound {
   readonly isExclusive: boolean
 }
 
-/** The lower bound; with `sign` -1 the upper one, mirrored. Draft-04 makes `minimum` exclusive by a flag. */
+/** Returns the lower bound, or with `sign` -1 the negated upper bound. Draft-04 makes `minimum` exclusive by a flag. */
 function lowest(schema: JsonObject, sign: 1 | -1 = 1): Bound {
   const [plain, strict] = sign === 1 ? ['minimum', 'exclusiveMinimum'] : ['maximum', 'exclusiveMaximum']
   const { [plain]: limit, [strict]: exclusive } = schema

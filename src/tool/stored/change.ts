@@ -5,7 +5,7 @@ import type { Change } from '../../contract/catalogue.ts'
 import { parseStored, type StoredTool } from './definition.ts'
 import { narrowings } from './narrower.ts'
 
-/** What a text that is to be stored is to those who know the one before it. Never throws. */
+/** Says what the text of a new version changes for callers and readers of the version before it. Never throws. */
 export function compareTexts(before: string, after: string): Change {
   const [old, now] = [before, after].map((text) => parseStored(parseJson(text)))
   if (!old?.ok || !now?.ok) return broken([{ path: '', message: 'one of the versions can no longer be read' }])
@@ -13,9 +13,9 @@ export function compareTexts(before: string, after: string): Change {
 }
 
 /**
- * Compatible: whatever was rightly called stays rightly called, what comes back can be read as before, and a host need
- * not be more careful than it was. New optional parameters, wider types, other words and limits are; everything else
- * breaks, and whatever cannot be shown to be compatible.
+ * Compares two versions of a stored tool. A change is compatible if every valid call stays valid, results can be read
+ * as before, and a host need not be more careful than it was: new optional parameters, wider types, other descriptions
+ * and limits. Any other change is breaking, and so is one that cannot be shown to be compatible.
  */
 export function compareStored(before: StoredTool, after: StoredTool): Change {
   if (canonicalJson(before) === canonicalJson(after)) return { change: 'unchanged', breaks: [] }
@@ -38,7 +38,7 @@ function under(outer: string): (issue: DefinitionIssue) => DefinitionIssue {
   return ({ path, message }) => ({ path: path === '' ? outer : `${outer}.${path}`, message })
 }
 
-/** What is answered now must be something that might have been answered before. */
+/** Returns where a result of the new version might not fit the output schema of the old one. */
 function resultBreaks({ outputSchema: old }: StoredTool, { outputSchema: now }: StoredTool): DefinitionIssue[] {
   if (!old) return []
   if (!now) return [{ path: 'outputSchema', message: 'is gone: nothing is said of the result any more' }]
@@ -73,14 +73,14 @@ function targetBreaks(before: StoredTool, after: StoredTool): DefinitionIssue[] 
   ]
 }
 
-/** Other code may answer anything, but where a schema holds its results to what they were. */
+/** Other code may answer anything, unless an output schema already held the results of the code before. */
 function moduleBreaks(before: StoredTool, after: StoredTool): DefinitionIssue[] {
   if (!('code' in before && 'code' in after) || before.outputSchema) return []
   if (before.code.module === after.code.module) return []
   return [{ path: 'code.module', message: 'other code answers, and no outputSchema said what' }]
 }
 
-/** Who answers a call, and in which form, by the path in the definition. */
+/** Returns what answers a call, and in which form, by path in the definition. */
 function targetOf(stored: StoredTool): Record<string, string | undefined> {
   if ('binding' in stored) return { binding: stored.binding, call: stored.call }
   if ('static' in stored) return { static: Object.keys(stored.static)[0] }

@@ -1,15 +1,16 @@
 import { isObject, parseJson } from '../../contract/json.ts'
 
 /**
- * The catalogue's read copy in KV: a value for each version, which never changes, under `tool:<name>@<hash>`; under
- * `tools:index` which version is current; and under `tools:texts` what each can be found by (`texts.ts`). The index is a line of JSON, then a line `<name> <hash>` for each tool, sorted
- * by name: a tool is found among thousands without reading the rest.
+ * The key of the index in the catalogue's read copy in KV. The copy has a value for each version, which never changes,
+ * under `tool:<name>@<hash>`; under `tools:index` the current version of each tool; and under `tools:texts` the search
+ * texts (`texts.ts`). The index is a line of JSON, then a line `<name> <hash>` for each tool, sorted by name, so that a
+ * tool is found among thousands without reading the rest.
  */
 export const INDEX_KEY = 'tools:index'
 
 /**
- * Under `tools:accepted`, in the same form, what is accepted of tools that the catalogue does not hold: a line for each,
- * with `acceptedKey` in the place of the name.
+ * The key of the accepted hashes of tools that the catalogue does not hold: an index of the same form, with
+ * `acceptedKey` in place of the name.
  */
 export const ACCEPTED_KEY = 'tools:accepted'
 
@@ -28,7 +29,7 @@ export interface IndexEntry {
   readonly offered: boolean
 }
 
-/** Writes an index. `entries` are sorted by name. */
+/** Encodes an index. Expects `entries` sorted by name. */
 export function encodeIndex(revision: number, entries: readonly IndexEntry[]): string {
   const offered = entries.flatMap(({ name, offered }) => (offered ? [name] : []))
   const lines = entries.map(({ name, hash }) => `${name} ${hash}\n`)
@@ -37,13 +38,13 @@ export function encodeIndex(revision: number, entries: readonly IndexEntry[]): s
 
 /** An index as it was after one write of the catalogue. */
 export interface CatalogueIndex {
-  /** That of the last write it holds; 0 where nothing was ever written. */
+  /** The revision of the last write that it holds; 0 if nothing was ever written. */
   readonly revision: number
-  /** How many tools there are. */
+  /** The number of tools. */
   readonly size: number
-  /** What is offered by default. */
+  /** The names of the tools that are offered by default. */
   readonly offered: readonly string[]
-  /** Hash of the current version of a name. Its cost does not grow with the tools, but for the steps of a search. */
+  /** Returns the hash of a name's current version, by binary search. */
   hashOf(name: string): string | undefined
   names(): string[]
 }
@@ -56,7 +57,7 @@ export const NO_INDEX: CatalogueIndex = {
   names: () => [],
 }
 
-/** Reads an index. Throws an Error for a text that is none. */
+/** Reads an index. Throws an Error for a text that is not one. */
 export function readIndex(text: string): CatalogueIndex {
   const start = text.indexOf('\n') + 1
   return {
@@ -75,7 +76,7 @@ function headOf(line: string): Pick<CatalogueIndex, 'revision' | 'size' | 'offer
   return { revision, size, offered: offered.map(String) }
 }
 
-/** Looks a name up by halves; `low` and `high` always stand where a line begins. */
+/** Looks a name up by binary search; `low` and `high` are always at the start of a line. */
 function hashIn(text: string, start: number, name: string): string | undefined {
   let [low, high] = [start, text.length]
   while (low < high) {

@@ -15,7 +15,7 @@ const count = v.pipe(v.number(), v.integer(), v.minValue(1))
 const flag = v.exactOptional(v.boolean())
 const schema = v.custom<JsonSchema>(isObject, 'expected an object')
 
-/** What a model and a host are told, as it is. */
+/** The fields that the tool's definition takes over as they are. */
 const SAID = {
   name: v.pipe(v.string(), v.regex(TOOL_NAME)),
   title: v.exactOptional(text(128)),
@@ -49,8 +49,9 @@ export const STATIC_TOOL = v.strictObject({
 export const CODE_TOOL = v.strictObject({ ...SAID, default: flag, code: CODE })
 
 /**
- * A KV-backed definition, checked: a tool that sends one HTTP request, one of a tool Worker under another
- * name, with another description and schema, one that always answers the same, or one with code of its own.
+ * A checked definition of a stored tool: a tool that sends an HTTP request; a face, which is a tool of a
+ * tool Worker under another name, description and schema; a tool that always answers the same; or one with code of its
+ * own.
  */
 export type StoredTool = Readonly<
   | v.InferOutput<typeof HTTP_TOOL>
@@ -73,10 +74,10 @@ const KINDS = [
 ] as const
 
 /**
- * Checks a definition that is to be stored, or was. Of one kind alone (`http`, `binding`, `static` or `code`), no key unknown,
- * schemas sound, requests safe but for their host: that is a matter of the deployment (`checkHosts`), as it is whether a
- * module loads (`checkModule`). Issues name the
- * path in the definition. Never throws, whatever the value.
+ * Checks a definition that is to be stored, or was. It must be of exactly one kind (`http`, `binding`, `static` or
+ * `code`), with no unknown key, sound schemas and safe requests. Whether the deployment allows its hosts (`checkHosts`)
+ * and whether its module loads (`checkModule`) is checked elsewhere. Issues name the path in the definition. Never
+ * throws, whatever the value.
  */
 export function parseStored(value: unknown): ParsedStored {
   const fault = plainFault(value, LIMITS)
@@ -108,7 +109,7 @@ function issuesOf(stored: StoredTool): DefinitionIssue[] {
   ]
 }
 
-/** What is always answered must fit what is said of it. */
+/** Returns where a static answer does not fit the tool's own output schema. */
 function unfitAnswer(answer: object, outputSchema: JsonSchema): DefinitionIssue[] {
   return Object.entries(answer).flatMap(([kind, value]) =>
     misfitsOf(outputSchema, value, LIMITS).map(under(`static.${kind}`)),

@@ -5,7 +5,7 @@ import { received } from '../fault.ts'
 import { issuesOf } from '../schema/validate.ts'
 import { ASSERTING, asserted, bareText, kindsOf, misfitsOf, valuesOf } from './asserted.ts'
 
-/** A look at two schemas: what is looked at now, and how much may still be looked at. */
+/** The state of a comparison: the pairs of schemas that are being compared, and how many steps are left. */
 interface Look {
   readonly from: SchemaDocument
   readonly to: SchemaDocument
@@ -24,10 +24,10 @@ const MOST_ISSUES = 32
 const MOST_VALUES = 500
 
 /**
- * Where values that fit the schema `from` might not fit `to`; empty where they all do. A property that `from` does not
- * name counts as one that nobody sent, so that new optional ones narrow nothing; of arguments, one that `to` names no
- * more has no meaning any more. What cannot be decided counts as narrower. Expects schemas that `checkSchema` found
- * sound; never throws.
+ * Returns where values that fit the schema `from` might not fit `to`; empty if all of them fit. A property that `from`
+ * does not name counts as never sent, so that a new optional property narrows nothing; for arguments, a property that
+ * `to` no longer names is narrower, since it has lost its meaning. What cannot be decided counts as narrower. Expects
+ * schemas that `checkSchema` found sound; never throws.
  */
 export function narrowings(from: JsonSchema, to: JsonSchema, of: Look['of'] = 'arguments'): DefinitionIssue[] {
   const roots = { fromRoot: from, toRoot: to }
@@ -41,7 +41,7 @@ function* narrower(look: Look, from: unknown, to: unknown, path: string): Issues
   if (!isObject(to)) return yield { path, message: 'nothing is taken here any more' }
   if (!Object.keys(to).some((keyword) => ASSERTING.has(keyword))) return
   if ((look.steps -= 1) < 0 || look.open.length > MOST_LEVELS) return yield { path, message: 'is too much to compare' }
-  // Of a pair that is being looked at already, this is a deeper level: it fits if the rest does.
+  // A pair that is already being compared, at a level further out, fits if the rest of it does.
   if (look.open.some(([a, b]) => a === schema && b === to)) return
   if (isSame(look, schema, to)) return
   look.open.push([schema, to])
@@ -54,14 +54,14 @@ function* parts(look: Look, from: JsonObject, to: JsonObject, path: string): Iss
   if (wanted.length !== 1 || wanted[0] !== to) {
     for (const part of wanted) yield* narrower(look, from, part, path)
   } else if (given.length !== 1 || given[0] !== from) {
-    // It is all of its parts at once, so one that fits by itself is enough.
+    // A value that fits `from` fits all of its parts, so that one part that `to` does not narrow is enough.
     yield* fewest(given.map((part) => [...narrower(look, part, to, path)]))
   } else {
     yield* alternatives(look, from, to, path)
   }
 }
 
-/** What a schema asks for, taken apart: its own keywords, its references, each of `allOf`, `anyOf` and `oneOf`. */
+/** Splits a schema into parts that all must hold: its keywords, references, each of `allOf`, `anyOf` and `oneOf`. */
 function partsOf(document: SchemaDocument, schema: JsonObject): unknown[] {
   const referred = refsOf(schema).map((ref) => document.resolve(schema, ref))
   if (document.isLegacy && referred.length > 0) return referred
@@ -93,12 +93,12 @@ function* alternatives(look: Look, from: JsonObject, to: JsonObject, path: strin
   else yield* fewest(tried)
 }
 
-/** The issues of the trial that came closest. */
+/** Returns the issues of the trial that has the fewest. */
 function fewest(trials: readonly (readonly DefinitionIssue[])[]): readonly DefinitionIssue[] {
   return trials.reduce((best, trial) => (trial.length < best.length ? trial : best), trials[0] ?? [])
 }
 
-/** Whether no value fits two of these: their types differ, or a required key that tells them apart. */
+/** Returns whether no value fits two of the branches: their types differ, or the constants of a required key. */
 function areApart(document: SchemaDocument, branches: readonly unknown[]): boolean {
   const all = branches.map((branch) => {
     const [only, ...more] = isObject(branch) ? partsOf(document, branch) : []
@@ -122,7 +122,7 @@ function isApart(one: JsonObject, other: JsonObject): boolean {
   return isOnlyObject && keys.some((key) => tags(one, key)?.every((tag) => tags(other, key)?.includes(tag) === false))
 }
 
-/** Two schemas that have neither references nor alternatives at their top. */
+/** Compares two schemas that have neither references nor alternatives at their top level. */
 function* keywords(look: Look, from: JsonObject, to: JsonObject, path: string): Issues {
   const values = valuesOf(from)
   if (values) return yield* narrowerValues(look, values, to, path)
@@ -153,7 +153,7 @@ function* objects(look: Look, from: JsonObject, to: JsonObject, path: string): I
   yield* narrower(look, from['additionalProperties'], to['additionalProperties'], joined(path, 'additionalProperties'))
 }
 
-/** Some values, and no others: each is looked at. */
+/** Checks each of the values that `from` lists against `to`. */
 function* narrowerValues(look: Look, values: readonly unknown[], to: JsonObject, path: string): Issues {
   if (values.length > MOST_VALUES || !refersToShared(bareText(to))) {
     return yield { path, message: 'is too much to compare' }
@@ -166,7 +166,7 @@ function* narrowerValues(look: Look, values: readonly unknown[], to: JsonObject,
   }
 }
 
-/** Whether two schemas say the same, wherever they stand: with references, only if these lead to the same too. */
+/** Returns whether two schemas assert the same; with references, only if the shared schemas are the same too. */
 function isSame({ fromRoot, toRoot }: Look, one: unknown, other: unknown): boolean {
   const text = bareText(one)
   if (text !== bareText(other)) return false
@@ -175,7 +175,7 @@ function isSame({ fromRoot, toRoot }: Look, one: unknown, other: unknown): boole
   return !text.includes('"$') || (refersToShared(text) && shared(fromRoot) === shared(toRoot))
 }
 
-/** Whether all references lead to where schemas are shared, by a path from the root. */
+/** Returns whether all references are paths to shared schemas: the root's `$defs` or `definitions`. */
 function refersToShared(text: string): boolean {
   const refs = text.matchAll(/"\$(?:dynamicR|r)ef":"([^"]*)"/g)
   return refs.every(([, ref = '']) => /^#\/(?:\$defs|definitions)\//.test(ref))

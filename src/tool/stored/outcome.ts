@@ -3,10 +3,10 @@ import { failure, type ToolOutcome } from '../../contract/tool.ts'
 import { issuesOf } from '../schema/validate.ts'
 import type { StoredTool } from './definition.ts'
 
-/** Of a result, which is longer than arguments are. */
+/** The limits for a result, which may be larger than arguments. */
 const LIMITS = { depth: 64, values: 1_000_000 }
 
-/** What a stored tool answered, if that fits its `outputSchema`: its structured result, or else its text. */
+/** Returns an outcome if its structured result, else its text, fits the tool's `outputSchema`; else a failure. */
 export function held({ name, outputSchema }: StoredTool, outcome: ToolOutcome): ToolOutcome {
   if (!outcome.ok || !outputSchema) return outcome
   const result = 'structured' in outcome ? outcome.structured : textOf(outcome.content)

@@ -3,13 +3,13 @@ import { canonicalJson, parseJson, sha256 } from '../../contract/json.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { parseStored, type StoredTool } from './definition.ts'
 
-/** What was kept, checked: a definition of use, or why it is of none. */
+/** A stored definition that was read and checked, or the reason why it cannot be used. */
 type StoredRecord = { readonly stored: StoredTool; readonly definition: ToolDefinition } | string
 
 /**
- * What is to be kept of a definition: one text for one meaning, whatever the order of its keys. Its hash is that of the
- * text, so that a run which has pinned it calls what it was told of and nothing else: another host or policy is another
- * version too.
+ * Returns what is stored of a definition: its canonical JSON, so that the order of its keys does not matter. The hash
+ * is that of the whole text, so that a run that has pinned it calls exactly what it was told of: another host or policy
+ * is another version too.
  */
 export async function keep(stored: StoredTool): Promise<{ kept: KeptDefinition; definition: ToolDefinition }> {
   const text = canonicalJson(stored)
@@ -21,8 +21,8 @@ export async function keep(stored: StoredTool): Promise<{ kept: KeptDefinition; 
 }
 
 /**
- * Reads what was kept under a name. All of it is checked again, since a store can be written by other ways: a definition
- * that would not have been stored, and one of another name, are of no use. Never rejects.
+ * Reads the definition that is stored under a name. All of it is checked again, since the store can be written in other
+ * ways: a definition that would not have been stored, or that has another name, cannot be used. Never rejects.
  */
 export async function readKept(name: string, text: string): Promise<StoredRecord> {
   const parsed = parseStored(parseJson(text))
@@ -35,7 +35,7 @@ export async function readKept(name: string, text: string): Promise<StoredRecord
 
 function toDefinition(stored: StoredTool, hash: string): ToolDefinition {
   const { name, description, inputSchema, version = '1', annotations = {} } = stored
-  // What comes from elsewhere is what somebody wrote there, unless the definition says otherwise.
+  // A result from another host holds what somebody wrote there, unless the definition says otherwise.
   const asks = 'http' in stored || ('code' in stored && (stored.code.hosts ?? []).length > 0)
   const isFromElsewhere = asks && annotations.openWorld !== false
   const { title, outputSchema, returnDirect, approval, timeoutMs, maxResultBytes, tags } = stored

@@ -15,7 +15,7 @@ import { parseStored, type StoredTool } from './definition.ts'
 import { held } from './outcome.ts'
 import { keep, readKept } from './record.ts'
 
-/** What the catalogue keeps in a row, whatever characters it is of. */
+/** The longest text that fits into a row of the catalogue, whatever its characters. */
 const MOST_CHARACTERS = 500_000
 const TOO_LARGE = {
   ok: false,
@@ -23,8 +23,8 @@ const TOO_LARGE = {
 } as const
 
 /**
- * How stored definitions are checked and performed. `fetch` and `now` are the platform's unless a test lends its own;
- * without `code` there is nothing to run code in, and definitions with code are of no use.
+ * Makes the service that checks and performs stored definitions. `fetch` and `now` are the platform's unless a test
+ * passes its own; without `code` nothing can run code, and definitions with code cannot be used.
  */
 export function definitionService(
   options: Pick<HttpOptions, 'fetch' | 'now'> & Pick<CodeOptions, 'code'> = {},
@@ -96,7 +96,7 @@ function perform(
   }
 }
 
-/** What this deployment does not grant to a definition. */
+/** Returns what a definition asks for and this deployment does not grant. */
 function grantIssues(stored: StoredTool, hosts: ToolHosts, code: CodeHost | undefined): DefinitionIssue[] {
   if ('http' in stored) return checkHosts(stored.http, hosts)
   if (!('code' in stored)) return []
@@ -118,10 +118,10 @@ function secretsOf(stored: StoredTool): readonly string[] {
   return 'code' in stored ? (stored.code.secrets ?? []) : []
 }
 
-/** Across RPC each call brings a copy: what is compiled from its schemas is kept by its text. */
+/** Parsed definitions by text: over RPC each call brings a copy, and what is compiled from its schemas is kept here. */
 const parsed = new Map<string, ReturnType<typeof parseStored>>()
 const MOST_PARSED = 1000
-/** Code is long: a few of the longest definitions are what an isolate's memory holds beside its calls. */
+/** Definitions with code are long: beside its calls an isolate's memory holds only a few of the longest. */
 const MOST_PARSED_CHARACTERS = 8_000_000
 let parsedCharacters = 0
 

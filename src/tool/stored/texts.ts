@@ -3,27 +3,27 @@ import type { ToolText } from '../../contract/tool.ts'
 import { textsOf } from '../search/definition-texts.ts'
 
 /**
- * What the stored tools can be found by, as one value in KV, so that a search reads no definition: a line with the
- * revision, then for each tool a line of JSON `[name, hash, description, parameters, title, tags]`.
+ * The key of the search texts of all stored tools, one value in KV, so that a search reads no definition: a line with
+ * the revision, then for each tool a line of JSON `[name, hash, description, parameters, title, tags]`.
  */
 export const TEXTS_KEY = 'tools:texts'
 
-/** Texts as they were after one write of the catalogue. */
+/** The search texts as they were after one write of the catalogue. */
 export interface CatalogueTexts {
-  /** That of the last write they hold; 0 where nothing was ever told. */
+  /** The revision of the last write that they hold; 0 if there were none. */
   readonly revision: number
   readonly tools: readonly ToolText[]
 }
 
 export const NO_TEXTS: CatalogueTexts = { revision: 0, tools: [] }
 
-/** A value of KV has 25 MiB at most. */
+/** The most bytes of the value; KV allows 25 MiB. */
 const MOST_BYTES = 24 * 1024 * 1024
-/** What a line takes beside its texts. */
+/** The bytes that a line may take beside its texts. */
 const LINE_BYTES = 256
-/** What one character may take. */
+/** The bytes that a character may take. */
 const CHARACTER_BYTES = 3
-/** Beyond these a text says little more of what a tool is for. */
+/** The most characters for one tool; longer texts say little more of what it is for. */
 const MOST_CHARACTERS = 2000
 
 /** A current version as the catalogue has it: `text` is the definition's JSON. */
@@ -33,7 +33,7 @@ export interface VersionText {
   readonly text: string
 }
 
-/** Writes the texts of so many tools. Each is cut to its share of what a value holds. */
+/** Encodes the texts of `size` tools; those of each tool are cut to its share of the value. */
 export function encodeTexts(revision: number, size: number, versions: Iterable<VersionText>): string {
   const share = Math.floor((MOST_BYTES / Math.max(size, 1) - LINE_BYTES) / CHARACTER_BYTES)
   const most = Math.max(0, Math.min(share, MOST_CHARACTERS))
@@ -66,12 +66,12 @@ function lineOf({ name, hash, text }: VersionText, most: number): string {
   return JSON.stringify(line)
 }
 
-/** Reads texts; a tool that is as it was among `known` is taken from there. What is no line of a tool is passed over. */
+/** Reads texts. A tool that has not changed is the object of the earlier texts; a line that is no tool's is ignored. */
 export function readTexts(text: string, { tools }: CatalogueTexts): CatalogueTexts {
   const known = new Map(tools.map((tool) => [tool.name, tool]))
   const [revision, ...lines] = text.split('\n')
   const read = lines.flatMap((line): readonly ToolText[] => {
-    // Neither a name nor a hash has anything that JSON escapes.
+    // Neither a name nor a hash has characters that JSON escapes.
     const [, name = '', , hash] = line.split('"', 4)
     const before = known.get(name)
     return before && before.hash === hash ? [before] : toText(parseJson(line))

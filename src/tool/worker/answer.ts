@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { messageOf } from '../thrown.ts'
 
 /**
- * A service binding to a tool Worker, as far as the host uses it. Over RPC every method seems to be there until it is
+ * The part of a service binding to a tool Worker that the host uses. Over RPC every method appears to exist until it is
  * called; a Worker that is not TypeScript answers over `fetch`.
  */
 export interface ToolBinding {
@@ -13,7 +13,10 @@ export interface ToolBinding {
   fetch?(url: string, init?: RequestInit): Promise<Response>
 }
 
-/** What a tool Worker answers to `GET /describe`, or `POST` to `/call`, `/status` or `/undo`. Throws where that is no JSON. */
+/**
+ * Returns the JSON that a tool Worker answers to `GET /describe`, or to `POST` of `/call`, `/status` or `/undo`. Throws
+ * for an answer that is not JSON, and for a status that is not 2xx.
+ */
 export async function askByFetch(binding: ToolBinding, what: string, init?: RequestInit): Promise<unknown> {
   const [, path = ''] = what.split(' ')
   const response = await binding.fetch?.(`https://tool${path}`, { ...init, redirect: 'manual' })
@@ -24,7 +27,7 @@ export async function askByFetch(binding: ToolBinding, what: string, init?: Requ
   return response.json()
 }
 
-/** How the platform answers a call of a method that a Worker does not have. */
+/** Returns whether an error is the platform's for a method that the Worker does not have. */
 export function isMissingMethod(error: unknown): boolean {
   return messageOf(error).includes('does not implement the method')
 }
@@ -34,8 +37,8 @@ export function missingMethod(name: string): Promise<never> {
 }
 
 /**
- * What a tool Worker said, as JSON, where that fits this schema; else why not, as text. Keys that this host does not
- * know are left out: a newer Worker may have more to say.
+ * Reads a tool Worker's answer by a schema; returns the reason, as text, if it does not fit. Keys that this host does
+ * not know are left out, since a newer Worker may send more.
  */
 export function readAnswer<Schema extends v.GenericSchema>(
   schema: Schema,
@@ -55,7 +58,7 @@ const JSON_KINDS = new Set(
   ['Object', 'Array', 'String', 'Boolean', 'Null', 'Undefined'].map((kind) => `[object ${kind}]`),
 )
 
-/** JSON leaves out what it does not know; here that is a fault of who said it. */
+/** A JSON replacer that throws for values that are not JSON, which `JSON.stringify` would drop or change silently. */
 function onlyJson(key: string, value: unknown): unknown {
   const isJson =
     typeof value === 'number' ? Number.isFinite(value) : JSON_KINDS.has(Object.prototype.toString.call(value))

@@ -12,16 +12,16 @@ import { askByFetch, isMissingMethod, missingMethod, readAnswer, type ToolBindin
 export interface ServiceCallOptions {
   readonly binding: ToolBinding
   readonly face: 'rpc' | 'fetch'
-  /** Asks the Worker anew what it offers. */
+  /** Asks the Worker again for its description, whatever is cached. */
   readonly describe: () => Promise<Described>
-  /** A tool that has changed is not called, though its arguments mean the same. Default false. */
+  /** Whether a tool that has changed is refused even if its input schema is the same. Default false. */
   readonly exact?: boolean | undefined
 }
 
 /**
- * A tool of a tool Worker. One that has changed before a call did not run: it is called again where its arguments still
- * mean the same, and else the model is told. Whatever the Worker throws or answers becomes an outcome, of a status
- * `unknown`.
+ * Returns the functions that reach a tool of a tool Worker. If the tool says that it has changed since
+ * (`schema_mismatch`), it did not run: the call is sent again if the input schema is still the same, else the model is
+ * told. An exception or a bad answer of the Worker becomes a failed outcome, or the status `unknown`.
  */
 export function callService(
   definition: ToolDefinition,
@@ -35,7 +35,7 @@ export function callService(
     if (!described.ok) return unreachable(name, described.reason)
     const now = described.tools.find((tool) => tool.name === name)
     if (!now) return failure('tool_unavailable', `The tool "${name}" is not available any more.`)
-    // Only of the definition that the model saw is it known what its arguments were to mean.
+    // The arguments still mean the same only if the model saw this definition and the input schema is unchanged.
     if (options.exact || request.hash !== hash || canonicalJson(now.inputSchema) !== canonicalJson(inputSchema))
       return changed(name)
     const again = await send({ ...request, hash: now.hash }, control, options)
@@ -64,7 +64,7 @@ function isMismatch(outcome: ToolOutcome): boolean {
   return !outcome.ok && outcome.error.code === 'schema_mismatch'
 }
 
-/** The outcome of a call that never reached its tool. */
+/** Returns the outcome of a call that never reached its tool. */
 export function unreachable(name: string, detail: string): ToolOutcome {
   return failure('tool_unreachable', `The tool "${name}" cannot be reached.`, detail)
 }
@@ -76,7 +76,7 @@ function send(request: ToolRequest, control: ToolControl, options: ServiceCallOp
   )
 }
 
-/** Asks over the face that the Worker has: a method over RPC, or `POST` of the same name with a body. */
+/** Asks over the interface that the Worker has: an RPC method, or `POST` with a body to the path of the same name. */
 async function ask(
   { binding, face }: ServiceCallOptions,
   method: string,

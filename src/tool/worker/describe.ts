@@ -7,7 +7,7 @@ import { ANNOTATIONS, APPROVAL } from '../policy/schema.ts'
 import { messageOf } from '../thrown.ts'
 import { askByFetch, isMissingMethod, missingMethod, readAnswer, type ToolBinding } from './answer.ts'
 
-/** What a tool Worker says of itself, and whether it said so over RPC or `fetch`; or why it said nothing of use. */
+/** The tools of a tool Worker, and whether it described them over RPC or `fetch`; or why there is no description. */
 export type Described =
   | { readonly ok: true; readonly face: 'rpc' | 'fetch'; readonly tools: readonly ToolDefinition[] }
   | { readonly ok: false; readonly reason: string }
@@ -15,17 +15,17 @@ export type Described =
 export interface DescribeOptions {
   readonly now: () => number
   readonly timeoutMs: number
-  /** Asks anew, whatever is remembered. */
+  /** Whether to ask again, whatever is cached. */
   readonly fresh?: boolean
 }
 
 const SUCCESS_MS = 60_000
 const FAILURE_MS = 2000
 
-/** Values, never promises or stubs: those belong to the request that made them. */
+/** The cached descriptions. Values, never promises or stubs: those belong to the request that made them. */
 const remembered = new WeakMap<ToolBinding, { readonly at: number; readonly described: Described }>()
 
-/** Asks a tool Worker what it offers; remembers the answer for a minute, a failure for two seconds. Never rejects. */
+/** Asks a tool Worker for its description; caches an answer for a minute, a failure for two seconds. Never rejects. */
 export async function describeBinding(binding: ToolBinding, options: DescribeOptions): Promise<Described> {
   const { now, timeoutMs, fresh = false } = options
   const known = fresh ? undefined : remembered.get(binding)
@@ -63,7 +63,7 @@ const flag = v.exactOptional(v.boolean())
 const MOST_CHARACTERS = 500_000
 const MOST_LEVELS = 64
 
-/** What is deeper makes those overflow who walk it, and models read all of it. */
+/** Bounds a schema: code that walks a deeper one could overflow the stack, and models read all of a schema. */
 function isBounded(schema: Record<string, unknown>): boolean {
   const text = JSON.stringify(schema)
   return text.length <= MOST_CHARACTERS && depthOf(text) <= MOST_LEVELS
