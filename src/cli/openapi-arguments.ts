@@ -105,7 +105,8 @@ interface QueryParameter extends Fields {
 }
 
 /**
- * Adds a query parameter. A definition repeats the key for each item of a list; other serializations become a string.
+ * Adds a query parameter. For a list, a definition can only repeat the key, so other list styles become a string
+ * argument. An object becomes one argument for each of its properties.
  */
 function addQuery(
   { all, query }: { all: Arguments; query: Record<string, string> },

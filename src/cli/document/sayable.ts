@@ -39,7 +39,7 @@ function plain(schema: Schema): Schema {
   if (schema.type === 'custom') return v.is(schema, {}) ? v.looseObject({}) : v.never()
   const members = Object.entries(schema).map(([name, value]) => [name, name === 'pipe' ? undefined : inner(value)])
   const made = Object.fromEntries(members.filter(([, value]) => value !== undefined))
-  // A member that must be absent is accepted as null too.
+  // `nullish(never())` accepts only null and absence, which JSON Schema says with an optional null.
   return schema.type === 'nullish' && made['wrapped']?.type === 'never' ? v.optional(v.null()) : checked(made)
 }
 
