@@ -18,7 +18,7 @@ export interface Worker {
 
 export interface Workers {
   readonly edge: Worker
-  /** In the order of their folders. */
+  /** The Workers in `tools/`, in the order of their folders. */
   readonly tools: readonly Worker[]
 }
 

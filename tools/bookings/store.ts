@@ -15,7 +15,7 @@ export interface NewBooking {
   readonly room: RoomKind
   /** The first night. */
   readonly checkIn: string
-  /** The day after the last. */
+  /** The day after the last night. */
   readonly checkOut: string
 }
 

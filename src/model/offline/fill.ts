@@ -90,7 +90,7 @@ function valueOf(field: Field, source: Source, taken: readonly Field[]): unknown
       if (!required && kind === 'number' && mentions(reading, field.name) < 9) return undefined
       const number = (kind === 'id' && before === 0 ? reading.id : undefined) ?? reading.numbers[before]
       if (field.types[0] === 'string') return reading.codes[before] ?? number
-      // A number holds 15 digits; one that may be text keeps them all.
+      // A JavaScript number holds 15 digits; a field that also accepts a string gets all of them.
       return number && (number.length > 15 && field.types.includes('string') ? number : Number(number))
     }
     case 'sum':

@@ -102,7 +102,8 @@ function corrected(intent: Intent, failed: Done, now: Moment | undefined): Plann
 }
 
 /**
- * Returns the call that tells the user's present time, or that of the question's place if the clock requires a place.
+ * Returns the call that tells the present time: the user's own, or that of the question's place if the clock requires
+ * one.
  */
 export function clockCall(clock: Profile, { reading }: Intent): PlannedCall {
   return callOf(clock, fill({ profile: clock, reading, forTime: true }).values)
