@@ -6,7 +6,7 @@ import { Failure } from './failure.ts'
 
 /**
  * Asks an edge one question, and passes on the run's events as they come. Resolves when the run has completed. Throws a
- * Failure with the reason when it was refused, failed, or broke off.
+ * Failure with the reason if the run is refused, does not complete, or if its events break off.
  */
 export async function ask(
   edge: Edge,
@@ -31,14 +31,14 @@ export async function ask(
   }
 }
 
-/** What the operator of an edge can see to; its callers are not told. */
+/** The error codes that the operator can resolve with the edge's variables. */
 const SETTINGS = /^model_(?:not_configured|not_found|unauthorized|unreachable)$/
 
 function hintOf(code = ''): string {
   return SETTINGS.test(code) ? 'See to MODEL, and to the …_API_KEY and …_BASE_URL of its provider.' : ''
 }
 
-/** The last event of a run; undefined where the stream ends without it. */
+/** Returns the last event of a run, or undefined if the stream ends without it. */
 async function follow(response: Response, onEvent: (event: RunEvent) => void): Promise<RunFinished | undefined> {
   for await (const event of eventsOf(response)) {
     onEvent(event)
@@ -56,7 +56,7 @@ async function* eventsOf({ body }: Response): AsyncGenerator<RunEvent> {
   }
 }
 
-/** The fields of each type are trusted: they come from an edge. */
+/** Checks only the common members; the others are trusted, because they come from an edge. */
 function isRunEvent(value: unknown): value is RunEvent {
   return isObject(value) && typeof value.type === 'string' && typeof value.runId === 'string'
 }

@@ -7,7 +7,7 @@ import { Failure } from './failure.ts'
 import type { Worker } from './workers.ts'
 import { deployArguments, spawnWrangler, UNATTENDED } from './wrangler.ts'
 
-/** What a Worker weighs, in wrangler's own words, such as `12.34 KiB`. */
+/** The size of a Worker, as wrangler prints it, such as `12.34 KiB`. */
 export interface Build {
   readonly name: string
   readonly size: string
@@ -15,8 +15,8 @@ export interface Build {
 }
 
 /**
- * Builds a Worker just as a deployment does, and uploads nothing: needs no account and no network. Throws a Failure with
- * wrangler's words for one that does not build.
+ * Builds a Worker exactly as a deployment does, but uploads nothing; needs no account and no network. Throws a Failure
+ * with wrangler's output if it does not build.
  */
 export async function build(worker: Worker, { root, env }: { root: string; env: NodeJS.ProcessEnv }): Promise<Build> {
   const folder = mkdtempSync(join(tmpdir(), 'edgecall-build-'))

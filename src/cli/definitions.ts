@@ -5,7 +5,7 @@ import { type Edge, refusal, send } from './edge.ts'
 import { Failure } from './failure.ts'
 import { readJsonFile } from './json-file.ts'
 
-/** A definition that is to be stored, and the file that it stands in. */
+/** A definition to be stored, and the file that it comes from. */
 export interface DefinitionFile {
   readonly file: string
   readonly name: string
@@ -13,9 +13,9 @@ export interface DefinitionFile {
 }
 
 /**
- * The definitions in `tools/definitions/`. A module may stand in a file of its own beside its definition, which then says
- * `"code": { "file": "slug.js", … }`. Only what a file can be blamed for is checked here; the edge checks the rest when it
- * stores them. Throws a Failure that names the file.
+ * Reads the definitions in `tools/definitions/`. A definition may name a file beside it for its module, with
+ * `"code": { "file": "slug.js", … }`. Only the files and the names are checked here; the edge checks the rest when it
+ * stores a definition. Throws a Failure that names the file.
  */
 export function readDefinitions(root: string): DefinitionFile[] {
   return globSync('tools/definitions/*.json', { cwd: root })
@@ -32,7 +32,7 @@ function readDefinition(root: string, file: string): DefinitionFile {
   throw new Failure(`${file} defines the tool "${name}".`, `Name the file ${kebab(name)}.json, or the tool after it.`)
 }
 
-/** The definition with the text of its module in the place of `code.file`. */
+/** Replaces `code.file` of a definition with `code.module`, the text of that file. */
 function withModule(
   root: string,
   file: string,
@@ -57,12 +57,12 @@ function readJson(path: string, file: string): unknown {
   }
 }
 
-/** `exchangeRate` as file names have it: `exchange-rate`. */
+/** Converts a tool's name to a file name: `exchangeRate` to `exchange-rate`. */
 function kebab(name: string): string {
   return name.replace(/[A-Z]/g, (letter, at: number) => `${at > 0 ? '-' : ''}${letter.toLowerCase()}`)
 }
 
-/** The hosts that these definitions call, each with the secrets that they send there, in the form of HTTP_TOOL_HOSTS. */
+/** Returns the hosts that the definitions call, each with the secrets sent to it, in the form of HTTP_TOOL_HOSTS. */
 export function hostsOf(definitions: readonly Pick<DefinitionFile, 'definition'>[]): Record<string, readonly string[]> {
   const hosts: Record<string, readonly string[]> = {}
   for (const { definition } of definitions) {
@@ -84,12 +84,14 @@ function texts(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
 }
 
-/** A host, or a whole origin where that is the only way: for plain http. */
+/**
+ * Returns the host of an https URL, or the whole origin of any other, which HTTP_TOOL_HOSTS requires for plain http.
+ */
 function keyOf({ protocol, host, origin }: URL): string {
   return protocol === 'https:' ? host : origin
 }
 
-/** Stores the definitions at an edge, one after another. Throws a Failure that names the first file which it refuses. */
+/** Stores the definitions at an edge, one after another. Throws a Failure that names the first file that is refused. */
 export async function putDefinitions(
   edge: Edge,
   definitions: readonly DefinitionFile[],

@@ -8,15 +8,15 @@ import { deployArguments, spawnWrangler } from './wrangler.ts'
 export interface DeployOptions {
   /** The repository's folder. */
   readonly root: string
-  /** Read for EDGECALL_URL and EDGECALL_KEY, and by wrangler for what it knows. */
+  /** Provides EDGECALL_URL and EDGECALL_KEY, and the variables that wrangler reads. */
   readonly env: NodeJS.ProcessEnv
-  /** Build them all and print their sizes; deploy nothing. Needs no account and no network. */
+  /** Build all Workers and print their sizes, but deploy nothing. Needs no account and no network. */
   readonly dryRun: boolean
 }
 
 /**
- * Deploys every tool Worker, then the edge, which cannot be bound to what is not there yet, then puts the stored
- * definitions. Throws a Failure at the first step that fails; those after it are not taken.
+ * Deploys every tool Worker, then the edge, whose service bindings need Workers that exist, then puts the stored
+ * definitions. Throws a Failure at the first step that fails, without taking the next ones.
  */
 export async function deploy({ root, env, dryRun }: DeployOptions): Promise<void> {
   const { edge, tools } = findWorkers(root)
@@ -45,7 +45,7 @@ function notDeployed({ name, config }: Worker, rest: readonly Worker[]): Failure
   )
 }
 
-/** Only the edge itself checks definitions and keeps them in order, so they are put through it. */
+/** Puts the definitions through the edge, because only the edge checks them and orders their writes. */
 async function storeDefinitions(definitions: readonly DefinitionFile[], env: NodeJS.ProcessEnv): Promise<void> {
   const { EDGECALL_URL: url = '', EDGECALL_KEY: key = '' } = env
   if (definitions.length === 0) return
@@ -67,7 +67,7 @@ function putLine({ file, name }: DefinitionFile): string {
   return `  curl -X PUT "$EDGECALL_URL/tools/${name}" ${headers} -d @${file}`
 }
 
-/** The names to the left, the figures to the right. */
+/** Formats a table, with names aligned left and figures aligned right. */
 function table(rows: readonly Build[]): string {
   const width = (column: keyof Build) => Math.max(...rows.map((row) => row[column].length))
   const [names, sizes, gzips] = [width('name'), width('size'), width('gzip')]

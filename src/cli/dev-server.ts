@@ -11,22 +11,22 @@ import { spawnWrangler, UNATTENDED } from './wrangler.ts'
 export interface DevServerOptions {
   readonly root: string
   readonly env: NodeJS.ProcessEnv
-  /** What the first Worker runs instead of its configuration's `main`; from the root. */
+  /** The path that the first Worker runs instead of the `main` of its configuration, relative to the root. */
   readonly main: string
-  /** The edge's configuration first: the port and the env file are its alone. */
+  /** The configurations, the edge's first: the port and the env file apply to the first only. */
   readonly configs: readonly string[]
   readonly port: number
   readonly envFile: EnvFile
-  /** Where KV and Durable Objects are kept; from the root. */
+  /** The folder that stores KV and Durable Objects, relative to the root. */
   readonly stateDir: string
 }
 
-/** Workers that run on this machine, in workerd, under `wrangler dev`. */
+/** The Workers, running on this machine in workerd, under `wrangler dev`. */
 export interface DevServer {
   readonly output: Output
-  /** Resolves when wrangler has ended, for whatever reason. */
+  /** Resolves when wrangler has ended, for any reason. */
   readonly ended: Promise<unknown>
-  /** Notes the server's processes, so that `stop` finds them even after wrangler itself has died. */
+  /** Records the server's processes, so that `stop` finds them even after wrangler itself has died. */
   noteProcesses(): void
   /** Ends every process of the server; those that do not end within 5 s are killed. */
   stop(): Promise<void>
@@ -49,7 +49,7 @@ export function startDevServer(options: DevServerOptions): DevServer {
   const isRunning = () => child.exitCode === null && child.signalCode === null
   const processes = new Map<string, Process>()
   const noteProcesses = () => {
-    // Once it has ended, its number may be another's.
+    // Once wrangler has ended, its process id may belong to another process.
     for (const each of isRunning() ? family(pid) : []) processes.set(`${each.pid} ${each.started}`, each)
   }
   return {
@@ -57,7 +57,7 @@ export function startDevServer(options: DevServerOptions): DevServer {
     ended,
     noteProcesses,
     stop: async () => {
-      // Where wrangler has died before, nobody is left to end its processes in order.
+      // If wrangler has died already, nothing would end its processes gracefully, so they are killed at once.
       const deadline = isRunning() ? Date.now() + STOP_MS : 0
       noteProcesses()
       child.kill('SIGTERM')
@@ -80,10 +80,10 @@ function devEnv({ env, envFile }: DevServerOptions): NodeJS.ProcessEnv {
   return {
     ...env,
     ...UNATTENDED,
-    // The edge gets its variables from the env file, all of them, and no Worker gets the rest of the environment.
+    // The edge gets all its variables from the env file, and no Worker gets the rest of the environment.
     CLOUDFLARE_LOAD_DEV_VARS_FROM_DOT_ENV: 'true',
     CLOUDFLARE_INCLUDE_PROCESS_ENV: 'false',
-    // A registry of its own: two starts on one machine have Workers of the same names.
+    // A registry of its own, because two starts on one machine have Workers with the same names.
     WRANGLER_REGISTRY_PATH: join(envFile.folder, 'registry'),
   }
 }

@@ -1,7 +1,7 @@
 import { isObject } from '../contract/json.ts'
 import { Failure } from './failure.ts'
 
-/** Where an edge answers, without a slash at the end, and the key to send, if it wants one. */
+/** The base URL of an edge, without a slash at the end, and the API key to send, if any. */
 export interface Edge {
   readonly url: string
   readonly key?: string | undefined
@@ -10,12 +10,12 @@ export interface Edge {
 export interface EdgeRequest {
   readonly method: 'GET' | 'PUT' | 'POST'
   readonly path: string
-  /** Sent as JSON. */
+  /** The body, sent as JSON. */
   readonly body?: unknown
   readonly accept?: string
 }
 
-/** Sends a request to an edge. Throws the signal's reason, and a Failure where nobody answers. */
+/** Sends a request to an edge. Throws the signal's reason if it aborts, and a Failure if the edge cannot be reached. */
 export async function send(
   { url, key }: Edge,
   { method, path, body, accept }: EdgeRequest,
@@ -40,7 +40,7 @@ export async function send(
   }
 }
 
-/** What an answer that is no success says: its stable code, and its detail with the issues of what was sent. */
+/** Reads an error response: its stable code, and as the message the issues of the request, or else its detail. */
 export async function problemOf(response: Response): Promise<{ readonly code: string; readonly message: string }> {
   const text = await response.text()
   const body = parse(text)
@@ -51,7 +51,7 @@ export async function problemOf(response: Response): Promise<{ readonly code: st
   return { code: typeof code === 'string' ? code : '', message: lines.length > 0 ? lines.join('; ') : said }
 }
 
-/** What ends a command that an edge refuses: what was not done, and why. */
+/** Makes the Failure for a request that an edge refuses: `what` was not done, and why. */
 export async function refusal(what: string, response: Response): Promise<Failure> {
   const hint = response.status === 401 ? 'Set EDGECALL_KEY to a key of this edge.' : ''
   return new Failure(`${what}: ${(await problemOf(response)).message}`, hint)

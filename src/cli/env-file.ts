@@ -11,7 +11,7 @@ export interface EnvFile {
   remove(): void
 }
 
-/** Writes variables for wrangler's `--env-file`: unlike `--var` it shows no key in the list of processes. */
+/** Writes variables for wrangler's `--env-file`, which, unlike `--var`, shows no keys in the list of processes. */
 export function writeEnvFile(variables: Readonly<Record<string, string>>): EnvFile {
   const text = encodeEnv(variables)
   const folder = mkdtempSync(join(tmpdir(), 'edgecall-'))
@@ -21,11 +21,12 @@ export function writeEnvFile(variables: Readonly<Record<string, string>>): EnvFi
 }
 
 /**
- * Variables in the form that wrangler reads: dotenv 16, then dotenv-expand. Between backticks the first takes all as it
- * stands, line breaks too (each as \n), but has no escape for a backtick; the second replaces `${NAME}` and knows only
- * `\$`. So a backtick is written as a reference to one more variable, which is there when it is needed. Its name stands in
- * no value: the second takes the first text of that form for the reference, escaped or not.
- * Throws a Failure for the one thing that cannot be said so: a backslash before a backtick or at the end.
+ * Encodes variables in the format that wrangler reads with dotenv 16 and then dotenv-expand. Between backticks, dotenv
+ * takes everything literally, line breaks too (each as \n), but has no escape for a backtick. dotenv-expand replaces
+ * `${NAME}` and knows only the escape `\$`. So a backtick is written as a reference to an additional variable, which is
+ * defined if needed. No value may contain the name of that variable, because dotenv-expand replaces the first text in
+ * the form of the reference, escaped or not.
+ * Throws a Failure for the one case without an encoding: a backslash before a backtick or at the end.
  */
 export function encodeEnv(variables: Readonly<Record<string, string>>): string {
   let backtick = 'BACKTICK'

@@ -1,4 +1,4 @@
-/** What ends a command: `message` says what is wrong, `hint` what to do about it. */
+/** An error that ends a command: `message` says what is wrong, `hint` what to do about it. */
 export class Failure extends Error {
   readonly hint: string
 
@@ -9,7 +9,7 @@ export class Failure extends Error {
   }
 }
 
-/** A signal came before the command's work was done. */
+/** Thrown when a signal arrives before the command's work is done. */
 export class Stopped extends Error {
   readonly signal: NodeJS.Signals
 

@@ -8,24 +8,24 @@ import { type ImportedTool, readOpenApi } from './openapi.ts'
 export interface ImportOptions {
   /** The repository's folder. */
   readonly root: string
-  /** Read for EDGECALL_URL and EDGECALL_KEY where the definitions are put. */
+  /** Provides EDGECALL_URL and EDGECALL_KEY, if the definitions are put. */
   readonly env: NodeJS.ProcessEnv
-  /** The OpenAPI document, in JSON; from the root. */
+  /** The path of the OpenAPI document, in JSON, relative to the root. */
   readonly file: string
-  /** Where the API answers. Default: as the document says. */
+  /** The host of the API. Default: the server that the document names. */
   readonly host?: string | undefined
-  /** Name of the secret that its operations are called with. */
+  /** The name of the secret that calls of the operations send. */
   readonly secret?: string | undefined
-  /** The folder that the definitions are written to; from the root. Default `tools/definitions`. */
+  /** The folder that the definitions are written to, relative to the root. Default `tools/definitions`. */
   readonly out?: string | undefined
-  /** Put them to an edge, and write nothing. */
+  /** Put the definitions to an edge instead of writing files. */
   readonly put?: boolean | undefined
 }
 
 /**
  * Makes a stored definition of each operation of an OpenAPI 3 document, and writes them as files or puts them to an
- * edge. What cannot be one is told, with the reason. Throws a Failure for a document that cannot be read, and where none
- * of its operations is of use.
+ * edge. Prints the operations that are left out, with the reason. Throws a Failure for a document that cannot be read,
+ * and if no operation can be used.
  */
 export async function importOpenApi({ root, env, file, out, put, ...options }: ImportOptions): Promise<void> {
   const { secret } = options

@@ -2,18 +2,18 @@ import { isObject } from '../contract/json.ts'
 import { type Edge, problemOf, send } from './edge.ts'
 import { Failure } from './failure.ts'
 
-/** A tool in the edge's listing, or a place that should have brought tools. */
+/** A tool in the edge's listing, or a source of tools that is not available. */
 export interface ListedTool {
   readonly name: string
   readonly source: string
-  /** What the operator knows the source by, such as the service binding. */
+  /** The operator's name for the source, such as the service binding. */
   readonly place: string
   readonly available: boolean
   /** Why it is not available. */
   readonly reason?: string
 }
 
-/** What an edge has. Throws a Failure for an edge that does not tell. */
+/** Lists the tools of an edge. Throws a Failure if the edge refuses. */
 export async function listTools(edge: Edge, signal: AbortSignal): Promise<ListedTool[]> {
   const response = await send(edge, { method: 'GET', path: '/tools' }, signal)
   if (!response.ok) throw new Failure(`GET /tools: ${(await problemOf(response)).message}`)

@@ -1,6 +1,6 @@
 /**
- * cli/: the commands of this repository, in Node alone. May import contract/, wire/ and tool/. Must never be imported by
- * what runs in a Worker.
+ * cli/: the commands of this repository, which run in Node only. May import contract/, wire/ and tool/. Code that runs
+ * in a Worker must never import it.
  */
 import { constants } from 'node:os'
 import { parseArgs, type ParseArgsOptionsConfig } from 'node:util'
@@ -36,7 +36,7 @@ const IMPORT = {
 
 const TYPES = { url: { type: 'string' }, out: { type: 'string' } } as const
 
-/** The exit code: 0, 1 for a failure, 2 for wrong usage, 128 and its number for a signal. */
+/** Runs a command. Exit codes: 0, 1 for a failure, 2 for wrong usage, 128 plus its number for a signal. */
 async function run([command = 'help', ...args]: readonly string[]): Promise<number> {
   const root = process.cwd()
   const { env } = process

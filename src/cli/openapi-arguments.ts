@@ -1,7 +1,7 @@
 import { isObject, type JsonSchema } from '../contract/json.ts'
 import { resolved, type SchemaReader, Unfit } from './openapi-schema.ts'
 
-/** An operation's parameters and body as the arguments of a tool, and where each of them goes. */
+/** An operation's parameters and body as the arguments of a tool, and the part of the request that each one fills. */
 export interface RequestArguments {
   readonly properties: Readonly<Record<string, JsonSchema>>
   readonly required: readonly string[]
@@ -21,12 +21,12 @@ interface Source {
   readonly fields: Fields
 }
 
-/** Collects arguments; each gets a name that a placeholder and every provider takes, and that no other has. */
+/** Collects arguments. Each gets a unique name that is valid in a placeholder and for every provider. */
 class Arguments {
   readonly properties: Record<string, JsonSchema> = {}
   readonly required: string[] = []
 
-  /** The placeholder of the argument. */
+  /** Adds an argument and returns its placeholder. */
   add(name: string, place: string, schema: JsonSchema, isRequired: boolean): string {
     if (name === '__proto__') throw new Unfit('it has a part of the name __proto__, and definitions have none')
     const plain = name.replace(/[^\w.-]+/g, '_').replace(/^(?![A-Za-z_])|^(?=SECRET_)/, '_')
@@ -44,7 +44,7 @@ class Arguments {
 
 const PLACES = new Set<unknown>(['path', 'query', 'header'])
 
-/** Throws an Unfit for an operation that needs what a definition cannot say. */
+/** Reads the arguments of an operation. Throws an Unfit if a definition cannot express what the operation needs. */
 export function argumentsOf(document: Fields, source: Source, schemas: SchemaReader): RequestArguments {
   const all = new Arguments()
   const query: Record<string, string> = {}
@@ -54,7 +54,7 @@ export function argumentsOf(document: Fields, source: Source, schemas: SchemaRea
     const { name: given, in: place, required } = parameter
     const name = String(given)
     const isRequired = required === true || place === 'path'
-    // OpenAPI leaves these three to other parts of the document.
+    // OpenAPI ignores header parameters with these names: other parts of the document define them.
     if (place === 'header' && /^(?:accept|content-type|authorization)$/i.test(name)) continue
     if (given === undefined) throw new Unfit('one of its parameters has no name')
     if (place === 'cookie') {
@@ -80,7 +80,7 @@ export function argumentsOf(document: Fields, source: Source, schemas: SchemaRea
   return { properties, required, path, query, headers, ...(body !== undefined && { body }) }
 }
 
-/** Those of the path, and those of the operation, which come first where both have one. */
+/** Returns the parameters of the path and of the operation; the operation's win over equal ones of the path. */
 function parametersOf(document: Fields, { item, fields }: Source): Fields[] {
   const found = new Map<string, Fields>()
   for (const parameter of [item['parameters'], fields['parameters']].flatMap((list) =>
@@ -104,7 +104,10 @@ interface QueryParameter extends Fields {
   readonly isRequired: boolean
 }
 
-/** Lists and objects are written into a URL in several ways; a definition repeats the key of a list. */
+/**
+ * Adds a query parameter. For a list, a definition can only repeat the key, so other list styles become a string
+ * argument. An object becomes one argument for each of its properties.
+ */
 function addQuery(
   { all, query }: { all: Arguments; query: Record<string, string> },
   { name, isRequired, explode, style = 'form', content }: QueryParameter,
@@ -135,10 +138,10 @@ function addQuery(
 }
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json(?:;.*)?$/i
-/** A body that says no more than these is as well a list of arguments. */
+/** The keywords of a body schema whose properties can become separate arguments without a loss. */
 const PLAIN = new Set(['type', 'properties', 'required', 'additionalProperties', 'title', 'description'])
 
-/** The template of the JSON body: each of its properties an argument, or all of it one. */
+/** Returns the template of the JSON body: one argument for each of its properties, or one for the whole body. */
 function bodyOf(document: Fields, { method, fields }: Source, schemas: SchemaReader, all: Arguments): unknown {
   const found = resolved(document, fields['requestBody'])
   if (!isObject(found) || method === 'get' || method === 'head') return undefined
@@ -149,7 +152,7 @@ function bodyOf(document: Fields, { method, fields }: Source, schemas: SchemaRea
     if (required !== true) return undefined
     throw new Unfit(`its body is ${types.map(([type]) => type).join(' or ') || 'of no type'}, and tools send JSON`)
   }
-  // What it is of itself is looked into, wherever it is kept.
+  // A reference at the root is always resolved, so that the body's own properties are seen.
   const schema = schemas.read(resolved(document, media['schema']))
   const { type, properties, additionalProperties, required: needed } = schema
   const isPlain = Object.keys(schema).every((keyword) => PLAIN.has(keyword)) && !isObject(additionalProperties)

@@ -3,18 +3,18 @@ import { keysOf, partAt } from '../tool/pointer.ts'
 import { HOLDS } from '../tool/schema/keywords.ts'
 import { ASSERTING } from '../tool/stored/asserted.ts'
 
-/** Why a part of a document cannot be a tool; its message is for people. */
+/** Thrown for a part of a document that cannot become a tool. The message is for people. */
 export class Unfit extends Error {}
 
 const MOST_HOPS = 20
-/** Schemas that hold one another may have no end that is worth waiting for. */
+/** The most references that are inlined: schemas that refer to one another could grow exponentially. */
 const MOST_INLINED = 500
-/** An edge takes none that is deeper. */
+/** The deepest level at which a reference is inlined: an edge refuses deeper schemas. */
 const MOST_INLINED_LEVELS = 64
-/** What reads schemas calls itself, wherever it follows them to. */
+/** The deepest level of schemas that is read: the reader is recursive, also across references. */
 const MOST_LEVELS = 500
 
-/** The part of a document that a value stands for: itself, or what its reference leads to. Throws an Unfit. */
+/** Returns a value, or the target of its reference in the document. Throws an Unfit if the target does not exist. */
 export function resolved(document: unknown, value: unknown): unknown {
   let at = value
   for (let hops = 0; isObject(at) && typeof at['$ref'] === 'string'; hops++) {
@@ -38,18 +38,18 @@ function decoded(pointer: string): string {
 const WORDS = new Set(['title', 'description', 'default'])
 
 /**
- * Makes plain JSON Schemas of those of an OpenAPI document, as a caller sends them: what servers alone write is left
- * out, and 3.0's own keywords are put in 2020-12's words. References are replaced by what they name; those of schemas
- * that hold themselves, those beyond some hundreds, or all of them where `inline` is false, lead to `defs`.
+ * Converts the schemas of an OpenAPI document to JSON Schema 2020-12, as seen by a caller: `readOnly` properties are
+ * left out, and keywords of OpenAPI 3.0 are translated. References are inlined; those of recursive schemas, those
+ * beyond `MOST_INLINED` or `MOST_INLINED_LEVELS`, or all of them if `inline` is false, point to `defs`.
  */
 export class SchemaReader {
   readonly #document: unknown
-  /** How many references are still replaced. */
+  /** How many more references may be inlined. */
   #left: number
-  /** Names in `defs`, by reference. */
+  /** The names in `defs`, by reference. */
   readonly #names = new Map<string, string>()
   readonly #defs: Record<string, JsonSchema> = {}
-  /** How deep the schema that is being read stands in others. */
+  /** The nesting level of the schema that is being read. */
   #level = 0
 
   constructor(document: unknown, inline: boolean) {
@@ -57,12 +57,12 @@ export class SchemaReader {
     this.#left = inline ? MOST_INLINED : 0
   }
 
-  /** What the schemas read so far refer to, as `$defs` of their root. */
+  /** The schemas that those read so far refer to, to be the `$defs` of the root. */
   get defs(): Readonly<Record<string, JsonSchema>> {
     return this.#defs
   }
 
-  /** Throws an Unfit for a reference that leads nowhere. */
+  /** Converts a schema. Throws an Unfit for a reference without a target, and for too deep nesting. */
   read(schema: unknown): JsonSchema {
     const read = this.#read(schema, [])
     return isObject(read) ? read : {}
@@ -80,7 +80,7 @@ export class SchemaReader {
     if (!isObject(schema)) return schema === false ? false : {}
     const { $ref, ...own } = schema
     if (typeof $ref !== 'string') return this.#keywords(schema, open)
-    // Beside a reference 3.1 allows words, and 3.0 nothing.
+    // OpenAPI 3.1 allows a description beside a reference; 3.0 allows nothing.
     const { description } = own
     const words = typeof description === 'string' ? { description } : {}
     const mayInline = !open.includes($ref) && this.#level < MOST_INLINED_LEVELS && this.#left-- > 0
@@ -134,7 +134,7 @@ export class SchemaReader {
   }
 }
 
-/** 3.0 writes `minimum: 0, exclusiveMinimum: true`. */
+/** Translates the exclusive bounds of OpenAPI 3.0, such as `minimum: 0, exclusiveMinimum: true`. */
 function withBounds(schema: JsonSchema): JsonSchema {
   const read: Record<string, unknown> = { ...schema }
   for (const [bound, exclusive] of [
@@ -152,7 +152,7 @@ function withBounds(schema: JsonSchema): JsonSchema {
   return read
 }
 
-/** 3.0 writes `nullable: true`. */
+/** Translates `nullable: true` of OpenAPI 3.0. */
 function withNull({ nullable, ...schema }: JsonSchema): JsonSchema {
   if (nullable !== true) return schema
   const { type, enum: values } = schema

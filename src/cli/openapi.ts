@@ -6,20 +6,20 @@ import { argumentsOf } from './openapi-arguments.ts'
 import { resolved, SchemaReader, Unfit } from './openapi-schema.ts'
 
 export interface OpenApiOptions {
-  /** Where the API answers, such as `api.example.com` or `http://127.0.0.1:8080`. Default: as the document says. */
+  /** The host of the API, such as `api.example.com` or `http://127.0.0.1:8080`. Default: the document's server. */
   readonly host?: string | undefined
-  /** Name of the secret that goes where the document's security schemes say, such as `SECRET_PETS`. */
+  /** The name of the secret to send as the document's security schemes require, such as `SECRET_PETS`. */
   readonly secret?: string | undefined
 }
 
 export interface ImportedTool {
   readonly name: string
   readonly definition: Readonly<Record<string, unknown>>
-  /** Whether the document says that it is called with a key. */
+  /** Whether the document requires credentials for the operation. */
   readonly wantsKey: boolean
 }
 
-/** The definitions of a document's operations, and of the others why they are none. */
+/** The definitions made of a document's operations, and the operations left out, with the reason. */
 export interface ImportedTools {
   readonly tools: readonly ImportedTool[]
   readonly skipped: readonly { readonly operation: string; readonly reason: string }[]
@@ -27,7 +27,7 @@ export interface ImportedTools {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** An operation in its place. */
+/** An operation, with its method, its path and its path item. */
 interface Operation {
   readonly method: string
   readonly path: string
@@ -40,7 +40,7 @@ const OTHERS = ['options', 'trace']
 
 /**
  * Reads an OpenAPI 3 document: each operation becomes one `http` definition, checked as an edge checks it. Throws a
- * Failure for what is no such document, and for one that does not say where its API answers.
+ * Failure if it is not such a document, or if neither the document nor `host` names the API's host.
  */
 export function readOpenApi(document: unknown, options: OpenApiOptions = {}): ImportedTools {
   const { openapi, swagger, paths } = isObject(document) ? document : {}
@@ -91,7 +91,7 @@ function toTool(document: Fields, operation: Operation, options: OpenApiOptions,
     const { inputSchema, http } = requestOf(document, operation, options, inline)
     return visible({ ...base, inputSchema, http })
   })
-  // Where it is too large with all that it refers to, it refers to it.
+  // If the definition is too large with its references inlined, the one with `$defs` is taken.
   const checked = made.map((definition) => ({ definition, parsed: parseStored(definition) }))
   const sound = checked.find(({ parsed }) => parsed.ok)
   const wantsKey = schemeOf(document, operation.fields) !== undefined
@@ -100,7 +100,7 @@ function toTool(document: Fields, operation: Operation, options: OpenApiOptions,
   throw new Unfit(issues.map(({ path, message }) => `${path}: ${message}`)[0] ?? 'it is no definition')
 }
 
-/** Its own id, or its method and path. */
+/** Returns a unique name: the operation's id, or else its method and path. */
 function nameOf({ fields: { operationId }, method, path }: Operation, taken: ReadonlySet<string>): string {
   const words = `${method} ${path}`.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '')
   const wanted = typeof operationId === 'string' && operationId.trim() !== '' ? operationId.trim() : words
@@ -131,7 +131,7 @@ function cut(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most - 1).toWellFormed()}…` : text
 }
 
-/** What HTTP says of a method. */
+/** Returns the annotations that follow from the semantics of an HTTP method. */
 function annotationsOf(method: string): Fields {
   const isRead = method === 'get' || method === 'head'
   return {
@@ -172,7 +172,9 @@ function requestOf(
   }
 }
 
-/** Origin and path of the server, without a slash at the end. `host` stands for its origin alone. */
+/**
+ * Returns the server's URL without a slash at the end. `host` replaces its origin, and also its path if `host` has one.
+ */
 function baseOf(document: Fields, { item, fields }: Operation, host: string | undefined): string {
   const [server] = [fields['servers'], item['servers'], document['servers']].find(Array.isArray) ?? []
   const { url = '/', variables } = isObject(server) ? server : {}
@@ -194,14 +196,16 @@ interface Security {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** The name of the first security scheme that an operation asks for. */
+/** Returns the name of the first security scheme that an operation requires. */
 function schemeOf(document: Fields, fields: Fields): string | undefined {
   const wanted = fields['security'] ?? document['security']
   const [first] = Array.isArray(wanted) ? wanted : []
   return Object.keys(isObject(first) ? first : {})[0]
 }
 
-/** The header that an operation wants its key in, where it wants one and there is a secret for it. */
+/**
+ * Returns the header for the operation's credentials, or undefined if it requires none or there is no secret for it.
+ */
 function securityOf(document: Fields, fields: Fields, { secret }: OpenApiOptions): Security | undefined {
   const scheme = schemeOf(document, fields)
   if (scheme === undefined || secret === undefined) return undefined
@@ -214,7 +218,7 @@ function securityOf(document: Fields, fields: Fields, { secret }: OpenApiOptions
   return { name: secret, headers: { authorization: `${prefix} {${secret}}` } }
 }
 
-/** Texts without what people do not see: an edge refuses those that have it. */
+/** Removes invisible characters from all texts, because an edge refuses definitions with such characters. */
 function visible(definition: Fields): Fields {
   const text = JSON.stringify(definition, (_key, value: unknown) =>
     typeof value === 'string'
@@ -225,5 +229,5 @@ function visible(definition: Fields): Fields {
   return isObject(value) ? value : {}
 }
 
-/** Tab, line ends, and the joiners that scripts and emoji need. */
+/** The characters to keep: tab, line ends, and the joiners that some scripts and emoji need. */
 const SEEN = new Set('\t\n\r\u200c\u200d')

@@ -1,21 +1,21 @@
 import { createInterface } from 'node:readline'
 import { stripVTControlCharacters } from 'node:util'
 
-/** What wrangler writes, line by line and without colours. */
+/** The output of wrangler, line by line and without colours. */
 export interface Output {
-  /** The last lines, from the first error on; requests are left out. */
+  /** Returns the last lines, from the first error on, without the log lines of requests. */
   lastLines(): string
-  /** True once wrangler has told of an error. */
+  /** Returns true once wrangler has reported an error. */
   hasFailed(): boolean
-  /** Passes on each further line. */
+  /** Sets the receiver of each further line. */
   onLine(write: (line: string) => void): void
 }
 
-/** Such as `[wrangler:info] GET /health 200 OK (3ms)`. */
+/** The log line of a request, such as `[wrangler:info] GET /health 200 OK (3ms)`. */
 const REQUEST_LINE = /^\[wrangler:info\] [A-Z]+ \//
 const KEPT_LINES = 20
 
-/** Reads the streams of a wrangler. */
+/** Reads the output streams of wrangler. */
 export function readOutput(...streams: readonly NodeJS.ReadableStream[]): Output {
   const lines: string[] = []
   let failed = false

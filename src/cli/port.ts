@@ -4,7 +4,7 @@ import { Failure } from './failure.ts'
 
 const DEFAULT = 8787
 
-/** The port of `PORT`, by default 8787. Throws a Failure for a text that names none. */
+/** Parses the value of `PORT`; the default is 8787. Throws a Failure if it is not a port. */
 export function readPort(text: string | undefined): number {
   if (text === undefined || text === '') return DEFAULT
   const port = Number(text)
@@ -12,7 +12,7 @@ export function readPort(text: string | undefined): number {
   throw new Failure(`PORT must be a whole number from 1 to 65535, not "${text}".`)
 }
 
-/** Throws a Failure for a port of 127.0.0.1 that cannot be listened on. */
+/** Throws a Failure if nothing can listen on that port of 127.0.0.1. */
 export async function checkFree(port: number): Promise<void> {
   const server = createServer().listen(port, '127.0.0.1')
   try {

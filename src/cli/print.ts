@@ -3,16 +3,16 @@ import { textOf } from '../contract/message.ts'
 
 export interface RunPrinterOptions {
   readonly write: (text: string) => void
-  /** Where a tool comes from: the name of its Worker, or its source. */
+  /** Returns where a tool comes from: the name of its Worker, or its source. */
   readonly origin: (tool: string) => string
 }
 
 const MOST_CHARACTERS = 600
 
-/** Prints a run as it happens: each call with its arguments, what came back, and the answer. */
+/** Prints a run as it happens: each call with its arguments, its result, and the answer. */
 export function runPrinter({ write, origin }: RunPrinterOptions): (event: RunEvent) => void {
   const calls = new Map<string, string>()
-  // Text is written as it comes; a line that is not finished is ended before anything else is said.
+  // Text is written as it comes; an unfinished line is ended before anything else is printed.
   let text = ''
   const line = (label: string, rest: string) => {
     if (text !== '') write('\n')
@@ -51,7 +51,7 @@ function oneLine(text: string): string {
   return line.length > MOST_CHARACTERS ? `${line.slice(0, MOST_CHARACTERS)}… (${line.length} characters)` : line
 }
 
-/** Without control characters, which a terminal would obey. */
+/** Removes control characters, which a terminal would interpret. */
 function visible(text: string): string {
   return text.replace(/[^\P{Cc}\n\t]/gu, '')
 }

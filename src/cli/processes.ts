@@ -1,36 +1,36 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 
-/** A process that runs, or ran when it was looked up. Numbers are used again: with its start they tell it apart. */
+/** A process that ran when it was looked up. Ids are reused, so only id and start time together identify a process. */
 export interface Process {
   readonly pid: number
   readonly parent: number
   readonly started: string
 }
 
-/** A process with those that it started, and those that these started. Only who started whom counts, never a name. */
+/** Returns a process and all its descendants. They are found by parent ids, never by name. */
 export function family(pid: number): Process[] {
   const all = running()
   const children = Map.groupBy(all, (process) => process.parent)
   const found = all.filter((process) => process.pid === pid)
-  // The list grows while it is walked.
+  // The loop also visits the members that it appends.
   for (const member of found) found.push(...(children.get(member.pid) ?? []))
   return found
 }
 
-/** Those that have not ended. */
+/** Returns those processes that have not ended. */
 export function stillRunning(processes: Iterable<Process>): Process[] {
   const now = new Map(running().map((process) => [process.pid, process.started]))
   return [...processes].filter(({ pid, started }) => now.get(pid) === started)
 }
 
-/** Kills those that have not ended. */
+/** Kills those processes that have not ended. */
 export function killAll(processes: Iterable<Process>): void {
   for (const { pid } of stillRunning(processes)) {
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
-      // It has ended meanwhile.
+      // The process has ended in the meantime.
     }
   }
 }
@@ -39,12 +39,12 @@ function running(): Process[] {
   return existsSync('/proc/self/stat') ? fromProc() : fromPs()
 }
 
-/** Of Linux, where `ps` need not be installed. */
+/** Lists the processes of a Linux system, where `ps` may be missing. */
 function fromProc(): Process[] {
   return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? parseStat(readStat(name)) : []))
 }
 
-/** Empty for a process that has gone since it was listed. */
+/** Returns '' for a process that has ended since it was listed. */
 function readStat(pid: string): string {
   try {
     return readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -53,7 +53,10 @@ function readStat(pid: string): string {
   }
 }
 
-/** `pid (name) state parent …`, the start in field 22; the name may hold spaces and brackets. See proc_pid_stat(5). */
+/**
+ * Parses `pid (name) state parent …`, with the start time in field 22. The name may contain spaces and brackets. See
+ * proc_pid_stat(5).
+ */
 function parseStat(stat: string): Process[] {
   const [state, parent, ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const started = rest[17]
@@ -68,7 +71,7 @@ function fromPs(): Process[] {
   })
 }
 
-/** A process that has ended stays listed until its parent has asked how. */
+/** Tells whether a process has ended; it stays listed until its parent has read its exit status. */
 function isOver(state = ''): boolean {
   return state.startsWith('Z') || state.startsWith('X')
 }

@@ -5,7 +5,7 @@ import { listTools } from './listing.ts'
 import type { Output } from './output.ts'
 
 export interface ReadyOptions {
-  /** Of the wrangler that runs the Workers. */
+  /** The output of the wrangler that runs the Workers. */
   readonly output: Pick<Output, 'lastLines' | 'hasFailed'>
   readonly signal: AbortSignal
   /** How long to wait, in milliseconds. Default 30 s. */
@@ -13,14 +13,17 @@ export interface ReadyOptions {
 }
 
 const CHECK_MS = 150
-/** wrangler names a file from its Worker's folder, and no Worker. */
+/** A hint for failed builds: wrangler names the file relative to its Worker's folder, but not the Worker. */
 const WHICH = 'To see which Worker it is: npm run deploy -- --dry-run'
-/** While the Workers are being built, requests are held back: better to ask again. */
+/**
+ * The time limit of a request, in milliseconds: wrangler holds requests back while it builds, so asking again is
+ * faster.
+ */
 const REQUEST_MS = 2000
 
 /**
- * Waits until the edge answers and has heard of every tool Worker what it offers. Throws a Failure with the reason: at
- * once where waiting cannot help, else when the time is over.
+ * Waits until the edge answers and lists every tool Worker as available. Throws a Failure with the reason: at once if
+ * waiting cannot help, else after the time limit.
  */
 export async function untilReady(edge: Edge, options: ReadyOptions): Promise<void> {
   const { output, signal, withinMs = 30_000 } = options
@@ -41,9 +44,9 @@ export async function untilReady(edge: Edge, options: ReadyOptions): Promise<voi
 
 interface Obstacle {
   readonly reason: string
-  /** The edge tells of it: what wrangler says beside is of use only where that is an error. */
+  /** The edge itself gives the reason, so wrangler's output is shown only if it has an error. */
   readonly isPlain: boolean
-  /** Waiting cannot help. */
+  /** Whether waiting cannot help. */
   readonly lasting: boolean
 }
 
@@ -61,7 +64,7 @@ async function findObstacle(edge: Edge, options: ReadyOptions): Promise<Obstacle
     const reasons = broken.map(({ name, reason = 'not available' }) => `${name}: ${reason}`)
     return { reason: reasons.join('\n'), isPlain: true, lasting: false }
   } catch (error) {
-    // Code that does not build: wrangler told of it, and waits for somebody to mend it.
+    // The code does not build: wrangler has reported it and waits for a change of the files.
     if (options.output.hasFailed())
       return { reason: 'The Workers cannot start. wrangler says:', isPlain: false, lasting: true }
     const reason = error instanceof Failure ? error.message : 'the edge does not answer'

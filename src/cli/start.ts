@@ -15,21 +15,21 @@ import { findWorkers, unbound, type Workers } from './workers.ts'
 export interface StartOptions {
   /** The repository's folder. */
   readonly root: string
-  /** Read for PORT, STATE_DIR and the edge's variables. */
+  /** Provides PORT, STATE_DIR and the edge's variables. */
   readonly env: NodeJS.ProcessEnv
-  /** Ask this and end, instead of asking the example and serving. */
+  /** A question to ask before ending, instead of asking the example and serving. */
   readonly ask?: string | undefined
 }
 
-/** The edge's door here: unlike the deployed one it has the offline model. */
+/** The entry point of the local edge; unlike the deployed one, it has the offline model. */
 const MAIN = 'src/local.ts'
 const STATE_DIR = '.wrangler/state'
 const EXAMPLE = 'What time is it in Tokyo?'
 
 /**
  * Starts the edge and every tool Worker on this machine, stores the repository's definitions, asks a question, prints
- * the run and serves until a signal comes. Every process that it started has ended when it settles. Throws a Failure
- * with the reason, and Stopped for a signal before its work was done.
+ * the run and serves until a signal arrives. When the promise settles, every process that this function started has
+ * ended. Throws a Failure with the reason, and Stopped if a signal arrives before its work is done.
  */
 export async function start({ root, env, ask: question }: StartOptions): Promise<void> {
   const workers = findWorkers(root)
@@ -66,8 +66,8 @@ export async function start({ root, env, ask: question }: StartOptions): Promise
 const MOST_STARTS = 3
 
 /**
- * A server that serves. wrangler picks ports for itself beside ours, and another process may take one before it does:
- * then it is started once more.
+ * Starts a server and waits until it is ready. wrangler picks more ports for itself, and another process may take one
+ * of them first; then the server is started again, `MOST_STARTS` times in all.
  */
 async function startReady(
   begin: () => DevServer,
@@ -107,7 +107,7 @@ async function demonstrate(
   await ask(edge, question, { onEvent, signal })
 }
 
-/** Tells how to call the edge, and shows what the Workers log until a signal comes. */
+/** Prints how to call the edge, and shows the Workers' logs until a signal arrives. */
 async function serve({ url, key }: Edge, server: DevServer, signal: AbortSignal): Promise<void> {
   const auth = key === undefined ? '' : ` -H 'authorization: Bearer ${key}'`
   const body = JSON.stringify({ input: EXAMPLE })
@@ -122,13 +122,13 @@ Serving ${url} until Ctrl-C${key === undefined ? '' : `, to the key ${key}`}. As
   if (!(signal.reason instanceof Stopped)) throw signal.reason
 }
 
-/** Aborted by the first signal that asks to end. A second one ends this process at once; the guard does the rest. */
+/** Returns a controller that the first signal aborts. A second one ends this process at once; the guard cleans up. */
 function stopOnSignal(): AbortController {
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => stop.abort(new Stopped(signal)))
   }
-  // Nobody reads any more, such as after `npm start | head`.
+  // The reader of the output has gone, as after `npm start | head`.
   process.stdout.on('error', () => stop.abort(new Stopped('SIGPIPE')))
   return stop
 }

@@ -7,14 +7,16 @@ import { Failure } from './failure.ts'
 export interface TypesOptions {
   /** The repository's folder. */
   readonly root: string
-  /** Read for EDGECALL_URL, where no `url` is given, and EDGECALL_KEY. */
+  /** Provides EDGECALL_KEY, and EDGECALL_URL if no `url` is given. */
   readonly env: NodeJS.ProcessEnv
   readonly url?: string | undefined
-  /** The file to write, from the root. Default: it is printed. */
+  /** The file to write, relative to the root. Default: the types are printed. */
   readonly out?: string | undefined
 }
 
-/** Makes a type of the names of an edge's tools. Throws a Failure where the edge does not answer, or refuses. */
+/**
+ * Writes a TypeScript type with the names of an edge's tools. Throws a Failure if the edge does not answer or refuses.
+ */
 export async function writeTypes({ root, env, url = env['EDGECALL_URL'] ?? '', out }: TypesOptions): Promise<void> {
   if (url === '') throw new Failure('Say where the edge is: --url https://…, or EDGECALL_URL.')
   const names = await toolNames({ url: url.replace(/\/+$/, ''), key: env['EDGECALL_KEY'] })
@@ -27,10 +29,10 @@ export async function writeTypes({ root, env, url = env['EDGECALL_URL'] ?? '', o
   }
 }
 
-/** Tools that a page of a listing has at the most. */
+/** The most tools of one page of the listing. */
 const PAGE = 1000
 
-/** The names of all tools that an edge lists as available, in their order. */
+/** Returns the names of all tools that an edge lists as available, in the order of the listing. */
 export async function toolNames(edge: Edge): Promise<readonly string[]> {
   const names: string[] = []
   for (let after = ''; ;) {
@@ -45,7 +47,7 @@ export async function toolNames(edge: Edge): Promise<readonly string[]> {
   }
 }
 
-/** The names as a type, for `createClient<ToolName>`. Each is of letters that need no escape. */
+/** Formats names as a type for `createClient<ToolName>`. No character of a tool's name needs an escape. */
 export function toolTypes(names: readonly string[]): string {
   const union = names.length === 0 ? ' never' : names.map((name) => `\n  | '${name}'`).join('')
   return `/** The tools of an edge, by \`types\` of its command line: \`createClient<ToolName>({ url, key })\`. */

@@ -5,7 +5,7 @@ import { Failure } from './failure.ts'
 
 type Vars = Readonly<Record<string, unknown>>
 
-/** The edge's variables, as the README lists them, that are passed on from the environment; so is each `SECRET_*`. */
+/** The edge's variables, as listed in the README, that are passed on from the environment, as is each `SECRET_*`. */
 const NAMES = new Set([
   'MODEL',
   'MODELS',
@@ -51,20 +51,21 @@ const NAMES = new Set([
   'INCLUDE_CONTENT',
 ])
 
-/** What a local edge is given beside its wrangler.toml. */
+/** The settings of a local edge in addition to its wrangler.toml. */
 export interface LocalEdge {
   readonly model: string
   readonly variables: Readonly<Record<string, string>>
-  /** A key made for this start, where the edge wants keys. */
+  /** A new API key for this start, if the edge requires keys. */
   readonly key: string | undefined
 }
 
 const SCOPES = ['chat', 'tools:read', 'tools:write', 'approve']
 
 /**
- * The variables of a local edge: those of the environment, over those of its wrangler.toml (`vars`), over `MODEL`
- * offline/rules, `AUTH` open and the `hosts` of the repository's own definitions. An edge that wants keys gets a new
- * one beside its own, for its caller here. Throws a Failure that names a variable which the edge could not read.
+ * Makes the variables of a local edge. The environment wins over the edge's wrangler.toml (`vars`), which wins over the
+ * defaults: `MODEL` offline/rules, `AUTH` open, and the `hosts` of the repository's own definitions. An edge that
+ * requires keys gets a new one in addition to its own, for this command's requests. Throws a Failure that names a
+ * variable that the edge could not read.
  */
 export async function localEdge(
   env: NodeJS.ProcessEnv,

@@ -7,22 +7,22 @@ import { Failure } from './failure.ts'
 /** A Worker of the repository, as its wrangler.toml describes it. */
 export interface Worker {
   readonly name: string
-  /** Path of its configuration, from the repository's root. */
+  /** The path of its configuration, relative to the repository's root. */
   readonly config: string
   readonly vars: Readonly<Record<string, unknown>>
-  /** Names of the Workers behind its service bindings, by binding. */
+  /** The names of the Workers that it is bound to, by service binding. */
   readonly services: ReadonlyMap<string, string>
-  /** Those of its bindings `TOOL_*`. */
+  /** The entries of `services` whose binding begins with `TOOL_`. */
   readonly tools: ReadonlyMap<string, string>
 }
 
 export interface Workers {
   readonly edge: Worker
-  /** In the order of their folders. */
+  /** The Workers in `tools/`, in the order of their folders. */
   readonly tools: readonly Worker[]
 }
 
-/** The edge's Worker and every tool Worker under `root`. Throws a Failure for a file that cannot be read. */
+/** Finds the edge and every Worker in `tools/` under `root`. Throws a Failure for a file that cannot be read. */
 export function findWorkers(root: string): Workers {
   if (!existsSync(join(root, 'wrangler.toml'))) {
     throw new Failure(`There is no wrangler.toml in ${root}.`, "Run this in the repository's folder.")
@@ -48,8 +48,8 @@ function readToml(root: string, config: string): Record<string, unknown> {
 }
 
 /**
- * The names of the tool Workers that no Worker is bound to. Throws a Failure for a binding of the edge to a tool Worker
- * that is not in the repository: on this machine there is no other.
+ * Returns the names of the tool Workers that no Worker is bound to. Throws a Failure if the edge is bound to a tool
+ * Worker that is not in the repository, because only those of the repository run on this machine.
  */
 export function unbound({ edge, tools }: Workers): readonly string[] {
   const names = tools.map(({ name }) => name)

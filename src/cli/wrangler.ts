@@ -2,21 +2,21 @@ import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
 import { join } from 'node:path'
 
 export interface WranglerOptions {
-  /** The repository: wrangler is the one in its `node_modules`. */
+  /** The repository's folder, whose `node_modules` has the wrangler to run. */
   readonly root: string
   readonly env: NodeJS.ProcessEnv
   readonly stdio: StdioOptions
 }
 
-/** Starts wrangler with the Node that runs this, which is new enough where the machine's own may not be. */
+/** Starts wrangler with the Node that runs this process, because the machine's own may be too old. */
 export function spawnWrangler(args: readonly string[], { root, env, stdio }: WranglerOptions): ChildProcess {
   const script = join(root, 'node_modules/wrangler/bin/wrangler.js')
-  // What Node compiled of wrangler for one start serves the next.
+  // Node caches its compiled code of wrangler here, so that the next start is faster.
   const compiled = { NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/node') }
   return spawn(process.execPath, [script, ...args], { cwd: root, env: { ...compiled, ...env }, stdio })
 }
 
-/** For a wrangler that nobody watches: no questions, no colours, no statistics, no log files in the home folder. */
+/** The environment of an unattended wrangler: no prompts, no colours, no metrics, no log files in the home folder. */
 export const UNATTENDED = {
   CI: '1',
   FORCE_COLOR: '0',
@@ -25,7 +25,7 @@ export const UNATTENDED = {
   WRANGLER_WRITE_LOGS: 'false',
 } as const
 
-/** What deploys a Worker from its configuration. */
+/** Returns wrangler's arguments to deploy a Worker from its configuration. */
 export function deployArguments({ config }: { readonly config: string }): string[] {
   return ['deploy', '-c', config, '--minify']
 }

@@ -1,15 +1,18 @@
 import { isObject, parseJson } from '../contract/json.ts'
 import { retryAfterMs } from '../contract/retry-after.ts'
 
-/** What an edge refused, or what went wrong on the way to it. */
+/** An error that an edge answered, or a failure of the connection to it. */
 export class EdgecallError extends Error {
-  /** Stable, such as `unknown_tool`; `unreachable`, `stream_cut` and `bad_answer` where no edge answered, or not wholly. */
+  /**
+   * A stable code, such as `unknown_tool`. `unreachable`, `stream_cut` and `bad_answer` mean that no edge answered, or
+   * not completely; `http_` and the status, that an error response had no code.
+   */
   readonly code: string
-  /** The HTTP status; 0 where there was none. */
+  /** The HTTP status; 0 without a response. */
   readonly status: number
-  /** The run that failed, where the edge says it. */
+  /** The id of the run that failed, if the edge gave it. */
   readonly runId: string | undefined
-  /** How long to wait before trying again, in milliseconds, where the edge says it. */
+  /** How long to wait before trying again, in milliseconds, if the edge gave it. */
   readonly retryAfterMs: number | undefined
 
   constructor(
@@ -37,7 +40,7 @@ export class EdgecallError extends Error {
   }
 }
 
-/** What an answer without success says; something other than an edge may have given it. */
+/** Converts an error response, which may also come from something other than an edge. */
 export async function errorOf(response: Response): Promise<EdgecallError> {
   const { status, statusText, headers } = response
   const text = await response.text().catch(() => '')

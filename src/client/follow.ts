@@ -4,13 +4,13 @@ import { readSse } from '../wire/sse.ts'
 import { EdgecallError } from './error.ts'
 import type { EventOf } from './types.ts'
 
-/** Milliseconds before a stream is asked for again, attempt by attempt that brings no event. */
+/** The delays before each attempt to reopen a stream, in milliseconds. An event resets the attempts. */
 const DELAYS_MS = [0, 250, 500, 1000, 2000, 4000, 8000]
 
 /**
- * The events of a run until it ends or waits for others. `open` answers with them, from the start or after an event.
- * With `mayReopen` a connection that is lost is made again from the last event. Throws an EdgecallError for what the edge
- * refuses, and once it stays away for about 16 seconds.
+ * Yields the events of a run until it ends or waits for a person or its caller. `open` requests them, from the start or
+ * after an event. With `mayReopen`, a lost connection is reopened after the last event. Throws an EdgecallError if the
+ * edge refuses, and after about 16 seconds without a connection.
  */
 export async function* follow<Tool extends string>(
   open: (after: EventOf<Tool> | undefined) => Promise<Response>,
@@ -40,14 +40,14 @@ export async function* follow<Tool extends string>(
   }
 }
 
-/** An event as the edge wrote it; that its tools are known ones is what the caller says. */
+/** Parses an event. That its tools are among `Tool` is not checked: the caller asserts it. */
 function eventOf<Tool extends string>(line: string): EventOf<Tool> {
   const event: EventOf<Tool> = JSON.parse(line)
   if (isObject(event)) return event
   throw new TypeError('An event is an object.')
 }
 
-/** Whether it was not the edge that answered. */
+/** Tells whether an error may pass: the edge was not reached, or a 5xx response had no code of an edge. */
 function isPassing({ code }: EdgecallError): boolean {
   return code === 'unreachable' || code.startsWith('http_5')
 }

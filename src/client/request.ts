@@ -9,7 +9,7 @@ export interface Sending {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Sends one request; throws an EdgecallError unless it succeeds, and what `signal` was aborted with. */
+/** Sends one request. Throws an EdgecallError unless it succeeds, and the signal's reason if that aborts. */
 export type Send = (path: string, sending?: Sending) => Promise<Response>
 
 export function sender({ url, key, headers, fetch = globalThis.fetch.bind(globalThis) }: ClientOptions): Send {
@@ -35,14 +35,14 @@ export function sender({ url, key, headers, fetch = globalThis.fetch.bind(global
   }
 }
 
-/** A run, or a conversation. */
+/** Tells whether a value has the shape of a run or a conversation. */
 export function hasId(value: unknown): boolean {
   return isObject(value) && typeof value['id'] === 'string'
 }
 
 /**
- * Sends one request and reads the JSON of its answer, whose parts beyond `isOfShape` are believed. Throws as `send` does,
- * and an EdgecallError for an answer that breaks off or is something else.
+ * Sends one request and parses its JSON answer, of which only `isOfShape` is checked. Throws as `send` does, and an
+ * EdgecallError for an answer that is incomplete or has another shape.
  */
 export async function ask<Value>(
   send: Send,

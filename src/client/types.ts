@@ -4,20 +4,20 @@ import type { ResponseFormat, ToolChoice } from '../contract/model.ts'
 import type { CallRecord, ClientTool, OnBusy, RunRecord } from '../contract/run.ts'
 import type { RunOptions } from '../wire/request.ts'
 
-/** A value in which every `tool` is one of these names. */
+/** A type with its member `tool` narrowed to the names in `Tool`. */
 type Named<Value, Tool> = Value extends { readonly tool: string }
   ? Omit<Value, 'tool'> & { readonly tool: Tool }
   : Value
 
-/** An event of a run, its calls those of known tools. */
+/** An event of a run, with the names of tools narrowed to `Tool`. */
 export type EventOf<Tool extends string = string> = Named<RunEvent, Tool>
 
-/** A run, its calls those of known tools. */
+/** The record of a run, with the names of tools narrowed to `Tool`. */
 export type RecordOf<Tool extends string = string> = Omit<RunRecord, 'calls'> & {
   readonly calls: readonly Named<CallRecord, Tool>[]
 }
 
-/** What a run is asked; a text alone is one message of the user. Members as in `POST …/runs`. */
+/** The input and options of a run, as in `POST …/runs`. A text as `input` is one user message. */
 export interface RunInput<Tool extends string = string> extends Omit<RunOptions, 'tools'> {
   readonly input: string | readonly Message[]
   readonly system?: string
@@ -30,17 +30,17 @@ export interface RunInput<Tool extends string = string> extends Omit<RunOptions,
 }
 
 export interface ClientOptions {
-  /** Where the edge is, such as `https://edge.example.com`. */
+  /** The base URL of the edge, such as `https://edge.example.com`. */
   readonly url: string
-  /** An API key. Not for pages that strangers open: there let your own server ask the edge. */
+  /** An API key. Never put one into a public page: let your own server call the edge instead. */
   readonly key?: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Default: the global one. */
+  /** Default: the global `fetch`. */
   readonly fetch?: (input: string, init?: RequestInit) => Promise<Response>
 }
 
 export interface AskOptions {
   readonly signal?: AbortSignal
-  /** The same key is the same run, however often it is sent. Default in a conversation: a new one. */
+  /** Requests with the same key make one run. Default in a conversation: a new key. */
   readonly idempotencyKey?: string
 }

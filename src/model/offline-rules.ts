@@ -1,10 +1,10 @@
 /**
- * The offline model: an honest stand-in for a language model that needs no network and no key. It reads the
- * conversation and the offered tools and decides by rules alone (offline/ has them, a page each): which tool fits the
- * question (rank), what it must be called with (fill), in which order (plan), and what its result means (answer). The
- * rules know general English and Chinese and no tool by name; what they cannot answer, they say so. System messages
- * are not read; response formats and sampling fields have no effect. Usage counts words (Han characters one by one)
- * where a provider would count tokens: an approximation.
+ * The offline model: a stand-in for a language model that needs no network and no key, and says that it is one. It
+ * reads the conversation and the offered tools and decides by rules only (one file each in offline/): which tool fits
+ * the question (rank), with which arguments (fill), in which order (plan), and what its result means (answer). The
+ * rules know general English and Chinese and no tool by name; a question that they cannot answer is refused. System
+ * messages are not read; response formats and sampling options have no effect. Usage approximates tokens by words (Han
+ * characters count one each).
  */
 import { textOf } from '../contract/message.ts'
 import type { ChatModel, ModelCapabilities, ModelEvent, ModelRequest } from '../contract/model.ts'
@@ -12,8 +12,8 @@ import { nextStep } from './offline/plan.ts'
 
 export interface OfflineRulesOptions {
   /**
-   * A clock lent to the model, for times in arguments when no offered tool tells the time. Default: none, since a
-   * language model has none; then it says that it cannot know.
+   * A clock for the model, for times in arguments when no offered tool tells the time. Default: none, as for a language
+   * model; then the model says that it cannot know the time.
    */
   readonly now?: () => Date
 }
@@ -30,7 +30,7 @@ const CAPABILITIES: ModelCapabilities = {
 
 const WORD = /\p{Script=Han}|(?:(?!\p{Script=Han})\S)+\s*|\s+/gu
 
-/** The offline model under that name, such as `offline/rules`. The same request always gets the same answer. */
+/** Makes an offline model with a name such as `offline/rules`. The same request always gets the same answer. */
 export function offlineRules(name: string, options: OfflineRulesOptions = {}): ChatModel {
   return {
     name,

@@ -9,8 +9,8 @@ export interface AlarmEnv {
 }
 
 /**
- * The alarms of one tenant. All of its state is the table, and its storage alarm stands at the earliest due time, so
- * that it goes on where it was after any restart.
+ * The alarms of one tenant. All state is in the table, and the storage alarm is set to the earliest due time, so the
+ * object continues where it was after any restart.
  */
 export class Alarms extends DurableObject<AlarmEnv> {
   constructor(ctx: DurableObjectState, env: AlarmEnv) {
@@ -43,7 +43,7 @@ export class Alarms extends DurableObject<AlarmEnv> {
       console.log(JSON.stringify({ event: 'alarm.fired', id, tenant, time, firedAt }))
     }
     const notices = store.bookAttempts(sql, now)
-    // Should this object die on the way, the leases are due.
+    // If this object dies while it delivers, the storage alarm wakes it again when the leases end.
     await this.#wakeWhenDue()
     await Promise.all(notices.map((notice) => this.#deliver(url, notice)))
     await this.#wakeWhenDue()

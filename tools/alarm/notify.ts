@@ -1,19 +1,19 @@
 /**
- * Tells the world that an alarm went off:
+ * Notifies the service at NOTIFY_URL that an alarm has fired:
  *
  *     POST {NOTIFY_URL}
  *     Idempotency-Key: <id>
  *     { "id", "message", "time", "firedAt", "tenant" }
  *
- * Any 2xx takes it. Anything else, a redirect too, is tried again, so one alarm may arrive more than once: its key is
- * the same each time.
+ * Any 2xx accepts the notice. After anything else, redirects included, it is sent again, so a notice may arrive more
+ * than once, always with the same key.
  */
 import { withTimeLimit } from '../../src/tool.ts'
 
 export interface Notice {
   readonly id: string
   readonly message: string
-  /** ISO 8601, as it was set. */
+  /** The time that the alarm was set for, in ISO 8601 as it was written. */
   readonly time: string
   /** ISO 8601 in UTC. */
   readonly firedAt: string
@@ -22,7 +22,7 @@ export interface Notice {
 
 export const TIMEOUT_MS = 10_000
 
-/** Undefined once the notice was taken, else why not. Never rejects. */
+/** Sends a notice. Resolves with undefined if it was accepted, else with the reason why not. Never rejects. */
 export async function notify(url: string, notice: Notice): Promise<string | undefined> {
   const request = {
     method: 'POST',
@@ -41,7 +41,10 @@ export async function notify(url: string, notice: Notice): Promise<string | unde
   }
 }
 
-/** Milliseconds to wait after so many attempts, or undefined when that was the last: 2 s, 10 s, 50 s, 4 min, 21 min. */
+/**
+ * Returns the delay before the next attempt, in milliseconds (2 s, 10 s, 50 s, 4 min, 21 min), or undefined if the last
+ * attempt was made.
+ */
 export function retryDelay(attempts: number): number | undefined {
   return attempts < MOST_ATTEMPTS ? 2000 * 5 ** (attempts - 1) : undefined
 }

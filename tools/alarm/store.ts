@@ -1,4 +1,4 @@
-/** The table of one tenant's alarms. Times are epoch milliseconds; `now` is always given. */
+/** The SQL table of one tenant's alarms. Times are epoch milliseconds; `now` is always a parameter. */
 import { type Notice, retryDelay, TIMEOUT_MS } from './notify.ts'
 
 /** An alarm as it was set. */
@@ -10,7 +10,7 @@ export interface Alarm {
 }
 
 export interface NewAlarm {
-  /** Two requests with the same key set one alarm. */
+  /** Requests with the same key set one alarm. */
   readonly key: string
   readonly tenant: string
   readonly message: string
@@ -28,25 +28,25 @@ export interface ListedAlarm extends Alarm {
   readonly state: 'pending' | 'fired'
   /** ISO 8601 in UTC. */
   readonly firedAt?: string
-  /** What became of the notice; absent where there is nobody to notify. */
+  /** The state of the notice; absent if NOTIFY_URL is not set. */
   readonly delivery?: 'trying' | 'delivered' | 'failed'
 }
 
 const DAY = 86_400_000
-/** How far ahead an alarm may lie. */
+/** How far ahead an alarm may be set. */
 const HORIZON = 366 * DAY
-/** How long an alarm is remembered once it is over. */
+/** How long an alarm is kept after it has ended. */
 const MEMORY = 7 * DAY
 export const MOST_PENDING = 100
 const MOST_FIRED_LISTED = 20
-/** Notices that one wake-up sends: a Worker has six connections. */
+/** The number of notices that are sent at once: a Worker may have six open connections. */
 const BATCH = 6
-/** A booked attempt that nobody recorded by then went down with its object. */
+/** The time after which an attempt without a recorded result counts as lost with its object. */
 const LEASE = 2 * TIMEOUT_MS
 
 /**
- * `due` is when the object must next wake for the row, NULL once it is over: the alarm's own time while it is pending,
- * then the next attempt to deliver its notice.
+ * `due` is the time at which the object must next wake for the row: the alarm's own time while it is pending, then the
+ * time of the next attempt to deliver its notice, and NULL when nothing is left to do.
  */
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS alarms (
@@ -70,8 +70,8 @@ export function createTable(sql: SqlStorage): void {
 }
 
 /**
- * Sets an alarm, or finds the one that its key set before, whatever became of that since. Refuses what lies not ahead
- * or too far ahead, and more than `MOST_PENDING` at a time.
+ * Sets an alarm, or returns the one that its key has set before, whatever its state is now. Refuses a time that is past
+ * or more than `HORIZON` ahead, and more than `MOST_PENDING` pending alarms.
  */
 export function addAlarm(sql: SqlStorage, alarm: NewAlarm, now: number): Alarm | Refusal {
   const { key, tenant, message, time, at } = alarm
@@ -87,7 +87,7 @@ export function addAlarm(sql: SqlStorage, alarm: NewAlarm, now: number): Alarm |
   return { id, time, message }
 }
 
-/** Pending alarms, the next one first, then those that fired lately, the last one first. */
+/** Returns the pending alarms, the next one first, then the last ones that fired, newest first. */
 export function readAlarms(sql: SqlStorage): ListedAlarm[] {
   const pending = rows(sql, `SELECT * FROM alarms WHERE state = 'pending' ORDER BY due, rowid`)
   const fired = rows(
@@ -103,14 +103,14 @@ export function readAlarms(sql: SqlStorage): ListedAlarm[] {
   })
 }
 
-/** Cancels a pending alarm. What it answers is the state that the alarm has then; undefined for none of that id. */
+/** Cancels an alarm if it is pending. Returns the state of the alarm afterwards, or undefined if the id is unknown. */
 export function endAlarm(sql: SqlStorage, id: string, now: number): AlarmState | undefined {
   const cancel = `UPDATE alarms SET state = 'cancelled', due = NULL, ended_at = ? WHERE id = ? AND state = 'pending'`
   sql.exec(cancel, now, id)
   return rows(sql, 'SELECT state FROM alarms WHERE id = ?', id)[0]?.state
 }
 
-/** Fires every alarm whose time has come, all at once, and returns them in the order of their times. */
+/** Marks all alarms that are due as fired, and returns their notices in the order of their times. */
 export function fireDue(sql: SqlStorage, now: number, notifies: boolean): Notice[] {
   const ready = rows(sql, `SELECT * FROM alarms WHERE state = 'pending' AND due <= ? ORDER BY due, rowid`, now)
   sql.exec(
@@ -124,8 +124,8 @@ export function fireDue(sql: SqlStorage, now: number, notifies: boolean): Notice
 }
 
 /**
- * Takes some notices whose turn it is and books an attempt at each, before it is made: should the object die with it,
- * the lease runs out and the next attempt follows, or none after the last.
+ * Returns up to `BATCH` notices that are due, and counts an attempt for each before it is made. If the object dies
+ * during the attempt, the next attempt follows when the lease ends; after the last one, the delivery counts as failed.
  */
 export function bookAttempts(sql: SqlStorage, now: number): Notice[] {
   const ready = rows(sql, `SELECT * FROM alarms WHERE state = 'fired' AND due <= ? ORDER BY due LIMIT ?`, now, BATCH)
@@ -139,7 +139,7 @@ export function bookAttempts(sql: SqlStorage, now: number): Notice[] {
   return booked.map(toNotice)
 }
 
-/** Notes what an attempt came to: delivered where there is no problem, else tried again later or given up. */
+/** Records the result of an attempt. Without a problem the notice is delivered, else it is due again or has failed. */
 export function recordAttempt(sql: SqlStorage, id: string, problem: string | undefined, now: number): void {
   const [row] = rows(sql, 'SELECT attempts FROM alarms WHERE id = ?', id)
   const delay = problem === undefined || !row ? undefined : retryDelay(row.attempts)
@@ -153,12 +153,12 @@ export function recordAttempt(sql: SqlStorage, id: string, problem: string | und
   )
 }
 
-/** When the object must wake next, if ever. */
+/** Returns the time at which the object must wake next, or undefined if it need not. */
 export function nextDue(sql: SqlStorage): number | undefined {
   return rows(sql, 'SELECT due FROM alarms WHERE due IS NOT NULL ORDER BY due LIMIT 1')[0]?.due ?? undefined
 }
 
-/** Drops what has long been over. */
+/** Deletes alarms that ended more than `MEMORY` ago. */
 export function forgetOld(sql: SqlStorage, now: number): void {
   sql.exec('DELETE FROM alarms WHERE due IS NULL AND ended_at < ?', now - MEMORY)
 }

@@ -7,7 +7,7 @@ import { parseMoment } from './time.ts'
 const id = v.pipe(v.string(), v.description('Id of the alarm.'))
 const time = v.pipe(v.string(), v.description('ISO 8601 date-time with UTC offset.'))
 
-/** Sets a reminder that goes off. */
+/** Sets an alarm. */
 export const setAlarm = defineTool({
   name: 'setAlarm',
   title: 'Set an alarm',
@@ -45,7 +45,7 @@ export const setAlarm = defineTool({
   },
 })
 
-/** The alarms there are. */
+/** Lists the pending alarms and those that fired lately. */
 export const listAlarms = defineTool({
   name: 'listAlarms',
   title: 'List alarms',
@@ -70,7 +70,7 @@ export const listAlarms = defineTool({
   run: async (_, context: RunContext<AlarmEnv>) => ({ alarms: await alarmsOf(context).list() }),
 })
 
-/** Cancels an alarm that has not gone off. */
+/** Cancels a pending alarm. */
 export const cancelAlarm = defineTool({
   name: 'cancelAlarm',
   title: 'Cancel an alarm',
@@ -90,7 +90,7 @@ export const cancelAlarm = defineTool({
   },
 })
 
-/** The alarms of the tenant whose key asked, whatever the tool context says. */
+/** Returns the alarms of the tenant that the caller's key belongs to, whatever the tool context says. */
 function alarmsOf({ env, caller }: RunContext<AlarmEnv>) {
   return env.ALARMS.get(env.ALARMS.idFromName(caller.tenant))
 }

@@ -7,7 +7,7 @@ export interface BookingsEnv {
   readonly BOOKINGS: DurableObjectNamespace<Bookings>
 }
 
-/** The hotel of one tenant, and who has booked it. */
+/** The hotel of one tenant, with its bookings. */
 export class Bookings extends DurableObject<BookingsEnv> {
   readonly #sql: SqlStorage
   readonly #once: SqlOnce
@@ -23,15 +23,15 @@ export class Bookings extends DurableObject<BookingsEnv> {
     return store.findBooking(this.#sql, number)
   }
 
-  /** Two requests with the same key are one booking, or one refusal. */
+  /** Books a room. Requests with the same key make one booking, or all get the same refusal. */
   book(key: string, booking: NewBooking): Booking | 'full' {
     return this.#once.sync(key, () => store.addBooking(this.#sql, booking))
   }
 
-  /** The booking that requests with that key are, if one was made. */
+  /** Returns the booking that a request with that key made, if there is one. */
   async madeBy(key: string): Promise<Booking | undefined> {
     if ((await this.#once.status(key)) !== 'done') return undefined
-    // A key that is done tells what it came to, and does no work.
+    // For a key that is done, this returns the stored result and does no work.
     const answer = this.#once.sync(key, (): Booking | 'full' => 'full')
     return answer === 'full' ? undefined : answer
   }

@@ -1,8 +1,8 @@
-/** Days as YYYY-MM-DD, which sort as text. */
+/** Arithmetic on dates written YYYY-MM-DD, whose text order is their order in time. */
 
 const DAY = 86_400_000
 
-/** True for a day that there is: not for 30 February. */
+/** Tells whether a text is a date that exists; 30 February does not. */
 export function isDay(text: string): boolean {
   const start = startOf(text)
   return !Number.isNaN(start) && isoDay(start) === text
@@ -12,13 +12,13 @@ export function addDays(day: string, count: number): string {
   return isoDay(startOf(day) + count * DAY)
 }
 
-/** Each night of a stay, by the day on which it begins. */
+/** Returns each night of a stay, as the date on which it begins. */
 export function nightsOf(checkIn: string, checkOut: string): string[] {
   const count = Math.max(0, (startOf(checkOut) - startOf(checkIn)) / DAY)
   return Array.from({ length: count }, (_, night) => addDays(checkIn, night))
 }
 
-/** Today, in UTC. */
+/** Returns today's date in UTC. */
 export function today(): string {
   return isoDay(Date.now())
 }

@@ -1,7 +1,7 @@
-/** The table of one hotel's bookings. Days are YYYY-MM-DD, prices whole euros. */
+/** The SQL table of one hotel's bookings. Days are written YYYY-MM-DD; prices are in whole euros. */
 import { nightsOf } from './day.ts'
 
-/** How many rooms of a kind there are, and what a night in one costs. */
+/** The number of rooms of each kind, and the price of a night. */
 export const ROOMS = {
   single: { count: 4, price: 90 },
   double: { count: 3, price: 120 },
@@ -15,7 +15,7 @@ export interface NewBooking {
   readonly room: RoomKind
   /** The first night. */
   readonly checkIn: string
-  /** The day after the last. */
+  /** The day after the last night. */
   readonly checkOut: string
 }
 
@@ -38,7 +38,7 @@ const SCHEMA = `
   CREATE INDEX IF NOT EXISTS bookings_by_day ON bookings (room, check_out) WHERE state = 'confirmed';
 `
 
-/** There from the beginning, for those who try the tools out. The next booking has the next number. */
+/** A booking that every hotel has from the start, to try the tools with. New bookings are numbered after it. */
 const SAMPLE = `
   INSERT OR IGNORE INTO bookings (number, guest, room, check_in, check_out, price)
   VALUES (12345, 'Ada Okafor', 'double', '2027-03-12', '2027-03-15', 360);
@@ -55,7 +55,7 @@ export function findBooking(sql: SqlStorage, number: number): Booking | undefine
   return rows(sql, `SELECT ${BOOKING} FROM bookings WHERE number = ?`, number)[0]
 }
 
-/** Books a room, unless every one of its kind is taken on one of the nights. */
+/** Books a room, unless all rooms of its kind are taken on one of the nights. */
 export function addBooking(sql: SqlStorage, booking: NewBooking): Booking | 'full' {
   const { guest, room, checkIn, checkOut } = booking
   const { count, price } = ROOMS[room]
@@ -70,7 +70,7 @@ export function addBooking(sql: SqlStorage, booking: NewBooking): Booking | 'ful
   return added
 }
 
-/** Cancels a booking, or finds it cancelled; undefined for none of that number. */
+/** Cancels a booking, even if it is cancelled already. Returns undefined if the number is unknown. */
 export function cancelBooking(sql: SqlStorage, number: number): Booking | undefined {
   const cancel = `UPDATE bookings SET state = 'cancelled' WHERE number = ? RETURNING ${BOOKING}`
   return rows(sql, cancel, number)[0]

@@ -21,7 +21,7 @@ const output = v.object({
   price: v.pipe(v.number(), v.description('Of the whole stay, in euros.')),
 })
 
-/** A booking by its number. */
+/** Looks up a booking by its number. */
 export const findBooking = defineTool({
   name: 'findBooking',
   title: 'Look up a booking',
@@ -62,7 +62,7 @@ export const bookRoom = defineTool({
       { code: 'no_room' },
     )
   },
-  // A refusal has no effect: whoever asks again is refused again.
+  // A refused call counts as `absent`: it had no effect, and repeating it gives the same refusal.
   status: async (context: RunContext<BookingsEnv>) => {
     const booking = await hotelOf(context).madeBy(context.idempotencyKey)
     return booking ? { status: 'done', result: shown(booking) } : 'absent'
@@ -90,12 +90,12 @@ export const cancelBooking = defineTool({
   run: ({ number }, context: RunContext<BookingsEnv>) => cancel(number, context),
 })
 
-/** Also what undoes a `bookRoom`: again and again comes to the same. */
+/** Cancels a booking; this is also the undo of `bookRoom`. Idempotent. */
 async function cancel(number: string, context: RunContext<BookingsEnv>) {
   return shown((await hotelOf(context).cancel(parseNumber(number))) ?? unknown(number))
 }
 
-/** The hotel of the tenant whose key asked, whatever the tool context says. */
+/** Returns the hotel of the tenant that the caller's key belongs to, whatever the tool context says. */
 function hotelOf({ env, caller }: RunContext<BookingsEnv>) {
   return env.BOOKINGS.get(env.BOOKINGS.idFromName(caller.tenant))
 }

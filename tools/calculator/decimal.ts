@@ -1,4 +1,4 @@
-/** Decimal text, both ways. */
+/** Converts between fractions and decimal text. */
 import { compare, magnitude, multiply, powerOfTen, type Rational, rational } from './rational.ts'
 
 /** `coefficient × 10^exponent`. */
@@ -9,12 +9,12 @@ interface Decimal {
 
 export const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
 
-/** Zeros that plain notation may add before it gives way to `1.5e30`. */
+/** The number of zeros that plain notation may add; numbers that need more are written like `1.5e30`. */
 const MOST_PADDING = 20
 
 /**
- * The value of a decimal literal such as `-12.5e-3`. Contract: the text matches `DECIMAL`, and its exponent is small
- * enough to be written out.
+ * Parses a decimal literal such as `-12.5e-3`. Contract: the text matches `DECIMAL`, and its exponent is small enough
+ * for the power of ten to be computed.
  */
 export function parseDecimal(text: string): Rational {
   const [mantissa = '', exponent = '0'] = text.toLowerCase().split('e')
@@ -22,7 +22,7 @@ export function parseDecimal(text: string): Rational {
   return multiply(rational(BigInt(`${whole}${fraction}`)), powerOfTen(Number(exponent) - fraction.length))
 }
 
-/** All the digits of a fraction whose decimal expansion ends; undefined for one that goes on for ever, such as 1/3. */
+/** Returns all digits of a fraction, or undefined if its decimal expansion does not end, as that of 1/3. */
 export function exactText(value: Rational): string | undefined {
   const [twos, odd] = divideOut(value.denominator, 2n)
   const [fives, rest] = divideOut(odd, 5n)
@@ -32,18 +32,18 @@ export function exactText(value: Rational): string | undefined {
   return layOut({ coefficient: numerator, exponent: -places })
 }
 
-/** The decimal text nearest to a fraction with so many significant digits; halves go to the even digit. */
+/** Rounds a fraction to `digits` significant digits, half to even, and returns the decimal text. */
 export function roundedText(value: Rational, digits: number): string {
   return layOut(roundTo(value, digits))
 }
 
-/** The fraction with so many significant decimal digits that is nearest; halves go to the even digit. */
+/** Rounds a fraction to `digits` significant decimal digits, half to even. */
 export function roundToDigits(value: Rational, digits: number): Rational {
   const { coefficient, exponent } = roundTo(value, digits)
   return multiply(rational(coefficient), powerOfTen(exponent))
 }
 
-/** The exponent of a fraction in scientific notation: 2 for 123.4. Zero counts as 1. */
+/** Returns the exponent of a fraction in scientific notation: 2 for 123.4. The exponent of zero is 0. */
 export function decimalExponent({ numerator, denominator }: Rational): number {
   const size = magnitude(numerator)
   if (size === 0n) return 0
@@ -51,7 +51,7 @@ export function decimalExponent({ numerator, denominator }: Rational): number {
   return compareToPower(size, denominator, guess) < 0n ? guess - 1 : guess
 }
 
-/** The sign of `size / denominator - 10^exponent`. */
+/** Returns a number with the sign of `size / denominator - 10^exponent`. */
 function compareToPower(size: bigint, denominator: bigint, exponent: number): bigint {
   const power = powerOfTen(exponent)
   return size * power.denominator - denominator * power.numerator
@@ -67,7 +67,7 @@ function roundTo(value: Rational, digits: number): Decimal {
   return { coefficient: numerator < 0n ? -coefficient : coefficient, exponent }
 }
 
-/** How often `factor` divides a number, and what is left then. */
+/** Returns how many times `factor` divides a number, and the number without these factors. */
 function divideOut(value: bigint, factor: bigint): [times: number, rest: bigint] {
   let times = 0
   while (value % factor === 0n) {
@@ -77,13 +77,13 @@ function divideOut(value: bigint, factor: bigint): [times: number, rest: bigint]
   return [times, value]
 }
 
-/** As JSON writes numbers: plain, or with an exponent where plain would be mostly zeros. */
+/** Writes a number as JSON does: in plain notation, or with an exponent if that would need too many zeros. */
 function layOut({ coefficient, exponent }: Decimal): string {
   if (coefficient === 0n) return '0'
   const sign = coefficient < 0n ? '-' : ''
   const all = String(magnitude(coefficient))
   const digits = all.replace(/0+$/, '')
-  /** Where the point stands, counted from the first digit. */
+  /** The position of the decimal point, counted from the first digit. */
   const point = all.length + exponent
   if (point >= digits.length && point - digits.length <= MOST_PADDING) return sign + digits.padEnd(point, '0')
   if (point > 0 && point < digits.length) return `${sign}${digits.slice(0, point)}.${digits.slice(point)}`
@@ -91,7 +91,7 @@ function layOut({ coefficient, exponent }: Decimal): string {
   return `${sign}${digits.slice(0, 1)}${digits.length > 1 ? `.${digits.slice(1)}` : ''}e${point - 1}`
 }
 
-/** A JSON number where that reads back as the same decimal in double precision, else the text itself. */
+/** Returns a number if double precision preserves the decimal exactly, else the text itself. */
 export function toJsonValue(text: string): number | string {
   const number = Number(text)
   const same = Number.isFinite(number) && compare(parseDecimal(String(number)), parseDecimal(text)) === 0

@@ -1,4 +1,4 @@
-/** From the tree of an expression to its value. */
+/** Evaluates the syntax tree of an expression. */
 import { ToolError } from '../../src/tool.ts'
 import { CONSTANTS, FUNCTIONS } from './functions.ts'
 import { type Expression, type Operator, parse } from './parse.ts'
@@ -13,7 +13,7 @@ const OPERATIONS = {
   '^': power,
 } satisfies Record<Operator, (a: Value, b: Value) => Value>
 
-/** The value of an expression. Throws a ToolError for one that cannot be read, or has no value. */
+/** Evaluates an expression. Throws a ToolError if it cannot be parsed or has no value. */
 export function evaluate(source: string): Value {
   return valueOf(parse(source))
 }

@@ -1,4 +1,4 @@
-/** The functions and constants that an expression may name. */
+/** The functions and constants that an expression may use. */
 import { ToolError } from '../../src/tool.ts'
 import { decimalExponent } from './decimal.ts'
 import { compare, floor, magnitude, multiply, powerOfTen, rational, round } from './rational.ts'
@@ -29,22 +29,22 @@ export const CONSTANTS: ReadonlyMap<string, Value> = new Map([
   ['e', constant('2.71828182845904523536028747135266249775724709369995957496696763')],
 ])
 
-/** The root: exact where the number is the square of a fraction, else rounded. Throws a ToolError below zero. */
+/** Returns the root: exact if the number is the square of a fraction, else rounded. Throws a ToolError below zero. */
 export function squareRoot({ number, precision }: Value): Value {
   if (number.numerator < 0n) {
     throw new ToolError('A negative number has no real square root.', { code: 'domain_error' })
   }
   const exact = rational(integerRoot(number.numerator), integerRoot(number.denominator))
   if (compare(multiply(exact, exact), number) === 0) return { number: exact, precision }
-  // So many places that the integer root below has the working digits, and more.
+  // With this many decimal places, the integer root below has more than WORKING_DIGITS digits.
   const places = WORKING_DIGITS - Math.floor(decimalExponent(number) / 2)
   const digits = integerRoot(floor(multiply(number, powerOfTen(2 * places))))
-  // The root lies above those digits: a 1 behind them keeps it there when it is rounded.
+  // The digits are truncated, so the true root lies above them; a 1 appended keeps a later rounding from seeing a tie.
   const root = multiply(rational(10n * digits + 1n), powerOfTen(-places - 1))
   return settle(root, worst(precision, 'rounded'))
 }
 
-/** The largest integer whose square is at most `square` (Newton's method, from above). */
+/** Returns the largest integer whose square is at most `square` (Newton's method, from above). */
 function integerRoot(square: bigint): bigint {
   if (square < 2n) return square
   let root = 1n << BigInt(Math.ceil(square.toString(2).length / 2))
@@ -57,7 +57,7 @@ function integerRoot(square: bigint): bigint {
 
 const MOST_PLACES = 100
 
-/** To an integer, or to so many decimal places; halves go away from zero. */
+/** Rounds to an integer, or to a number of decimal places; halves go away from zero. */
 function roundTo(value: Value, places?: Value): Value {
   const { numerator, denominator } = places?.number ?? rational(0n)
   if (denominator !== 1n || magnitude(numerator) > MOST_PLACES) {
@@ -69,7 +69,7 @@ function roundTo(value: Value, places?: Value): Value {
   return settle(multiply(rational(rounded), powerOfTen(-Number(numerator))), value.precision)
 }
 
-/** The least (`-1`) or the greatest (`1`) of them; as good as the worst, since that one might have been it. */
+/** Returns the least (`-1`) or greatest (`1`) value, with the worst precision of all, since any might have been it. */
 function extreme(values: readonly Value[], sign: 1 | -1): Value {
   const numbers = values.map((value) => value.number)
   const number = numbers.reduce((best, next) => (compare(next, best) * sign > 0 ? next : best))

@@ -1,4 +1,4 @@
-/** From the text of an expression to its tree. */
+/** Parses the text of an expression to a syntax tree. */
 import { ToolError } from '../../src/tool.ts'
 
 export type Expression =
@@ -18,11 +18,11 @@ export type Operator = '+' | '-' | '*' | '/' | '%' | '^'
 interface Token {
   readonly kind: 'number' | 'name' | 'symbol' | 'end'
   readonly text: string
-  /** From 1. */
+  /** The position of the first character in the source, from 1. */
   readonly position: number
 }
 
-/** A sign binds looser than a power and tighter than the rest: -2^2 is -4. */
+/** The strength of a sign. It binds looser than a power and tighter than all other operators: -2^2 is -4. */
 const SIGN = 3
 const STRENGTHS: ReadonlyMap<string, { readonly operator: Operator; readonly strength: number }> = new Map([
   ['+', { operator: '+', strength: 1 }],
@@ -36,7 +36,7 @@ const STRENGTHS: ReadonlyMap<string, { readonly operator: Operator; readonly str
 
 const TOKEN = /\s*(?:((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|([A-Za-z]\w*)|(\*\*|[-+*/%^(),]))/y
 
-/** The tree of an expression. Throws a ToolError that says what was expected where. */
+/** Parses an expression. Throws a ToolError that says what was expected at which position. */
 export function parse(source: string): Expression {
   const tokens = tokenize(source)
   let next = 0
@@ -53,7 +53,7 @@ export function parse(source: string): Expression {
     if (!take(text)) throw unexpected(what, peek())
   }
 
-  /** An expression whose operators all bind at least so strongly. */
+  /** Parses an expression whose operators have at least the strength `least`. */
   function expression(least: number): Expression {
     let left = operand()
     for (;;) {
@@ -61,7 +61,7 @@ export function parse(source: string): Expression {
       if (!binary || binary.strength < least) return left
       next++
       const { operator, strength } = binary
-      // Powers group to the right, all others to the left.
+      // Powers are right-associative, all other operators left-associative.
       const right = expression(operator === '^' ? strength : strength + 1)
       left = { type: 'operation', operator, left, right }
     }

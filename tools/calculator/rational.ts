@@ -1,12 +1,12 @@
 /** Exact fractions of BigInts. */
 
-/** Always in lowest terms, with a positive denominator. */
+/** A fraction in lowest terms, with a positive denominator. */
 export interface Rational {
   readonly numerator: bigint
   readonly denominator: bigint
 }
 
-/** `numerator / denominator` in lowest terms. Contract: the denominator is not zero. */
+/** Reduces `numerator / denominator` to lowest terms. Contract: the denominator is not zero. */
 export function rational(numerator: bigint, denominator = 1n): Rational {
   const divisor = greatestCommonDivisor(numerator, denominator) * (denominator < 0n ? -1n : 1n)
   return { numerator: numerator / divisor, denominator: denominator / divisor }
@@ -24,12 +24,12 @@ export function multiply(a: Rational, b: Rational): Rational {
   return rational(a.numerator * b.numerator, a.denominator * b.denominator)
 }
 
-/** Contract: `b` is not zero. */
+/** Divides `a` by `b`. Contract: `b` is not zero. */
 export function divide(a: Rational, b: Rational): Rational {
   return rational(a.numerator * b.denominator, a.denominator * b.numerator)
 }
 
-/** Below zero, zero or above, as `a` is less than, equal to or more than `b`. */
+/** Returns -1, 0 or 1 if `a` is less than, equal to or greater than `b`. */
 export function compare(a: Rational, b: Rational): number {
   const difference = a.numerator * b.denominator - b.numerator * a.denominator
   return difference < 0n ? -1 : difference > 0n ? 1 : 0
@@ -40,18 +40,18 @@ export function floor({ numerator, denominator }: Rational): bigint {
   return numerator % denominator < 0n ? quotient - 1n : quotient
 }
 
-/** Towards zero. */
+/** Rounds towards zero. */
 export function truncate({ numerator, denominator }: Rational): bigint {
   return numerator / denominator
 }
 
-/** To the nearest integer, halves away from zero. */
+/** Rounds to the nearest integer, halves away from zero. */
 export function round({ numerator, denominator }: Rational): bigint {
   const nearest = (2n * magnitude(numerator) + denominator) / (2n * denominator)
   return numerator < 0n ? -nearest : nearest
 }
 
-/** Ten to that power, which may be negative. */
+/** Returns `10^exponent`; the exponent may be negative. */
 export function powerOfTen(exponent: number): Rational {
   const power = 10n ** BigInt(Math.abs(exponent))
   return exponent < 0 ? { numerator: 1n, denominator: power } : { numerator: power, denominator: 1n }
@@ -61,7 +61,7 @@ export function magnitude(value: bigint): bigint {
   return value < 0n ? -value : value
 }
 
-/** How many bits a number's magnitude takes, to the next multiple of four. */
+/** Returns the length of a number's magnitude in bits, rounded up to a multiple of four. */
 export function bits(value: bigint): number {
   return magnitude(value).toString(16).length * 4
 }

@@ -15,7 +15,7 @@ const answer = {
   exact: v.pipe(v.boolean(), v.description('Whether `value` is the whole result; false where it was rounded.')),
 }
 
-/** The value of an arithmetic expression. */
+/** Computes an arithmetic expression. */
 export const calculate = defineTool({
   name: 'calculate',
   title: 'Calculate',
@@ -44,7 +44,7 @@ export const calculate = defineTool({
   run: ({ expression }) => ({ expression, ...toAnswer(evaluate(expression)) }),
 })
 
-/** The square root of one number. */
+/** Computes the square root of one number. */
 export const squareRoot = defineTool({
   name: 'squareRoot',
   title: 'Square root',

@@ -1,12 +1,12 @@
-/** Numbers that know how far they can be trusted, and the arithmetic that keeps them within bounds. */
+/** Numbers that carry their precision, and arithmetic that keeps them within bounds. */
 import { ToolError } from '../../src/tool.ts'
 import { decimalExponent, exactText, parseDecimal, roundedText, roundToDigits, toJsonValue } from './decimal.ts'
 import * as exact from './rational.ts'
 import { bits, magnitude, type Rational, rational } from './rational.ts'
 
 /**
- * A number and how it came about: `exact` fractions; `rounded` to `WORKING_DIGITS`, as irrational roots are; or through
- * a `double`, as logarithms are. What is made of several numbers is as good as the worst of them.
+ * A number and its precision: an `exact` fraction; `rounded` to `WORKING_DIGITS`, as irrational roots are; or computed
+ * as a `double`, as logarithms are. The result of an operation has the worst precision of its operands.
  */
 export interface Value {
   readonly number: Rational
@@ -15,32 +15,32 @@ export interface Value {
 
 export type Precision = 'exact' | 'rounded' | 'double'
 
-/** Digits that a rounded number carries, so that those shown are right after some more arithmetic. */
+/** The significant digits of a rounded number: enough for the digits shown to be right after further arithmetic. */
 export const WORKING_DIGITS = 60
-/** Digits of an answer that is not exact. */
+/** The significant digits of an answer that is not exact. */
 const SHOWN_DIGITS = 34
-/** Numbers lie between about 10^-600 and 10^600. */
+/** Numbers must lie between about 10^-600 and 10^600. */
 const MOST_EXPONENT = 600
-/** Exact fractions may be this long above and below the line, past it they are rounded; every integer in range fits. */
+/** The most bits of an exact numerator or denominator; longer fractions are rounded. Every integer in range fits. */
 const MOST_BITS = 2048
-/** Past this exponent the rounding errors of a power could reach the digits shown. */
+/** The greatest length of an exponent in bits: with a longer one, rounding errors could reach the digits shown. */
 const MOST_POWER_BITS = 40
 
-/** A number within bounds: too long a fraction is rounded, too large or too small a one throws a ToolError. */
+/** Rounds a fraction that is too long. Throws a ToolError for a number that is too large or too small. */
 export function settle(number: Rational, precision: Precision): Value {
   if (bits(number.numerator) <= MOST_BITS && bits(number.denominator) <= MOST_BITS) return { number, precision }
   if (Math.abs(decimalExponent(number)) > MOST_EXPONENT) throw outOfRange()
   return { number: roundToDigits(number, WORKING_DIGITS), precision: worst(precision, 'rounded') }
 }
 
-/** The value of a decimal literal. */
+/** Parses a decimal literal. Throws a ToolError if its value is out of range. */
 export function fromLiteral(text: string): Value {
   const exponent = /e([+-]?\d+)$/i.exec(text)?.[1] ?? '0'
   if (Math.abs(Number(exponent)) > 2 * MOST_EXPONENT) throw outOfRange()
   return settle(parseDecimal(text), 'exact')
 }
 
-/** The value of a double, as its shortest decimal text. Throws a ToolError for an infinite one. */
+/** Converts a double by way of its shortest decimal text. Throws a ToolError unless it is finite. */
 export function fromDouble(double: number): Value {
   if (!Number.isFinite(double)) throw outOfRange()
   return { number: parseDecimal(String(double)), precision: 'double' }
@@ -55,7 +55,7 @@ export interface Answer {
   readonly exact: boolean
 }
 
-/** A number as it is answered, and whether every digit of it is told. */
+/** Formats a number as the answer of a tool. `exact` tells whether it has all digits. */
 export function toAnswer(value: Value): Answer {
   const text = value.precision === 'exact' ? exactText(value.number) : undefined
   if (text !== undefined) return { value: toJsonValue(text), exact: true }
@@ -88,7 +88,7 @@ export function divide(a: Value, b: Value): Value {
   return settle(quotient(a, b), worst(a.precision, b.precision))
 }
 
-/** What is left of `a` after taking `b` away as often as it fits: it has the sign of `a`. */
+/** Returns the remainder of `a / b`, with the sign of `a`. */
 export function remainder(a: Value, b: Value): Value {
   const times = rational(exact.truncate(quotient(a, b)))
   const rest = exact.add(a.number, exact.negate(exact.multiply(times, b.number)))
@@ -100,7 +100,7 @@ function quotient(a: Value, b: Value): Rational {
   return exact.divide(a.number, b.number)
 }
 
-/** `base ^ exponent`: by multiplication for integer exponents, else through doubles. `0 ^ 0` is 1. */
+/** Computes `base ^ exponent`: by multiplication for integer exponents, else with doubles. `0 ^ 0` is 1. */
 export function power(base: Value, exponent: Value): Value {
   const { numerator, denominator } = exponent.number
   if (denominator !== 1n) return realPower(base, exponent)
@@ -112,7 +112,7 @@ function integerPower(base: Value, exponent: bigint): Value {
   const { numerator, denominator } = base.number
   const size = Math.max(bits(numerator), bits(denominator))
   const unit = denominator === 1n && magnitude(numerator) <= 1n
-  // Powers of a fraction in lowest terms are in lowest terms.
+  // The power of a fraction in lowest terms is in lowest terms.
   if (unit || size * Number(exponent) <= MOST_BITS) {
     return { ...base, number: { numerator: numerator ** exponent, denominator: denominator ** exponent } }
   }
@@ -121,7 +121,7 @@ function integerPower(base: Value, exponent: bigint): Value {
   let square = base
   for (let rest = exponent; rest > 0n; rest /= 2n) {
     if (rest % 2n === 1n) result = multiply(result, square)
-    // The last square would serve nobody, and may be out of range.
+    // The last square is not needed, and might be out of range.
     if (rest > 1n) square = multiply(square, square)
   }
   return result

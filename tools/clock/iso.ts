@@ -1,8 +1,8 @@
-/** ISO 8601, both ways, to whole seconds. A `wall` is as in `zoned.ts`. */
+/** Parses and formats ISO 8601, to whole seconds. `zoned.ts` defines what a `wall` is. */
 
 export interface IsoReading {
   readonly wall: number
-  /** Milliseconds; absent where the text names no offset. */
+  /** The UTC offset in milliseconds; absent if the text has none. */
   readonly offset?: number
 }
 
@@ -10,14 +10,14 @@ const ISO =
   /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:[.,]\d+)?)?(Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d){1,2})?)?$/i
 
 /**
- * Reads `2026-03-01`, `2026-03-01T09:30`, `2026-03-01T09:30:00.5+01:00`: a date alone is its midnight, and fractions
- * of a second are dropped. Undefined for anything else, and for a day, an hour or an offset that no calendar has.
+ * Parses `2026-03-01`, `2026-03-01T09:30`, `2026-03-01T09:30:00.5+01:00`. A date alone means its midnight; fractions of
+ * a second are dropped. Returns undefined for any other text, and for a day, an hour or an offset that does not exist.
  */
 export function parseIso(text: string): IsoReading | undefined {
   const [, date, minutes = '00:00', seconds = '00', offset] = ISO.exec(text) ?? []
   const reading = `${date}T${minutes}:${seconds}`
   const wall = Date.parse(`${reading}Z`)
-  // Date.parse takes 30 February for 2 March.
+  // Date.parse reads 30 February as 2 March.
   if (Number.isNaN(wall) || new Date(wall).toISOString().slice(0, 19) !== reading) return undefined
   return offset === undefined ? { wall } : { wall, offset: parseOffset(offset) }
 }
@@ -28,17 +28,17 @@ function parseOffset(text: string): number {
   return text.startsWith('-') ? -offset : offset
 }
 
-/** `2026-03-01`. */
+/** Formats the date, such as `2026-03-01`. */
 export function formatDate(wall: number): string {
   return new Date(wall).toISOString().slice(0, 10)
 }
 
-/** `09:30:00`. */
+/** Formats the time of day, such as `09:30:00`. */
 export function formatTime(wall: number): string {
   return new Date(wall).toISOString().slice(11, 19)
 }
 
-/** `+05:45`; with seconds where an old local mean time has some. */
+/** Formats a UTC offset, such as `+05:45`; with seconds for an old local mean time that has them. */
 export function formatOffset(offset: number): string {
   const time = formatTime(Math.abs(offset))
   return (offset < 0 ? '-' : '+') + (time.endsWith(':00') ? time.slice(0, 5) : time)

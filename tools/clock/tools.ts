@@ -26,7 +26,7 @@ const reading = {
   utcOffset: v.pipe(v.string(), v.description('±HH:MM')),
 }
 
-/** The time now. */
+/** Tells the current time in a time zone. */
 export const currentTime = defineTool({
   name: 'currentTime',
   title: 'Current time',
@@ -40,7 +40,7 @@ export const currentTime = defineTool({
   run: (input, { values }) => readClock(Date.now(), zoneOf(input.timeZone, values)),
 })
 
-/** A moment moved by calendar and exact amounts. */
+/** Adds calendar amounts and exact amounts of time to a moment. */
 export const shiftTime = defineTool({
   name: 'shiftTime',
   title: 'Shift a time',
@@ -76,7 +76,8 @@ export const shiftTime = defineTool({
     const { years = 0, months = 0, weeks = 0, days = 0, hours = 0, minutes = 0, seconds = 0 } = input
     const zone = zoneOf(input.timeZone, values)
     const start = inRange(input.from === undefined ? Date.now() : startOf(input.from, zone))
-    // Only a calendar amount goes by the wall clock, which would turn the second 01:30 of an autumn night into the first.
+    // The round trip through the wall clock is for calendar amounts only: in the night when clocks are set back, it
+    // would turn the second 01:30 into the first.
     const onCalendar = [years, months, weeks, days].some((amount) => amount !== 0)
     const moved = onCalendar ? addCalendar(toWall(start, zone), { years, months, weeks, days }) : start
     const landed = onCalendar ? toInstant(inRange(moved), zone) : moved
@@ -89,7 +90,7 @@ function amount(unit: string) {
   return v.optional(v.pipe(v.number(), v.integer(), v.description(`${unit} to add; negative goes back.`)))
 }
 
-/** The zone named, else that of the tool context, else UTC. */
+/** Returns the zone of the argument, else of the tool context, else UTC. Throws a ToolError for an unknown zone. */
 function zoneOf(named: string | undefined, values: Readonly<Record<string, unknown>>): string {
   if (named !== undefined) {
     if (isTimeZone(named)) return named
@@ -116,7 +117,7 @@ function startOf(from: string, zone: string): number {
   return reading.offset === undefined ? toInstant(inRange(reading.wall), zone) : reading.wall - reading.offset
 }
 
-/** The same number. Throws where Intl's calendar or four-digit years end, and for what is no number at all. */
+/** Returns its argument. Throws a ToolError for NaN and outside the years 1 to 9999, which Intl and ISO dates cover. */
 function inRange(instantOrWall: number): number {
   if (instantOrWall >= EARLIEST && instantOrWall <= LATEST) return instantOrWall
   throw new ToolError('The time is out of range: stay within the years 1 to 9999.', { code: 'time_out_of_range' })

@@ -1,7 +1,7 @@
 /**
- * Time-zone arithmetic over Intl's zone data: workerd has no Temporal. An `instant` is epoch milliseconds. A `wall` is
- * what a clock on a wall shows, kept as the epoch milliseconds of the same reading in UTC, so that calendar arithmetic
- * on it is plain UTC arithmetic. Offsets are milliseconds, east of Greenwich positive.
+ * Time-zone arithmetic with Intl's zone data, because workerd has no Temporal. An `instant` is in epoch milliseconds. A
+ * `wall` is a local date and time (the reading of a wall clock), stored as the epoch milliseconds of the same reading
+ * in UTC, so that calendar arithmetic on it is UTC arithmetic. Offsets are in milliseconds, positive east of Greenwich.
  */
 
 const DAY = 86_400_000
@@ -9,8 +9,8 @@ const DAY = 86_400_000
 let last: { readonly timeZone: string; readonly format: Intl.DateTimeFormat } | undefined
 
 /**
- * The format that tells a zone's offset. Throws a RangeError for a zone that Intl does not know. Making one is slow and
- * a call asks for the same one several times, so the last is kept.
+ * Returns a format that shows a zone's offset. Throws a RangeError for a zone that Intl does not know. The last format
+ * is cached: making one is slow, and a call needs the same one several times.
  */
 function offsetFormat(timeZone: string): Intl.DateTimeFormat {
   if (last?.timeZone !== timeZone) {
@@ -28,7 +28,7 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** How far a zone's clocks were ahead of UTC at an instant. Old local mean times have seconds: `GMT+05:41:16`. */
+/** Returns a zone's offset from UTC at an instant. Old local mean times have seconds: `GMT+05:41:16`. */
 export function offsetAt(instant: number, timeZone: string): number {
   const name = offsetFormat(timeZone)
     .formatToParts(instant)
@@ -45,8 +45,8 @@ export function toWall(instant: number, timeZone: string): number {
 }
 
 /**
- * The instant at which a zone's clocks show `wall`, chosen as Temporal's `compatible` does: a reading that comes twice
- * is its first coming, and one that is skipped is moved later by the length of the gap.
+ * Returns the instant at which a zone's clocks show `wall`. As in Temporal's `compatible` mode, a reading that occurs
+ * twice means the earlier instant, and one that is skipped is moved later by the length of the gap.
  */
 export function toInstant(wall: number, timeZone: string): number {
   const before = offsetAt(wall - DAY, timeZone)
@@ -62,7 +62,7 @@ export interface CalendarAmounts {
   readonly days: number
 }
 
-/** Adds years and months first, back to the month's last day where it is shorter, then weeks and days. */
+/** Adds years and months first, limiting the day to the last one of the month, then weeks and days. */
 export function addCalendar(wall: number, { years, months, weeks, days }: CalendarAmounts): number {
   const from = new Date(wall)
   const date = new Date(wall)

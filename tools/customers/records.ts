@@ -1,4 +1,4 @@
-/** The customers of two tenants, in place of a database. */
+/** Sample customers of two tenants, instead of a database. */
 
 export interface Customer {
   readonly id: number
@@ -60,7 +60,7 @@ const RECORDS: ReadonlyMap<string, readonly Customer[]> = new Map<string, readon
   ],
 ])
 
-/** The customer of that tenant, never another's. */
+/** Finds a customer of that tenant; never of another one. */
 export function findCustomer(tenant: string, id: number): Customer | undefined {
   return RECORDS.get(tenant)?.find((customer) => customer.id === id)
 }

@@ -6,7 +6,7 @@ const input = v.strictObject({
   id: v.pipe(v.number(), v.integer(), v.minValue(1), v.description('The customer number, such as 42.')),
 })
 
-/** The record of a customer. */
+/** Looks up the record of a customer. */
 export const getCustomer = defineTool({
   name: 'getCustomer',
   title: 'Look up a customer',
@@ -28,7 +28,7 @@ export const getCustomer = defineTool({
   run: ({ id }, { values }) => customerOf(values, id),
 })
 
-/** A customer, laid out for people. */
+/** Shows a customer as a text card for people. */
 export const customerCard = defineTool({
   name: 'customerCard',
   title: 'Show a customer card',
@@ -51,8 +51,8 @@ export const customerCard = defineTool({
 })
 
 /**
- * The customer of the tenant that the tool context names: an argument would let a model choose whose records it reads.
- * Another tenant's customer is as unknown as one that never was.
+ * Returns the customer of the tenant that the tool context names; with an argument instead, the model could choose
+ * whose records it reads. A customer of another tenant gives the same error as one that does not exist.
  */
 function customerOf({ tenantId }: Readonly<Record<string, unknown>>, id: number): Customer {
   if (typeof tenantId !== 'string' || tenantId === '') {

@@ -1,12 +1,12 @@
 import { defineAgent } from '../../src/agent.ts'
 
-/** What all experts have in common. They only talk, so a question may be asked again. */
+/** The options that all experts share. They have no effects, so a call may be repeated. */
 const expert = {
   returnDirect: 'always',
   annotations: { readOnly: true, idempotent: true, openWorld: false },
 } as const
 
-/** How every expert speaks. */
+/** The part of the instructions that all experts share. */
 const MANNER =
   'Answer in the language of the question, in plain words, for someone who is no expert. Begin with what to do, ' +
   'step by step, then why. Whoever reads this cannot be asked anything: where something is missing, say what you ' +
@@ -46,7 +46,7 @@ export const technical = defineAgent({
     'step that can lose data or do harm, such as with mains power, say so, and how to be safe.',
 })
 
-/** Knows who is to be asked, and nothing else. */
+/** Passes a question on to the right expert, and answers nothing itself. */
 export const router = defineAgent({
   name: 'router',
   description:

@@ -9,21 +9,21 @@ export interface MailEnv extends MailService {
 }
 
 export interface Order {
-  /** Two orders with the same key send one mail. */
+  /** Orders with the same key send one mail. */
   readonly key: string
   readonly mail: Mail
-  /** Epoch milliseconds after which it must not be sent any more. */
+  /** The time after which the mail must not be sent any more, in epoch milliseconds. */
   readonly deadline: number
 }
 
-/** Why a mail was not sent, or may not have been: what a ToolError says, as a value that crosses RPC. */
+/** Why a mail was not sent, or may not have been: the content of a ToolError, as plain data that crosses RPC. */
 export interface NotSent {
   readonly code: string
   readonly message: string
   readonly retryable?: boolean
 }
 
-/** Sends the mail of one tenant, each once, and keeps what went out. */
+/** Sends the mails of one tenant, each at most once, and records those that went out. */
 export class Outbox extends DurableObject<MailEnv> {
   readonly #sql: SqlStorage
   readonly #once: Once
@@ -49,10 +49,10 @@ export class Outbox extends DurableObject<MailEnv> {
     }
   }
 
-  /** What became of the mail of that key. A mail in doubt is `started`; one that was refused is forgotten. */
+  /** Returns what became of the mail of that key: `started` if that is unknown, `absent` if the mail was refused. */
   async status(key: string): Promise<KeyStatus | SentMail> {
     const status = await this.#once.status(key)
-    // A key that is done tells what it came to, and sends nothing.
+    // For a key that is done, this returns the stored result and sends nothing.
     return status === 'done' ? this.#once(key, forgotten) : status
   }
 

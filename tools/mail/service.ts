@@ -1,17 +1,17 @@
 /**
- * The mail service, over HTTP. Its contract:
+ * Hands mails to the mail service, over HTTP. Its contract:
  *
  *     POST {MAIL_URL}/messages
- *     Authorization: Bearer {MAIL_TOKEN}                 where there is such a secret
+ *     Authorization: Bearer {MAIL_TOKEN}                 if that secret is set
  *     Idempotency-Key: <key>
  *     { "to": "friend@example.com", "subject": "News", "text": "…" }
  *
- *     2xx   it takes the mail: { "id"?: "m-1", "source"?: "smtp" }
- *     4xx   it sends nothing: { "message"?: "No such mailbox." }
- *     503   it sends nothing now: as 429, worth another try later
+ *     2xx        accepted: { "id"?: "m-1", "source"?: "smtp" }
+ *     429, 503   nothing was sent; a later try may succeed
+ *     4xx        nothing was sent: { "message"?: "No such mailbox." }
  *
- * Without a `source` the service's host is named as one. Any other status, and no answer in time, leave open whether the
- * mail goes out. Each key comes once, unless its answer was 4xx or 503.
+ * Without a `source`, the service's host is the source. After any other status, or without an answer in time, it is
+ * unknown whether the mail was sent. A key is sent once, unless the answer was 4xx or 503.
  */
 import * as v from 'valibot'
 import { ToolError, wholeNumber, withTimeLimit } from '../../src/tool.ts'
@@ -29,7 +29,7 @@ export interface Mail {
   readonly text: string
 }
 
-/** What the service says of a mail that it has taken. */
+/** The service's answer for a mail that it has accepted. */
 export interface Receipt {
   readonly id: string
   readonly source: string
@@ -37,7 +37,7 @@ export interface Receipt {
 
 export interface PostOptions {
   readonly key: string
-  /** Epoch milliseconds after which nobody waits for the mail. */
+  /** The time after which the mail must not be sent any more, in epoch milliseconds. */
   readonly deadline: number
   readonly service: MailService
 }
@@ -45,13 +45,13 @@ export interface PostOptions {
 const STAND_IN_URL = 'http://stand-in'
 const TIMEOUT_MS = 10_000
 
-// A model reads these: a service that has gone astray shall not fill its window.
+// A model reads these texts, so a faulty service must not be able to fill its context window.
 const text = v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(200)))
 const Answer = v.fallback(v.object({ id: text, source: text, message: text }), {})
 
 /**
- * Hands a mail to the service that `service` names, or to the stand-in where it names none. Throws a ToolError for every
- * failure: with the code `in_doubt` where the mail may have gone out, else nothing was sent.
+ * Hands a mail to the service of MAIL_URL, or to the stand-in if it is not set. Throws a ToolError for every failure:
+ * with the code `in_doubt` if the mail may have been sent; with any other code, nothing was sent.
  */
 export async function postMail(mail: Mail, { key, deadline, service }: PostOptions): Promise<Receipt> {
   const timeoutMs = Math.min(deadline - Date.now(), timeoutOf(service))
@@ -99,7 +99,7 @@ function misconfigured(cause: unknown): ToolError {
   return new ToolError(message, { code: 'mail_misconfigured', cause })
 }
 
-/** Whatever is wrong with a body, its status has said what became of the mail. */
+/** Reads the body, or nothing of a malformed one: the status alone tells what became of the mail. */
 async function readAnswer(response: Response): Promise<v.InferOutput<typeof Answer>> {
   try {
     return v.parse(Answer, await response.json())

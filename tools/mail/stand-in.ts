@@ -1,6 +1,6 @@
 /**
- * A mail service for development and tests: the contract of `service.ts` as a function like `fetch`. It sends nothing,
- * and its answers are marked `source: "stand-in"`. Mailboxes of its own misbehave:
+ * A fake mail service for development and tests: the contract of `service.ts` as a function like `fetch`. It sends
+ * nothing, and its answers are marked `source: "stand-in"`. Special mailboxes simulate failures:
  *
  *     bounce@stand-in.example    422
  *     busy@stand-in.example      503
@@ -8,7 +8,7 @@
  *     lost@stand-in.example      never answers
  */
 
-/** Contract: rejects with the signal's reason once that aborts, as `fetch` does. */
+/** Answers a request. Rejects with the signal's reason when the signal aborts, as `fetch` does. */
 export async function standIn(request: Request): Promise<Response> {
   request.signal.throwIfAborted()
   const { to } = await request.json<{ to: string }>()

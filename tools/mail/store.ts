@@ -1,7 +1,7 @@
-/** The table of the mails that one tenant has sent. */
+/** The SQL table of the mails that one tenant has sent. */
 import type { Mail, Receipt } from './service.ts'
 
-/** A mail that has gone out. */
+/** A mail that was sent. */
 export interface SentMail extends Receipt {
   readonly to: string
   readonly subject: string
@@ -13,7 +13,7 @@ export interface ListedMail extends SentMail {
   readonly text: string
 }
 
-/** How long a mail is remembered. */
+/** How long sent mails are kept, in milliseconds. */
 const MEMORY = 30 * 86_400_000
 const MOST_LISTED = 10
 
@@ -33,7 +33,7 @@ export function createTable(sql: SqlStorage): void {
   sql.exec(SCHEMA)
 }
 
-/** Notes a mail that has gone out at `now`, in epoch milliseconds, and drops what was noted long before. */
+/** Records a mail sent at `now` (epoch milliseconds), and deletes records older than `MEMORY`. */
 export function addMail(sql: SqlStorage, { to, subject, text, id, source }: Mail & Receipt, now: number): SentMail {
   sql.exec('DELETE FROM mails WHERE sent_at < ?', now - MEMORY)
   const insert = 'INSERT INTO mails (id, recipient, subject, text, source, sent_at) VALUES (?, ?, ?, ?, ?, ?)'
@@ -41,7 +41,7 @@ export function addMail(sql: SqlStorage, { to, subject, text, id, source }: Mail
   return { id, to, subject, sentAt: iso(now), source }
 }
 
-/** The last ones, the newest first. */
+/** Returns the last `MOST_LISTED` mails, newest first. */
 export function readMails(sql: SqlStorage): ListedMail[] {
   const mails = sql.exec<Row>('SELECT * FROM mails ORDER BY sent_at DESC, rowid DESC LIMIT ?', MOST_LISTED).toArray()
   return mails.map(({ id, recipient, subject, text, source, sent_at }) => {

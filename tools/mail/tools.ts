@@ -10,7 +10,7 @@ const sent = {
   source: v.pipe(v.string(), v.description('The mail service.')),
 }
 
-/** Sends a mail, once for each call. */
+/** Sends a mail, at most once for each call. */
 export const sendMail = defineTool({
   name: 'sendMail',
   title: 'Send a mail',
@@ -38,7 +38,7 @@ export const sendMail = defineTool({
   },
 })
 
-/** The mails that went out lately. */
+/** Lists the mails that were sent last. */
 export const listSent = defineTool({
   name: 'listSent',
   title: 'List sent mails',
@@ -52,7 +52,7 @@ export const listSent = defineTool({
   run: async (_, context: RunContext<MailEnv>) => ({ mails: await outboxOf(context).list() }),
 })
 
-/** The outbox of the tenant whose key asked, whatever the tool context says. */
+/** Returns the outbox of the tenant that the caller's key belongs to, whatever the tool context says. */
 function outboxOf({ env, caller }: RunContext<MailEnv>) {
   return env.OUTBOXES.get(env.OUTBOXES.idFromName(caller.tenant))
 }

@@ -1,10 +1,10 @@
-/** Names that no public DNS has. */
+/** Host names under top-level domains that public DNS does not have. */
 const LOCAL = /\.(?:localhost|local|internal|intranet|lan|home|corp|home\.arpa|test|invalid|onion)$/
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
 
 /**
- * The address of a server, once it may be asked: https on the standard port at a name of public DNS, without a user
- * name; or anything on loopback, which leads somewhere in development alone. Throws an Error for any other.
+ * Checks and normalizes the address of a server: https on the standard port at a public DNS name, without credentials;
+ * or http(s) on loopback, where something answers in development only. Throws an Error for any other address.
  */
 export function checkAddress(text: string): string {
   if (URL.canParse(text)) {

@@ -10,7 +10,7 @@ import type { McpEnv, McpServer } from './servers.ts'
 const INVALID_PARAMS = -32_602
 const HEADER_MISMATCH = -32_020
 
-/** A server's tool as one of ours. Throws a TypeError for a schema that is unsound. */
+/** Makes a tool that calls a server's tool. Throws a TypeError for an invalid schema. */
 export function remoteTool(
   name: string,
   server: McpServer,
@@ -29,11 +29,11 @@ export function remoteTool(
       ...(outputSchema && { outputSchema }),
       annotations: {
         ...Object.fromEntries(annotations),
-        // What it is sent leaves the house, whatever it says of itself.
+        // Arguments go to a foreign server and results come from it, whatever its own hints say.
         ...(!server.trusted && { untrusted: true, openWorld: true }),
       },
       timeoutMs: server.timeoutMs,
-      // Another server's tool of the same words is another tool.
+      // Part of the digest by which a tool is accepted: the same tool of another server must be accepted anew.
       metadata: { server: server.name },
       ...(server.approval && { approval: server.approval }),
     },
@@ -107,7 +107,7 @@ function failureOf(cause: unknown, server: McpServer, signal: AbortSignal): Tool
   const isDenied = cause instanceof HttpFault && (cause.status === 401 || cause.status === 403)
   if (!isDenied && cause instanceof RpcFault) {
     const { code, said } = cause
-    // It knows the tool otherwise, or not any more.
+    // The server's definition of the tool has changed, or the tool is gone: its list must be read again.
     if (code === HEADER_MISMATCH || code === INVALID_PARAMS) outdate(server)
     if (code === HEADER_MISMATCH) return new ToolError('The tool has changed.', { code: 'schema_mismatch', cause })
     if (code === INVALID_PARAMS)

@@ -1,7 +1,7 @@
 import { pause, readSse, type SseResume } from '../../src/tool.ts'
 import { fieldsOf, isObject, parseJson, textOf } from './json.ts'
 
-/** A server's answer that is no result. */
+/** A server's HTTP response that holds no result. */
 export class HttpFault extends Error {
   readonly status: number
 
@@ -11,11 +11,11 @@ export class HttpFault extends Error {
   }
 }
 
-/** An error of the protocol, as the server told it. */
+/** A JSON-RPC error that the server answered. */
 export class RpcFault extends HttpFault {
   readonly code: number
   readonly data: unknown
-  /** What it says, for a model. */
+  /** The server's message, which a model may read. */
   readonly said: string
 
   constructor({ code, data, message }: Readonly<Record<string, unknown>>, status: number) {
@@ -26,7 +26,7 @@ export class RpcFault extends HttpFault {
   }
 }
 
-/** A server took a message, and what it answered did not arrive. */
+/** The server accepted a message, but its answer did not arrive. */
 export class AnswerLost extends Error {}
 
 type Message = Readonly<Record<string, unknown>>
@@ -36,25 +36,25 @@ export interface Posting {
   readonly headers: Readonly<Record<string, string>>
   readonly message: Message
   readonly signal: AbortSignal
-  /** Hears what the server says besides the answer. */
+  /** Receives the requests and notifications that the server sends before its answer. */
   readonly onMessage?: (message: Message) => void
-  /** Whether the message is a request. Default true. */
+  /** Whether the message is a request, which has an answer, or else a notification or a response. Default true. */
   readonly isAsked?: boolean
-  /** Whether a stream that breaks off may be taken up again. Default false. */
+  /** Whether an interrupted stream may be resumed. Default false. */
   readonly resumes?: boolean
 }
 
-/** What came of a message: the result of a request. */
+/** The result of a request; empty for any other message. */
 export interface Posted {
   readonly result: Message
-  /** As the server named it, where it did. */
+  /** The session id of the response, if it has one. */
   readonly session: string | null
 }
 
 /**
- * Sends one message. Rejects with an RpcFault where the server answers with an error, with an HttpFault where it answers
- * with something else, with an AnswerLost where its answer ends before its end, and with what `fetch` rejects with. No
- * redirect is followed.
+ * Sends one message. Rejects with an RpcFault if the server answers with a JSON-RPC error, with an HttpFault if it
+ * answers with anything but a result, with an AnswerLost if the answer is incomplete, and as `fetch` does. Redirects
+ * are not followed.
  */
 export async function post(posting: Posting): Promise<Posted> {
   const response = await send(posting, 'POST', { 'content-type': 'application/json' })
@@ -91,12 +91,16 @@ async function hear(response: Response, posting: Posting): Promise<Message> {
     return fieldsOf(read(await readText(response), posting))
   } catch (error) {
     if (!response.ok || posting.signal.aborted) throw error
-    // Whatever else it says of the session: the message was taken, and is not to be sent again.
+    // The server has accepted the message, so it must not be sent again, even if the error here is that of an ended
+    // session, which `ask` would answer by sending it anew.
     throw new AnswerLost(error instanceof Error ? error.message : String(error), { cause: error })
   }
 }
 
-/** The answer of a stream. A server of an older revision may let go of it in the middle, and wait to be asked for the rest. */
+/**
+ * Reads the answer from an event stream. A server of an older revision may close the stream before the answer and
+ * expect the client to resume it.
+ */
 async function follow(response: Response, posting: Posting): Promise<Message> {
   const { message, signal, resumes = false, onMessage = () => {} } = posting
   const resume: SseResume = {}
@@ -119,7 +123,7 @@ async function follow(response: Response, posting: Posting): Promise<Message> {
 }
 
 const RETRY_MS = 1000
-/** What is longer, all events of a stream together, is no answer but an attack or a fault. */
+/** The largest answer, all events of a stream together; a larger one can only be an attack or a fault. */
 const MOST_BYTES = 8 * 1024 * 1024
 const TOO_LONG = `its answer is over ${MOST_BYTES} bytes`
 
@@ -139,7 +143,10 @@ async function readText(response: Response): Promise<string> {
   return text + decoder.decode()
 }
 
-/** A call's result is data, to be passed on as it is; of the rest no large number matters but as the bound of a schema. */
+/**
+ * Parses a message. Answers to `tools/call` keep integers of any size, since they are data to pass on unchanged; in
+ * other messages a large integer matters only as a bound in a schema.
+ */
 function read(text: string, { message }: Posting): unknown {
   return parseJson(text, message['method'] === 'tools/call')
 }

@@ -1,6 +1,6 @@
 import { isObject } from './json.ts'
 
-/** An argument that is repeated in a header, `Mcp-Param-` and a name. */
+/** An argument that is repeated in the header `Mcp-Param-{name}`. */
 export interface ParamHeader {
   readonly name: string
   readonly path: readonly string[]
@@ -9,12 +9,15 @@ export interface ParamHeader {
 const MARK = 'x-mcp-header'
 const TYPES: readonly unknown[] = ['string', 'integer', 'boolean']
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
-/** Keywords that hold schemas, and those that hold them by names. */
+/** JSON Schema keywords whose value is a schema or a list of schemas, and those whose value holds schemas by name. */
 const HOLD =
   /^(?:items|prefixItems|contains|(?:additional|unevaluated)(?:Properties|Items)|propertyNames|oneOf|anyOf|allOf|not|if|then|else)$/
 const HOLD_NAMED = /^(?:properties|patternProperties|dependentSchemas|\$defs|definitions)$/
 
-/** The headers that a tool's schema asks for. Throws an Error for a schema that asks for one where it must not. */
+/**
+ * Returns the headers that the `x-mcp-header` marks of an input schema ask for. Throws an Error for a mark with an
+ * invalid or duplicate name, on a type without plain text, or at a place that is not reached by `properties` alone.
+ */
 export function paramHeaders(schema: unknown): readonly ParamHeader[] {
   const found: ParamHeader[] = []
   const visit = (node: unknown, path: readonly string[] | undefined): void => {
@@ -40,7 +43,7 @@ export function paramHeaders(schema: unknown): readonly ParamHeader[] {
   return found
 }
 
-/** The schema without its marks: they are between this Worker and the server. */
+/** Returns the schema without its `x-mcp-header` marks, which concern only this Worker and the server. */
 export function withoutMarks(schema: Record<string, unknown>): Record<string, unknown> {
   const text = JSON.stringify(schema, (key, value: unknown) =>
     key === MARK && typeof value === 'string' ? undefined : value,
@@ -49,7 +52,7 @@ export function withoutMarks(schema: Record<string, unknown>): Record<string, un
   return isObject(plain) ? plain : {}
 }
 
-/** The headers of a call with these arguments. */
+/** Returns the `Mcp-Param-*` headers of a call with these arguments. */
 export function headersOf(wanted: readonly ParamHeader[], args: unknown): Record<string, string> {
   return Object.fromEntries(
     wanted.flatMap(({ name, path }) => {
@@ -60,7 +63,7 @@ export function headersOf(wanted: readonly ParamHeader[], args: unknown): Record
   )
 }
 
-/** A text as the value of a header: in Base64 where it cannot be plain, or would be taken for Base64. */
+/** Encodes a text as a header value: in Base64 if it cannot be plain, or would be read as Base64. */
 export function headerValue(text: string): string {
   if (/^[!-~](?:[\t -~]*[!-~])?$/.test(text) && !/^=\?base64\?.*\?=$/.test(text)) return text
   const bytes = Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte))

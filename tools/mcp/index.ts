@@ -4,7 +4,7 @@ import { mcpService } from './service.ts'
 
 type Service = ReturnType<typeof mcpService>
 
-/** A tool Worker whose tools are those of other servers, as they are when it is asked. */
+/** A tool Worker that offers the tools of MCP servers, read from the servers while it runs. */
 export default class extends WorkerEntrypoint<McpEnv> {
   async describe(): ReturnType<Service['describe']> {
     return mcpService(this.ctx, this.env).describe()

@@ -3,23 +3,23 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The members of what may be an object; none where it is something else. */
+/** Returns the value if it is an object, else an empty object. */
 export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return isObject(value) ? value : {}
 }
 
-/** A value that is a text, or ''. */
+/** Returns the value if it is a string, else ''. */
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
 /**
- * The value of a JSON text, or undefined where it is none. `exactly`: a whole number with more digits than JavaScript
- * holds is kept as a text of them.
+ * Parses a JSON text; returns undefined for any other text. With `exactly`, an integer that a double cannot hold
+ * exactly becomes a string of its digits.
  */
 export function parseJson(text: string, exactly: boolean): unknown {
   try {
-    // A reviver is dear, and most texts have no such number.
+    // A reviver is slow, and most texts have no such number.
     return exactly && LONG.test(text) ? JSON.parse(text, toDigits) : JSON.parse(text)
   } catch {
     return undefined

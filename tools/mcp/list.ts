@@ -7,7 +7,7 @@ import type { McpServer } from './servers.ts'
 
 /** A tool of a server, as the server lists it. */
 export interface RemoteTool {
-  /** What the server knows it by. */
+  /** The name on the server. */
   readonly name: string
   readonly title: string
   readonly description: string
@@ -19,32 +19,32 @@ export interface RemoteTool {
 
 interface Listed {
   readonly tools: readonly RemoteTool[]
-  /** Epoch milliseconds. */
+  /** When the list was read, or last failed to be read, in epoch milliseconds. */
   readonly at: number
   readonly ttlMs: number
-  /** Why there are none, of a server that could not be asked yet. */
+  /** Why the list could not be read, if it never was. */
   readonly failure?: string
 }
 
-/** A host waits 5 s for a description. */
+/** The time limit for reading a list, in milliseconds: less than the 5 s that the edge waits for a description. */
 const LIST_MS = 4000
 const MOST_TTL_MS = 3_600_000
-/** How long a server that failed is left alone. */
+/** The time after a failure during which a server is not asked again, in milliseconds. */
 const AGAIN_MS = 2000
 const MOST_TOOLS = 1000
 
-/** Plain values, so that any request may use them. */
+/** The lists, by server. They are plain values, because a Worker's requests cannot share I/O objects. */
 const remembered = new Map<string, Listed>()
 
-/** Asks the server anew when its tools are wanted next. What it had counts until it answers. */
+/** Marks a server's list as expired, so that the next use reads it again. If that fails, the old list stays in use. */
 export function outdate(server: McpServer): void {
   const listed = remembered.get(keyOf(server))
   if (listed) remembered.set(keyOf(server), { ...listed, ttlMs: 0 })
 }
 
 /**
- * The tools of a server that are wanted here. Where it cannot be asked, those that it had are. Rejects where there are
- * none of these either.
+ * Lists the tools of a server that its configuration selects. If the server cannot be reached, the previous list is
+ * used; rejects if there is none.
  */
 export async function listTools(server: McpServer): Promise<readonly RemoteTool[]> {
   const known = remembered.get(keyOf(server))
@@ -89,7 +89,7 @@ async function readList(server: McpServer, signal: AbortSignal): Promise<Listed>
     }
     if (typeof hinted === 'number') ttlMs = Math.max(ttlMs, Math.min(hinted, MOST_TTL_MS))
     cursor = nextCursor
-    // A server that goes round in a circle is not followed.
+    // A cursor that comes again would make the loop endless.
   } while (typeof cursor === 'string' && !cursors.has(cursor) && tools.size < MOST_TOOLS)
   return { tools: [...tools.values()], at: Date.now(), ttlMs }
 }
@@ -116,7 +116,7 @@ function readTool(server: McpServer, item: unknown): RemoteTool | undefined {
   }
 }
 
-/** A text without what hides some of it from the person who reads it, and not over-long: models read all of it. */
+/** Removes characters that people cannot see but models read, and limits the length of a text. */
 function visible(text: string): string {
   return withoutHidden(text).slice(0, MOST_TEXT)
 }

@@ -1,7 +1,7 @@
 import { wireName } from '../../src/tool.ts'
 import type { McpServer } from './servers.ts'
 
-/** Whether a name is like a pattern, whose `*` stands for any text. */
+/** Tells whether a name matches a pattern, in which `*` stands for any text. */
 export function isLike(name: string, pattern: string): boolean {
   const [head = '', ...parts] = pattern.split('*')
   const tail = parts.pop()
@@ -16,9 +16,9 @@ export function isLike(name: string, pattern: string): boolean {
 }
 
 /**
- * Some servers' tools by the names that models get, with the names that these were made of. Who comes first keeps a name;
- * of the others' tools it is told apart by their server's name before it. Names depend on what the servers list, on the
- * order in which they are configured, and on nothing else.
+ * Names the tools of several servers. Returns them by the names that models see, each with the name (`given`) of which
+ * that was made. The first tool keeps its name; a later one of the same name is prefixed with its server's name. Names
+ * depend only on what the servers list and on the order in which they are configured.
  */
 export function nameTools<Tool extends { readonly name: string }>(
   listings: readonly (readonly [server: McpServer, tools: readonly Tool[]])[],

@@ -4,7 +4,7 @@ import { fieldsOf, textOf } from './json.ts'
 import type { McpServer } from './servers.ts'
 
 const MODERN = '2026-07-28'
-/** The revisions with `initialize`, the newest first. */
+/** The revisions that begin with `initialize`, newest first. */
 const OLDER = ['2025-11-25', '2025-06-18', '2025-03-26']
 const UNSUPPORTED_VERSION = -32_022
 const METHOD_NOT_FOUND = -32_601
@@ -13,7 +13,7 @@ const CLIENT = { name: 'edgecall', version: '1' }
 const MOST_SESSIONS = 1000
 const LAST_WORD_MS = 2000
 
-/** What a server speaks: the newest revision, or an older one, in a session where it wants one. */
+/** The revision that a server speaks, and the session id if it has given one. */
 interface Peer {
   readonly version: string
   readonly session: string | null
@@ -22,21 +22,22 @@ interface Peer {
 export interface Question {
   readonly method: string
   readonly params: Readonly<Record<string, unknown>>
-  /** Headers of this request, for servers of the newest revision. */
+  /** Further headers, sent only to servers of the newest revision. */
   readonly headers?: Readonly<Record<string, string>>
   readonly signal: AbortSignal
-  /** Hears notifications. */
+  /** Receives notifications of the server. */
   readonly onNotice?: (method: string, params: unknown) => void
 }
 
-/** What isolates remember of servers; plain values, so that any request may use them. */
+/** What this isolate knows of servers. Plain values, because a Worker's requests cannot share I/O objects. */
 const modern = new Set<string>()
 const older = new Map<string, Peer>()
 let lastId = 0
 
 /**
- * Asks a server, on behalf of a tenant or of nobody: calls of one tenant share a session where the server has such, and
- * those of two never do. Resolves with the result, or rejects as `post` does; a call that was given up is told to the server.
+ * Sends a request to a server, on behalf of a tenant or of none. If the server uses sessions, requests of one tenant
+ * share a session, and those of two tenants never do. Resolves with the result, or rejects as `post` does. If the
+ * signal aborts, the server is told that the request is cancelled.
  */
 export async function ask(
   server: McpServer,
@@ -49,12 +50,12 @@ export async function ask(
   } catch (error) {
     if (!isForgotten(error, peer)) throw error
     forget(server, tenant)
-    // It did not look at the request: nothing is done twice.
+    // The server has rejected the request unread, so nothing is done twice.
     return send(server, await meet(server, tenant, question.signal), question)
   }
 }
 
-/** Whether a server speaks the newest revision, as it was when last asked. */
+/** Tells whether a server spoke the newest revision when this isolate last asked it. */
 export function isModern(server: McpServer): boolean {
   return modern.has(keyOf(server))
 }
@@ -64,7 +65,10 @@ function isForgotten(error: unknown, { version, session }: Peer): boolean {
   return error instanceof HttpFault && error.status === 404 && session !== null
 }
 
-/** What a server speaks, and its session with a tenant, or the one without a tenant, are found out anew. */
+/**
+ * Forgets a server's revision and its session with the tenant (or without one), so that the next request finds them
+ * anew.
+ */
 export function forget(server: McpServer, tenant?: string): void {
   modern.delete(keyOf(server))
   older.delete(keyOf(server, tenant))
@@ -79,7 +83,7 @@ async function meet(server: McpServer, tenant: string | undefined, signal: Abort
   if (modern.has(keyOf(server))) return newest
   const known = older.get(keyOf(server, tenant))
   if (known) return known
-  // Asked on behalf of nobody, as for its list, it was an older one.
+  // A session without a tenant, as for `tools/list`, shows that the server speaks an older revision.
   if (!older.has(keyOf(server)) && (await speaksNewest(server, newest, signal))) {
     modern.add(keyOf(server))
     return newest
@@ -90,7 +94,9 @@ async function meet(server: McpServer, tenant: string | undefined, signal: Abort
   return peer
 }
 
-/** Whether a server answers what servers of the newest revision must; those of older ones know no such method. */
+/**
+ * Tells whether a server answers `server/discover`, which only the newest revision has and all its servers must answer.
+ */
 async function speaksNewest(server: McpServer, peer: Peer, signal: AbortSignal): Promise<boolean> {
   try {
     const { supportedVersions } = await send(server, peer, { method: 'server/discover', params: {}, signal })
@@ -142,7 +148,7 @@ async function send(server: McpServer, peer: Peer, question: Question): Promise<
     })
     return result
   } catch (error) {
-    // To older servers a stream that closes says nothing.
+    // In older revisions a closed stream does not cancel the request; this notification does.
     if (signal.aborted && !isNewest) {
       const cancelled = { method: 'notifications/cancelled', params: { requestId: id } }
       await tell(server, peer, cancelled, AbortSignal.timeout(LAST_WORD_MS)).catch(() => {})
@@ -151,7 +157,7 @@ async function send(server: McpServer, peer: Peer, question: Question): Promise<
   }
 }
 
-/** Answers what a server asks of its client, which can do nothing but say that it is there. */
+/** Answers a request that a server sends to this client: `ping` with a result, any other with an error. */
 function refuse(server: McpServer, peer: Peer, { id, method }: Readonly<Record<string, unknown>>, signal: AbortSignal) {
   const error = { code: METHOD_NOT_FOUND, message: 'This client offers no such method.' }
   tell(server, peer, { id, ...(method === 'ping' ? { result: {} } : { error }) }, signal).catch(() => {})

@@ -4,8 +4,8 @@ import { fieldsOf, isObject, textOf } from './json.ts'
 type Part = Parameters<typeof content>[number]
 
 /**
- * What a server's result is to a tool: its structured value where it has one, else its parts. Throws a ToolError with the
- * server's text for a result that is an error, and for one that waits for more input.
+ * Converts a server's result to a tool's result: the structured value if there is one, else the content parts. Throws a
+ * ToolError with the server's text for an error result, and a ToolError for a result that asks for more input.
  */
 export function readResult(result: Readonly<Record<string, unknown>>): unknown {
   const { content: given, structuredContent, isError, resultType = 'complete' } = result
@@ -18,7 +18,7 @@ export function readResult(result: Readonly<Record<string, unknown>>): unknown {
     const text = parts.filter((part) => typeof part === 'string').join('\n')
     throw new ToolError(text.trim() === '' ? 'The tool failed, and did not say why.' : text)
   }
-  // Some servers write null for what they have not.
+  // Some servers write null for an absent value.
   if (structuredContent === undefined || structuredContent === null)
     return parts.length === 0 ? structuredContent : content(...parts)
   const others = parts.filter((part) => typeof part !== 'string')

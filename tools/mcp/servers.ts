@@ -2,42 +2,42 @@ import * as v from 'valibot'
 import { checkAddress } from './address.ts'
 import { isObject } from './json.ts'
 
-/** A server whose tools are brought in. */
+/** An MCP server whose tools are offered here. */
 export interface McpServer {
-  /** What operators know it by; tools whose names others have too are told apart by it. */
+  /** The name for operators; also the prefix of a tool whose name another server's tool has. */
   readonly name: string
   readonly url: string
   /** Sent with every request; `{SECRET_NAME}` stands for a secret of this Worker. Default: none. */
   readonly headers: Readonly<Record<string, string>>
-  /** Its tools by their own names, `*` for any text. Default: all. */
+  /** The tools to offer, by their own names; `*` stands for any text. Default: all. */
   readonly tools: readonly string[]
-  /** Put before the names of its tools. Default: nothing. */
+  /** A prefix for the names of its tools. Default: none. */
   readonly prefix: string
-  /** Names for its tools, by their own names; they get no prefix. */
+  /** New names for tools, by their own names; these get no prefix. */
   readonly rename: Readonly<Record<string, string>>
-  /** Milliseconds for one call. Default 30000. */
+  /** The time limit of a call, in milliseconds. Default 30000. */
   readonly timeoutMs: number
-  /** Milliseconds that its list of tools is gone by, at least. Default 60000. */
+  /** How long its list of tools is cached at least, in milliseconds. Default 60000. */
   readonly ttlMs: number
-  /** Whether what it says of its tools' effects is believed. Default true. */
+  /** Whether its annotations on the effects of its tools are used. Default true. */
   readonly hints: boolean
   /**
-   * Whether it is the deployment's own: its results are believed, and so is that it reaches nothing outside. Default
-   * false: a model reads its results as data, and a call of it may carry data out.
+   * Whether the deployment trusts the server as its own: its results are not marked untrusted, and its `openWorldHint`
+   * is used. Default false: a model reads its results as data, and its calls count as reaching outward.
    */
   readonly trusted: boolean
-  /** Whether a person must agree to each call. */
+  /** Whether a person must approve each call. Default: no. */
   readonly approval?: 'always' | undefined
-  /** Names of the values of the tool context that it is sent, as members of `_meta`. Default: none. */
+  /** Names of tool context values that are sent to it, as members of `_meta`. Default: none. */
   readonly context: readonly string[]
 }
 
-/** MCP_SERVERS, and the secrets that it names. */
+/** The variables of this Worker: MCP_SERVERS, and the secrets that it names. */
 export type McpEnv = Readonly<Record<string, unknown>>
 
 const texts = v.array(v.string())
 const count = v.pipe(v.number(), v.integer(), v.minValue(1))
-/** Valibot's own record would leave out a tool that is named `constructor`. */
+/** A record of strings. Valibot's `record` would leave out a tool named `constructor`. */
 const byName = v.custom<Readonly<Record<string, string>>>(
   (value) => isObject(value) && Object.values(value).every((each) => typeof each === 'string'),
   'expected texts by name',
@@ -63,7 +63,7 @@ const Servers = v.pipe(
   v.check((servers) => new Set(servers.map(({ name }) => name)).size === servers.length, 'each name once'),
 )
 
-/** The servers of MCP_SERVERS, their secrets filled in. Throws an Error that says what is wrong, and no secret. */
+/** Reads MCP_SERVERS and fills in its secrets. Throws an Error that says what is wrong and contains no secret. */
 export function readServers(env: McpEnv): readonly McpServer[] {
   const { MCP_SERVERS: given } = env
   const parsed = v.safeParse(Servers, typeof given === 'string' ? parse(given || '[]') : (given ?? []))

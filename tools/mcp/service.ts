@@ -7,8 +7,8 @@ import { type McpEnv, type McpServer, readServers } from './servers.ts'
 type Service = Pick<InstanceType<ReturnType<typeof serveTools<McpEnv>>>, 'describe' | 'call'>
 
 /**
- * What this Worker answers: the tools of the servers that it is told of, under their names here. A server that cannot be
- * asked takes no other down; where none can be, `describe` rejects.
+ * Makes the service of this Worker: the tools of all configured servers, under their names here. A server that cannot
+ * be reached does not affect the others; if none can be reached, `describe` and `call` reject.
  */
 export function mcpService(ctx: ExecutionContext, env: McpEnv): Service {
   const servers = readServers(env)
@@ -21,7 +21,7 @@ export function mcpService(ctx: ExecutionContext, env: McpEnv): Service {
     const isWanted = (name: string) => name === request.name
     const outcome = await (await serve(isWanted)).call(request, control)
     if (outcome.ok || !/^(?:schema_mismatch|unknown_tool)$/.test(outcome.error.code)) return outcome
-    // Its host has seen another list than this isolate. No tool was called.
+    // The edge's list differs from this isolate's. No tool was called, so the call may be made again with new lists.
     servers.forEach(outdate)
     return (await serve(isWanted)).call(request, control)
   }
@@ -29,7 +29,7 @@ export function mcpService(ctx: ExecutionContext, env: McpEnv): Service {
     describe: async () => (await serve(() => true)).describe(),
     call: (...request) => {
       const called = call(...request)
-      // A host that gives a call up may be gone at once; its server is to hear of that all the same.
+      // The edge may disconnect when it cancels a call; the server must still be told.
       ctx.waitUntil(called.catch(() => {}))
       return called
     },

@@ -1,13 +1,13 @@
 /**
- * The forecast service, over HTTP. Its contract:
+ * Asks the forecast service, over HTTP. Its contract:
  *
  *     GET {WEATHER_URL}/forecast?place=Lisbon&date=2026-11-20
  *     200  { "place": "Lisbon", "date": "2026-11-20", "summary": "Light rain", "temperatureMinC": 12.5,
  *            "temperatureMaxC": 17, "precipitationMm": 3.2, "precipitationProbability": 80, "source"?: "met-office" }
- *     404  no such place
+ *     404  the place is unknown
  *
- * The probability is 0 to 100. Without a `source` the service's host is named as one. Any other status or body counts
- * as a failure of the service.
+ * The probability is 0 to 100. Without a `source`, the service's host is the source. Any other status or body counts as
+ * a failure of the service.
  */
 import * as v from 'valibot'
 import { OutOfTime, ToolError, wholeNumber, withTimeLimit } from '../../src/tool.ts'
@@ -29,7 +29,7 @@ export interface Forecast {
   readonly source: string
 }
 
-// A model reads the texts: a service that has gone astray shall not fill its window.
+// A model reads these texts, so a faulty service must not be able to fill its context window.
 const text = v.pipe(v.string(), v.maxLength(200))
 
 const Answer = v.object({
@@ -46,7 +46,7 @@ const Answer = v.object({
 const STAND_IN_URL = 'http://stand-in'
 const TIMEOUT_MS = 5000
 
-/** Asks the service that `env` names, or the stand-in where it names none. Throws a ToolError for every failure. */
+/** Asks the service at WEATHER_URL, or the stand-in if that is not set. Throws a ToolError for every failure. */
 export async function askForecast(
   place: string,
   date: string,

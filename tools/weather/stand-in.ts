@@ -1,11 +1,11 @@
 /**
- * A forecast service for development and tests: the contract of `service.ts` as a function like `fetch`. What it
- * answers depends on the place and the date alone, and is marked `source: "stand-in"`. Places of its own misbehave:
+ * A fake forecast service for development and tests: the contract of `service.ts` as a function like `fetch`. An answer
+ * depends on the place and the date only, and is marked `source: "stand-in"`. Special places simulate failures:
  *
- *     Slowville, Slowville 250    answers after 3000, or so many, milliseconds (60000 at most)
+ *     Slowville, Slowville 250    answers after 3000, or the given number of, milliseconds (60000 at most)
  *     Stormbreak                  500
- *     Garbleton                   200 with a body that is no JSON
- *     Nowhere                     404, as for an empty place
+ *     Garbleton                   200 with a body that is not JSON
+ *     Nowhere                     404, as does an empty place
  */
 import { pause } from '../../src/tool.ts'
 
@@ -15,7 +15,7 @@ const SLOWEST_MS = 60_000
 const SUMMARIES = ['Clear skies', 'Sunny spells', 'Cloudy', 'Overcast', 'Light rain', 'Showers', 'Heavy rain']
 const DRY_SUMMARIES = 4
 
-/** Contract: rejects with the signal's reason once that aborts, as `fetch` does. */
+/** Answers a request. Rejects with the signal's reason when the signal aborts, as `fetch` does. */
 export async function standIn(
   input: URL | string,
   { signal }: { readonly signal?: AbortSignal } = {},
@@ -58,7 +58,7 @@ function weatherOf(place: string, date: string) {
   }
 }
 
-/** Throws of a die with so many faces, from 0: the same ones for the same seed (FNV-1a, then xorshift). */
+/** Returns a pseudo-random generator of integers from 0 to `faces - 1`, seeded with a text (FNV-1a, then xorshift). */
 function dice(seed: string): (faces: number) => number {
   let state = 2_166_136_261
   for (const character of seed) state = Math.imul(state ^ (character.codePointAt(0) ?? 0), 16_777_619)

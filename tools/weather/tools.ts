@@ -5,7 +5,7 @@ import { askForecast, type WeatherEnv } from './service.ts'
 const DAY = 86_400_000
 const DAYS_AHEAD = 7
 
-/** The weather of one place on one day. */
+/** Forecasts the weather of one place for one day. */
 export const forecast = defineTool({
   name: 'forecast',
   title: 'Weather forecast',
@@ -45,10 +45,10 @@ export const forecast = defineTool({
   },
 })
 
-/** Today as YYYY-MM-DD, in the zone of the tool context where that names one, else in UTC. */
+/** Returns today's date as YYYY-MM-DD, in the given time zone if it is a valid one, else in UTC. */
 function dayIn(timeZone: unknown): string {
   try {
-    // The Swedish way to write a date is the ISO one.
+    // The Swedish locale writes dates as ISO 8601 does.
     return new Date().toLocaleDateString('sv-SE', { timeZone: typeof timeZone === 'string' ? timeZone : 'UTC' })
   } catch {
     return new Date().toISOString().slice(0, 10)
@@ -65,10 +65,10 @@ function dayWithin(date: string, today: string): string {
   )
 }
 
-/** The first moment of a day in UTC, or NaN for what is no day. */
+/** Returns the start of a day in UTC, in epoch milliseconds, or NaN if the text is not a valid date. */
 function startOf(date: string): number {
   const start = Date.parse(`${date}T00:00:00Z`)
-  // Date.parse takes 30 February for 2 March.
+  // Date.parse reads 30 February as 2 March.
   return Number.isNaN(start) || isoDay(start) !== date ? Number.NaN : start
 }
 

@@ -1,13 +1,13 @@
 import { ToolError } from '../../src/tool.ts'
 
-/** Names that no public DNS has. */
+/** Host names under top-level domains that public DNS does not have. */
 const LOCAL = /\.(?:localhost|local|internal|intranet|lan|home|corp|home\.arpa|test|invalid|onion)$/
 
 /**
- * The URL that a page may be read from, seen from `base` where it is a redirect's. Throws a ToolError unless it is https
- * on the standard port, with no user name, at a name of public DNS: no address of any spelling (a URL's parser makes
- * every IPv4 plain), no single label, no trailing dot, nothing local. What a public name resolves to is for the network
- * to guard: that of Cloudflare reaches no private address.
+ * Parses the address of a page, or the location of a redirect relative to `base`, and drops its fragment. Throws a
+ * ToolError unless the URL is https on the standard port, without credentials, at a public DNS name: no IP address (the
+ * URL parser normalizes every spelling of IPv4), no single label, no trailing dot, no local domain. The network must
+ * guard against public names that resolve to private addresses: Cloudflare's reaches none.
  */
 export function checkAddress(text: string, base?: URL): URL {
   const url = URL.canParse(text, base?.href) ? new URL(text, base) : undefined

@@ -1,10 +1,10 @@
-/** The first bytes of a body, and whether they are all of it; the rest is never fetched. */
+/** The first bytes of a body. `whole` tells whether they are all of it; the rest is never fetched. */
 export interface Body {
   readonly bytes: Uint8Array
   readonly whole: boolean
 }
 
-/** Reads up to so many bytes, as they are after decompression. */
+/** Reads up to `most` bytes of a response, counted after decompression. */
 export async function readBody(response: Response, most: number): Promise<Body> {
   const bytes = new Uint8Array(most)
   const reader = response.body?.getReader()
@@ -21,10 +21,10 @@ export async function readBody(response: Response, most: number): Promise<Body> 
 }
 
 const CHARSET = /charset\s*=\s*["']?([\w.:-]+)/i
-/** How far into a page its `<meta>` may name the charset. */
+/** The number of bytes at the start of a page in which a `<meta>` may name the charset. */
 const PREFIX = 1024
 
-/** The text of a body by the charset of its content type, else the one that a page names itself, else UTF-8. */
+/** Decodes a body in the charset of its content type, else in the one that the page itself names, else in UTF-8. */
 export function decodeBody(bytes: Uint8Array, contentType: string): string {
   const prefix = new TextDecoder('latin1').decode(bytes.subarray(0, PREFIX))
   const label = (CHARSET.exec(contentType) ?? CHARSET.exec(prefix))?.[1] ?? 'utf-8'

@@ -1,10 +1,10 @@
-/** The pages of the stand-in: made-up news, so many days old whenever it is asked. */
+/** A page of the stand-in: made-up news. Its date is relative to the day of the request. */
 export interface Article {
   readonly slug: string
   readonly title: string
-  /** Days since it was published. */
+  /** The number of days since publication. */
   readonly age: number
-  /** Words under which it is found, beside those of its text. */
+  /** Search words in addition to those of the text. */
   readonly tags: string
   readonly paragraphs: readonly [string, ...string[]]
 }

@@ -1,6 +1,6 @@
-/** Character references of HTML: numeric ones, those of Latin-1, and the common ones beyond. */
+/** Decodes HTML character references: numeric ones, the names of Latin-1, and other common names. */
 
-/** In the order of their code points, from 160. */
+/** The entity names of Latin-1, in the order of their code points, from 160. */
 const LATIN =
   'nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 acute micro ' +
   'para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil ' +
@@ -19,7 +19,7 @@ const NAMED: ReadonlyMap<string, string> = new Map([
 
 const REFERENCE = /&(?:#(\d{1,7})|#x([\da-f]{1,6})|([a-z][a-z\d]{1,7}));/gi
 
-/** The text with its character references resolved; an unknown name stays as it stands. */
+/** Replaces the character references in a text; an unknown name is left as it is. */
 export function decodeEntities(text: string): string {
   return text.replace(REFERENCE, (whole, decimal?: string, hex?: string, name?: string) => {
     if (name !== undefined) return NAMED.get(name) ?? whole
@@ -28,7 +28,7 @@ export function decodeEntities(text: string): string {
 }
 
 function characterOf(code: number): string {
-  // What was meant by a control character is that of Windows.
+  // As in the HTML standard, references to the C1 control characters mean the characters of windows-1252.
   if (code >= 0x80 && code < 0xa0) return new TextDecoder('windows-1252').decode(Uint8Array.of(code))
   const isCharacter = code > 0 && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff)
   return isCharacter ? String.fromCodePoint(code) : '\ufffd'

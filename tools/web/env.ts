@@ -8,7 +8,7 @@ export interface WebEnv {
 
 const TIMEOUT_MS = 10_000
 
-/** How long a service or a page may take, in milliseconds. Throws where that cannot be read. */
+/** Returns the time limit of a search or a page, in milliseconds. Throws if WEB_TIMEOUT_MS is not a whole number. */
 export function timeoutOf(env: WebEnv): number {
   return wholeNumber({ ...env }, 'WEB_TIMEOUT_MS', TIMEOUT_MS)
 }

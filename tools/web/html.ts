@@ -1,33 +1,37 @@
 /**
- * HTML as plain text, in one pass and linear time, whatever it is sent: no tree is built, and nothing has to be closed.
- * Scripts, styles and what surrounds a page's content are left out; blocks become lines, list items begin with a dash.
+ * Converts HTML to plain text, in one pass and in linear time for any input: no tree is built, and no tag has to be
+ * closed. Scripts, styles, and the navigation and footers around the content are left out; blocks become lines, and
+ * list items begin with a dash.
  */
 import { decodeEntities } from './entity.ts'
 
 export interface Extract {
-  /** `''` for a page that has none. */
+  /** `''` for a page without a title. */
   readonly title: string
   readonly text: string
 }
 
-/** What is never text to read, up to the end tag of its name; of a title, the words are kept. */
+/** Elements whose content is skipped, up to their end tag. The content of `title` is kept as the title. */
 const RAW = /^(?:script|style|title|textarea|noscript|template|iframe|object|svg|math|select|canvas|audio|video)$/
-/** What surrounds a page's content. */
+/** Elements that surround the content of a page: its frame. */
 const FRAME = /^(?:nav|footer|aside|form|dialog|button)$/
 const BLOCK =
   /^(?:p|div|section|article|main|header|address|blockquote|figure|figcaption|h[1-6]|ul|ol|dl|dt|dd|pre|table|tr|hr|br|details|summary|body)$/
 const APART = /^(?:p|h[1-6]|ul|ol|dl|pre|table|blockquote|hr|section|article|main|header)$/
 
-/** A tag with its attributes. It matches at its first try, so that no input makes it go back. */
+/** A tag with its attributes. The expression matches without backtracking, whatever the input. */
 const TAG = /<(\/?)([a-z][^\s/>]*)(?:[^>"']+|"[^"]*"|'[^']*')*[^>]*>?/iy
 
-/** The title and the readable text of a page: of its `main` where it has one, without the frame where that is closed. */
+/**
+ * Extracts the title and the readable text of a page: the text of its `main` element if it has one. The frame is left
+ * out, unless one of its elements is never closed or no text is left without it.
+ */
 export function readHtml(html: string): Extract {
   const framed = extract(html, true)
   return framed?.text ? framed : (extract(html, false) ?? { title: '', text: '' })
 }
 
-/** Undefined where the frame is never closed: then nobody knows what is within it. */
+/** Returns undefined if an element of the frame is never closed, so that its extent is unknown. */
 function extract(html: string, leavesOutFrame: boolean): Extract | undefined {
   const sheet = new Sheet()
   let frames = 0
@@ -55,7 +59,7 @@ function extract(html: string, leavesOutFrame: boolean): Extract | undefined {
   return frames > 0 ? undefined : sheet.extract()
 }
 
-/** Where a comment, a declaration or a stray end tag ends; right behind `<` where that is but a sign. */
+/** Returns the end of a comment, a declaration or a malformed end tag; `at + 1` if `<` is a plain character. */
 function endOfOther(html: string, at: number): number {
   const close = html.startsWith('<!--', at) ? '-->' : /[!?/]/.test(html.charAt(at + 1)) ? '>' : ''
   if (close === '') return at + 1
@@ -63,20 +67,20 @@ function endOfOther(html: string, at: number): number {
   return end < 0 ? html.length : end + close.length
 }
 
-/** What stands before the end tag of that name, or all the rest. */
+/** Returns the text up to the end tag `name`, or all the rest if there is none. */
 function rawContent(html: string, at: number, name: string): string {
   const end = new RegExp(`</${name}(?![^\\s/>])`, 'gi')
   end.lastIndex = at
   return html.slice(at, end.exec(html)?.index ?? html.length)
 }
 
-/** The text as it grows. */
+/** Collects the text of a page. */
 class Sheet {
   title = ''
   readonly #pieces: string[] = []
   #isLineStart = true
   #pre = 0
-  /** Where the page's `main` begins and ends among the pieces. */
+  /** The indices in `#pieces` at which the page's `main` element begins and ends. */
   #main: number | undefined
   #mainEnd: number | undefined
 

@@ -4,21 +4,21 @@ import { decodeBody, readBody } from './body.ts'
 import { timeoutOf, type WebEnv } from './env.ts'
 import { readHtml } from './html.ts'
 
-/** A page as text. */
+/** A web page, converted to text. */
 export interface Page {
-  /** Where it was in the end. */
+  /** The address after all redirects. */
   readonly url: string
-  /** `''` for a page without one. */
+  /** `''` for a page without a title. */
   readonly title: string
   readonly text: string
-  /** False for a page so large that only its beginning was read. */
+  /** False if the page exceeds 1 MiB, so that only its beginning was read. */
   readonly whole: boolean
 }
 
 export interface FetchOptions {
   readonly fetch: (url: string, init: RequestInit) => Promise<Response>
   readonly signal: AbortSignal
-  /** Its time is for the page with all its redirects. */
+  /** WEB_TIMEOUT_MS limits the whole request, redirects included. */
   readonly env: WebEnv
 }
 
@@ -27,8 +27,8 @@ const MOST_REDIRECTS = 3
 const REDIRECTS = [301, 302, 303, 307, 308]
 
 /**
- * Reads a public page: HTML or plain text, 1 MiB at most. Redirects are followed by hand, three at most, and each is
- * checked as the first address was. Throws a ToolError for every failure.
+ * Reads a public page of HTML, plain text or Markdown, 1 MiB at most. Up to three redirects are followed by hand, and
+ * each location is checked as the first address is. Throws a ToolError for every failure.
  */
 export async function fetchPage(address: string, { fetch, signal, env }: FetchOptions): Promise<Page> {
   const first = checkAddress(address)

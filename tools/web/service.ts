@@ -1,13 +1,13 @@
 /**
- * The search service, over HTTP. Its contract:
+ * Asks the search service, over HTTP. Its contract:
  *
  *     GET {SEARCH_URL}/search?q=AI+news&count=5
- *     Authorization: Bearer {SEARCH_TOKEN}               where there is such a secret
+ *     Authorization: Bearer {SEARCH_TOKEN}               if that secret is set
  *     200  { "results": [{ "title": "…", "url": "https://…", "snippet"?: "…", "date"?: "2026-11-20" }],
  *            "source"?: "search.example.com" }           the best result first
  *
- * Texts that are too long are cut, and results that are none are passed over. Without a `source` the service's host is
- * named as one. Any other status or body counts as a failure of the service.
+ * Texts that are too long are cut, and malformed results are dropped. Without a `source`, the service's host is the
+ * source. Any other status or body counts as a failure of the service.
  */
 import * as v from 'valibot'
 import { OutOfTime, ToolError, withTimeLimit } from '../../src/tool.ts'
@@ -31,7 +31,7 @@ export interface Search {
 const STAND_IN_URL = 'http://stand-in'
 const MOST_BYTES = 256 * 1024
 
-// A model reads these: a service that has gone astray shall not fill its window.
+// A model reads these texts, so a faulty service must not be able to fill its context window.
 const cut = (length: number) =>
   v.pipe(
     v.string(),
@@ -48,7 +48,7 @@ const Answer = v.object({
   source: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(200))),
 })
 
-/** Asks the service that `env` names, or the stand-in where it names none. Throws a ToolError for every failure. */
+/** Asks the service at SEARCH_URL, or the stand-in if that is not set. Throws a ToolError for every failure. */
 export async function askSearch(
   query: string,
   count: number,

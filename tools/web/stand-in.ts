@@ -1,12 +1,12 @@
 /**
- * A search service and a small web for development and tests, as functions like `fetch`: the contract of `service.ts`,
- * and the pages that it finds. All of it is made up, its dates are days before today, and its answers are marked
- * `source: "stand-in"`. Pages of its own misbehave:
+ * A fake search service and a small fake web for development and tests, as one function with the signature of `fetch`.
+ * It implements the contract of `service.ts` and serves the pages that a search finds. All content is made up, dates
+ * are relative to today, and answers are marked `source: "stand-in"`. Special pages simulate failures:
  *
- *     https://news.stand-in.example/moved     leads to an article
- *     https://news.stand-in.example/inside    leads to an address that nobody may read
- *     https://news.stand-in.example/circle    leads to itself
- *     https://news.stand-in.example/picture   is no text
+ *     https://news.stand-in.example/moved     redirects to an article
+ *     https://news.stand-in.example/inside    redirects to a private address, which is refused
+ *     https://news.stand-in.example/circle    redirects to itself
+ *     https://news.stand-in.example/picture   is an image
  *     https://news.stand-in.example/lost      never answers
  */
 import { type Article, ARTICLES } from './corpus.ts'
@@ -14,12 +14,12 @@ import { type Article, ARTICLES } from './corpus.ts'
 const HOST = 'news.stand-in.example'
 const DAY = 86_400_000
 
-/** Whether a page is one of the stand-in's; no public DNS has a name that ends in `.example`. */
+/** Tells whether a page belongs to the stand-in. Public DNS has no names that end in `.example`. */
 export function isStandIn(url: string): boolean {
   return URL.canParse(url) && new URL(url).hostname === HOST
 }
 
-/** Contract: rejects with the signal's reason once that aborts, as `fetch` does. */
+/** Answers a request. Rejects with the signal's reason when the signal aborts, as `fetch` does. */
 export async function standIn(
   input: Request | string,
   { signal }: { readonly signal?: AbortSignal | null } = {},
@@ -61,7 +61,10 @@ function search(query: string, count: number) {
 const SMALL = /^(?:the|of|in|on|for|about|and|or|to|from|an|is|are|what|latest|newest|recent|today|todays|最新|的)$/
 const HAN = /\p{Script=Han}/u
 
-/** The words of a text that say something; of Chinese, which parts no words, each two characters. A plural is its singular. */
+/**
+ * Returns the search words of a text, without stop words and without a plural's `s`. Chinese text does not separate
+ * words, so each pair of adjacent characters counts as one.
+ */
 function wordsOf(text: string): string[] {
   const runs = text.toLowerCase().match(/\p{Script=Han}+|(?:(?!\p{Script=Han})[\p{L}\p{N}])+/gu) ?? []
   const words = runs.flatMap((run) => {
@@ -70,7 +73,7 @@ function wordsOf(text: string): string[] {
   return words.filter((word) => !SMALL.test(word)).map((word) => (word.length > 3 ? word.replace(/s$/, '') : word))
 }
 
-/** How many of the words an article has, where it has more than half; those of its title and tags count double. */
+/** Counts the words that an article contains, those of its title and tags twice; 0 unless it contains over half. */
 function scoreOf({ title, tags, paragraphs }: Article, words: readonly string[]): number {
   const topics = new Set(wordsOf(`${title} ${tags}`))
   const text = new Set(wordsOf(paragraphs.join(' ')))

@@ -6,7 +6,7 @@ import { askSearch } from './service.ts'
 import { isStandIn, standIn } from './stand-in.ts'
 
 const MOST_RESULTS = 10
-/** Characters of a page that one call answers. */
+/** The number of characters of a page that one call returns. */
 const MOST_TEXT = 8000
 const MOST_TITLE = 300
 
@@ -15,7 +15,7 @@ const note = v.pipe(v.string(), v.description('How to take what stands here.'))
 const url = v.pipe(v.string(), v.description('https address'))
 const source = v.pipe(v.string(), v.description('Who answered.'))
 
-/** Finds pages and news on the web. */
+/** Searches the web for pages and news. */
 export const webSearch = defineTool({
   name: 'webSearch',
   title: 'Search the web',
@@ -58,7 +58,7 @@ export const webSearch = defineTool({
   },
 })
 
-/** Reads one page of the web as text. */
+/** Reads one web page as text. */
 export const readPage = defineTool({
   name: 'readPage',
   title: 'Read a web page',
@@ -107,7 +107,7 @@ export const readPage = defineTool({
   },
 })
 
-/** Where a part ends that begins there; never within a character. */
+/** Returns the end of the part of a text that begins at `start`; never between the halves of a surrogate pair. */
 function endOfPart(text: string, start: number): number {
   const end = start + MOST_TEXT
   return /[\ud800-\udbff]/.test(text.charAt(end - 1)) ? end - 1 : end

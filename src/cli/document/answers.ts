@@ -19,7 +19,7 @@ const FINISH = [
 ]
 const STATUS = ['queued', 'running', 'waiting', 'cancelling', 'completed', 'failed', 'cancelled']
 
-/** What the edge answers with, by the names that the document has for it. Members that are not named may come. */
+/** The schemas of the edge's answers, by their names in the document. Answers may have more members than are named. */
 export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
   Problem: {
     ...object({ status: COUNT, code: TEXT, detail: TEXT }, { param: TEXT, runId: TEXT, issues: list(OBJECT) }),

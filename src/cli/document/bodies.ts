@@ -11,7 +11,7 @@ import { contentPart, parametersSchema, runOptions } from '../../wire/schema.ts'
 import { body as useChatBody } from '../../wire/ui-message/request.ts'
 import { sayable } from './sayable.ts'
 
-/** What the edge checks requests with, by the names that the document has for it. */
+/** The Valibot schemas with which the edge checks requests, by their names in the document. */
 const CHECKED = {
   RunBody: runBody,
   RunOptions: v.omit(runBody, ['input']),
@@ -34,7 +34,7 @@ const CHECKED = {
   CodeTool: CODE_TOOL,
 } as const
 
-/** The bodies that the edge reads by hand. */
+/** The schemas of bodies that the edge checks without a Valibot schema. */
 const READ = {
   Definition: {
     oneOf: [
@@ -80,12 +80,12 @@ const READ = {
   },
 }
 
-/** The schemas of all request bodies, as `components.schemas` has them. */
+/** Returns the schemas of all request bodies, for `components.schemas`. */
 export function bodySchemas(): Readonly<Record<string, JsonSchema>> {
   const made = toJsonSchemaDefs(Object.fromEntries(Object.entries(CHECKED).map(([name, s]) => [name, sayable(s)])), {
     target: 'draft-2020-12',
     typeMode: 'input',
-    // What a check by code wants, the descriptions say.
+    // JSON Schema cannot express checks by code; the descriptions state them.
     ignoreActions: ['check'],
     overrideRef: ({ referenceId }) => ref(referenceId),
     overrideSchema: ({ jsonSchema }) => withoutEmpty(jsonSchema),
@@ -93,7 +93,7 @@ export function bodySchemas(): Readonly<Record<string, JsonSchema>> {
   return { ...made, ...withWords(made), ...READ }
 }
 
-/** What code checks, and JSON Schema can say after all; the rest in words. */
+/** Describes what code checks: in JSON Schema where that is possible, else in a description. */
 function withWords(made: Readonly<Record<string, object>>): Readonly<Record<string, JsonSchema>> {
   const edgecall = { anyOf: [{ $ref: ref('RunOptions') }, { type: 'null' }] }
   return {
@@ -111,7 +111,7 @@ function propertiesOf(schema: { readonly properties?: object } | undefined): obj
   return schema?.properties ?? {}
 }
 
-/** A schema of any object says no more than that. */
+/** Removes empty `properties` and `required`, which say nothing. */
 function withoutEmpty({ properties, required, ...rest }: MadeSchema): MadeSchema {
   const isBare = properties === undefined || Object.keys(properties).length === 0
   return { ...rest, ...(!isBare && { properties }), ...(required?.length && { required }) }

@@ -12,7 +12,7 @@ const ERRORS = {
 }
 const STREAM = { says: 'The answer as it comes.', type: 'text/event-stream' }
 
-/** What clients of others speak, and what is about the edge alone. */
+/** The routes of other clients' protocols, and those about the edge itself. */
 export const CLIENT_ROUTES: Routes = {
   '/v1/chat/completions': {
     post: {

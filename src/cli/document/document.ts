@@ -8,7 +8,7 @@ import { named, operationOf } from './operation.ts'
 import { RUN_ROUTES } from './run-routes.ts'
 import { TOOL_ROUTES } from './tool-routes.ts'
 
-/** JSON in a file of this name, since Wrangler bundles such a file as its text, as it does a page. */
+/** The file of the JSON document. Its name ends in `.txt` because wrangler bundles such a file as text. */
 const FILE = 'src/http/openapi.txt'
 
 const ROUTES = { ...CLIENT_ROUTES, ...RUN_ROUTES, ...TOOL_ROUTES }
@@ -22,7 +22,7 @@ const TAGS = {
   Edge: 'No key is needed.',
 }
 
-/** The OpenAPI 3.1 document of the edge: its routes, and the schemas that requests are checked with. */
+/** Makes the OpenAPI 3.1 document of the edge: its routes, and the schemas that check requests. */
 export function openApiDocument(version: string): JsonObject {
   return {
     openapi: '3.1.0',
@@ -47,7 +47,7 @@ export function openApiDocument(version: string): JsonObject {
   }
 }
 
-/** The text of the document as it is bundled: a line for each path and schema, so that a change can be read. */
+/** Formats the document as it is bundled, with a line for each path and schema, so that diffs are readable. */
 export function documentText(root: string): string {
   const { paths, components, ...rest } = openApiDocument(versionOf(root))
   const { schemas, ...others } = isObject(components) ? components : {}
@@ -56,7 +56,7 @@ export function documentText(root: string): string {
   return `${head}${lines(paths)},\n"components":${tail}${lines(schemas)}}}\n`
 }
 
-/** Writes the document where the edge imports it from. */
+/** Writes the document to the file that the edge imports. */
 export function writeDocument(root: string): void {
   writeFileSync(join(root, FILE), documentText(root))
   process.stdout.write(`${FILE} is written\n`)

@@ -1,33 +1,33 @@
 import type { JsonObject, JsonSchema } from '../../contract/json.ts'
 
-/** What an answer without an error brings: a schema by its name or as it is, or text of another type. */
+/** The content of a successful answer: JSON, with a schema or the name of one, or text of another type. */
 export type Answer =
   | { readonly says: string; readonly json: string | JsonSchema; readonly or?: 'events'; readonly headers?: JsonObject }
   | { readonly says: string; readonly type?: string }
 
 export interface Route {
   readonly tag: 'OpenAI' | 'Runs' | 'Conversations' | 'Tools' | 'Clients' | 'Edge'
-  /** Unique: what generators name a function. */
+  /** The unique `operationId`, after which code generators name functions. */
   readonly id: string
   readonly summary: string
   readonly description?: string
-  /** Of the key. Default: no key is needed. */
+  /** The scope that the API key needs. Default: no key is needed. */
   readonly scope?: string
   readonly query?: Readonly<Record<string, string>>
-  /** Request headers, by name. */
+  /** The descriptions of request headers, by name. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Name of the body's schema. */
+  /** The name of the body's schema. */
   readonly body?: string
   readonly bodyIsOptional?: true
   readonly answers: Readonly<Record<number, Answer>>
-  /** What refusals of this route mean, by status; those of any route with a key or a body are added. */
+  /** The descriptions of this route's errors, by status. The errors of any route with a key or a body are added. */
   readonly errors?: Readonly<Record<number, string>>
 }
 
 /** Routes by path and method, such as `{ '/runs': { post: … } }`. */
 export type Routes = Readonly<Record<string, Readonly<Record<string, Route>>>>
 
-/** A route as an OpenAPI operation. */
+/** Converts a route to an OpenAPI operation. */
 export function operationOf(path: string, route: Route): JsonObject {
   const { tag, id, summary, scope, body } = route
   const said = [route.description, scope && `Scope of the key: ${scope}.`].filter(Boolean).join(' ')

@@ -28,7 +28,7 @@ const TURN = {
   headers: { 'X-Run-Id': { schema: { type: 'string' } }, 'X-Conversation-Id': { schema: { type: 'string' } } },
 } as const
 
-/** Runs, and the conversations that keep them. */
+/** The routes of runs and of conversations. */
 export const RUN_ROUTES: Routes = {
   '/runs': {
     post: {

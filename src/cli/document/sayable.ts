@@ -3,12 +3,13 @@ import { isObject } from '../../contract/json.ts'
 
 type Schema = v.GenericSchema
 
-/** Schemas that were made sayable, so that one which is used twice stays one. */
+/** The results of `sayable`, so that a schema that is used twice stays one object. */
 const known = new WeakMap<Schema, Schema>()
 
 /**
- * A Valibot schema of what comes in, in the words that JSON Schema has too: one schema or the other is a union of both, a
- * check by code is what it says of an empty object, and members that are filled in before the check may be left out.
+ * Rewrites a Valibot schema of a request so that it can be converted to JSON Schema: a lazy choice between schemas
+ * becomes their union, a custom check becomes any object or nothing, depending on whether it accepts an empty object,
+ * and members that a transformation fills in before the check become optional.
  */
 export function sayable(schema: Schema): Schema {
   const made = known.get(schema) ?? rebuilt(schema)
@@ -28,7 +29,7 @@ function rebuilt(schema: Schema): Schema {
   return withDefaults(sayable(read), isObject(filled) ? filled : {})
 }
 
-/** A schema without its pipe. */
+/** Rewrites a schema without its pipe. */
 function plain(schema: Schema): Schema {
   if (isLazy(schema)) {
     const each = [...new Set(SAMPLES.map((sample) => schema.getter(sample)))].filter(({ type }) => type !== 'never')
@@ -38,11 +39,11 @@ function plain(schema: Schema): Schema {
   if (schema.type === 'custom') return v.is(schema, {}) ? v.looseObject({}) : v.never()
   const members = Object.entries(schema).map(([name, value]) => [name, name === 'pipe' ? undefined : inner(value)])
   const made = Object.fromEntries(members.filter(([, value]) => value !== undefined))
-  // What is refused but for null, so that it may be said to be absent.
+  // `nullish(never())` accepts only null and absence, which JSON Schema says with an optional null.
   return schema.type === 'nullish' && made['wrapped']?.type === 'never' ? v.optional(v.null()) : checked(made)
 }
 
-/** What `either` tells its schemas apart by. */
+/** Sample values that make `either` choose each of its schemas. */
 const SAMPLES = ['', 0, [], {}]
 
 function inner(value: unknown): unknown {
@@ -53,7 +54,7 @@ function inner(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, inner(entry)]))
 }
 
-/** The schema where literals that were filled in may be left out; of several alternatives each. */
+/** Makes members optional whose filled-in value they accept; in a union, those of every option. */
 function withDefaults(schema: Schema, filled: Readonly<Record<string, unknown>>): Schema {
   const { entries, options }: Readonly<Record<string, unknown>> = { ...schema }
   if (Array.isArray(options)) {

@@ -11,7 +11,7 @@ const IF_MATCH = {
   'If-None-Match': '`*`: only if there is none.',
 }
 
-/** The catalogue of tools. */
+/** The routes of the tool catalogue. */
 export const TOOL_ROUTES: Routes = {
   '/tools': {
     get: {

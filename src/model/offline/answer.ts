@@ -1,7 +1,7 @@
 /**
- * The words of an answer, in the language of the question: what a result says to it, or why there is none. Facts come
- * out of results alone (and, for days and zones, by the calendar); an error is passed on as the tool worded it; data
- * that calls itself a stand-in is named as such.
+ * Words an answer in the language of the question: what a result says about the question, or why there is no answer.
+ * Facts come from results only (and from the calendar, for days and zones); an error is quoted from the tool; data that
+ * is marked as a stand-in is called so.
  */
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { allFacts, type Fact, findFacts, type Found, type List, marksStandIn } from './facts.ts'
@@ -20,10 +20,10 @@ import { spokenDay } from './spoken.ts'
 import { tellVerdict } from './verdict.ts'
 import { hasDay } from './when.ts'
 
-/** Marks a question of ours, so that the reply to it is known for one. */
+/** Recognizes a question of the model, so that the next message is known to be the reply. */
 export const ASKS = /I still need to know|我还需要知道/
 
-/** The question for what is missing. */
+/** Asks for the missing fields. */
 export function ask(fields: readonly Field[], han: boolean): string {
   const names = fields.map(({ name, description }) => (description ? `${name} (${description})` : name)).join('; ')
   return han ? `我还需要知道：${names}` : `I still need to know: ${names}`
@@ -35,7 +35,7 @@ export function noClock(han: boolean): string {
     : 'That depends on the present time, and no tool tells me that.'
 }
 
-/** Why there is no answer to `unfit`, or to the whole question. */
+/** Says why `unfit`, or the whole question, cannot be answered. */
 export function refuse({ han, terms }: Reading, unfit: readonly string[], tools: readonly ToolDefinition[]): string {
   const names = tools.slice(0, 9).map((tool) => tool.name)
   const list = names.length > 0 ? ` (${names.join(', ')}${names.length < tools.length ? ', …' : ''})` : ''
@@ -49,12 +49,12 @@ export function refuse({ han, terms }: Reading, unfit: readonly string[], tools:
   return `Sorry, I cannot answer${what || ' that'}: I am an offline model that works by fixed rules, and ${why}.`
 }
 
-/** What a result says to the question. */
+/** Words what a result says about the question. */
 export function tell(result: Result): string {
   const { reading, profile, text, ok, now } = result
   const { han, when } = reading
   if (!ok) return (han ? '工具返回了错误：' : 'The tool said: ') + text
-  // Where nothing tells the time, the first day that a result names is taken for today.
+  // If nothing tells the time, the first date in the result is assumed to be today.
   const today = now ?? readMoment(`${/\d{4}-\d\d-\d\d/.exec(text)?.[0]}T12:00`)
   const found = findFacts(text, when && hasDay(when) && today ? isoDate(resolve(when, today)) : undefined)
   const facts = found && allFacts(found)
@@ -72,7 +72,7 @@ export function tell(result: Result): string {
   return isStandIn ? words + (words.includes('\n') ? '\n' : han ? '' : ' ') + standInNote(reading) : words
 }
 
-/** For a result without a word for a person. */
+/** The answer for a result that contains nothing to tell a person. */
 function tellNothing({ reading: { han }, profile }: Result): string {
   if (profile && profile.action !== 'read') return han ? '已完成。' : 'Done.'
   return han ? '工具的回答里没有内容。' : 'The tool answered, but told nothing.'
@@ -91,7 +91,7 @@ const DAYS = [
   ['The day after tomorrow is', '后天是'],
 ] as const
 
-/** The present time, or a day or time reckoned from it; undefined where the result tells neither. */
+/** Tells the present time, or a day or time computed from it; undefined if the result tells no time. */
 function tellTime({ reading, text, profile }: Result): string | undefined {
   const { when, han, terms } = reading
   const [place] = reading.places
@@ -118,7 +118,7 @@ function tellTime({ reading, text, profile }: Result): string | undefined {
   return `It is ${time} on ${day}${isThere ? ` in ${place.name}` : ''}${zone}${end}`
 }
 
-/** What a calculation came to; undefined where none was asked for. */
+/** Tells the result of a calculation; undefined if none was asked for. */
 function tellNumber({ reading, arguments: values }: Result, facts: readonly Fact[]): string | undefined {
   const { terms, topics, numbers, sum, han } = reading
   const given = Object.values(values)
@@ -131,7 +131,7 @@ function tellNumber({ reading, arguments: values }: Result, facts: readonly Fact
   return han ? `${number}的平方根是${value}。` : `The square root of ${number} is ${value}.`
 }
 
-/** A text as the tool worded it, behind what it says to a question of yes or no. */
+/** Quotes a text from the tool, preceded by its verdict if it gives one. */
 function tellText(reading: Reading, text: string): string {
   const verdict = tellVerdict(reading, [{ key: 'summary', value: text }])
   if (verdict === undefined) return text
@@ -140,7 +140,7 @@ function tellText(reading: Reading, text: string): string {
 
 const MOST_ROWS = 20
 
-/** The record of a result as a sentence, then its lists a line each. */
+/** Tells the record of a result in a sentence, then its lists with a line for each row. */
 function tellFound(voice: Voice, found: Found): string {
   const { reading } = voice
   const [only, second] = found.facts

@@ -1,6 +1,6 @@
 /**
- * Texts for a tool: what a message gives a field by its name, what it words itself, what others answered to it, or in a
- * few words what it is about.
+ * Composes texts for a tool's fields: the text that the message gives a field by name, the text that it contains, the
+ * answers of other calls, or the topic in a few words.
  */
 import type { Field } from './field.ts'
 import { isWorded, payloadOf } from './payload.ts'
@@ -9,34 +9,34 @@ import type { Reading } from './read.ts'
 import { isHeadline } from './sent.ts'
 import { topicOf } from './topic.ts'
 
-/** A tool, and the message that wants it. */
+/** A tool, and the message that asks for it. */
 export interface Wish {
   readonly profile: Profile
   readonly reading: Reading
-  /** What a tool that sends is to send, where the message does not word it. */
+  /** The content to send, if the message itself does not contain it. */
   readonly content?: Content | undefined
 }
 
-/** A text, and the line above it. */
+/** A text and its headline. */
 export interface Content {
   readonly headline: string
   readonly text: string
 }
 
-/** What these questions were answered, to be sent; undefined for none. */
+/** Composes the answers to these questions to the content of a mail; returns undefined without questions. */
 export function contentOf(questions: readonly Reading[], answers: readonly string[]): Content | undefined {
   const [first] = questions
   return first && { headline: headlineOf(topicOf(first)), text: answers.join('\n\n') }
 }
 
-/** The text for a field, or undefined where the message has none. */
+/** Returns the text for a field, or undefined if the message has none. */
 export function textOf({ name, required }: Field, wish: Wish): string | undefined {
   const { reading, profile, content } = wish
   const isAbove = profile.sends && isHeadline(name)
   const named = namedIn(reading.text, name, isAbove)
   if (named !== undefined) return named
   if (profile.sends && content) return isAbove ? content.headline : content.text
-  // What is left of a wish to send something is no text to send.
+  // The rest of a request to send something is not the text to send.
   if (profile.sends && !isWorded(reading)) return undefined
   if (/^(?:q|query|search|keywords?)$/i.test(name)) return topicOf(reading) || undefined
   const isWanted = required || profile.reminds || reading.quoted.length > 0
@@ -44,14 +44,16 @@ export function textOf({ name, required }: Field, wish: Wish): string | undefine
   return (isAbove ? headlineOf(left) : left) || undefined
 }
 
-/** What is left of a message without the words that address the tool. */
+/** Returns the message without the words that address the tool. */
 export function leftOf({ reading, profile: { terms } }: Wish): string {
   return payloadOf(reading, ({ stem, senses }) =>
     [`=${stem}`, ...senses.map(([concept]) => concept)].some((term) => (terms.get(term) ?? 0) > 0.5),
   )
 }
 
-/** `the subject "Hi"`; the line above a text needs no quotes: it ends where the next thing is named. */
+/**
+ * Finds a text given by the field's name: `the subject "Hi"`. A headline needs no quotes: it ends at the next clause.
+ */
 function namedIn(text: string, name: string, isAbove: boolean): string | undefined {
   if (!/^[a-z]+$/i.test(name)) return undefined
   const bare = isAbove ? '|((?!")[^",;]+?)(?=\\s+(?:and|with)\\b|[",;]|\\.?\\s*$)' : ''
@@ -61,7 +63,7 @@ function namedIn(text: string, name: string, isAbove: boolean): string | undefin
 
 const MOST_HEADLINE = 80
 
-/** The first sentence of a text, cut where it is long. */
+/** Returns the first sentence of a text, shortened if it is long. */
 function headlineOf(text: string): string {
   const [first = ''] = text.split(/(?<=[.!?])\s|\n|(?<=[。！？])/)
   const line = first.replace(/[.。]$/, '').trim()

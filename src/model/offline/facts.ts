@@ -1,11 +1,11 @@
 /**
- * What a tool's JSON result says: a record of facts, and lists of records. Objects within objects are one record with
- * their parents; of a list with an entry a day, only what is of the day in question counts.
+ * Reads a tool's JSON result as a record of facts and lists of records. Nested objects belong to the record of their
+ * parents. Of a list with an entry for each day, only the entries of the day in question count.
  */
 import { isObject } from '../../contract/json.ts'
 
 export interface Fact {
-  /** The last name on the way to the value, after its parent's where two are alike; `''` for a bare value. */
+  /** The name of the value, prefixed with its parent's name if two names are equal; `''` for a bare value. */
   readonly key: string
   readonly value: string | number | boolean
 }
@@ -22,7 +22,7 @@ export interface Found {
 
 const MOST_FACTS = 40
 
-/** What a result that is JSON says; undefined for plain text. `date`: the day in question, as YYYY-MM-DD. */
+/** Reads a JSON result; returns undefined for plain text. `date` is the day in question, as YYYY-MM-DD. */
 export function findFacts(text: string, date = '?'): Found | undefined {
   try {
     return collect(JSON.parse(text), date)
@@ -31,7 +31,7 @@ export function findFacts(text: string, date = '?'): Found | undefined {
   }
 }
 
-/** The facts of the record and of every list. */
+/** Returns the facts of the record and of all lists. */
 export function allFacts({ facts, lists }: Found): readonly Fact[] {
   return [...facts, ...lists.flatMap(({ rows }) => rows.flat())]
 }
@@ -65,7 +65,7 @@ function isScalar(value: unknown): value is Fact['value'] {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
 }
 
-/** Whether a fact says that the data is made up. */
+/** Tells whether a fact says that the data is made up. */
 export function marksStandIn({ key, value }: Fact): boolean {
   return /source|provider|origin|note/i.test(key) && /stand-?in|sample|mock|fake|demo|simulat|模拟/i.test(String(value))
 }

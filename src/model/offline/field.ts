@@ -1,7 +1,7 @@
 /**
- * What a field of an input schema wants, told from its type, format, name and description: an instant, a date, a
- * duration in some unit, a time zone, a place, a number, an expression, a text … Where name and description differ,
- * a form that the description spells out wins, then the name, then what the description is about.
+ * Derives the kind of value that a field of an input schema takes from its type, format, name and description: an
+ * instant, a date, a duration in some unit, a time zone, a place, a number, an expression, a text … If they disagree, a
+ * format that the description states wins, then the name, then the topic of the description.
  */
 import { isObject, type JsonSchema } from '../../contract/json.ts'
 
@@ -9,11 +9,11 @@ export type Kind =
   | 'instant'
   | 'date'
   | 'clock'
-  /** Words about time, such as `in 10 minutes`, for a tool that reads them itself. */
+  /** Words about time, such as `in 10 minutes`, for a tool that parses them itself. */
   | 'phrase'
-  /** A number of units from now. */
+  /** A number of time units from now. */
   | 'duration'
-  /** ISO 8601, such as `PT10M`. */
+  /** An ISO 8601 duration, such as `PT10M`. */
   | 'period'
   | 'epoch'
   /** One part of a date or time of day, named by `unit`. */
@@ -37,19 +37,19 @@ export interface Field {
   readonly schema: JsonSchema
   readonly types: readonly string[]
   readonly kind: Kind
-  /** Of a duration or an epoch: second, minute …; of a part: hour, month … */
+  /** The unit of a duration or an epoch (second, minute …), or the name of a part (hour, month …). */
   readonly unit: string
-  /** May not be left out, nor be null. */
+  /** Whether the field must be present and not null. */
   readonly required: boolean
-  /** Must be there, but may be null. */
+  /** Whether the field must be present, but may be null. */
   readonly isNullable: boolean
-  /** Of an object its properties, of an array its item. */
+  /** The properties of an object, or the item of an array. */
   readonly fields: readonly Field[]
 }
 
 /**
- * The fields of an object schema. `hint` is what a tool said was wrong: it counts as part of the description of those
- * that it names, or of the only one.
+ * Returns the fields of an object schema. `hint` is a tool's error message: it counts as part of the description of the
+ * fields that it names, or of the only field.
  */
 export function fieldsOf(schema: JsonSchema, hint = ''): readonly Field[] {
   const required = Array.isArray(schema.required) ? schema.required : []
@@ -95,7 +95,7 @@ const UNITS = /\b(m)(?:illi)?s(?:ec\w*)?\b|\b(s)(?:ec(?:ond)?s?)?\b|\b(mi)n(?:ut
 const UNIT_NAMES: Readonly<Record<string, string>> = { m: 'ms', s: 'second', mi: 'minute', h: 'hour', d: 'day' }
 const IS_WAIT = /\b(?:in|after|wait|delay|duration|length|within|from (?:now|today)|how long|until)\b/
 
-/** The first whose pattern fits the name or the description. */
+/** The kinds of string fields. The first entry with a pattern that matches the name or the description counts. */
 const STRINGS: readonly (readonly [kind: Kind, name: RegExp | undefined, description: RegExp | undefined])[] = [
   ['zone', /\b(?:time ?zone|tz|zone)\b/, /\b(?:iana|tz database)\b|时区名/],
   ['email', /\be?mail\b/, /format email|e-?mail address/],

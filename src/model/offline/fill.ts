@@ -1,7 +1,8 @@
 /**
- * Arguments for a tool, from what the message says. A required field that the message does not speak of is asked for,
- * never invented; an optional one is left out. Four things go without saying: the label of a reminder is “Reminder”,
- * the day of a tool that only reads is today, the time zone of a date is UTC, and a flag that nobody mentions is off.
+ * Fills the arguments of a tool from the message. A required field that the message does not mention is asked for,
+ * never invented; an optional one is left out. There are four defaults: the label of a reminder is “Reminder”, the day
+ * of a tool that only reads is today, the time zone of a date is UTC, and a required flag that is not mentioned is
+ * false.
  */
 import { leftOf, textOf, type Wish } from './compose.ts'
 import type { Field } from './field.ts'
@@ -14,22 +15,22 @@ import { DAY, hasDay } from './when.ts'
 
 export interface Filled {
   readonly values: Readonly<Record<string, unknown>>
-  /** Required fields that the message says nothing of. */
+  /** The required fields that the message gives no value for. */
   readonly missing: readonly Field[]
-  /** A value depends on the present time, which is not known yet. */
+  /** Whether a value depends on the present time, which is not known yet. */
   readonly needsNow: boolean
 }
 
 export interface Source extends Wish {
   readonly now?: Moment | undefined
-  /** The call serves only to learn the present time: any zone or place will do. */
+  /** Whether the call only serves to learn the present time, so that any zone or place will do. */
   readonly forTime?: boolean
 }
 
 const NEEDS_NOW = Symbol('needs now')
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, second: 1000, minute: 60_000, hour: 3_600_000, day: DAY }
 
-/** The arguments for `fields`, by default the profile's own. */
+/** Returns the arguments for `fields`, by default those of the profile. */
 export function fill(source: Source, fields: readonly Field[] = source.profile.fields): Filled {
   const values: Record<string, unknown> = {}
   const missing: Field[] = []
@@ -49,13 +50,13 @@ export function fill(source: Source, fields: readonly Field[] = source.profile.f
   return { values, missing, needsNow }
 }
 
-/** What a required field gets when the message is silent. */
+/** Returns the default of a required field that the message does not mention. */
 function fallback(field: Field, { profile, reading, now, forTime }: Source): unknown {
   const options = optionsOf(field)
   if (field.schema.default !== undefined) return field.schema.default
   if (field.kind === 'boolean') return false
   if (field.kind === 'enum' && options.length === 1) return options[0]
-  // What is asked without a time is asked of the present.
+  // A question without a time is about the present.
   if (field.kind === 'enum' && !reading.when)
     return options.find((option) => /^(?:today|now|current)$/i.test(String(option)))
   if (field.kind === 'zone' && reading.places.length === 0 && (forTime || !reading.terms.has('time'))) return 'UTC'
@@ -89,7 +90,7 @@ function valueOf(field: Field, source: Source, taken: readonly Field[]): unknown
       if (!required && kind === 'number' && mentions(reading, field.name) < 9) return undefined
       const number = (kind === 'id' && before === 0 ? reading.id : undefined) ?? reading.numbers[before]
       if (field.types[0] === 'string') return reading.codes[before] ?? number
-      // A number holds 15 digits; one that may be text keeps them all.
+      // A JavaScript number holds 15 digits; a field that also accepts a string gets all of them.
       return number && (number.length > 15 && field.types.includes('string') ? number : Number(number))
     }
     case 'sum':
@@ -114,7 +115,7 @@ function optionsOf({ schema }: Field): readonly unknown[] {
   return Array.isArray(schema.enum) ? schema.enum : [schema.const]
 }
 
-/** How surely the message speaks of an option or a flag: 9 by its words, less by what they mean, 0 not at all. */
+/** Scores how surely the message mentions an option or a flag: 9 by its words, less by their meaning, 0 not at all. */
 function mentions({ text, terms, when }: Reading, option: string): number {
   if (when && option.toLowerCase() === ['yesterday', 'today', 'tomorrow'][(when.day ?? 9) + 1]) return 9
   const said = new Set(wordsOf(text).map((word) => word.stem))
@@ -125,32 +126,32 @@ function mentions({ text, terms, when }: Reading, option: string): number {
   )
 }
 
-/** A place that neither a list nor a capital letter gives away: what is left when all else is taken off. */
+/** Guesses a place that is neither known nor capitalized: the rest of the message without everything else. */
 function guessPlace(source: Source): string | undefined {
   const left = leftOf(source)
   const name = /(?:\b(?:in|for|at|near) |(^))(?!me\b|it\b|the\b)((?:[\p{L}'.-]+ ?){1,3})$/u.exec(left)
-  // A word that only stands there may be anything where the time is asked.
+  // In a question about the time, a word without a preposition may be anything.
   return name && !(source.profile.tellsNow && name[1] === '') ? properName(name[2]?.trim() ?? '') : undefined
 }
 
-/** A value for a field about time; the symbol where the present time must be known first. */
+/** Returns the value of a field about time, or `NEEDS_NOW` if the present time must be known first. */
 function timeOf(field: Field, { reading, now, profile }: Source): unknown {
   const { when } = reading
   const { kind, unit, required } = field
   const waits = profile.fields.filter((other) => other.kind === 'duration')
   const isAbsolute = when?.instant !== undefined || (kind === 'date' && when?.date?.[0] !== undefined)
-  // An instant beside durations is where they begin.
+  // An instant beside durations is the time from which they count.
   const isStart = kind === 'instant' && waits.length > 0 && !when?.date
   if (isStart && !isAbsolute) return required ? (now ? isoDateTime(now) : NEEDS_NOW) : undefined
   if (!when) return undefined
   if (kind === 'phrase') return when.phrase
-  // A date that is left out is today's.
+  // An optional date defaults to today.
   if (kind === 'date' && !required && (!hasDay(when) || when.day === 0)) return undefined
   const span = when.ms ?? (when.clock ? undefined : (when.days ?? when.day) && (when.days ?? when.day ?? 0) * DAY)
   const isWait = kind === 'duration' || kind === 'period'
   if (isWait && span !== undefined) return waitOf(field, span, waits)
   if (isWait && !required) return undefined
-  // A tool that tells the day alone does not help to tell a time of day.
+  // A tool that tells only the day does not help to compute a time of day.
   const isUseless = now?.isDay && (when.ms !== undefined || !hasDay(when))
   if ((!now || isUseless) && !isAbsolute) return NEEDS_NOW
   const today = now ?? { epoch: 0, offset: 0 }
@@ -164,7 +165,7 @@ function timeOf(field: Field, { reading, now, profile }: Source): unknown {
   return Number(parts[['year', 'month', 'day', 'hour', 'minute'].indexOf(unit)])
 }
 
-/** A span in the field's unit. Where a tool has a field for each unit, each takes its share. */
+/** Converts a duration to the field's unit. If a tool has several duration fields, each gets its part. */
 function waitOf({ kind, unit, types, required }: Field, ms: number, waits: readonly Field[]): unknown {
   if (kind === 'period') {
     const [hours, minutes, seconds] = [Math.trunc(ms / 3_600_000), Math.trunc(ms / 60_000) % 60, (ms / 1000) % 60]

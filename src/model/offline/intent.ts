@@ -1,7 +1,7 @@
 /**
- * What the last user message asks for: one intent for each question in it that a tool fits. A message is cut where a
- * question about something else opens. One with too little of its own (“and in Paris?”, or the reply to a question of
- * ours) stands in for the values of the last one that had an intent.
+ * Finds what the last user message asks for: one intent for each question in it that a tool fits. A message is cut
+ * where a question about something else begins. A message without a question of its own (“and in Paris?”, or the reply
+ * to a question of the model) repeats the last intent of an earlier message with its own values.
  */
 import { isDictating, isWorded } from './payload.ts'
 import type { Profile } from './profile.ts'
@@ -13,19 +13,19 @@ import { hasDay } from './when.ts'
 export interface Intent {
   readonly profile: Profile
   readonly reading: Reading
-  /** The whole message, for values that the intent's own words lack. */
+  /** The reading of the whole message, for values that the intent's own words lack. */
   readonly message: Reading
-  /** Of something to be sent: the questions whose answers it is made of. Empty where the message words it itself. */
+  /** For an intent to send: the questions whose answers are sent; empty if the message itself has the text. */
   readonly sources?: readonly Intent[]
 }
 
 export interface Asked {
   readonly intents: readonly Intent[]
-  /** Questions of the message that no tool fits. */
+  /** The questions in the message that no tool fits. */
   readonly unfit: readonly string[]
 }
 
-/** How far back a message may reach for what it lacks. */
+/** The number of earlier messages that may supply what a message lacks. */
 const MOST_EARLIER = 8
 
 const BOUNDARY = new RegExp(
@@ -41,7 +41,8 @@ const OPENER = new RegExp(
 const FOLLOWS = /^(?:and|or|what about|how about|same|also|again|那|还有)|呢\W*$/i
 
 /**
- * The intents of a message, given what users said before it, last first. `asked`: it comes after a question of ours.
+ * Returns the intents of a message. `earlier` are the user messages before it, last first; `asked` tells whether the
+ * message follows a question of the model.
  */
 export function intentsOf(
   message: string,
@@ -55,7 +56,7 @@ export function intentsOf(
   const given = [whole.places, whole.numbers, whole.quoted, whole.emails]
   const brings = whole.when !== undefined || given.some(({ length }) => length > 0)
   const isShort = (isBare && brings) || (own.intents.length === 0 && (asked || (brings && FOLLOWS.test(message))))
-  // A wish to send something is one of its own.
+  // A request to send something is an intent of its own, however short the message.
   if (isShort && !whole.sends) {
     for (const past of earlier.slice(0, MOST_EARLIER)) {
       const last = cut(past, profiles).intents.at(-1)
@@ -65,7 +66,10 @@ export function intentsOf(
   return { ...own, intents: own.intents.flatMap((intent) => withSources(intent, earlier, profiles)) }
 }
 
-/** An intent, behind what it is to send and its message does not say: what was asked in one before. */
+/**
+ * Returns an intent, preceded by those whose answers it is to send if its message refers to them: the questions of an
+ * earlier message.
+ */
 function withSources(intent: Intent, earlier: readonly string[], profiles: readonly Profile[]): readonly Intent[] {
   const { sources, reading } = intent
   if (sources?.length !== 0 || isWorded(reading) || !pointsElsewhere(reading.text)) return [intent]
@@ -76,7 +80,7 @@ function withSources(intent: Intent, earlier: readonly string[], profiles: reado
   return [intent]
 }
 
-/** The intent of an earlier message with the values of a later one. */
+/** Repeats the intent of an earlier message with the values of a later one. */
 function carryOn({ profile, reading, sources }: Intent, later: Reading): Intent {
   const merged: Reading = {
     ...reading,
@@ -93,13 +97,13 @@ function carryOn({ profile, reading, sources }: Intent, later: Reading): Intent 
   return { profile, reading: merged, message: merged, ...(sources && { sources }) }
 }
 
-/** A stretch of a message about one thing. */
+/** A part of a message about one topic. */
 interface Group {
   text: string
   readonly topics: Set<string>
-  /** It names a place, and no day. */
+  /** Whether it names a place and no day. */
   isPlaced: boolean
-  /** The pieces of it that could stand alone. */
+  /** Its pieces that could be questions on their own. */
   readonly entries: string[]
 }
 
@@ -130,7 +134,7 @@ function isRead({ profile }: Intent): boolean {
   return profile.action === 'read'
 }
 
-/** What a group of pieces asks for. */
+/** Returns the intents of a group of pieces. */
 function fitting({ text, entries }: Pick<Group, 'text' | 'entries'>, profiles: readonly Profile[], message: Reading) {
   const own = read(text)
   const isThere = own.places.length === 0 && /\bthere\b/i.test(text)
@@ -141,7 +145,7 @@ function fitting({ text, entries }: Pick<Group, 'text' | 'entries'>, profiles: r
   return best && best.score >= ENOUGH ? each({ profile: best.profile, reading, message }) : []
 }
 
-/** The question within words that want something sent. */
+/** Returns the intents of the question in a request to send its answer. */
 function toBeSent(reading: Reading, profiles: readonly Profile[], message: Reading): readonly Intent[] {
   const text = isWorded(reading) ? '' : leftToSay(reading.text)
   return text === '' ? [] : fitting({ text, entries: [] }, profiles, message).filter(isRead)
@@ -151,7 +155,7 @@ function opens(text: string): boolean {
   return QUESTION.test(text) || OPENER.test(text)
 }
 
-/** A message in groups: a piece begins a new one where it opens a question about something else. */
+/** Splits a message into groups. A piece begins a new group if it begins a question about something else. */
 function groupsOf(message: string): readonly Group[] {
   const groups: Group[] = []
   const pieces = message.split(BOUNDARY)
@@ -160,11 +164,11 @@ function groupsOf(message: string): readonly Group[] {
     const { topics, places, when } = read(piece)
     const group = groups.at(-1)
     const tells = group !== undefined && (TELL.test(group.text) || isDictating(group.text + joint))
-    // Between sentences there is no joint but space.
+    // Pieces separated only by space are sentences, which are always open to a new question.
     const isOpen = joint.trim() === '' || (tells ? QUESTION.test(piece) : opens(piece))
     const isShared = [...topics].some((topic) => group?.topics.has(topic))
     const isDated = when !== undefined && hasDay(when)
-    // A day that is asked for by itself is not that of the city asked for before.
+    // A question with a day and no place is not about the city of the question before it.
     const isElsewhere = group?.isPlaced && isDated && places.length === 0 && opens(piece) && !/\bthere\b/i.test(piece)
     const isOther = group && topics.size > 0 && group.topics.size > 0 && (!isShared || isElsewhere)
     if (group && !(isOther && (isOpen || !tells))) {
@@ -180,7 +184,7 @@ function groupsOf(message: string): readonly Group[] {
   return groups
 }
 
-/** One intent for each address, where the tool takes one. */
+/** Makes one intent for each mail address, if the tool takes a single one. */
 function eachAddress(intent: Intent): readonly Intent[] {
   const { profile, reading } = intent
   const takers = profile.fields.filter(({ kind }) => kind === 'email')
@@ -188,7 +192,7 @@ function eachAddress(intent: Intent): readonly Intent[] {
   return reading.emails.map((email) => ({ ...intent, reading: { ...reading, emails: [email] } }))
 }
 
-/** One intent for each place of a list, where the tool takes one. */
+/** Makes one intent for each place of a list, if the tool takes a single one. */
 function each(intent: Intent): readonly Intent[] {
   const { profile, reading } = intent
   const places = reading.places.filter(({ zone }, at, all) => at === 0 || zone !== all[at - 1]?.zone)

@@ -1,6 +1,6 @@
-/** Names of fields as words: `openOrders` is `open orders`, and in Chinese 未结订单. */
+/** Converts names of fields to words: `openOrders` to `open orders`, or 未结订单 in Chinese. */
 
-/** The words of a name, in small letters. */
+/** Returns the words of a name, in lower case. */
 export function wordsIn(key: string): readonly string[] {
   const spaced = key.replace(/([a-z\d])([A-Z])|([A-Z])(?=[A-Z][a-z])/g, '$1$3 $2')
   return spaced
@@ -9,7 +9,7 @@ export function wordsIn(key: string): readonly string[] {
     .filter(Boolean)
 }
 
-/** A name as it is shown: in small letters, but for abbreviations such as `ID` or `EUR`. */
+/** Returns a name for display: in lower case, except for abbreviations such as `ID` or `EUR`. */
 export function shown(key: string): string {
   const isShort = (word: string): boolean => new RegExp(`(?<![A-Z])${word.toUpperCase()}(?![A-Z][A-Z])`).test(key)
   return wordsIn(key)
@@ -73,12 +73,12 @@ const HAN_NAMES: Readonly<Record<string, string>> = {
   number: '编号',
 }
 
-/** What Chinese calls a field; undefined where that is not known. */
+/** Returns the Chinese name of a field, or undefined if it is not known. */
 export function hanName(name: string): string | undefined {
   return Object.hasOwn(HAN_NAMES, name) ? HAN_NAMES[name] : undefined
 }
 
-/** `name: value`, for fields of which nothing better is known. */
+/** Formats `name: value`, for fields without a better phrase. */
 export function labelled(name: string, value: string, han: boolean): string {
   if (name === '') return value
   if (!han) return /^(?:to|from|by|for|in|at|until|since)$/.test(name) ? `${name} ${value}` : `${name}: ${value}`

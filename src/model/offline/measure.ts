@@ -1,12 +1,12 @@
 /**
- * Numbers with a unit, told by the end of their field's name (`windSpeedKmh` is `wind speed 20 km/h`); a lowest and a
- * highest value of the same thing are a range (`temperatureMinC` and `temperatureMaxC`, `6 to 10 °C`); what is a
- * probability is told in percent, whether it was or was a share of one.
+ * Formats numbers with a unit, which the end of the field's name tells (`windSpeedKmh`: `wind speed 20 km/h`). A
+ * minimum and a maximum of the same quantity become a range (`temperatureMinC` and `temperatureMaxC`: `6 to 10 °C`).
+ * Probabilities are given in percent, also those between 0 and 1.
  */
 import type { Fact } from './facts.ts'
 import { hanName, wordsIn } from './label.ts'
 
-/** How English, then Chinese, write the unit behind a number. */
+/** The unit as written after a number, in English and in Chinese. */
 type Unit = readonly [english: string, chinese: string]
 
 const UNITS: Readonly<Record<string, Unit>> = {
@@ -38,9 +38,9 @@ const UNITS: Readonly<Record<string, Unit>> = {
 const NO_UNIT: Unit = ['', '']
 const LOWEST = /^(?:min|minimum|low|lowest)$/
 const HIGHEST = /^(?:max|maximum|high|highest)$/
-/** A letter is a unit of these alone: no vitamin is told in degrees. */
+/** A single letter is a unit only after these words: `vitaminC` is not in degrees. */
 const HAS_DEGREES = /temp|feels|dew|heat|chill|min|max|low|high/
-/** What a number with its unit says without a name. */
+/** Names that a number with its unit does not need. */
 const SPEAKS_FOR_ITSELF = /^(?:temperature|temp|precipitation|precip|rain|rainfall)?$/
 
 interface Measure {
@@ -50,13 +50,13 @@ interface Measure {
   readonly value: number
 }
 
-/** A chance of something in percent, from a number that is one or a share of one; undefined where it is none. */
+/** Returns a probability in percent; a value below 1 counts as a fraction. Returns undefined for any other fact. */
 export function percentOf({ key, value }: Fact): number | undefined {
   if (typeof value !== 'number' || !/probab|prob$|chance|likelihood|^pop$/i.test(key)) return undefined
   return Math.round((value < 1 ? value * 100 : value) * 10) / 10
 }
 
-/** The words for a number; `''` where they are those of its range, undefined where nothing is known of its unit. */
+/** Formats a number; `''` if the minimum of its range includes it, undefined if its unit is unknown. */
 export function tellMeasure(fact: Fact, facts: readonly Fact[], han: boolean): string | undefined {
   const percent = percentOf(fact)
   if (percent !== undefined) return tellChance(fact.key, percent, han)
@@ -67,7 +67,7 @@ export function tellMeasure(fact: Fact, facts: readonly Fact[], han: boolean): s
     other?.end !== undefined && other.end !== end && other.name === name && other.unit === unit
   const other = end && facts.map(measureOf).find(isOther)
   if (other && end === 'highest') return ''
-  // Without a unit or its counterpart, `highScore` is a name like any other.
+  // Without a unit or a counterpart, a name such as `highScore` is no measure.
   if (!other && unit === NO_UNIT) return undefined
   return said(measure, other?.value, han)
 }

@@ -1,16 +1,16 @@
 /**
- * Instants with the clock they are read on. A moment comes out of a tool's result (an ISO 8601 date-time in it, or a
- * date and a time, or an epoch number) and goes into arguments as ISO 8601 text; zones are worked out by `Intl`.
+ * Instants with a local clock. A moment is read from a tool's result (an ISO 8601 date-time, a date and a time, or an
+ * epoch number) and written to arguments as ISO 8601 text. `Intl` provides the offsets of time zones.
  */
 import { findWhen } from './when.ts'
 
 export interface Moment {
-  /** Milliseconds. */
+  /** The instant in epoch milliseconds. */
   readonly epoch: number
-  /** Minutes east of UTC. */
+  /** The UTC offset of the clock in minutes, positive east. */
   readonly offset: number
   readonly zone?: string | undefined
-  /** Only its day is known. */
+  /** Whether only the day is known. */
   readonly isDay?: boolean
 }
 
@@ -23,7 +23,7 @@ function minutesOf(offset: string): number {
   return sign ? Number(`${sign}1`) * (Number(hours) * 60 + Number(minutes)) : 0
 }
 
-/** The same instant on the clock of a zone; as it was where there is no such zone. */
+/** Returns the same instant on the clock of a zone, or the moment unchanged if the zone is unknown. */
 export function inZone(moment: Moment, zone: string | undefined): Moment {
   if (zone === undefined) return moment
   try {
@@ -34,12 +34,12 @@ export function inZone(moment: Moment, zone: string | undefined): Moment {
   }
 }
 
-/** A date whose UTC fields show the moment's own clock. */
+/** Returns a Date whose UTC fields are the local time of the moment. */
 export function wall({ epoch, offset }: Moment): Date {
   return new Date(epoch + offset * MINUTE)
 }
 
-/** The moment at which the clock of `like` shows the UTC fields of `wallTime`. */
+/** Returns the moment at which the clock of `like` shows the UTC fields of `wallTime`. */
 export function fromWall(wallTime: number, like: Moment): Moment {
   const { offset } = inZone({ ...like, epoch: wallTime - like.offset * MINUTE }, like.zone)
   return { epoch: wallTime - offset * MINUTE, offset, zone: like.zone }
@@ -49,22 +49,22 @@ export function isoDate(moment: Moment): string {
   return wall(moment).toISOString().slice(0, 10)
 }
 
-/** `HH:MM:SS`. */
+/** Formats the local time as `HH:MM:SS`. */
 export function isoTime(moment: Moment): string {
   return wall(moment).toISOString().slice(11, 19)
 }
 
-/** Date and time with offset, to the second. */
+/** Formats the local date and time with the UTC offset, to the second. */
 export function isoDateTime(moment: Moment): string {
   const offset = new Date(Math.abs(moment.offset) * MINUTE).toISOString().slice(11, 16)
   return `${isoDate(moment)}T${isoTime(moment)}${moment.offset < 0 ? '-' : '+'}${offset}`
 }
 
-/** The moment that a text tells. `asked`: the zone of a clock that the text does not name. */
+/** Reads the moment that a text tells. `asked` is the zone to use if the text names none. */
 export function readMoment(text: string, asked?: string): Moment | undefined {
   const zone = ZONE.exec(text)?.[0] ?? asked
   const all = [...text.matchAll(ISO)]
-  // Of an instant told in UTC and on a local clock, the local one says more.
+  // If an instant is given in UTC and in local time, the local time has more information.
   const iso = all.find(([, , , offset]) => offset && offset !== 'Z') ?? all[0]
   const epoch = iso ? undefined : /(?<![\d.])1\d{9}(?:\d{3})?(?!\d)/.exec(text)?.[0]
   if (epoch) return inZone({ epoch: Number(epoch.padEnd(13, '0')), offset: 0 }, zone)
@@ -78,7 +78,7 @@ export function readMoment(text: string, asked?: string): Moment | undefined {
   return offset === 'Z' || local.offset === minutes ? local : moment
 }
 
-/** A date and a time of day that stand apart, or are in words. */
+/** Reads a date and a time of day that are separate, or in words. */
 function apart(text: string): readonly [day: string | undefined, time: string | undefined] {
   const { date: [year, month, day] = [], clock } = findWhen(text).when ?? {}
   const two = (value: number | undefined): string => String(value).padStart(2, '0')

@@ -1,6 +1,6 @@
 /**
- * Numbers as people write them: digits with separators (`475,695,037,565`), words (`twenty-five`, `4.7 million`) and
- * Chinese numerals (`二十五`, `3万`).
+ * Parses numbers as people write them: digits with separators (`475,695,037,565`), words (`twenty-five`, `4.7 million`)
+ * and Chinese numerals (`二十五`, `3万`).
  */
 
 const WORDS = (
@@ -15,12 +15,12 @@ const SCALE = SCALES.join('|')
 // The longer word first, so that `seventeen` is not `seven`.
 const WORD = WORDS.toReversed().join('|')
 
-/** Regular expression source of one number. */
+/** The regular expression source of one number. */
 export const NUMBER =
   `(?:(?:\\d{1,3}(?:[, ]\\d{3})+(?!\\d)|\\d+)(?:\\.\\d+)?(?: ?(?:${SCALE}|[万亿]))?|` +
   `\\b(?:${WORD}|a (?=${SCALE}))(?:[ -]*(?:and )?(?:${WORD}|${SCALE}))*\\b|[${HAN_DIGITS}两十百千万亿]+)`
 
-/** The value of a text that matches `NUMBER`. */
+/** Returns the value of a text that matches `NUMBER`. */
 export function parseNumber(text: string): number {
   let [total, section, digit] = [0, 0, 0]
   for (const [part] of text.toLowerCase().matchAll(/\d[\d, .]*|[a-z]+|\p{Script=Han}/gu)) {
@@ -40,7 +40,7 @@ export function parseNumber(text: string): number {
   return total + section + digit
 }
 
-/** The same as decimal text, with every digit that was written. */
+/** Converts a text that matches `NUMBER` to decimal text, with all digits that were written. */
 export function toDecimal(text: string): string {
   return /^[\d, ]+(?:\.\d+)?$/.test(text) ? text.replace(/[, ]/g, '') : String(parseNumber(text))
 }

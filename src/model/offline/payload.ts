@@ -1,6 +1,6 @@
 /**
- * The free text that a message hands to a tool: what is quoted, else what follows “remind me to”, “提醒我”, “saying”,
- * else what is left when the time and the words that address the tool are taken off both ends.
+ * Extracts the free text that a message gives to a tool: the quoted text, else the text after “remind me to”, “提醒我” or
+ * “saying”, else the message without its time and without the words at both ends that address the tool.
  */
 import { type Reading, TELL } from './read.ts'
 import { HAN } from './text.ts'
@@ -27,22 +27,22 @@ const TRAILING = new RegExp(
   'i',
 )
 
-/** Whether a message words the text itself. */
+/** Tells whether a message itself contains the text for the tool, quoted or after “saying”. */
 export function isWorded({ quoted, timeless }: Reading): boolean {
   return quoted.length > 0 || SAYING.test(timeless)
 }
 
-/** Whether a text hands the words of a mail over, so that what follows it belongs to them. */
+/** Tells whether a text introduces the words of a mail, so that what follows belongs to the mail. */
 export function isDictating(text: string): boolean {
   return text.includes('@') && SAYING.test(`${text} …`)
 }
 
-/** A text without the marks of what was taken out of it. */
+/** Removes the control characters that stand for masked parts of a text. */
 export function sayable(text: string): string {
   return text.replace(/[\s\v\f]+/g, ' ').trim()
 }
 
-/** The text, or `''`. `addresses` tells the words that speak of the tool itself. */
+/** Returns the text, or `''`. `addresses` tells whether a word is about the tool itself. */
 export function payloadOf({ quoted, timeless }: Reading, addresses: (word: Word) => boolean): string {
   if (quoted[0] !== undefined) return quoted[0]
   const told = tidy(SAYING.exec(timeless)?.[1] ?? timeless.slice(TELL.exec(timeless)?.[0].length ?? Infinity))
@@ -60,14 +60,14 @@ function tidy(text: string): string {
   return text.replace(/\s+/g, ' ').replace(LEADING, '').replace(TRAILING, '').trim()
 }
 
-/** A stretch of text without the words at both ends that are about something else. */
+/** Removes the words of the frame at both ends of a chunk. */
 function strip(chunk: string, isFrame: (word: Word) => boolean): string {
   const isHan = HAN.test(chunk)
   const words = isHan ? wordsOf(chunk).map(({ text }) => text) : chunk.split(' ')
   const isOff = (word = ''): boolean => wordsOf(word).every(isFrame)
   while (words.length > 0 && isOff(words.at(-1))) words.pop()
   while (words.length > 0 && isOff(words[0])) {
-    // “I have to take out the bin”: behind `to` the words are the text's own.
+    // “I have to take out the bin”: the words after `to` belong to the text.
     if (words.shift()?.toLowerCase() === 'to') break
   }
   return words.join(isHan ? '' : ' ')

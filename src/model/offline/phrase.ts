@@ -1,4 +1,4 @@
-/** What one field of a record says, as a phrase of a sentence. */
+/** Words one field of a record as a phrase of a sentence. */
 import type { Fact } from './facts.ts'
 import { hanName, labelled, shown, wordsIn } from './label.ts'
 import { tellMeasure } from './measure.ts'
@@ -8,16 +8,16 @@ import { spokenText } from './spoken.ts'
 
 export interface Phrase {
   readonly text: string
-  /** Follows `is`, `has been` or `has`, or stands in a list. In Chinese all stand in the list. */
+  /** Whether the phrase follows `is`, `has been` or `has`, or is part of a list. In Chinese all are in the list. */
   readonly kind: 'is' | 'since' | 'has' | 'list'
 }
 
 interface Speaker extends Voice {
-  /** What the record is one of, such as `customer`. */
+  /** The kind of thing that the record describes, such as `customer`. */
   readonly noun?: string | undefined
 }
 
-/** The phrase, or undefined for a fact that another one's phrase tells too. */
+/** Returns the phrase, or undefined if the phrase of another fact includes this one. */
 export function phraseOf(fact: Fact, facts: readonly Fact[], speaker: Speaker): Phrase | undefined {
   const { han } = speaker.reading
   const measured = tellMeasure(fact, facts, han)
@@ -27,7 +27,7 @@ export function phraseOf(fact: Fact, facts: readonly Fact[], speaker: Speaker): 
   return han ? { text: inChinese(name, fact, speaker), kind: 'list' } : inEnglish(name, fact, speaker)
 }
 
-/** Says itself what it is. */
+/** Names of fields whose values need no label. */
 const SPEAKS_FOR_ITSELF =
   /^(?:e ?mail|url|link|website|phone|time|when|date|date time|day|message|text|note|summary|snippet|name|title)$/
 
@@ -68,14 +68,14 @@ function inChinese(name: string, { key, value }: Fact, { noun, now }: Speaker): 
     : labelled(name, said, true)
 }
 
-/** `delivered`, `not delivered`, `gift wrapped: no`. */
+/** Formats a boolean: `delivered`, `not delivered`, `gift wrapped: no`. */
 function tellBoolean(name: string, value: boolean): string {
   const adjective = /^(?:is )?(\w+(?:ed|ble|ive))$/.exec(name)?.[1]
   if (adjective !== undefined) return value ? adjective : `not ${adjective}`
   return labelled(name, value ? 'yes' : 'no', false)
 }
 
-/** `3 open orders` for a whole number of things, `price: 3` for another number. */
+/** Formats a count of things as `3 open orders`, any other number as `price: 3`. */
 function tellNumber(name: string, value: number, label: string): Phrase {
   if (!isCount(name, value)) return { text: labelled(label, String(value), false), kind: 'list' }
   return { text: `${value === 0 ? 'no' : value} ${value === 1 ? singular(name) : name}`, kind: 'has' }
@@ -85,7 +85,7 @@ function isCount(name: string, value: number): boolean {
   return Number.isInteger(value) && value >= 0 && /[a-z][^siu]s$/.test(name)
 }
 
-/** The name of one of things whose name is in the plural. */
+/** Returns the singular of a plural name. */
 export function singular(name: string): string {
   return name
     .replace(/ies$/, 'y')

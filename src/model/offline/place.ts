@@ -1,10 +1,10 @@
 /**
- * Places and their time zones. Known are the cities of the IANA list (`Intl` names them) and a short table of other
- * cities and of countries, in any case of letters. Any other place shows itself by a capital letter after a
- * preposition or before `'s`.
+ * Finds places and their time zones. The cities of the IANA list (from `Intl`) and a short table of other cities and
+ * countries are known, in upper or lower case. Any other place is recognized by a capital letter after a preposition or
+ * before `'s`.
  */
 
-/** A city of the IANA list, or a zone, then other names on the same clock. */
+/** On each line a city of the IANA list, or a zone, then other places in the same time zone. */
 const SAME_CLOCK = `tokyo,japan,osaka,kyoto,东京,日本
 shanghai,china,beijing,guangzhou,shenzhen,changchun,中国,北京,上海,广州,深圳,长春
 hong kong,香港
@@ -55,7 +55,7 @@ mexico city,mexico
 sydney,australia,悉尼
 auckland,new zealand`
 
-/** Names of the IANA list that are rather words, or people. */
+/** Names of the IANA list that are more often common words or people. */
 const WORDS = /^(?:wake|center|easter|christmas|midway|troll|resolute|nome|oral|davis|casey|palmer|stanley|knox)$/
 
 export interface Place {
@@ -93,7 +93,7 @@ function openAtlas(): Atlas {
   return atlas
 }
 
-/** The IANA zone of a known place. */
+/** Returns the IANA zone of a known place. */
 export function zoneOf(name: string): string | undefined {
   return openAtlas().zones.get(name.toLowerCase())
 }
@@ -104,7 +104,7 @@ const NAMED = new RegExp(
   'gu',
 )
 
-/** The places of a text in order, and the text with them blanked out. `isWord`: a word that is no name. */
+/** Finds the places of a text in order. `rest` is the text with them blanked out; `isWord` recognizes common words. */
 export function findPlaces(
   text: string,
   isWord: (word: string) => boolean,
@@ -125,7 +125,7 @@ export function findPlaces(
   return { places: found.sort((a, b) => a.at - b.at), rest }
 }
 
-/** A place's name as written, or capitalised where its letters were all of one size. */
+/** Returns a place's name as written, or capitalized if it was written in one case only. */
 export function properName(name: string): string {
   if (name !== name.toLowerCase() && name !== name.toUpperCase()) return name
   if (name.length < 4) return name.toUpperCase()

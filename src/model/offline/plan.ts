@@ -1,6 +1,6 @@
 /**
- * The next step of a run. Every intent is settled anew from the conversation: while any of them needs a call, that is
- * the step; then their answers are.
+ * Plans the next step of a run. Every step settles all intents anew from the conversation: while any of them needs a
+ * call, the step is those calls; otherwise it is the text of their answers.
  */
 import { isObject } from '../../contract/json.ts'
 import { textOf } from '../../contract/message.ts'
@@ -19,17 +19,19 @@ import { type Done, doneIn, isSame, type PlannedCall, timeSaid } from './turn.ts
 
 export type Step = { readonly calls: readonly PlannedCall[] } | { readonly text: string }
 
-/** What is not part of the question: “remind me: what …?” sets no reminder, and “it is now …” tells the time. */
+/**
+ * Phrases that are not part of the question: “remind me: what …?” sets no reminder, and “it is now …” tells the time.
+ */
 const ASIDE = new RegExp(
   '\\b(?:(?:can|could) you )?(?:remind me|jog my memory)[,:]? (?=(?:what|who|which|how|where)\\b)|' +
     "(?:\\bit(?:'s| is) )?(?:\\bnow|现在)(?: is|是)?:? ?\\d{4}-\\d\\d-\\d\\dT[\\d:.]+(?:Z|[+-][\\d:]+)?[.,;]?",
   'gi',
 )
 
-/** How much of a message is read. */
+/** The number of characters of a message that are read. */
 const MOST_CHARACTERS = 2000
 
-/** The step that follows a conversation. `lent`: a clock for want of a tool that tells the time. */
+/** Returns the next step of a conversation. `lent` is the clock to use if no tool tells the time. */
 export function nextStep({ messages, tools, toolChoice = 'auto' }: ModelRequest, lent?: () => Date): Step {
   const at = messages.findLastIndex(({ role }) => role === 'user')
   const said = messages.slice(0, at + 1).flatMap((message) => {
@@ -72,32 +74,32 @@ interface Outcome {
   readonly unfit: readonly string[]
   readonly done: readonly Done[]
   readonly tools: readonly ToolDefinition[]
-  /** The call that should have told the time. */
+  /** The failed call that should have told the time. */
   readonly failed: Done | undefined
 }
 
-/** What there is to say once nothing is left to call. */
+/** Composes the answer when no calls are left to make. */
 function answerOf({ question, settled, unfit, done, tools, failed }: Outcome): string {
   const reading = read(question)
   const clockless = failed ? tell({ ...failed, reading }) : noClock(reading.han)
   const answers = settled.map((one) =>
     'answer' in one ? one.answer : 'held' in one ? tellUnsent(reading.han) : clockless,
   )
-  // Results that no intent claims are all there is where the tools are gone.
+  // Without tools there are no intents, so the results themselves are the answer.
   if (tools.length === 0) answers.push(...done.map((old) => tell({ ...old, reading })))
   const isUnanswered = answers.length === 0
   if (isUnanswered || unfit.length > 0) answers.push(refuse(reading, isUnanswered ? [] : unfit, tools))
   return [...new Set(answers)].join('\n')
 }
 
-/** Where nothing fits, the call of a tool that finds tools, if one is on offer. */
+/** Returns the call of an offered tool that finds tools, if there is one; for questions that no tool fits. */
 function finderCall(profiles: readonly Profile[], question: string): readonly PlannedCall[] {
   const finder = profiles.find(({ purpose, action }) => action === 'read' && purpose.has(`=${stem('tools')}`))
   const [field, more] = finder?.fields.filter(({ required }) => required) ?? []
   return finder && field?.kind === 'text' && !more ? [callOf(finder, { [field.name]: question })] : []
 }
 
-/** What the tool choice leaves of the intents. */
+/** Applies the tool choice to the intents: a forced tool replaces them. */
 function chosen(
   asked: Asked,
   choice: ModelRequest['toolChoice'],

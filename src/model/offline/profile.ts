@@ -1,6 +1,6 @@
 /**
- * What a tool is for, told by the words of its definition alone: those of its name and of how its description begins
- * say it, the rest lends support. Nothing here knows a tool by name.
+ * Derives what a tool is for from the words of its definition only. Its name and the beginning of its description weigh
+ * most; the other words count less. Nothing here knows a tool by name.
  */
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { type Field, fieldsOf, type Kind } from './field.ts'
@@ -9,16 +9,16 @@ import { type Action, wordsOf } from './vocabulary.ts'
 export interface Profile {
   readonly definition: ToolDefinition
   readonly fields: readonly Field[]
-  /** How surely the tool is about a term, 0 to 1. */
+  /** How strongly the tool is related to each term, 0 to 1. */
   readonly terms: ReadonlyMap<string, number>
-  /** What the tool is for: each term with its share. */
+  /** The terms of the tool's purpose, with the share of each. */
   readonly purpose: ReadonlyMap<string, number>
   readonly action: Action
-  /** It tells the present time or date, and need not be told an instant. */
+  /** Whether it tells the present time or date, and needs no instant as an argument. */
   readonly tellsNow: boolean
-  /** It tells its user something at a later time. */
+  /** Whether it tells its user something at a later time. */
   readonly reminds: boolean
-  /** It sends a text to an address. */
+  /** Whether it sends a text to an address. */
   readonly sends: boolean
 }
 
@@ -31,7 +31,7 @@ export function isConcept(term: string): boolean {
 
 const profiles = new WeakMap<ToolDefinition, Profile>()
 
-/** What a definition says of its tool; worked out once for each. */
+/** Returns the profile of a definition, which is computed once. */
 export function profileOf(definition: ToolDefinition): Profile {
   const profile = profiles.get(definition) ?? profiled(definition)
   profiles.set(definition, profile)
@@ -52,7 +52,7 @@ function profiled(definition: ToolDefinition): Profile {
     isConcept(term) && share >= 1.2 && term !== 'time' && term !== 'date'
   const isClock = (isAbout('time') || isAbout('date')) && !purpose.entries().some(isForeign)
   const tellsNow = action === 'read' && isClock && needs.length === 0
-  // Who knows the time knows the date.
+  // A tool that knows the time knows the date too.
   if (tellsNow) terms.set('date', Math.max(terms.get('date') ?? 0, 0.9 * (terms.get('time') ?? 0)))
   const reminds = action === 'create' && (terms.get('remind') ?? 0) > 0.7
   const sends = action === 'create' && ['email', 'text'].every((kind) => needs.some((field) => field.kind === kind))
@@ -60,10 +60,10 @@ function profiled(definition: ToolDefinition): Profile {
 }
 
 const BOILERPLATE = /\b(?:(?:use|call) )?this (?:tool|function)\b|\bwhen(?:ever)? (?:the|a) user\b(?: asks| wants)?/gi
-/** How a description begins, the rest of its first sentence, and what follows. */
+/** The parts of a description: its beginning, the rest of the first sentence, and the other sentences. */
 const PARTS = /^(.*?)((?:[,:;(，：；（]|\b(?:and|with|by|that|which|for|from|as|if|when) ).*?)?(?:[.。\n](.*))?$/s
 
-/** The terms of a definition: how surely it is about each, and how much of its purpose each is. */
+/** Returns the terms of a definition, with its relation to each and the share of each in its purpose. */
 function gist({ name, title = '', description }: ToolDefinition, fields: readonly Field[]) {
   const terms = new Map<string, number>()
   const purpose = new Map<string, number>()
@@ -73,7 +73,7 @@ function gist({ name, title = '', description }: ToolDefinition, fields: readonl
   const say = (text: string, strength: number, share = 0): void => {
     for (const { stem, senses, empty } of wordsOf(text)) {
       if (empty) continue
-      // A word is there for its first sense.
+      // Only the first sense of a word counts for the purpose.
       const [first] = senses
       for (const [concept] of senses) raise(terms, concept, strength)
       if (first) raise(purpose, first[0], first[1] * share)
@@ -96,13 +96,13 @@ function gist({ name, title = '', description }: ToolDefinition, fields: readonl
   return { terms, purpose }
 }
 
-/** An instant and a text are all it needs: something is to be said then. */
+/** Tells whether an instant and a text are the required fields: such a tool says something at a later time. */
 function saysLater(fields: readonly Field[]): boolean {
   const needed = fields.filter(({ required }) => required).map(({ kind }) => kind)
   return needed.length === 2 && needed.includes('instant') && needed.includes('text')
 }
 
-/** Verbs that say so of a tool, and little of a question: temperatures drop too. */
+/** Verbs that mean removal in a definition, but not in a question: temperatures drop too. */
 const REMOVES = /^(?:drop|discard|withdraw|abort|clear|stop|end|(?:call|take|switch)s? (?:off|back))(?:s|_|\b|[A-Z])/i
 
 function actionOf(

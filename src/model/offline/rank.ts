@@ -1,7 +1,7 @@
 /**
- * Which offered tool fits a question. A tool's score is the share of the question that it covers, times how much of
- * what it is for was asked for, times whether it does what is to be done (nothing is removed or changed unasked) and
- * has what it needs. Below `ENOUGH` no tool fits.
+ * Ranks the offered tools for a question. A tool's score is the share of the question that it covers, times the share
+ * of its purpose that is asked for, times factors for its action (nothing is removed or changed unasked) and for the
+ * required values that are missing. A tool with a score below `ENOUGH` does not fit.
  */
 import type { Field, Kind } from './field.ts'
 import { isConcept, type Profile, TEMPORAL } from './profile.ts'
@@ -14,7 +14,7 @@ export interface Choice {
   readonly score: number
 }
 
-/** The tools by their score, best first. */
+/** Returns the tools by score, best first. */
 export function rank(profiles: readonly Profile[], reading: Reading): readonly Choice[] {
   return profiles.map((profile) => ({ profile, score: scoreOf(profile, reading) })).sort((a, b) => b.score - a.score)
 }
@@ -25,7 +25,7 @@ function scoreOf(profile: Profile, reading: Reading): number {
   let [asked, covered, core] = [0, 0, 0]
   for (const [term, weight] of reading.terms) {
     const strength = terms.get(term) ?? 0
-    // Side remarks, and what a text field can take, say nothing against a tool.
+    // Minor terms, and words that a text field can take, do not lower the score.
     if (term.startsWith('=') ? strength === 0 && takesText : weight < 0.6) continue
     asked += weight
     covered += weight * strength
@@ -38,19 +38,19 @@ function scoreOf(profile: Profile, reading: Reading): number {
     if (taken || fields.some((field) => takes(field) || field.fields.some(takes))) covered += weight
   }
   slot(0.5, reading.when, TEMPORAL, tellsNow)
-  // A clock without a zone to ask for will do: its answer can be moved.
+  // A clock without a zone argument is good enough: its answer can be converted.
   slot(0.6, reading.places[0], ['place', 'zone', 'text'], tellsNow && reading.places[0]?.zone !== undefined)
   slot(reading.id === undefined ? 0.5 : 1.2, reading.numbers.length, ['number', 'id', 'sum', 'text'])
   slot(0.4, reading.quoted[0], ['text'])
   slot(1, reading.urls[0], ['url'])
-  // An address of the web says by itself what is to be done with it.
+  // A URL itself tells that a tool with a URL field is meant.
   if (reading.urls.length > 0 && fields.some(({ kind }) => kind === 'url')) core += 1
   const share = covered / asked
   if (core < 0.45 || share < (tellsNow ? 0.6 : 0.55)) return 0
   return share * purposeShare(profile, reading) * willing(profile, reading) * 0.75 ** lacking(profile, reading)
 }
 
-/** How much of what the tool is for was asked for, 0.25 to 1. */
+/** Returns how much of the tool's purpose is asked for, 0.25 to 1. */
 function purposeShare({ purpose, tellsNow }: Profile, { terms }: Reading): number {
   let [whole, wanted, concepts, foreign] = [0, 0, 0, 0]
   for (const [term, share] of purpose) {
@@ -63,7 +63,7 @@ function purposeShare({ purpose, tellsNow }: Profile, { terms }: Reading): numbe
   return (0.5 + (0.5 * wanted) / whole) * (1 - (0.5 * foreign) / (concepts || 1))
 }
 
-/** How many required values the question does not bring. */
+/** Counts the required values that the question does not give, up to 3. */
 function lacking({ fields, reminds }: Profile, reading: Reading): number {
   const has = ({ kind }: Field): boolean => {
     if (TEMPORAL.includes(kind)) return reading.when !== undefined
@@ -76,7 +76,7 @@ function lacking({ fields, reminds }: Profile, reading: Reading): number {
   return Math.min(3, fields.filter((field) => field.required && !has(field)).length)
 }
 
-/** Whether what the tool does is what was asked to be done. */
+/** Returns a factor for how well the tool's action is the one that is asked for. */
 function willing({ action, terms, reminds }: Profile, { actions, terms: asked }: Reading): number {
   if (action === 'remove' || action === 'change') return actions.has(action) ? 1.2 : 0.2
   if (actions.has('remove')) return 0.3

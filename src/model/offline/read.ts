@@ -1,7 +1,8 @@
 /**
- * What a message says, taken apart: its time, places, numbers, quoted texts, sum, and the words that are left, as
- * terms with weights. A term is a concept of the vocabulary, the stem of a word that has one (`~`), or of any other
- * word (`=`). What somebody wants to be told later (“remind me to …”) is not what they ask, so its words weigh little.
+ * Takes a message apart: its time, places, numbers, quoted texts, arithmetic, and the remaining words as weighted
+ * terms. A term is a concept of the vocabulary, the stem of a word with a concept (prefix `~`), or the stem of any
+ * other word (prefix `=`). The text of a reminder (“remind me to …”) is not part of the question, so its words weigh
+ * little.
  */
 import { NUMBER, toDecimal } from './number.ts'
 import { findPlaces, type Place } from './place.ts'
@@ -14,31 +15,31 @@ import { findWhen, hasDay, type When } from './when.ts'
 export interface Reading {
   readonly text: string
   readonly han: boolean
-  /** The text with the words about time as vertical tabs. */
+  /** The text with the words about time replaced by vertical tabs. */
   readonly timeless: string
   readonly when?: When
   readonly places: readonly Place[]
-  /** As decimal text. */
+  /** The numbers, as decimal text. */
   readonly numbers: readonly string[]
-  /** The number that is said to be an id: `#42`, `no. 42`, `customer 42`. */
+  /** The number that is marked as an id: `#42`, `no. 42`, `customer 42`. */
   readonly id?: string | undefined
-  /** Words of letters and digits, such as `a1`. */
+  /** Words that contain letters and digits, such as `a1`. */
   readonly codes: readonly string[]
   readonly quoted: readonly string[]
   readonly emails: readonly string[]
   readonly urls: readonly string[]
-  /** It wants something sent to somebody. */
+  /** Whether the message asks to send something to somebody. */
   readonly sends: boolean
   readonly sum?: string | undefined
-  /** A later message that only brings what this one lacks. */
+  /** A later message that supplies only what this one lacks. */
   readonly reply?: string
   readonly terms: ReadonlyMap<string, number>
-  /** The concepts that it surely speaks of, or the family of each. */
+  /** The concepts that the message is surely about, or the family of each. */
   readonly topics: ReadonlySet<string>
   readonly actions: ReadonlySet<Action>
 }
 
-/** Up to where a text only says that something shall be told: `remind me to`, `a timer for`, `提醒我`. */
+/** The beginning of a text that only asks for a reminder: `remind me to`, `a timer for`, `提醒我`. */
 export const TELL = new RegExp(
   '^.*?(?:' +
     "\\bme(?:\\s+(?!how|what|whe|who|which|if|to\\b)[\\w'-]+){0,3}?\\s+" +
@@ -51,7 +52,7 @@ export const TELL = new RegExp(
 )
 
 const URLS = /\bhttps?:\/\/[^\s"<>]*[^\s"<>.,;:!?)\]]/gi
-/** A UUID, or another long word of letters and digits that is no date: no numbers are in it, and no times. */
+/** A UUID or another long word of letters and digits that is not a date; it contains no numbers or times to find. */
 const KEY =
   /\b(?:[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|(?!\d{4}-\d\d-\d\dT)(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{16,})\b/gi
 
@@ -64,7 +65,7 @@ export function read(message: string): Reading {
   const masked = simplify(text)
     .replace(/"([^"]+)"|(?<![\p{L}\d])'([^']+)'(?![\p{L}\d])/gu, (match: string, double?: string, single?: string) => {
       const words = double ?? single ?? ''
-      // An id in quotes is an id.
+      // A quoted id counts as an id, not as a quoted text.
       if (words.replace(KEY, '') === '') keys.push(words)
       else quoted.push(words)
       return '\f'.repeat(match.length)
@@ -114,7 +115,7 @@ export function read(message: string): Reading {
 
 const TAG = /(?:#|\b(?:id|no\.?|nr\.?|number)(?: is)?|编号|号)[ :=]*$/i
 
-/** The numbers of a text, the one among them that is said to be an id, and the text without numbers in words. */
+/** Returns the numbers of a text, the one that is marked as an id, and the text without numbers in words. */
 function findNumbers(text: string): { numbers: readonly string[]; id: string | undefined; wordy: string } {
   const numbers: string[] = []
   let id: string | undefined
@@ -129,7 +130,7 @@ function findNumbers(text: string): { numbers: readonly string[]; id: string | u
   return { numbers, id, wordy }
 }
 
-/** Concepts that go together in a question. */
+/** The family of concepts that belong together in a question. */
 const FAMILY: Readonly<Record<string, string>> = { date: 'time', root: 'calc', square: 'calc' }
 
 interface Hints {
@@ -155,7 +156,7 @@ function termsOf(frame: readonly Word[], told: readonly Word[], hints: Hints): P
   }
   const isRoot = sum !== undefined && /^sqrt\([\d.]+\)$/.test(sum)
   if (sum !== undefined) raise('calc', isRoot ? 0.5 : 1.6)
-  // A root within a sum is the calculator's business.
+  // A root within a larger expression is part of a calculation.
   if (sum !== undefined && !isRoot) for (const term of ['root', 'square']) terms.delete(term)
   if (terms.has('root') && !terms.has('cub')) raise('square', 0.5)
   if (sends) raise('email', 2)

@@ -1,7 +1,7 @@
 /**
- * A record of facts as one sentence, by what its fields are called and what their values look like: whom or what it is
- * about (a name, a number, a place and a day), what that is said to be, and the rest as a list. What says nothing to a
- * person is left out: marks of success, UUIDs, and a field that another one repeats.
+ * Tells a record of facts in one sentence, guided by the names of its fields and the form of their values: the subject
+ * (a name, a number, a place and a day), what is said of it, and the rest as a list. Facts without meaning to a person
+ * are left out: success flags, UUIDs, and fields that another field repeats.
  */
 import { type Fact, marksStandIn } from './facts.ts'
 import { hanName, wordsIn } from './label.ts'
@@ -18,7 +18,10 @@ const NAME = /^(?:(?:full|display|first|customer|client|guest|user) )?name$|^(?:
 const PLACE = /^(?:place|city|town|location|where|地点|城市)$/
 const DAY_NAME = /^(?:date|day|日期)$/
 
-/** The sentence without its full stop; `''` where nothing is left to say. `verdict`: what it says to a yes-or-no question. */
+/**
+ * Returns the sentence without its full stop; `''` if nothing is left to say. `verdict` is the record's answer to the
+ * question, as `tellVerdict` words it.
+ */
 export function tellRecord(facts: readonly Fact[], voice: Voice, verdict?: string): string {
   const { reading } = voice
   const said = asked(
@@ -27,7 +30,7 @@ export function tellRecord(facts: readonly Fact[], voice: Voice, verdict?: strin
   )
   const isWeather = reading.topics.has('weather')
   const named = said.find((fact) => NAME.test(nameOf(fact)) && typeof fact.value === 'string')
-  // What has a name and weather is a place.
+  // The name in a weather record is that of a place.
   const name = isWeather ? undefined : named
   const scene = name ? NO_SCENE : sceneOf(said, named, voice)
   const given = new Set(Object.values(voice.arguments).map(String))
@@ -37,12 +40,12 @@ export function tellRecord(facts: readonly Fact[], voice: Voice, verdict?: strin
   const number = id && noun !== undefined && !isWeather && scene.words === '' ? `${noun} ${id.value}` : ''
   const told = new Set<Fact | undefined>([name, number === '' ? undefined : id, ...scene.facts])
   const rest = said.filter((fact) => {
-    // What was asked with need not be told back.
+    // Arguments of the call need not be repeated.
     const isEcho = (ID.test(nameOf(fact)) || nameOf(fact) === 'url') && (UUID.test(String(fact.value)) || isGiven(fact))
     return !told.has(fact) && (!isEcho || said.length === 1)
   })
   const phrases = rest.flatMap((fact) => phraseOf(fact, said, { ...voice, noun }) ?? [])
-  // A place and a day are no weather yet.
+  // A place and a day alone tell nothing about the weather.
   if (isWeather && phrases.length === 0 && verdict === undefined) return ''
   const subject = subjectOf(name, number, phrases.length === 0, reading.han)
   return reading.han
@@ -50,7 +53,7 @@ export function tellRecord(facts: readonly Fact[], voice: Voice, verdict?: strin
     : joinEnglish({ subject, scene: scene.words, verdict, phrases })
 }
 
-/** One of several records, on a line of its own; its id is told, since it tells it from the others. */
+/** Tells one of several records in a line, with its id, which distinguishes it from the others. */
 export function tellRow(facts: readonly Fact[], voice: Voice, isOnly: boolean): string {
   const said = facts.filter((fact) => !isNoise(fact, facts))
   const isId = (fact: Fact): boolean => ID.test(nameOf(fact))
@@ -59,7 +62,7 @@ export function tellRow(facts: readonly Fact[], voice: Voice, isOnly: boolean): 
   const { han } = voice.reading
   const numbers = ids.map((fact) => `${(han && hanName(nameOf(fact))) || nameOf(fact)} ${fact.value}`)
   const line = [...phrases, ...numbers].join(han ? '；' : '; ')
-  // What ends as a sentence needs no other mark.
+  // After the end of a sentence no semicolon is needed.
   return line.replace(/(?<=[.!?])(?:; |；)/g, ' ').replace(/(?<=[。！？])；/g, '') || '–'
 }
 
@@ -67,7 +70,7 @@ function nameOf({ key }: Fact): string {
   return wordsIn(key).join(' ')
 }
 
-/** What the question asks for by name with what it is about, or everything. */
+/** Returns the facts that the question names, with the subject, or all facts if it names none. */
 function asked(facts: readonly Fact[], { reading: { terms } }: Voice): readonly Fact[] {
   const isAsked = ({ key }: Fact): boolean => wordsOf(key).some(({ stem }) => terms.has(`=${stem}`))
   const isAbout = (fact: Fact): boolean => [ID, NAME, PLACE, DAY_NAME].some((kind) => kind.test(nameOf(fact)))
@@ -77,7 +80,7 @@ function asked(facts: readonly Fact[], { reading: { terms } }: Voice): readonly 
 function isNoise(fact: Fact, facts: readonly Fact[]): boolean {
   const { value } = fact
   const name = nameOf(fact)
-  // A word to the model on how to take the rest is none for a person.
+  // A note to the model on how to treat the content is not for people.
   if (value === '' || marksStandIn(fact) || (name === 'note' && /instruction/i.test(String(value)))) return true
   if (typeof value === 'boolean') return name === 'exact' || (value && /^(?:ok|success|succeeded|found)$/.test(name))
   const isDay = (other: Fact): boolean => /^\d{4}-\d\d-\d\d/.test(String(other.value))
@@ -87,7 +90,7 @@ function isNoise(fact: Fact, facts: readonly Fact[]): boolean {
   return facts.some((other) => isWhole(other) && String(other.value).includes(value))
 }
 
-/** What the id is a number of: `customer`, from its own name or from the question; undefined where neither says. */
+/** Returns the kind of thing that an id identifies, such as `customer`, from its name or the question, or undefined. */
 function nounOf(id: Fact, { reading: { topics, text, han } }: Voice): string | undefined {
   if (topics.has('customer')) return han ? '客户' : 'customer'
   const [first, second] = wordsIn(id.key)
@@ -95,7 +98,7 @@ function nounOf(id: Fact, { reading: { topics, text, han } }: Voice): string | u
   if (!/^[\w-]+$/.test(String(id.value))) return undefined
   const filler = '(?:\\s+(?:with|of|the|is|id|no\\.?|nr\\.?|number|ref)\\b\\.?:?)*\\s*[#"\']?'
   const before = new RegExp(`(\\p{L}+)${filler}${id.value}(?![\\w-])`, 'iu').exec(text)?.[1]?.toLowerCase()
-  // A booking is a thing, to book is not.
+  // `booking` is a thing, `book` is an action.
   const isThing = wordsOf(before ?? '').every(({ empty, action }) => !empty && (!action || before?.endsWith('ing')))
   return isThing ? before : undefined
 }
@@ -113,7 +116,7 @@ interface Scene {
 
 const NO_SCENE: Scene = { words: '', facts: [] }
 
-/** The place and the day that a record is of, and the facts that say so. */
+/** Returns the place and the day of a record in words, and the facts that contain them. */
 function sceneOf(facts: readonly Fact[], named: Fact | undefined, { reading, arguments: values, now }: Voice): Scene {
   const { han, topics, places } = reading
   const isWeather = topics.has('weather')
@@ -123,13 +126,13 @@ function sceneOf(facts: readonly Fact[], named: Fact | undefined, { reading, arg
   const place =
     facts.find((fact) => PLACE.test(nameOf(fact)) && isPlace(fact)) ??
     (isWeather ? (named ?? facts.find(({ value }) => value === meant?.name)) : undefined)
-  // Whatever its name, the day that was asked for is the day that is told.
+  // In a weather record, the day that was an argument is the day, whatever the name of the field.
   const isDay = (fact: Fact): boolean => DAY_NAME.test(nameOf(fact)) || (isWeather && given.has(fact.value))
   const date = facts.find((fact) => isDay(fact) && readMoment(String(fact.value))?.isDay)
   if (!isWeather && !(place && date)) return NO_SCENE
   const where = String(place?.value ?? meant?.name ?? '')
   const moment = date && readMoment(String(date.value))
-  // A forecast is of days near its own.
+  // The day of a forecast counts as near, so it is told without its year.
   const day = moment ? spokenNearDay(moment, { han, now: now ?? (isWeather ? moment : undefined) }) : ''
   const words = han ? where + day : [where, day && `on ${day}`].filter(Boolean).join(' ')
   return { words, facts: [place, date] }

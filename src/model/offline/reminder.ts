@@ -1,11 +1,11 @@
-/** The words that confirm a reminder: when it is, how far off that is, and of what. */
+/** Confirms a reminder: when it is due, in how long, and its text. */
 import type { Fact } from './facts.ts'
 import { readMoment } from './moment.ts'
 import { resolve } from './resolve.ts'
 import type { Result } from './result.ts'
 import { spokenMoment, spokenSpan } from './spoken.ts'
 
-/** “I will remind you at 14:24 (in 10 minutes) to stretch.” Ids are told where the result has several. */
+/** Confirms: “I will remind you at 14:24 (in 10 minutes) to stretch.” Ids are listed if the result has several. */
 export function tellReminder({ reading, arguments: values, profile, now }: Result, facts: readonly Fact[]): string {
   const { when, han } = reading
   const instants = profile?.fields.filter(({ kind }) => kind === 'instant') ?? []
@@ -26,10 +26,10 @@ export function tellReminder({ reading, arguments: values, profile, now }: Resul
   return `I will remind you${moment && ` ${moment}`}${behind(label, reading.text)}.${list}`
 }
 
-/** A name for a reminder of nothing in particular. */
+/** A label that says nothing about what to remind of. */
 const NOTHING = /^(?:reminder|alarm|timer|提醒|闹钟|时间到.?)?$/i
 
-/** ` to stretch` where the question has it so, else `: stretch`. */
+/** Returns ` to stretch` if the question has it so, else `: stretch`. */
 function behind(label: string, question: string): string {
   if (NOTHING.test(label)) return ''
   const at = question.toLowerCase().indexOf(label.toLowerCase())
@@ -37,7 +37,7 @@ function behind(label: string, question: string): string {
   return link === undefined ? `: ${label}` : ` ${link} ${label}`
 }
 
-/** 喝水 where the question has it so, else ：stretch. */
+/** Returns 喝水 if the question has it right after 我, else ：喝水. */
 function behindHan(label: string, question: string): string {
   if (NOTHING.test(label)) return ''
   return question.includes(`我${label}`) ? label : `：${label}`

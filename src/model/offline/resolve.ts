@@ -1,13 +1,13 @@
 /**
- * From words about time to the moment they mean, on the clock of the present. A weekday is the coming one, never
- * today; `下周五` and “Friday next week” are the next calendar week's. A day without a time of day means 09:00. An hour
- * that could be a.m. or p.m. is the next of the two, and with a day the afternoon's up to six. A date without a year is
- * the coming one.
+ * Resolves words about time to a moment, on the clock of the present. A weekday is the coming one, never today; `下周五`
+ * and “Friday next week” are in the next calendar week. A day without a time of day means 09:00. An hour that could be
+ * a.m. or p.m. means the next of the two; with a day, hours up to six mean the afternoon. A date without a year is the
+ * coming one.
  */
 import { fromWall, inZone, type Moment, readMoment, wall } from './moment.ts'
 import { DAY, hasDay, type When } from './when.ts'
 
-/** The moment meant, seen from `now`. */
+/** Returns the moment that the words mean at `now`. */
 export function resolve(when: When, now: Moment): Moment {
   if (when.instant !== undefined) return readMoment(when.instant, now.zone) ?? now
   const today = wall(now).getTime()
@@ -25,7 +25,7 @@ export function resolve(when: When, now: Moment): Moment {
   return fromWall(target, now)
 }
 
-/** The midnight that begins the day meant, in UTC fields. */
+/** Returns the start of the day that the words mean, in UTC fields. */
 function dayOf(when: When, today: number): Date {
   const day = new Date(today - (today % DAY))
   if (when.date) {
@@ -35,7 +35,7 @@ function dayOf(when: When, today: number): Date {
   } else if (when.day !== undefined) day.setUTCDate(day.getUTCDate() + when.day)
   else if (when.weekday !== undefined) {
     const ahead = (when.weekday - day.getUTCDay() + 7) % 7 || 7
-    // Weeks begin on Monday: past Sunday, the coming such day is next week's already.
+    // Weeks begin on Monday: if the coming weekday lies after Sunday, it is in the next week already.
     const isThisWeek = ahead + ((day.getUTCDay() + 6) % 7) < 7
     day.setUTCDate(day.getUTCDate() + ahead + (when.nextWeek && isThisWeek ? 7 : 0))
   }

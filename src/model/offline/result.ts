@@ -1,11 +1,11 @@
-/** What became of a call, with the question that it was made for. */
+/** The result of a call, with the question that the call was made for. */
 import type { Moment } from './moment.ts'
 import type { Profile } from './profile.ts'
 import type { Reading } from './read.ts'
 
 export interface Result {
   readonly reading: Reading
-  /** Absent where the tool is no longer on offer. */
+  /** Absent if the tool is no longer offered. */
   readonly profile?: Profile
   readonly arguments: Readonly<Record<string, unknown>>
   readonly ok: boolean
@@ -13,5 +13,5 @@ export interface Result {
   readonly now?: Moment | undefined
 }
 
-/** What wording depends on: the question, what the tool was asked with, and the present time where it is known. */
+/** The input for wording: the question, the arguments of the call, and the present time if it is known. */
 export type Voice = Pick<Result, 'reading' | 'arguments' | 'now'>

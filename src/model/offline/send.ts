@@ -1,26 +1,26 @@
 /**
- * What a message wants sent to somebody by mail: the words that say so, and what is left when they are taken off. What
- * is left may be a question, whose answer is then what is sent: `mail the weather in Oslo to …`, `把AI新闻发给…`.
+ * Recognizes requests to send something to somebody by mail, and separates the words about sending from the rest. The
+ * rest may be a question whose answer is to be sent: `mail the weather in Oslo to …`, `把AI新闻发给…`.
  */
 
-/** Regular expression source of a mail address. */
+/** The regular expression source of a mail address. */
 export const ADDRESS = '[\\w.+-]+@[\\w-]+\\.[\\w.-]*\\w'
 
 const TO = '(?:(?:my|our|the|his|her) (?:[a-z]+ )?[a-z]+|him|her|them)'
-/** Verbs, and nouns where a verb stands. */
+/** Verbs of sending, and nouns in the position of a verb. */
 const VERB =
   '\\b(?:send|forward)\\b|' +
   "(?:^|(?<=[.,;:!?] ?|\\b(?:please|and|then|also|you|to|should|must|i'll|just) ))(?:e-?mail|mail|write|message)\\b|" +
   '发[送给到]?|寄给?|转发|(?<=用)邮件'
 const SENDS = new RegExp(VERB, 'i')
-/** Somebody is named, and how to reach them is not. */
+/** A recipient without an address. */
 const TO_SOMEBODY = new RegExp(
   `\\b(?:send|forward|mail)\\b[^.;!?]* to ${TO}(?= *(?:$|[.,;!?]|and\\b|by\\b|via\\b|please\\b))|` +
     '发(?:送)?给(?!我)\\p{Script=Han}{2,4}\\s*$',
   'iu',
 )
 
-/** Whether a text asks for something to be sent, to one of the addresses in it or to somebody else. */
+/** Tells whether a text asks to send something, to one of the addresses in it or to a person without an address. */
 export function isSending(text: string, addresses: readonly string[]): boolean {
   const isAddressed = SENDS.test(text) && addresses.some((address) => text.includes(address))
   return isAddressed || TO_SOMEBODY.test(text)
@@ -39,17 +39,17 @@ const WITHOUT = [
 ]
 const ELSEWHERE = /\b(?:it|that|this|them|those|both|summary|digest|overview|results?|answers?)\b|[它这那]|摘要|总结/i
 const RESULTS = '(?:the|its|their) (?:results?|answers?)|what(?:ever)? you (?:find|found)(?: out)?'
-/** What points at something said elsewhere, at the end of a text. */
+/** A pronoun or phrase at the end of a text that refers to something said elsewhere. */
 const POINTER = new RegExp(`(?:(?:^|[ ,])(?:it|that|this|them|those|both|${RESULTS})|[它这那])$`, 'i')
 const LOOSE_END =
   /(?:[\s\v,;:.!?。]|(?:^|[ ,])(?:and|then|also|please|too|as well|thanks|thank you|now)(?=[\s,;.!?]*$))+$/i
 
-/** Whether a text wants sent what was said elsewhere: `send it to …`, `mail a summary to …`. */
+/** Tells whether a text asks to send something said elsewhere: `send it to …`, `mail a summary to …`. */
 export function pointsElsewhere(text: string): boolean {
   return leftToSay(text) === '' && ELSEWHERE.test(text)
 }
 
-/** What is left of a text that wants something sent when all that is about the sending is taken off. */
+/** Returns a request to send something without the words about sending. */
 export function leftToSay(text: string): string {
   const rest = WITHOUT.reduce((left, pattern) => left.replace(pattern, ' '), text).replace(/\s+/g, ' ')
   return rest.replace(LOOSE_END, '').replace(POINTER, '').replace(LOOSE_END, '').trim()

@@ -1,14 +1,14 @@
-/** The words that confirm a mail: what went to whom, or why nothing did. */
+/** Confirms that a mail was sent, or says that none was. */
 import { type Fact, marksStandIn } from './facts.ts'
 import type { Field } from './field.ts'
 import type { Result } from './result.ts'
 
-/** Whether a field holds the line above a text. */
+/** Tells whether a field is the headline of a text, such as a mail's subject. */
 export function isHeadline(name: string): boolean {
   return /subject|title|headline/i.test(name)
 }
 
-/** “I sent “AI news” to friend@example.com.” */
+/** Confirms a mail: “I sent “AI news” to friend@example.com.” */
 export function tellSent({ reading: { han }, arguments: values, profile }: Result, facts: readonly Fact[]): string {
   const textIn = (field: Field | undefined): string => {
     const value = values[field?.name ?? '']
@@ -25,7 +25,7 @@ export function tellSent({ reading: { han }, arguments: values, profile }: Resul
   return `I sent ${what} to ${to}.${isStandIn ? ' (A stand-in took it: nothing really went out.)' : ''}`
 }
 
-/** For a mail that was to hold what could not be found. */
+/** Says that no mail was sent, because its content could not be found. */
 export function tellUnsent(han: boolean): string {
   return han ? '因此没有发送邮件。' : 'So I sent no mail.'
 }

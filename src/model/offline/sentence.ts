@@ -1,8 +1,8 @@
-/** Phrases joined to a sentence, in English with the verb that they need, in Chinese as a list behind a colon. */
+/** Joins phrases to a sentence: in English with the verb that they need, in Chinese as a list after a colon. */
 import type { Phrase } from './phrase.ts'
 
 export interface Parts {
-  /** Whom or what it is about, or `''`. */
+  /** The person or thing that the sentence is about, or `''`. */
   readonly subject: string
   /** A place and a day, or `''`: `Oslo on Friday, 20 November`. */
   readonly scene: string
@@ -10,7 +10,7 @@ export interface Parts {
   readonly phrases: readonly Phrase[]
 }
 
-/** The English sentence, without its full stop. */
+/** Returns the English sentence, without its full stop. */
 export function joinEnglish({ subject, scene, verdict, phrases }: Parts): string {
   const of = (kind: Phrase['kind']): readonly string[] => phrases.flatMap((one) => (one.kind === kind ? one.text : []))
   const [is, since, has, list] = [of('is'), of('since'), of('has'), of('list')]
@@ -32,14 +32,14 @@ export function joinEnglish({ subject, scene, verdict, phrases }: Parts): string
   return sentence([start, rest].filter(Boolean).join(verb === '' ? ': ' : '; '))
 }
 
-/** The Chinese sentence: a yes or no goes before the place and the day. */
+/** Returns the Chinese sentence. A yes or no comes before the place and the day. */
 export function joinHan({ subject, scene, verdict = '', phrases }: Parts): string {
   const [, yes = '', what = ''] = /^(.*，)?(.*)$/.exec(verdict) ?? []
   const list = phrases.map(({ text }) => text).join('，')
   return [`${yes}${subject}${scene}${what}`, list].filter(Boolean).join('：')
 }
 
-/** Begins with a capital letter, unless its first word is rather a name or an address. */
+/** Capitalizes the first word if it is all lower-case letters; other names and addresses stay as they are. */
 export function sentence(text: string): string {
   return text.replace(/^[a-z]+(?=[\s,:;]|$)/, (word) => word.charAt(0).toUpperCase() + word.slice(1))
 }

@@ -1,7 +1,7 @@
 /**
- * How far an intent is: the call that it needs next, what it waits for, or its answer. A value that depends on the
- * present time waits for a tool that tells it, and what is to be sent for the answers that it is made of. A call that
- * failed is made once more where the tool's message shows how; then its error is the answer.
+ * Settles an intent: it needs a call next, waits for something, or has its answer. An argument that depends on the
+ * present time waits for a tool that tells the time; a mail waits for the answers that it contains. A call that failed
+ * is made once more if the tool's message shows how; after that, its error is the answer.
  */
 import { ask, tell } from './answer.ts'
 import { type Content, contentOf } from './compose.ts'
@@ -16,23 +16,25 @@ import { type Done, isSame, type PlannedCall, timeIn } from './turn.ts'
 
 export type Settled =
   | { readonly call: PlannedCall }
-  /** `found` is false where it says that there is nothing to say. */
+  /** The answer; `found` is false if it only says that something is missing, failed or was not found. */
   | { readonly answer: string; readonly found: boolean }
-  /** For the present time. */
+  /** The intent waits for the present time. */
   | { readonly waits: Intent }
-  /** For the answers that are to be sent. */
+  /** The intent waits for the answers that it is to send. */
   | { readonly held: Intent }
 
-/** What is known so far. */
+/** What the run knows so far. */
 export interface Present {
   readonly done: readonly Done[]
   /** The tool that tells the time. */
   readonly clock: Profile | undefined
-  /** The time where no tool tells it. */
+  /** The time to use if no tool tells it. */
   readonly otherwise: Moment | undefined
 }
 
-/** The same conversation always comes to the same, so that a call whose result is there is not made again. */
+/**
+ * Settles an intent. The same conversation always gives the same result, so a call that has a result is not repeated.
+ */
 export function settle(intent: Intent, present: Present): Settled {
   const { profile, reading, sources = [] } = intent
   const parts = sources.map((source) => settle(source, present))
@@ -57,13 +59,13 @@ export function settle(intent: Intent, present: Present): Settled {
   return { answer: tell({ ...(second ?? result), reading, profile, now }), found: ok && !isNothing(text) }
 }
 
-/** What was sent is not sent again in other words, whatever came to be known since. */
+/** Tells whether two calls send the same mail, apart from its body: a mail is not sent again in other words. */
 function isSameMail(a: PlannedCall, b: PlannedCall, { sends, fields }: Profile): boolean {
   const cover = fields.filter(({ name, kind }) => kind !== 'text' || isHeadline(name))
   return sends && a.tool === b.tool && cover.every(({ name }) => a.arguments[name] === b.arguments[name])
 }
 
-/** Whether a result is but empty lists. */
+/** Tells whether a result consists of empty lists only. */
 function isNothing(text: string): boolean {
   const { lists = [] } = findFacts(text) ?? {}
   return lists.length > 0 && lists.every(({ rows }) => rows.length === 0)
@@ -75,7 +77,7 @@ interface Known {
   readonly fields?: readonly Field[]
 }
 
-/** The arguments from the intent's own words, and for what they lack from the whole message. */
+/** Fills the arguments from the intent's own words, and what these lack from the whole message. */
 function filled({ profile, reading, message }: Intent, { now, content, fields }: Known): Filled {
   const own = fill({ profile, reading, now, content }, fields)
   if (own.missing.length === 0) return own
@@ -84,7 +86,7 @@ function filled({ profile, reading, message }: Intent, { now, content, fields }:
   return fill({ profile, reading: { ...reading, places, ...(when && { when }) }, now, content }, fields)
 }
 
-/** The call that a tool's error message asks for instead, or undefined where it does not say. */
+/** Returns the call that a tool's error message suggests instead, or undefined if it suggests none. */
 function corrected(intent: Intent, failed: Done, now: Moment | undefined): PlannedCall | undefined {
   const { profile } = intent
   const meant = /\b(?:you mean|meant):? ?["'“‘`]([^"'”’`]+)["'”’`]/i.exec(failed.text)?.[1]
@@ -99,12 +101,18 @@ function corrected(intent: Intent, failed: Done, now: Moment | undefined): Plann
   return again.missing.length > 0 || again.needsNow || isSame(call, failed) ? undefined : call
 }
 
-/** The call that tells the present time to who asks, wherever else the question may be about. */
+/**
+ * Returns the call that tells the present time: the user's own, or that of the question's place if the clock requires
+ * one.
+ */
 export function clockCall(clock: Profile, { reading }: Intent): PlannedCall {
   return callOf(clock, fill({ profile: clock, reading, forTime: true }).values)
 }
 
-/** The present time for an intent, once its own call of the clock told it: that of another city has another day. */
+/**
+ * Returns the present time for an intent, once its own call of the clock has told it: the time of another intent may be
+ * that of a city where it is another day.
+ */
 function nowFor(intent: Intent, { done, clock, otherwise }: Present): Moment | undefined {
   if (!clock) return otherwise
   const asked = clockCall(clock, intent)

@@ -1,6 +1,6 @@
-/** The words of the sky: fields that have them, and how Chinese puts the common ones. */
+/** Descriptions of the sky: the fields that contain them, and Chinese translations of common ones. */
 
-/** Whether a field tells of the sky in words. */
+/** Tells whether a field describes the sky in words. */
 export function isSky(key: string): boolean {
   return /^(?:summary|conditions?|sky|weather|outlook|天气)$/i.test(key)
 }
@@ -31,7 +31,7 @@ const SKIES: Readonly<Record<string, string>> = {
   mist: '薄雾',
 }
 
-/** The words of the sky, within a sentence. */
+/** Formats a description of the sky for the middle of a sentence. */
 export function tellSky(words: string, han: boolean): string {
   const small = words.charAt(0).toLowerCase() + words.slice(1)
   return (han && Object.hasOwn(SKIES, small.toLowerCase()) && SKIES[small.toLowerCase()]) || small

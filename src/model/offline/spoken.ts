@@ -1,8 +1,8 @@
-/** Days, times and spans as people say them, English and Chinese. Months and weekdays are named by `Intl`. */
+/** Formats days, times and durations as people say them, in English and Chinese. `Intl` names months and weekdays. */
 import { isoDate, isoTime, type Moment, readMoment, wall } from './moment.ts'
 import { DAY } from './when.ts'
 
-/** How far from now a day may lie and still be plain without its year. */
+/** The distance from now up to which a day needs no year, in milliseconds. */
 const NEAR = 180 * DAY
 
 const DATE = /^\d{4}-\d\d-\d\d$/
@@ -10,18 +10,18 @@ const INSTANT = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)? ?(?:Z|[+-]\d\
 
 export interface Tongue {
   readonly han: boolean
-  /** The present; a day near it goes without its year, an instant is told on its clock. */
+  /** The present time. Days near it are told without a year, and instants on its clock. */
   readonly now?: Moment | undefined
 }
 
-/** `Saturday, 21 November 2026`. */
+/** Formats a day with its year: `Saturday, 21 November 2026`. */
 export function spokenDay(moment: Moment, han: boolean): string {
   const day = wall(moment)
   const year = han ? `${day.getUTCFullYear()}年` : ` ${day.getUTCFullYear()}`
   return han ? year + nameDay(day, han) : nameDay(day, han) + year
 }
 
-/** `Saturday, 21 November`, with its year where that is not the coming or last one of its name. */
+/** Formats a day near the present as `Saturday, 21 November`, any other with its year. */
 export function spokenNearDay(moment: Moment, { han, now }: Tongue): string {
   const isNear = now !== undefined && Math.abs(moment.epoch - now.epoch) < NEAR
   return isNear ? nameDay(wall(moment), han) : spokenDay(moment, han)
@@ -35,7 +35,7 @@ function nameDay(day: Date, han: boolean): string {
   return `${weekday}, ${day.getUTCDate()} ${part({ month: 'long' })}`
 }
 
-/** `14:15 on Friday, 20 November`; of a moment of this day, the time alone. `zone`: what to say behind the time. */
+/** Formats `14:15 on Friday, 20 November`, or only the time if it is today. `zone` is appended to the time. */
 export function spokenMoment(moment: Moment, tongue: Tongue, zone = ''): string {
   const time = isoTime(moment).slice(0, 5) + zone
   if (tongue.now && isoDate(moment) === isoDate(tongue.now)) return time
@@ -43,7 +43,7 @@ export function spokenMoment(moment: Moment, tongue: Tongue, zone = ''): string 
   return tongue.han ? `${day}${time}` : `${time} on ${day}`
 }
 
-/** A text as it is said: ISO dates and instants in words, all else as it stands. */
+/** Replaces an ISO date or instant with words; returns any other text unchanged. */
 export function spokenText(text: string, tongue: Tongue): string {
   const moment = DATE.test(text) || INSTANT.test(text) ? readMoment(text, zoneFor(text, tongue)) : undefined
   if (!moment) return text
@@ -52,11 +52,11 @@ export function spokenText(text: string, tongue: Tongue): string {
   }
   if (tongue.now && Math.abs(moment.epoch - tongue.now.epoch) < NEAR) return spokenNearDay(moment, tongue)
   const day = spokenDay(moment, tongue.han)
-  // Of a day long past, nobody asks the weekday.
+  // The weekday of a distant day is of no interest.
   return tongue.han ? day.replace(/星期.$/, '') : day.replace(/^\w+, /, '')
 }
 
-/** A day, and a time without an offset, are told as they stand. */
+/** Returns the zone to convert an instant to. Dates, and times without an offset, are not converted. */
 function zoneFor(text: string, { now }: Tongue): string | undefined {
   return /Z$|[+-]\d\d:?\d\d$/.test(text) && !DATE.test(text) ? now?.zone : undefined
 }
@@ -68,7 +68,7 @@ const SPANS = [
   [1000, 'second', '秒'],
 ] as const
 
-/** `1 hour 30 minutes`; `''` for less than a second. */
+/** Formats a duration: `1 hour 30 minutes`; `''` for less than a second. */
 export function spokenSpan(ms: number, han: boolean): string {
   let rest = ms
   const parts = SPANS.flatMap(([size, name, hanName]) => {

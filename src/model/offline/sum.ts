@@ -1,13 +1,13 @@
 /**
- * Arithmetic in words and signs, as one expression of digits, `+ - * / ^`, parentheses and `sqrt()`: `17 times 23` is
- * `17 * 23`, `15% of 80` is `15 / 100 * 80`, `multiply 6 by 7` is `6 * 7`. Nothing is computed here.
+ * Converts arithmetic in words and signs to an expression of digits, `+ - * / ^`, parentheses and `sqrt()`: `17 times
+ * 23` to `17 * 23`, `15% of 80` to `15 / 100 * 80`, `multiply 6 by 7` to `6 * 7`. Nothing is computed here.
  */
 import { NUMBER, toDecimal } from './number.ts'
 
 const N = '(\\d+(?:\\.\\d+)?)'
 const rewrite = (from: string, to: string): readonly [RegExp, string] => [new RegExp(from, 'g'), to]
 
-/** In order: each rewrites a way of saying into signs. Numbers are plain digits by then. */
+/** Rewrites of words to signs, applied in order. Numbers are plain digits at that point. */
 const REWRITES = [
   rewrite('(?:√|根号|sqrt|square[ -]?root)(?: (?:of|for))? *', ' sqrt'),
   rewrite(`sqrt(?: *\\( *)?${N}\\)?`, 'sqrt($1)'),
@@ -34,7 +34,7 @@ const REWRITES = [
 const TERM = '(?:sqrt\\(|[-(] *)*\\d+(?:\\.\\d+)?\\)*'
 const SUM = new RegExp(`${TERM}(?: *[-+*/^] *${TERM})+|sqrt\\(\\d+(?:\\.\\d+)?\\)`, 'g')
 
-/** The longest expression that a text asks for, or undefined. */
+/** Returns the longest expression in a text, or undefined. */
 export function findSum(text: string): string | undefined {
   const digits = text.toLowerCase().replace(new RegExp(NUMBER, 'gi'), toDecimal)
   const signs = REWRITES.reduce((said, [from, to]) => said.replace(from, to), digits)

@@ -1,11 +1,11 @@
 /**
- * Spelling: one form of signs and quotes, one of Chinese characters, and English words lightly stemmed. Stems are only
- * compared with stems.
+ * Normalizes spelling: signs and quotes, Chinese characters, and English words by light stemming. Stems are compared
+ * only with other stems.
  */
 
 export const HAN = /\p{Script=Han}/u
 
-/** Full-width forms as ASCII and typographic quotes as plain ones, so that later patterns see one spelling. */
+/** Replaces full-width forms with ASCII and typographic quotes with plain ones, so that patterns see one spelling. */
 export function plain(text: string): string {
   return text
     .replace(/[！-～]/g, (char) => String.fromCharCode(char.charCodeAt(0) - 0xfee0))
@@ -19,7 +19,7 @@ const TRADITIONAL =
 const SIMPLIFIED =
   '几号点时间钟现当气温热风预报长东纽约伦国韩麦马罗闹计户顾员会开减单订笔记电话发设询请问帮个们么样这该为与没过后从给说带谁写诗谢礼周两万亿赢译汇价闻乐图务总结线关于据资况编码详细诉听吗'
 
-/** The characters that the rules know, as simplified ones; every character keeps its place. */
+/** Replaces the traditional characters that the rules know with simplified ones; the positions do not change. */
 export function simplify(text: string): string {
   return text.replace(/\p{Script=Han}/gu, (char) => SIMPLIFIED[TRADITIONAL.indexOf(char)] ?? char)
 }

@@ -1,9 +1,9 @@
-/** What a question is about, in a few words, as a search or the subject of a mail has it: `AI news`. */
+/** Extracts the topic of a question in a few words, such as `AI news`, for a search or the subject of a mail. */
 import { sayable } from './payload.ts'
 import type { Reading } from './read.ts'
 
 const WHO = "(?:(?:my|our|the|your) \\w+|i|we|he|she|they|you)(?:'d)?"
-/** Words before a topic that are about who wants it, and how it is to be found. */
+/** Words before a topic that say who wants it, and how to find it. */
 const BEFORE = [
   `${WHO} (?:wants?|needs?|asks?(?: for)?|would(?: like)?|likes?|am|are|is)(?: looking for| interested in)?|wants?|needs?`,
   "please|(?:can|could|would|will) you|(?:i'd )?like|to|kindly|quickly|just|also|then|and",
@@ -18,7 +18,10 @@ const LEADING = new RegExp(`^(?:[\\s,;:.!?–—-]|(?:${BEFORE})(?=[\\s:,]|$)|${
 const AFTER = "please|thanks|thank you|for me|on the (?:web|internet)|online|of|from|for|in|and|'s"
 const TRAILING = new RegExp(`(?:[\\s,;:.!?。？！–—-]|\\b(?:${AFTER})(?=\\W*$)|[的吗呢吧]|有哪些|是什么)+$`, 'i')
 
-/** The topic; the text itself where nothing would be left of it. What is quoted is the topic by itself. */
+/**
+ * Returns the topic: a quoted text if there is one, else the question without its frame, or all of it if nothing is
+ * left.
+ */
 export function topicOf(reading: Reading): string {
   if (reading.quoted[0] !== undefined) return reading.quoted[0]
   const words = sayable(reading.timeless)

@@ -1,6 +1,6 @@
 /**
- * What has happened since the question: the calls that were made and their results, and the time if one of them, or a
- * user, told it.
+ * Reads what has happened since the question: the calls with their results, and the present time if a result or a user
+ * has told it.
  */
 import { canonicalJson, isObject } from '../../contract/json.ts'
 import { type Message, textOf } from '../../contract/message.ts'
@@ -18,7 +18,7 @@ export interface Done extends PlannedCall {
   readonly text: string
 }
 
-/** The calls of these messages that have their result. */
+/** Returns the calls of these messages that have a result. */
 export function doneIn(turn: readonly Message[]): readonly Done[] {
   const calls = turn.flatMap((message) => (message.role === 'assistant' ? (message.calls ?? []) : []))
   return turn.flatMap((message) => {
@@ -33,7 +33,7 @@ export function doneIn(turn: readonly Message[]): readonly Done[] {
   })
 }
 
-/** What stands in a result that is marked as data. */
+/** Unwraps the text of a result that the loop has marked as untrusted data. */
 function dataOf(text: string): string {
   const { note, data } = parseObject(text)
   return typeof note === 'string' && typeof data === 'string' ? data : text
@@ -48,7 +48,7 @@ function parseObject(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** The time that a result told. */
+/** Returns the time that one of the results tells. */
 export function timeIn(told: readonly Done[]): Moment | undefined {
   return told.flatMap(({ ok, text, arguments: values }) => {
     const [zone] = Object.values(values).map(String)
@@ -56,7 +56,7 @@ export function timeIn(told: readonly Done[]): Moment | undefined {
   })[0]
 }
 
-/** The time that a user told: “it is now 2026-11-20T14:05Z”. */
+/** Returns the time that a user has told, as in “it is now 2026-11-20T14:05Z”. */
 export function timeSaid(said: readonly string[]): Moment | undefined {
   return readMoment(said.findLast((text) => /\bnow\b|现在/i.test(text) && /T\d\d:\d\d/.test(text)) ?? '')
 }

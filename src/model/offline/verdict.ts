@@ -1,6 +1,6 @@
 /**
- * Whether it rains, snows or is sunny, where the question is of that and the result says; and the words of it, with a
- * yes or no in front where the question wants one. Whoever asks whether it stays dry hears yes where no rain is likely.
+ * Tells whether it rains, snows or is sunny, if the question asks for that and the result says it, with a yes or no in
+ * front if the question wants one. To a question whether it stays dry, the answer is yes if rain is not likely.
  */
 import type { Fact } from './facts.ts'
 import { percentOf } from './measure.ts'
@@ -8,9 +8,9 @@ import type { Reading } from './read.ts'
 import { isSky } from './sky.ts'
 
 interface Sight {
-  /** The words of a question about it. */
+  /** Matches a question about it. */
   readonly asked: RegExp
-  /** The words of a result that has it. */
+  /** Matches a result that says it. */
   readonly seen: RegExp
   readonly likely: readonly [english: string, chinese: string]
   readonly unlikely: readonly [english: string, chinese: string]
@@ -22,7 +22,7 @@ const RAIN: Sight = {
   likely: ['rain is likely', '很可能会下雨'],
   unlikely: ['rain is not likely', '大概不会下雨'],
 }
-/** Whoever asks for rain or snow, or rain or sun, is told of rain. */
+/** The first match counts, so a question about rain or snow, or rain or sun, is answered about rain. */
 const SIGHTS: readonly Sight[] = [
   RAIN,
   {
@@ -49,7 +49,9 @@ const WANTS_YES =
   /\b(?:will|won't|is|isn't|are|do|does|should|shall|can|could|need|if|whether)\b|'ll\b|吗|嗎|会不会|會不會|要不要|是否|用不用/i
 const WANTS_MORE = /\b(?:how|what|what's|which|when|where|why|chances?|or(?! not\b))\b|多少|什么|几|概率/i
 
-/** `Yes, rain is likely`, or undefined where that is not asked or not told. */
+/**
+ * Returns a verdict such as `yes, rain is likely`, or undefined if none is asked for or the facts say nothing of it.
+ */
 export function tellVerdict({ text, topics, han }: Reading, facts: readonly Fact[]): string | undefined {
   const sight = topics.has('weather') ? SIGHTS.find(({ asked }) => asked.test(text)) : undefined
   const isSeen = sight && (sight === RAIN ? rains(facts) : sees(sight, facts))
@@ -78,7 +80,7 @@ function rains(facts: readonly Fact[]): boolean | undefined {
   return words.some((text) => FAIR.test(text)) ? false : undefined
 }
 
-/** Undefined where no words tell of the sky. */
+/** Returns undefined if no fact describes the sky in words. */
 function sees({ seen }: Sight, facts: readonly Fact[]): boolean | undefined {
   const sky = facts.find(({ key, value }) => isSky(key) && typeof value === 'string')
   return sky && seen.test(String(sky.value))

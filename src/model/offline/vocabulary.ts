@@ -1,13 +1,13 @@
 /**
- * What the rules know of English and Chinese: words that mean one thing (a concept), words that say nothing by
- * themselves, words for what is to be done, and phrases that stand for one word. A word that is none of them may be a
- * slip of the finger for one. It is general language about common matters; no tool is named here.
+ * The vocabulary of the rules, English and Chinese: words that express a concept, words without meaning of their own
+ * (stop words), words for actions, and phrases that stand for one word. An unknown word may be a typing error for one
+ * of them. The vocabulary is general language about common topics; no tool is named here.
  */
 import { HAN, simplify, stem } from './text.ts'
 
 /**
- * The concept, how surely it tells what is asked for, and its words; a line set in goes on. In `own` each word is a
- * concept by itself.
+ * On each line a concept, its weight (how surely it shows what is asked for) and its words; indented lines continue the
+ * one above. In `own`, each word is a concept by itself.
  */
 const CONCEPTS = `time 1.3 time clock hour o'clock moment instant timestamp 几点 时间 点钟 时刻 时候
 date 1.3 date day weekday today tomorrow yesterday week month year datetime 日期 几号 多少号 星期 星期几 周几 礼拜几
@@ -59,7 +59,7 @@ export type Action = keyof typeof ACTIONS | 'read'
 
 const anyOf = (...patterns: readonly string[]): RegExp => new RegExp(patterns.join('|'), 'gi')
 
-/** What several words, or a word in one of its senses, stand for. */
+/** The words that phrases, or words in one of their senses, stand for; `''` removes the phrase. */
 const PHRASES: readonly (readonly [word: string, phrase: RegExp])[] = [
   [
     '',
@@ -126,13 +126,13 @@ const hanWords = [...lexicon.keys(), ...empty, ...actions.keys()].filter((word) 
 const longestFirst = hanWords.sort((a, b) => b.length - a.length).join('|')
 const WORD = new RegExp(`${longestFirst}|\\p{Script=Han}|(?:(?!\\p{Script=Han})\\p{L})+(?:'\\p{L}+)?|\\d+`, 'gu')
 
-/** The known stem from which an unknown one differs by a slip of the finger, or itself. */
+/** Returns the known stem of which an unknown one may be a typing error, or else the stem itself. */
 function likely(stem: string): string {
   if (stem.length < 5 || HAN.test(stem)) return stem
   return [...lexicon.keys()].find((known) => known.length > 4 && known[0] === stem[0] && isSlip(stem, known)) ?? stem
 }
 
-/** Whether one letter is left out or added, two changed places, or, in longer words, one is another. */
+/** Tells whether a letter is missing or added, two letters are swapped, or, in longer words, one letter is wrong. */
 function isSlip(a: string, b: string): boolean {
   let at = 0
   while (at < a.length && a[at] === b[at]) at += 1
@@ -142,7 +142,7 @@ function isSlip(a: string, b: string): boolean {
   return isSwap || isOther || restA.slice(1) === restB || restA === restB.slice(1)
 }
 
-/** A word of a text: its stem, what it may mean, and whether it says nothing by itself. */
+/** A word of a text. `senses` are the concepts that it may express; `empty` marks stop words and numbers. */
 export interface Word {
   readonly text: string
   readonly stem: string
@@ -151,12 +151,12 @@ export interface Word {
   readonly action: Action | undefined
 }
 
-/** The text with each phrase replaced by the word that it stands for. */
+/** Replaces each phrase in a text with the word that it stands for. */
 export function resolvePhrases(text: string): string {
   return PHRASES.reduce((resolved, [word, phrase]) => resolved.replace(phrase, ` ${word} `), text)
 }
 
-/** The words of a text or an identifier in order, in small letters, phrases resolved. */
+/** Returns the words of a text or an identifier in order, in lower case, with phrases resolved. */
 export function wordsOf(text: string): readonly Word[] {
   const spaced = resolvePhrases(text.replace(/[_\s]+/g, ' ').replace(/([a-z\d])([A-Z])/g, '$1 $2')).toLowerCase()
   return Array.from(simplify(spaced).matchAll(WORD), ({ 0: word, index }) => {

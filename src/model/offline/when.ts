@@ -1,41 +1,41 @@
 /**
- * Words about time, English and Chinese, as data: `in 10 minutes`, `tomorrow at 5pm`, `next Friday`, `20 November`,
- * `明天`, `半小时后`, `下周五下午三点`. Nothing is reckoned here: `resolve` does that, once the present time is known.
+ * Parses words about time, English and Chinese: `in 10 minutes`, `tomorrow at 5pm`, `next Friday`, `20 November`, `明天`,
+ * `半小时后`, `下周五下午三点`. The result is relative: `resolve` computes the moment once the present time is known.
  */
 import { NUMBER, parseNumber } from './number.ts'
 import { HAN } from './text.ts'
 
 export interface When {
-  /** Its words, as the text has them. */
+  /** The words about time, as they are in the text. */
   phrase: string
   /** An ISO 8601 date-time. */
   instant?: string
   date?: readonly [year: number | undefined, month: number, day: number]
-  /** A day named from today: 1 is tomorrow. */
+  /** The day relative to today: 1 is tomorrow. */
   day?: number
-  /** From Sunday, 0. */
+  /** The day of the week; Sunday is 0. */
   weekday?: number
   nextWeek?: boolean
-  /** A span to add: calendar months, calendar days, exact milliseconds. */
+  /** The duration to add, in calendar months, calendar days and exact milliseconds. */
   months?: number
   days?: number
   ms?: number
   clock?: readonly [hour: number, minute: number]
-  /** The hour is one of a twelve-hour clock. */
+  /** Whether the hour may be a.m. or p.m. */
   either?: boolean
-  /** The hour at which the part of the day that is named begins. */
+  /** The hour that stands for the named part of the day: 9, 12, 15 or 20. */
   part?: number
 }
 
 export const DAY = 86_400_000
-/** Days; what lies further off is not reckoned with. */
+/** The longest duration that is accepted, in days. */
 const FARTHEST = 36_500
 
 const MONTHS = 'jan feb mar apr may jun jul aug sep oct nov dec'
 const WEEKDAYS = ['sun', 'mon', 'tues', 'wednes', 'thurs', 'fri', 'satur']
 const HAN_DAYS = '日一二三四五六'
 
-/** How long a unit is: in milliseconds, or 1 and 12 for months and years. */
+/** The size of each unit: in milliseconds, or in months (1 and 12) for months and years. */
 const UNITS: readonly (readonly [RegExp, number])[] = [
   [/^s|秒/, 1000],
   [/^mo|月/, 1],
@@ -64,7 +64,7 @@ type Rule = readonly [RegExp, (groups: readonly string[], when: When) => boolean
 
 const on = (pattern: string, read: Rule[1]): Rule => [new RegExp(pattern, 'gi'), read]
 
-/** In order; each takes its words out of the text, unless it returns false. */
+/** The rules, applied in order. Each removes its words from the text, unless it returns false. */
 const RULES: readonly Rule[] = [
   on('\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d(?::\\d\\d(?:\\.\\d+)?)?(?:Z|[+-]\\d\\d:?\\d\\d)?', ([text], when) => {
     when.instant = text ?? ''
@@ -128,14 +128,14 @@ const RULES: readonly Rule[] = [
     setClock(when, at || oclock),
   ),
   on(SPANS, ([text = ''], when) => addSpans(when, text)),
-  // “Ping me in 10 to stretch”: minutes, as long as they may be.
+  // “Ping me in 10 to stretch”: a number without a unit means minutes, up to 120.
   on(
     `\\bin (${NUMBER})(?= *(?:$|[,.:;!?]|to\\b))`,
     ([, minutes = ''], when) => parseNumber(minutes) < 121 && addSpans(when, `${minutes} minutes`),
   ),
 ]
 
-/** The time that a text speaks of, and the text with those words blanked out by vertical tabs. */
+/** Finds the time that a text names. `rest` is the text with the words about time replaced by vertical tabs. */
 export function findWhen(text: string): { when?: When; rest: string } {
   const when: When = { phrase: '' }
   const phrases: (readonly [at: number, words: string])[] = []
@@ -193,7 +193,7 @@ function amountOf(text: string): number {
   return /^an?$/.test(text) ? 1 : parseNumber(text)
 }
 
-/** Whether a calendar day is said. */
+/** Tells whether the words name a calendar day. */
 export function hasDay({ instant, date, day, weekday, months, days }: When): boolean {
   return (instant ?? date ?? day ?? weekday ?? months ?? days) !== undefined
 }
