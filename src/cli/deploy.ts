@@ -55,16 +55,10 @@ async function storeDefinitions(definitions: readonly DefinitionFile[], env: Nod
     return
   }
   print(`
-The stored definitions were not put. That takes the address of the edge and a key with the scope tools:write: run this
-again with EDGECALL_URL and EDGECALL_KEY set, or with both of them set in your shell:
-
-${definitions.map(putLine).join('\n')}
+The definitions of tools/definitions were not stored: ${definitions.map(({ name }) => name).join(', ')}.
+To store them, run this again with EDGECALL_URL, the address of the edge, and EDGECALL_KEY, a key with the scope
+tools:write.
 `)
-}
-
-function putLine({ file, name }: DefinitionFile): string {
-  const headers = `-H "authorization: Bearer $EDGECALL_KEY" -H 'content-type: application/json'`
-  return `  curl -X PUT "$EDGECALL_URL/tools/${name}" ${headers} -d @${file}`
 }
 
 /** Formats a table, with names aligned left and figures aligned right. */

@@ -11,6 +11,8 @@ export interface ListedTool {
   readonly available: boolean
   /** Why it is not available. */
   readonly reason?: string
+  /** The accepted hash of a tool that is held back because its definition has changed. */
+  readonly accepted?: string
 }
 
 /** Lists the tools of an edge. Throws a Failure if the edge refuses. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Edge, problemOf, send } from './edge.ts'
 import { Failure } from './failure.ts'
-import { listTools } from './listing.ts'
+import { type ListedTool, listTools } from './listing.ts'
 import type { Output } from './output.ts'
 
 export interface ReadyOptions {
@@ -59,7 +59,9 @@ async function findObstacle(edge: Edge, options: ReadyOptions): Promise<Obstacle
       const isPlain = code === 'misconfigured'
       return { reason: isPlain ? message : `GET /health: ${message}`, isPlain, lasting: isPlain }
     }
-    const broken = (await listTools(edge, signal)).filter((tool) => tool.source === 'service' && !tool.available)
+    const isBroken = ({ source, available, accepted }: ListedTool) =>
+      source === 'service' && !available && accepted === undefined
+    const broken = (await listTools(edge, signal)).filter(isBroken)
     if (broken.length === 0) return undefined
     const reasons = broken.map(({ name, reason = 'not available' }) => `${name}: ${reason}`)
     return { reason: reasons.join('\n'), isPlain: true, lasting: false }

@@ -5,19 +5,18 @@ import { keysOf, partAt } from './pointer.ts'
 
 /**
  * Returns whether a person must agree to a call, given its arguments as the text that the model wrote. An argument that
- * is missing, is of another type or cannot be parsed meets no condition.
+ * is missing, is of another type or cannot be parsed meets no condition; without conditions, every call needs approval.
  */
 export function needsApproval(approval: Approval = 'never', text: string): boolean {
   if (typeof approval === 'string') return approval === 'always'
   const value = parseJson(text)
-  return !Object.entries(approval.unless).every(([pointer, condition]) =>
-    fits(partAt(value, keysOf(pointer)), condition),
-  )
+  const conditions = Object.entries(approval.unless)
+  return !conditions[0] || !conditions.every(([pointer, condition]) => fits(partAt(value, keysOf(pointer)), condition))
 }
 
 function fits(value: unknown, { minimum, maximum, enum: values, like }: Condition): boolean {
   if (minimum !== undefined && !(typeof value === 'number' && value >= minimum)) return false
   if (maximum !== undefined && !(typeof value === 'number' && value <= maximum)) return false
   if (values && !values.some((each) => each === value)) return false
-  return !like || (typeof value === 'string' && matches(like, value))
+  return like ? typeof value === 'string' && matches(like, value) : value !== undefined
 }

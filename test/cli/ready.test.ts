@@ -66,6 +66,11 @@ test('does not wait for a tool Worker that offers nothing, or nothing to this ca
   await expect(wait([[CLOCK]])).resolves.toBe(undefined)
 })
 
+test('does not wait for a tool that is held back, which only its operator can accept', async () => {
+  const held = { ...ALARM, available: false, reason: 'is held back', hash: 'b', accepted: 'a' }
+  await expect(wait([[CLOCK, held]])).resolves.toBe(undefined)
+})
+
 test('does not wait for what will not mend itself', async () => {
   const forever = { withinMs: 1e9 }
   await expect(wait([[]], forever, { code: 'misconfigured', detail: 'X must be Y' })).rejects.toMatchObject({

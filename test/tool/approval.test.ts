@@ -20,7 +20,9 @@ test.each<[Approval | undefined, object | string, boolean]>([
   [{ unless: { '/kind': { enum: ['draft'] } } }, { kind: ['draft'] }, true],
   [{ unless: { '/a/0/b~1c': { maximum: 1 } } }, { a: [{ 'b/c': 1 }] }, false],
   [{ unless: { '/__proto__': { enum: [null] } } }, {}, true],
-  [{ unless: {} }, {}, false],
+  [{ unless: { '/to': {} } }, { to: 'anybody' }, false],
+  [{ unless: { '/to': {} } }, {}, true],
+  [{ unless: {} }, {}, true],
 ])('%j of %j: %s', (approval, args, expected) => {
   expect(needsApproval(approval, typeof args === 'string' ? args : JSON.stringify(args))).toBe(expected)
 })

@@ -104,8 +104,8 @@ async function hear(response: Response, posting: Posting): Promise<Message> {
 async function follow(response: Response, posting: Posting): Promise<Message> {
   const { message, signal, resumes = false, onMessage = () => {} } = posting
   const resume: SseResume = {}
+  let size = 0
   for (let stream = response; ;) {
-    let size = 0
     for await (const events of stream.body ? readSse(stream.body, resume) : []) {
       for (const { data } of events) {
         size += data.length

@@ -21,7 +21,10 @@ export function createFinder(source: ToolSource, index: ToolIndex = createKeywor
       await update(index, before, known)
     } catch (error) {
       told = []
-      known = new Map()
+      // The index may hold any of these, as they were before or are now. The next update adds those that stay once more,
+      // and removes the others.
+      const perhaps = [...before.values(), ...known.values()]
+      known = new Map(perhaps.map((tool) => [tool.name, { ...tool, hash: '' }]))
       throw error
     }
   }

@@ -10,21 +10,23 @@ const EVEN = 60
  * the answer; tools that it failed to add are passed to it again. If all fail, the search rejects with the first error.
  */
 export function createFusedIndex(...indexes: readonly [ToolIndex, ...ToolIndex[]]): ToolIndex {
-  const parts = indexes.map((index) => ({ index, waiting: new Map<string, ToolText>() }))
+  const parts = indexes.map((index) => ({ index, waiting: new Map<string, ToolText | undefined>() }))
   return {
     async add(tools) {
       for (const { waiting } of parts) for (const tool of tools) waiting.set(tool.name, tool)
     },
     async remove(names) {
-      for (const { waiting } of parts) for (const name of names) waiting.delete(name)
-      await Promise.all(indexes.map((index) => index.remove(names)))
+      for (const { waiting } of parts) for (const name of names) waiting.set(name, undefined)
     },
     async search(text, limit) {
       const answers = await Promise.allSettled(
         parts.map(async ({ index, waiting }) => {
-          const added = [...waiting.values()]
+          const due = [...waiting]
+          const removed = due.flatMap(([name, tool]) => (tool ? [] : [name]))
+          const added = due.flatMap(([, tool]) => tool ?? [])
+          if (removed.length > 0) await index.remove(removed)
           if (added.length > 0) await index.add(added)
-          for (const tool of added) if (waiting.get(tool.name) === tool) waiting.delete(tool.name)
+          for (const [name, tool] of due) if (waiting.get(name) === tool) waiting.delete(name)
           return index.search(text, Math.max(limit * 4, 20))
         }),
       )

@@ -61,6 +61,18 @@ test('an index that fails is filled anew', async () => {
   expect(log).toEqual(['add mail,news', 'add mail,news'])
 })
 
+test('a tool that goes while the index fails is not found any more', async () => {
+  const { finder, log, state } = scene(mail)
+  await finder.search('mail', 5)
+  state.texts = [mail, news]
+  state.fails = true
+  await expect(finder.search('news', 5)).rejects.toThrow('down')
+  state.texts = [news]
+  state.fails = false
+  expect([await finder.search('mail', 5), await finder.search('news', 5)]).toEqual([[], ['news']])
+  expect(log).toEqual(['add mail', 'add news', 'remove mail', 'add news'])
+})
+
 test('a source without texts is searched by its definitions', async () => {
   const tool = { definition: mail, origin: 'inline', place: 'x', offered: true, call: () => Promise.reject() } as const
   const finder = createFinder({

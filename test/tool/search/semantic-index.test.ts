@@ -144,6 +144,27 @@ describe('fused index', () => {
     await expect(none.search('invoice', 5)).rejects.toThrow('down')
   })
 
+  test('an index that could not remove a tool is left out until it can', async () => {
+    let up = false
+    const held = new Set<string>()
+    const index = createFusedIndex(fixed('a'), {
+      add: async (tools) => tools.forEach(({ name }) => held.add(name)),
+      remove: async (names) => {
+        if (!up) throw new Error('down')
+        names.forEach((name) => held.delete(name))
+      },
+      search: async () => [...held].map((name) => ({ name, score: 1 })),
+    })
+    await index.add(tools)
+    expect(await namesOf(index, 'x')).toEqual(['a', ...tools.map(({ name }) => name).sort()])
+    await index.remove(tools.map(({ name }) => name))
+    expect(await namesOf(index, 'x')).toEqual(['a'])
+    expect(held.size).toBe(tools.length)
+    up = true
+    expect(await namesOf(index, 'x')).toEqual(['a'])
+    expect(held.size).toBe(0)
+  })
+
   test('keyword and semantic together find by word and by meaning', async () => {
     const index = createFusedIndex(createKeywordIndex(), createSemanticIndex({ embed: embedder().embed }))
     await index.add([...tools, definitionOf({ name: 'zebra_count', description: 'Counts zebras.' })])
