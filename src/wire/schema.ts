@@ -75,7 +75,9 @@ export function byName<Value extends v.GenericSchema>(
 ): v.GenericSchema<Readonly<Record<string, v.InferInput<Value>>>, Readonly<Record<string, v.InferOutput<Value>>>> {
   const pairs = v.array(v.tuple([name, value]))
   return {
-    ...v.record(name, value),
+    ...named,
+    // What `@valibot/to-json-schema` reads of a record.
+    ...{ type: 'record', key: name, value },
     '~run': (dataset, config) => {
       const object = named['~run'](dataset, config)
       if (!object.typed) return object
