@@ -389,6 +389,13 @@ describe('reasoning of earlier steps', () => {
     expect(sent).toEqual([false, true, true])
   })
 
+  test('is said to be none where there was none', async () => {
+    const answered: Message = { role: 'assistant', content: 'Hello.' }
+    const messages = [...REQUEST.messages, answered, ...REQUEST.messages]
+    const { server } = await exchange([refusal, hello], { request: { messages, tools: [] } })
+    expect(server.calls.map(({ body }) => body.messages[1]?.reasoning_content)).toEqual([undefined, ' '])
+  })
+
   test('is not asked about twice', async () => {
     const { server, error } = await exchange([refusal], { request })
     expect([server.calls.length, error?.code]).toEqual([2, 'model_refused_request'])
@@ -431,8 +438,8 @@ test('what an answer keeps is what the next request to that provider sends', asy
 
 describe('Mistral’s own servers', () => {
   /** What they refuse, in their words. */
-  function faultOf({ stream_options, max_completion_tokens, messages }: ModelCall['body']): object | undefined {
-    const extra = stream_options ?? max_completion_tokens
+  function faultOf({ stream_options, max_completion_tokens, seed, messages }: ModelCall['body']): object | undefined {
+    const extra = stream_options ?? max_completion_tokens ?? seed
     if (extra !== undefined) return { detail: [{ type: 'extra_forbidden', msg: 'Extra inputs are not permitted' }] }
     const at = messages.findIndex(({ role }, index) => role === 'user' && messages[index - 1]?.['role'] === 'tool')
     if (at >= 0) return { message: "Unexpected role 'user' after role 'tool'", code: '3230' }
@@ -461,12 +468,16 @@ describe('Mistral’s own servers', () => {
       { role: 'user', content: 'What time is it?' },
       { role: 'assistant', content: '', calls: ids.map((id) => ({ callId: id, tool: 'clock', arguments: '{}' })) },
       ...ids.map(tool),
-      // A run that was cancelled ends in results.
+      // A run that was cancelled ends in results, or its model said nothing to them.
+      { role: 'assistant', content: '' },
       { role: 'user', content: 'Well?' },
     ]
     const model = openai({ baseUrl: server.baseUrl.replace('/v1', '/mistral/v1') })('probe')
     const events: ModelEvent[] = []
-    for await (const event of model.stream({ messages, tools: [], sampling: { max_completion_tokens: 9 } }, NEVER))
+    for await (const event of model.stream(
+      { messages, tools: [], sampling: { max_completion_tokens: 9, seed: 7 } },
+      NEVER,
+    ))
       events.push(event)
     expect(events).toEqual([
       { type: 'text', text: 'Noon.' },
@@ -481,6 +492,7 @@ describe('Mistral’s own servers', () => {
     ]
     expect(body).toEqual({
       max_tokens: 9,
+      random_seed: 7,
       model: 'probe',
       stream: true,
       messages: [

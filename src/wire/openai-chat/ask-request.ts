@@ -11,7 +11,7 @@ import { toChatCall } from './call.ts'
 export interface ChatAsk {
   /** The codec that read the answers; what it kept of them goes back. */
   readonly codec?: string
-  /** Says the reasoning of earlier steps again, as `reasoning_content`: some servers refuse a request without, others with it. */
+  /** Says the reasoning of earlier answers again, as `reasoning_content`: some servers refuse a request without, others with it. */
   readonly replayReasoning?: boolean
 }
 
@@ -38,17 +38,17 @@ export function encodeRequest(model: string, request: ModelRequest, { codec, rep
     }
     return replayReasoning ? encodeWithReasoning(message) : encodeMessage(message)
   }
-  return jsonText(head, { tools: tools.map(encodeTool), messages: messages.map(encode) })
+  return jsonText(head, { tools: tools.map(encodeTool), messages: messages.filter(isSaid).map(encode) })
 }
 
-/** Whether the history holds reasoning that `replayReasoning` would send. */
-export function hasReasoning(messages: readonly Message[]): boolean {
-  return messages.some((message) => reasoningOf(message))
+/** Some servers refuse a history with an answer of nothing. */
+export function isSaid(message: Message): boolean {
+  return message.role !== 'assistant' || Boolean(message.content || message.calls?.length)
 }
 
-/** Only what led to calls is wanted back. */
+/** Servers that want it want it of every answer, though there was none, and some of them refuse an empty text. */
 function reasoningOf(message: Message): string | undefined {
-  return message.role === 'assistant' && message.calls ? message.reasoning : undefined
+  return message.role === 'assistant' ? message.reasoning || ' ' : undefined
 }
 
 const encodeTool = encodeOnce((tool: ToolDefinition) => JSON.stringify(toChatTool(tool)))
