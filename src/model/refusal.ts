@@ -10,7 +10,7 @@ export async function refusal(response: Response, explain: AnswerCodec['explain'
   // A body that breaks off explains nothing; the status stands.
   const text = await readText(response).catch(() => '')
   const fault = explained(text, explain) ?? { message: `The model server answered with status ${status}.` }
-  const wait = retryAfterMs((name) => headers.get(name))
+  const wait = retryAfterMs((name) => headers.get(name) ?? (name === 'retry-after' && fault.retryAfter))
   const advice = headers.get('x-should-retry')
   return {
     ...modelError({ ...fault, status }),

@@ -8,6 +8,8 @@ export interface ProviderFault {
   readonly code?: string
   /** HTTP status, of the response or as named in a stream. */
   readonly status?: number
+  /** When to come again, as the header of that name says it. */
+  readonly retryAfter?: string
 }
 
 const MOST_MESSAGE = 1000
@@ -28,12 +30,15 @@ export const WITHOUT_TOOLS = 'model_without_tools'
 const NO_TOOLS =
   /(?:not|n't) support\S*(?: \S+)? (?:tools?|functions?)\b|support tool use|(?:tool|function)s?(?: call\w*)?\W+(?:is|are) not supported|enable-auto-tool-choice/i
 
+/** What a model has garbled Groq answers as a bad request; the next try may be better. */
+const GARBLED = /tool_use_failed|json_validate_failed/
+
 /** Some answer as if there were no such model. */
 const REFUSED = /refused_request|not_found/
 
 /** A provider's failure as ours: the status decides, and where there is none, the provider's own code. */
 export function modelError({ message, code = '', status }: ProviderFault): ModelError {
-  const known = codeOf(status ?? statusOf(code))
+  const known = codeOf(GARBLED.test(code) ? 500 : (status ?? statusOf(code)))
   const kind = REFUSED.test(known) && NO_TOOLS.test(message) ? WITHOUT_TOOLS : known
   return {
     code: kind,

@@ -96,6 +96,17 @@ describe('a request', () => {
     expect([asked, model.name]).toEqual([[url], `google/${name}`])
   })
 
+  test.each([
+    [{}, '45.5s', 45_500],
+    [{ 'retry-after': '7' }, '45s', 7000],
+    [{}, 'soon', undefined],
+  ])('that was one too many says in its body when to come again: %j, %j', async (headers, retryDelay, retryAfterMs) => {
+    const details = [{ '@type': 'type.googleapis.com/google.rpc.Help' }, { retryDelay }]
+    const body = { error: { ...said(429, 'Slow down.', 'RESOURCE_EXHAUSTED').error, details } }
+    const { error } = await exchange({ status: 429, headers, body })
+    expect([error?.code, error?.retryAfterMs]).toEqual(['model_rate_limited', retryAfterMs])
+  })
+
   test('that cannot be encoded is refused without being sent', async () => {
     const inputSchema = { type: 'object', properties: { at: { $ref: 'https://example.org/place.json' } } }
     const tool = { name: 'clock', description: '', inputSchema, version: '1', hash: 'h', annotations: {} }

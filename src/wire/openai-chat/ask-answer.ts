@@ -17,7 +17,7 @@ export function chatCodec(codec: string): AnswerCodec {
 /** The same for any server. */
 export const chatAnswers = chatCodec('openai-chat')
 
-const FAILED = /^error$|insufficient|abort|cancel/i
+const FAILED = /error|insufficient|abort|cancel/i
 
 /**
  * One answer, as real servers send it. It is complete once a `finish_reason` or `[DONE]` has come; one that ends with

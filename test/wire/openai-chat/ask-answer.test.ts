@@ -216,6 +216,7 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   'length-after-a-call': [first(0, 'weather', OSLO), WEATHER, first(1, 'clock', '{"zo'), finish('length')],
   'content-filter': [text('Well, '), finish('content_filter')],
   'unknown-finish': [text('Fin.'), finish('stop')],
+  'finish-sensitive': [text('Fin.'), finish('content_filter')],
 
   cut: [text('I was about to'), CUT],
   'cut-in-a-call': [first(0, 'weather'), more(0, '{"place":'), CUT],
@@ -236,6 +237,10 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   'error-text': [error('model_unavailable', 'out of memory', { retryable: true })],
   'error-event': [error('model_refused_request', 'context_length_exceeded', { retryable: false })],
   'error-finish': [text('Hm'), error('model_unavailable', 'The model server stopped: error.', { retryable: true })],
+  'error-of-the-network': [
+    text('Hm'),
+    error('model_unavailable', 'The model server stopped: network_error.', { retryable: true }),
+  ],
   'not-json': [
     text('Good '),
     error('model_bad_response', 'The model server sent what is not JSON.', { retryable: true }),
@@ -317,6 +322,7 @@ test('an error says what the server said, in whatever form', () => {
     { object: 'error', message: 'too long', type: 'BadRequestError', code: 400 },
     { detail: [{ loc: ['body', 'tools'], msg: 'Extra inputs are not permitted' }] },
     { error: { code: 'overloaded' } },
+    { error: { code: 429, message: 'Slow down.', details: [{ '@type': 'Help' }, { retryDelay: '45.837906927s' }] } },
     {},
     { error: '' },
     'text',
@@ -329,6 +335,7 @@ test('an error says what the server said, in whatever form', () => {
     { message: 'too long', code: 'BadRequestError', status: 400 },
     { message: '[{"loc":["body","tools"],"msg":"Extra inputs are not permitted"}]' },
     { message: 'The model server failed and gave no reason.', code: 'overloaded' },
+    { message: 'Slow down.', status: 429, retryAfter: '45.837906927' },
     undefined,
     undefined,
     undefined,
