@@ -1,6 +1,6 @@
 import { isObject } from '../../contract/json.ts'
 import { type AssistantMessage, type Content, type Message, textOf } from '../../contract/message.ts'
-import { argumentsText } from '../call-arguments.ts'
+import { argumentsText, calledName } from '../call-arguments.ts'
 import { encodeOnce } from '../encode-once.ts'
 import { keptBy } from '../kept.ts'
 import { CODEC } from './place.ts'
@@ -33,7 +33,7 @@ function answerBlocks({ content, calls = [], opaque }: AssistantMessage): string
   // Thinking alone, of an answer that broke off, would be refused.
   if (content.trim() === '' && calls.length === 0) return ''
   const uses = calls.map(({ callId, tool, arguments: text }) => {
-    const use = JSON.stringify({ type: 'tool_use', id: toId(callId), name: tool })
+    const use = JSON.stringify({ type: 'tool_use', id: toId(callId), name: calledName(tool) })
     return `${use.slice(0, -1)},"input":${argumentsText(text)}}`
   })
   let at = 0

@@ -1,6 +1,7 @@
 import type { Message } from '../../contract/message.ts'
 import type { ModelRequest, ResponseFormat } from '../../contract/model.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
+import { calledName } from '../call-arguments.ts'
 import { encodeOnce } from '../encode-once.ts'
 import { jsonText } from '../json-text.ts'
 import { byTurns, systemTexts } from '../turns.ts'
@@ -105,7 +106,7 @@ function later(tool: ToolDefinition): string {
 function toolsOf({ tools, messages }: ModelRequest, isSaid: (name: string) => boolean): readonly string[] {
   if (tools.length > 0) return tools.filter(({ name }) => isSaid(name)).map(encodeTool)
   const calls = messages.flatMap((message) => (message.role === 'assistant' && message.calls) || [])
-  const names = new Set(calls.map(({ tool }) => tool))
+  const names = new Set(calls.map(({ tool }) => calledName(tool)))
   return [...names].map((name) => JSON.stringify({ name, input_schema: { type: 'object' } }))
 }
 

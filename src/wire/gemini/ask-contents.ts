@@ -1,5 +1,5 @@
 import { type AssistantMessage, type Content, type Message, textOf, type ToolMessage } from '../../contract/message.ts'
-import { argumentsText } from '../call-arguments.ts'
+import { argumentsText, calledName } from '../call-arguments.ts'
 import { encodeOnce } from '../encode-once.ts'
 import { objectsOf } from '../fields.ts'
 import { jsonText } from '../json-text.ts'
@@ -53,7 +53,10 @@ function answerParts(message: AssistantMessage): string {
     const thoughtSignature = signature ?? (open.length === calls.length ? UNSIGNED : undefined)
     const call = open.shift()
     if (!call) return ''
-    const inner = joined(JSON.stringify({ id, name: call.tool }), `{"args":${argumentsText(call.arguments)}}`)
+    const inner = joined(
+      JSON.stringify({ id, name: calledName(call.tool) }),
+      `{"args":${argumentsText(call.arguments)}}`,
+    )
     return joined(`{"functionCall":${inner}}`, JSON.stringify({ thoughtSignature }))
   }
 
@@ -73,11 +76,15 @@ function placesOf({ opaque }: AssistantMessage): readonly Readonly<Record<string
 }
 
 /** A result with what files may come beside it; the others are named. */
-function toResponse({ tool: name, ok, content }: ToolMessage): object {
+function toResponse({ tool, ok, content }: ToolMessage): object {
   const isFile = (part: Content) => part.type !== 'text' && IN_RESULTS.test(part.mediaType)
   const parts = content.filter(isFile).flatMap(toPart)
   const text = textOf(content.filter((part) => !isFile(part)))
-  return { name, response: { [ok ? 'output' : 'error']: text }, parts: parts.length > 0 ? parts : undefined }
+  return {
+    name: calledName(tool),
+    response: { [ok ? 'output' : 'error']: text },
+    parts: parts.length > 0 ? parts : undefined,
+  }
 }
 
 const IN_RESULTS = /^(image\/(png|jpeg|webp)|application\/pdf|text\/plain)$/

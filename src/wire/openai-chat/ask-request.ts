@@ -1,7 +1,7 @@
 import { type AssistantMessage, type Content, type Message, textOf } from '../../contract/message.ts'
 import type { ModelRequest, ResponseFormat, ToolChoice } from '../../contract/model.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
-import { argumentsText } from '../call-arguments.ts'
+import { argumentsText, calledName } from '../call-arguments.ts'
 import { encodeOnce } from '../encode-once.ts'
 import { jsonText } from '../json-text.ts'
 import { toParameters } from '../strict-schema.ts'
@@ -83,7 +83,7 @@ function toAnswer(message: AssistantMessage, codec = ''): object {
   const tool_calls = calls.map((call, index) => {
     const extra_content = extras[index]
     return {
-      ...toChatCall({ ...call, arguments: argumentsText(call.arguments) }),
+      ...toChatCall({ ...call, tool: calledName(call.tool), arguments: argumentsText(call.arguments) }),
       ...(extra_content ? { extra_content } : {}),
     }
   })

@@ -1,5 +1,6 @@
 import type { Message } from '../../contract/message.ts'
 import type { ModelRequest, ResponseFormat } from '../../contract/model.ts'
+import { calledName } from '../call-arguments.ts'
 import { toChatMessage, toChatTool, toToolChoice } from '../openai-chat/ask-request.ts'
 
 /** The inputs of `run` for a request: what Chat Completions wants, but for a few habits of the binding. */
@@ -26,7 +27,7 @@ export function toInputs(request: ModelRequest): Record<string, unknown> {
 function toMessage(message: Message): object {
   const said = toChatMessage(message)
   if (message.role === 'assistant') return { ...said, content: message.content }
-  return message.role === 'tool' ? { ...said, name: message.tool } : said
+  return message.role === 'tool' ? { ...said, name: calledName(message.tool) } : said
 }
 
 /** The schema stands here without a name. */
