@@ -8,8 +8,6 @@ export interface ProviderFault {
   readonly code?: string
   /** HTTP status, of the response or as named in a stream. */
   readonly status?: number
-  /** When to come again, as the header of that name says it. */
-  readonly retryAfter?: string
 }
 
 const MOST_MESSAGE = 1000
@@ -31,7 +29,7 @@ const NO_TOOLS =
   /(?:not|n't) support\S*(?: \S+)? (?:tools?|functions?)\b|support tool use|(?:tool|function)s?(?: call\w*)?\W+(?:is|are) not supported|enable-auto-tool-choice/i
 
 /** What a model has garbled Groq answers as a bad request; the next try may be better. */
-const GARBLED = /tool_use_failed|json_validate_failed/
+const GARBLED = /(tool_use|json_validate)_failed/
 
 /** Some answer as if there were no such model. */
 const REFUSED = /refused_request|not_found/

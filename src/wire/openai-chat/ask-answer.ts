@@ -14,9 +14,6 @@ export function chatCodec(codec: string): AnswerCodec {
   return answerCodec(() => chatAnswer(codec))
 }
 
-/** The same for any server. */
-export const chatAnswers = chatCodec('openai-chat')
-
 const FAILED = /error|insufficient|abort|cancel/i
 
 /**

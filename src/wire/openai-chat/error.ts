@@ -1,5 +1,5 @@
 import { isObject } from '../../contract/json.ts'
-import { objectsOf, textAt, textOrJson } from '../fields.ts'
+import { textOrJson } from '../fields.ts'
 import type { ProviderFault } from '../model-error.ts'
 
 /** For a failure without a reason. */
@@ -7,24 +7,20 @@ export const UNEXPLAINED: ProviderFault = { message: 'The model server failed an
 
 /**
  * What a server's error says: OpenAI's `{ error: { message, type, code } }`, the same in an array, a bare text, or the
- * `message` and `detail` of other frameworks. Google says there when to come again (`google.rpc.RetryInfo`).
+ * `message` and `detail` of other frameworks.
  */
 export function explainError(json: unknown): ProviderFault | undefined {
   const body: unknown = Array.isArray(json) ? json[0] : json
   if (!isObject(body)) return undefined
   const error = body.error ?? body
-  const { message, detail, code, type, status, details } = isObject(error) ? error : { message: error }
+  const { message, detail, code, type, status } = isObject(error) ? error : { message: error }
   const said = textOrJson(message ?? detail)
   const word = [code, type].find((each) => typeof each === 'string' && each !== '')
   const number = [code, status].map(Number).find((each) => each >= 400 && each <= 599)
-  const delay = objectsOf(details)
-    .map((each) => textAt(each, 'retryDelay'))
-    .find(Boolean)
   if (said === '' && word === undefined && number === undefined) return undefined
   return {
     message: said || UNEXPLAINED.message,
     ...(typeof word === 'string' && { code: word }),
     ...(number !== undefined && { status: number }),
-    ...(delay && { retryAfter: delay.slice(0, -1) }),
   }
 }
