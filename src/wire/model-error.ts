@@ -61,6 +61,9 @@ export function badResponse(what: string): ModelError {
   return transient('model_bad_response', what)
 }
 
+/** The answer is none. */
+export const NOTHING = badResponse('The model server answered nothing.')
+
 function codeOf(status: number): string {
   if (status < 400) return 'model_bad_response'
   return CODES[status] ?? (status < 500 ? 'model_refused_request' : 'model_unavailable')

@@ -142,8 +142,8 @@ describe('an answer', () => {
       false,
     ],
     [{ 'content-type': 'application/json' }, '{"cho', 'The model server sent what is not JSON.', true],
-    [{ 'content-type': 'application/json' }, '{}', 'The model server answered no completion.', true],
-    [{ 'content-type': 'application/json' }, '', 'The model server answered no completion.', true],
+    [{ 'content-type': 'application/json' }, '{}', 'The model server answered nothing.', true],
+    [{ 'content-type': 'application/json' }, '', 'The model server answered nothing.', true],
   ])('is no answer with %j', async (headers, body, message, retryable) => {
     const { events } = await exchange([{ headers, body }])
     const status = retryable ? {} : { status: 200 }

@@ -2,6 +2,7 @@ import { isObject } from '../../contract/json.ts'
 import { type AssistantMessage, type Content, type Message, textOf } from '../../contract/message.ts'
 import { argumentsText, calledName } from '../call-arguments.ts'
 import { encodeOnce } from '../encode-once.ts'
+import { listed } from '../json-text.ts'
 import { keptBy } from '../kept.ts'
 import { CODEC } from './place.ts'
 
@@ -42,10 +43,6 @@ function answerBlocks({ content, calls = [], opaque }: AssistantMessage): string
     return typeof place === 'number' ? listed(toText(content.slice(at, (at += place)))) : uses.shift()
   })
   return [...blocks, listed(toText(content.slice(at))), ...uses].filter(Boolean).join()
-}
-
-function listed(blocks: readonly object[]): string {
-  return JSON.stringify(blocks).slice(1, -1)
 }
 
 function toText(text: string): readonly object[] {

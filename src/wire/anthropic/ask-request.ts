@@ -1,12 +1,13 @@
 import type { Message } from '../../contract/message.ts'
-import type { ModelRequest, ResponseFormat } from '../../contract/model.ts'
+import type { ModelRequest } from '../../contract/model.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { calledName } from '../call-arguments.ts'
 import { encodeOnce } from '../encode-once.ts'
 import { jsonText } from '../json-text.ts'
+import { withoutChoice } from '../narrow-schema.ts'
 import { byTurns, systemTexts } from '../turns.ts'
 import { encodeMessage } from './ask-messages.ts'
-import { toInputSchema, toOutputSchema } from './schema.ts'
+import { toOutputSchema } from './schema.ts'
 
 export interface AnthropicWishes {
   readonly model: string
@@ -33,6 +34,7 @@ export function encodeRequest(request: ModelRequest, wishes: AnthropicWishes): s
   const tools = toolsOf(request, (name) => !found.has(name))
   const effort = isPlain ? undefined : effortOf(sampling.reasoning_effort)
   const thinking = isPlain ? undefined : (sampling.thinking ?? (effort && ADAPTIVE))
+  const schema = format?.type === 'json_schema' ? toOutputSchema(format.schema, format.name) : undefined
   const head = {
     model,
     max_tokens: max_completion_tokens ?? max_tokens ?? maxTokens,
@@ -42,7 +44,7 @@ export function encodeRequest(request: ModelRequest, wishes: AnthropicWishes): s
     top_k,
     stop_sequences: typeof stop === 'string' ? [stop] : stop,
     thinking,
-    output_config: effort || format?.type === 'json_schema' ? { effort, format: toFormat(format) } : undefined,
+    output_config: effort || schema ? { effort, format: schema && { type: 'json_schema', schema } } : undefined,
     tool_choice: tools.length > 0 ? toToolChoice(request) : undefined,
   }
   const system = systemTexts(messages)
@@ -111,7 +113,7 @@ function toolsOf({ tools, messages }: ModelRequest, isSaid: (name: string) => bo
 }
 
 const encodeTool = encodeOnce(({ name, description, inputSchema }: ToolDefinition) =>
-  JSON.stringify({ name, description: description || undefined, input_schema: toInputSchema(inputSchema) }),
+  JSON.stringify({ name, description: description || undefined, input_schema: withoutChoice(inputSchema) }),
 )
 
 const CHOICES = { auto: 'auto', none: 'none', required: 'any' }
@@ -121,10 +123,4 @@ function toToolChoice({ tools, toolChoice = 'auto', sampling }: ModelRequest): o
   const disable_parallel_tool_use = (choice !== 'none' && sampling?.parallel_tool_calls === false) || undefined
   if (typeof choice === 'object') return { type: 'tool', name: choice.tool, disable_parallel_tool_use }
   return { type: CHOICES[choice], disable_parallel_tool_use }
-}
-
-function toFormat(format: ResponseFormat | undefined): object | undefined {
-  return format?.type === 'json_schema'
-    ? { type: format.type, schema: toOutputSchema(format.schema, format.name) }
-    : undefined
 }

@@ -2,7 +2,7 @@ import { type AssistantMessage, type Content, type Message, textOf, type ToolMes
 import { argumentsText, calledName } from '../call-arguments.ts'
 import { encodeOnce } from '../encode-once.ts'
 import { objectsOf } from '../fields.ts'
-import { jsonText } from '../json-text.ts'
+import { jsonText, listed } from '../json-text.ts'
 import { keptBy } from '../kept.ts'
 import { byTurns } from '../turns.ts'
 import { CODEC } from './place.ts'
@@ -95,10 +95,6 @@ function toText(text: string): readonly object[] {
 
 function toPart(part: Content): readonly object[] {
   return part.type === 'text' ? toText(part.text) : [{ inlineData: { mimeType: part.mediaType, data: part.data } }]
-}
-
-function listed(parts: readonly object[]): string {
-  return JSON.stringify(parts).slice(1, -1)
 }
 
 /** The texts of two objects as that of one. */

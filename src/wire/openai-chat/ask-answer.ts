@@ -3,7 +3,7 @@ import type { ModelEvent } from '../../contract/model.ts'
 import type { Usage } from '../../contract/usage.ts'
 import { objectsOf } from '../fields.ts'
 import { type Answer, type AnswerCodec, answerCodec, failed, type Fields, finished, finishOf } from '../model-answer.ts'
-import { badResponse, modelError } from '../model-error.ts'
+import { modelError, NOTHING } from '../model-error.ts'
 import { callAssembly } from './ask-calls.ts'
 import { addDetails, toOpaque } from './ask-opaque.ts'
 import { explainError } from './error.ts'
@@ -54,7 +54,7 @@ export function chatAnswer(codec: string): Answer {
   function close(events: ModelEvent[]): ModelEvent {
     if (!hasBegun) {
       const fault = explainError(aside)
-      return failed(fault ? modelError(fault) : badResponse('The model server answered no completion.'))
+      return failed(fault ? modelError(fault) : NOTHING)
     }
     if (FAILED.test(reason)) return failed(modelError({ message: `The model server stopped: ${reason}.` }))
     const finish = finishOf(reason, calls.any())

@@ -207,7 +207,7 @@ describe('a whole answer', () => {
   })
 
   test('is none without a response in it', () => {
-    const none = error('model_bad_response', 'The model server answered no response.')
+    const none = error('model_bad_response', 'The model server answered nothing.')
     expect([whole({}), whole({ object: 'list' })]).toEqual([[none], [none]])
     expect(whole([])).toEqual([none])
     const refused = { error: { message: 'No such model.', type: 'invalid_request_error', code: 'model_not_found' } }
