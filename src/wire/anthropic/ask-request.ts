@@ -40,7 +40,8 @@ export function encodeRequest(request: ModelRequest, wishes: AnthropicWishes): s
     max_tokens: max_completion_tokens ?? max_tokens ?? maxTokens,
     stream: true,
     temperature,
-    top_p,
+    // Newer models refuse both at once.
+    top_p: temperature === undefined ? top_p : undefined,
     top_k,
     stop_sequences: typeof stop === 'string' ? [stop] : stop,
     thinking,

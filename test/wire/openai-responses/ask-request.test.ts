@@ -201,6 +201,13 @@ describe('the reasoning of an earlier answer', () => {
     expect(bodyOf({}, true)).not.toHaveProperty('include')
   })
 
+  test('stays away where nothing followed it', () => {
+    const last = [...data, { reasoning: { ...reasoning, id: 'rs_3' } }]
+    expect(inputOf([answer(last)])).toEqual(inputOf([answer(data)]))
+    const opaque = { codec: 'openai-responses', data: [{ reasoning }, { text: 0 }] }
+    expect(inputOf([USER, { role: 'assistant', content: '', opaque }, USER])).toEqual(inputOf([USER, USER]))
+  })
+
   test.each([[null], ['text'], [[null, 1, { text: 'x' }, { call: 7 }]]])('cannot harm the answer: %j', (damaged) => {
     expect(inputOf([answer(damaged)])).toEqual(withoutReasoning)
   })
