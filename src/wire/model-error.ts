@@ -5,9 +5,9 @@ import { brief } from './brief.ts'
 export interface ProviderFault {
   readonly message: string
   /** The provider's own word for it, such as `rate_limit_exceeded`. */
-  readonly code?: string
+  readonly code?: string | undefined
   /** HTTP status, of the response or as named in a stream. */
-  readonly status?: number
+  readonly status?: number | undefined
 }
 
 const MOST_MESSAGE = 1000

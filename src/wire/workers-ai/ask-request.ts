@@ -7,16 +7,15 @@ import { toChatMessage, toChatTool, toToolChoice } from '../openai-chat/ask-requ
 export function toInputs(request: ModelRequest): Record<string, unknown> {
   const { messages, tools, toolChoice, responseFormat, sampling } = request
   const { max_tokens, max_completion_tokens, parallel_tool_calls, ...passed } = sampling ?? {}
-  const most = max_completion_tokens ?? max_tokens
   const isJson = responseFormat && responseFormat.type !== 'text'
   return {
     ...passed,
-    ...(most !== undefined && { max_tokens: most }),
+    max_tokens: max_completion_tokens ?? max_tokens,
     messages: messages.map(toMessage),
     ...(tools.length > 0 && {
       tools: tools.map(toChatTool),
-      ...(toolChoice && { tool_choice: toToolChoice(toolChoice) }),
-      ...(parallel_tool_calls !== undefined && { parallel_tool_calls }),
+      tool_choice: toToolChoice(toolChoice),
+      parallel_tool_calls,
     }),
     // In its JSON mode the platform does not stream.
     ...(isJson ? { response_format: toFormat(responseFormat) } : { stream: true }),
