@@ -24,7 +24,7 @@ export function openai(options: ServerOptions = {}): ModelProvider {
     encode: (model, request, replayReasoning) =>
       encodeRequest(model, isMistral ? forMistral(request) : request, { codec, replayReasoning }),
     // Some servers must have the reasoning of earlier steps back, others must not.
-    cures: () => /reasoning_content/,
+    cure: /reasoning_content/,
   })
 }
 

@@ -436,6 +436,36 @@ test('what an answer keeps is what the next request to that provider sends', asy
   ])
 })
 
+describe('a form of the answer', () => {
+  const responseFormat = { type: 'json_schema', name: 'time', schema: { type: 'object', required: ['noon'] } } as const
+  const request: ModelRequest = { ...REQUEST, responseFormat }
+  const hello = { chunks: chunksOf({ text: '{}' }) }
+
+  test.each([
+    ['json mode cannot be combined with tool/function calling'],
+    ['This model does not support response format `json_schema`.'],
+    ['This response_format type is unavailable now'],
+    ["Function calling with a response mime type: 'application/json' is unsupported"],
+  ])('is told in words to a server that says: %s', async (message) => {
+    const { server, error } = await exchange([{ status: 400, body: { error: { message } } }, hello], { request })
+    const words = 'Answer with one JSON object and nothing else. It fits this JSON Schema: '
+    expect(error).toBeUndefined()
+    expect(server.calls.map(({ body }) => [body['response_format'], body.messages])).toEqual([
+      [{ type: 'json_schema', json_schema: { name: 'time', schema: responseFormat.schema } }, REQUEST.messages],
+      [undefined, [{ role: 'system', content: words + JSON.stringify(responseFormat.schema) }, ...REQUEST.messages]],
+    ])
+  })
+
+  test.each([
+    ['Invalid schema for response_format: additionalProperties is required to be false.', request],
+    ['This response_format type is unavailable now', REQUEST],
+    ['response_format is not supported', { ...REQUEST, responseFormat: { type: 'text' } }],
+  ] satisfies [string, ModelRequest][])('is refused with “%s” all the same', async (message, request) => {
+    const { server, error } = await exchange([{ status: 400, body: { error: { message } } }], { request })
+    expect([server.calls.length, error?.message]).toEqual([1, message])
+  })
+})
+
 describe('Mistral’s own servers', () => {
   /** What they refuse, in their words. */
   function faultOf({ stream_options, max_completion_tokens, seed, messages }: ModelCall['body']): object | undefined {

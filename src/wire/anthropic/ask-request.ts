@@ -3,6 +3,7 @@ import type { ModelRequest } from '../../contract/model.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { calledName } from '../call-arguments.ts'
 import { encodeOnce } from '../encode-once.ts'
+import { inWords } from '../form-in-words.ts'
 import { jsonText } from '../json-text.ts'
 import { withoutChoice } from '../narrow-schema.ts'
 import { byTurns, systemTexts } from '../turns.ts'
@@ -49,7 +50,7 @@ export function encodeRequest(request: ModelRequest, wishes: AnthropicWishes): s
     tool_choice: tools.length > 0 ? toToolChoice(request) : undefined,
   }
   const system = systemTexts(messages)
-  if (format?.type === 'json_object') system.push('Answer with one JSON object and nothing else.')
+  if (format?.type === 'json_object') system.push(inWords(format))
   return jsonText(head, {
     // A mark may stand at none that loads later; those come after it.
     tools: [...marked(tools, cache), ...request.tools.flatMap((tool) => (found.has(tool.name) ? later(tool) : []))],
