@@ -42,7 +42,7 @@ export function chatAnswer(codec: string): Answer {
     if (typeof choice.finish_reason === 'string') reason = choice.finish_reason || reason
     const delta = choice.delta ?? choice.message
     if (!isObject(delta)) return
-    addDetails(details, delta.reasoning_details)
+    addDetails(details, delta.reasoning_details ?? delta.thinking_blocks)
     // Both names for one thing; servers in transition send both.
     tell('reasoning', delta.reasoning_content || delta.reasoning, events)
     tell('text', delta.content, events)

@@ -72,14 +72,14 @@ export function toChatMessage(message: Message): object {
 /** An earlier answer, with what `codec` kept of it. */
 function toAnswer(message: AssistantMessage, codec = ''): object {
   const { role, content, calls = [] } = message
-  const { details: reasoning_details, extras } = keptIn(message, codec)
-  if (calls.length === 0) return { role, content, reasoning_details }
+  const { reasoning, extras } = keptIn(message, codec)
+  if (calls.length === 0) return { role, content, ...reasoning }
   const tool_calls = calls.map(({ callId, tool, arguments: text }, index) => ({
     ...toChatCall({ callId, tool: calledName(tool), arguments: argumentsText(text) }),
     extra_content: extras[index],
   }))
   // Beside calls the format wants null, and some servers refuse an empty text.
-  return { role, content: content || null, tool_calls, reasoning_details }
+  return { role, content: content || null, tool_calls, ...reasoning }
 }
 
 export function toChatTool(tool: ToolDefinition): object {

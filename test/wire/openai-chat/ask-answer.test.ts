@@ -77,6 +77,21 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
       ]),
     ),
   ],
+  'thinking-blocks': [
+    reasoning('Two and '),
+    reasoning('two.'),
+    reasoning('Four.'),
+    text('4'),
+    finish(
+      'stop',
+      undefined,
+      kept([
+        { type: 'thinking', thinking: 'Two and two.', signature: 'sig1==' },
+        { type: 'redacted_thinking', data: 'gAAA' },
+        { type: 'thinking', thinking: 'Four.', signature: 'sig2==' },
+      ]),
+    ),
+  ],
   comments: [text('Through the '), text('noise.'), finish('stop')],
   'last-line-without-break': [text('Done.'), finish('stop')],
 

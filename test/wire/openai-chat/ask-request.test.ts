@@ -202,6 +202,14 @@ describe('the history', () => {
     expect([sentWith({ codec: 'openai-chat/b' }), sentWith()]).toEqual([plain, plain])
   })
 
+  test('gives LiteLLM its thinking back in its own field', () => {
+    const thinking_blocks = [{ type: 'thinking', thinking: 'Hm.', signature: 'sig' }]
+    const opaque = { codec: 'openai-chat/a', data: { details: thinking_blocks, extras: {} } }
+    const messages: Message[] = [{ role: 'assistant', content: '', calls, opaque }]
+    const { messages: sent } = JSON.parse(encodeRequest('probe', { messages, tools: [] }, { codec: 'openai-chat/a' }))
+    expect(sent).toEqual([{ role: 'assistant', content: null, tool_calls: [expect.anything()], thinking_blocks }])
+  })
+
   test.each([[null], ['text'], [{ details: 'x', extras: [] }], [{ extras: { 7: {} } }]])(
     'is sent whatever was kept of it: %j',
     (data) => {
