@@ -22,8 +22,8 @@ export function gemini(options: ServerOptions = {}): ModelProvider {
     headers: apiKey ? { 'x-goog-api-key': apiKey } : {},
     codec: geminiAnswers,
     encode: (_, request, isPlain) => encodeRequest(request, isPlain),
-    // A wish that the model think, which some models refuse.
-    cure: /thinking/i,
+    // A wish that the model think, and files in results, which older models refuse.
+    cure: /thinking|response.parts/i,
     lasts: /support/i,
   })
 }

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
+import type { Message } from '../../src/contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import { gemini } from '../../src/model/gemini.ts'
 import type { ServerOptions } from '../../src/model/post-models.ts'
@@ -116,6 +117,38 @@ describe('a request', () => {
     expect(events).toEqual([{ type: 'error', error: { code: 'model_refused_request', message, retryable: false } }])
     expect(server.calls).toEqual([])
   })
+})
+
+test('files of results are named to a model that refuses them', async () => {
+  const refused = 'Unable to submit request because `function_response.parts` is not supported for this model.'
+  const server = await startModelServer((_, index) =>
+    index === 0
+      ? { status: 400, body: said(400, refused, 'INVALID_ARGUMENT') }
+      : { chunks: chunksOf({ text: 'A cat.' }), end: 'close' },
+  )
+  servers.push(server)
+  const messages: Message[] = [
+    { role: 'user', content: 'What is it?' },
+    { role: 'assistant', content: '', calls: [{ callId: 'c1', tool: 'look', arguments: '{}' }] },
+    {
+      role: 'tool',
+      callId: 'c1',
+      tool: 'look',
+      ok: true,
+      content: [{ type: 'image', mediaType: 'image/png', data: 'AAAA' }],
+    },
+  ]
+  const model = gemini({ baseUrl: server.baseUrl })('probe')
+  for (const _ of [1, 2]) {
+    for await (const event of model.stream({ messages, tools: [] }, NEVER)) expect(event.type).not.toBe('error')
+  }
+  const named = [{ functionResponse: { name: 'look', response: { output: '[image: image/png]' } } }]
+  const parts = [{ inlineData: { mimeType: 'image/png', data: 'AAAA' } }]
+  expect(server.calls.map(({ body }) => (body['contents'] as { parts: unknown }[])[2]?.parts)).toEqual([
+    [{ functionResponse: { name: 'look', response: { output: '' }, parts } }],
+    named,
+    named,
+  ])
 })
 
 test.each([false, true])(
