@@ -61,6 +61,9 @@ export function badResponse(what: string): ModelError {
   return transient('model_bad_response', what)
 }
 
+/** No call can be made of this. */
+export const NAMELESS = badResponse('The model asked for a tool without a name.')
+
 /** The answer is none. */
 export const NOTHING = badResponse('The model server answered nothing.')
 

@@ -15,12 +15,16 @@ export function encodeRequest(model: string, request: ModelRequest, isPlain = fa
     sampling ?? {}
   const head = {
     ...passed,
+    // Chat Completions has them; here they are refused.
+    stop: undefined,
+    seed: undefined,
+    logit_bias: undefined,
     model,
     stream: true,
     store: false,
-    ...(!isPlain && { include: ['reasoning.encrypted_content'] }),
+    include: isPlain ? undefined : ['reasoning.encrypted_content'],
     max_output_tokens: max_completion_tokens ?? max_tokens,
-    ...(reasoning_effort !== undefined && { reasoning: { effort: reasoning_effort } }),
+    reasoning: reasoning_effort && { effort: reasoning_effort },
     ...((responseFormat || verbosity !== undefined) && { text: { format: responseFormat, verbosity } }),
     ...(tools.length > 0 && { tool_choice: toToolChoice(toolChoice), parallel_tool_calls }),
   }

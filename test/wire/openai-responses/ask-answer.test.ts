@@ -152,15 +152,8 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   'error-nested': [error('model_refused_request', 'Too long.', false)],
   'error-without-words': [error('model_unavailable', 'The model server failed and gave no reason.')],
   'not-json': [text('Good '), error('model_bad_response', 'The model server sent what is not JSON.')],
-  'name-never': [
-    more(0, OSLO),
-    error('model_bad_response', 'The model asked for a tool and did not say for which, or with what.'),
-  ],
-  'arguments-never-whole': [
-    first(0, 'weather'),
-    more(0, '{"place":'),
-    error('model_bad_response', 'The model asked for a tool and did not say for which, or with what.'),
-  ],
+  'name-never': [more(0, OSLO), error('model_bad_response', 'The model asked for a tool without a name.')],
+  'arguments-never-whole': [first(0, 'weather'), more(0, '{"place":'), CUT],
   cut: [text('I was about to'), CUT],
   'cut-in-a-call': [first(0, 'weather'), more(0, '{"place":'), CUT],
   'cut-after-a-call': [...WEATHER, CUT],

@@ -49,6 +49,7 @@ describe('the request', () => {
       service_tier: 'flex',
     })
     expect(bodyOf({ sampling: { max_completion_tokens: 7 } })).toMatchObject({ max_output_tokens: 7 })
+    expect(bodyOf({ sampling: { stop: ['END'], seed: 7, logit_bias: { 5: 1 } } })).toEqual(bodyOf({}))
   })
 
   test('offers tools flat, and not strict', () => {
