@@ -1,7 +1,7 @@
-import { EVERYTHING, type ModelProvider, type ModelRequest } from '../contract/model.ts'
+import { EVERYTHING, type ModelProvider } from '../contract/model.ts'
 import { anthropicAnswers } from '../wire/anthropic/ask-answer.ts'
 import { encodeRequest } from '../wire/anthropic/ask-request.ts'
-import { ofThinking, postModels, type ServerOptions } from './post-models.ts'
+import { postModels, type ServerOptions } from './post-models.ts'
 
 export interface AnthropicOptions extends ServerOptions {
   /** The most tokens of an answer, its thinking among them, for a request that says no number. Default 16,000. */
@@ -30,14 +30,13 @@ export function anthropic(options: AnthropicOptions = {}): ModelProvider {
     headers: { 'anthropic-version': '2023-06-01', ...(rest.apiKey && { 'x-api-key': rest.apiKey }) },
     codec: anthropicAnswers,
     encode: (model, request, isPlain) => encodeRequest(request, { model, maxTokens, cache, deferLoading, isPlain }),
-    cures: (request) => (deferLoading && hasFound(request) ? LOADING : ofThinking(request)),
+    cure: REFUSED,
     lasts: /support/i,
   })
 }
 
-/** What servers say that load no definitions later, or no wish that the model think: both are let go of at once. */
-const LOADING = /defer|tool_reference|thinking|effort/i
-
-function hasFound({ messages }: ModelRequest): boolean {
-  return messages.some((message) => message.role === 'tool' && (message.found ?? []).length > 0)
-}
+/**
+ * What servers say that load no definitions later, or know no wish that the model think, which some models refuse while a
+ * call is forced: both are let go of at once.
+ */
+const REFUSED = /defer|tool_reference|thinking|effort/i

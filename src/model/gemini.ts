@@ -1,7 +1,7 @@
 import { EVERYTHING, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
 import { geminiAnswers } from '../wire/gemini/ask-answer.ts'
 import { encodeRequest } from '../wire/gemini/ask-request.ts'
-import { ofThinking, postModels, type ServerOptions, withoutSlash } from './post-models.ts'
+import { postModels, type ServerOptions, withoutSlash } from './post-models.ts'
 
 const GOOGLE = 'https://generativelanguage.googleapis.com/v1beta'
 
@@ -22,7 +22,8 @@ export function gemini(options: ServerOptions = {}): ModelProvider {
     headers: apiKey ? { 'x-goog-api-key': apiKey } : {},
     codec: geminiAnswers,
     encode: (_, request, isPlain) => encodeRequest(request, isPlain),
-    cures: ofThinking,
+    // A wish that the model think, and files in results, which older models refuse.
+    cure: /thinking|response.parts/i,
     lasts: /support/i,
   })
 }

@@ -1,6 +1,6 @@
 import { EVERYTHING, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
 import { chatCodec } from '../wire/openai-chat/ask-answer.ts'
-import { encodeRequest, hasReasoning } from '../wire/openai-chat/ask-request.ts'
+import { encodeRequest } from '../wire/openai-chat/ask-request.ts'
 import { forMistral } from '../wire/openai-chat/mistral.ts'
 import { postModels, type ServerOptions, withoutSlash } from './post-models.ts'
 
@@ -24,7 +24,7 @@ export function openai(options: ServerOptions = {}): ModelProvider {
     encode: (model, request, replayReasoning) =>
       encodeRequest(model, isMistral ? forMistral(request) : request, { codec, replayReasoning }),
     // Some servers must have the reasoning of earlier steps back, others must not.
-    cures: ({ messages }) => (hasReasoning(messages) ? /reasoning_content/ : undefined),
+    cure: /reasoning_content/,
   })
 }
 

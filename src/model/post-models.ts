@@ -1,4 +1,5 @@
 import type { ModelCapabilities, ModelProvider, ModelRequest } from '../contract/model.ts'
+import { inWords } from '../wire/form-in-words.ts'
 import type { AnswerCodec } from '../wire/model-answer.ts'
 import { httpModels } from './http-models.ts'
 import type { Patience } from './listen.ts'
@@ -22,8 +23,8 @@ export interface PostModels extends Omit<ServerOptions, 'baseUrl'> {
   readonly codec: AnswerCodec
   /** Makes the body, in one of two ways. Throws an UnsupportedSchema for what cannot be said to this provider. */
   readonly encode: (model: string, request: ModelRequest, isOther: boolean) => string
-  /** What a refusal of a request says that the other way may cure; undefined where it has no other way. */
-  readonly cures: (request: ModelRequest, model: string) => RegExp | undefined
+  /** What a refusal of a request says that the other way may cure. */
+  readonly cure: RegExp
   /** What it says where it will always be so. Default: the same. */
   readonly lasts?: RegExp
 }
@@ -33,7 +34,7 @@ export interface PostModels extends Omit<ServerOptions, 'baseUrl'> {
  * other, and none says so before it does: what is refused for that is sent the other way, once.
  */
 export function postModels(options: PostModels): ModelProvider {
-  const { url, headers, encode, cures, lasts, apiKey, fetch: send = fetch, ...rest } = options
+  const { url, headers, encode, cure, lasts = cure, apiKey, fetch: send = fetch, ...rest } = options
   /** Models known to want the other way. */
   const others = new Set<string>()
 
@@ -41,20 +42,23 @@ export function postModels(options: PostModels): ModelProvider {
     ...rest,
     secret: apiKey,
     ask: async (model, request, signal) => {
-      const post = (isOther: boolean) =>
+      const post = (isOther: boolean, said = request) =>
         send(url(model), {
           method: 'POST',
           headers: { 'content-type': 'application/json', accept: 'text/event-stream', ...headers },
-          body: encode(model, request, isOther),
+          body: encode(model, said, isOther),
           signal,
         })
       const isOther = others.has(model)
       const response = await post(isOther)
-      const cure = cures(request, model)
-      if (!cure || ![400, 422].includes(response.status)) return response
+      if (![400, 422].includes(response.status)) return response
       const text = await readText(response)
+      const { responseFormat: form, ...free } = request
+      if (form && form.type !== 'text' && FORM.test(text) && UNABLE.test(text)) {
+        return post(isOther, { ...free, messages: [{ role: 'system', content: inWords(form) }, ...free.messages] })
+      }
       if (!cure.test(text)) return new Response(text, response)
-      if ((lasts ?? cure).test(text)) {
+      if (lasts.test(text)) {
         if (isOther) others.delete(model)
         else others.add(model)
       }
@@ -63,10 +67,12 @@ export function postModels(options: PostModels): ModelProvider {
   })
 }
 
-/** A wish that the model think, which some models refuse, and some while a call is forced: it is let go of then. */
-export function ofThinking({ sampling = {} }: ModelRequest): RegExp | undefined {
-  return sampling.reasoning_effort || sampling.thinking ? /thinking|effort/i : undefined
-}
+/**
+ * What servers say that hold an answer to no form of that kind, or not beside tools, such as Groq, DeepSeek and Gemini 2:
+ * then the form is told in words. A schema that is wrong is refused in other words, and stays so.
+ */
+const FORM = /json mode|response.?(format|mime)/i
+const UNABLE = /support|unavailable|combined/i
 
 /** An address without the slashes at its end. */
 export function withoutSlash(url: string): string {

@@ -4,13 +4,17 @@ import { retryAfterMs } from '../contract/retry-after.ts'
 import type { AnswerCodec } from '../wire/model-answer.ts'
 import { modelError, type ProviderFault } from '../wire/model-error.ts'
 
+/** Google says in the body when to come again, and there alone (`google.rpc.RetryInfo`). */
+const RETRY_INFO = /"retryDelay": *"([\d.]+)s"/
+
 /** A response that is no answer, as an error: the status decides, the body explains, the headers say when to retry. */
 export async function refusal(response: Response, explain: AnswerCodec['explain']): Promise<ModelError> {
   const { status, headers } = response
   // A body that breaks off explains nothing; the status stands.
   const text = await readText(response).catch(() => '')
   const fault = explained(text, explain) ?? { message: `The model server answered with status ${status}.` }
-  const wait = retryAfterMs((name) => headers.get(name))
+  const [, delay] = RETRY_INFO.exec(text) ?? []
+  const wait = retryAfterMs((name) => headers.get(name) ?? (name === 'retry-after' && delay))
   const advice = headers.get('x-should-retry')
   return {
     ...modelError({ ...fault, status }),

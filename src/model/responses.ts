@@ -28,7 +28,7 @@ export function responses(options: ResponsesOptions = {}): ModelProvider {
     codec: responsesAnswers,
     encode: (model, request, isPlain) => encodeRequest(model, request, isPlain, !isPlain && defers(model)),
     // Models that do not reason refuse to be asked for it; reasoning from another account cannot be read.
-    cures: (_, model) => (defers(model) ? LOADING : /encrypted.content/i),
+    cure: (deferLoading ?? isOpenAi) ? REFUSED : /encrypted.content/i,
     lasts: /not supported|tool_search/i,
   })
 }
@@ -39,4 +39,4 @@ const OPENAI = /\/\/(\w+\.)?api\.openai\.com\//
 const SEARCHING = /^gpt-(5\.[4-9]|[6-9])(?!.*nano)/
 
 /** What servers say that load no definitions later, or read no reasoning: both are let go of at once. */
-const LOADING = /encrypted.content|tool_search|namespace/i
+const REFUSED = /encrypted.content|tool_search|namespace/i

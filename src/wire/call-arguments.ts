@@ -10,3 +10,8 @@ export function argumentsObject(text: string): Readonly<Record<string, unknown>>
 export function argumentsText(text: string): string {
   return isObject(parseShallow(text)) ? text : JSON.stringify(argumentsObject(text))
 }
+
+/** The name, or the id, of an earlier call as servers take it: they refuse a history with one that no tool could have. */
+export function calledName(tool: string): string {
+  return tool.replace(/[^\w-]/g, '_').slice(0, 64)
+}

@@ -107,7 +107,7 @@ export function finished(finish: ModelFinish, usage: Usage | undefined, opaque: 
 }
 
 const LENGTH = /length|max_tokens|context_window/i
-const FILTERED = /filter|block|refusal|safety|recitation|language|prohibited|spii|armor/i
+const FILTERED = /filter|block|refusal|safety|sensitive|recitation|language|prohibited|spii|armor/i
 
 /** Why the model stopped. Servers say that it did, calls or not: what came decides. */
 export function finishOf(reason: string, hasCalls: boolean): ModelFinish {

@@ -5,9 +5,9 @@ import { brief } from './brief.ts'
 export interface ProviderFault {
   readonly message: string
   /** The provider's own word for it, such as `rate_limit_exceeded`. */
-  readonly code?: string
+  readonly code?: string | undefined
   /** HTTP status, of the response or as named in a stream. */
-  readonly status?: number
+  readonly status?: number | undefined
 }
 
 const MOST_MESSAGE = 1000
@@ -28,12 +28,15 @@ export const WITHOUT_TOOLS = 'model_without_tools'
 const NO_TOOLS =
   /(?:not|n't) support\S*(?: \S+)? (?:tools?|functions?)\b|support tool use|(?:tool|function)s?(?: call\w*)?\W+(?:is|are) not supported|enable-auto-tool-choice/i
 
+/** What a model has garbled Groq answers as a bad request; the next try may be better. */
+const GARBLED = /(tool_use|json_validate)_failed/
+
 /** Some answer as if there were no such model. */
 const REFUSED = /refused_request|not_found/
 
 /** A provider's failure as ours: the status decides, and where there is none, the provider's own code. */
 export function modelError({ message, code = '', status }: ProviderFault): ModelError {
-  const known = codeOf(status ?? statusOf(code))
+  const known = codeOf(GARBLED.test(code) ? 500 : (status ?? statusOf(code)))
   const kind = REFUSED.test(known) && NO_TOOLS.test(message) ? WITHOUT_TOOLS : known
   return {
     code: kind,
@@ -57,6 +60,12 @@ export const STREAM_CUT = transient('model_stream_cut', "The model's answer was 
 export function badResponse(what: string): ModelError {
   return transient('model_bad_response', what)
 }
+
+/** No call can be made of this. */
+export const NAMELESS = badResponse('The model asked for a tool without a name.')
+
+/** The answer is none. */
+export const NOTHING = badResponse('The model server answered nothing.')
 
 function codeOf(status: number): string {
   if (status < 400) return 'model_bad_response'

@@ -3,7 +3,7 @@ import type { Opaque } from '../contract/message.ts'
 import type { ModelEvent } from '../contract/model.ts'
 import type { Usage } from '../contract/usage.ts'
 import { type Answer, type AnswerCodec, answerCodec, failed, type Fields, finished, finishOf } from './model-answer.ts'
-import { badResponse, STREAM_CUT } from './model-error.ts'
+import { badResponse, NAMELESS, NOTHING, STREAM_CUT } from './model-error.ts'
 
 /** What is known of one answer in its provider's own format. */
 export interface NativeAnswer {
@@ -38,12 +38,12 @@ export function nativeAnswers(begin: () => NativeAnswer): AnswerCodec {
 function answerOf({ take, hasBegun, reason, calls, usage, opaque }: NativeAnswer): Answer {
   function close(events: ModelEvent[]): ModelEvent {
     const why = reason()
-    if (!hasBegun()) return failed(badResponse('The model server answered nothing.'))
+    if (!hasBegun()) return failed(NOTHING)
     if (FAILED.test(why)) return failed(badResponse(`The model stopped: ${why}.`))
     const finish = finishOf(why, calls().length > 0)
     for (const [index, { isSilent, ...call }] of finish === 'tool_calls' ? calls().entries() : []) {
       if (why === '' && parseJson(call.arguments) === undefined) return failed(STREAM_CUT)
-      if (call.tool === '') return failed(badResponse('The model asked for a tool without a name.'))
+      if (call.tool === '') return failed(NAMELESS)
       if (isSilent) events.push({ type: 'call.delta', index, arguments: call.arguments })
       events.push({ type: 'call', index, ...call })
     }

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
+import type { Message } from '../../src/contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import { gemini } from '../../src/model/gemini.ts'
 import type { ServerOptions } from '../../src/model/post-models.ts'
@@ -96,6 +97,17 @@ describe('a request', () => {
     expect([asked, model.name]).toEqual([[url], `google/${name}`])
   })
 
+  test.each([
+    [{}, '45.5s', 45_500],
+    [{ 'retry-after': '7' }, '45s', 7000],
+    [{}, 'soon', undefined],
+  ])('that was one too many says in its body when to come again: %j, %j', async (headers, retryDelay, retryAfterMs) => {
+    const details = [{ '@type': 'type.googleapis.com/google.rpc.Help' }, { retryDelay }]
+    const body = { error: { ...said(429, 'Slow down.', 'RESOURCE_EXHAUSTED').error, details } }
+    const { error } = await exchange({ status: 429, headers, body })
+    expect([error?.code, error?.retryAfterMs]).toEqual(['model_rate_limited', retryAfterMs])
+  })
+
   test('that cannot be encoded is refused without being sent', async () => {
     const inputSchema = { type: 'object', properties: { at: { $ref: 'https://example.org/place.json' } } }
     const tool = { name: 'clock', description: '', inputSchema, version: '1', hash: 'h', annotations: {} }
@@ -105,6 +117,38 @@ describe('a request', () => {
     expect(events).toEqual([{ type: 'error', error: { code: 'model_refused_request', message, retryable: false } }])
     expect(server.calls).toEqual([])
   })
+})
+
+test('files of results are named to a model that refuses them', async () => {
+  const refused = 'Unable to submit request because `function_response.parts` is not supported for this model.'
+  const server = await startModelServer((_, index) =>
+    index === 0
+      ? { status: 400, body: said(400, refused, 'INVALID_ARGUMENT') }
+      : { chunks: chunksOf({ text: 'A cat.' }), end: 'close' },
+  )
+  servers.push(server)
+  const messages: Message[] = [
+    { role: 'user', content: 'What is it?' },
+    { role: 'assistant', content: '', calls: [{ callId: 'c1', tool: 'look', arguments: '{}' }] },
+    {
+      role: 'tool',
+      callId: 'c1',
+      tool: 'look',
+      ok: true,
+      content: [{ type: 'image', mediaType: 'image/png', data: 'AAAA' }],
+    },
+  ]
+  const model = gemini({ baseUrl: server.baseUrl })('probe')
+  for (const _ of [1, 2]) {
+    for await (const event of model.stream({ messages, tools: [] }, NEVER)) expect(event.type).not.toBe('error')
+  }
+  const named = [{ functionResponse: { name: 'look', response: { output: '[image: image/png]' } } }]
+  const parts = [{ inlineData: { mimeType: 'image/png', data: 'AAAA' } }]
+  expect(server.calls.map(({ body }) => (body['contents'] as { parts: unknown }[])[2]?.parts)).toEqual([
+    [{ functionResponse: { name: 'look', response: { output: '' }, parts } }],
+    named,
+    named,
+  ])
 })
 
 test.each([false, true])(

@@ -124,7 +124,7 @@ test('a run with OpenAI’s tool search is told of a tool where the search found
   expect(state.finished).toMatchObject({ status: 'completed', answer: 'It is 18 degrees.' })
 
   const sent = server.calls.map(({ body: { tools, input } }) => ({ tools, input }))
-  const told = { parameters: { type: 'object' }, strict: false }
+  const told = { parameters: { type: 'object', properties: {} }, strict: false }
   const search = {
     type: 'tool_search',
     execution: 'client',

@@ -142,8 +142,8 @@ describe('an answer', () => {
       false,
     ],
     [{ 'content-type': 'application/json' }, '{"cho', 'The model server sent what is not JSON.', true],
-    [{ 'content-type': 'application/json' }, '{}', 'The model server answered no completion.', true],
-    [{ 'content-type': 'application/json' }, '', 'The model server answered no completion.', true],
+    [{ 'content-type': 'application/json' }, '{}', 'The model server answered nothing.', true],
+    [{ 'content-type': 'application/json' }, '', 'The model server answered nothing.', true],
   ])('is no answer with %j', async (headers, body, message, retryable) => {
     const { events } = await exchange([{ headers, body }])
     const status = retryable ? {} : { status: 200 }
@@ -389,6 +389,13 @@ describe('reasoning of earlier steps', () => {
     expect(sent).toEqual([false, true, true])
   })
 
+  test('is said to be none where there was none', async () => {
+    const answered: Message = { role: 'assistant', content: 'Hello.' }
+    const messages = [...REQUEST.messages, answered, ...REQUEST.messages]
+    const { server } = await exchange([refusal, hello], { request: { messages, tools: [] } })
+    expect(server.calls.map(({ body }) => body.messages[1]?.reasoning_content)).toEqual([undefined, ' '])
+  })
+
   test('is not asked about twice', async () => {
     const { server, error } = await exchange([refusal], { request })
     expect([server.calls.length, error?.code]).toEqual([2, 'model_refused_request'])
@@ -429,10 +436,40 @@ test('what an answer keeps is what the next request to that provider sends', asy
   ])
 })
 
+describe('a form of the answer', () => {
+  const responseFormat = { type: 'json_schema', name: 'time', schema: { type: 'object', required: ['noon'] } } as const
+  const request: ModelRequest = { ...REQUEST, responseFormat }
+  const hello = { chunks: chunksOf({ text: '{}' }) }
+
+  test.each([
+    ['json mode cannot be combined with tool/function calling'],
+    ['This model does not support response format `json_schema`.'],
+    ['This response_format type is unavailable now'],
+    ["Function calling with a response mime type: 'application/json' is unsupported"],
+  ])('is told in words to a server that says: %s', async (message) => {
+    const { server, error } = await exchange([{ status: 400, body: { error: { message } } }, hello], { request })
+    const words = 'Answer with one JSON object and nothing else. It fits this JSON Schema: '
+    expect(error).toBeUndefined()
+    expect(server.calls.map(({ body }) => [body['response_format'], body.messages])).toEqual([
+      [{ type: 'json_schema', json_schema: { name: 'time', schema: responseFormat.schema } }, REQUEST.messages],
+      [undefined, [{ role: 'system', content: words + JSON.stringify(responseFormat.schema) }, ...REQUEST.messages]],
+    ])
+  })
+
+  test.each([
+    ['Invalid schema for response_format: additionalProperties is required to be false.', request],
+    ['This response_format type is unavailable now', REQUEST],
+    ['response_format is not supported', { ...REQUEST, responseFormat: { type: 'text' } }],
+  ] satisfies [string, ModelRequest][])('is refused with “%s” all the same', async (message, request) => {
+    const { server, error } = await exchange([{ status: 400, body: { error: { message } } }], { request })
+    expect([server.calls.length, error?.message]).toEqual([1, message])
+  })
+})
+
 describe('Mistral’s own servers', () => {
   /** What they refuse, in their words. */
-  function faultOf({ stream_options, max_completion_tokens, messages }: ModelCall['body']): object | undefined {
-    const extra = stream_options ?? max_completion_tokens
+  function faultOf({ stream_options, max_completion_tokens, seed, messages }: ModelCall['body']): object | undefined {
+    const extra = stream_options ?? max_completion_tokens ?? seed
     if (extra !== undefined) return { detail: [{ type: 'extra_forbidden', msg: 'Extra inputs are not permitted' }] }
     const at = messages.findIndex(({ role }, index) => role === 'user' && messages[index - 1]?.['role'] === 'tool')
     if (at >= 0) return { message: "Unexpected role 'user' after role 'tool'", code: '3230' }
@@ -461,12 +498,16 @@ describe('Mistral’s own servers', () => {
       { role: 'user', content: 'What time is it?' },
       { role: 'assistant', content: '', calls: ids.map((id) => ({ callId: id, tool: 'clock', arguments: '{}' })) },
       ...ids.map(tool),
-      // A run that was cancelled ends in results.
+      // A run that was cancelled ends in results, or its model said nothing to them.
+      { role: 'assistant', content: '' },
       { role: 'user', content: 'Well?' },
     ]
     const model = openai({ baseUrl: server.baseUrl.replace('/v1', '/mistral/v1') })('probe')
     const events: ModelEvent[] = []
-    for await (const event of model.stream({ messages, tools: [], sampling: { max_completion_tokens: 9 } }, NEVER))
+    for await (const event of model.stream(
+      { messages, tools: [], sampling: { max_completion_tokens: 9, seed: 7 } },
+      NEVER,
+    ))
       events.push(event)
     expect(events).toEqual([
       { type: 'text', text: 'Noon.' },
@@ -481,6 +522,7 @@ describe('Mistral’s own servers', () => {
     ]
     expect(body).toEqual({
       max_tokens: 9,
+      random_seed: 7,
       model: 'probe',
       stream: true,
       messages: [

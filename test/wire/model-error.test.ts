@@ -32,6 +32,16 @@ test.each([
   expect(error).toEqual({ code, message, retryable })
 })
 
+test('what a model has garbled is worth another try, though its server calls the request a bad one', () => {
+  const errors = ['tool_use_failed', 'json_validate_failed'].map((code) =>
+    modelError({ message: "Failed to call a function. See 'failed_generation'.", code, status: 400 }),
+  )
+  expect(errors.map(({ code, retryable }) => [code, retryable])).toEqual([
+    ['model_unavailable', true],
+    ['model_unavailable', true],
+  ])
+})
+
 test('a quota that is used up is not worth another try, whatever the status says', () => {
   expect(modelError({ message: 'Pay.', code: 'insufficient_quota', status: 429 })).toEqual({
     code: 'model_rate_limited',

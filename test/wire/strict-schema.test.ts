@@ -13,6 +13,25 @@ const codecs: readonly [string, (tool: ToolDefinition) => unknown][] = [
   ['Responses', (tool) => JSON.parse(encodeResponses('probe', { messages: [], tools: [tool] })).tools[0].parameters],
 ]
 
+describe.each(codecs)('the schema of a tool in %s', (_, parametersOf) => {
+  test('says of every list what it may hold, and of an object which properties, though these be any and none', () => {
+    const lists = {
+      tags: { type: 'array', description: 'Any' },
+      rows: { type: ['array', 'null'], items: { type: 'array' } },
+      type: { type: 'string', enum: ['array'] },
+    }
+    expect(parametersOf({ ...CLOCK, inputSchema: { type: 'object', properties: lists } })).toEqual({
+      type: 'object',
+      properties: {
+        tags: { type: 'array', description: 'Any', items: {} },
+        rows: { type: ['array', 'null'], items: { type: 'array', items: {} } },
+        type: { type: 'string', enum: ['array'] },
+      },
+    })
+    expect(parametersOf({ ...CLOCK, inputSchema: { type: 'object' } })).toEqual({ type: 'object', properties: {} })
+  })
+})
+
 describe.each(codecs)('the schema of a strict tool in %s', (_, parametersOf) => {
   const told = (inputSchema: JsonSchema) => parametersOf({ ...CLOCK, inputSchema, strict: true })
 

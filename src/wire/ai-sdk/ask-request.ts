@@ -1,7 +1,7 @@
 import { isObject } from '../../contract/json.ts'
 import { type AssistantMessage, type Content, type Message, textOf, type ToolMessage } from '../../contract/message.ts'
 import type { ModelRequest, ResponseFormat, ToolChoice } from '../../contract/model.ts'
-import { argumentsObject } from '../call-arguments.ts'
+import { argumentsObject, calledName } from '../call-arguments.ts'
 import { keptIn } from './kept.ts'
 
 /** The versions of the AI SDK's `LanguageModel` that are spoken. */
@@ -96,7 +96,7 @@ function toAnswer(message: AssistantMessage, ids: Map<string, string>): readonly
     const toolCallId = typeof id === 'string' ? id : said.callId
     ids.set(said.callId, toolCallId)
     const input = argumentsObject(said.arguments)
-    parts.push({ type: 'tool-call', toolCallId, toolName: said.tool, input, ...toOptions(data) })
+    parts.push({ type: 'tool-call', toolCallId, toolName: calledName(said.tool), input, ...toOptions(data) })
   }
 
   for (const { reasoning, text, call: index, id, data } of keptIn(message.opaque)) {
@@ -121,7 +121,7 @@ function toResult(message: ToolMessage, ids: ReadonlyMap<string, string>, dialec
   const output = isText
     ? { type: ok ? 'text' : 'error-text', value: textOf(content) }
     : { type: 'content', value: content.map((part) => toResultPart(part, version)) }
-  return { type: 'tool-result', toolCallId: ids.get(callId) ?? callId, toolName: tool, output }
+  return { type: 'tool-result', toolCallId: ids.get(callId) ?? callId, toolName: calledName(tool), output }
 }
 
 function toResultPart(part: Content, version: AiSdkVersion): object {

@@ -1,7 +1,8 @@
 import { isObject } from '../../contract/json.ts'
 import { type AssistantMessage, type Content, type Message, textOf } from '../../contract/message.ts'
-import { argumentsText } from '../call-arguments.ts'
+import { argumentsText, calledName } from '../call-arguments.ts'
 import { encodeOnce } from '../encode-once.ts'
+import { listed } from '../json-text.ts'
 import { keptBy } from '../kept.ts'
 import { CODEC } from './place.ts'
 
@@ -22,7 +23,7 @@ export const encodeMessage = encodeOnce((message: Message): string => {
       const said = ok ? content.flatMap(toBlock) : toText(textOf(content))
       // Each stands for its whole definition.
       const blocks = found.length > 0 ? found.map((name) => ({ type: 'tool_reference', tool_name: name })) : said
-      const result = { type: 'tool_result', tool_use_id: toId(callId), is_error: !ok || undefined }
+      const result = { type: 'tool_result', tool_use_id: calledName(callId), is_error: !ok || undefined }
       return JSON.stringify({ ...result, content: blocks.length > 0 ? blocks : undefined })
     }
   }
@@ -33,7 +34,7 @@ function answerBlocks({ content, calls = [], opaque }: AssistantMessage): string
   // Thinking alone, of an answer that broke off, would be refused.
   if (content.trim() === '' && calls.length === 0) return ''
   const uses = calls.map(({ callId, tool, arguments: text }) => {
-    const use = JSON.stringify({ type: 'tool_use', id: toId(callId), name: tool })
+    const use = JSON.stringify({ type: 'tool_use', id: calledName(callId), name: calledName(tool) })
     return `${use.slice(0, -1)},"input":${argumentsText(text)}}`
   })
   let at = 0
@@ -42,10 +43,6 @@ function answerBlocks({ content, calls = [], opaque }: AssistantMessage): string
     return typeof place === 'number' ? listed(toText(content.slice(at, (at += place)))) : uses.shift()
   })
   return [...blocks, listed(toText(content.slice(at))), ...uses].filter(Boolean).join()
-}
-
-function listed(blocks: readonly object[]): string {
-  return JSON.stringify(blocks).slice(1, -1)
 }
 
 function toText(text: string): readonly object[] {
@@ -71,9 +68,4 @@ function decoded(data: string): string {
   } catch {
     return ''
   }
-}
-
-/** Ids that other servers made up may hold what is refused here. */
-function toId(callId: string): string {
-  return callId.replace(/[^\w-]/g, '_')
 }

@@ -1,11 +1,14 @@
 import type { Message } from '../../contract/message.ts'
-import type { ModelRequest, ResponseFormat } from '../../contract/model.ts'
+import type { ModelRequest } from '../../contract/model.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
+import { calledName } from '../call-arguments.ts'
 import { encodeOnce } from '../encode-once.ts'
+import { inWords } from '../form-in-words.ts'
 import { jsonText } from '../json-text.ts'
+import { withoutChoice } from '../narrow-schema.ts'
 import { byTurns, systemTexts } from '../turns.ts'
 import { encodeMessage } from './ask-messages.ts'
-import { toInputSchema, toOutputSchema } from './schema.ts'
+import { toOutputSchema } from './schema.ts'
 
 export interface AnthropicWishes {
   readonly model: string
@@ -32,20 +35,22 @@ export function encodeRequest(request: ModelRequest, wishes: AnthropicWishes): s
   const tools = toolsOf(request, (name) => !found.has(name))
   const effort = isPlain ? undefined : effortOf(sampling.reasoning_effort)
   const thinking = isPlain ? undefined : (sampling.thinking ?? (effort && ADAPTIVE))
+  const schema = format?.type === 'json_schema' ? toOutputSchema(format.schema, format.name) : undefined
   const head = {
     model,
     max_tokens: max_completion_tokens ?? max_tokens ?? maxTokens,
     stream: true,
     temperature,
-    top_p,
+    // Newer models refuse both at once.
+    top_p: temperature === undefined ? top_p : undefined,
     top_k,
     stop_sequences: typeof stop === 'string' ? [stop] : stop,
     thinking,
-    output_config: effort || format?.type === 'json_schema' ? { effort, format: toFormat(format) } : undefined,
+    output_config: effort || schema ? { effort, format: schema && { type: 'json_schema', schema } } : undefined,
     tool_choice: tools.length > 0 ? toToolChoice(request) : undefined,
   }
   const system = systemTexts(messages)
-  if (format?.type === 'json_object') system.push('Answer with one JSON object and nothing else.')
+  if (format?.type === 'json_object') system.push(inWords(format))
   return jsonText(head, {
     // A mark may stand at none that loads later; those come after it.
     tools: [...marked(tools, cache), ...request.tools.flatMap((tool) => (found.has(tool.name) ? later(tool) : []))],
@@ -105,12 +110,12 @@ function later(tool: ToolDefinition): string {
 function toolsOf({ tools, messages }: ModelRequest, isSaid: (name: string) => boolean): readonly string[] {
   if (tools.length > 0) return tools.filter(({ name }) => isSaid(name)).map(encodeTool)
   const calls = messages.flatMap((message) => (message.role === 'assistant' && message.calls) || [])
-  const names = new Set(calls.map(({ tool }) => tool))
+  const names = new Set(calls.map(({ tool }) => calledName(tool)))
   return [...names].map((name) => JSON.stringify({ name, input_schema: { type: 'object' } }))
 }
 
 const encodeTool = encodeOnce(({ name, description, inputSchema }: ToolDefinition) =>
-  JSON.stringify({ name, description: description || undefined, input_schema: toInputSchema(inputSchema) }),
+  JSON.stringify({ name, description: description || undefined, input_schema: withoutChoice(inputSchema) }),
 )
 
 const CHOICES = { auto: 'auto', none: 'none', required: 'any' }
@@ -120,10 +125,4 @@ function toToolChoice({ tools, toolChoice = 'auto', sampling }: ModelRequest): o
   const disable_parallel_tool_use = (choice !== 'none' && sampling?.parallel_tool_calls === false) || undefined
   if (typeof choice === 'object') return { type: 'tool', name: choice.tool, disable_parallel_tool_use }
   return { type: CHOICES[choice], disable_parallel_tool_use }
-}
-
-function toFormat(format: ResponseFormat | undefined): object | undefined {
-  return format?.type === 'json_schema'
-    ? { type: format.type, schema: toOutputSchema(format.schema, format.name) }
-    : undefined
 }

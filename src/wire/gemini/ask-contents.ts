@@ -1,8 +1,9 @@
+import { isObject } from '../../contract/json.ts'
 import { type AssistantMessage, type Content, type Message, textOf, type ToolMessage } from '../../contract/message.ts'
-import { argumentsText } from '../call-arguments.ts'
+import { argumentsObject, calledName } from '../call-arguments.ts'
 import { encodeOnce } from '../encode-once.ts'
 import { objectsOf } from '../fields.ts'
-import { jsonText } from '../json-text.ts'
+import { jsonText, listed } from '../json-text.ts'
 import { keptBy } from '../kept.ts'
 import { byTurns } from '../turns.ts'
 import { CODEC } from './place.ts'
@@ -18,7 +19,8 @@ export function encodeContents(messages: readonly Message[]): readonly string[] 
     }
     const parts = encodeParts(message)
     if (message.role !== 'tool') return parts
-    return `{"functionResponse":${joined(JSON.stringify({ id: ids.get(message.callId) }), parts)}}`
+    const id = ids.get(message.callId)
+    return `{"functionResponse":${id ? `{"id":${JSON.stringify(id)},${parts.slice(1)}` : parts}}`
   })
   return turns.map(({ isAnswer, parts }) => jsonText({ role: isAnswer ? 'model' : 'user' }, { parts }))
 }
@@ -48,24 +50,24 @@ function answerParts(message: AssistantMessage): string {
   const open = [...calls]
   let at = 0
 
-  function tellCall(id?: unknown, signature?: unknown): string {
+  function tellCall(id?: unknown, signature?: unknown): readonly object[] {
     // Of the calls of an answer the first must be signed.
     const thoughtSignature = signature ?? (open.length === calls.length ? UNSIGNED : undefined)
     const call = open.shift()
-    if (!call) return ''
-    const inner = joined(JSON.stringify({ id, name: call.tool }), `{"args":${argumentsText(call.arguments)}}`)
-    return joined(`{"functionCall":${inner}}`, JSON.stringify({ thoughtSignature }))
+    if (!call) return []
+    const functionCall = { id, name: calledName(call.tool), args: argumentsObject(call.arguments) }
+    return [{ functionCall, thoughtSignature }]
   }
 
-  const parts = placesOf(message).map(({ part, text, call, id, thoughtSignature }) => {
+  const parts = placesOf(message).flatMap(({ part, text, call, id, thoughtSignature }): readonly object[] => {
     if (call) return tellCall(id, thoughtSignature)
-    if (part) return JSON.stringify(part)
+    if (isObject(part)) return [part]
     const said = content.slice(at, (at += Number(text)))
-    return said || thoughtSignature ? JSON.stringify({ text: said, thoughtSignature }) : ''
+    return said || thoughtSignature ? [{ text: said, thoughtSignature }] : []
   })
-  parts.push(listed(toText(content.slice(at))))
-  while (open.length > 0) parts.push(tellCall())
-  return parts.filter(Boolean).join()
+  parts.push(...toText(content.slice(at)))
+  while (open.length > 0) parts.push(...tellCall())
+  return listed(parts)
 }
 
 function placesOf({ opaque }: AssistantMessage): readonly Readonly<Record<string, unknown>>[] {
@@ -73,11 +75,15 @@ function placesOf({ opaque }: AssistantMessage): readonly Readonly<Record<string
 }
 
 /** A result with what files may come beside it; the others are named. */
-function toResponse({ tool: name, ok, content }: ToolMessage): object {
+function toResponse({ tool, ok, content }: ToolMessage): object {
   const isFile = (part: Content) => part.type !== 'text' && IN_RESULTS.test(part.mediaType)
   const parts = content.filter(isFile).flatMap(toPart)
   const text = textOf(content.filter((part) => !isFile(part)))
-  return { name, response: { [ok ? 'output' : 'error']: text }, parts: parts.length > 0 ? parts : undefined }
+  return {
+    name: calledName(tool),
+    response: { [ok ? 'output' : 'error']: text },
+    parts: parts.length > 0 ? parts : undefined,
+  }
 }
 
 const IN_RESULTS = /^(image\/(png|jpeg|webp)|application\/pdf|text\/plain)$/
@@ -88,13 +94,4 @@ function toText(text: string): readonly object[] {
 
 function toPart(part: Content): readonly object[] {
   return part.type === 'text' ? toText(part.text) : [{ inlineData: { mimeType: part.mediaType, data: part.data } }]
-}
-
-function listed(parts: readonly object[]): string {
-  return JSON.stringify(parts).slice(1, -1)
-}
-
-/** The texts of two objects as that of one. */
-function joined(a: string, b: string): string {
-  return a === '{}' ? b : b === '{}' ? a : `${a.slice(0, -1)},${b.slice(1)}`
 }

@@ -1,17 +1,19 @@
-import type { ModelRequest, ResponseFormat, ToolChoice } from '../../contract/model.ts'
+import { type Message, textOf } from '../../contract/message.ts'
+import type { ModelRequest, ToolChoice } from '../../contract/model.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { encodeOnce } from '../encode-once.ts'
 import { jsonText } from '../json-text.ts'
+import { withoutChoice } from '../narrow-schema.ts'
 import { systemTexts } from '../turns.ts'
 import { encodeContents } from './ask-contents.ts'
-import { toParameters, toResponseSchema } from './schema.ts'
+import { toSchema } from './schema.ts'
 
 /**
  * The body text of a request for an answer. Each definition and message is encoded once: a step costs what it added.
- * `isPlain` asks for no thinking. Throws an UnsupportedSchema for a schema that cannot be said, and says which and where.
+ * `isPlain` asks for no thinking, and names the files of results alone. Throws an UnsupportedSchema for a schema that cannot be said, and says which and where.
  */
 export function encodeRequest(request: ModelRequest, isPlain = false): string {
-  const { messages, tools, toolChoice, responseFormat, sampling = {} } = request
+  const { messages, tools, toolChoice, responseFormat: form, sampling = {} } = request
   const { max_completion_tokens, max_tokens, stop, reasoning_effort: effort } = sampling
   const texts = systemTexts(messages).map((text) => ({ text }))
   const head = {
@@ -27,27 +29,27 @@ export function encodeRequest(request: ModelRequest, isPlain = false): string {
       maxOutputTokens: max_completion_tokens ?? max_tokens,
       stopSequences: typeof stop === 'string' ? [stop] : stop,
       thinkingConfig: typeof effort === 'string' && !isPlain ? toThinking(effort) : undefined,
-      ...toFormat(responseFormat),
+      responseMimeType: form && form.type !== 'text' ? 'application/json' : undefined,
+      responseJsonSchema: form?.type === 'json_schema' ? toSchema(form.schema, form.name) : undefined,
     },
   }
+  const said = isPlain ? messages.map(withoutFiles) : messages
   const offered = jsonText({}, { functionDeclarations: tools.map(encodeTool) })
-  return jsonText(head, { tools: tools.length > 0 ? [offered] : [], contents: encodeContents(messages) })
+  return jsonText(head, { tools: tools.length > 0 ? [offered] : [], contents: encodeContents(said) })
 }
 
+const withoutFiles = encodeOnce((message: Message): Message =>
+  message.role === 'tool' ? { ...message, content: [{ type: 'text', text: textOf(message.content) }] } : message,
+)
+
 const encodeTool = encodeOnce(({ name, description, inputSchema }: ToolDefinition) =>
-  JSON.stringify({ name, description, parametersJsonSchema: toParameters(inputSchema, name) }),
+  JSON.stringify({ name, description, parametersJsonSchema: toSchema(withoutChoice(inputSchema), name) }),
 )
 
 const MODES = { auto: 'AUTO', none: 'NONE', required: 'ANY' }
 
 function toMode(choice: ToolChoice): object {
   return typeof choice === 'object' ? { mode: 'ANY', allowedFunctionNames: [choice.tool] } : { mode: MODES[choice] }
-}
-
-function toFormat(format: ResponseFormat = { type: 'text' }): object | undefined {
-  if (format.type === 'text') return undefined
-  const schema = format.type === 'json_schema' ? toResponseSchema(format.schema, format.name) : undefined
-  return { responseMimeType: 'application/json', responseJsonSchema: schema }
 }
 
 /** Models think at least a little; which of the least levels a model knows differs, the low one is known to all. */

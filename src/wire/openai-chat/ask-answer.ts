@@ -3,7 +3,7 @@ import type { ModelEvent } from '../../contract/model.ts'
 import type { Usage } from '../../contract/usage.ts'
 import { objectsOf } from '../fields.ts'
 import { type Answer, type AnswerCodec, answerCodec, failed, type Fields, finished, finishOf } from '../model-answer.ts'
-import { badResponse, modelError } from '../model-error.ts'
+import { modelError, NOTHING } from '../model-error.ts'
 import { callAssembly } from './ask-calls.ts'
 import { addDetails, toOpaque } from './ask-opaque.ts'
 import { explainError } from './error.ts'
@@ -14,10 +14,7 @@ export function chatCodec(codec: string): AnswerCodec {
   return answerCodec(() => chatAnswer(codec))
 }
 
-/** The same for any server. */
-export const chatAnswers = chatCodec('openai-chat')
-
-const FAILED = /^error$|insufficient|abort|cancel/i
+const FAILED = /error|insufficient|abort|cancel/i
 
 /**
  * One answer, as real servers send it. It is complete once a `finish_reason` or `[DONE]` has come; one that ends with
@@ -45,7 +42,7 @@ export function chatAnswer(codec: string): Answer {
     if (typeof choice.finish_reason === 'string') reason = choice.finish_reason || reason
     const delta = choice.delta ?? choice.message
     if (!isObject(delta)) return
-    addDetails(details, delta.reasoning_details)
+    addDetails(details, delta.reasoning_details ?? delta.thinking_blocks)
     // Both names for one thing; servers in transition send both.
     tell('reasoning', delta.reasoning_content || delta.reasoning, events)
     tell('text', delta.content, events)
@@ -57,7 +54,7 @@ export function chatAnswer(codec: string): Answer {
   function close(events: ModelEvent[]): ModelEvent {
     if (!hasBegun) {
       const fault = explainError(aside)
-      return failed(fault ? modelError(fault) : badResponse('The model server answered no completion.'))
+      return failed(fault ? modelError(fault) : NOTHING)
     }
     if (FAILED.test(reason)) return failed(modelError({ message: `The model server stopped: ${reason}.` }))
     const finish = finishOf(reason, calls.any())

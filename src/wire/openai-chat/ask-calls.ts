@@ -2,7 +2,7 @@ import { isObject, parseJson } from '../../contract/json.ts'
 import type { ModelError, ModelEvent } from '../../contract/model.ts'
 import { textOrJson } from '../fields.ts'
 import type { Fields } from '../model-answer.ts'
-import { badResponse, STREAM_CUT } from '../model-error.ts'
+import { NAMELESS, STREAM_CUT } from '../model-error.ts'
 
 /** A call as far as it has been said; '' and undefined stand for what was not. */
 interface OpenCall {
@@ -93,7 +93,7 @@ export function callAssembly(): CallAssembly {
       for (const call of calls.slice(told)) {
         if (call.arguments && !isOver && !isWhole(call.arguments)) return STREAM_CUT
         if (call.tool) events.push(toEvent(call))
-        else if (call.arguments) return badResponse('The model asked for a tool without a name.')
+        else if (call.arguments) return NAMELESS
       }
       return undefined
     },

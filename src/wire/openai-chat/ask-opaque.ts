@@ -1,15 +1,19 @@
 import type { AssistantMessage, Opaque } from '../../contract/message.ts'
-import { fieldsOf, objectsOf } from '../fields.ts'
+import { fieldsOf, objectsOf, textAt } from '../fields.ts'
 import type { Fields } from '../model-answer.ts'
 
 /** Pieces of one text; what else a detail says is said once, though perhaps not in its first piece. */
-const TEXTS = new Set(['text', 'summary'])
+const TEXTS = new Set(['text', 'summary', 'thinking'])
 
-/** Adds what a delta says of its reasoning (`reasoning_details`, OpenRouter) to what was said: pieces of one detail are one. */
+/**
+ * Adds what a delta says of its reasoning (`reasoning_details` of OpenRouter, `thinking_blocks` of LiteLLM) to what was said:
+ * pieces of one detail are one, and a signature ends it.
+ */
 export function addDetails(details: Fields[], said: unknown): void {
   for (const detail of objectsOf(said)) {
     const last = details.at(-1)
-    if (!last || last.type !== detail.type || last.index !== detail.index || 'data' in detail) details.push(detail)
+    if (!last || last.type !== detail.type || last.index !== detail.index || 'data' in detail || last.signature)
+      details.push(detail)
     else details[details.length - 1] = join(last, detail)
   }
 }
@@ -29,14 +33,13 @@ export function toOpaque(codec: string, details: readonly Fields[], extras: Fiel
   return isNothing ? undefined : { codec, data: { details, extras } }
 }
 
-/** What was kept of an earlier answer, where this codec kept it. */
+/** What was kept of an earlier answer, where this codec kept it: what it says of its reasoning, in its field, and extras. */
 export function keptIn(
   { opaque }: AssistantMessage,
   codec: string,
-): { readonly details: unknown; readonly extras: Fields } {
+): { reasoning?: object | undefined; extras: Fields } {
   const { details, extras } = opaque?.codec === codec ? fieldsOf(opaque.data) : {}
-  return {
-    details: Array.isArray(details) && details.length > 0 ? details : undefined,
-    extras: fieldsOf(extras),
-  }
+  const [first] = objectsOf(details)
+  const name = /thinking/.test(textAt(first, 'type')) ? 'thinking_blocks' : 'reasoning_details'
+  return { reasoning: first && { [name]: details }, extras: fieldsOf(extras) }
 }

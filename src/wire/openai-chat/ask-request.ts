@@ -1,25 +1,29 @@
 import { type AssistantMessage, type Content, type Message, textOf } from '../../contract/message.ts'
 import type { ModelRequest, ResponseFormat, ToolChoice } from '../../contract/model.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
-import { argumentsText } from '../call-arguments.ts'
+import { argumentsText, calledName } from '../call-arguments.ts'
 import { encodeOnce } from '../encode-once.ts'
 import { jsonText } from '../json-text.ts'
-import { toParameters } from '../strict-schema.ts'
+import { toolText, toParameters } from '../strict-schema.ts'
 import { keptIn } from './ask-opaque.ts'
 import { toChatCall } from './call.ts'
 
 export interface ChatAsk {
   /** The codec that read the answers; what it kept of them goes back. */
   readonly codec?: string
-  /** Says the reasoning of earlier steps again, as `reasoning_content`: some servers refuse a request without, others with it. */
+  /** Says the reasoning of earlier answers again, as `reasoning_content`: some servers refuse a request without, others with it. */
   readonly replayReasoning?: boolean
 }
 
 /**
- * The body text of a streamed request for an answer. Each definition and message is encoded once: a step costs what it
- * added.
+ * The body text of a streamed request for an answer. Each definition and message is encoded once, but for answers to be
+ * said as a server gave them: a step costs what it added.
  */
-export function encodeRequest(model: string, request: ModelRequest, { codec, replayReasoning }: ChatAsk = {}): string {
+export function encodeRequest(
+  model: string,
+  request: ModelRequest,
+  { codec = '', replayReasoning }: ChatAsk = {},
+): string {
   const { messages, tools, toolChoice, responseFormat, sampling } = request
   const { parallel_tool_calls, ...passed } = sampling ?? {}
   const head = {
@@ -32,32 +36,23 @@ export function encodeRequest(model: string, request: ModelRequest, { codec, rep
     ...(tools.length > 0 && { tool_choice: toToolChoice(toolChoice), parallel_tool_calls }),
   }
   const encode = (message: Message): string => {
-    if (message.role === 'assistant' && message.opaque && message.opaque.codec === codec) {
-      const reasoning_content = replayReasoning ? reasoningOf(message) : undefined
-      return JSON.stringify({ ...toAnswer(message, codec), reasoning_content })
-    }
-    return replayReasoning ? encodeWithReasoning(message) : encodeMessage(message)
+    if (message.role !== 'assistant' || !(replayReasoning || message.opaque?.codec === codec))
+      return encodeMessage(message)
+    // Servers that want it want it of every answer, though there was none, and some of them refuse an empty text.
+    const reasoning_content = replayReasoning ? message.reasoning || ' ' : undefined
+    return JSON.stringify({ ...toAnswer(message, codec), reasoning_content })
   }
-  return jsonText(head, { tools: tools.map(encodeTool), messages: messages.map(encode) })
+  return jsonText(head, { tools: tools.map(encodeTool), messages: messages.filter(isSaid).map(encode) })
 }
 
-/** Whether the history holds reasoning that `replayReasoning` would send. */
-export function hasReasoning(messages: readonly Message[]): boolean {
-  return messages.some((message) => reasoningOf(message))
+/** Some servers refuse a history with an answer of nothing. */
+export function isSaid(message: Message): boolean {
+  return message.role !== 'assistant' || Boolean(message.content || message.calls?.length)
 }
 
-/** Only what led to calls is wanted back. */
-function reasoningOf(message: Message): string | undefined {
-  return message.role === 'assistant' && message.calls ? message.reasoning : undefined
-}
-
-const encodeTool = encodeOnce((tool: ToolDefinition) => JSON.stringify(toChatTool(tool)))
+const encodeTool = encodeOnce((tool: ToolDefinition) => toolText(toChatTool(tool)))
 
 const encodeMessage = encodeOnce((message: Message) => JSON.stringify(toChatMessage(message)))
-
-const encodeWithReasoning = encodeOnce((message: Message) =>
-  JSON.stringify({ ...toChatMessage(message), reasoning_content: reasoningOf(message) }),
-)
 
 /** One message, whose text beside calls is null where there is none. */
 export function toChatMessage(message: Message): object {
@@ -77,16 +72,12 @@ export function toChatMessage(message: Message): object {
 /** An earlier answer, with what `codec` kept of it. */
 function toAnswer(message: AssistantMessage, codec = ''): object {
   const { role, content, calls = [] } = message
-  const { details, extras } = keptIn(message, codec)
-  const reasoning = details ? { reasoning_details: details } : {}
+  const { reasoning, extras } = keptIn(message, codec)
   if (calls.length === 0) return { role, content, ...reasoning }
-  const tool_calls = calls.map((call, index) => {
-    const extra_content = extras[index]
-    return {
-      ...toChatCall({ ...call, arguments: argumentsText(call.arguments) }),
-      ...(extra_content ? { extra_content } : {}),
-    }
-  })
+  const tool_calls = calls.map(({ callId, tool, arguments: text }, index) => ({
+    ...toChatCall({ callId, tool: calledName(tool), arguments: argumentsText(text) }),
+    extra_content: extras[index],
+  }))
   // Beside calls the format wants null, and some servers refuse an empty text.
   return { role, content: content || null, tool_calls, ...reasoning }
 }

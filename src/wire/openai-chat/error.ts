@@ -15,12 +15,8 @@ export function explainError(json: unknown): ProviderFault | undefined {
   const error = body.error ?? body
   const { message, detail, code, type, status } = isObject(error) ? error : { message: error }
   const said = textOrJson(message ?? detail)
-  const word = [code, type].find((each) => typeof each === 'string' && each !== '')
+  const word = [code, type].find((each): each is string => typeof each === 'string' && each !== '')
   const number = [code, status].map(Number).find((each) => each >= 400 && each <= 599)
   if (said === '' && word === undefined && number === undefined) return undefined
-  return {
-    message: said || UNEXPLAINED.message,
-    ...(typeof word === 'string' && { code: word }),
-    ...(number !== undefined && { status: number }),
-  }
+  return { message: said || UNEXPLAINED.message, code: word, status: number }
 }

@@ -1,21 +1,22 @@
 import type { Message, ToolCall } from '../../contract/message.ts'
 import type { ModelRequest } from '../../contract/model.ts'
 import { encodeOnce } from '../encode-once.ts'
+import { isSaid } from './ask-request.ts'
 
 /**
  * A request in the words of Mistral's own servers, which refuse others: ids of calls have nine letters and digits (“must
- * be a-z, A-Z, 0-9, with a length of 9”), the most tokens of an answer have their old name, usage is told unasked, and
- * results are answered before the user speaks again (“Unexpected role 'user' after role 'tool'”).
+ * be a-z, A-Z, 0-9, with a length of 9”), the most tokens of an answer have their old name, and the seed one of its own,
+ * usage is told unasked, and results are answered before the user speaks again (“Unexpected role 'user' after role 'tool'”).
  */
 export function forMistral({ messages, sampling = {}, ...request }: ModelRequest): ModelRequest {
-  const { max_completion_tokens, max_tokens = max_completion_tokens, ...passed } = sampling
+  const { max_completion_tokens, max_tokens = max_completion_tokens, seed: random_seed, ...passed } = sampling
   return {
     ...request,
-    messages: messages.flatMap((message, index) => {
-      const isUnanswered = message.role === 'user' && messages[index - 1]?.role === 'tool'
+    messages: messages.filter(isSaid).flatMap((message, index, said) => {
+      const isUnanswered = message.role === 'user' && said[index - 1]?.role === 'tool'
       return isUnanswered ? [ANSWER, message] : withShortIds(message)
     }),
-    sampling: { ...passed, max_tokens, stream_options: undefined },
+    sampling: { ...passed, max_tokens, random_seed, stream_options: undefined },
   }
 }
 

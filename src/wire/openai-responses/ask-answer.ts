@@ -2,7 +2,7 @@ import type { ModelEvent } from '../../contract/model.ts'
 import type { Usage } from '../../contract/usage.ts'
 import { countAt, fieldsOf, textAt } from '../fields.ts'
 import { type Answer, answerCodec, failed, type Fields, finished, toUsage } from '../model-answer.ts'
-import { badResponse, modelError, STREAM_CUT } from '../model-error.ts'
+import { modelError, NOTHING, STREAM_CUT } from '../model-error.ts'
 import { explainError } from '../openai-chat/error.ts'
 import { openOutput } from './ask-output.ts'
 
@@ -42,7 +42,7 @@ function responsesAnswer(): Answer {
       return undefined
     },
     isOver: () => false,
-    close: (_, isWhole) => failed(isWhole ? badResponse('The model server answered no response.') : STREAM_CUT),
+    close: (_, isWhole) => failed(isWhole ? NOTHING : STREAM_CUT),
   }
 }
 

@@ -1,6 +1,6 @@
 import { type Content, type Message, textOf } from '../../contract/message.ts'
 import { TOOL_SEARCH } from '../../contract/tool.ts'
-import { argumentsText } from '../call-arguments.ts'
+import { argumentsText, calledName } from '../call-arguments.ts'
 import { encodeOnce } from '../encode-once.ts'
 import { textAt } from '../fields.ts'
 import { outputItems } from './ask-opaque.ts'
@@ -56,7 +56,7 @@ function toItems(message: Message, withReasoning: boolean, withSearch: boolean):
       const callItems = calls.map(({ callId, tool, arguments: text }) =>
         withSearch && tool === TOOL_SEARCH
           ? toSearchCall(callId, text)
-          : { type: 'function_call', call_id: callId, name: tool, arguments: argumentsText(text) },
+          : { type: 'function_call', call_id: callId, name: calledName(tool), arguments: argumentsText(text) },
       )
       return outputItems(content, callItems, withReasoning ? opaque : undefined)
     }

@@ -41,5 +41,7 @@ export function outputItems(text: string, calls: readonly object[], opaque: Opaq
     }
   }
   tell(text.length)
-  return [...items, ...open.values()]
+  items.push(...open.values())
+  // OpenAI refuses reasoning that nothing follows.
+  return items.slice(0, 1 + items.findLastIndex((item) => !('summary' in item)))
 }

@@ -4,7 +4,7 @@ import type { ModelError, ModelEvent } from '../../contract/model.ts'
 import { TOOL_SEARCH } from '../../contract/tool.ts'
 import { fieldsOf, objectsOf, textAt } from '../fields.ts'
 import type { Fields } from '../model-answer.ts'
-import { badResponse } from '../model-error.ts'
+import { NAMELESS, STREAM_CUT } from '../model-error.ts'
 import { type OutputPart, toOpaque } from './ask-opaque.ts'
 import { argumentsText } from './shapes.ts'
 
@@ -87,9 +87,8 @@ export function openOutput(): OpenOutput {
 
   function closeCalls(events: ModelEvent[]): ModelError | undefined {
     for (const call of calls) {
-      if (!call.tool || (!call.isWhole && parseJson(call.arguments) === undefined)) {
-        return badResponse('The model asked for a tool and did not say for which, or with what.')
-      }
+      if (!call.tool) return NAMELESS
+      if (!call.isWhole && parseJson(call.arguments) === undefined) return STREAM_CUT
       call.isWhole = true
     }
     tellCalls(events)

@@ -1,4 +1,4 @@
-import type { ModelRequest, ResponseFormat, ToolChoice } from '../../contract/model.ts'
+import type { ModelRequest, ToolChoice } from '../../contract/model.ts'
 import { TOOL_SEARCH } from '../../contract/tool.ts'
 import { jsonText } from '../json-text.ts'
 import { encodeInput } from './ask-input.ts'
@@ -15,13 +15,17 @@ export function encodeRequest(model: string, request: ModelRequest, isPlain = fa
     sampling ?? {}
   const head = {
     ...passed,
+    // Chat Completions has them; here they are refused.
+    stop: undefined,
+    seed: undefined,
+    logit_bias: undefined,
     model,
     stream: true,
     store: false,
-    ...(!isPlain && { include: ['reasoning.encrypted_content'] }),
+    include: isPlain ? undefined : ['reasoning.encrypted_content'],
     max_output_tokens: max_completion_tokens ?? max_tokens,
-    ...(reasoning_effort !== undefined && { reasoning: { effort: reasoning_effort } }),
-    ...((responseFormat || verbosity !== undefined) && { text: { format: toFormat(responseFormat), verbosity } }),
+    reasoning: reasoning_effort && { effort: reasoning_effort },
+    ...((responseFormat || verbosity !== undefined) && { text: { format: responseFormat, verbosity } }),
     ...(tools.length > 0 && { tool_choice: toToolChoice(toolChoice), parallel_tool_calls }),
   }
   const found = deferLoading ? foundIn(request) : undefined
@@ -34,8 +38,4 @@ export function encodeRequest(model: string, request: ModelRequest, isPlain = fa
 
 function toToolChoice(choice: ToolChoice | undefined): unknown {
   return typeof choice === 'object' ? { type: 'function', name: choice.tool } : choice
-}
-
-function toFormat(format: ResponseFormat | undefined): object | undefined {
-  return format && { ...format }
 }

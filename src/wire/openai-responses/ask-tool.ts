@@ -1,9 +1,9 @@
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { encodeOnce } from '../encode-once.ts'
-import { toParameters } from '../strict-schema.ts'
+import { toolText, toParameters } from '../strict-schema.ts'
 
 /** Strict only where a tool says so: left out, it would be, and strict schemas have rules that most tools do not keep. */
 export const encodeTool = encodeOnce((tool: ToolDefinition) => {
   const { name, description, strict = false } = tool
-  return JSON.stringify({ type: 'function', name, description, parameters: toParameters(tool), strict })
+  return toolText({ type: 'function', name, description, parameters: toParameters(tool), strict })
 })

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import type { RunEvent } from '../../../src/contract/event.ts'
 import type { ModelEvent } from '../../../src/contract/model.ts'
-import { chatAnswers } from '../../../src/wire/openai-chat/ask-answer.ts'
+import { chatCodec } from '../../../src/wire/openai-chat/ask-answer.ts'
 import { testEdge } from '../../fixtures/edge.ts'
 import { ask, bodies, id, play, say, tool, types } from '../../fixtures/play.ts'
 import { inPieces, replay } from '../../fixtures/replay.ts'
@@ -27,7 +27,7 @@ async function eventsOf({ body, ...scene }: Scene): Promise<RunEvent[]> {
 function read(...deltas: readonly object[]): Promise<ModelEvent[]> {
   const chunks = [...deltas.map((delta) => [{ delta }]), [{ delta: {}, finish_reason: 'tool_calls' }]]
   const text = chunks.map((choices) => `data: ${JSON.stringify({ choices })}\n\n`).join('')
-  return replay(inPieces(new TextEncoder().encode(`${text}data: [DONE]\n\n`)), chatAnswers)
+  return replay(inPieces(new TextEncoder().encode(`${text}data: [DONE]\n\n`)), chatCodec('openai-chat'))
 }
 
 /** The whole calls in what was read. */

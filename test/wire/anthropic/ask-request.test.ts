@@ -64,15 +64,17 @@ describe('the request', () => {
       max_tokens: 9,
       stream: true,
       temperature: 0.2,
-      top_p: 0.9,
       top_k: 5,
       stop_sequences: ['END'],
       messages: [HI],
     })
-    expect(bodyOf({ sampling: { stop: ['a', 'b'], max_tokens: 9, max_completion_tokens: 7 } })).toMatchObject({
-      max_tokens: 7,
-      stop_sequences: ['a', 'b'],
-    })
+    expect(bodyOf({ sampling: { stop: ['a', 'b'], max_tokens: 9, max_completion_tokens: 7, top_p: 0 } })).toMatchObject(
+      {
+        max_tokens: 7,
+        top_p: 0,
+        stop_sequences: ['a', 'b'],
+      },
+    )
   })
 
   test('has the system messages at the top, wherever they were', () => {

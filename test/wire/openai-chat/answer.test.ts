@@ -3,7 +3,7 @@ import type { ChatCompletionChunk } from 'openai/resources/chat/completions'
 import { describe, expect, test } from 'vitest'
 import type { RunEvent, RunEventBody } from '../../../src/contract/event.ts'
 import { completionEncoder } from '../../../src/wire/openai-chat/answer.ts'
-import { chatAnswers } from '../../../src/wire/openai-chat/ask-answer.ts'
+import { chatCodec } from '../../../src/wire/openai-chat/ask-answer.ts'
 import { completionCollector } from '../../../src/wire/openai-chat/collect.ts'
 import { inPieces, replay } from '../../fixtures/replay.ts'
 
@@ -542,7 +542,7 @@ test('an edge can be the model of another edge', async () => {
     finished('One moment.', { finish: 'tool_calls' }),
   ]
   const bytes = new TextEncoder().encode(encode(events, { includeUsage: true }))
-  expect(await replay(inPieces(bytes, 50), chatAnswers)).toEqual([
+  expect(await replay(inPieces(bytes, 50), chatCodec('openai-chat'))).toEqual([
     { type: 'reasoning', text: 'A tool.' },
     { type: 'text', text: 'One moment.' },
     { type: 'call.delta', index: 0, tool: 'pick', arguments: '{"for":"b"}' },

@@ -77,6 +77,21 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
       ]),
     ),
   ],
+  'thinking-blocks': [
+    reasoning('Two and '),
+    reasoning('two.'),
+    reasoning('Four.'),
+    text('4'),
+    finish(
+      'stop',
+      undefined,
+      kept([
+        { type: 'thinking', thinking: 'Two and two.', signature: 'sig1==' },
+        { type: 'redacted_thinking', data: 'gAAA' },
+        { type: 'thinking', thinking: 'Four.', signature: 'sig2==' },
+      ]),
+    ),
+  ],
   comments: [text('Through the '), text('noise.'), finish('stop')],
   'last-line-without-break': [text('Done.'), finish('stop')],
 
@@ -216,6 +231,7 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   'length-after-a-call': [first(0, 'weather', OSLO), WEATHER, first(1, 'clock', '{"zo'), finish('length')],
   'content-filter': [text('Well, '), finish('content_filter')],
   'unknown-finish': [text('Fin.'), finish('stop')],
+  'finish-sensitive': [text('Fin.'), finish('content_filter')],
 
   cut: [text('I was about to'), CUT],
   'cut-in-a-call': [first(0, 'weather'), more(0, '{"place":'), CUT],
@@ -236,6 +252,10 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   'error-text': [error('model_unavailable', 'out of memory', { retryable: true })],
   'error-event': [error('model_refused_request', 'context_length_exceeded', { retryable: false })],
   'error-finish': [text('Hm'), error('model_unavailable', 'The model server stopped: error.', { retryable: true })],
+  'error-of-the-network': [
+    text('Hm'),
+    error('model_unavailable', 'The model server stopped: network_error.', { retryable: true }),
+  ],
   'not-json': [
     text('Good '),
     error('model_bad_response', 'The model server sent what is not JSON.', { retryable: true }),
@@ -277,7 +297,7 @@ describe('a whole answer', () => {
   test('needs a choice, or else an error that says why there is none', () => {
     const refused = { error: { message: 'No such model.', type: 'invalid_request_error', code: 'model_not_found' } }
     expect(whole(refused)).toEqual([error('model_not_found', 'No such model.', { retryable: false })])
-    const none = error('model_bad_response', 'The model server answered no completion.', { retryable: true })
+    const none = error('model_bad_response', 'The model server answered nothing.', { retryable: true })
     expect(whole({})).toEqual([none])
     expect(whole({ choices: [] })).toEqual([none])
     expect(whole(undefined)).toEqual([none])
@@ -305,7 +325,7 @@ describe('a whole answer', () => {
 test('the end of a stream that said nothing is no answer', () => {
   const decoder = ANSWERS.decoder()
   expect([...decoder.push({ data: '[DONE]' }), ...decoder.push({ data: '[DONE]' }), ...decoder.end()]).toEqual([
-    error('model_bad_response', 'The model server answered no completion.', { retryable: true }),
+    error('model_bad_response', 'The model server answered nothing.', { retryable: true }),
   ])
 })
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Message } from '../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../src/contract/model.ts'
-import { type ChatAsk, encodeRequest, hasReasoning } from '../../../src/wire/openai-chat/ask-request.ts'
+import { type ChatAsk, encodeRequest } from '../../../src/wire/openai-chat/ask-request.ts'
 import { CLOCK, counted, USER } from '../clock.ts'
 
 const bodyOf = (request: Partial<ModelRequest>): unknown =>
@@ -111,10 +111,9 @@ describe('the history', () => {
     ])
   })
 
-  test('has text beside calls, and an empty text where there are none', () => {
+  test('has text beside calls, and no answer that says nothing', () => {
     expect(messagesOf({ role: 'assistant', content: 'I look.', calls }, { role: 'assistant', content: '' })).toEqual([
       { role: 'assistant', content: 'I look.', tool_calls: [expect.anything()] },
-      { role: 'assistant', content: '' },
     ])
   })
 
@@ -153,23 +152,20 @@ describe('the history', () => {
     expect(messagesOf(message)).toEqual([{ role: 'assistant', content: null, tool_calls: [call] }])
   })
 
-  test('says the reasoning before calls again where the server wants it, and only then', () => {
-    const asked: Message = { role: 'assistant', content: '', reasoning: 'I need a clock.', calls }
-    const messages: Message[] = [asked, { role: 'assistant', content: 'Noon.', reasoning: 'It said noon.' }]
-    const plain = encodeRequest('probe', { messages, tools: [] })
-    expect(plain).not.toContain('reasoning')
+  test('says the reasoning of every answer again where the server wants it, and only then', () => {
+    const messages: Message[] = [
+      USER,
+      { role: 'assistant', content: '', reasoning: 'I need a clock.', calls },
+      { role: 'assistant', content: 'Noon.', reasoning: 'It said noon.' },
+      { role: 'assistant', content: 'Of another model.' },
+    ]
+    expect(encodeRequest('probe', { messages, tools: [] })).not.toContain('reasoning')
     const replayed = encodeRequest('probe', { messages, tools: [] }, { replayReasoning: true })
-    expect(JSON.parse(replayed)).toMatchObject({
-      messages: [
-        { role: 'assistant', reasoning_content: 'I need a clock.' },
-        { role: 'assistant', content: 'Noon.' },
-      ],
-    })
-    expect(replayed).not.toContain('It said noon.')
-    expect([hasReasoning(messages), hasReasoning(messages.slice(1)), hasReasoning([USER])]).toEqual([
-      true,
-      false,
-      false,
+    expect(JSON.parse(replayed).messages).toEqual([
+      { role: 'user', content: 'What time is it?' },
+      { role: 'assistant', content: null, tool_calls: [expect.anything()], reasoning_content: 'I need a clock.' },
+      { role: 'assistant', content: 'Noon.', reasoning_content: 'It said noon.' },
+      { role: 'assistant', content: 'Of another model.', reasoning_content: ' ' },
     ])
   })
 
@@ -197,13 +193,21 @@ describe('the history', () => {
     expect(sentWith({ codec: 'openai-chat/a' })).toEqual(own)
     expect(sentWith({ codec: 'openai-chat/a', replayReasoning: true })).toEqual([
       { ...own[0], reasoning_content: 'Hm.' },
-      own[1],
+      { ...own[1], reasoning_content: ' ' },
     ])
     const plain = [
       { role: 'assistant', content: null, tool_calls: [call, call] },
       { role: 'assistant', content: 'Noon.' },
     ]
     expect([sentWith({ codec: 'openai-chat/b' }), sentWith()]).toEqual([plain, plain])
+  })
+
+  test('gives LiteLLM its thinking back in its own field', () => {
+    const thinking_blocks = [{ type: 'thinking', thinking: 'Hm.', signature: 'sig' }]
+    const opaque = { codec: 'openai-chat/a', data: { details: thinking_blocks, extras: {} } }
+    const messages: Message[] = [{ role: 'assistant', content: '', calls, opaque }]
+    const { messages: sent } = JSON.parse(encodeRequest('probe', { messages, tools: [] }, { codec: 'openai-chat/a' }))
+    expect(sent).toEqual([{ role: 'assistant', content: null, tool_calls: [expect.anything()], thinking_blocks }])
   })
 
   test.each([[null], ['text'], [{ details: 'x', extras: [] }], [{ extras: { 7: {} } }]])(

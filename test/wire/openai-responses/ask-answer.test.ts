@@ -152,15 +152,8 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   'error-nested': [error('model_refused_request', 'Too long.', false)],
   'error-without-words': [error('model_unavailable', 'The model server failed and gave no reason.')],
   'not-json': [text('Good '), error('model_bad_response', 'The model server sent what is not JSON.')],
-  'name-never': [
-    more(0, OSLO),
-    error('model_bad_response', 'The model asked for a tool and did not say for which, or with what.'),
-  ],
-  'arguments-never-whole': [
-    first(0, 'weather'),
-    more(0, '{"place":'),
-    error('model_bad_response', 'The model asked for a tool and did not say for which, or with what.'),
-  ],
+  'name-never': [more(0, OSLO), error('model_bad_response', 'The model asked for a tool without a name.')],
+  'arguments-never-whole': [first(0, 'weather'), more(0, '{"place":'), CUT],
   cut: [text('I was about to'), CUT],
   'cut-in-a-call': [first(0, 'weather'), more(0, '{"place":'), CUT],
   'cut-after-a-call': [...WEATHER, CUT],
@@ -207,7 +200,7 @@ describe('a whole answer', () => {
   })
 
   test('is none without a response in it', () => {
-    const none = error('model_bad_response', 'The model server answered no response.')
+    const none = error('model_bad_response', 'The model server answered nothing.')
     expect([whole({}), whole({ object: 'list' })]).toEqual([[none], [none]])
     expect(whole([])).toEqual([none])
     const refused = { error: { message: 'No such model.', type: 'invalid_request_error', code: 'model_not_found' } }

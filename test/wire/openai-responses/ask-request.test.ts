@@ -49,6 +49,7 @@ describe('the request', () => {
       service_tier: 'flex',
     })
     expect(bodyOf({ sampling: { max_completion_tokens: 7 } })).toMatchObject({ max_output_tokens: 7 })
+    expect(bodyOf({ sampling: { stop: ['END'], seed: 7, logit_bias: { 5: 1 } } })).toEqual(bodyOf({}))
   })
 
   test('offers tools flat, and not strict', () => {
@@ -199,6 +200,13 @@ describe('the reasoning of an earlier answer', () => {
     expect(inputOf([answer(data)], true)).toEqual(withoutReasoning)
     expect(inputOf([answer(data, 'anthropic')])).toEqual(withoutReasoning)
     expect(bodyOf({}, true)).not.toHaveProperty('include')
+  })
+
+  test('stays away where nothing followed it', () => {
+    const last = [...data, { reasoning: { ...reasoning, id: 'rs_3' } }]
+    expect(inputOf([answer(last)])).toEqual(inputOf([answer(data)]))
+    const opaque = { codec: 'openai-responses', data: [{ reasoning }, { text: 0 }] }
+    expect(inputOf([USER, { role: 'assistant', content: '', opaque }, USER])).toEqual(inputOf([USER, USER]))
   })
 
   test.each([[null], ['text'], [[null, 1, { text: 'x' }, { call: 7 }]]])('cannot harm the answer: %j', (damaged) => {
