@@ -4,6 +4,7 @@ import type { Tool, ToolDefinition, ToolSource, Unavailable } from '../contract/
 import type { WriteReply, WriteTerms } from '../contract/catalogue.ts'
 import { decodeCallBody } from '../wire/request.ts'
 import { acceptTool, unknownTool } from './accept-tool.ts'
+import { pageSize, positive } from './addressed.ts'
 import { authorOf, demand } from './auth.ts'
 import { readHash, readJson } from './body.ts'
 import { budgetOf } from './budget.ts'
@@ -13,16 +14,15 @@ import { Problem } from './problem.ts'
 import { rankedTools } from './ranked-tools.ts'
 import { nameOf, toolPage } from './tool-page.ts'
 
-const MOST_LISTED = 1000
-const DEFAULT_VERSIONS = 100
+const DEFAULT_VERSIONS = '100'
 
 /** `/tools`: listing, storing in versions, removing and calling. */
 export const tools = new Hono<EdgeEnv>()
 
 tools.get('/', async (c) => {
   demand(c.env.caller, 'tools:read')
-  const { source, query, after = '', limit = '' } = c.req.query()
-  const most = Math.min(Math.max(Math.trunc(Number(limit)) || MOST_LISTED, 1), MOST_LISTED)
+  const { source, query, after = '', limit } = c.req.query()
+  const most = pageSize(limit)
   if (query?.trim()) {
     const page = { query, after, limit: most, origin: source }
     const { tools, total } = await rankedTools(toolsOf(c), c.env.setup.finder, page)
@@ -56,9 +56,8 @@ tools.put('/:name', async (c) => {
 
 tools.get('/:name/versions', async (c) => {
   demand(c.env.caller, 'tools:read')
-  const { before, limit = '' } = c.req.query()
-  const most = Math.min(Math.max(Math.trunc(Number(limit)) || DEFAULT_VERSIONS, 1), MOST_LISTED)
-  const page = { limit: most, ...(before !== undefined && { before: Number(before) || 0 }) }
+  const { before, limit = DEFAULT_VERSIONS } = c.req.query()
+  const page = { limit: pageSize(limit), ...(before !== undefined && { before: positive(before, 'before') }) }
   const name = c.req.param('name')
   await checkKnown(c, name)
   const entries = await c.env.setup.stored.history(name, page)
@@ -72,9 +71,7 @@ tools.get('/:name/versions/:hash', async (c) => {
   await checkKnown(c, name)
   const definition = await c.env.setup.stored.version(name, hash)
   if (definition === undefined) throw unknownVersion(name, hash)
-  return new Response(JSON.stringify(definition), {
-    headers: { 'content-type': 'application/json', etag: `"${hash}"` },
-  })
+  return Response.json(definition, { headers: { etag: `"${hash}"` } })
 })
 
 tools.post('/:name/rollback', async (c) => {

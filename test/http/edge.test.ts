@@ -316,8 +316,19 @@ describe('tools over HTTP', () => {
       expect(await answer('/tools?query=weather&after=mail')).toEqual({ names: [], total: '3' })
       expect(await names('/tools?query=weather&source=inline&limit=2')).toHaveLength(2)
       expect(await answer('/tools?query=weather&source=kv')).toEqual({ names: [], total: '0' })
-      expect(await names('/tools?limit=-3')).toEqual(['clock'])
     })
+
+    test.each(['limit=-3', 'limit=0', 'limit=x', 'query=weather&limit=1.5'])(
+      'not by %s, as any list',
+      async (query) => {
+        expect(await (await edge().ask(`/tools?${query}`)).json()).toEqual({
+          status: 400,
+          code: 'invalid_request',
+          detail: '"limit" is a whole number from 1.',
+          param: 'limit',
+        })
+      },
+    )
 
     test('of what the setup’s finder finds only what is there is listed and counted, on whatever page', async () => {
       const asked: unknown[] = []
