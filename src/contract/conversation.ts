@@ -12,6 +12,7 @@ export interface Refusal {
     | 'conversation_deleted'
     | 'unknown_run'
     | 'unknown_call'
+    | 'bad_event_id'
     | 'call_already_answered'
     | 'conversation_busy'
     | 'queue_full'

@@ -60,6 +60,7 @@ const REFUSALS: Partial<Record<Refusal['code'], number>> = {
   conversation_deleted: 410,
   unknown_run: 404,
   unknown_call: 404,
+  bad_event_id: 400,
   queue_full: 429,
   idempotency_mismatch: 422,
 }
