@@ -64,7 +64,7 @@ export interface HistoryEntry {
 
 export interface HistoryPage {
   /** The revision before which to begin. Default: the newest first. */
-  readonly before?: number
+  readonly before?: number | undefined
   readonly limit: number
 }
 

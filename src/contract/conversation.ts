@@ -163,13 +163,13 @@ export interface ConversationService {
   /** The run's events after `after`, as native SSE bytes: what was, then what comes, until the run ends or waits. */
   events(runId: string, after: number): Promise<Reply<{ readonly stream: ReadableStream<Uint8Array> }>>
   /** The newest runs before a run, oldest first. */
-  runs(page: { before?: string; limit: number }): Promise<Reply<{ readonly runs: readonly RunSummary[] }>>
+  runs(page: { before?: string | undefined; limit: number }): Promise<Reply<{ readonly runs: readonly RunSummary[] }>>
   /**
    * The newest messages before a position, or up to the end of a run, which must have ended, oldest first: fewer than
    * `limit` where they are very long. `wholes`: results that were cut come whole, too.
    */
   messages(page: {
-    before?: number
+    before?: number | undefined
     upTo?: string
     limit: number
     wholes?: boolean

@@ -159,8 +159,11 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     })
   }
 
-  async runs({ before, limit }: { before?: string; limit: number }): Promise<Reply<{ runs: RunSummary[] }>> {
-    return this.#whenOpen(async () => ({ ok: true, runs: this.#store.runs.list(before, limit) }))
+  async runs({ before, limit }: Parameters<ConversationService['runs']>[0]): Promise<Reply<{ runs: RunSummary[] }>> {
+    return this.#whenOpen(async () => {
+      if (before !== undefined && !this.#store.runs.row(before)) return UNKNOWN_RUN
+      return { ok: true, runs: this.#store.runs.list(before, limit) }
+    })
   }
 
   async messages({

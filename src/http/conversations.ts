@@ -4,7 +4,7 @@ import type { CallAnswer, ConversationService } from '../contract/conversation.t
 import { parseEventId } from '../wire/events.ts'
 import { decodeRunBody } from '../wire/request.ts'
 import { accept } from './accept.ts'
-import { idOf, pageSize, positive, runIdOf, serviceOf } from './addressed.ts'
+import { idOf, pageOf, pageSize, runIdOf, serviceOf } from './addressed.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
 import { askedBy, type EdgeEnv } from './context.ts'
@@ -35,15 +35,12 @@ conversations.get('/', async (c) => {
 conversations.get('/:id/runs', async (c) => {
   demand(c.env.caller, 'chat')
   const { before, limit } = c.req.query()
-  const page = { limit: pageSize(limit), ...(before !== undefined && { before }) }
-  return c.json(granted(await serviceOf(c).runs(page)).runs)
+  return c.json(granted(await serviceOf(c).runs({ before, limit: pageSize(limit) })).runs)
 })
 
 conversations.get('/:id/messages', async (c) => {
   demand(c.env.caller, 'chat')
-  const { before, limit } = c.req.query()
-  const page = { limit: pageSize(limit), ...(before !== undefined && { before: positive(before, 'before') }) }
-  return c.json(granted(await serviceOf(c).messages(page)).messages)
+  return c.json(granted(await serviceOf(c).messages(pageOf(c.req.query()))).messages)
 })
 
 conversations.get('/:id/usage', async (c) => {

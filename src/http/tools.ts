@@ -4,7 +4,7 @@ import type { Tool, ToolDefinition, ToolSource, Unavailable } from '../contract/
 import type { WriteReply, WriteTerms } from '../contract/catalogue.ts'
 import { decodeCallBody } from '../wire/request.ts'
 import { acceptTool, unknownTool } from './accept-tool.ts'
-import { pageSize, positive } from './addressed.ts'
+import { pageOf, pageSize } from './addressed.ts'
 import { authorOf, demand } from './auth.ts'
 import { readHash, readJson } from './body.ts'
 import { budgetOf } from './budget.ts'
@@ -22,20 +22,13 @@ export const tools = new Hono<EdgeEnv>()
 tools.get('/', async (c) => {
   demand(c.env.caller, 'tools:read')
   const { source, query, after = '', limit } = c.req.query()
-  const most = pageSize(limit)
-  if (query?.trim()) {
-    const page = { query, after, limit: most, origin: source }
-    const { tools, total } = await rankedTools(toolsOf(c), c.env.setup.finder, page)
-    return c.json(tools.map(toEntry), 200, countHeader(total))
-  }
-  const { listed, total } = await toolPage(toolsOf(c), { after, limit: most, origin: source })
+  const page = { after, limit: pageSize(limit), origin: source }
+  const { listed, total } = query?.trim()
+    ? await rankedTools(toolsOf(c), c.env.setup.finder, { query, ...page })
+    : await toolPage(toolsOf(c), page)
   const entries = listed.map((each) => ('definition' in each ? toEntry(each) : toGone(each)))
-  return c.json(entries, 200, countHeader(total))
+  return c.json(entries, 200, { 'x-total-count': String(total) })
 })
-
-function countHeader(total: number): Record<string, string> {
-  return { 'x-total-count': String(total) }
-}
 
 tools.get('/:name', async (c) => {
   demand(c.env.caller, 'tools:read')
@@ -56,12 +49,11 @@ tools.put('/:name', async (c) => {
 
 tools.get('/:name/versions', async (c) => {
   demand(c.env.caller, 'tools:read')
-  const { before, limit = DEFAULT_VERSIONS } = c.req.query()
-  const page = { limit: pageSize(limit), ...(before !== undefined && { before: positive(before, 'before') }) }
+  const page = pageOf({ limit: DEFAULT_VERSIONS, ...c.req.query() })
   const name = c.req.param('name')
   await checkKnown(c, name)
   const entries = await c.env.setup.stored.history(name, page)
-  if (entries.length === 0 && before === undefined) throw unknownTool(name)
+  if (entries.length === 0 && page.before === undefined) throw unknownTool(name)
   return c.json(entries)
 })
 
