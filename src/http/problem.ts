@@ -49,9 +49,10 @@ export function openAiError({ details }: Problem): Response {
   return Response.json({ error: { message, type, param, code } }, { status, headers: problemHeaders(details) })
 }
 
-export function problemHeaders({ retryAfterMs, mayRetry, headers }: ProblemDetails): Record<string, string> {
+export function problemHeaders({ status, retryAfterMs, mayRetry, headers }: ProblemDetails): Record<string, string> {
   return {
     ...headers,
+    ...(status === 401 && { 'www-authenticate': 'Bearer' }),
     ...(retryAfterMs !== undefined && { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }),
     ...(mayRetry === false && { 'x-should-retry': 'false' }),
   }

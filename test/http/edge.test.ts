@@ -44,6 +44,7 @@ describe('who may ask', () => {
     'is not %s',
     async (authorization) => {
       const response = await closed(apiKey()).ask('/v1/models', { headers: { authorization } })
+      expect(response.headers.get('www-authenticate')).toBe('Bearer')
       expect(await errorOf(response)).toEqual({ status: 401, code: 'unauthorized' })
     },
   )
@@ -67,6 +68,7 @@ describe('a setup that is wrong', () => {
   test.each([
     [{ MAX_STEPS: 'many' }, 'MAX_STEPS must be a whole number from 1'],
     [{ AUTH: 'none' }, 'AUTH must be "keys" or "open"'],
+    [{ PLAYGROUND: 'false' }, 'PLAYGROUND must be "on" or "off"'],
     [{ API_KEYS: '{' }, expect.stringContaining('API_KEYS must be a JSON array of { "sha256": 64 hex digits')],
     [{ API_KEYS: '[{ "sha256": "12", "tenant": "a", "scopes": [] }]' }, expect.stringContaining('API_KEYS must be')],
     [{ HTTP_TOOL_HOSTS: '[]' }, 'HTTP_TOOL_HOSTS must be a JSON object { host: [secret names] }'],
