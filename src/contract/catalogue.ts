@@ -64,7 +64,7 @@ export interface HistoryEntry {
 
 export interface HistoryPage {
   /** Only entries before this revision are returned. Default: from the newest on. */
-  readonly before?: number
+  readonly before?: number | undefined
   readonly limit: number
 }
 

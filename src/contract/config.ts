@@ -94,7 +94,7 @@ export function readConfig(vars: Vars): Config {
     httpToolHosts: object(vars, 'HTTP_TOOL_HOSTS', 'a JSON object { host: [secret names] }', isStrings),
     holdChanged: readHeld(vars),
     corsOrigins: list(vars, 'CORS_ORIGINS') ?? [],
-    playground: text(vars, 'PLAYGROUND') !== 'off',
+    playground: oneOf(vars, 'PLAYGROUND', ['on', 'off']) === 'on',
   }
 }
 

@@ -12,6 +12,7 @@ export interface Refusal {
     | 'conversation_deleted'
     | 'unknown_run'
     | 'unknown_call'
+    | 'bad_event_id'
     | 'call_already_answered'
     | 'conversation_busy'
     | 'queue_full'
@@ -162,13 +163,13 @@ export interface ConversationService {
   /** Streams a run's events after number `after` as native SSE: past ones, then new ones until it ends or waits. */
   events(runId: string, after: number): Promise<Reply<{ readonly stream: ReadableStream<Uint8Array> }>>
   /** Returns the newest runs before a given run, oldest first. */
-  runs(page: { before?: string; limit: number }): Promise<Reply<{ readonly runs: readonly RunSummary[] }>>
+  runs(page: { before?: string | undefined; limit: number }): Promise<Reply<{ readonly runs: readonly RunSummary[] }>>
   /**
    * Returns the newest messages before a position, or up to the end of a run that must have ended, oldest first; fewer
    * than `limit` if they are very long. `wholes` includes the complete content of results that were cut.
    */
   messages(page: {
-    before?: number
+    before?: number | undefined
     upTo?: string
     limit: number
     wholes?: boolean

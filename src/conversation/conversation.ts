@@ -154,12 +154,16 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   async events(runId: string, after: number): Promise<Reply<{ stream: ReadableStream<Uint8Array> }>> {
     return this.#whenOpen(async () => {
       if (!this.#store.runs.row(runId)) return UNKNOWN_RUN
-      return { ok: true, stream: this.#view.follow(runId, after) }
+      const stream = this.#view.follow(runId, after)
+      return stream ? { ok: true, stream } : refuse('bad_event_id', 'This run has no such event to read on from.')
     })
   }
 
-  async runs({ before, limit }: { before?: string; limit: number }): Promise<Reply<{ runs: RunSummary[] }>> {
-    return this.#whenOpen(async () => ({ ok: true, runs: this.#store.runs.list(before, limit) }))
+  async runs({ before, limit }: Parameters<ConversationService['runs']>[0]): Promise<Reply<{ runs: RunSummary[] }>> {
+    return this.#whenOpen(async () => {
+      if (before !== undefined && !this.#store.runs.row(before)) return UNKNOWN_RUN
+      return { ok: true, runs: this.#store.runs.list(before, limit) }
+    })
   }
 
   async messages({

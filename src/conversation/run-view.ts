@@ -34,9 +34,13 @@ export class RunView {
     return open ? store.wholes.withLate(recordOf(open.state)) : pastRecord(store, id)
   }
 
-  /** The frames of a run after a number: those that are, then those that come until it has ended or waits. */
-  follow(id: string, after: number): ReadableStream<Uint8Array> {
+  /**
+   * The frames of a run after a number: those that are, then those that come until it has ended or waits. Undefined after
+   * a number that is yet to come.
+   */
+  follow(id: string, after: number): ReadableStream<Uint8Array> | undefined {
     const { store, runs, readers } = this.#ports
+    if (after > (runs.held(id)?.journal.last ?? store.runs.lastNumber(id))) return undefined
     const read = (from: number) => runs.held(id)?.journal.read(from) ?? pastFrames(store, id, from)
     return readers.open(id, { read }, { after, ended: this.#isAtRest(id) })
   }

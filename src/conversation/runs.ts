@@ -125,9 +125,10 @@ export class RunTable {
     this.#ground.rows('UPDATE runs SET status = ? WHERE id = ? AND record IS NULL', status, id)
   }
 
-  /** Ends a run; false where it has ended already, and then it stays as it is. */
+  /** Ends a run, so that no event is numbered any more; false where it has ended already, and then it stays as it is. */
   end(record: RunRecord, now: number): boolean {
-    const query = 'UPDATE runs SET status = ?, record = ?, ended = ? WHERE id = ? AND record IS NULL RETURNING id'
+    const query =
+      'UPDATE runs SET status = ?, record = ?, ended = ?, reserved = 0 WHERE id = ? AND record IS NULL RETURNING id'
     const kept = this.#ground.chunks.keep(JSON.stringify(light(record)))
     return this.#ground.rows(query, record.status, kept, now, record.id).length > 0
   }

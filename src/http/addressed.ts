@@ -35,8 +35,18 @@ export function pageSize(limit: string | undefined): number {
   return limit === undefined ? MOST_LISTED : Math.min(positive(limit, 'limit'), MOST_LISTED)
 }
 
+/** The page that a query asks for, by the number before which it ends. */
+export function pageOf({ before, limit }: Readonly<Record<string, string | undefined>>): Page {
+  return { before: before === undefined ? before : positive(before, 'before'), limit: pageSize(limit) }
+}
+
+interface Page {
+  readonly before: number | undefined
+  readonly limit: number
+}
+
 /** A whole number from 1 of a query. */
-export function positive(text: string, path: string): number {
+function positive(text: string, path: string): number {
   if (/^[1-9]\d{0,15}$/.test(text)) return Number(text)
   throw invalidRequest({ message: `"${path}" is a whole number from 1.`, path })
 }

@@ -4,7 +4,7 @@ import type { CallAnswer, ConversationService } from '../contract/conversation.t
 import { parseEventId } from '../wire/events.ts'
 import { decodeRunBody } from '../wire/request.ts'
 import { accept } from './accept.ts'
-import { idOf, pageSize, positive, runIdOf, serviceOf } from './addressed.ts'
+import { idOf, pageOf, pageSize, runIdOf, serviceOf } from './addressed.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
 import { askedBy, type EdgeEnv } from './context.ts'
@@ -35,15 +35,12 @@ conversations.get('/', async (c) => {
 conversations.get('/:id/runs', async (c) => {
   demand(c.env.caller, 'chat')
   const { before, limit } = c.req.query()
-  const page = { limit: pageSize(limit), ...(before !== undefined && { before }) }
-  return c.json(granted(await serviceOf(c).runs(page)).runs)
+  return c.json(granted(await serviceOf(c).runs({ before, limit: pageSize(limit) })).runs)
 })
 
 conversations.get('/:id/messages', async (c) => {
   demand(c.env.caller, 'chat')
-  const { before, limit } = c.req.query()
-  const page = { limit: pageSize(limit), ...(before !== undefined && { before: positive(before, 'before') }) }
-  return c.json(granted(await serviceOf(c).messages(page)).messages)
+  return c.json(granted(await serviceOf(c).messages(pageOf(c.req.query()))).messages)
 })
 
 conversations.get('/:id/usage', async (c) => {
@@ -102,13 +99,11 @@ conversations.post('/:id/runs/:run/calls/:call', async (c) => {
   return record.status === 'running' ? c.json(record) : answerRecord(record, { runId, conversation: c.req.param('id') })
 })
 
-/** The number after which to read: `<run>.<seq>`, or `<seq>` alone. */
+/** The number after which to read: `<run>.<seq>`, or `<seq>` alone; for what is no event's, one that none has. */
 function cursor(runId: string, text = ''): number {
-  if (text === '') return 0
-  if (/^\d{1,15}$/.test(text)) return Number(text)
+  if (/^\d{0,15}$/.test(text)) return Number(text)
   const id = parseEventId(text)
-  if (id?.runId === runId) return id.seq
-  throw new Problem({ status: 400, code: 'bad_event_id', message: `"${text.slice(0, 80)}" is no event of this run.` })
+  return id?.runId === runId ? id.seq : Infinity
 }
 
 function callAnswer(body: unknown): CallAnswer {

@@ -22,7 +22,7 @@ import { readJson } from './body.ts'
 import { budgetOf } from './budget.ts'
 import { callOnce } from './call-once.ts'
 import { type Asked, askedBy, type EdgeEnv } from './context.ts'
-import { Problem, retryHeaders } from './problem.ts'
+import { Problem, problemHeaders } from './problem.ts'
 import { SSE_HEADERS } from './stream.ts'
 import { toolPage } from './tool-page.ts'
 
@@ -68,7 +68,7 @@ export function mcpProblem({ details }: Problem): Response {
   const { status, code, message } = details
   const number = code === 'malformed_body' ? PARSE_ERROR : status < 500 ? INVALID_REQUEST : INTERNAL_ERROR
   const fault = mcpFault(number, message, status)
-  return Response.json(toMessage({}, fault), { status, headers: retryHeaders(details) })
+  return Response.json(toMessage({}, fault), { status, headers: problemHeaders(details) })
 }
 
 async function answer({ method, params, modern }: McpMessage, tools: ToolSource): Promise<object> {

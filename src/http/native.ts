@@ -1,4 +1,4 @@
-import type { RunRecord } from '../contract/run.ts'
+import { isTerminal, type RunRecord } from '../contract/run.ts'
 import { encodeEvent } from '../wire/events.ts'
 import type { Launched } from './launched.ts'
 import { failedProblem } from './outcome.ts'
@@ -14,37 +14,36 @@ export async function answerRun(request: Request, launched: Launched): Promise<R
   if (wantsEvents(request)) return streamRun(launched, { event: encodeEvent, end: () => '' })
   const prefer = request.headers.get('prefer') ?? ''
   if (/\brespond-async\b/i.test(prefer) && launched.conversation !== undefined) {
-    return Response.json(await launched.record(0), {
-      status: 202,
-      headers: { ...runHeaders(launched), ...location(launched) },
-    })
+    return Response.json(await launched.record(0), { status: 202, headers: there(launched) })
   }
   return answerRecord(await launched.record(waitMs(prefer)), launched)
 }
 
 /** The answer that a record is: the run itself, 202 while it waits for others, or the Problem that ended it. */
 export function answerRecord(record: RunRecord, launched: RunPlace): Response {
-  const headers = runHeaders(launched)
   const { status, calls, error, finish = 'error' } = record
   if (status === 'failed' && finish === 'error') {
     const started = calls.some((call) => call.ok !== undefined)
-    throw failedProblem({ finish, ...(error && { error }) }, { runId: record.id, started, record })
+    throw failedProblem({ finish, error }, { place: launched, started, record })
   }
-  if (status === 'waiting')
-    return Response.json(record, { status: 202, headers: { ...headers, ...location(launched) } })
-  if (status === 'queued' || status === 'running' || status === 'cancelling') {
-    const message = 'The run goes on; ask for it by its id.'
-    throw new Problem({ status: 504, code: 'wait_elapsed', message, extra: { runId: record.id, run: record } })
-  }
-  return Response.json(record, { headers })
+  if (isTerminal(status)) return Response.json(record, { headers: runHeaders(launched) })
+  const headers = there(launched)
+  if (status === 'waiting') return Response.json(record, { status: 202, headers })
+  const message = 'The run goes on; ask for it by its id.'
+  throw new Problem({ status: 504, code: 'wait_elapsed', message, extra: { runId: record.id, run: record }, headers })
 }
 
 export function wantsEvents(request: Request): boolean {
   return /\btext\/event-stream\b/i.test(request.headers.get('accept') ?? '')
 }
 
-function location({ runId, conversation }: RunPlace): Record<string, string> {
-  return conversation === undefined ? {} : { location: `/conversations/${conversation}/runs/${runId}` }
+/** The headers of a run that goes on, which its conversation tells of. */
+function there(place: RunPlace): Record<string, string> {
+  const { runId, conversation } = place
+  return {
+    ...runHeaders(place),
+    ...(conversation !== undefined && { location: `/conversations/${conversation}/runs/${runId}` }),
+  }
 }
 
 /** `Prefer: wait=N` in seconds lowers the wait. */

@@ -1,27 +1,29 @@
 import type { RunEvent, RunFinished } from '../contract/event.ts'
 import type { RunRecord } from '../contract/run.ts'
 import { Problem } from './problem.ts'
+import { type RunPlace, runHeaders } from './run-headers.ts'
 
 /** The Problem that a failed run is to its caller. `started`: a tool call had left, so nothing may be sent again blindly. */
 export function failedProblem(
-  { error, finish }: Pick<RunFinished, 'error' | 'finish'>,
-  { runId, started, record }: { runId: string; started: boolean; record?: RunRecord },
+  { error, finish }: Pick<RunFinished, 'finish'> & { readonly error?: RunFinished['error'] | undefined },
+  { place, started, record }: { place: RunPlace; started: boolean; record?: RunRecord },
 ): Problem {
   const { code = 'run_failed', message = 'The run failed.', retryAfterMs } = error ?? {}
   return new Problem({
     status: statusOf(code, finish),
     code,
     message,
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-    ...(started && { mayRetry: false }),
-    extra: { runId, ...(record && { run: record }) },
+    retryAfterMs,
+    mayRetry: !started,
+    extra: { runId: place.runId, run: record },
+    headers: runHeaders(place),
   })
 }
 
 /** A run that fails before anyone saw anything of it still fails with a status. */
-export function throwIfFailed(event: RunEvent): void {
+export function throwIfFailed(event: RunEvent, place: RunPlace): void {
   if (event.type !== 'run.finished' || event.status !== 'failed') return
-  throw failedProblem(event, { runId: event.runId, started: false })
+  throw failedProblem(event, { place, started: false })
 }
 
 function statusOf(code: string, finish: RunFinished['finish']): number {

@@ -12,11 +12,13 @@ export interface ProblemDetails {
   readonly message: string
   /** Where in the request, such as `tools[0].function.name`. */
   readonly param?: string
-  readonly retryAfterMs?: number
+  readonly retryAfterMs?: number | undefined
   /** Whether an SDK may send the request again by itself; false once a tool call has started. */
   readonly mayRetry?: boolean
   /** Further members of the answer, such as the run's id. */
   readonly extra?: Readonly<Record<string, unknown>>
+  /** Further headers of the answer, such as those of a run. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** What a caller did wrong, or what went wrong for them. Thrown by handlers, turned into an answer in one place. */
@@ -36,7 +38,7 @@ export function problemJson({ details }: Problem): Response {
   const body = { status, code, detail: message, ...extra }
   return Response.json(param === undefined ? body : { ...body, param }, {
     status,
-    headers: { ...retryHeaders(details), 'content-type': 'application/problem+json' },
+    headers: { ...problemHeaders(details), 'content-type': 'application/problem+json' },
   })
 }
 
@@ -44,11 +46,13 @@ export function problemJson({ details }: Problem): Response {
 export function openAiError({ details }: Problem): Response {
   const { status, code, message, param = null } = details
   const type = status === 429 ? 'rate_limit_error' : status < 500 ? 'invalid_request_error' : 'server_error'
-  return Response.json({ error: { message, type, param, code } }, { status, headers: retryHeaders(details) })
+  return Response.json({ error: { message, type, param, code } }, { status, headers: problemHeaders(details) })
 }
 
-export function retryHeaders({ retryAfterMs, mayRetry }: ProblemDetails): Record<string, string> {
+export function problemHeaders({ status, retryAfterMs, mayRetry, headers }: ProblemDetails): Record<string, string> {
   return {
+    ...headers,
+    ...(status === 401 && { 'www-authenticate': 'Bearer' }),
     ...(retryAfterMs !== undefined && { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }),
     ...(mayRetry === false && { 'x-should-retry': 'false' }),
   }
@@ -60,6 +64,7 @@ const REFUSALS: Partial<Record<Refusal['code'], number>> = {
   conversation_deleted: 410,
   unknown_run: 404,
   unknown_call: 404,
+  bad_event_id: 400,
   queue_full: 429,
   idempotency_mismatch: 422,
 }

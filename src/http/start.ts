@@ -78,5 +78,5 @@ export async function collectRun(launched: Launched, collector: Collector): Prom
   })
   const result = collector.result()
   if (result.ok) return Response.json(result.body, { headers: runHeaders(launched) })
-  throw failedProblem({ finish, error: result.error }, { runId: launched.runId, started })
+  throw failedProblem({ finish, error: result.error }, { place: launched, started })
 }

@@ -27,7 +27,7 @@ export interface StreamOptions {
   /** Beside those of every run. */
   readonly headers?: Readonly<Record<string, string>>
   /** Gets the first event that a reader sees, and may throw. Default: throws the Problem of a run that failed. */
-  readonly onFirst?: ((event: RunEvent) => void) | undefined
+  readonly onFirst?: ((event: RunEvent, launched: Launched) => void) | undefined
 }
 
 /**
@@ -62,7 +62,7 @@ export async function streamRun(
             prelude += encoder.event(event)
             return undefined
           }
-          onFirst(event)
+          onFirst(event, launched)
           hasBegun = true
           begun.resolve()
         }

@@ -4,6 +4,7 @@ import type { Tool, ToolDefinition, ToolSource, Unavailable } from '../contract/
 import type { WriteReply, WriteTerms } from '../contract/catalogue.ts'
 import { decodeCallBody } from '../wire/request.ts'
 import { acceptTool, unknownTool } from './accept-tool.ts'
+import { pageOf, pageSize } from './addressed.ts'
 import { authorOf, demand } from './auth.ts'
 import { readHash, readJson } from './body.ts'
 import { budgetOf } from './budget.ts'
@@ -13,29 +14,21 @@ import { Problem } from './problem.ts'
 import { rankedTools } from './ranked-tools.ts'
 import { nameOf, toolPage } from './tool-page.ts'
 
-const MOST_LISTED = 1000
-const DEFAULT_VERSIONS = 100
+const DEFAULT_VERSIONS = '100'
 
 /** `/tools`: listing, storing in versions, removing and calling. */
 export const tools = new Hono<EdgeEnv>()
 
 tools.get('/', async (c) => {
   demand(c.env.caller, 'tools:read')
-  const { source, query, after = '', limit = '' } = c.req.query()
-  const most = Math.min(Math.max(Math.trunc(Number(limit)) || MOST_LISTED, 1), MOST_LISTED)
-  if (query?.trim()) {
-    const page = { query, after, limit: most, origin: source }
-    const { tools, total } = await rankedTools(toolsOf(c), c.env.setup.finder, page)
-    return c.json(tools.map(toEntry), 200, countHeader(total))
-  }
-  const { listed, total } = await toolPage(toolsOf(c), { after, limit: most, origin: source })
+  const { source, query, after = '', limit } = c.req.query()
+  const page = { after, limit: pageSize(limit), origin: source }
+  const { listed, total } = query?.trim()
+    ? await rankedTools(toolsOf(c), c.env.setup.finder, { query, ...page })
+    : await toolPage(toolsOf(c), page)
   const entries = listed.map((each) => ('definition' in each ? toEntry(each) : toGone(each)))
-  return c.json(entries, 200, countHeader(total))
+  return c.json(entries, 200, { 'x-total-count': String(total) })
 })
-
-function countHeader(total: number): Record<string, string> {
-  return { 'x-total-count': String(total) }
-}
 
 tools.get('/:name', async (c) => {
   demand(c.env.caller, 'tools:read')
@@ -56,13 +49,11 @@ tools.put('/:name', async (c) => {
 
 tools.get('/:name/versions', async (c) => {
   demand(c.env.caller, 'tools:read')
-  const { before, limit = '' } = c.req.query()
-  const most = Math.min(Math.max(Math.trunc(Number(limit)) || DEFAULT_VERSIONS, 1), MOST_LISTED)
-  const page = { limit: most, ...(before !== undefined && { before: Number(before) || 0 }) }
+  const page = pageOf({ limit: DEFAULT_VERSIONS, ...c.req.query() })
   const name = c.req.param('name')
   await checkKnown(c, name)
   const entries = await c.env.setup.stored.history(name, page)
-  if (entries.length === 0 && before === undefined) throw unknownTool(name)
+  if (entries.length === 0 && page.before === undefined) throw unknownTool(name)
   return c.json(entries)
 })
 
@@ -72,9 +63,7 @@ tools.get('/:name/versions/:hash', async (c) => {
   await checkKnown(c, name)
   const definition = await c.env.setup.stored.version(name, hash)
   if (definition === undefined) throw unknownVersion(name, hash)
-  return new Response(JSON.stringify(definition), {
-    headers: { 'content-type': 'application/json', etag: `"${hash}"` },
-  })
+  return Response.json(definition, { headers: { etag: `"${hash}"` } })
 })
 
 tools.post('/:name/rollback', async (c) => {

@@ -96,7 +96,8 @@ function refuse(state: RunState, step: StepState, call: CallState): CallSettled[
   if (call.status !== 'proposed') return []
   const over = refuseOverLimit(state, call)
   if (over) return [refused(call, over)]
-  const onOffer = namesOnOffer(state)
+  // Not every model keeps to that, nor every provider knows it.
+  const onOffer = state.request.toolChoice === 'none' ? [] : namesOnOffer(state)
   if (!onOffer.includes(call.tool)) return [refused(call, unknownTool(call.tool, onOffer))]
   const parsed = parseArguments(call.tool, call.arguments)
   if (!parsed.ok) return [refused(call, parsed)]

@@ -38,9 +38,10 @@ function mayLeave(running: Running, call: ToolCall): boolean {
   const { callId, tool, arguments: text } = call
   const { state, tools, signal } = running
   const { request, calls, rounds, step } = state
-  const { limits, eager, execution } = request
+  const { limits, eager, execution, toolChoice } = request
   const definition = state.offered.get(tool)
-  if (!eager || execution === 'caller' || signal.aborted || state.limit || !definition || !tools.has(tool)) return false
+  if (!eager || execution === 'caller' || toolChoice === 'none') return false
+  if (signal.aborted || state.limit || !definition || !tools.has(tool)) return false
   const { readOnly, idempotent } = definition.annotations
   const sent = [...calls, ...(step?.early ?? [])]
   return (

@@ -39,6 +39,24 @@ test('a conversation that is deleted again is taken off the list, where that fai
   expect(await (await edge.fetch('/conversations')).json()).toEqual([])
 })
 
+test('runs are listed a page at a time, from the newest on, and before no run that there is not', async () => {
+  const edge = keptEdge({ script: [say('A.'), say('B.'), say('C.')] })
+  await edge.post('/conversations', { id: 'c' })
+  const ids: string[] = []
+  for (const input of ['a', 'b', 'c']) {
+    ids.push((await (await edge.post('/conversations/c/runs', { input })).json<any>()).id)
+  }
+  const idsOf = async (query: string) =>
+    (await (await edge.fetch(`/conversations/c/runs?${query}`)).json<any[]>()).map(({ id }) => id)
+  expect([await idsOf('limit=2'), await idsOf(`limit=2&before=${ids[1]}`), await idsOf(`before=${ids[0]}`)]).toEqual([
+    ids.slice(1),
+    ids.slice(0, 1),
+    [],
+  ])
+  const unknown = await edge.fetch('/conversations/c/runs?before=run_none')
+  expect([unknown.status, (await unknown.json<any>()).code]).toEqual([404, 'unknown_run'])
+})
+
 describe('a result that was cut is read on', () => {
   const long = tool('long', () => `${'a'.repeat(1000)}The rest.`, { maxResultBytes: 1000 })
   const readOn: Script = ({ messages }) => {

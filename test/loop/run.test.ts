@@ -119,6 +119,22 @@ describe('a run', () => {
     expect(requests[0]?.toolChoice).toBe('none')
   })
 
+  test.each([false, true])('calls nothing under `none`, whatever the model asks for (eager: %s)', async (eager) => {
+    const add = tool('add', () => 'added', { annotations: { readOnly: true } })
+    const { state } = await play({
+      script: [ask(['add'], ['mine']), say('ok')],
+      tools: [add],
+      request: { toolChoice: 'none', eager, clientTools: [{ name: 'mine', description: '', inputSchema: {} }] },
+    })
+    expect(state.calls.map(({ tool, settled }) => [tool, settled?.error])).toEqual(
+      ['add', 'mine'].map((name) => [
+        name,
+        { code: 'unknown_tool', message: `There is no tool "${name}": no tools are on offer.` },
+      ]),
+    )
+    expect(state.finished).toMatchObject({ status: 'completed', answer: 'ok' })
+  })
+
   test('ends with the error of a model that fails, and keeps what was done', async () => {
     const error = { code: 'model_unavailable', message: 'down', retryable: true, retryAfterMs: 2000 }
     const { events, state } = await play({

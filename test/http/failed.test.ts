@@ -1,0 +1,61 @@
+import { describe, expect, test } from 'vitest'
+import type { ModelEvent } from '../../src/contract/model.ts'
+import { say } from '../fixtures/play.ts'
+import { keptEdge } from './kept-edge.ts'
+
+const failing: ModelEvent[] = [
+  { type: 'error', error: { code: 'model_unavailable', message: 'Gone.', retryable: false } },
+]
+const messages = [{ role: 'user', content: 'Go', parts: [{ type: 'text', text: 'Go' }] }]
+
+/** What asks in the conversation "c", and wants a run's answer whole or as it comes. */
+const REQUESTS: readonly [path: string, body: object][] = [
+  ['/conversations/c/runs', { input: 'Go' }],
+  ['/conversations/c/runs?format=ui-message', { input: 'Go' }],
+  ['/v1/chat/completions', { messages, edgecall: { conversation: 'c' } }],
+  ['/v1/chat/completions', { messages, edgecall: { conversation: 'c' }, stream: true }],
+  ['/v1/responses', { input: 'Go', conversation: 'c' }],
+  ['/chat', { id: 'c', messages }],
+]
+
+describe('a run that fails tells its names in the headers, as one that does not', () => {
+  test.each(REQUESTS)('%s %j', async (path, body) => {
+    const edge = keptEdge({ script: [failing] })
+    await edge.post('/conversations', { id: 'c' })
+    const response = await edge.post(path, body)
+    const [run] = await (await edge.fetch('/conversations/c/runs')).json<any[]>()
+    expect([response.status, response.headers.get('x-run-id'), response.headers.get('x-conversation-id')]).toEqual([
+      502,
+      run.id,
+      'c',
+    ])
+  })
+
+  test('and when its Idempotency-Key comes again', async () => {
+    const edge = keptEdge({ script: [failing] })
+    const headers = { 'idempotency-key': 'once' }
+    const told = []
+    for (const path of ['/v1/chat/completions', '/v1/chat/completions']) {
+      const response = await edge.post(path, { messages }, headers)
+      told.push([response.status, response.headers.get('x-run-id'), response.headers.get('idempotent-replayed')])
+    }
+    expect(told).toEqual([
+      [502, told[0]?.[1], null],
+      [502, expect.stringMatching(/^run_/), 'true'],
+    ])
+  })
+
+  test('and when the wait for it is over, with where it is found', async () => {
+    const edge = keptEdge({ script: [say('Late.')] })
+    await edge.post('/conversations', { id: 'c' })
+    const response = await edge.post('/conversations/c/runs', { input: 'Go' }, { prefer: 'wait=0' })
+    const { runId } = await response.json<any>()
+    const { status, headers } = response
+    expect([status, headers.get('x-run-id'), headers.get('x-conversation-id'), headers.get('location')]).toEqual([
+      504,
+      runId,
+      'c',
+      `/conversations/c/runs/${runId}`,
+    ])
+  })
+})
