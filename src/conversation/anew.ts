@@ -3,8 +3,8 @@ import type { Setup } from '../contract/setup.ts'
 import type { StoredRun } from './runs.ts'
 
 /**
- * What a run was asked, asked once more by who may be another caller: with what the edge trusts of them, and of the tools
- * those that they may know of, as they are now.
+ * Builds the request that repeats an earlier run, perhaps for another caller: with that caller's trusted values, and
+ * with the current definitions of the run's tools, as far as that caller may know of them.
  */
 export async function askedAnew(
   setup: Setup,

@@ -9,7 +9,7 @@ import { refuse } from './refusals.ts'
 
 type Answered = Pick<OpenRun, 'state' | 'journal'>
 
-/** What answers to calls are in the journal, all of them; or why one of them is none. */
+/** Returns the events of answers to calls; or, if any of them is not a valid answer, the refusal of all. */
 export function answersTo(run: Answered, answers: Readonly<Record<string, CallAnswer>>): readonly RunFact[] | Refusal {
   const answered: (readonly [CallState, CallAnswer])[] = []
   for (const [callId, answer] of Object.entries(answers)) {
@@ -31,7 +31,7 @@ function answerTo(call: CallState, answer: CallAnswer, { state, journal }: Answe
   return settled(call, shown, 0, cut)
 }
 
-/** What stands for the answer of somebody who did not answer in time. */
+/** Returns the event of a call that was not answered in time: an approval is rejected, a handed-out call fails. */
 export function expired(call: CallState): RunFact {
   const { callId, status } = call
   if (status === 'asked')

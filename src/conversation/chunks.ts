@@ -1,7 +1,7 @@
-/** Characters that one row holds of a text: 512 KiB at the most, whatever they are. */
+/** The most characters of a text in one row: at most 512 KiB in UTF-8, whichever characters they are. */
 const PART = 170_000
 
-/** Texts of any length. One that is too long for a row lies in parts, under a name that stands in its column. */
+/** Stores texts of any length. A text too long for one row is split into parts, and its column holds their name. */
 export class Chunks {
   readonly #sql: SqlStorage
 
@@ -9,14 +9,14 @@ export class Chunks {
     this.#sql = sql
   }
 
-  /** What a column keeps of a JSON text: the text, or the name of its parts, which no JSON looks like. */
+  /** Returns what to put in the column of a JSON text: the text, or the name of its stored parts, which is not JSON. */
   keep(text: string): string {
     if (text.length <= PART) return text
     const { id } = this.#sql.exec<{ id: number }>('SELECT ifnull(max(id), 0) + 1 AS id FROM chunks').one()
     let parts = 0
     for (let at = 0; at < text.length; parts++) {
       const end = at + PART
-      // Half of a pair would not survive the way to UTF-8 and back.
+      // Half of a surrogate pair would be lost in the conversion to UTF-8.
       const next = isPairCut(text, end) ? end - 1 : end
       this.#sql.exec('INSERT INTO chunks VALUES (?, ?, ?)', id, parts, text.slice(at, next))
       at = next
@@ -24,7 +24,7 @@ export class Chunks {
     return `@${id}/${parts}`
   }
 
-  /** The text of a column. Throws where a part of it is missing. */
+  /** Returns the text of a column. Throws if a part of it is missing. */
   read(kept: string): string {
     const name = nameOf(kept)
     if (!name) return kept

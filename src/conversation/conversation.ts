@@ -35,7 +35,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   readonly #upkeep: Upkeep
   readonly #runner: Runner
   readonly #view: RunView
-  /** It is about to be deleted: nothing more is taken in while its runs end. */
+  /** Whether the conversation is being deleted. All requests are refused while its runs are cancelled. */
   #isGoing = false
 
   constructor(ctx: DurableObjectState, env: Env, setup: Setup) {
@@ -58,7 +58,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     })
     this.#view = new RunView({ store, runs: this.#runner.runs, readers, waiters })
     try {
-      // Whoever wakes the object, what a lost life of it left goes on.
+      // A run that an earlier instance left unfinished goes on, whatever woke this instance.
       if (store.life() === 'open') this.#runner.pump()
     } catch (error) {
       upkeep.failed(error)
@@ -126,10 +126,10 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     if (life === 'none' && !request.create) return UNKNOWN
     if (life === 'none') this.#store.make()
     const { replaces = '', onward, run } = request
-    // What is cancelled keeps what it said: that must be there before it is seen no more.
+    // Cancelled runs still store their messages; that must happen before `takeIn` hides these from models.
     if (onward && this.#store.runs.row(replaces) && !this.#store.runs.row(run.runId)) {
       await this.#cancel(this.#store.runs.unfinished())
-      // It may have been deleted meanwhile, or be about to be.
+      // The conversation may have been deleted meanwhile, or a deletion may have begun.
       if (this.#life() !== 'open') return DELETED
     }
     const taken = takeIn(request, {
@@ -191,7 +191,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       if (!row) return UNKNOWN_RUN
       if (isTerminal(row.status)) return { ok: true, status: 'already_terminal' }
       await this.#cancel([runId])
-      // It may have ended by itself while the cancel was on its way.
+      // The run may have ended by itself before the cancellation took effect.
       const isCancelled = this.#store.runs.row(runId)?.status === 'cancelled'
       return { ok: true, status: isCancelled ? 'cancelled' : 'already_terminal' }
     })
@@ -234,7 +234,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     if (this.#store.life() === 'none') this.#view.end()
   }
 
-  /** Cancels runs, the newest first, so that none of them gets the turn of another. */
+  /** Cancels runs, the newest first, so that the end of one does not start another. */
   async #cancel(runs: readonly string[]): Promise<void> {
     for (const id of runs.toReversed()) {
       const open = this.#runner.runs.find(id)
@@ -253,7 +253,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   }
 }
 
-/** The class to export: `export class Conversation extends conversation(setup) {}`. */
+/** Makes the base of the class to export: `export class Conversation extends conversation(setup) {}`. */
 export function conversation<Env extends object>(
   makeSetup: MakeSetup<Env>,
 ): new (ctx: DurableObjectState, env: Env) => ConversationObject<Env> {

@@ -3,7 +3,7 @@ import type { Spend, Spent } from '../contract/budget.ts'
 import type { DirectoryService } from '../contract/conversation.ts'
 import { SpendLedger } from './spend-ledger.ts'
 
-/** The Durable Object that knows the conversations of one tenant, and what its keys have used: `export { Directory } from …`. */
+/** The Durable Object that lists a tenant's conversations and counts the usage of its API keys. Doors export it. */
 export class Directory extends DurableObject implements DirectoryService {
   readonly #ledger: SpendLedger
 

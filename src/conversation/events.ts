@@ -2,16 +2,16 @@ import { parseJson } from '../contract/json.ts'
 import { typeOfLine } from '../wire/events.ts'
 import type { Ground } from './ground.ts'
 
-/** A JSON event a line, between the numbers `first` and `last`. A row that was pruned has gaps. */
+/** Events numbered from `first` to `last`, each as one line of JSON. A row that was pruned has gaps. */
 export interface EventRow {
   readonly first: number
   readonly last: number
   readonly lines: readonly string[]
-  /** Nothing that was written here is lost. */
+  /** Whether the row still holds everything that was written to it. */
   readonly whole: boolean
 }
 
-/** Characters of the rows that a pruned run's events are packed into. */
+/** The number of characters at which a row of a pruned run's events is full. */
 const PACKED = 128 * 1024
 
 /** The journals of all runs. */
@@ -27,25 +27,25 @@ export class EventTable {
     this.#ground.rows('INSERT INTO events VALUES (?, ?, ?, ?)', run, first, last, kept)
   }
 
-  /** The rows that hold events after a number, in order. */
+  /** Reads the rows that hold events after a number, in order. */
   *after(run: string, number: number): Generator<EventRow> {
-    // From the row that holds the number, so that nothing before it is looked at.
+    // Begins at the row that may hold the number, so that SQLite scans no rows before it.
     const query = `SELECT first, last, lines FROM events WHERE run = ? AND last > ? AND first >=
       ifnull((SELECT max(first) FROM events WHERE run = ? AND first <= ?), 0) ORDER BY first LIMIT 1`
     for (let at = number; ;) {
-      // A row at a time: the cursor would not outlast what is awaited between them, nor all rows fit in memory.
+      // One row per query: a cursor would not survive an await between rows, and all rows may not fit in memory.
       const [row] = this.#ground.rows<{ first: number; last: number; lines: string }>(query, run, at, run, at)
       if (!row) return
       at = row.last
       const text = this.#ground.text(row.lines, { table: 'events', key: `${run}.${row.first}` })
       if (text === undefined) this.#replace(run, row.first, '')
       const lines = text?.split('\n').filter((line) => line !== '') ?? []
-      // An empty line stands for what could not be read.
+      // A row that has lost something is empty or begins with an empty line.
       yield { ...row, lines, whole: text !== undefined && text !== '' && !text.startsWith('\n') }
     }
   }
 
-  /** Takes the lines that are no JSON out of a row, so that nobody stumbles over them again. False if there were any. */
+  /** Sets aside lines of a row that are not JSON, so that they are not read again. Returns false if there were any. */
   mend(run: string, { first, lines }: EventRow): boolean {
     const [good, broken]: [string[], string[]] = [[], []]
     for (const line of lines) (parseJson(line) === undefined ? broken : good).push(line)
@@ -60,7 +60,7 @@ export class EventTable {
     this.#ground.rows('UPDATE events SET lines = ? WHERE run = ? AND first = ?', kept, run, first)
   }
 
-  /** Removes a run's news, packs its facts, and says the number of the last event that is gone. */
+  /** Removes a run's news and packs its facts into fewer rows. Returns the number of the last event removed, or 0. */
   prune(run: string): number {
     let gone = 0
     let packed: string[] = []
@@ -94,12 +94,12 @@ export class EventTable {
   }
 }
 
-/** The number of a line's event: its last member. */
+/** Returns the number of a line's event: `seq`, the last member of the JSON; 0 if there is none. */
 export function numberOf(line = ''): number {
   return Number(/"seq":(\d+)\}$/.exec(line)?.[1] ?? 0)
 }
 
-/** News is for those who read along. */
+/** Whether the event of a line is news, which only readers need. */
 function isNews(line: string): boolean {
   return /\.(?:delta|proposed|progress)$/.test(typeOfLine(line))
 }

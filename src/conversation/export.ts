@@ -2,7 +2,7 @@ import type { ConversationSettings } from '../contract/conversation.ts'
 import { pastRecord } from './past.ts'
 import type { Store } from './store.ts'
 
-/** A conversation as lines of JSON, made as they are read. */
+/** Streams a conversation as lines of JSON, each made only when it is read. */
 export function exported(store: Store, settings: ConversationSettings): ReadableStream<Uint8Array> {
   const lines = linesOf(store, settings)
   const encoder = new TextEncoder()

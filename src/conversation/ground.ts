@@ -8,10 +8,10 @@ export interface BrokenRow {
   readonly reason: string
 }
 
-/** Takes what operators should know of a row that was set aside. */
+/** Receives the rows that were set aside, to report them to operators. */
 export type OnBroken = (row: BrokenRow) => void
 
-/** What the tables of a conversation stand on. */
+/** The access to SQLite that all tables of a conversation share. */
 export class Ground {
   readonly sql: SqlStorage
   readonly chunks: Chunks
@@ -28,7 +28,7 @@ export class Ground {
     return this.sql.exec<Row>(query, ...values).toArray()
   }
 
-  /** The value of a column of JSON; undefined where it is broken, and then its content is set aside. */
+  /** Returns the value of a JSON column; undefined if it is broken, and then its content is set aside. */
   value(kept: string, row: Omit<BrokenRow, 'reason'>): unknown {
     const text = this.text(kept, row)
     const value = text === undefined ? undefined : parseJson(text)
@@ -36,7 +36,7 @@ export class Ground {
     return value
   }
 
-  /** The text of a column; undefined where parts of it are missing, and then its content is set aside. */
+  /** Returns the text of a column; undefined if parts of it are missing, and then its content is set aside. */
   text(kept: string, row: Omit<BrokenRow, 'reason'>): string | undefined {
     try {
       return this.chunks.read(kept)
@@ -46,7 +46,7 @@ export class Ground {
     }
   }
 
-  /** Keeps what could not be read where it does no harm, and tells of it; once in a life, however often it is read. */
+  /** Copies unreadable content to the quarantine and reports it, once per row for as long as this instance lives. */
   setAside(row: BrokenRow, content: string): void {
     const place = `${row.table}/${row.key}`
     if (this.#setAside.has(place)) return

@@ -4,12 +4,12 @@ import { positionOf } from './messages.ts'
 import { repair, type Repaired } from './repair.ts'
 import { tokensOf, windowOf } from '../loop/window.ts'
 
-/** System messages that stay, though the turns they came with are seen no more. */
+/** The most system messages that are still shown from turns before those that are read. */
 const MOST_SYSTEM = 8
 
 /**
- * What a model sees of the turns before a run; no more is read than that, and the turn where it ends. `from`: the position
- * of the first message that is shown whole.
+ * Returns the messages of the turns before a run that a model sees. Reads no further back than the turn at which the
+ * window ends. `from`: the position at which the window begins; of earlier messages, only system messages are shown.
  */
 export function historyBefore(
   messages: MessageTable,
@@ -20,7 +20,7 @@ export function historyBefore(
   const newest: StoredMessage[] = []
   let tokens = 0
   for (const message of messages.newest(positionOf(place), options.show === 'all' ? 'current' : 'said')) {
-    // A turn is read to its beginning, whatever its length.
+    // A turn is always read back to its beginning, whatever its length.
     const isOver = newest.length >= options.messages || tokens > options.tokens
     if (isOver && message.run !== newest.at(-1)?.run) break
     newest.push(message)

@@ -10,16 +10,16 @@ export interface IntakePorts {
   readonly store: Store
   readonly runner: Runner
   readonly upkeep: Upkeep
-  /** Runs that may wait for their turn. */
+  /** The most runs that may wait for their turn. */
   readonly maxQueue: number
 }
 
 type Taken = Omit<StartReply, 'created'>
 
-/** What became of a request for a run. `toCancel`: the runs that are to make way for it. */
+/** The answer to a request for a run. `toCancel`: the unfinished runs that the new run interrupts. */
 type Intake = { readonly ok: true; readonly reply: Taken; readonly toCancel?: readonly string[] } | Refusal
 
-/** Takes a run in, durably: as a run of its own, as what was here before, or as more input for the run under way. */
+/** Accepts a request durably: as a new run, as a replay of a known one, or as more input for the run under way. */
 export function takeIn(request: StartRequest, ports: IntakePorts): Intake {
   const { store, runner, upkeep, maxQueue } = ports
   const { run, tools, onBusy, expires, replaces, onward = false, after } = request
@@ -53,7 +53,7 @@ export function takeIn(request: StartRequest, ports: IntakePorts): Intake {
   return { ok: true, reply, ...(onBusy === 'interrupt' && { toCancel: unfinished }) }
 }
 
-/** What a request is answered that is not to wait for those whom the run waits for. */
+/** Refuses a request, sent with `queue-unless-waiting`, because the run under way waits for others. */
 function waiting({ state, stored: { id, request } }: OpenRun): Refusal {
   const run = recordOf(state)
   const url = `/conversations/${request.conversation}/runs/${id}`
@@ -63,7 +63,7 @@ function waiting({ state, stored: { id, request } }: OpenRun): Refusal {
   return { ...refuse('run_waiting', message), run }
 }
 
-/** What a request is answered whose Idempotency-Key was here before. */
+/** Answers a request whose Idempotency-Key was used before; undefined if it was not. */
 function knownOf({ run }: StartRequest, store: Store): Intake | undefined {
   const { runId, fingerprint } = run
   const joined = fingerprint === undefined ? undefined : store.joined(runId)
@@ -76,8 +76,8 @@ function knownOf({ run }: StartRequest, store: Store): Intake | undefined {
 }
 
 /**
- * The input becomes that of the run under way; undefined where there is none, or where it is of another key: it would be
- * done with tools and trust that the input's own may not have.
+ * Adds the input to the run under way. Undefined if there is none to join, or if another API key started it: the run
+ * has that key's tools and trusted values, to which the sender of the input may have no right.
  */
 function join({ run }: StartRequest, { store, runner, upkeep }: IntakePorts): Intake | undefined {
   const joined = store.transaction(() => {

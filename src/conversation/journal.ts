@@ -11,22 +11,22 @@ import type { Readers } from './readers.ts'
 import type { StoredRun } from './runs.ts'
 import type { Store } from './store.ts'
 
-/** Event numbers set aside at a time, so that news need no write of its own. */
+/** How many event numbers are reserved at a time, so that not every news event needs a write. */
 const BLOCK = 1024
-/** Lines of news are kept with the next fact, or once they come to this many characters. */
+/** News is stored with the next fact, or earlier if its lines exceed this many characters. */
 const MOST_PENDING = 128 * 1024
 
 export interface JournalPorts {
   readonly store: Store
   readonly readers: Readers
   readonly now: () => number
-  /** Told within the transaction that changes the run's status. */
+  /** Called within the transaction that changes the run's status. */
   readonly onStatus?: (state: RunState, eventId: string) => void
 }
 
 /**
- * The journal of one run in SQLite. Facts, the news before them and what is projected from them are one transaction
- * and one row; the platform holds back what leaves the object until it is on disk.
+ * The journal of one run in SQLite. Facts, the news before them and their projections are written in one transaction,
+ * the events as one row. The platform's output gate holds back whatever leaves the object until they are on disk.
  */
 export class RunJournal implements Journal {
   readonly #ports: JournalPorts
@@ -39,7 +39,7 @@ export class RunJournal implements Journal {
   #projected: number
   #status: RunStatus
   #heardAt: number
-  /** The run has been lost since it last got ahead. */
+  /** Whether the run was interrupted since its last progress. */
   #stalled: boolean
 
   constructor(ports: JournalPorts, run: StoredRun) {
@@ -59,7 +59,7 @@ export class RunJournal implements Journal {
     return this.#last
   }
 
-  /** When the newest event came in this life of the object, or when it began, in epoch milliseconds. */
+  /** The time of the newest event since this journal was opened, or of its opening, in epoch milliseconds. */
   get heardAt(): number {
     return this.#heardAt
   }
@@ -95,7 +95,7 @@ export class RunJournal implements Journal {
 
   late(callId: string, outcome: ToolOutcome): void {
     const { store } = this.#ports
-    // While the conversation lives.
+    // The call may outlast the conversation.
     if (store.life() === 'open') store.wholes.keepLate(this.#run.id, callId, outcome)
   }
 
@@ -103,14 +103,14 @@ export class RunJournal implements Journal {
     return this.#wholes.get(callId) ?? this.#ports.store.wholes.of(callId)
   }
 
-  /** The next frames after a number, kept or not yet. */
+  /** Returns the next frames after a number, whether their events are stored yet or not. */
   read(after: number): Frames {
     const kept = pastFrames(this.#ports.store, this.#run.id, after)
     if (kept.frames !== '') return kept
     return { frames: framesOf(this.#run.id, this.#pending, after), last: Math.max(after, this.#last) }
   }
 
-  /** The run was lost, and nothing has got ahead since. */
+  /** Counts an interruption of the run, which is stalled until it next makes progress. */
   countInterruption(): void {
     const { store, now } = this.#ports
     store.runs.countInterruption(this.#run.id, now())
@@ -141,7 +141,7 @@ export class RunJournal implements Journal {
   #project(state: RunState): void {
     const { store, now, onStatus } = this.#ports
     const { id, place } = this.#run
-    // An answer is written with the results of its calls, so that what is there is valid by itself.
+    // An answer is written together with the results of its calls, so that the stored history is always valid.
     if (!state.step?.answer) {
       const messages = state.messages.slice(this.#projected)
       store.messages.append(place, id, this.#projected, messages)
@@ -156,7 +156,7 @@ export class RunJournal implements Journal {
   }
 }
 
-/** The run has more now than a restart would have to do again. */
+/** Whether an event is progress: work that would not be repeated after a restart. */
 function isAhead({ type }: RunFact): boolean {
   return type === 'step.answered' || type === 'call.settled'
 }

@@ -4,20 +4,20 @@ import type { Message } from '../contract/message.ts'
 import type { Ground } from './ground.ts'
 import type { WholeTable } from './wholes.ts'
 
-/** Messages of a run that a position has room for. */
+/** The number of positions that are reserved for the messages of each run. */
 export const MESSAGES_A_RUN = 1_000_000
 /** No run has this place or a later one. */
 export const LAST_PLACE = Math.floor(Number.MAX_SAFE_INTEGER / MESSAGES_A_RUN)
-/** Messages that are written at a time: a statement has at most 100 values. */
+/** The most messages per INSERT: a statement may have at most 100 parameters. */
 const ROWS = 20
-/** Messages that are read at a time. */
+/** The number of messages that are read per query. */
 const PAGE = 100
-/** Characters of messages that a page has at the most, or a message more. */
+/** The number of characters after which a page ends; its last message may exceed it. */
 const MOST_CHARACTERS = 4 * 1024 * 1024
 
 const COLUMNS = 'position, run, message, kind'
 
-/** Which messages are looked at: every one, those that a model may see, or of these what was said without tools. */
+/** Which messages to read: all, those that a model may see, or of these only user messages and final answers. */
 export type Choice = 'all' | 'current' | 'said'
 
 const CHOICES: Readonly<Record<Choice, string>> = {
@@ -26,7 +26,7 @@ const CHOICES: Readonly<Record<Choice, string>> = {
   said: "AND kind IN ('user', 'answer')",
 }
 
-/** The messages of a conversation, in their places. */
+/** The messages of a conversation. A message's position follows from the place of its run. */
 export class MessageTable {
   readonly #ground: Ground
 
@@ -38,7 +38,7 @@ export class MessageTable {
     this.add(messages.map((message, index) => ({ position: positionOf(place) + from + index, run, message })))
   }
 
-  /** Puts messages in their places; one that is there already stays as it is. */
+  /** Stores messages at their positions. A position that is already taken is left unchanged. */
   add(messages: readonly StoredMessage[]): void {
     for (let at = 0; at < messages.length; at += ROWS) {
       const rows = messages.slice(at, at + ROWS)
@@ -53,20 +53,20 @@ export class MessageTable {
     }
   }
 
-  /** The run of the first message from a place on that a model may see. */
+  /** Returns the run of the first message, from a place on, that a model may see. */
   firstRun(place: number): string | undefined {
     const query = "SELECT run FROM messages WHERE position >= ? AND kind <> 'old' ORDER BY position LIMIT 1"
     return this.#ground.rows<{ run: string }>(query, positionOf(place))[0]?.run
   }
 
-  /** How many messages a run has. */
+  /** Returns the number of messages of the run at a place. */
   countOf(place: number): number {
     const query = 'SELECT max(position) AS last FROM messages WHERE position >= ? AND position < ?'
     const [row] = this.#ground.rows<{ last: number | null }>(query, positionOf(place), positionOf(place + 1))
     return row?.last == null ? 0 : row.last + 1 - positionOf(place)
   }
 
-  /** The newest messages before a position, oldest first: fewer than `limit` where they are very long. */
+  /** Returns the newest messages before a position, oldest first; fewer than `limit` if they are very long. */
   page(before: number, limit: number, wholes?: WholeTable | false): StoredMessage[] {
     const page: StoredMessage[] = []
     let size = 0
@@ -80,12 +80,12 @@ export class MessageTable {
     return page.reverse()
   }
 
-  /** The messages before a position, newest first, read as they are asked for; those that cannot be read are left out. */
+  /** Reads the messages before a position lazily, newest first. Unreadable ones are left out. */
   newest(before: number, choice: Choice = 'all'): Generator<StoredMessage> {
     return this.#each(`position < ? ${CHOICES[choice]} ORDER BY position DESC`, before)
   }
 
-  /** All messages, oldest first. */
+  /** Reads all messages lazily, oldest first. Unreadable ones are left out. */
   all(): Generator<StoredMessage> {
     return this.#each('position > ? ORDER BY position', -1)
   }
@@ -103,7 +103,7 @@ export class MessageTable {
     }
   }
 
-  /** The newest system messages before a position, oldest first. */
+  /** Returns the newest system messages before a position, oldest first. */
   system(before: number, limit: number): StoredMessage[] {
     const query = `SELECT ${COLUMNS} FROM messages WHERE kind = 'system' AND position < ? ORDER BY position DESC LIMIT ?`
     const rows = this.#ground.rows<MessageRow>(query, before, limit).reverse()
@@ -117,13 +117,13 @@ export class MessageTable {
     return undefined
   }
 
-  /** Whether the turn of the run at a place is out of what models see. */
+  /** Whether the turn of the run at a place is hidden from models. */
   isRetired(place: number): boolean {
     const query = "SELECT 1 FROM messages WHERE position >= ? AND position < ? AND kind = 'old' LIMIT 1"
     return this.#ground.rows(query, positionOf(place), positionOf(place + 1)).length > 0
   }
 
-  /** Takes messages out of what models see: those of runs from one place to before another. */
+  /** Hides from models the messages of the runs at places from `from` to before `to`. */
   retire(from: number, to: number): void {
     const query = "UPDATE messages SET kind = 'old' WHERE position >= ? AND position < ?"
     this.#ground.rows(query, positionOf(from), positionOf(to))
@@ -137,7 +137,7 @@ interface MessageRow extends Record<string, SqlStorageValue> {
   readonly kind: string
 }
 
-/** Where the messages of a run begin. */
+/** Returns the position of the first message of the run at a place. */
 export function positionOf(place: number): number {
   return place * MESSAGES_A_RUN
 }
@@ -147,7 +147,7 @@ function kindOf(message: Message): string {
   return message.role === 'tool' ? 'work' : message.role
 }
 
-/** Rows are written by this object alone: an object with a role is taken for the message that it was. */
+/** Only this object writes the rows, so any object with a role is trusted to be a message. */
 function isMessage(value: unknown): value is Message {
   return isObject(value) && typeof value.role === 'string'
 }

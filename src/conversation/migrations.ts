@@ -1,15 +1,15 @@
 /**
  * conversation/: the Durable Object that holds a conversation and runs its runs. May import contract/, wire/, tool/ and
- * loop/. The class stays thin; `cloudflare:workers` is imported where a class must extend it.
+ * loop/. The class stays thin; only files whose class must extend `DurableObject` import `cloudflare:workers`.
  */
 
 /**
- * A database as it is made today. Values go in by parameters alone: SQL text is recorded in traces.
+ * The statements that make a new database. Values are passed as parameters only, because traces record the SQL text.
  *
- * runs: `reserved`, event numbers up to this may have been given; `stalled`, when it was first picked up after it had last
- * got ahead; `ended`, epoch milliseconds; `pruned`, the number of the last event that was removed, 0 where none had to be.
- * messages: `kind`, system, user, answer, work, or old for what was said anew. wholes: results too large to be shown, and
- * outcomes that came late.
+ * runs: event numbers up to `reserved` may be in use; `stalled`, the time of the first interruption since the run last
+ * made progress; `ended`, in epoch milliseconds; `pruned`, the number of the last event that pruning removed, 0 if it
+ * removed none. messages: `kind`, system, user, answer (without calls), work (calls and results), or old (its turn was
+ * replaced). wholes: complete results of which models see a part, and outcomes that came late.
  */
 const SCHEMA = `
   CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -26,7 +26,7 @@ const SCHEMA = `
     kind TEXT NOT NULL DEFAULT 'work');
   CREATE INDEX messages_system ON messages (position) WHERE kind = 'system';`
 
-/** Tables that are the same however a database came to be as it is. */
+/** Tables that are created by the same statements in a new database and in the first migration. */
 const ADDED = `
   CREATE TABLE chunks (id INTEGER NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, part))
     WITHOUT ROWID;
@@ -37,8 +37,8 @@ const ADDED = `
     WITHOUT ROWID;`
 
 /**
- * What brings a database of each version, from 1 on, to the next; a new version appends and never edits, and changes what
- * is made today.
+ * The statements that migrate a database from version 1 to 2, from 2 to 3, and so on. A new version appends an entry,
+ * never edits an earlier one, and changes `SCHEMA` in the same way.
  */
 const MIGRATIONS: readonly string[] = [
   `ALTER TABLE runs ADD COLUMN stalled INTEGER;
@@ -63,11 +63,11 @@ const MIGRATIONS: readonly string[] = [
 
 const NEWEST = MIGRATIONS.length + 1
 
-/** Makes the database, or brings it to the newest version, in one transaction. */
+/** Creates the database, or migrates it to the newest version, in one transaction. */
 export function migrate(storage: DurableObjectStorage): void {
   const { sql } = storage
   const version = isMade(storage) ? versionOf(sql) : 0
-  // One of a newer edge stays as it is: that edge may be back tomorrow.
+  // The database of a newer edge is left unchanged: that edge may be deployed again.
   if (version >= NEWEST) return
   storage.transactionSync(() => {
     if (version === 0) sql.exec(SCHEMA + ADDED)
@@ -79,11 +79,11 @@ export function migrate(storage: DurableObjectStorage): void {
 function versionOf(sql: SqlStorage): number {
   const [row] = sql.exec<{ value: string }>("SELECT value FROM meta WHERE key = 'version'").toArray()
   const version = Number(row?.value ?? 0)
-  // One that cannot be read is that of the object's last life, which brought it to the newest.
+  // An unreadable version is taken for the newest, to which every instance migrates the database when it starts.
   return Number.isInteger(version) ? version : NEWEST
 }
 
-/** Whether the database was ever made; asking makes nothing. */
+/** Whether the database has been created. The check itself creates nothing. */
 export function isMade({ sql }: DurableObjectStorage): boolean {
   return sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'").toArray().length > 0
 }

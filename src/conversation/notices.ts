@@ -1,15 +1,15 @@
 import type { Ground } from './ground.ts'
 
-/** A webhook that is to be sent. */
+/** A webhook message that is to be sent. */
 export interface Notice extends Record<string, SqlStorageValue> {
-  /** That of the event it tells of, so that it is the same each time it is sent. */
+  /** The id of the event that the message reports, and so the same at every attempt. */
   readonly id: string
   readonly body: string
-  /** Attempts that were made. */
+  /** The number of attempts made so far. */
   readonly attempt: number
 }
 
-/** The webhooks that are to be sent. Times are epoch milliseconds. */
+/** The webhook messages that are to be sent. Times are in epoch milliseconds. */
 export class NoticeTable {
   readonly #ground: Ground
 
@@ -21,12 +21,12 @@ export class NoticeTable {
     this.#ground.rows('INSERT INTO notices VALUES (?, ?, ?, 0)', id, body, due)
   }
 
-  /** Those to be sent by then. */
+  /** Returns the messages that are due at a time, the earliest first. */
   due(by: number): Notice[] {
     return this.#ground.rows('SELECT id, body, attempt FROM notices WHERE due <= ? ORDER BY due', by)
   }
 
-  /** When the next is to be sent; Infinity for never. */
+  /** Returns when the next message is due; Infinity if there is none. */
   nextDue(): number {
     return this.#ground.rows<{ due: number | null }>('SELECT min(due) AS due FROM notices')[0]?.due ?? Infinity
   }

@@ -10,24 +10,24 @@ import { type JournalPorts, RunJournal } from './journal.ts'
 import { stateOf } from './past.ts'
 import type { StoredRun } from './runs.ts'
 
-/** A run in memory: folded from its journal, and driven by at most one `run()` at a time. */
+/** An unfinished run in memory: folded from its journal, and driven by at most one `run()` at a time. */
 export interface OpenRun {
   readonly stored: StoredRun
   readonly state: RunState
   readonly journal: RunJournal
-  /** The one way to change it, for `run()` and for all others. */
+  /** The only way to change the run, for `run()` and for everything else. */
   readonly ledger: Ledger
   readonly abort: AbortController
-  /** A part of its journal is lost: what it did cannot be known. */
+  /** Whether a part of the journal is lost, so that what the run did cannot be known. */
   readonly isBroken: boolean
-  /** The object was lost while the run was under way. */
+  /** Set if the run was under way when it was opened, until that interruption has been counted. */
   interrupted: boolean
-  /** What it holds is not what is kept any more. */
+  /** Set once the state in memory may differ from the journal; this OpenRun is then not driven again. */
   isLost?: boolean
   driving?: Promise<void>
 }
 
-/** Folds a run from its journal. */
+/** Opens a run: folds its state from its journal. */
 export function openRun(ports: JournalPorts & { readonly setup: Setup }, stored: StoredRun): OpenRun {
   const { state, whole } = stateOf(ports.store, stored)
   const journal = new RunJournal(ports, stored)
@@ -47,9 +47,9 @@ export function waits({ state }: OpenRun): boolean {
   return state.status === 'waiting' && (state.step?.calls.some(isWithOthers) ?? false)
 }
 
-/** Lives of the object that one run may take: it is given up when it was lost more often. */
+/** A run that is opened after this many counted interruptions, by the loss of the object or an error, is given up. */
 const MOST_INTERRUPTIONS = 5
-/** How long a run may go without getting ahead; waiting for people and for its caller is not counted. */
+/** The longest time that a run may make no progress. Waiting for a person or the caller does not count. */
 const MOST_IDLE_MS = 5 * 60 * 1000
 
 export const NO_PROGRESS: RunError = {
@@ -57,7 +57,7 @@ export const NO_PROGRESS: RunError = {
   message: `The run did not get ahead for ${MOST_IDLE_MS / 60_000} minutes and was given up.`,
 }
 
-/** Why a run is not taken up once more; undefined where it is. */
+/** Returns why a run must not start or go on; undefined if it may. */
 export function reasonToEnd({ stored, isBroken, state }: OpenRun, now: number): RunError | undefined {
   if (state.status === 'cancelling') return undefined
   if (isBroken) return { code: 'run_lost', message: 'A part of what this run did could not be read any more.' }
@@ -68,19 +68,19 @@ export function reasonToEnd({ stored, isBroken, state }: OpenRun, now: number): 
   return now - (stored.stalled ?? now) >= MOST_IDLE_MS ? NO_PROGRESS : undefined
 }
 
-/** Whether a run under way has not been heard of for too long; its calls may take the time that they have. */
+/** Whether a run under way has had no event for too long. Its calls in flight may take until their deadlines. */
 export function hangs({ state, journal }: OpenRun, now: number): boolean {
   const deadlines = started(state).map((call) => call.deadline ?? 0)
   return now - Math.max(journal.heardAt, ...deadlines) >= MOST_IDLE_MS
 }
 
-/** How a run ends that is given up: as cancelled where it was about to be. */
+/** Returns the events that end a run with this error, or as cancelled if it is being cancelled. */
 export function givenUp({ state }: OpenRun, { code, message }: RunError): RunFact[] {
   if (state.status === 'cancelling') return windDown(state, 'cancelled')
   return cutShort(state, message, failedRun(state, { code, message }))
 }
 
-/** Changes a run, and keeps that before anything else is done. */
+/** Commits events to a run and stores them at once. */
 export function commit({ ledger }: OpenRun, ...events: readonly RunFact[]): void {
   ledger.commit(events)
   ledger.flush()

@@ -8,7 +8,7 @@ export interface OpenRunsPorts extends JournalPorts {
   readonly setup: Setup
 }
 
-/** The unfinished runs of a conversation that are in memory: one of each. */
+/** The unfinished runs of a conversation that are in memory, at most one OpenRun for each. */
 export class OpenRuns {
   readonly #ports: OpenRunsPorts
   readonly #open = new Map<string, OpenRun>()
@@ -18,7 +18,7 @@ export class OpenRuns {
     this.#ports = ports
   }
 
-  /** The unfinished run whose turn it is. */
+  /** Returns the unfinished run whose turn it is. */
   current(): OpenRun | undefined {
     if (this.#current && !this.#current.state.finished) return this.#current
     const next = this.#ports.store.next()
@@ -26,7 +26,7 @@ export class OpenRuns {
     return this.#current
   }
 
-  /** An unfinished run, folded from its journal where it is not in memory. */
+  /** Returns an unfinished run, folded from its journal if it is not in memory. */
   find(id: string): OpenRun | undefined {
     const open = this.#open.get(id)
     if (open) return open
@@ -35,7 +35,7 @@ export class OpenRuns {
     return stored && this.#load(stored)
   }
 
-  /** A run that is in memory. */
+  /** Returns a run only if it is in memory. */
   held(id: string): OpenRun | undefined {
     return this.#open.get(id)
   }
@@ -45,7 +45,7 @@ export class OpenRuns {
     if (this.#current === open) this.#current = undefined
   }
 
-  /** Knows nothing of any run any more: all that was kept has been removed. */
+  /** Forgets all runs, because everything stored is about to be deleted. */
   clear(): void {
     this.#open.clear()
     this.#current = undefined

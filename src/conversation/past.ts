@@ -7,16 +7,16 @@ import { numberOf } from './events.ts'
 import type { StoredRun } from './runs.ts'
 import type { Store } from './store.ts'
 
-/** Characters that a reader who is behind is given at a time, or a row more. */
+/** The number of characters after which a portion for a reader who is behind ends; its last row may exceed it. */
 const PORTION = 64 * 1024
 
-/** Frames, and the number of the last event in them; no frames where there are no more. */
+/** SSE frames and the number of the last event in them. `frames` is '' if there are no more. */
 export interface Frames {
   readonly frames: string
   readonly last: number
 }
 
-/** A run as its journal tells it. `whole`: nothing of the journal is lost. */
+/** Folds the state of a run from its journal. `whole`: nothing of the journal is lost. */
 export function stateOf(store: Store, stored: StoredRun): { readonly state: RunState; readonly whole: boolean } {
   const state = newState(stored.request, new Map(stored.tools.map((tool) => [tool.name, tool])))
   let whole = true
@@ -26,18 +26,18 @@ export function stateOf(store: Store, stored: StoredRun): { readonly state: RunS
     try {
       for (const event of events) if (event) fold(state, event)
     } catch {
-      // It is JSON, and not what was written.
+      // A line is JSON, but not the event that was written.
       whole = false
     }
-    // Of an event that this edge does not know, the line is sound.
+    // An undecoded line is broken only if it is not JSON: a newer edge may have written events unknown to this one.
     if (events.includes(undefined) && !store.events.mend(stored.id, row)) whole = false
   }
   return { state, whole }
 }
 
-/** The whole record of a run that is not under way, or what is left of it. */
+/** Returns the record of a run: folded from its journal or, if a finished run's journal is damaged, the stored one. */
 export function pastRecord(store: Store, id: string): RunRecord | undefined {
-  // Whoever waited for it may have waited for longer than it was kept.
+  // The conversation may have expired while the caller waited for this record.
   if (store.life() !== 'open') return undefined
   const stored = store.runs.get(id)
   const state = stored && stateOf(store, stored).state
@@ -46,7 +46,7 @@ export function pastRecord(store: Store, id: string): RunRecord | undefined {
   return record && store.wholes.withLate(record)
 }
 
-/** The next kept frames of a run after a number. In the place of events that were removed stands the run as it was. */
+/** Returns the next stored frames of a run after a number. A `run.snapshot` takes the place of pruned events. */
 export function pastFrames(store: Store, run: string, after: number): Frames {
   const { pruned } = store.runs.row(run) ?? {}
   const record = after < (pruned ?? 0) ? pastRecord(store, run) : undefined
@@ -64,7 +64,7 @@ export function pastFrames(store: Store, run: string, after: number): Frames {
   return { frames, last }
 }
 
-/** The frames of those lines whose events come after a number. */
+/** Returns the frames of those lines whose events come after a number. */
 export function framesOf(run: string, lines: readonly string[], after: number): string {
   let frames = ''
   for (const line of lines) {

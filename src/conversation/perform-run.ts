@@ -15,18 +15,18 @@ export interface PerformPorts {
   readonly setup: Setup
   readonly store: Store
   readonly now: () => number
-  /** What a model sees of the turns before. */
+  /** How much a model sees of the turns before the run. */
   readonly window: () => WindowOptions
 }
 
-/** Performs a run with what its conversation and its setup give it, until it ends or waits. An error is why it cannot be. */
+/** Performs a run until it ends or waits. Returns an error if its model is not available. */
 export async function performRun(open: OpenRun, ports: PerformPorts): Promise<RunError | undefined> {
   const { state, journal, ledger } = open
   let runPorts: RunPorts | RunError
   try {
     runPorts = await portsOf(open, ports)
   } catch (error) {
-    // One that has begun is counted when it is taken up again.
+    // The interruption of a run that has started is counted when the run is resumed.
     if (state.status === 'queued') journal.countInterruption()
     throw error
   }
@@ -35,7 +35,7 @@ export async function performRun(open: OpenRun, ports: PerformPorts): Promise<Ru
   return undefined
 }
 
-/** What the loop is given for a run; an error is why it cannot be. */
+/** Gathers what the loop needs for a run; returns an error if the model is not available. */
 async function portsOf(open: OpenRun, { setup, store, now, window }: PerformPorts): Promise<RunPorts | RunError> {
   const { stored, state, journal, abort } = open
   const model = setup.models.resolve(state.request.model)
@@ -59,7 +59,7 @@ async function portsOf(open: OpenRun, { setup, store, now, window }: PerformPort
   }
 }
 
-/** The tools on offer, those that joined the run among them. */
+/** Returns the tools on offer, pinned, including those that joined the run. */
 async function toolsOf(setup: Setup, { offered, request }: RunState): Promise<ReadonlyMap<string, Tool>> {
   if (offered.size === 0 || request.execution === 'caller') return new Map()
   return pinTools([...offered.values()], await setup.tools(request.caller).find([...offered.keys()]))

@@ -1,16 +1,17 @@
 const HEARTBEAT_MS = 15_000
-/** How long a reader may leave its queue full before its stream is ended; it may come again and read on. */
+/** How long a reader who is behind may read nothing before its stream fails. It may reconnect and read on. */
 const MOST_STALL_MS = 30_000
-/** Bytes that are fetched for a reader ahead of its reading, and those that may wait for it at the most. */
+/** How many bytes are fetched for a reader ahead of its reading. */
 const AHEAD = 64 * 1024
+/** The most bytes in the queue of a reader; above that the reader falls behind. */
 const MOST_QUEUED = 256 * 1024
 
 const encoder = new TextEncoder()
 const HEARTBEAT = encoder.encode(': alive\n\n')
 
-/** Where a reader who is behind reads on. */
+/** Where a reader who is behind gets its frames from. */
 export interface FrameSource {
-  /** The next frames after a number, a portion of them, and the number of the last; no frames where there are no more. */
+  /** Returns the next frames after a number, a portion of them; `frames` is '' if there are no more. */
   readonly read: (after: number) => { readonly frames: string; readonly last: number }
 }
 
@@ -19,18 +20,19 @@ interface Reader {
   readonly source: FrameSource
   readonly controller: ReadableByteStreamController
   readonly heartbeat: ReturnType<typeof setInterval>
-  /** The number of the last frame that was queued. */
+  /** The event number of the last frame that was queued. */
   cursor: number
-  /** Frames are queued as they come; a reader who is behind takes them from the source instead. */
+  /** Whether frames are queued as they arrive. Otherwise the reader is behind, and gets them from the source. */
   live: boolean
+  /** Whether the stream ends once the reader has all events. */
   ended: boolean
-  /** When it last took something, in epoch milliseconds. */
+  /** The time at which the stream last asked for more, in epoch milliseconds. */
   readAt: number
 }
 
 /**
- * Those who read along. None of them slows a run or fills memory: who reads more slowly than the run speaks falls
- * behind, and reads on from the journal when there is room again.
+ * The readers that follow runs. No reader slows a run or fills memory: one that reads more slowly than events arrive
+ * falls behind, and goes on from the journal when its queue has room again.
  */
 export class Readers {
   readonly #readers = new Set<Reader>()
@@ -40,7 +42,7 @@ export class Readers {
     this.#now = now
   }
 
-  /** The frames of a run after a number: those that were, then those that come unless `ended`. */
+  /** Streams the frames of a run after a number: past ones and, unless `ended`, new ones. */
   open(
     run: string,
     source: FrameSource,
@@ -66,7 +68,7 @@ export class Readers {
     )
   }
 
-  /** Hands frames to the readers of a run; `last` is the number of the last of them. */
+  /** Hands new frames to the readers of a run. `last`: the event number of the last frame. */
   push(run: string, frames: string, last: number): void {
     if (this.#readers.size === 0) return
     const bytes = encoder.encode(frames)
@@ -77,12 +79,12 @@ export class Readers {
         continue
       }
       reader.cursor = last
-      // A byte stream takes its chunk over: each reader gets a copy of its own.
+      // A byte stream detaches the chunks that it is given, so each reader gets its own copy.
       reader.controller.enqueue(bytes.slice())
     }
   }
 
-  /** Ends the streams of a run that has ended, or waits for others, once each reader has read all of it. */
+  /** Ends the streams of a run, each once its reader has all events so far. */
   close(run: string): void {
     for (const reader of this.#readers) {
       if (reader.run !== run) continue
@@ -91,7 +93,7 @@ export class Readers {
     }
   }
 
-  /** Ends all streams: what they tell of is gone. */
+  /** Ends all streams, because the conversation is gone. */
   end(): void {
     for (const reader of this.#readers) this.#finish(reader)
   }

@@ -6,21 +6,22 @@ import { repair } from './repair.ts'
 import type { Store } from './store.ts'
 import { notesOf, summarize, type Summary } from './summary.ts'
 
-/** Messages that may have left the window before notes are made of them; until then they are shown. */
+/** How many messages may leave the window before notes are made of them; until then, the model still sees them. */
 const MOST_UNTOLD = 20
-/** Messages that notes are made of at a time; of more the newest. */
+/** The most messages that notes are made of at a time; if there are more, only the newest. */
 const MOST_READ = 400
 
-/** What a model is told in the place of what has left its window. */
+/** What a model sees in place of the messages that have left its window. */
 export interface Recalled {
   readonly messages: readonly Message[]
-  /** Notes were made for it. */
+  /** Set if new notes were made. */
   readonly made?: RunFact
 }
 
 /**
- * Notes on what came before `from`, and what they do not tell of yet. Once that is more than 20 messages, `model` makes
- * new notes, which are kept for the runs to come. Where it fails, what has no notes is not shown.
+ * Returns the notes on the messages before position `from`, and those messages that the notes do not cover yet. If
+ * these are more than 20, `model` makes new notes, which are stored for later runs. If it fails, only the old notes are
+ * returned.
  */
 export async function recall(
   store: Store,

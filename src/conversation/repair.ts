@@ -1,6 +1,6 @@
 import type { Message, ToolCall, ToolMessage } from '../contract/message.ts'
 
-/** Messages as a model takes them, and how many had to go or to be made up for that. */
+/** A history that models accept, and how many messages were dropped from it and filled in. */
 export interface Repaired {
   readonly messages: readonly Message[]
   readonly dropped: number
@@ -8,8 +8,8 @@ export interface Repaired {
 }
 
 /**
- * Makes sure that every call has exactly one result, right after it and in call order: results of no call are dropped,
- * missing ones are filled in as interrupted.
+ * Ensures that every call has exactly one result, right after the calls and in their order: results without a call are
+ * dropped, missing results are filled in as interrupted.
  */
 export function repair(messages: readonly Message[]): Repaired {
   const repaired: Message[] = []

@@ -14,7 +14,7 @@ export interface RunViewPorts {
   readonly waiters: Waiters
 }
 
-/** What is read of runs, whether they are under way or over. It drives none. */
+/** Reads runs, whether under way or finished. Never drives one. */
 export class RunView {
   readonly #ports: RunViewPorts
 
@@ -22,7 +22,7 @@ export class RunView {
     this.#ports = ports
   }
 
-  /** The record of a run once it has ended or waits, or as it stands after `waitMs`. */
+  /** Returns the record of a run once the run has ended or waits, or after `waitMs` as it stands then. */
   async record(id: string, waitMs: number): Promise<RunRecord | undefined> {
     const { store, runs, waiters } = this.#ports
     const row = store.runs.row(id)
@@ -35,8 +35,8 @@ export class RunView {
   }
 
   /**
-   * The frames of a run after a number: those that are, then those that come until it has ended or waits. Undefined after
-   * a number that is yet to come.
+   * Streams the frames of a run after a number: past ones, then new ones until the run ends or waits. Returns undefined
+   * if the run has no event of that number yet.
    */
   follow(id: string, after: number): ReadableStream<Uint8Array> | undefined {
     const { store, runs, readers } = this.#ports
@@ -45,19 +45,19 @@ export class RunView {
     return readers.open(id, { read }, { after, ended: this.#isAtRest(id) })
   }
 
-  /** No run is there any more: nobody reads or waits on. */
+  /** Ends all streams, and all waiting for records, because the conversation is gone. */
   end(): void {
     this.#ports.readers.end()
     this.#ports.waiters.end()
   }
 
-  /** Whether readers of a run have nothing more to expect for now. */
+  /** Whether a run yields no more events for now: it is gone, has ended, or waits for others. */
   #isAtRest(id: string): boolean {
     const row = this.#ports.store.runs.row(id)
     return row === undefined || isTerminal(row.status) || (row.status === 'waiting' && this.#isWaiting(id))
   }
 
-  /** Whether a run waits for others, and nothing of it is under way. */
+  /** Whether a run waits for others and is not being driven. */
   #isWaiting(id: string): boolean {
     const open = this.#ports.runs.find(id)
     return open !== undefined && !open.driving && waits(open)

@@ -12,22 +12,23 @@ import { performRun, type PerformPorts } from './perform-run.ts'
 import { WATCHDOG_MS } from './schedule.ts'
 import type { Waiters } from './waiters.ts'
 
+/** How long after the fence calls in flight may be sent again. */
 const AFTER_FENCE_MS = 1000
-/** How long a run that is cancelled may take to end by itself. */
+/** How long a cancelled run may take to end by itself. */
 const MOST_CANCEL_MS = 5000
-/** How long a run waits for people and for its caller. */
+/** How long a run waits for a person or its caller. */
 const MOST_WAIT_MS = 24 * 60 * 60 * 1000
 
 export interface RunnerPorts extends JournalPorts, PerformPorts {
-  /** Asks for a wake-up at that time, in epoch milliseconds. */
+  /** Makes sure that the object is woken by a time, in epoch milliseconds. */
   readonly wakeAt: (time: number) => void
-  /** Who waits for the records of runs. */
+  /** The requests that wait for the records of runs. */
   readonly waiters: Waiters
 }
 
 /** Drives the runs of a conversation, one at a time, in the order of their acceptance. */
 export class Runner {
-  /** Those that it drives, in memory. */
+  /** The unfinished runs in memory. */
   readonly runs: OpenRuns
   readonly #ports: RunnerPorts
 
@@ -36,20 +37,20 @@ export class Runner {
     this.runs = new OpenRuns(ports)
   }
 
-  /** Starts or goes on with the run whose turn it is, unless that is under way or waits for others. */
+  /** Starts or resumes the run whose turn it is, unless it is being driven or waits for others. */
   pump(): void {
     const open = this.runs.current()
     if (open && !open.driving && !waits(open)) void this.#goOn(open)
   }
 
-  /** Drives a run on. What goes on is watched over, whoever woke the object. */
+  /** Drives a run on, with the watchdog alarm set, whatever woke the object. */
   #goOn(open: OpenRun): Promise<void> {
     const { wakeAt, now } = this.#ports
     wakeAt(now() + WATCHDOG_MS)
     const over = (isOver: boolean) => {
       delete open.driving
       if (!isOver) return
-      // It may have been answered before all that stands around it was done.
+      // The run may have been answered before the hooks around it returned: then it goes on.
       if (open.state.finished || waits(open)) this.#rest(open)
       else this.pump()
     }
@@ -59,14 +60,15 @@ export class Runner {
   }
 
   /**
-   * The journal could not be written, or the loop has a fault. What is kept tells how the run stands: it is folded anew
-   * when the alarm rings. Who waits for its record waits on; who reads along reads on after the last event.
+   * Drops a run from memory after its journal could not be written or the loop threw. The journal tells how the run
+   * stands: it is folded anew when the alarm rings. Requests that wait for the record keep waiting; the streams of
+   * readers end, and readers that reconnect go on after the last event.
    */
   #lose(open: OpenRun, error: unknown): void {
     const { setup, readers } = this.#ports
     const { id } = open.stored
     delete open.driving
-    // It may be another one by now.
+    // Dropped already: another OpenRun may have taken its place.
     if (open.isLost) return
     open.isLost = true
     open.abort.abort(error)
@@ -76,27 +78,27 @@ export class Runner {
   }
 
   /**
-   * Cancels a run, durably: what is in flight is told, and nothing new starts. Resolves once it has ended, whether what
-   * it waits for listens or not.
+   * Cancels a run durably: calls in flight are told, and no new ones start. Resolves once the run has ended, whether
+   * the model and the tools react or not.
    */
   async cancel(open: OpenRun): Promise<void> {
     const { state, stored, abort } = open
     if (state.status !== 'cancelling') this.#change(open, () => commit(open, { type: 'run.cancelling' }))
     abort.abort(new Error('cancelled'))
     await this.#letEnd(open)
-    // One that was lost on the way is another now.
+    // If the run was lost meanwhile, a new OpenRun has taken its place.
     const left = this.runs.find(stored.id)
     if (left && !left.state.finished) await this.#letEnd(left)
   }
 
-  /** Gives a run that is being cancelled its time to end by itself. */
+  /** Waits for a cancelled run to end by itself, and ends it if that takes too long. */
   async #letEnd(open: OpenRun): Promise<void> {
     const driving = open.driving ?? this.#goOn(open)
     await within(MOST_CANCEL_MS, driving, undefined)
     if (driving === open.driving) this.#abandon(open, windDown(open.state, 'cancelled'))
   }
 
-  /** Records answers to calls, and goes on where nothing else is waited for. */
+  /** Records answers to calls. The run goes on unless other calls still wait for answers. */
   answer(open: OpenRun, events: readonly RunFact[]): void {
     const { ledger, state } = open
     this.#change(open, () => {
@@ -107,20 +109,20 @@ export class Runner {
     this.pump()
   }
 
-  /** The run under way that may hear more; undefined where there is none. */
+  /** Returns the run that may take more input: the one whose turn it is, unless it is being cancelled. */
   joinable(): OpenRun | undefined {
     const open = this.runs.current()
     return open?.state.status === 'cancelling' ? undefined : open
   }
 
-  /** Lets it hear these messages too. `after`: the event before them. */
+  /** Adds messages to the input of a run. `after`: the number of the last event before them. */
   join(open: OpenRun, messages: readonly Message[]): { readonly open: OpenRun; readonly after: number } {
     const after = open.journal.last
     this.#change(open, () => commit(open, { type: 'input.added', messages }))
     return { open, after }
   }
 
-  /** Changes a run from outside of it. Where that cannot be kept, the run is lost, to be folded anew. */
+  /** Changes a run from outside its drive. If the change cannot be stored, the run is dropped, to be folded anew. */
   #change(open: OpenRun, work: () => void): void {
     try {
       work()
@@ -130,7 +132,7 @@ export class Runner {
     }
   }
 
-  /** When the run whose turn it is wants to be looked at, in epoch milliseconds; Infinity where there is none. */
+  /** Returns when the current run must be looked at next, in epoch milliseconds; Infinity if there is none. */
   dueAt(): number {
     const open = this.runs.current()
     if (!open) return Infinity
@@ -138,8 +140,8 @@ export class Runner {
   }
 
   /**
-   * Looks after the current run: refuses, in the place of those who did not answer in time, what it waits for, and gives
-   * it up where it has not got ahead for too long.
+   * Looks at the current run. If it has waited too long for a person or the caller, those calls are rejected or fail;
+   * if it hangs while it is driven, it is given up.
    */
   tend(): void {
     const open = this.runs.current()
@@ -154,14 +156,14 @@ export class Runner {
     this.#abandon(open, givenUp(open, NO_PROGRESS))
   }
 
-  /** Ends a run that does not come to its end: whatever it waits for is heard no more. */
+  /** Ends a run that does not end by itself. What the model or tools still answer is ignored. */
   #abandon(open: OpenRun, end: readonly RunFact[]): void {
     this.#change(open, () => commit(open, ...end))
     open.abort.abort(new Error('given up'))
     this.#rest(open)
   }
 
-  /** A run has ended, which gives its turn to the next, or waits for others, and then its turn stays. */
+  /** Tells waiters and readers that a run has ended or waits for others. If it has ended, starts the next run. */
   #rest(open: OpenRun): void {
     const { readers, waiters } = this.#ports
     const { id } = open.stored
@@ -171,10 +173,10 @@ export class Runner {
     if (open.state.finished) this.pump()
   }
 
-  /** True where the run has come to its end or to a wait, false where it must be looked at again. */
+  /** Drives a run until it ends or waits. Returns false if it must not go on yet; an alarm is set for the fence. */
   async #drive(open: OpenRun): Promise<boolean> {
     const { now, wakeAt } = this.#ports
-    // One that is being cancelled has nothing to wait for.
+    // A run that is being cancelled sends no call again, so it need not wait for the fence.
     if (open.interrupted && open.state.status === 'running') {
       const fencedUntil = fence(open.state) + AFTER_FENCE_MS
       if (fencedUntil > now()) {

@@ -5,17 +5,17 @@ import type { ToolDefinition } from '../contract/tool.ts'
 import type { Ground } from './ground.ts'
 import { MESSAGES_A_RUN } from './messages.ts'
 
-/** What a run is known by without reading what was asked of it. `place` orders the runs of the conversation. */
+/** The columns of a run apart from its request and tools. `place` orders the runs of the conversation. */
 export interface RunRow {
   readonly place: number
   readonly id: string
   readonly status: RunStatus
-  /** How often the object was lost while the run ran. */
+  /** How often the run was interrupted, by the loss of the object or by an error. */
   readonly interrupted: number
-  /** When it was first picked up after it had last got ahead, in epoch milliseconds, as `ended`. */
+  /** The time of the first interruption since the last progress, in epoch milliseconds, like `ended`. */
   readonly stalled: number | null
   readonly ended: number | null
-  /** The number of the last event that is not kept any more; 0 for none, null where nothing was removed yet. */
+  /** The number of the last event that pruning removed; 0 if it removed none, null if the run was not pruned yet. */
   readonly pruned: number | null
 }
 
@@ -27,7 +27,7 @@ export interface StoredRun extends RunRow {
 
 const COLUMNS = 'place, id, status, interrupted, stalled, ended, pruned'
 
-/** The runs of a conversation. All but their requests are projections of their events. */
+/** The runs of a conversation. All but their requests and tools are projections of their events. */
 export class RunTable {
   readonly #ground: Ground
 
@@ -37,7 +37,7 @@ export class RunTable {
 
   add(request: RunRequest, tools: readonly ToolDefinition[], now: number): void {
     this.#ground.rows(
-      // After all that is there: messages of another conversation, too, have places.
+      // After all places in use, including those of messages adopted from another conversation.
       `INSERT INTO runs (place, id, status, request, toolset, created) VALUES (1 + max(
          ifnull((SELECT max(place) FROM runs), 0), ifnull((SELECT max(position) FROM messages), 0) / ${MESSAGES_A_RUN}
        ), ?, 'queued', ?, ?, ?)`,
@@ -48,7 +48,7 @@ export class RunTable {
     )
   }
 
-  /** The same tools are kept once, however many runs are offered them; those too many for a row, once a run. */
+  /** Returns the id of a list of tools, stored once for all its runs; a list too long for one row is stored per run. */
   #toolset(definitions: string): number {
     const kept = this.#ground.chunks.keep(definitions)
     const query = 'SELECT id FROM toolsets WHERE definitions = ? LIMIT 1'
@@ -64,14 +64,14 @@ export class RunTable {
     )[0]
   }
 
-  /** The unfinished runs in their order, the one whose turn it is first. */
+  /** Returns the ids of the unfinished runs in order; the first is the run whose turn it is. */
   unfinished(): string[] {
     return this.#ground
       .rows<{ id: string }>('SELECT id FROM runs WHERE record IS NULL ORDER BY place')
       .map((row) => row.id)
   }
 
-  /** The whole run; undefined where there is none, or it cannot be read. */
+  /** Returns a run with its request and tools; undefined if it does not exist or cannot be read. */
   get(id: string): StoredRun | undefined {
     const row = this.row(id)
     const query = 'SELECT request, definitions FROM runs JOIN toolsets ON toolsets.id = toolset WHERE runs.id = ?'
@@ -80,18 +80,18 @@ export class RunTable {
     const request = this.#ground.value(kept.request, { table: 'runs', key: id })
     const tools = this.#ground.value(kept.definitions, { table: 'toolsets', key: id })
     if (isRequest(request) && isTools(tools)) return { ...row, request, tools }
-    // What was set aside is not read again.
+    // Content that was set aside is not read again.
     this.#ground.rows("UPDATE runs SET request = '' WHERE id = ?", id)
     return undefined
   }
 
-  /** The newest run that did not fail, or is this one. */
+  /** Returns the newest run that neither failed nor was cancelled, or is the given one. */
   lastFor(id: string): string | undefined {
     const query = `SELECT id FROM runs WHERE status NOT IN ('failed', 'cancelled') OR id = ? ORDER BY place DESC LIMIT 1`
     return this.#ground.rows<{ id: string }>(query, id)[0]?.id
   }
 
-  /** The newest runs before one of them, or of all, oldest first. */
+  /** Returns the newest runs, or the newest before a given run, oldest first. */
   list(before: string | undefined, limit: number): RunSummary[] {
     const place = before === undefined ? undefined : this.row(before)?.place
     const query = 'SELECT id, status, created FROM runs WHERE place < ? ORDER BY place DESC LIMIT ?'
@@ -103,7 +103,7 @@ export class RunTable {
     return rows.reverse()
   }
 
-  /** All runs, oldest first. */
+  /** Reads all runs lazily, oldest first. */
   *all(): Generator<RunSummary> {
     const query = 'SELECT place, id, status, created FROM runs WHERE place > ? ORDER BY place LIMIT 1'
     for (let at = 0; ;) {
@@ -114,7 +114,7 @@ export class RunTable {
     }
   }
 
-  /** What is kept of a finished run besides its journal: the record without what its calls were sent and came to. */
+  /** Returns the stored record of a finished run, which lacks the preambles and the calls' arguments and results. */
   record(id: string): RunRecord | undefined {
     const [row] = this.#ground.rows<{ record: string | null }>('SELECT record FROM runs WHERE id = ?', id)
     const record = row?.record && this.#ground.value(row.record, { table: 'records', key: id })
@@ -125,7 +125,7 @@ export class RunTable {
     this.#ground.rows('UPDATE runs SET status = ? WHERE id = ? AND record IS NULL', status, id)
   }
 
-  /** Ends a run, so that no event is numbered any more; false where it has ended already, and then it stays as it is. */
+  /** Ends a run, after which none of its events is numbered. Returns false, and changes nothing, if it has ended already. */
   end(record: RunRecord, now: number): boolean {
     const query =
       'UPDATE runs SET status = ?, record = ?, ended = ?, reserved = 0 WHERE id = ? AND record IS NULL RETURNING id'
@@ -145,19 +145,19 @@ export class RunTable {
     this.#ground.rows('UPDATE runs SET stalled = NULL WHERE id = ?', id)
   }
 
-  /** Numbers up to `upTo` may be given to events: no later life of the object gives them again. */
+  /** Reserves event numbers up to `upTo`, so that no later instance of the object gives them again. */
   reserve(id: string, upTo: number): void {
     this.#ground.rows('UPDATE runs SET reserved = max(reserved, ?) WHERE id = ?', upTo, id)
   }
 
-  /** The number after which the run's next event is numbered. */
+  /** Returns the last event number that is in use or reserved; the next event gets the one after it. */
   lastNumber(id: string): number {
     const query = `SELECT max(ifnull((SELECT max(last) FROM events WHERE run = runs.id), 0), reserved) AS last
       FROM runs WHERE id = ?`
     return this.#ground.rows<{ last: number }>(query, id)[0]?.last ?? 0
   }
 
-  /** The finished run whose events have not been pruned for longest. */
+  /** Returns the finished run that ended first of those whose events are not pruned yet. */
   unpruned(): { readonly id: string; readonly ended: number } | undefined {
     const query = 'SELECT id, ended FROM runs WHERE ended IS NOT NULL AND pruned IS NULL ORDER BY ended LIMIT 1'
     return this.#ground.rows<{ id: string; ended: number }>(query)[0]
@@ -180,7 +180,7 @@ function light({ calls, preambles: _preambles, ...record }: RunRecord): object {
   return { ...record, calls: few }
 }
 
-/** Rows are written by this object alone: what is an object at all is taken for what it was. */
+/** Only this object writes the rows, so a shallow check is enough, here and below. */
 function isRequest(value: unknown): value is RunRequest {
   return isObject(value) && typeof value.runId === 'string'
 }

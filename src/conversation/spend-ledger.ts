@@ -1,14 +1,14 @@
 import { periodOf, type Spend, type Spent } from '../contract/budget.ts'
 
-/** Two months at their longest: a period counts to its end, and is known for as long again. */
+/** Two of the longest months: a period is counted to its end, and known for as long again. */
 const MOST_AGE_MS = 62 * 24 * 60 * 60 * 1000
 
-/** By run, what was told of it so far; by key and period (`<key>/2026-02-28`, `<key>/2026-02`), the sum of that. */
+/** One row per run: its usage so far. One per key and period (`<key>/2026-02-28`, `<key>/2026-02`): the sum of runs. */
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS spent (id TEXT PRIMARY KEY, tokens INTEGER, cost REAL, runs INTEGER, at INTEGER);
   CREATE INDEX IF NOT EXISTS spent_at ON spent (at);`
 
-/** What the keys of a tenant have used. Times are epoch milliseconds. */
+/** The usage of a tenant's API keys. Times are in epoch milliseconds. */
 export class SpendLedger {
   readonly #storage: DurableObjectStorage
 
@@ -18,8 +18,8 @@ export class SpendLedger {
   }
 
   /**
-   * Counts what a run has used since it was last told of: what is told twice, or after what came later, adds nothing. What
-   * is so old that its run might be forgotten is not counted.
+   * Counts what a run has used since its last report. A report that comes twice, or after a later one, adds nothing;
+   * neither does one so old that the row of its run may have been deleted.
    */
   count({ run, key, at, tokens, cost }: Spend, now: number): void {
     const { sql } = this.#storage
@@ -36,7 +36,7 @@ export class SpendLedger {
     })
   }
 
-  /** Of a run, or of a key in a period. */
+  /** Returns the usage of a run, or of a key in a period. */
   spent(id: string): Spent {
     const query = 'SELECT total(tokens) AS tokens, total(cost) AS cost, total(runs) AS runs FROM spent WHERE id = ?'
     return this.#storage.sql.exec<Spent & Record<string, number>>(query, id).one()

@@ -14,12 +14,12 @@ import { NoticeTable } from './notices.ts'
 import { type RunRow, RunTable, type StoredRun } from './runs.ts'
 import { WholeTable } from './wholes.ts'
 
-/** What is known of a conversation as a whole. */
+/** The names of the values that are stored for a conversation as a whole. */
 export type Fact = 'deleted' | 'expires' | 'idle' | 'marks' | 'owed' | 'owner' | 'settings' | 'summary' | 'usage'
 
 /**
- * The tables of one conversation. Rows of runs and messages are projections of the events, written with them. What
- * cannot be read is set aside and told to `onBroken`: no row keeps the conversation from opening.
+ * The tables of one conversation. Rows of runs and messages are projections of the events, written with them. Content
+ * that cannot be read is set aside and reported to `onBroken`: no row keeps the conversation from opening.
  */
 export class Store {
   readonly runs: RunTable
@@ -29,7 +29,7 @@ export class Store {
   readonly wholes: WholeTable
   readonly #storage: DurableObjectStorage
   readonly #ground: Ground
-  /** What was read or written of them in this life of the object, which alone writes them. */
+  /** A cache of the facts that were read or written. It is never stale, because only this instance writes them. */
   readonly #facts = new Map<Fact, unknown>()
   #isMade = false
 
@@ -45,7 +45,7 @@ export class Store {
     if (this.#isMade) migrate(storage)
   }
 
-  /** `none`: never made, or made by nobody who may. `deleted`: a tombstone, for ever. */
+  /** `none`: not created yet (requests that only read create nothing), or expired. `deleted`: a tombstone, for ever. */
   life(): 'none' | 'open' | 'deleted' {
     if (!this.#isMade) return 'none'
     return this.fact('deleted') === undefined ? 'open' : 'deleted'
@@ -56,7 +56,7 @@ export class Store {
     this.#isMade = true
   }
 
-  /** Removes all, as if it had never been. */
+  /** Deletes everything, as if the conversation had never existed. */
   async forget(): Promise<void> {
     await this.#storage.deleteAlarm()
     await this.#storage.deleteAll()
@@ -64,7 +64,7 @@ export class Store {
     this.#isMade = false
   }
 
-  /** Removes all, and leaves a tombstone. */
+  /** Deletes everything and leaves a tombstone. */
   async bury(): Promise<void> {
     await this.forget()
     this.make()
@@ -96,7 +96,7 @@ export class Store {
     this.#facts.set(name, value)
   }
 
-  /** Epoch milliseconds from which on nothing is kept, where that was asked for: in any case, or without activity. */
+  /** Returns when the conversation expires, in any case or if idle, in epoch milliseconds; Infinity for never. */
   time(name: 'expires' | 'idle'): number {
     const time = this.fact(name)
     return typeof time === 'number' ? time : Infinity
@@ -107,32 +107,32 @@ export class Store {
     return isObject(settings) ? settings : {}
   }
 
-  /** What models have read in results of this conversation, in its window or not. */
+  /** Returns the marks of all results that models have read in this conversation, in the window or not. */
   marks(): readonly DataMark[] {
     const marks = this.fact('marks')
     return Array.isArray(marks) ? marks : []
   }
 
-  /** Remembers what these messages hold. */
+  /** Remembers the marks of these messages. */
   mark(messages: readonly Message[]): void {
     const known = this.marks()
     const all = new Set([...known, ...marksAmong(messages)])
     if (all.size > known.length) this.setFact('marks', [...all])
   }
 
-  /** What runs used, and the directory of their tenant has not been told. */
+  /** Returns the usage of runs that has not been reported to their tenant's directory yet. */
   owed(): readonly Owed[] {
     const owed = this.fact('owed')
     return isOwed(owed) ? owed : []
   }
 
-  /** What the finished runs used. */
+  /** Returns the usage of all finished runs, and their number. */
   usage(): { readonly usage: Usage; readonly runs: number } {
     const sum = this.fact('usage')
     return isSum(sum) ? sum : { usage: NO_USAGE, runs: 0 }
   }
 
-  /** The unfinished run whose turn it is. One that cannot be read has ended with that. */
+  /** Returns the unfinished run whose turn it is. Runs before it that cannot be read end as failed. */
   next(): StoredRun | undefined {
     for (const id of this.runs.unfinished()) {
       const run = this.runs.get(id)
@@ -143,7 +143,7 @@ export class Store {
     return undefined
   }
 
-  /** Ends a run with its record; what has ended stays as it is. */
+  /** Ends a run with its record. A run that has ended already is left unchanged. */
   end(record: RunRecord, now: number): void {
     if (!this.runs.end(record, now)) return
     const { usage, runs } = this.usage()
@@ -162,7 +162,7 @@ export class Store {
     })
   }
 
-  /** Removes the news of the runs that ended by then. */
+  /** Deletes the news of the runs that ended up to a time. */
   prune(by: number): void {
     for (let run = this.runs.unpruned(); run && run.ended <= by; run = this.runs.unpruned()) {
       const { id } = run
@@ -170,7 +170,7 @@ export class Store {
     }
   }
 
-  /** A request that joined the run of another, by the id that it would have had. */
+  /** Returns which run a request's input joined, by the id that a run of its own would have had. */
   joined(id: string): { readonly run: string; readonly fingerprint: string } | undefined {
     return this.#ground.rows<{ run: string; fingerprint: string }>(
       'SELECT run, fingerprint FROM joined WHERE id = ?',
@@ -182,7 +182,7 @@ export class Store {
     if (fingerprint !== undefined) this.#ground.rows('INSERT INTO joined VALUES (?, ?, ?)', runId, run, fingerprint)
   }
 
-  /** Takes the turn of a run out of what models see, and `onward` all that followed. Notes that tell of it go too. */
+  /** Hides the turn of a run from models and, if `onward`, all later turns. Discards a summary that covers any. */
   retire(place: number, onward: boolean): void {
     this.messages.retire(place, onward ? LAST_PLACE : place + 1)
     const summary = this.fact('summary')
@@ -190,13 +190,13 @@ export class Store {
   }
 }
 
-/** What a run used, for the directory of its tenant. */
+/** Usage of a run that is to be reported to its tenant's directory. */
 export interface Owed {
   readonly tenant: string
   readonly spend: Spend
 }
 
-/** Facts are written by this object alone: a list is taken for what it was. */
+/** Only this object writes facts, so any list is trusted to be the one that was written. */
 function isOwed(value: unknown): value is readonly Owed[] {
   return Array.isArray(value)
 }

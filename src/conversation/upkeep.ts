@@ -15,29 +15,29 @@ export interface UpkeepPorts {
   readonly setAlarm: (time: number) => void
 }
 
-/** What becomes due in a conversation, and the one alarm that sees to it. */
+/** The duties of a conversation that become due, and the one alarm for all of them. */
 export class Upkeep {
   readonly #ports: UpkeepPorts
-  /** When the alarm rings, as far as this life of the object knows. */
+  /** The time for which this instance has set the alarm, in epoch milliseconds. */
   #alarmAt = Infinity
 
   constructor(ports: UpkeepPorts) {
     this.#ports = ports
   }
 
-  /** Makes sure that the alarm rings by then, in epoch milliseconds. */
+  /** Makes sure that the alarm rings by a time, in epoch milliseconds. */
   wakeAt(time: number): void {
     if (time >= this.#alarmAt) return
     this.#alarmAt = time
     this.#ports.setAlarm(time)
   }
 
-  /** Makes sure that somebody looks after a run soon. */
+  /** Makes sure that the watchdog alarm rings. */
   watch(): void {
     this.wakeAt(Date.now() + WATCHDOG_MS)
   }
 
-  /** The alarm: whatever is due is done, and nothing that fails keeps it from ringing again. */
+  /** Handles the alarm: performs the duties that are due. The alarm is set again even if one of them fails. */
   async ring(runner: Runner): Promise<void> {
     this.#alarmAt = Infinity
     try {
@@ -61,7 +61,7 @@ export class Upkeep {
     runner.pump()
     if (isDue(due, 'prune', now)) store.prune(now - PRUNE_MS)
     if (isDue(due, 'send', now)) {
-      // Should the object be lost while it sends.
+      // The alarm is set first, in case the object is lost while it sends.
       this.watch()
       const { webhook, config, report } = setup
       const { webhook: url = '' } = store.settings()
@@ -80,15 +80,15 @@ export class Upkeep {
     const expires = Math.min(store.time('expires'), store.time('idle'))
     return {
       run,
-      // What runs, or is about to, is not torn off; what waits for people is. What is owed is told before it is forgotten.
+      // A run under way or queued holds off expiry; one that waits for others does not. Owed usage is reported first.
       expire: isOwing ? Infinity : open && !waits(open) ? Math.max(expires, run) : expires,
-      // What is removed soon as a whole is not worth pruning.
+      // A conversation with a fixed end is deleted soon, so pruning it is not worth the effort.
       prune: unpruned && store.time('expires') === Infinity ? unpruned.ended + PRUNE_MS : Infinity,
       send: isOwing ? 0 : store.notices.nextDue(),
     }
   }
 
-  /** Tells what runs used, for the keys of their callers. Throws where that fails; what was told twice counts once. */
+  /** Reports owed usage to the tenant's directory. Throws if that fails; usage that is reported twice counts once. */
   async settle(): Promise<void> {
     const { store, setup } = this.#ports
     for (const owed of store.owed()) {
@@ -101,14 +101,14 @@ export class Upkeep {
   async #expire(runner: Runner): Promise<void> {
     const { store, setup } = this.#ports
     const owner = store.fact('owner')
-    // One that is kept until a time is on no list.
+    // A conversation with a fixed end is in no directory.
     if (store.time('expires') === Infinity && isObject(owner)) {
       const list = setup.directories.getByName(String(owner.tenant))
-      // First: where that fails, all of it is tried again.
+      // The directory comes first: if that fails, the whole expiry is tried again.
       await list.remove(String(owner.id))
       if (store.life() !== 'open') return
       if (!isDue(this.#dueTimes(runner), 'expire', Date.now())) {
-        // It was used meanwhile.
+        // The conversation was used meanwhile.
         await list.add(String(owner.id))
         return this.watch()
       }
@@ -117,7 +117,7 @@ export class Upkeep {
     await store.forget()
   }
 
-  /** Something happened in the conversation: its time without activity begins anew. */
+  /** Notes activity in the conversation: its idle time begins anew. */
   used(): void {
     const { store } = this.#ports
     const { ttlSeconds } = store.settings()
@@ -127,14 +127,14 @@ export class Upkeep {
     this.wakeAt(idle)
   }
 
-  /** A run's status has changed, by that event; within the transaction that keeps it. */
+  /** Handles a change of a run's status by an event, within the transaction that stores the event. */
   changed(state: RunState, eventId: string): void {
     const { store } = this.#ports
     this.used()
     const now = Date.now()
     const { request, status, usage } = state
     const { key, tenant } = request.caller
-    // One that waits may wait for long, so it is counted up to there.
+    // A run that waits may do so for long, so its usage so far is counted now.
     if (request.budget && key !== undefined && (isTerminal(status) || status === 'waiting')) {
       store.setFact('owed', [...store.owed(), { tenant, spend: spendOf(key, request.runId, usage, now) }])
       this.wakeAt(now)

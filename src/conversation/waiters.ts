@@ -1,11 +1,11 @@
 import type { RunRecord } from '../contract/run.ts'
 import { within } from '../loop/within.ts'
 
-/** Those who wait for the records of runs. */
+/** The requests that wait for the records of runs. */
 export class Waiters {
   readonly #waiters = new Map<string, Set<(record?: RunRecord) => void>>()
 
-  /** The record that is told of a run, or undefined once `waitMs` have passed. */
+  /** Returns the record of a run once `tell` gives it; undefined after `waitMs`, or once `end` is called. */
   async wait(run: string, waitMs: number): Promise<RunRecord | undefined> {
     const { promise, resolve } = Promise.withResolvers<RunRecord | undefined>()
     const waiters = this.#waiters.get(run) ?? new Set()
@@ -16,7 +16,7 @@ export class Waiters {
     return record
   }
 
-  /** Tells all of them that there is nothing to wait for. */
+  /** Lets all requests that wait go on without a record. */
   end(): void {
     for (const waiters of this.#waiters.values()) for (const resolve of waiters) resolve()
   }

@@ -5,11 +5,12 @@ import { isTerminal } from '../contract/run.ts'
 import { recordOf } from '../loop/record.ts'
 import type { NoticeTable } from './notices.ts'
 
-/** Waits before the attempts after the first, in milliseconds. */
+/** The delays before the second attempt and those after it, in milliseconds. */
 const WAITS = [5000, 5 * 60_000, 30 * 60_000, 2 * 3_600_000, 5 * 3_600_000, 10 * 3_600_000]
+/** The time-out of one attempt, in milliseconds. */
 const MOST_MS = 10_000
 
-/** What is told of a run that has ended, or waits for a person's decision; undefined of one that does neither. */
+/** Returns the body of the message on a run that has ended or waits for an approval; undefined for any other run. */
 export function notice(state: RunState, now: number): string | undefined {
   const { status, step } = state
   const asks = status === 'waiting' && step?.calls.some((call) => call.status === 'asked')
@@ -21,8 +22,8 @@ export function notice(state: RunState, now: number): string | undefined {
 }
 
 /**
- * Sends what is due, each as a signed POST in the manner of Standard Webhooks. What was not taken is sent again later
- * with the same id, so a receiver may get it twice.
+ * Sends the messages that are due, each as a signed POST as in Standard Webhooks. A message that was not accepted is
+ * sent again later with the same id, so a receiver may get it twice; after 410 or the last attempt it is given up.
  */
 export async function sendNotices(
   notices: NoticeTable,
@@ -51,7 +52,7 @@ export interface NoticePorts {
   readonly report: Report
 }
 
-/** The status of the answer; 0 where there was none. */
+/** Sends one message. Returns the status of the response; 0 if there was none. */
 async function post(
   url: string,
   secret: string,
@@ -82,7 +83,7 @@ async function post(
   }
 }
 
-/** Base64 HMAC-SHA256. A secret that begins with `whsec_` is base64, any other its own bytes. */
+/** Returns the HMAC-SHA256 in base64. A secret `whsec_…` is base64 after that prefix; any other is text. */
 async function sign(secret: string, text: string): Promise<string> {
   const encoder = new TextEncoder()
   const [, base64] = /^whsec_(.+)$/.exec(secret) ?? []

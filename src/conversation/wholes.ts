@@ -4,7 +4,7 @@ import type { RunRecord } from '../contract/run.ts'
 import type { ToolOutcome } from '../contract/tool.ts'
 import type { Ground } from './ground.ts'
 
-/** Results that are too large to be shown whole, and outcomes that came late: what is of a call, and beside the journal. */
+/** Data of calls outside the journal: complete results of which models see a part, and outcomes that came late. */
 export class WholeTable {
   readonly #ground: Ground
 
@@ -12,7 +12,7 @@ export class WholeTable {
     this.#ground = ground
   }
 
-  /** Keeps the whole of a call's result. */
+  /** Stores the complete result of a call. */
   keep(call: string, content: readonly Content[]): void {
     const kept = this.#ground.chunks.keep(JSON.stringify(content))
     this.#ground.rows('INSERT OR REPLACE INTO wholes VALUES (?, ?)', call, kept)
@@ -24,13 +24,13 @@ export class WholeTable {
     return Array.isArray(content) ? content : undefined
   }
 
-  /** Keeps an outcome that nobody waited for any more; the first counts. */
+  /** Stores an outcome that came too late to count. Of several for one call, the first is kept. */
   keepLate(run: string, call: string, outcome: ToolOutcome): void {
     const kept = this.#ground.chunks.keep(JSON.stringify(outcome))
     this.#ground.rows('INSERT OR IGNORE INTO wholes VALUES (?, ?)', `${lateOf(run)}${call}`, kept)
   }
 
-  /** A record with what came late for its calls. */
+  /** Returns the record with the late outcomes of its calls (`late`). */
   withLate(record: RunRecord): RunRecord {
     const prefix = lateOf(record.id)
     const rows = this.#ground.rows<{ call: string; content: string }>(
@@ -52,7 +52,7 @@ export class WholeTable {
   }
 }
 
-/** What stands before the ids of a run's calls whose outcomes came late; no call has such an id. */
+/** Returns the prefix of the keys of a run's late outcomes. No call id begins with it. */
 function lateOf(run: string): string {
   return `late/${run}/`
 }
