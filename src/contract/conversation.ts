@@ -96,7 +96,7 @@ export interface StartRequest {
   /** Nor what followed that turn; what of it is under way is cancelled. */
   readonly onward?: boolean
   /** The run that must be the last of those that did not fail; else `run_not_last`. */
-  readonly after?: string
+  readonly after?: string | undefined
 }
 
 export interface StartReply {
@@ -132,6 +132,19 @@ export type CallAnswer =
   /** `by`: who decided. */
   | { readonly decision: 'approve' | 'reject'; readonly reason?: string; readonly by?: string }
   | { readonly result: string; readonly ok: boolean }
+
+/** How a run was asked that another request may say anew while it waits. */
+export type Terms = Partial<
+  Pick<RunRequest, 'model' | 'system' | 'clientTools' | 'toolChoice' | 'responseFormat' | 'sampling'>
+>
+
+/** What a request that answers calls says beside, by which the run goes on. */
+export interface Beside {
+  /** What follows the answers. */
+  readonly input: readonly Message[]
+  /** What is there replaces what the run was asked with. */
+  readonly terms?: Terms | undefined
+}
 
 /** Who asks once more for what a run was asked, and what that may use. */
 export type Anew = Pick<RunRequest, 'runId' | 'caller' | 'budget'>
@@ -182,6 +195,7 @@ export interface ConversationService {
   answer(
     runId: string,
     answers: Readonly<Record<string, CallAnswer>>,
+    beside?: Beside,
   ): Promise<Reply<{ readonly record: RunRecord; readonly after: number }>>
   remove(): Promise<Reply<object>>
 }

@@ -92,6 +92,8 @@ export interface RunRequest {
   /** Tools that are not on offer may join by a search. Default: no. */
   readonly searchesAll?: boolean
   readonly toolChoice?: ToolChoice
+  /** After how many rounds it was chosen. Default: 0. */
+  readonly chosenAt?: number
   readonly responseFormat?: ResponseFormat
   readonly sampling?: Readonly<Record<string, unknown>>
   /** Tool context; never shown to a model. */

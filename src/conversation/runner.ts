@@ -1,3 +1,4 @@
+import type { Beside } from '../contract/conversation.ts'
 import type { RunFact } from '../contract/event.ts'
 import type { Message } from '../contract/message.ts'
 import { isWithOthers, windDown } from '../loop/decide.ts'
@@ -96,11 +97,18 @@ export class Runner {
     if (driving === open.driving) this.#abandon(open, windDown(open.state, 'cancelled'))
   }
 
-  /** Records answers to calls, and goes on where nothing else is waited for. */
-  answer(open: OpenRun, events: readonly RunFact[]): void {
-    const { ledger, state } = open
+  /** Records answers to calls and what was said beside, and goes on where nothing else is waited for. */
+  answer(open: OpenRun, events: readonly RunFact[], { input, terms }: Beside = { input: [] }): void {
+    const { ledger, state, stored } = open
     this.#change(open, () => {
+      if (terms) {
+        state.request = { ...state.request, ...terms, chosenAt: state.rounds }
+        // What the model is told of is read from it once.
+        state.offered = new Map(state.offered)
+        this.#ports.store.runs.setRequest(stored.id, state.request)
+      }
       ledger.commit(events)
+      if (input.length > 0) ledger.commit([{ type: 'input.added', messages: input }])
       if (state.status === 'waiting' && !waits(open)) ledger.commit([{ type: 'run.resumed', at: this.#ports.now() }])
       ledger.flush()
     })

@@ -132,6 +132,10 @@ export class RunTable {
     return this.#ground.rows(query, record.status, kept, now, record.id).length > 0
   }
 
+  setRequest(id: string, request: RunRequest): void {
+    this.#ground.rows('UPDATE runs SET request = ? WHERE id = ?', this.#ground.chunks.keep(JSON.stringify(request)), id)
+  }
+
   countInterruption(id: string, now: number): void {
     this.#ground.rows(
       'UPDATE runs SET interrupted = interrupted + 1, stalled = ifnull(stalled, ?) WHERE id = ?',

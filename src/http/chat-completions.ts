@@ -7,7 +7,7 @@ import { completionEncoder } from '../wire/openai-chat/answer.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
 import { type Asked as AskedOf, askedBy, type EdgeEnv } from './context.ts'
-import { systemOf, takeTurn } from './continue.ts'
+import { type Continued, systemOf, takeTurn } from './continue.ts'
 import { goOnAlone } from './go-on.ts'
 import type { Launched } from './launched.ts'
 import { Problem } from './problem.ts'
@@ -29,7 +29,7 @@ chatCompletions.post('/', async (c) => {
   const chat = { model: setup.config.model ?? '', ...decoded.request }
   const asked = { ...askedBy(c), chat: decoded.request }
   const place = placeOf(c.req.raw, chat.edgecall.conversation, 'edgecall.conversation')
-  const launched = await launch(asked, place)
+  const { launched } = await launch(asked, place)
   if (!chat.stream) return collectRun(launched, completionCollector(options(launched, chat)))
   const encoder = completionEncoder({ ...options(launched, chat), includeUsage: chat.includeUsage })
   return streamRun(launched, encoder)
@@ -40,15 +40,13 @@ interface Asked extends AskedOf {
 }
 
 /** Only what follows the last answer is new to a conversation; results among it continue the run that waits for them. */
-async function launch(asked: Asked, place: Place | undefined): Promise<Launched> {
+async function launch(asked: Asked, place: Place | undefined): Promise<Continued> {
   const { messages } = asked.chat
   const { results, input } = newPart(messages)
   const answers = answersOf(results)
   const body = { ...bodyOf(asked.chat), input: messages }
-  if (!place) return (await goOnAlone(asked, body, { answers, input })).launched
-  const isAlone = input.length === 0 && results.length > 0
-  const run = isAlone ? undefined : { ...body, input, system: systemOf(messages) }
-  return takeTurn(asked, { ...place, answers, run })
+  if (!place) return goOnAlone(asked, body, { answers, input })
+  return takeTurn(asked, { ...place, answers, run: { ...body, input, system: systemOf(messages) } })
 }
 
 function options({ runId, conversation }: Launched, { model = '', edgecall, responseFormat }: ChatRequest) {

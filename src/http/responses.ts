@@ -9,12 +9,12 @@ import { demand } from './auth.ts'
 import { readJson } from './body.ts'
 import { branch } from './branch.ts'
 import { type Asked, askedBy, type EdgeEnv } from './context.ts'
-import { type Continued, continueRun, notAsked, runOfAnswers, systemOf } from './continue.ts'
+import { type Continued, systemOf, takeTurn } from './continue.ts'
 import { goOnAlone } from './go-on.ts'
 import { type Accepted, launchThere } from './launch.ts'
 import type { Launched } from './launched.ts'
 import { Problem } from './problem.ts'
-import { type Collector, collectRun, placeOf, startThere } from './start.ts'
+import { type Collector, collectRun, placeOf } from './start.ts'
 import { streamRun } from './stream.ts'
 
 /** How long a stored response that belongs to no conversation of the caller's is kept, as with OpenAI. */
@@ -62,9 +62,9 @@ async function launch(asked: Asked, body: ResponsesRequest): Promise<Answering> 
     const { conversation, runId } = body.reference
     return goOn(asked, body, { id: conversation, previous: runId })
   }
-  const { answers, input, messages, store } = body
+  const { answers, input, messages, store, handed } = body
   const begin = store ? (said: RunBody) => startStored(asked, said) : undefined
-  return goOnAlone(asked, { ...runBody(body), input: messages }, { answers, input, begin })
+  return goOnAlone(asked, { ...runBody(body), input: messages }, { answers, input, begin, conversation: handed })
 }
 
 /** Of all that was sent only what follows the last answer is new to a conversation. */
@@ -74,21 +74,12 @@ async function goOn(
   { id, previous, create = false }: { readonly id: string; readonly previous?: string; readonly create?: boolean },
 ): Promise<Answering> {
   const { answers, input } = body
-  const runId = previous ?? runOfAnswers(answers)
-  if (runId !== undefined && Object.keys(answers).length > 0) {
-    const isAlone = input.length === 0
-    const continued = await continueRun(asked, { runId, conversation: id, answers, isAlone })
-    if (continued) return continued
-  }
-  if (input.length === 0) throw notAsked()
-  const system = systemOf(body.messages, body.instructions)
-  const accepted = await accept(asked, { ...runBody(body), system, input }, { conversation: id })
-  const start = { id, create, ...(previous !== undefined && { after: previous }) }
-  const launched = await startThere(asked, accepted, start).catch((error: unknown) => {
+  const run = { ...runBody(body), system: systemOf(body.messages, body.instructions), input }
+  return takeTurn(asked, { id, create, after: previous, answers, run }).catch(async (error: unknown) => {
     if (previous === undefined || !(error instanceof Problem) || error.details.code !== 'run_not_last') throw error
-    return launchInBranch(asked, accepted, { id, previous })
+    const accepted = await accept(asked, run, { conversation: id })
+    return { launched: await launchInBranch(asked, accepted, { id, previous }) }
   })
-  return { launched }
 }
 
 /** Another response has followed that one: both go on, each in a conversation of its own. */

@@ -39,7 +39,13 @@ const item = v.pipe(
       content,
     }),
     v.object({ type: v.literal('reasoning'), summary: v.nullish(v.array(v.object({ text: v.string() })), []) }),
-    v.object({ type: v.literal('function_call'), call_id: someText, name: toolName, arguments: v.string() }),
+    v.object({
+      type: v.literal('function_call'),
+      id: v.nullish(v.string(), ''),
+      call_id: someText,
+      name: toolName,
+      arguments: v.string(),
+    }),
     v.object({ type: v.literal('function_call_output'), call_id: v.string(), output: content }),
     v.object({
       type: v.literal('mcp_call'),
@@ -167,7 +173,11 @@ export function readItems(items: readonly Item[]): Said {
       case 'mcp_call': {
         const callId = callOfItem(item.id)
         call(callId, item.name, item.arguments)
-        return result(callId, partsOf(item.output ?? JSON.stringify(item.error ?? '')), item.output != null)
+        return result(
+          callId,
+          partsOf(item.output ?? JSON.stringify(item.error ?? 'not sent back')),
+          item.output != null,
+        )
       }
       case 'mcp_approval_response':
         answers[callOfItem(item.approval_request_id)] = decisionOf(item.approve, item.reason)

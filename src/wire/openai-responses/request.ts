@@ -21,7 +21,7 @@ import {
   toClientTool,
   toFormat,
 } from '../openai-chat/body.ts'
-import type { ItemPlace } from './id.ts'
+import { type ItemPlace, parseItemId } from './id.ts'
 import { cutAtReference, inputSchema, readItems } from './items.ts'
 
 /** The body of `POST /v1/responses`, in our words. */
@@ -37,6 +37,8 @@ export interface ResponsesRequest {
   readonly conversation?: string
   /** What the items go on from, where they refer to some of it. */
   readonly reference?: ItemPlace
+  /** The conversation that calls of the caller's were handed out in, which are here with their results. */
+  readonly handed?: string
   readonly store: boolean
   readonly stream: boolean
   readonly clientTools: readonly ClientTool[]
@@ -118,6 +120,8 @@ function decode(json: unknown): Decoded<ResponsesRequest> {
   if (!history.ok) return history
   const messages = history.request
   const { input, results } = newPart(messages)
+  const handed = items.findLast((item) => item.type === 'function_call')?.id ?? ''
+  const home = parseItemId(handed)?.conversation
   const clash = sameName(tools, 'tools', 'name')
   if (clash) return clash
   const { model, instructions, tool_choice: choice, edgecall, max_tool_calls: calls = Infinity } = rest
@@ -134,6 +138,7 @@ function decode(json: unknown): Decoded<ResponsesRequest> {
       answers: { ...answersOf(results), ...said.answers },
       ...(previous && { previous }),
       ...(reference && { reference }),
+      ...(home && { handed: home }),
       ...(conversation && { conversation: isText(conversation) ? conversation : conversation.id }),
       store: rest.store ?? true,
       stream: rest.stream ?? false,
