@@ -1,4 +1,5 @@
 import { Hono } from 'hono/tiny'
+import { runOfCall } from '../contract/id.ts'
 import type { ToolCall } from '../contract/message.ts'
 import { answersOf, newPart } from '../wire/call-answer.ts'
 import { completionCollector } from '../wire/openai-chat/collect.ts'
@@ -49,9 +50,11 @@ async function launch(asked: Asked, place: Place | undefined): Promise<Continued
   return takeTurn(asked, { ...place, answers, run: { ...body, input, system: systemOf(messages) } })
 }
 
-function options({ runId, conversation }: Launched, { model = '', edgecall, responseFormat }: ChatRequest) {
+function options({ runId, conversation }: Launched, { model = '', messages, edgecall, responseFormat }: ChatRequest) {
+  // Each answer of a run has an id of its own: that of the call whose result it goes on with.
+  const answered = newPart(messages).results.findLast(({ callId }) => runOfCall(callId) === runId)
   return {
-    id: `chatcmpl-${runId}`,
+    id: `chatcmpl-${answered?.callId ?? runId}`,
     model,
     created: Math.floor(Date.now() / 1000),
     ...(conversation !== undefined && { conversation }),
