@@ -100,8 +100,7 @@ async function startStored(asked: Asked, body: RunBody): Promise<Launched> {
   const key = request.headers.get('idempotency-key')
   const id = key === null ? newId('conv') : `conv_${(await runIdOf(caller.tenant, 'responses', key)).slice(4)}`
   const accepted = await accept(asked, body, { conversation: id })
-  const expires = Date.now() + STORED_MS
-  return launchThere(setup, accepted, { id, onBusy: 'queue', create: true, expires })
+  return launchThere(setup, accepted, { id, onBusy: 'queue', create: true, expires: Date.now() + STORED_MS })
 }
 
 function collectorOf(reader: ResponseReader): Collector {
