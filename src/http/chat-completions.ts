@@ -11,7 +11,7 @@ import { type Asked as AskedOf, askedBy, type EdgeEnv } from './context.ts'
 import { type Continued, systemOf, takeTurn } from './continue.ts'
 import { goOnAlone } from './go-on.ts'
 import type { Launched } from './launched.ts'
-import { Problem } from './problem.ts'
+import { checked } from './problem.ts'
 import { collectRun, type Place, placeOf } from './start.ts'
 import { streamRun } from './stream.ts'
 
@@ -21,14 +21,10 @@ export const chatCompletions = new Hono<EdgeEnv>()
 chatCompletions.post('/', async (c) => {
   const { setup, caller } = c.env
   demand(caller, 'chat')
-  const decoded = decodeRequest(await readJson(c.req.raw, setup.config.maxBodyBytes))
-  if (!decoded.ok) {
-    const { message, param, code } = decoded.error
-    throw new Problem({ status: 400, code, message, ...(param !== null && { param }) })
-  }
+  const request = checked(decodeRequest(await readJson(c.req.raw, setup.config.maxBodyBytes)))
   // The answer names the model as the request did, or the default that it left the choice to.
-  const chat = { model: setup.config.model ?? '', ...decoded.request }
-  const asked = { ...askedBy(c), chat: decoded.request }
+  const chat = { model: setup.config.model ?? '', ...request }
+  const asked = { ...askedBy(c), chat: request }
   const place = placeOf(c.req.raw, chat.edgecall.conversation, 'edgecall.conversation')
   const { launched } = await launch(asked, place)
   if (!chat.stream) return collectRun(launched, completionCollector(options(launched, chat)))
@@ -57,9 +53,9 @@ function options({ runId, conversation }: Launched, { model = '', messages, edge
     id: `chatcmpl-${answered?.callId ?? runId}`,
     model,
     created: Math.floor(Date.now() / 1000),
-    ...(conversation !== undefined && { conversation }),
-    ...(edgecall.rounds && { rounds: edgecall.rounds }),
-    ...(responseFormat?.type === 'json_schema' && { whole: true }),
+    conversation,
+    rounds: edgecall.rounds,
+    whole: responseFormat?.type === 'json_schema',
     waitingText: (calls: readonly ToolCall[]) => {
       const tools = calls.map((call) => `"${call.tool}"`).join(', ')
       const url = `/conversations/${conversation}/runs/${runId}/calls/`

@@ -34,9 +34,7 @@ export interface Turn extends Place {
 
 /** The last run that answers are for; undefined where they are for none of this edge's. */
 export function runOfAnswers(answers: CallAnswers): string | undefined {
-  return Object.keys(answers)
-    .map(runOfCall)
-    .findLast((run) => run !== undefined)
+  return Object.keys(answers).map(runOfCall).findLast(Boolean)
 }
 
 const TERMS = ['model', 'system', 'clientTools', 'toolChoice', 'responseFormat', 'sampling'] as const
@@ -100,7 +98,7 @@ async function termsOf(
   body: RunBody,
   { conversation, retells }: Kept & Pick<Answering, 'retells'>,
 ): Promise<Terms> {
-  const { run } = await accept(asked, body, { ...(conversation !== undefined && { conversation }) })
+  const { run } = await accept(asked, body, { conversation })
   const said = TERMS.filter((name) => retells || name === 'toolChoice' || Object.keys(Object(body[name])).length > 0)
   return Object.fromEntries(said.map((name) => [name, run[name]]))
 }

@@ -173,11 +173,7 @@ export function readItems(items: readonly Item[]): Said {
       case 'mcp_call': {
         const callId = callOfItem(item.id)
         call(callId, item.name, item.arguments)
-        return result(
-          callId,
-          partsOf(item.output ?? JSON.stringify(item.error ?? 'not sent back')),
-          item.output != null,
-        )
+        return result(callId, partsOf(item.output ?? JSON.stringify(item.error ?? '')), item.output != null)
       }
       case 'mcp_approval_response':
         answers[callOfItem(item.approval_request_id)] = decisionOf(item.approve, item.reason)
