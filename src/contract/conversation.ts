@@ -97,7 +97,7 @@ export interface StartRequest {
   /** Also replaces all turns after that one; runs that have not ended are cancelled first. */
   readonly onward?: boolean
   /** The run that must be the latest one that did not fail; otherwise the request is refused with `run_not_last`. */
-  readonly after?: string
+  readonly after?: string | undefined
 }
 
 export interface StartReply {
@@ -133,6 +133,19 @@ export type CallAnswer =
   /** `by`: the first digits of the hash of the key that decided, or the tenant. */
   | { readonly decision: 'approve' | 'reject'; readonly reason?: string; readonly by?: string }
   | { readonly result: string; readonly ok: boolean }
+
+/** The parts of a run's request that a later request may replace while the run waits. */
+export type Terms = Partial<
+  Pick<RunRequest, 'model' | 'system' | 'clientTools' | 'toolChoice' | 'responseFormat' | 'sampling'>
+>
+
+/** What a request brings beside the answers to calls; the run goes on with it. */
+export interface Beside {
+  /** Messages that follow the answers. */
+  readonly input: readonly Message[]
+  /** Replace those of the run's request; a field that is left out stays as it was. */
+  readonly terms?: Terms | undefined
+}
 
 /** The id, caller and budget of a run that repeats the request of an earlier run. */
 export type Anew = Pick<RunRequest, 'runId' | 'caller' | 'budget'>
@@ -183,6 +196,7 @@ export interface ConversationService {
   answer(
     runId: string,
     answers: Readonly<Record<string, CallAnswer>>,
+    beside?: Beside,
   ): Promise<Reply<{ readonly record: RunRecord; readonly after: number }>>
   remove(): Promise<Reply<object>>
 }

@@ -11,7 +11,7 @@ export async function askedAnew(
   { request: asked, tools: offered }: StoredRun,
   again: Anew,
 ): Promise<Pick<StartRequest, 'run' | 'tools'>> {
-  const { fingerprint: _fingerprint, budget: _budget, trusted: _trusted, ...request } = asked
+  const { fingerprint: _fingerprint, budget: _budget, trusted: _trusted, chosenAt: _chosenAt, ...request } = asked
   const trusted = setup.trusted?.(again.caller)
   const names = offered.map(({ name }) => name)
   const found = names.length === 0 ? [] : await setup.tools(again.caller).find(names)

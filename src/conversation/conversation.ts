@@ -1,6 +1,7 @@
 import { DurableObject } from 'cloudflare:workers'
 import type {
   Anew,
+  Beside,
   CallAnswer,
   ConversationService,
   ConversationSettings,
@@ -200,6 +201,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   async answer(
     runId: string,
     answers: Readonly<Record<string, CallAnswer>>,
+    beside?: Beside,
   ): Promise<Reply<{ record: RunRecord; after: number }>> {
     return this.#whenOpen(async () => {
       if (!this.#store.runs.row(runId)) return UNKNOWN_RUN
@@ -208,7 +210,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       const events = answersTo(open, answers)
       if ('ok' in events) return events
       const after = open.journal.last
-      this.#runner.answer(open, events)
+      this.#runner.answer(open, events, beside)
       this.#upkeep.used()
       const record = await this.#view.record(runId, 0)
       return record ? { ok: true, record, after } : UNKNOWN_RUN

@@ -1,3 +1,4 @@
+import type { Beside } from '../contract/conversation.ts'
 import type { RunFact } from '../contract/event.ts'
 import type { Message } from '../contract/message.ts'
 import { isWithOthers, windDown } from '../loop/decide.ts'
@@ -98,11 +99,20 @@ export class Runner {
     if (driving === open.driving) this.#abandon(open, windDown(open.state, 'cancelled'))
   }
 
-  /** Records answers to calls. The run goes on unless other calls still wait for answers. */
-  answer(open: OpenRun, events: readonly RunFact[]): void {
-    const { ledger, state } = open
+  /** Records answers to calls, and what came beside them. The run goes on unless other calls still wait for answers. */
+  answer(open: OpenRun, events: readonly RunFact[], { input, terms }: Beside = { input: [] }): void {
+    const { ledger, state, stored } = open
     this.#change(open, () => {
+      const request = { ...state.request, ...terms, ...(terms?.toolChoice && { chosenAt: state.rounds }) }
+      // Most clients repeat their terms with each request.
+      if (JSON.stringify(request) !== JSON.stringify(state.request)) {
+        state.request = request
+        // The definitions for the model are made once for each map of tools.
+        state.offered = new Map(state.offered)
+        this.#ports.store.runs.setRequest(stored.id, request)
+      }
       ledger.commit(events)
+      if (input.length > 0) ledger.commit([{ type: 'input.added', messages: input }])
       if (state.status === 'waiting' && !waits(open)) ledger.commit([{ type: 'run.resumed', at: this.#ports.now() }])
       ledger.flush()
     })

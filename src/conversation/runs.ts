@@ -133,6 +133,13 @@ export class RunTable {
     return this.#ground.rows(query, record.status, kept, now, record.id).length > 0
   }
 
+  /** Replaces the request of a run. */
+  setRequest(id: string, request: RunRequest): void {
+    for (const row of this.#ground.rows<{ request: string }>('SELECT request FROM runs WHERE id = ?', id))
+      this.#ground.chunks.drop(row.request)
+    this.#ground.rows('UPDATE runs SET request = ? WHERE id = ?', this.#ground.chunks.keep(JSON.stringify(request)), id)
+  }
+
   countInterruption(id: string, now: number): void {
     this.#ground.rows(
       'UPDATE runs SET interrupted = interrupted + 1, stalled = ifnull(stalled, ?) WHERE id = ?',

@@ -41,7 +41,7 @@ export interface RunBody {
 export async function accept(
   { setup, caller, request }: Asked,
   said: RunBody,
-  { conversation }: { conversation?: string } = {},
+  { conversation }: { conversation?: string | undefined } = {},
 ): Promise<Accepted> {
   const { config } = setup
   const body =

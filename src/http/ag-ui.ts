@@ -17,6 +17,6 @@ agUi.post('/', async (c) => {
   const decoded = decodeAgUi(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
   const { answers, run, ...place } = decoded.request
-  const launched = await takeTurn(askedBy(c), { id: place.threadId, create: true, answers, run })
+  const { launched } = await takeTurn(askedBy(c), { id: place.threadId, create: true, answers, run })
   return streamRun(launched, new AgUiEncoder(place))
 })

@@ -1,4 +1,5 @@
 import { Hono } from 'hono/tiny'
+import { runOfCall } from '../contract/id.ts'
 import type { ToolCall } from '../contract/message.ts'
 import { answersOf, newPart } from '../wire/call-answer.ts'
 import { completionCollector } from '../wire/openai-chat/collect.ts'
@@ -7,10 +8,10 @@ import { completionEncoder } from '../wire/openai-chat/answer.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
 import { type Asked as AskedOf, askedBy, type EdgeEnv } from './context.ts'
-import { systemOf, takeTurn } from './continue.ts'
+import { type Continued, systemOf, takeTurn } from './continue.ts'
 import { goOnAlone } from './go-on.ts'
 import type { Launched } from './launched.ts'
-import { Problem } from './problem.ts'
+import { checked } from './problem.ts'
 import { collectRun, type Place, placeOf } from './start.ts'
 import { streamRun } from './stream.ts'
 
@@ -20,16 +21,12 @@ export const chatCompletions = new Hono<EdgeEnv>()
 chatCompletions.post('/', async (c) => {
   const { setup, caller } = c.env
   demand(caller, 'chat')
-  const decoded = decodeRequest(await readJson(c.req.raw, setup.config.maxBodyBytes))
-  if (!decoded.ok) {
-    const { message, param, code } = decoded.error
-    throw new Problem({ status: 400, code, message, ...(param !== null && { param }) })
-  }
+  const request = checked(decodeRequest(await readJson(c.req.raw, setup.config.maxBodyBytes)))
   // The answer names the model as the request did, or the default that it left the choice to.
-  const chat = { model: setup.config.model ?? '', ...decoded.request }
-  const asked = { ...askedBy(c), chat: decoded.request }
+  const chat = { model: setup.config.model ?? '', ...request }
+  const asked = { ...askedBy(c), chat: request }
   const place = placeOf(c.req.raw, chat.edgecall.conversation, 'edgecall.conversation')
-  const launched = await launch(asked, place)
+  const { launched } = await launch(asked, place)
   if (!chat.stream) return collectRun(launched, completionCollector(options(launched, chat)))
   const encoder = completionEncoder({ ...options(launched, chat), includeUsage: chat.includeUsage })
   return streamRun(launched, encoder)
@@ -40,25 +37,25 @@ interface Asked extends AskedOf {
 }
 
 /** Only what follows the last answer is new to a conversation; results among it continue the run that waits for them. */
-async function launch(asked: Asked, place: Place | undefined): Promise<Launched> {
+async function launch(asked: Asked, place: Place | undefined): Promise<Continued> {
   const { messages } = asked.chat
   const { results, input } = newPart(messages)
   const answers = answersOf(results)
   const body = { ...bodyOf(asked.chat), input: messages }
-  if (!place) return (await goOnAlone(asked, body, { answers, input })).launched
-  const isAlone = input.length === 0 && results.length > 0
-  const run = isAlone ? undefined : { ...body, input, system: systemOf(messages) }
-  return takeTurn(asked, { ...place, answers, run })
+  if (!place) return goOnAlone(asked, body, { answers, input })
+  return takeTurn(asked, { ...place, answers, run: { ...body, input, system: systemOf(messages) } })
 }
 
-function options({ runId, conversation }: Launched, { model = '', edgecall, responseFormat }: ChatRequest) {
+function options({ runId, conversation }: Launched, { model = '', messages, edgecall, responseFormat }: ChatRequest) {
+  // Each answer of a run has an id of its own: that of the call whose result it goes on with.
+  const answered = newPart(messages).results.findLast(({ callId }) => runOfCall(callId) === runId)
   return {
-    id: `chatcmpl-${runId}`,
+    id: `chatcmpl-${answered?.callId ?? runId}`,
     model,
     created: Math.floor(Date.now() / 1000),
-    ...(conversation !== undefined && { conversation }),
-    ...(edgecall.rounds && { rounds: edgecall.rounds }),
-    ...(responseFormat?.type === 'json_schema' && { whole: true }),
+    conversation,
+    rounds: edgecall.rounds,
+    whole: responseFormat?.type === 'json_schema',
     waitingText: (calls: readonly ToolCall[]) => {
       const tools = calls.map((call) => `"${call.tool}"`).join(', ')
       const url = `/conversations/${conversation}/runs/${runId}/calls/`

@@ -1,4 +1,4 @@
-import type { CallAnswer } from '../contract/conversation.ts'
+import type { CallAnswer, Terms } from '../contract/conversation.ts'
 import type { RunEvent } from '../contract/event.ts'
 import { runOfCall } from '../contract/id.ts'
 import type { Message } from '../contract/message.ts'
@@ -7,9 +7,9 @@ import type { Caller } from '../contract/tool.ts'
 import type { CallAnswers } from '../wire/call-answer.ts'
 import type { RunBody as NativeBody } from '../wire/request.ts'
 import { accept, type RunBody } from './accept.ts'
-import type { Asked, Asking } from './context.ts'
+import type { Asked } from './context.ts'
 import { demand } from './auth.ts'
-import { keeperOf } from './keeper.ts'
+import { type Kept, keeperOf } from './keeper.ts'
 import { following, type Launched } from './launched.ts'
 import { granted, Problem } from './problem.ts'
 import { type Place, startThere } from './start.ts'
@@ -28,37 +28,39 @@ export interface Turn extends Place {
   readonly run?: (RunBody & Pick<NativeBody, 'onBusy'>) | undefined
   /** The run whose place it takes, and that of all that followed. */
   readonly replaces?: string | undefined
+  /** The run that it must follow. */
+  readonly after?: string | undefined
 }
 
-/** The one run that answers are for; undefined where they are for none of this edge's. */
+/** The last run that answers are for; undefined where they are for none of this edge's. */
 export function runOfAnswers(answers: CallAnswers): string | undefined {
-  const runs = new Set(Object.keys(answers).map(runOfCall))
-  runs.delete(undefined)
-  if (runs.size > 1) throw unclear('Send the answers to the calls of one run.')
-  return [...runs][0]
+  return Object.keys(answers).map(runOfCall).findLast(Boolean)
+}
+
+const TERMS = ['model', 'system', 'clientTools', 'toolChoice', 'responseFormat', 'sampling'] as const
+
+interface Answering {
+  readonly answers: CallAnswers
+  /** What is said after them. */
+  readonly input: readonly Message[]
+  /** How it is to go on; in a conversation, what is left out stays as it was. Default: as it was asked. */
+  readonly body?: RunBody | undefined
+  /** Tells once more what came of answers that it was given before: their caller missed that. */
+  readonly retells?: boolean | undefined
 }
 
 /**
- * Gives a run the answers that it waits for; others it was given before, or gave itself. `isAlone`: nothing is asked
- * anew, so that one of them must be waited for; else none may be. Undefined where there is nothing to go on with. A run
- * without a conversation tells once more what came of answers that it was given before: its caller missed that.
+ * Gives a run the answers that it waits for, and what is said after them; other answers it was given before, or gave
+ * itself. Undefined where it waits for none of them, and something else is asked.
  */
 export async function continueRun(
-  asking: Asking,
-  {
-    runId,
-    conversation,
-    answers,
-    isAlone,
-  }: {
-    readonly runId: string
-    readonly conversation?: string | undefined
-    readonly answers: CallAnswers
-    readonly isAlone: boolean
-  },
+  asked: Asked,
+  kept: Kept,
+  { answers, input, body, retells }: Answering,
 ): Promise<Continued | undefined> {
-  const kept = { runId, conversation }
-  const service = keeperOf(asking, kept)
+  const { runId } = kept
+  const isAlone = input.length === 0
+  const service = keeperOf(asked, kept)
   const reply = await service.record(runId, 0)
   if (!reply.ok && !isAlone) return undefined
   const { calls } = granted(reply).record
@@ -69,12 +71,15 @@ export async function continueRun(
   if (open.length === 0 && !isAlone) return undefined
   /** Where it has all answers: those whose events come before what is to be told once more. */
   const before = new Set(open.length === 0 ? Object.keys(answers).filter((callId) => waits.has(callId)) : [])
-  if (open.length === 0 && (conversation !== undefined || before.size === 0)) throw notAsked()
-  if (!isAlone) throw unclear('Send the answers to calls alone; then the next message.')
-  if (open.some(([, answer]) => 'decision' in answer)) demand(asking.caller, 'approve')
-  const signed = open.map(([callId, answer]) => [callId, signedBy(asking.caller, answer)] as const)
-  const { after } = before.size > 0 ? { after: 0 } : granted(await service.answer(runId, Object.fromEntries(signed)))
-  const launched = following(asking, { ...kept, after })
+  if (open.length === 0 && (!retells || before.size === 0)) throw notAsked()
+  if (open.some(([, answer]) => 'decision' in answer)) demand(asked.caller, 'approve')
+  const signed = open.map(([callId, answer]) => [callId, signedBy(asked.caller, answer)] as const)
+  const give = async () => {
+    const terms = body && (await termsOf(asked, body, { ...kept, retells }))
+    return granted(await service.answer(runId, Object.fromEntries(signed), { input, terms }))
+  }
+  const { after } = before.size > 0 ? { after: 0 } : await give()
+  const launched = following(asked, { ...kept, after })
   const follow: Launched['follow'] = async (onEvent) => {
     let last: RunEvent | undefined
     await launched.follow((event) => {
@@ -86,6 +91,16 @@ export async function continueRun(
     for (const event of stillAsked(await launched.record(0), last?.seq ?? after)) await onEvent(event)
   }
   return { launched: { ...launched, follow }, after, asked: calls.filter((call) => call.status === 'approval') }
+}
+
+async function termsOf(
+  asked: Asked,
+  body: RunBody,
+  { conversation, retells }: Kept & Pick<Answering, 'retells'>,
+): Promise<Terms> {
+  const { run } = await accept(asked, body, { conversation })
+  const said = TERMS.filter((name) => retells || name === 'toolChoice' || Object.keys(Object(body[name])).length > 0)
+  return Object.fromEntries(said.map((name) => [name, run[name]]))
 }
 
 /** An answer that says who decided, where it is a decision. */
@@ -111,15 +126,15 @@ function stillAsked({ id: runId, status, calls }: RunRecord, seq: number): RunEv
  * The turn of a chat in its conversation: answers to calls, or what is asked anew, be it in the place of a run and all that
  * followed it.
  */
-export async function takeTurn(asked: Asked, { answers, run, ...place }: Turn): Promise<Launched> {
+export async function takeTurn(asked: Asked, { answers, run, ...place }: Turn): Promise<Continued> {
   const conversation = place.id
   const runId = runOfAnswers(answers)
-  const isAlone = run === undefined
-  const continued = runId && (await continueRun(asked, { runId, conversation, answers, isAlone }))
-  if (continued) return continued.launched
-  if (isAlone) throw notAsked()
+  const input = run?.input ?? []
+  const continued = runId && (await continueRun(asked, { runId, conversation }, { answers, input, body: run }))
+  if (continued) return continued
+  if (!run || input.length === 0) throw notAsked()
   const start = { ...place, onBusy: run.onBusy, onward: true }
-  return startThere(asked, await accept(asked, run, { conversation }), start)
+  return { launched: await startThere(asked, await accept(asked, run, { conversation }), start) }
 }
 
 /** What a request tells the model in a conversation beside what is new to it; undefined for nothing. */
@@ -132,8 +147,4 @@ export function systemOf(messages: readonly Message[], instructions = ''): strin
 export function notAsked(): Problem {
   const message = 'Nothing is asked, and no call waits for these answers.'
   return new Problem({ status: 409, code: 'call_already_answered', message, mayRetry: false })
-}
-
-function unclear(message: string): Problem {
-  return new Problem({ status: 400, code: 'unknown_call', message })
 }

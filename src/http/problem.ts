@@ -3,6 +3,7 @@
  * wire/, tool/ and loop/. Must never know a binding: it gets a Setup.
  */
 import type { Refusal } from '../contract/conversation.ts'
+import type { OpenAiFault } from '../wire/openai-chat/body.ts'
 
 export interface ProblemDetails {
   readonly status: number
@@ -32,7 +33,16 @@ export class Problem extends Error {
   }
 }
 
-/** The answer of RFC 9457, with a stable `code`; its type is `about:blank`, as where none is said. */
+/** Returns the request that a body was decoded to. Throws the Problem of a body that OpenAI's surfaces refuse. */
+export function checked<Request>(
+  decoded: { readonly ok: true; readonly request: Request } | { readonly ok: false; readonly error: OpenAiFault },
+): Request {
+  if (decoded.ok) return decoded.request
+  const { message, param, code } = decoded.error
+  throw new Problem({ status: 400, code, message, ...(param !== null && { param }) })
+}
+
+/** Returns the answer of RFC 9457, with a stable `code`; without a `type`, which then is `about:blank`. */
 export function problemJson({ details }: Problem): Response {
   const { status, code, message, param, extra } = details
   const body = { status, code, detail: message, ...extra }

@@ -9,12 +9,12 @@ import { demand } from './auth.ts'
 import { readJson } from './body.ts'
 import { branch } from './branch.ts'
 import { type Asked, askedBy, type EdgeEnv } from './context.ts'
-import { type Continued, continueRun, notAsked, runOfAnswers, systemOf } from './continue.ts'
+import { type Continued, systemOf, takeTurn } from './continue.ts'
 import { goOnAlone } from './go-on.ts'
 import { type Accepted, launchThere } from './launch.ts'
 import type { Launched } from './launched.ts'
-import { Problem } from './problem.ts'
-import { type Collector, collectRun, placeOf, startThere } from './start.ts'
+import { checked, Problem } from './problem.ts'
+import { type Collector, collectRun, type Place, placeOf } from './start.ts'
 import { streamRun } from './stream.ts'
 
 /** How long a stored response that belongs to no conversation of the caller's is kept, as with OpenAI. */
@@ -26,20 +26,15 @@ export const responses = new Hono<EdgeEnv>()
 responses.post('/', async (c) => {
   const { setup, caller } = c.env
   demand(caller, 'chat')
-  const decoded = decodeResponses(await readJson(c.req.raw, setup.config.maxBodyBytes))
-  if (!decoded.ok) {
-    const { message, param, code } = decoded.error
-    throw new Problem({ status: 400, code, message, ...(param !== null && { param }) })
-  }
-  const body = decoded.request
-  const answering = await launch(askedBy(c), body)
-  const { launched, after = 0, asked = [] } = answering
+  const body = checked(decodeResponses(await readJson(c.req.raw, setup.config.maxBodyBytes)))
+  const place = placeOf(c.req.raw, body.conversation, 'conversation')
+  const { launched, after = 0, asked = [] } = await launch(askedBy(c), body, place)
   const { runId, conversation } = launched
   const options: ResponseOptions = {
     id: responseId({ runId, conversation, after }),
     model: body.model ?? setup.config.model ?? '',
     created: Math.floor(Date.now() / 1000),
-    echo: { ...body.echo, ...(answering.isNamed && { conversation: { id: conversation } }) },
+    echo: { ...body.echo, ...(place && { conversation: { id: place.id } }) },
     conversation,
     rounds: body.rounds,
     asked,
@@ -48,23 +43,17 @@ responses.post('/', async (c) => {
   return streamRun(launched, responseEncoder(options))
 })
 
-interface Answering extends Continued {
-  /** The conversation is one of the caller's own. */
-  readonly isNamed?: boolean
-}
-
 /** A response goes on in its conversation or in that of the response before it; one that is stored has one of its own. */
-async function launch(asked: Asked, body: ResponsesRequest): Promise<Answering> {
-  const place = placeOf(asked.request, body.conversation, 'conversation')
-  if (place) return { ...(await goOn(asked, body, place)), isNamed: true }
+async function launch(asked: Asked, body: ResponsesRequest, place: Place | undefined): Promise<Continued> {
+  if (place) return goOn(asked, body, place)
   if (body.previous !== undefined) return goOn(asked, body, previousPlace(body.previous))
   if (body.reference) {
     const { conversation, runId } = body.reference
     return goOn(asked, body, { id: conversation, previous: runId })
   }
-  const { answers, input, messages, store } = body
+  const { answers, input, messages, store, handed } = body
   const begin = store ? (said: RunBody) => startStored(asked, said) : undefined
-  return goOnAlone(asked, { ...runBody(body), input: messages }, { answers, input, begin })
+  return goOnAlone(asked, { ...runBody(body), input: messages }, { answers, input, begin, conversation: handed })
 }
 
 /** Of all that was sent only what follows the last answer is new to a conversation. */
@@ -72,23 +61,14 @@ async function goOn(
   asked: Asked,
   body: ResponsesRequest,
   { id, previous, create = false }: { readonly id: string; readonly previous?: string; readonly create?: boolean },
-): Promise<Answering> {
+): Promise<Continued> {
   const { answers, input } = body
-  const runId = previous ?? runOfAnswers(answers)
-  if (runId !== undefined && Object.keys(answers).length > 0) {
-    const isAlone = input.length === 0
-    const continued = await continueRun(asked, { runId, conversation: id, answers, isAlone })
-    if (continued) return continued
-  }
-  if (input.length === 0) throw notAsked()
-  const system = systemOf(body.messages, body.instructions)
-  const accepted = await accept(asked, { ...runBody(body), system, input }, { conversation: id })
-  const start = { id, create, ...(previous !== undefined && { after: previous }) }
-  const launched = await startThere(asked, accepted, start).catch((error: unknown) => {
+  const run = { ...runBody(body), system: systemOf(body.messages, body.instructions), input }
+  return takeTurn(asked, { id, create, after: previous, answers, run }).catch(async (error: unknown) => {
     if (previous === undefined || !(error instanceof Problem) || error.details.code !== 'run_not_last') throw error
-    return launchInBranch(asked, accepted, { id, previous })
+    const accepted = await accept(asked, run, { conversation: id })
+    return { launched: await launchInBranch(asked, accepted, { id, previous }) }
   })
-  return { launched }
 }
 
 /** Another response has followed that one: both go on, each in a conversation of its own. */
@@ -109,8 +89,7 @@ async function startStored(asked: Asked, body: RunBody): Promise<Launched> {
   const key = request.headers.get('idempotency-key')
   const id = key === null ? newId('conv') : `conv_${(await runIdOf(caller.tenant, 'responses', key)).slice(4)}`
   const accepted = await accept(asked, body, { conversation: id })
-  const expires = Date.now() + STORED_MS
-  return launchThere(setup, accepted, { id, onBusy: 'queue', create: true, expires })
+  return launchThere(setup, accepted, { id, onBusy: 'queue', create: true, expires: Date.now() + STORED_MS })
 }
 
 function collectorOf(reader: ResponseReader): Collector {

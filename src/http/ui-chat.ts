@@ -40,7 +40,7 @@ function turnOf(json: unknown, trigger?: string): UiChatRequest {
 async function say(asked: Asked, { conversation, answers, run, follows }: UiChatRequest): Promise<Launched> {
   const service = conversationOf(asked.setup, asked.caller.tenant, conversation)
   const replaces = follows === undefined ? undefined : await turnAfter(service, follows)
-  return takeTurn(asked, { id: conversation, create: true, answers, run, replaces })
+  return (await takeTurn(asked, { id: conversation, create: true, answers, run, replaces })).launched
 }
 
 /**

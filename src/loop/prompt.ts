@@ -10,12 +10,12 @@ import { READ_RESULT, READ_RESULT_DEFINITION } from './whole.ts'
 
 /** Builds the model request of the step under way. */
 export function modelRequest({ state, history }: Pick<Running, 'state' | 'history'>): ModelRequest {
-  const { system, toolChoice, responseFormat, sampling } = state.request
+  const { system, toolChoice, chosenAt = 0, responseFormat, sampling } = state.request
   const rejected = state.step?.rejected ?? []
   // After a limit, and to correct its answer, the model must answer in text. A forced tool choice applies until the
   // model has called tools: forced on and on, it would never finish.
   const tools = state.limit || rejected.length > 0 ? [] : definitions(state)
-  const choice = state.rounds === 0 ? toolChoice : toolChoice === 'none' ? 'none' : undefined
+  const choice = state.rounds === chosenAt ? toolChoice : toolChoice === 'none' ? 'none' : undefined
   const messages: Message[] = [...history, ...state.messages].map((message) =>
     message.role === 'tool' ? asData(message) : message,
   )

@@ -55,7 +55,7 @@ interface Answer {
 
 /** The state of a run. Once the run is under way, only `fold` changes it. */
 export interface RunState {
-  readonly request: RunRequest
+  request: RunRequest
   /** The edge's tools on offer, by name. */
   offered: ReadonlyMap<string, ToolDefinition>
   status: RunStatus

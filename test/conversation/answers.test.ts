@@ -41,3 +41,38 @@ test('answers of which one is for no call leave nothing behind', async () => {
   await there.object.record(runId(0), 10_000)
   expect(there.rows('SELECT * FROM wholes')).toEqual([])
 })
+
+test('terms that come with answers hold from then on, also in another life, and leave nothing of the old ones', async () => {
+  const there = new TestConversation(({ messages }) => {
+    const results = messages.filter(({ role }) => role === 'tool').length
+    return results < 2 ? ask(['pick']) : say('Picked.')
+  })
+  const clientTools = [{ name: 'pick', description: 'Picks', inputSchema: { type: 'object' } }]
+  const content = 'x'.repeat(600_000)
+  await there.start(0, { request: { clientTools, system: 'A', input: [{ role: 'user', content }] } })
+  await there.object.record(runId(0), 10_000)
+  const kept = there.rows('SELECT * FROM chunks').length
+  expect(kept).toBeGreaterThan(0)
+  const answer = async (step: number, terms: object) => {
+    const given = { [id(step, 0)]: { result: 'left', ok: true } }
+    await there.object.answer(runId(0), given, { input: [], terms })
+    await there.object.record(runId(0), 10_000)
+    expect(there.rows('SELECT * FROM chunks')).toHaveLength(kept)
+    there.live()
+  }
+  await answer(1, { system: 'B', clientTools, toolChoice: undefined })
+  await answer(2, { clientTools, toolChoice: 'required' })
+  await there.object.regenerate(runId(0), { runId: runId(1), caller: { tenant: 'acme', scopes: [] } })
+  await there.object.record(runId(1), 10_000)
+  expect(
+    there.requests.map(({ messages, toolChoice }) => [
+      messages[0]?.role === 'system' && messages[0].content,
+      toolChoice,
+    ]),
+  ).toEqual([
+    ['A', undefined],
+    ['B', undefined],
+    ['B', 'required'],
+    ['B', 'required'],
+  ])
+})

@@ -216,12 +216,14 @@ describe('a thread of AG-UI', () => {
     expect(lastShown(edge).at(-1)).toEqual(['user', 'Once more'])
   })
 
-  test('wants answers alone', async () => {
-    const edge = keptEdge({ script: [ask(['pick'])] })
+  test('takes answers before what is said after them', async () => {
+    const edge = keptEdge({ script: [ask(['pick']), say('Done.')] })
     const first = await chunksOf(await post(edge, [user('Go')]))
     const [toolCallId] = first.at(-1)!['outcome'].pendingToolCallIds
     const told = [user('Go'), { id: 'a', role: 'assistant' }, { id: 't', role: 'tool', toolCallId, content: 'left' }]
-    expect(await problemOf(await post(edge, [...told, user('And?')]))).toEqual({ status: 400, code: 'unknown_call' })
+    const chunks = await chunksOf(await post(edge, [...told, user('And?')]))
+    expect(chunks.flatMap(({ delta }) => delta ?? [])).toEqual(['Done.'])
+    expect(edge.requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
   })
 })
 

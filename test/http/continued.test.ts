@@ -67,16 +67,17 @@ describe('a chat completion that handed calls out', () => {
 
   test('and had answers to several steps is told what came of the last', async () => {
     const edge = keptEdge({ script: [ask(['clock'], ['pick']), ask(['pick']), say('Done.')], tools: [clock] })
-    const { messages } = await handed(edge)
-    const { choices } = await (await edge.post(CHAT, { messages, tools })).json<any>()
+    const { first, messages } = await handed(edge)
+    const { id, choices } = await (await edge.post(CHAT, { messages, tools })).json<any>()
     const [call] = choices[0].message.tool_calls
-    expect((await (await edge.post(CHAT, { messages, tools })).json<any>()).choices).toEqual(choices)
+    expect(await (await edge.post(CHAT, { messages, tools })).json<any>()).toMatchObject({ id, choices })
     const more = [...messages, choices[0].message, { role: 'tool', tool_call_id: call.id, content: 'right' }]
     for (const _ of [1, 2]) {
       const last = await edge.post(CHAT, { messages: more, tools, stream: true })
-      expect(dataOf(await last.text()).flatMap((chunk: any) => chunk.choices?.[0].delta.content || [])).toEqual([
-        'Done.',
-      ])
+      const chunks = dataOf(await last.text()) as any[]
+      expect(chunks.flatMap((chunk) => chunk.choices?.[0].delta.content || [])).toEqual(['Done.'])
+      // Some clients keep the answers of a thread by their ids.
+      expect(new Set([first.id, id, chunks[0].id]).size).toBe(3)
     }
   })
 })
@@ -161,6 +162,82 @@ describe('a run that failed after it was given results', () => {
   })
 })
 
+describe('the request that gives results says how its run goes on', () => {
+  const other = { type: 'function', function: { name: 'other', parameters: { type: 'object' } } }
+  const told = ({ requests }: KeptEdge) =>
+    requests.map(({ messages, tools, toolChoice, sampling }) => ({
+      messages: messages.map((message) => ('tool' in message ? message.tool : message.content)),
+      tools: tools.map(({ name }) => name),
+      toolChoice,
+      sampling,
+    }))
+  const first = {
+    messages: ['You are A.', 'Go'],
+    tools: ['clock', 'pick'],
+    toolChoice: 'required',
+    sampling: { temperature: 0 },
+  }
+
+  test('in a chat that is kept by its caller', async () => {
+    const edge = keptEdge({
+      script: [ask(['clock']), ask(['pick']), say('Done.')],
+      tools: [clock],
+      vars: { MODELS: 'test/*' },
+    })
+    const body = { model: 'test/a', temperature: 0, tool_choice: 'required', tools }
+    const messages = [{ role: 'system', content: 'You are A.' }, question]
+    const { choices } = await (await edge.post(CHAT, { ...body, messages })).json<any>()
+    const { message } = choices[0]
+    const result = { role: 'tool', tool_call_id: message.tool_calls[0].id, content: 'left' }
+    const next = [{ role: 'system', content: 'You are B.' }, question, message, result]
+    const sent = {
+      model: 'test/b',
+      messages: next,
+      tools: [other],
+      tool_choice: { type: 'function', function: other.function },
+    }
+    const answer = await (await edge.post(CHAT, sent)).json<any>()
+    expect([answer.model, answer.choices[0].message.content]).toEqual(['test/b', 'Done.'])
+    expect(told(edge)).toEqual([
+      first,
+      { ...first, messages: [...first.messages, '', 'clock'], toolChoice: undefined },
+      {
+        messages: ['You are B.', 'Go', '', 'clock', '', 'pick'],
+        tools: ['clock', 'other'],
+        toolChoice: { tool: 'other' },
+        sampling: undefined,
+      },
+    ])
+  })
+
+  test('where a conversation keeps it: what it leaves out stays as it was', async () => {
+    const edge = keptEdge({ script: [ask(['pick']), ask(['pick']), say('Done.')], tools: [clock] })
+    const respond = async (body: object) => (await edge.post('/v1/responses', body)).json<any>()
+    const goOn = (response: any, body: object) => {
+      const { call_id } = response.output.at(-1)
+      const input = [{ type: 'function_call_output', call_id, output: 'left' }]
+      return respond({ input, previous_response_id: response.id, ...body })
+    }
+    const begun = { input: 'Go', instructions: 'You are A.', temperature: 0, tool_choice: 'required' }
+    const asked = await respond({ ...begun, tools: tools.map((each) => ({ type: 'function', ...each.function })) })
+    const again = await goOn(asked, {
+      instructions: 'You are B.',
+      tools: [
+        { type: 'function', ...other.function, name: 'pick' },
+        { type: 'function', ...other.function },
+      ],
+    })
+    await goOn(again, {})
+    const second = {
+      messages: ['You are B.', 'Go', '', 'pick'],
+      tools: ['clock', 'pick', 'other'],
+      toolChoice: undefined,
+      sampling: { temperature: 0 },
+    }
+    expect(told(edge)).toEqual([first, second, { ...second, messages: [...second.messages, '', 'pick'] }])
+  })
+})
+
 describe('results that come with the next message', () => {
   const next = { role: 'user', content: 'And?' }
 
@@ -182,15 +259,19 @@ describe('results that come with the next message', () => {
     expect(edge.requests[1]?.messages.at(-1)).toEqual(next)
   })
 
-  test.each([{}, { 'x-conversation-id': 'c' }])(
-    'are refused where a run waits: its answer comes first (%j)',
-    async (headers) => {
-      const edge = keptEdge({ script: [ask(['clock'], ['pick'])], tools: [clock] })
-      const { messages } = await handed(edge, headers)
-      const response = await edge.post(CHAT, { messages: [...messages, next], tools }, headers)
-      expect([response.status, (await response.json<any>()).error.code]).toEqual([400, 'unknown_call'])
-    },
-  )
+  test.each([{}, { 'x-conversation-id': 'c' }])('come before it where a run waits for them (%j)', async (headers) => {
+    const edge = keptEdge({ script: [ask(['clock'], ['pick']), say('Done.')], tools: [clock] })
+    const { messages } = await handed(edge, headers)
+    const answer = await (await edge.post(CHAT, { messages: [...messages, next], tools }, headers)).json<any>()
+    expect(answer.choices[0].message.content).toBe('Done.')
+    expect(edge.requests[1]?.messages.map((message) => ('tool' in message ? message.tool : message.content))).toEqual([
+      'Go',
+      '',
+      'clock',
+      'pick',
+      'And?',
+    ])
+  })
 })
 
 test('a run whose events break off after a tool call is not begun again by SDKs', async () => {

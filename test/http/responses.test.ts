@@ -205,6 +205,56 @@ describe('a response before', () => {
   })
 })
 
+describe('results come with their calls', () => {
+  /** A turn that is over, and the items of one that waits for its caller. */
+  async function waiting(edge: KeptEdge) {
+    const { responses } = clientOf(edge)
+    const first = await responses.create({ input: 'Go', tools: [pick] })
+    const second = await responses.create({ input: 'More', previous_response_id: first.id, tools: [pick] })
+    const call = second.output.find((item) => item.type === 'function_call')!
+    const { type, call_id, name, arguments: args } = call
+    const result = { type: 'function_call_output', call_id, output: 'left' } as const
+    return { first, second, call: { type, call_id, name, arguments: args } as const, result }
+  }
+  const script = () => [say('Gone.'), ask(['clock'], ['pick']), say('Done.')]
+  const last = [
+    ...['user: Go', 'assistant: Gone.', 'user: More', 'assistant: '],
+    ...['12:00', 'left'].map((text) => `tool: ${JSON.stringify([{ type: 'text', text }])}`),
+  ]
+  const more = { role: 'user', content: 'More' } as const
+
+  test('after the response that their turn went on from', async () => {
+    const edge = keptEdge({ script: script(), tools: [clock] })
+    const { first, call, result } = await waiting(edge)
+    const input = [more, call, result]
+    const third = await clientOf(edge).responses.create({ input, previous_response_id: first.id, tools: [pick] })
+    expect([third.output_text, shown(edge).at(-1)]).toEqual(['Done.', last])
+  })
+
+  test('after references to the items of the turns before', async () => {
+    const edge = keptEdge({ script: script(), tools: [clock] })
+    const { first, call, result } = await waiting(edge)
+    const reference = { type: 'item_reference', id: first.output[0]!.id! } as const
+    const input = [{ role: 'user', content: 'Go' } as const, reference, more, call, result]
+    const third = await clientOf(edge).responses.create({ input, tools: [pick] })
+    expect([third.output_text, shown(edge).at(-1)]).toEqual(['Done.', last])
+  })
+
+  test('and all that was said: the run goes on, and tells once more what came of it', async () => {
+    const edge = keptEdge({ script: script(), tools: [clock] })
+    const { first, second, result } = await waiting(edge)
+    // Some clients leave out what calls of the edge came to.
+    const said = second.output.map((item) => (item.type === 'mcp_call' ? { ...item, output: null } : item))
+    const input: any[] = [{ role: 'user', content: 'Go' }, ...first.output, more, ...said, result]
+    const { responses } = clientOf(edge)
+    const third = await responses.create({ input, tools: [pick] })
+    expect([third.output_text, shown(edge).at(-1)]).toEqual(['Done.', last])
+    expect(third.id.split('_').slice(3)).toEqual(second.id.split('_').slice(3))
+    expect((await responses.create({ input, tools: [pick] })).output_text).toBe('Done.')
+    expect(edge.requests).toHaveLength(3)
+  })
+})
+
 test('an answer to a call that nobody knows asks nothing', async () => {
   const edge = keptEdge({ script: [say('To what?')] })
   const output = { type: 'function_call_output', call_id: 'call_of_another', output: 'left' } as const

@@ -39,7 +39,13 @@ const item = v.pipe(
       content,
     }),
     v.object({ type: v.literal('reasoning'), summary: v.nullish(v.array(v.object({ text: v.string() })), []) }),
-    v.object({ type: v.literal('function_call'), call_id: someText, name: toolName, arguments: v.string() }),
+    v.object({
+      type: v.literal('function_call'),
+      id: v.nullish(v.string(), ''),
+      call_id: someText,
+      name: toolName,
+      arguments: v.string(),
+    }),
     v.object({ type: v.literal('function_call_output'), call_id: v.string(), output: content }),
     v.object({
       type: v.literal('mcp_call'),

@@ -21,31 +21,33 @@ import {
   toClientTool,
   toFormat,
 } from '../openai-chat/body.ts'
-import type { ItemPlace } from './id.ts'
+import { type ItemPlace, parseItemId } from './id.ts'
 import { cutAtReference, inputSchema, readItems } from './items.ts'
 
 /** The body of `POST /v1/responses`, in our words. */
 export interface ResponsesRequest {
-  readonly model?: string
-  readonly instructions?: string
+  readonly model?: string | undefined
+  readonly instructions?: string | undefined
   /** All that was sent. */
   readonly messages: readonly Message[]
   /** What follows the last answer: messages of the user, or answers to calls. */
   readonly input: readonly Message[]
   readonly answers: CallAnswers
-  readonly previous?: string
-  readonly conversation?: string
+  readonly previous?: string | undefined
+  readonly conversation?: string | undefined
   /** What the items go on from, where they refer to some of it. */
-  readonly reference?: ItemPlace
+  readonly reference?: ItemPlace | undefined
+  /** The conversation that calls of the caller's were handed out in, which are here with their results. */
+  readonly handed?: string | undefined
   readonly store: boolean
   readonly stream: boolean
   readonly clientTools: readonly ClientTool[]
-  readonly toolChoice?: ToolChoice
-  readonly responseFormat?: ResponseFormat
+  readonly toolChoice?: ToolChoice | undefined
+  readonly responseFormat?: ResponseFormat | undefined
   /** Fields for the model, under the names of Chat Completions. */
   readonly sampling: Readonly<Record<string, unknown>>
   readonly options: RunOptions
-  readonly rounds?: Rounds
+  readonly rounds?: Rounds | undefined
   /** Fields that the response repeats. */
   readonly echo: Readonly<Record<string, unknown>>
 }
@@ -118,6 +120,7 @@ function decode(json: unknown): Decoded<ResponsesRequest> {
   if (!history.ok) return history
   const messages = history.request
   const { input, results } = newPart(messages)
+  const handed = items.findLast((item) => item.type === 'function_call')?.id ?? ''
   const clash = sameName(tools, 'tools', 'name')
   if (clash) return clash
   const { model, instructions, tool_choice: choice, edgecall, max_tool_calls: calls = Infinity } = rest
@@ -126,44 +129,41 @@ function decode(json: unknown): Decoded<ResponsesRequest> {
   return {
     ok: true,
     request: {
-      ...(model && { model }),
-      ...(instructions && { instructions }),
+      model: model || undefined,
+      instructions: instructions || undefined,
       messages,
       input,
       // Results of the caller's calls are answers, wherever they stand among the items.
       answers: { ...answersOf(results), ...said.answers },
-      ...(previous && { previous }),
-      ...(reference && { reference }),
-      ...(conversation && { conversation: isText(conversation) ? conversation : conversation.id }),
+      previous: previous || undefined,
+      reference,
+      handed: parseItemId(handed)?.conversation || undefined,
+      conversation: isText(conversation) ? conversation : conversation?.id,
       store: rest.store ?? true,
       stream: rest.stream ?? false,
       clientTools: tools.map(toClientTool),
-      ...(choice && { toolChoice: isText(choice) ? choice : { tool: choice.name } }),
-      ...(answerFormat && { responseFormat: toFormat(answerFormat) }),
+      toolChoice: isText(choice) ? choice : choice ? { tool: choice.name } : undefined,
+      responseFormat: answerFormat ? toFormat(answerFormat) : undefined,
       sampling: samplingOf(parsed.request),
       options: { ...options, limits: calls < (limits.calls ?? Infinity) ? { ...limits, calls } : limits },
-      ...(rounds && { rounds }),
+      rounds,
       echo: echoOf(parsed.request),
     },
   }
 }
 
-/** Fields for the model, and their names in Chat Completions. */
-const SAMPLING = {
-  temperature: 'temperature',
-  top_p: 'top_p',
-  max_output_tokens: 'max_completion_tokens',
-  parallel_tool_calls: 'parallel_tool_calls',
-  service_tier: 'service_tier',
-} as const
-
+/** Fields for the model, under their names in Chat Completions. */
 function samplingOf(body: Body): Record<string, unknown> {
-  const named = Object.entries(SAMPLING).map(([name, chatName]) => [chatName, valueOf(body, name)])
-  const nested = [
-    ['reasoning_effort', body.reasoning?.effort],
-    ['verbosity', body.text?.verbosity],
-  ]
-  return Object.fromEntries([...named, ...nested].filter(([, value]) => value != null))
+  const fields = {
+    temperature: body.temperature,
+    top_p: body.top_p,
+    max_completion_tokens: body.max_output_tokens,
+    parallel_tool_calls: body.parallel_tool_calls,
+    service_tier: body.service_tier,
+    reasoning_effort: body.reasoning?.effort,
+    verbosity: body.text?.verbosity,
+  }
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value != null))
 }
 
 /** Fields that a response repeats, and what it says where the caller left them out. */
@@ -184,15 +184,12 @@ const ECHO = {
 function echoOf(body: Body): Record<string, unknown> {
   const { tools, text, reasoning } = body
   return {
-    ...Object.fromEntries(Object.entries(ECHO).map(([name, value]) => [name, valueOf(body, name) ?? value])),
+    ...ECHO,
+    ...Object.fromEntries(Object.entries(body).filter(([name, value]) => name in ECHO && value != null)),
     tools: tools.map(({ strict, ...tool }) => ({ ...tool, strict: strict ?? null })),
     text: { ...text, format: text?.format ?? { type: 'text' } },
     reasoning: { effort: reasoning?.effort ?? null, summary: null },
     background: false,
     truncation: 'disabled',
   }
-}
-
-function valueOf(body: Readonly<Record<string, unknown>>, name: string): unknown {
-  return body[name]
 }
