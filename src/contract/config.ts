@@ -69,7 +69,7 @@ export function readConfig(vars: Vars): Config {
   const [compat] = [oneOf(vars, 'COMPAT', ['none', 'spring-ai', 'langchain4j'])].filter((name) => name !== 'none')
   return {
     ...(model !== undefined && { model }),
-    models: list(vars, 'MODELS') ?? (model === undefined ? [] : [model]),
+    models: listOf(vars, 'MODELS', MODELS, /.\/.|\*$/) ?? (model === undefined ? [] : [model]),
     auth: oneOf(vars, 'AUTH', ['keys', 'open']),
     apiKeys: readKeys(vars),
     ...(system !== undefined && { system }),
@@ -93,7 +93,7 @@ export function readConfig(vars: Vars): Config {
     prices: object(vars, 'MODEL_PRICES', PRICES, isPrice),
     httpToolHosts: object(vars, 'HTTP_TOOL_HOSTS', 'a JSON object { host: [secret names] }', isStrings),
     holdChanged: readHeld(vars),
-    corsOrigins: list(vars, 'CORS_ORIGINS') ?? [],
+    corsOrigins: listOf(vars, 'CORS_ORIGINS', ORIGINS, /^\w+:\/\/[^/*]+$/) ?? [],
     playground: oneOf(vars, 'PLAYGROUND', ['on', 'off']) === 'on',
   }
 }
@@ -156,13 +156,18 @@ function cost(vars: Vars, name: string): number {
 }
 
 function readHeld(vars: Vars): string[] {
-  const held = list(vars, 'HOLD_CHANGED') ?? ['TOOL_MCP*']
-  if (held.join() === 'off') return []
-  // A name that matches no binding would silently hold nothing back.
-  if (!held.every((name) => /^(?:TOOL_|\*)/.test(name))) {
-    throw new ConfigError('HOLD_CHANGED', '"off" or a list of TOOL_… bindings')
-  }
-  return held
+  if (text(vars, 'HOLD_CHANGED') === 'off') return []
+  return listOf(vars, 'HOLD_CHANGED', '"off" or a list of TOOL_… bindings', /^(?:TOOL_|\*)/) ?? ['TOOL_MCP*']
+}
+
+const MODELS = 'a list of "provider/name" and "provider/*"'
+const ORIGINS = 'a list of origins, such as https://app.example.com'
+
+/** Reads a list. Throws if an item does not match the pattern: it would silently have no effect. */
+function listOf(vars: Vars, name: string, expected: string, pattern: RegExp): string[] | undefined {
+  const items = list(vars, name)
+  if (items && !items.every((item) => pattern.test(item))) throw new ConfigError(name, expected)
+  return items
 }
 
 const KEYS =

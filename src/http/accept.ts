@@ -44,6 +44,7 @@ export async function accept(
   { conversation }: { conversation?: string | undefined } = {},
 ): Promise<Accepted> {
   const { config } = setup
+  checkFiles(said.input)
   const body =
     conversation === undefined ? said : withDefaults(await settingsOf(setup, caller.tenant, conversation), said)
   const model = modelOf(setup, body.model)
@@ -141,6 +142,17 @@ function checkChoice(choice: ToolChoice | undefined, names: readonly string[]): 
   if (typeof choice !== 'object' || names.includes(choice.tool)) return
   const message = `The tool "${choice.tool}" is not on offer in this request.`
   throw new Problem({ status: 400, code: 'unknown_tool', message, param: 'tool_choice' })
+}
+
+/** Throws a Problem for files that no model could read, and that would stay in the conversation for good. */
+function checkFiles(messages: readonly Message[]): void {
+  for (const { content } of messages) {
+    for (const part of typeof content === 'string' ? [] : content) {
+      if (!('data' in part) || /^[a-z\d+/]+={0,2}$/i.test(part.data)) continue
+      const message = `The data of each ${part.type} must be base64, as RFC 4648 has it in section 4.`
+      throw new Problem({ status: 400, code: 'invalid_request', message })
+    }
+  }
 }
 
 /** A request may ask for less than the edge allows, never for more. */

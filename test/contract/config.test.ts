@@ -26,6 +26,27 @@ test.each([
   expect(readConfig({ HOLD_CHANGED: text }).holdChanged).toEqual(held)
 })
 
+test.each([
+  ['CORS_ORIGINS', '*', 'a list of origins, such as https://app.example.com'],
+  ['CORS_ORIGINS', 'https://a.example, https://b.example/', 'a list of origins, such as https://app.example.com'],
+  ['CORS_ORIGINS', 'app.example.com', 'a list of origins, such as https://app.example.com'],
+  ['MODELS', 'openai', 'a list of "provider/name" and "provider/*"'],
+  ['MODELS', 'openai/*, gpt-4.1', 'a list of "provider/name" and "provider/*"'],
+])('%s=%s is wrong: some of it would have no effect', (name, value, expected) => {
+  expect(() => readConfig({ [name]: value })).toThrow(`${name} must be ${expected}`)
+})
+
+test('lists of origins and of models are as they are written', () => {
+  const { corsOrigins, models } = readConfig({
+    CORS_ORIGINS: 'https://a.example,http://localhost:5173,capacitor://localhost',
+    MODELS: 'openai/gpt-4.1, anthropic/*, *, openai/gpt-5*',
+  })
+  expect([corsOrigins, models]).toEqual([
+    ['https://a.example', 'http://localhost:5173', 'capacitor://localhost'],
+    ['openai/gpt-4.1', 'anthropic/*', '*', 'openai/gpt-5*'],
+  ])
+})
+
 test.each(['mcp', 'TOOL_MCP, off'])('HOLD_CHANGED=%s is wrong: it would hold nothing back', (text) => {
   expect(() => readConfig({ HOLD_CHANGED: text })).toThrow('HOLD_CHANGED must be "off" or a list of TOOL_… bindings')
 })
