@@ -32,7 +32,13 @@ tools.get('/', async (c) => {
 
 tools.get('/:name', async (c) => {
   demand(c.env.caller, 'tools:read')
-  const tool = await find(toolsOf(c), c.req.param('name'))
+  const [name, source] = [c.req.param('name'), toolsOf(c)]
+  const [tool] = await source.find([name])
+  if (!tool) {
+    const gone = (await source.list()).unavailable.find((each) => nameOf(each) === name)
+    if (gone) return c.json(toGone(gone))
+    throw unknownTool(name)
+  }
   const { hash } = tool.definition
   // A tool Worker says what it likes.
   if (/^[!#-~]+$/.test(hash)) c.header('etag', `"${hash}"`)

@@ -106,6 +106,7 @@ test('a tool of another server that has changed since it was first seen is held 
     reason: expect.stringContaining('POST /tools/look_up/accept'),
   })
   expect(held.hash).not.toBe(held.accepted)
+  expect(await ask('/tools/look_up')).toEqual({ status: 200, body: held })
   expect(await callTool('look_up')).toMatchObject({ status: 404, body: { code: 'unknown_tool' } })
   const names = await offered()
   expect([names.includes('look_up'), names.includes('echo'), names.includes('forecast')]).toEqual([false, true, true])
