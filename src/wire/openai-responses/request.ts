@@ -24,33 +24,33 @@ import {
 import type { ItemPlace } from './id.ts'
 import { cutAtReference, inputSchema, readItems } from './items.ts'
 
-/** The body of `POST /v1/responses`, in our words. */
+/** The body of `POST /v1/responses`, converted to our types. */
 export interface ResponsesRequest {
   readonly model?: string
   readonly instructions?: string
-  /** All that was sent. */
+  /** All messages that were sent. */
   readonly messages: readonly Message[]
-  /** What follows the last answer: messages of the user, or answers to calls. */
+  /** The messages of the user that follow the last answer. */
   readonly input: readonly Message[]
   readonly answers: CallAnswers
   readonly previous?: string
   readonly conversation?: string
-  /** What the items go on from, where they refer to some of it. */
+  /** The last stored item that the input refers to, if any: the input goes on from there. */
   readonly reference?: ItemPlace
   readonly store: boolean
   readonly stream: boolean
   readonly clientTools: readonly ClientTool[]
   readonly toolChoice?: ToolChoice
   readonly responseFormat?: ResponseFormat
-  /** Fields for the model, under the names of Chat Completions. */
+  /** Fields that are passed to the model, under their names in Chat Completions. */
   readonly sampling: Readonly<Record<string, unknown>>
   readonly options: RunOptions
   readonly rounds?: Rounds
-  /** Fields that the response repeats. */
+  /** Fields of the request that the response repeats. */
   readonly echo: Readonly<Record<string, unknown>>
 }
 
-/** Fields that would change the answer in a way the edge cannot: better refused than ignored. */
+/** Fields that change the answer in ways that the edge does not support. They are refused, not ignored. */
 const UNSUPPORTED = {
   background: v.nullish(v.literal(false)),
   prompt: absent,
@@ -93,7 +93,7 @@ export type DecodedResponses =
   | { readonly ok: true; readonly request: ResponsesRequest }
   | { readonly ok: false; readonly error: OpenAiFault }
 
-/** Reads the body of a response's request. */
+/** Parses the body of a request for a response. */
 export function decodeResponses(json: unknown): DecodedResponses {
   const decoded = decode(json)
   return decoded.ok ? decoded : { ok: false, error: openAiFault(decoded.error, UNSUPPORTED) }
@@ -110,7 +110,7 @@ function decode(json: unknown): Decoded<ResponsesRequest> {
   if (!cut.ok) return cut
   const { items, reference } = cut.request
   const said = isText(sent) ? { messages: [{ role: 'user', content: sent } as const], answers: {} } : readItems(items)
-  // Of what came before these, and of calls that are not among them, the edge has kept what was said.
+  // The edge has stored what precedes a reference, and calls that are not among the items: these need not be complete.
   const isLoose = reference !== undefined || Object.keys(said.answers).length > 0
   const history = isLoose
     ? { ok: true as const, request: said.messages }
@@ -130,7 +130,7 @@ function decode(json: unknown): Decoded<ResponsesRequest> {
       ...(instructions && { instructions }),
       messages,
       input,
-      // Results of the caller's calls are answers, wherever they stand among the items.
+      // Results of calls that the caller ran are answers, wherever they stand among the items.
       answers: { ...answersOf(results), ...said.answers },
       ...(previous && { previous }),
       ...(reference && { reference }),
@@ -148,7 +148,7 @@ function decode(json: unknown): Decoded<ResponsesRequest> {
   }
 }
 
-/** Fields for the model, and their names in Chat Completions. */
+/** Fields that are passed to the model, with their names in Chat Completions. */
 const SAMPLING = {
   temperature: 'temperature',
   top_p: 'top_p',
@@ -166,7 +166,7 @@ function samplingOf(body: Body): Record<string, unknown> {
   return Object.fromEntries([...named, ...nested].filter(([, value]) => value != null))
 }
 
-/** Fields that a response repeats, and what it says where the caller left them out. */
+/** Fields that a response repeats, with their values if the caller left them out. */
 const ECHO = {
   instructions: null,
   tool_choice: 'auto',
