@@ -48,7 +48,7 @@ export function decodeConversationBody(body: unknown): Decoded<ConversationBody>
 
 export const forkBody = v.strictObject({ id, at: wholeFrom(0) })
 
-/** Parses the body of a fork: the position `at` which the conversation is forked, and the new conversation's id. */
+/** Parses the body of a fork: the position of the last message that the fork keeps, and the id of the fork. */
 export function decodeForkBody(body: unknown): Decoded<{ readonly id?: string; readonly at: number }> {
   return parseBody(forkBody, body)
 }

@@ -9,7 +9,7 @@ export type AiSdkVersion = 'v2' | 'v3' | 'v4'
 
 /** The differences between models in the form of a prompt. */
 export interface AiSdkDialect {
-  /** Versions differ in how they carry bytes. */
+  /** The version of the specification; versions differ in how they carry images and files. */
   readonly version: AiSdkVersion
   /** Whether tool results may contain images and files. Some providers would show them to the model as base64 text. */
   readonly richResults: boolean

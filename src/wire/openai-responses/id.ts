@@ -25,7 +25,7 @@ export const APPROVAL_ITEM = 'mcpr_'
 
 /** The place where an item is stored. */
 export interface ItemPlace {
-  /** The id of a call, or a run and a place in it. */
+  /** The id of a call; for other items, that of the run without its prefix, and the number of an event. */
   readonly name: string
   readonly runId: string
   /** '' for an item of a run that was not stored. */

@@ -30,7 +30,7 @@ const content = textOr(part)
 
 const item = v.pipe(
   plainObject,
-  // A message may come without its type.
+  // The type of a message is optional.
   v.transform((item) => ({ type: 'message', ...item })),
   v.variant('type', [
     v.object({
@@ -62,7 +62,7 @@ const item = v.pipe(
   ]),
 )
 
-/** A text is one message of the user. */
+/** The input of a request; a text is one message of the user. */
 export const inputSchema = either(isText, someText, v.array(item))
 
 type Item = v.InferOutput<typeof item>
