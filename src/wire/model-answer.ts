@@ -116,7 +116,7 @@ export function finishOf(reason: string, hasCalls: boolean): ModelFinish {
   return hasCalls ? 'tool_calls' : 'stop'
 }
 
-/** Makes usage. `inputTokens` include those `cached`, `outputTokens` those of `reasoning`. Undefined if both are 0. */
+/** Makes usage. `inputTokens` includes `cached`, and `outputTokens` includes `reasoning`. Undefined if both are 0. */
 export function toUsage(
   inputTokens: number,
   outputTokens: number,

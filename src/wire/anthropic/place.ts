@@ -2,7 +2,7 @@
 export const CODEC = 'anthropic'
 
 /**
- * A block of an answer, which are kept in order: thinking as it came, a text as its length, the next call as null. The
- * texts and calls themselves are in the message.
+ * A block of an answer. The blocks are kept in order: thinking as it came, a text as its length, the next call as null.
+ * The texts and calls themselves are in the message.
  */
 export type Place = Readonly<Record<string, unknown>> | number | null

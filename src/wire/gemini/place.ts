@@ -2,9 +2,9 @@
 export const CODEC = 'gemini'
 
 /**
- * A part of an answer, which are kept in order: a text as its length, the next call with the id that Gemini gave it, or
- * a signed thought as it came. The texts and calls themselves are in the message. A signature must go back in the same
- * part in which it came.
+ * A part of an answer. The parts are kept in order: a text as its length, the next call with the id that Gemini gave
+ * it, a signed thought as it came. The texts and calls themselves are in the message. A signature must go back in the
+ * same part in which it came.
  */
 export interface Place {
   text?: number
