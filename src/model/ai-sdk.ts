@@ -4,12 +4,12 @@ import { thrownError } from '../wire/ai-sdk/ask-error.ts'
 import { type AiSdkVersion, toCallOptions } from '../wire/ai-sdk/ask-request.ts'
 import { listen, type Patience } from './listen.ts'
 
-/** A `LanguageModel` of the AI SDK, as far as it is used: what any of its providers makes, such as `anthropic('…')`. */
+/** A `LanguageModel` of the AI SDK, as far as it is used. Any of its providers makes one, such as `anthropic('…')`. */
 export interface AiSdkModel {
   readonly specificationVersion: string
   readonly provider: string
   readonly modelId: string
-  /** Some providers have it, and tell the model of no schema unless it is true. */
+  /** Only some providers have this. Those send the model no schema unless it is true. */
   readonly supportsStructuredOutputs?: boolean
   doStream(options: object): PromiseLike<{ readonly stream: PartStream }>
 }
@@ -22,24 +22,24 @@ interface PartStream {
 }
 
 export interface AiSdkOptions extends Patience {
-  /** The whole name. Default: the model's provider, up to a dot, and its id: `anthropic/claude-…`. */
+  /** The full name. Default: the model's provider, up to a dot, and its id: `anthropic/claude-…`. */
   readonly name?: string | undefined
   /** Sent with every request, such as `{ openai: { store: false } }`. */
   readonly providerOptions?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined
 }
 
-/** What the specification has words for; whether `parallel_tool_calls` holds is the affair of `providerOptions`. */
+/** What the specification can express. It has no `parallel_tool_calls`, which only `providerOptions` can set. */
 const CAPABILITIES: ModelCapabilities = { ...EVERYTHING, singleCalls: false }
 
 /**
- * A model of the AI SDK, of specification v2, v3 or v4, without that dependency. Throws an Error for any other. Its own
- * retries are its own affair: `doStream` has none.
+ * Makes a ChatModel of an AI SDK model of specification v2, v3 or v4, without a dependency on the SDK. Throws an Error
+ * for any other version. The SDK's retries do not apply: `doStream` has none.
  */
 export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): ChatModel {
   const { specificationVersion: version, provider, modelId, supportsStructuredOutputs: structuredOutput = true } = model
   if (!isSpoken(version))
     throw new Error(`AI SDK models of specification v2 to v4 are known, and this one is of ${version}`)
-  // Providers of the OpenAI chat kind write the results of tools as text, base64 and all.
+  // Providers for Chat Completions send tool results as text, with images and files as base64 in it.
   const dialect = { version, richResults: !provider.endsWith('.chat') }
   const { name = `${provider.replace(/\..*/s, '')}/${modelId}`, providerOptions, ...patience } = options
   return {
@@ -64,7 +64,7 @@ function isSpoken(version: string): version is AiSdkVersion {
   return version === 'v2' || version === 'v3' || version === 'v4'
 }
 
-/** The events of a stream, part by part. Not every provider's stream knows of the signal. */
+/** Yields the events of a stream, part by part. It is cancelled here, since not every provider's heeds the signal. */
 async function* read(stream: PartStream, signal: AbortSignal): AsyncGenerator<readonly ModelEvent[], void> {
   const decoder = partsDecoder()
   const reader = stream.getReader()

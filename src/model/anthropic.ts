@@ -4,20 +4,20 @@ import { encodeRequest } from '../wire/anthropic/ask-request.ts'
 import { postModels, type ServerOptions } from './post-models.ts'
 
 export interface AnthropicOptions extends ServerOptions {
-  /** The most tokens of an answer, its thinking among them, for a request that says no number. Default 16,000. */
+  /** The limit of tokens of an answer, with its thinking, if the request sets none. Default 16,000. */
   readonly maxTokens?: number | undefined
   /** Whether the provider's prompt cache is used. Default true. */
   readonly cache?: boolean | undefined
   /**
-   * Whether the definition of a tool that a search finds loads where its result names it, so that what came before stays
-   * cached. A model that cannot refuses it, and is told all at once then. Default true.
+   * Whether the definition of a tool that a search found is loaded where the result names it, so that what precedes it
+   * stays cached. A model that refuses this gets all definitions at the start. Default true.
    */
   readonly deferLoading?: boolean | undefined
 }
 
 /**
- * The models of Anthropic, and of any server that speaks its Messages format. `baseUrl` is where `/v1/messages` is found,
- * with or without the `/v1`.
+ * Makes the models of Anthropic, and of any server that speaks its Messages format. `baseUrl` is the URL before
+ * `/v1/messages`, with or without the `/v1`.
  */
 export function anthropic(options: AnthropicOptions = {}): ModelProvider {
   const { baseUrl, provider = 'anthropic', maxTokens = 16_000, cache = true, deferLoading = true, ...rest } = options
@@ -36,7 +36,7 @@ export function anthropic(options: AnthropicOptions = {}): ModelProvider {
 }
 
 /**
- * What servers say that load no definitions later, or know no wish that the model think, which some models refuse while a
- * call is forced: both are let go of at once.
+ * Matches refusals of deferred definitions, or of thinking, which some models refuse only while a call is forced. The
+ * request is then sent without either.
  */
 const REFUSED = /defer|tool_reference|thinking|effort/i

@@ -4,9 +4,9 @@ type Events = AsyncIterable<ModelEvent>
 type Result = IteratorResult<ModelEvent, void>
 
 /**
- * One stream made of attempts. One whose first event is an error gives way to what `next` has instead of it; where that
- * is nothing, and once a first event was handed on, whatever comes is handed on. What follows the first event costs
- * nothing: it is the attempt's own.
+ * Makes one stream of several attempts. If the first event of an attempt is an error, `next` may return another attempt
+ * in its place. If it returns none, or if the first event is no error, the stream is that attempt's to the end. Later
+ * events cost nothing: they come from the attempt's own iterator.
  */
 export function attempts(
   first: () => Events,

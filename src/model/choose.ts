@@ -5,20 +5,20 @@ import { WITHOUT_TOOLS } from '../wire/model-error.ts'
 import { attempts } from './attempts.ts'
 
 export interface ChooserOptions {
-  /** Who makes the models, by the first half of their names. */
+  /** The providers, by the first half of their models' names. */
   readonly providers: Readonly<Record<string, ModelProvider>>
-  /** Used when a request names none, as `provider/name`. */
+  /** The model of a request that names none, as `provider/name`. */
   readonly defaultModel?: string | undefined
-  /** What a request may name: `provider/name`, or `provider/*`. Default: the default model alone, which is always in. */
+  /** What a request may name beside the default model: `provider/name`, or `provider/*`. Default: nothing. */
   readonly allowed?: readonly string[] | undefined
-  /** What models cost, by `provider/name`. */
+  /** The prices of models, by `provider/name`. */
   readonly prices?: Readonly<Record<string, Price>> | undefined
 }
 
 /**
- * Picks models by name. A name is split at its first slash; a bare one belongs to the default model's provider. What is
- * not allowed is as unknown as what does not exist. A model that fails since it knows no tools, or whose record says that
- * it does not, names those of the list that do as far as theirs say.
+ * Makes a chooser of models by name. A name is split at its first slash; a name without one belongs to the default
+ * model's provider. A model that is not allowed is reported as unknown. The error of a model that cannot call tools, as
+ * its server or its capabilities say, lists the models that can, as far as their capabilities say.
  */
 export function modelChooser({ providers, defaultModel, allowed = [], prices = {} }: ChooserOptions): ModelChooser {
   const known = defaultModel === undefined ? allowed : [defaultModel, ...allowed]
@@ -68,7 +68,7 @@ async function* failing(error: ModelError): AsyncGenerator<ModelEvent, void> {
   yield { type: 'error', error }
 }
 
-/** The part of a name before its first slash. */
+/** Returns the part of a name before its first slash. */
 function providerOf(name: string): string {
   return name.replace(/\/.*/s, '')
 }

@@ -2,13 +2,13 @@ import type { ChatModel, ModelCapabilities, ModelError } from '../contract/model
 import { attempts } from './attempts.ts'
 
 export interface FallbackOptions {
-  /** Which failures another model is asked after. Default: all but a request that was refused for what it says. */
+  /** Decides after which failures the next model is asked. Default: all but a request refused for its content. */
   readonly after?: ((error: ModelError) => boolean) | undefined
 }
 
 /**
- * A model that is one of several: each is asked when the one before it failed before its first event. It has the name and
- * the price of the first, and can do what all of them can. The failure of the last stands.
+ * Makes one model of several: each is asked if the one before it failed before its first event. It has the name and the
+ * price of the first, and the capabilities that all of them have. The last failure is reported.
  */
 export function fallingBack(models: readonly [ChatModel, ...ChatModel[]], options: FallbackOptions = {}): ChatModel {
   const { after = ({ code }) => code !== 'model_refused_request' } = options
@@ -24,7 +24,7 @@ export function fallingBack(models: readonly [ChatModel, ...ChatModel[]], option
   }
 }
 
-/** Undefined where the first says nothing; one of the others that says nothing changes nothing. */
+/** Returns the common capabilities; undefined if those of the first are unknown. Unknown ones of others are ignored. */
 function common([first, ...others]: readonly [ChatModel, ...ChatModel[]]): ModelCapabilities | undefined {
   return (
     first.capabilities && others.reduce((all, { capabilities = all }) => both(all, capabilities), first.capabilities)

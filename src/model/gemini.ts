@@ -8,8 +8,8 @@ const GOOGLE = 'https://generativelanguage.googleapis.com/v1beta'
 const CAPABILITIES: ModelCapabilities = { ...EVERYTHING, singleCalls: false, streamedArguments: false }
 
 /**
- * The models of Google Gemini, and of any server that speaks its `generateContent`. `baseUrl` is where `/models` is
- * found; it ends in `/v1beta` with Google's own.
+ * Makes the models of Google Gemini, and of any server that speaks its `generateContent`. `baseUrl` is the URL before
+ * `/models`; Google's own ends in `/v1beta`.
  */
 export function gemini(options: ServerOptions = {}): ModelProvider {
   const { baseUrl, apiKey, provider = 'gemini' } = options
@@ -22,7 +22,7 @@ export function gemini(options: ServerOptions = {}): ModelProvider {
     headers: apiKey ? { 'x-goog-api-key': apiKey } : {},
     codec: geminiAnswers,
     encode: (_, request, isPlain) => encodeRequest(request, isPlain),
-    // A wish that the model think, and files in results, which older models refuse.
+    // Older models refuse thinking levels, and files in results.
     cure: /thinking|response.parts/i,
     lasts: /support/i,
   })

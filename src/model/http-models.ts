@@ -17,16 +17,16 @@ export interface HttpModels extends Omit<Listen, 'model' | 'open' | 'signal' | '
   readonly capabilities: ModelCapabilities
   readonly codec: AnswerCodec
   /**
-   * Asks the model of that name, the second half. Contract: rejects only where no response came, with an UnsupportedSchema
-   * where none was asked for.
+   * Asks the model with this name, the second half of its full name. Contract: rejects only if no response came; with
+   * an UnsupportedSchema if no request was sent.
    */
   readonly ask: (model: string, request: ModelRequest, signal: AbortSignal) => Promise<Response>
 }
 
-/** Bytes of an answer that comes whole. */
+/** The most bytes of an answer that is not streamed. */
 const MOST_WHOLE = 8 * 1024 * 1024
 
-/** The models of a provider that is asked with one request each time. */
+/** Makes the models of a provider that gets one request for each answer. */
 export function httpModels({ provider, capabilities, codec, ask, ...options }: HttpModels): ModelProvider {
   return (model) => {
     const name = `${provider}/${model}`
@@ -51,7 +51,7 @@ function unsupported(error: unknown): ModelError | undefined {
     : undefined
 }
 
-/** A server may drop a connection that it kept just as a request goes out on it: then it is sent again, once. */
+/** Sends a request, and once more if the server closed a kept-alive connection just as the request went out on it. */
 async function sent(send: () => Promise<Response>, signal: AbortSignal): Promise<Response> {
   try {
     return await send()
@@ -63,7 +63,7 @@ async function sent(send: () => Promise<Response>, signal: AbortSignal): Promise
 
 const DROPPED = /UND_ERR_SOCKET|ECONNRESET|EPIPE|other side closed|connection (?:was )?(?:lost|closed|reset)/i
 
-/** Whether a fetch failed because a connection that was open broke, in the words of Node and workerd. */
+/** Returns whether a fetch failed because an open connection broke, by the error messages of Node and workerd. */
 function wasDropped(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { message, cause } = error
@@ -71,7 +71,7 @@ function wasDropped(error: unknown): boolean {
   return DROPPED.test(`${message} ${String(code)}`)
 }
 
-/** What an answer says, the events of one read together. */
+/** Yields the events of an answer, those of one read together. */
 async function* answers(response: Response, codec: AnswerCodec): AsyncGenerator<readonly ModelEvent[], void> {
   const type = response.headers.get('content-type') ?? ''
   const decoder = codec.decoder()

@@ -1,35 +1,35 @@
 import type { ModelError, ModelEvent } from '../contract/model.ts'
 import { STREAM_CUT, transient, WITHOUT_TOOLS } from '../wire/model-error.ts'
 
-/** Milliseconds that a model server may take. */
+/** The time limits of a model server, in milliseconds. */
 export interface Patience {
-  /** Until it begins to answer. Default: as `firstTokenMs`, for some servers do so with their first token only. */
+  /** From the request to the response. Default: `firstTokenMs`, as some servers respond only with the first token. */
   readonly connectMs?: number | undefined
-  /** From the request until the model says something; comments are nothing. Default 120,000. */
+  /** From the request to the first event of the model; comments of the stream do not count. Default 120,000. */
   readonly firstTokenMs?: number | undefined
-  /** Between two pieces of its answer, from then on. Default 60,000. */
+  /** Between two pieces of the answer, from then on. Default 60,000. */
   readonly idleMs?: number | undefined
 }
 
 export interface Listen extends Patience {
-  /** The whole name of the model, for messages. */
+  /** The full name of the model, for messages. */
   readonly model: string
   /**
-   * Asks, and resolves once there is an answer: its events, those of one read together. Contract: rejects where no answer
-   * came; both end soon after the signal aborts.
+   * Sends the request, and resolves once there is a response, to its events, those of one read together. Contract:
+   * rejects if no response came; the promise and the events end soon after the signal aborts.
    */
   readonly open: (signal: AbortSignal) => Promise<AsyncIterable<readonly ModelEvent[]>>
   readonly signal: AbortSignal
-  /** The key, which no message may hold. */
+  /** The API key, which no message may contain. */
   readonly secret?: string | undefined
-  /** What an error that was thrown says; undefined where it says nothing. */
+  /** Converts an error that was thrown; undefined if it is not a known one. */
   readonly explain?: ((error: unknown) => ModelError | undefined) | undefined
 }
 
 const UNREACHABLE = transient('model_unreachable', 'The model server cannot be reached.')
 const TIMED_OUT = transient('model_timeout', 'The model server timed out.')
 
-/** One answer, heard with patience, as `ChatModel.stream` promises it. */
+/** Yields one answer as `ChatModel.stream` promises it, with time-outs. */
 export async function* listen(options: Listen): AsyncGenerator<ModelEvent, void> {
   const { open, signal, explain, firstTokenMs = 120_000, connectMs = firstTokenMs, idleMs = 60_000 } = options
   if (signal.aborted) return
@@ -37,7 +37,8 @@ export async function* listen(options: Listen): AsyncGenerator<ModelEvent, void>
   const start = Date.now()
   let due = start + connectMs
   let timer = setTimeout(watch, Math.min(connectMs, idleMs))
-  // One timer is moved on when it rings, not at every read; so it rings as often as the shortest time.
+  // The timer is set anew when it fires, not at every read. It fires at least every `idleMs`, to see each limit in
+  // time.
   function watch(): void {
     const left = due - Date.now()
     if (left > 0) timer = setTimeout(watch, Math.min(left, idleMs))
@@ -64,12 +65,12 @@ export async function* listen(options: Listen): AsyncGenerator<ModelEvent, void>
     yield { type: 'error', error: told(reason, options) }
   } finally {
     clearTimeout(timer)
-    // Whatever is still open of the request is not read any more.
+    // Nothing reads what is still open of the request.
     silence.abort()
   }
 }
 
-/** An error without the key, and with the model's name where it is about what that model can do. */
+/** Removes the API key from an error, and adds the model's name if the model cannot call tools. */
 function told(error: ModelError, { model, secret }: Listen): ModelError {
   const said = secret ? error.message.replaceAll(secret, '[key]') : error.message
   return { ...error, message: error.code === WITHOUT_TOOLS ? `The model ${model} cannot call tools: ${said}` : said }

@@ -7,8 +7,8 @@ import { postModels, type ServerOptions, withoutSlash } from './post-models.ts'
 const CAPABILITIES: ModelCapabilities = { ...EVERYTHING, imagesInResults: false }
 
 /**
- * The models of any server that speaks Chat Completions: OpenAI, Ollama, vLLM, Groq, a gateway. `baseUrl` is where
- * `/chat/completions` is found; it ends in `/v1` with most of them.
+ * Makes the models of any server that speaks Chat Completions: OpenAI, Ollama, vLLM, Groq, a gateway. `baseUrl` is the
+ * URL before `/chat/completions`; most end in `/v1`.
  */
 export function openai(options: ServerOptions = {}): ModelProvider {
   const { provider = 'openai' } = options
@@ -23,12 +23,12 @@ export function openai(options: ServerOptions = {}): ModelProvider {
     codec: chatCodec(codec),
     encode: (model, request, replayReasoning) =>
       encodeRequest(model, isMistral ? forMistral(request) : request, { codec, replayReasoning }),
-    // Some servers must have the reasoning of earlier steps back, others must not.
+    // Some servers require the reasoning of earlier steps, others refuse it.
     cure: /reasoning_content/,
   })
 }
 
-/** Where a server of OpenAI's kind is, and the key as its bearer token. */
+/** Returns the URL of a server with an OpenAI-style API, and the headers with the key as a bearer token. */
 export function openAiServer({ baseUrl, apiKey }: ServerOptions, path: string) {
   const url = withoutSlash(baseUrl || 'https://api.openai.com/v1') + path
   return { url: () => url, headers: apiKey ? { authorization: `Bearer ${apiKey}` } : {} }

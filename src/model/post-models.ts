@@ -6,9 +6,9 @@ import type { Patience } from './listen.ts'
 import { readText } from './refusal.ts'
 
 export interface ServerOptions extends Patience {
-  /** Where the server is; whoever makes the models says up to where. Default: the provider's own. */
+  /** The URL of the server; the function that makes the models says up to which path. Default: the provider's own. */
   readonly baseUrl?: string | undefined
-  /** It is in no message and no log. */
+  /** The API key, which is in no message and no log. */
   readonly apiKey?: string | undefined
   /** The first half of the models' names. */
   readonly provider?: string | undefined
@@ -21,21 +21,22 @@ export interface PostModels extends Omit<ServerOptions, 'baseUrl'> {
   readonly url: (model: string) => string
   readonly headers: Readonly<Record<string, string>>
   readonly codec: AnswerCodec
-  /** Makes the body, in one of two ways. Throws an UnsupportedSchema for what cannot be said to this provider. */
+  /** Encodes the body, in one of two forms. Throws an UnsupportedSchema for a schema that this provider cannot take. */
   readonly encode: (model: string, request: ModelRequest, isOther: boolean) => string
-  /** What a refusal of a request says that the other way may cure. */
+  /** Matches a refusal that the other form may cure. */
   readonly cure: RegExp
-  /** What it says where it will always be so. Default: the same. */
+  /** Matches a refusal that the model will always repeat. Default: `cure`. */
   readonly lasts?: RegExp
 }
 
 /**
- * The models of a server that is asked by one POST of JSON. Some servers want a request said in one way and refuse the
- * other, and none says so before it does: what is refused for that is sent the other way, once.
+ * Makes the models of a server that gets one POST of JSON for each answer. Some servers accept only one form of a
+ * request, and do not tell before they refuse the other: a request refused for that is sent once more, in the other
+ * form.
  */
 export function postModels(options: PostModels): ModelProvider {
   const { url, headers, encode, cure, lasts = cure, apiKey, fetch: send = fetch, ...rest } = options
-  /** Models known to want the other way. */
+  /** The models known to need the other form. */
   const others = new Set<string>()
 
   return httpModels({
@@ -68,13 +69,14 @@ export function postModels(options: PostModels): ModelProvider {
 }
 
 /**
- * What servers say that hold an answer to no form of that kind, or not beside tools, such as Groq, DeepSeek and Gemini 2:
- * then the form is told in words. A schema that is wrong is refused in other words, and stays so.
+ * A refusal that both of these match is from a server that cannot enforce this response format, or not beside tools,
+ * such as Groq, DeepSeek and Gemini 2: the format is then described in words. The refusal of a wrong schema does not
+ * match both, and stands.
  */
 const FORM = /json mode|response.?(format|mime)/i
 const UNABLE = /support|unavailable|combined/i
 
-/** An address without the slashes at its end. */
+/** Returns a URL without the slashes at its end. */
 export function withoutSlash(url: string): string {
   return url.replace(/\/+$/, '')
 }

@@ -4,13 +4,13 @@ import { retryAfterMs } from '../contract/retry-after.ts'
 import type { AnswerCodec } from '../wire/model-answer.ts'
 import { modelError, type ProviderFault } from '../wire/model-error.ts'
 
-/** Google says in the body when to come again, and there alone (`google.rpc.RetryInfo`). */
+/** Matches the delay before a retry, which Google gives only in the body (`google.rpc.RetryInfo`). */
 const RETRY_INFO = /"retryDelay": *"([\d.]+)s"/
 
-/** A response that is no answer, as an error: the status decides, the body explains, the headers say when to retry. */
+/** Converts an error response: the status decides the code, the body explains it, the headers say when to retry. */
 export async function refusal(response: Response, explain: AnswerCodec['explain']): Promise<ModelError> {
   const { status, headers } = response
-  // A body that breaks off explains nothing; the status stands.
+  // A body that breaks off is ignored; the status is enough.
   const text = await readText(response).catch(() => '')
   const fault = explained(text, explain) ?? { message: `The model server answered with status ${status}.` }
   const [, delay] = RETRY_INFO.exec(text) ?? []
@@ -23,7 +23,7 @@ export async function refusal(response: Response, explain: AnswerCodec['explain'
   }
 }
 
-/** The text of a body up to so many bytes, by default 64 Ki; the rest is not fetched. Rejects where it breaks off. */
+/** Reads at most `most` bytes of a body as text, default 64 KiB; the rest is not fetched. Rejects if it breaks off. */
 export async function readText(response: Response, most = 64 * 1024): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''
@@ -38,8 +38,8 @@ export async function readText(response: Response, most = 64 * 1024): Promise<st
 
 function explained(text: string, explain: AnswerCodec['explain']): ProviderFault | undefined {
   const json = parseJson(text)
-  if (json !== undefined) return explain(json)
-  // A plain sentence may be shown, a page may not.
-  const message = text.trim()
+  if (typeof json === 'object') return explain(json)
+  // Plain text may be shown, an HTML page may not.
+  const message = (typeof json === 'string' ? json : text).trim()
   return message === '' || message.startsWith('<') ? undefined : { message }
 }

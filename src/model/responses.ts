@@ -6,15 +6,16 @@ import { postModels, type ServerOptions } from './post-models.ts'
 
 export interface ResponsesOptions extends ServerOptions {
   /**
-   * Whether `tool_search` is told in the format's own words, by which definitions load where a search has found them, so
-   * that what came before stays cached. A model that cannot refuses it, and is told all at once then. Default: for models
-   * of OpenAI's own servers whose names say that they can, `gpt-5.4` and later but nano ones. Not for others: a server
-   * that takes it and passes over it would leave its model without the search, or without what it found.
+   * Whether `tool_search` is sent as the format's own item, which loads a definition only where a search has found it,
+   * so that what precedes it stays cached. A model that refuses this gets all definitions at the start. Default: true
+   * for models on OpenAI's own servers whose names show that they support it, `gpt-5.4` and later except nano. False
+   * for others: a server that accepts the item but ignores it would leave its model without the search, or without the
+   * tools found.
    */
   readonly deferLoading?: boolean | undefined
 }
 
-/** The models of any server that speaks OpenAI Responses; `baseUrl` is where `/responses` is found. Nothing is stored there. */
+/** Makes the models of any OpenAI Responses server, with `store: false`. `baseUrl` is the URL before `/responses`. */
 export function responses(options: ResponsesOptions = {}): ModelProvider {
   const { provider = 'responses', deferLoading, ...rest } = options
   const server = openAiServer(options, '/responses')
@@ -27,7 +28,7 @@ export function responses(options: ResponsesOptions = {}): ModelProvider {
     capabilities: EVERYTHING,
     codec: responsesAnswers,
     encode: (model, request, isPlain) => encodeRequest(model, request, isPlain, !isPlain && defers(model)),
-    // Models that do not reason refuse to be asked for it; reasoning from another account cannot be read.
+    // Models without reasoning refuse a request for it; a server cannot decrypt the reasoning of another account.
     cure: (deferLoading ?? isOpenAi) ? REFUSED : /encrypted.content/i,
     lasts: /not supported|tool_search/i,
   })
@@ -38,5 +39,5 @@ const OPENAI = /\/\/(\w+\.)?api\.openai\.com\//
 /** “Only gpt-5.4 and later models support tool_search”; gpt-5.4-nano refuses it all the same. */
 const SEARCHING = /^gpt-(5\.[4-9]|[6-9])(?!.*nano)/
 
-/** What servers say that load no definitions later, or read no reasoning: both are let go of at once. */
+/** Matches refusals of deferred definitions or of encrypted reasoning. The request is then sent without either. */
 const REFUSED = /encrypted.content|tool_search|namespace/i

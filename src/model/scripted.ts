@@ -1,19 +1,19 @@
 import type { ChatModel, ModelEvent, ModelRequest } from '../contract/model.ts'
 import type { Usage } from '../contract/usage.ts'
 
-/** One answer: its events, or what makes them of the request. */
+/** One answer: its events, or a function that makes them from the request. */
 export type Script = readonly ModelEvent[] | ((request: ModelRequest, signal: AbortSignal) => Events)
 
 type Events = Iterable<ModelEvent> | AsyncIterable<ModelEvent>
 
 export interface ScriptedModel extends ChatModel {
-  /** What was asked, in order. */
+  /** The requests so far, in order. */
   readonly requests: readonly ModelRequest[]
 }
 
 /**
- * A model that says what it is told to, an entry of `scripts` for each request. `stream` throws an Error when they have
- * run out: that is a fault of the script, which no model's failure should hide.
+ * Makes a model that answers each request with the next entry of `scripts`. `stream` throws an Error if there is none
+ * left: an `error` event would hide the fault of the script as a failure of the model.
  */
 export function scripted(scripts: readonly Script[], name = 'scripted/model'): ScriptedModel {
   const requests: ModelRequest[] = []
@@ -30,7 +30,7 @@ export function scripted(scripts: readonly Script[], name = 'scripted/model'): S
   }
 }
 
-/** Ends when the caller leaves, even where the script would wait for ever. */
+/** Yields the events of a script. It ends when the signal aborts, even if the script would wait for ever. */
 async function* play(events: Events, signal: AbortSignal): AsyncGenerator<ModelEvent, void> {
   const left = Promise.withResolvers<undefined>()
   signal.addEventListener('abort', () => left.resolve(undefined), { once: true })
@@ -42,7 +42,7 @@ async function* play(events: Events, signal: AbortSignal): AsyncGenerator<ModelE
   }
 }
 
-/** An answer in words. */
+/** Makes an answer of text. */
 export function say(text: string, usage?: Usage): readonly ModelEvent[] {
   return [
     { type: 'text', text },
@@ -50,7 +50,7 @@ export function say(text: string, usage?: Usage): readonly ModelEvent[] {
   ]
 }
 
-/** An answer that asks for a tool. `args`: a text stays as it is, anything else becomes JSON. */
+/** Makes an answer that calls a tool. `args`: a text stays as it is, anything else becomes JSON. */
 export function ask(tool: string, args: unknown = {}, usage?: Usage): readonly ModelEvent[] {
   const text = typeof args === 'string' ? args : JSON.stringify(args)
   return [
@@ -60,7 +60,7 @@ export function ask(tool: string, args: unknown = {}, usage?: Usage): readonly M
   ]
 }
 
-/** Several answers as one: `together(say('Let me look.'), ask('clock'), ask('weather', { place: 'Oslo' }))`. */
+/** Joins answers to one: `together(say('Let me look.'), ask('clock'), ask('weather', { place: 'Oslo' }))`. */
 export function together(...answers: readonly (readonly ModelEvent[])[]): readonly ModelEvent[] {
   let calls = 0
   let finish: ModelEvent = { type: 'finish', finish: 'stop' }

@@ -4,7 +4,7 @@ import { toInputs } from '../wire/workers-ai/ask-request.ts'
 import { httpModels } from './http-models.ts'
 import type { Patience } from './listen.ts'
 
-/** As much of the `AI` binding as is used. Contract: what it gives ends when `signal` aborts. */
+/** The `AI` binding, as far as it is used. Contract: the promise and its stream end when `signal` aborts. */
 export interface AiBinding {
   run(model: string, inputs: Record<string, unknown>, options: AiRunOptions): Promise<unknown>
 }
@@ -24,7 +24,7 @@ export interface WorkersAiOptions extends Patience {
 
 const CAPABILITIES: ModelCapabilities = { ...EVERYTHING, imagesInResults: false }
 
-/** The models of Workers AI, by their names there, such as `@cf/meta/llama-4-scout-17b-16e-instruct`. */
+/** Makes the models of Workers AI, by their names there, such as `@cf/meta/llama-4-scout-17b-16e-instruct`. */
 export function workersAi(binding: AiBinding, options: WorkersAiOptions = {}): ModelProvider {
   const { gateway, provider = 'workers-ai', ...patience } = options
 
@@ -46,7 +46,7 @@ export function workersAi(binding: AiBinding, options: WorkersAiOptions = {}): M
   })
 }
 
-/** Older runtimes, and stand-ins, give the stream or the value itself, and throw what was refused as `<code>: <reason>`. */
+/** Makes a response: older runtimes, and stand-ins, give a stream or value, and throw refusals: `<code>: <reason>`. */
 function toResponse(result: unknown): Response {
   if (result instanceof Response) return result
   if (result instanceof ReadableStream)
@@ -56,7 +56,7 @@ function toResponse(result: unknown): Response {
 
 const REFUSAL = /^(\d{4}): (.*)/s
 
-/** The HTTP status of the platform's own codes; of others it is 400. */
+/** The HTTP statuses of the platform's own error codes; that of other codes is 400. */
 const STATUS: Readonly<Record<string, number>> = {
   3006: 413,
   3007: 408,

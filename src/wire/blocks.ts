@@ -1,23 +1,23 @@
 import type { RunEvent } from '../contract/event.ts'
 import { eventId } from './events.ts'
 
-/** A piece of a text or of a reasoning: it starts, grows and ends before another one starts. */
+/** A change of a block, which is a text or some reasoning. A block starts, grows and ends before another one starts. */
 export interface Block {
   readonly kind: 'text' | 'reasoning'
   readonly does: 'start' | 'delta' | 'end'
-  /** The same whenever these events are read again. */
+  /** The id of the block, which is the same whenever the run's events are read again. */
   readonly id: string
-  /** What it grows by; '' where it starts or ends. */
+  /** The text that is added to the block; '' at its start and its end. */
   readonly text: string
 }
 
 /**
- * Reads what a run says as blocks, for formats that tell them apart. A step's answer brings what its deltas did not, and
- * the end of the run what no step said: results that are returned direct.
+ * Reads the text and reasoning of a run as blocks, for formats that separate them. A step's answer adds what its deltas
+ * did not have, and the end of the run what no step said: results that are returned direct.
  */
 export class Blocks {
   #open: Pick<Block, 'kind' | 'id'> | undefined
-  /** Of the step under way. */
+  /** The text and reasoning of the current step so far. */
   #said = { text: '', reasoning: '' }
 
   take(event: RunEvent): readonly Block[] {
@@ -61,7 +61,7 @@ export class Blocks {
     return [...blocks, { ...this.#open, does: 'delta', text }]
   }
 
-  /** Ends what is open; what is said next stands apart from it. */
+  /** Ends the open block, if there is one; what follows begins another. */
   close(): Block[] {
     const open = this.#open
     this.#open = undefined
@@ -69,7 +69,7 @@ export class Blocks {
   }
 }
 
-/** What of a text was not heard; who came in the middle of it has heard the end. */
+/** Returns the part of a text that was not heard; '' for a reader that joined in its middle: it has heard the end. */
 function restOf(text: string, heard: string): string {
   return text.startsWith(heard) ? text.slice(heard.length) : ''
 }

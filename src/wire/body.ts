@@ -1,12 +1,12 @@
 import * as v from 'valibot'
 import { brief } from './brief.ts'
 
-/** What is wrong with a body, and where: `limits.steps`, or '' for the whole. */
+/** A fault of a body. Its path is such as `limits.steps`, or '' for the whole body. */
 export interface BodyFault {
   readonly path: string
-  /** Names the path too. */
+  /** Says what is wrong, and names the path too. */
   readonly message: string
-  /** True where something that must be there is not. */
+  /** True if the fault is that a required member is missing. */
   readonly missing: boolean
 }
 
@@ -32,12 +32,12 @@ export function bodyFault(path: string, what: string, missing = false): Refused 
   return { ok: false, error: { path, message: `${path || 'The body'}: ${what}`, missing } }
 }
 
-/** The fault of a part, which stands at `place` in the body. */
+/** Converts the fault of a part to a fault of the body, in which the part stands at `place`. */
 export function faultWithin(place: string, { error: { path, message, missing } }: Refused): Refused {
   return { ok: false, error: { path: place + path, message: place + message, missing } }
 }
 
-/** Undefined, or the fault of two tools with one name, which is at `member` of a tool in `list`. */
+/** Returns a fault if two tools of `list` have the same name, which is the member `member` of a tool. */
 export function sameName(
   tools: readonly { readonly name: string }[],
   list: string,
@@ -53,7 +53,7 @@ export function sameName(
 
 const MOST_RECEIVED = 60
 
-/** Checks of ours say by themselves what they want; of the schemas it is what was expected that says most. */
+/** Explains an issue: our own checks bring their message; for schemas, what was expected says most. */
 function explain({ kind, type, expected, received, message }: v.BaseIssue<unknown>): string {
   if (kind === 'validation' || type === 'custom') return message
   if (expected === 'never') return 'is unknown.'
@@ -61,7 +61,7 @@ function explain({ kind, type, expected, received, message }: v.BaseIssue<unknow
   return `expected ${expected}, received ${brief(received, MOST_RECEIVED)}.`
 }
 
-/** Such as `messages[2].tool_call_id`. */
+/** Returns the path of an issue, such as `messages[2].tool_call_id`. */
 function pathOf(issue: v.BaseIssue<unknown>): string {
   return v.getDotPath(issue)?.replace(/\.(\d+)/g, '[$1]') ?? ''
 }

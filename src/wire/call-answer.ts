@@ -4,7 +4,7 @@ import { type Message, textOf, type ToolMessage, type UserMessage } from '../con
 /** Results and decisions, by call id. */
 export type CallAnswers = Readonly<Record<string, CallAnswer>>
 
-/** What follows the last answer: messages of the user, and results of the caller's own calls. */
+/** Returns what follows the last answer: messages of the user, and results of calls that the caller ran. */
 export function newPart(messages: readonly Message[]): {
   readonly input: readonly UserMessage[]
   readonly results: readonly ToolMessage[]
@@ -20,7 +20,7 @@ export function answersOf(results: readonly ToolMessage[]): CallAnswers {
   return Object.fromEntries(results.map(({ callId, content }) => [callId, { result: textOf(content), ok: true }]))
 }
 
-/** What a person says to a call. */
+/** Makes a person's decision on a call. */
 export function decisionOf(agrees: boolean, reason: unknown): CallAnswer {
   const decision = agrees ? 'approve' : 'reject'
   return typeof reason === 'string' && reason !== '' ? { decision, reason } : { decision }

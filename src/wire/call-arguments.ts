@@ -1,17 +1,17 @@
 import { isObject, parseShallow } from '../contract/json.ts'
 
-/** The arguments of an earlier call as an object, which is all that servers take: what is none is wrapped in one. */
+/** Returns the arguments of an earlier call as an object, since servers take nothing else: other values are wrapped. */
 export function argumentsObject(text: string): Readonly<Record<string, unknown>> {
   const value = parseShallow(text.trim() || '{}')
   return isObject(value) ? value : { unreadable: text }
 }
 
-/** The same as JSON text; where it was right, as the model wrote it. */
+/** Returns the same as JSON text: if the text is an object already, it stays as the model wrote it. */
 export function argumentsText(text: string): string {
   return isObject(parseShallow(text)) ? text : JSON.stringify(argumentsObject(text))
 }
 
-/** The name, or the id, of an earlier call as servers take it: they refuse a history with one that no tool could have. */
+/** Makes the tool's name, or the id, of an earlier call valid: servers refuse a history with a name of invalid form. */
 export function calledName(tool: string): string {
   return tool.replace(/[^\w-]/g, '_').slice(0, 64)
 }

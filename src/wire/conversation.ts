@@ -12,7 +12,7 @@ import { count, idSchema, plainObject, runOptions, someText, wholeFrom } from '.
 /** The body of `POST /conversations`. */
 export interface ConversationBody extends ConversationSettings {
   readonly id?: string
-  /** Where it had best be, and where alone it may be. */
+  /** The region where the conversation should be, and the jurisdiction that it must not leave. */
   readonly location?: Location
   readonly jurisdiction?: Jurisdiction
 }
@@ -38,17 +38,17 @@ const members = v.strictObject({
   ...runOptions,
 })
 
-// None of the members is required, so that a list would do too.
+// Since no member is required, `strictObject` alone would accept a list too.
 export const conversationBody = v.pipe(plainObject, members)
 
-/** Reads what a conversation is to be made with. Unknown members are errors, not ignored. */
+/** Parses the settings of a new conversation. Unknown members are errors, not ignored. */
 export function decodeConversationBody(body: unknown): Decoded<ConversationBody> {
   return parseBody(conversationBody, body)
 }
 
 export const forkBody = v.strictObject({ id, at: wholeFrom(0) })
 
-/** Reads from which message on a conversation is forked, and as which. */
+/** Parses the body of a fork: the position of the last message that the fork keeps, and the id of the fork. */
 export function decodeForkBody(body: unknown): Decoded<{ readonly id?: string; readonly at: number }> {
   return parseBody(forkBody, body)
 }

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 
-/** A data URL as the type and base64 data of a part. */
+/** Makes the schema of a data URL, which is converted to the media type and base64 data of a part. */
 export function dataUrl(pattern = /^data:[^;,]+;base64,/) {
   return v.pipe(
     v.string(),

@@ -1,4 +1,4 @@
-/** Encodes a value the first time only, for as long as it lives: a step costs what it added to the request. */
+/** Makes `encode` run once for each value, as long as the value lives: a step costs what it added to the request. */
 export function encodeOnce<Value extends object, Encoded = string>(
   encode: (value: Value) => Encoded,
 ): (value: Value) => Encoded {

@@ -34,7 +34,7 @@ const TYPES = {
   'text.delta': true,
 } satisfies Record<RunEventBody['type'], true>
 
-/** An event of a run as one line of JSON that begins with its type: what a journal keeps and a stream sends. */
+/** Encodes an event of a run as one line of JSON that begins with its type. A journal keeps it, and streams send it. */
 export function encodeLine(event: RunEvent): string {
   const line = JSON.stringify(event)
   if (line.startsWith('{"type":')) return line
@@ -42,28 +42,28 @@ export function encodeLine(event: RunEvent): string {
   return JSON.stringify({ type, ...rest })
 }
 
-/** The type of a line that `encodeLine` made, as its first member says it; '' for a line without. */
+/** Returns the type of a line that `encodeLine` made, which is its first member; '' for a line without one. */
 export function typeOfLine(line: string): string {
   return line.split('"', 4)[3] ?? ''
 }
 
-/** The SSE text of a line that is at hand. `id` is `<run>.<seq>`. */
+/** Returns the SSE text of an encoded line. `id` is `<run>.<seq>`. */
 export function frameOfLine(type: string, id: string, line: string): string {
   return `event: ${type}\nid: ${id}\ndata: ${line}\n\n`
 }
 
-/** An event of a run as native SSE text. */
+/** Encodes an event of a run as native SSE text. */
 export function encodeEvent(event: RunEvent): string {
   return frameOfLine(event.type, eventId(event.runId, event.seq), encodeLine(event))
 }
 
-/** The event of a line that `encodeLine` made; undefined for one of a type that this edge does not know, or for none. */
+/** Parses a line that `encodeLine` made. Undefined for an event of an unknown type, or for a text that is no event. */
 export function decodeLine(line: string): RunEvent | undefined {
   const event = parseJson(line)
   return isRunEvent(event) ? event : undefined
 }
 
-/** The events of a native stream, in order. Throws what the body throws. */
+/** Yields the events of a native stream, in order. Throws what the body throws. */
 export async function* decodeEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<RunEvent, void> {
   for await (const frames of readSse(body)) {
     for (const frame of frames) {
@@ -77,13 +77,13 @@ export function eventId(runId: string, seq: number): string {
   return `${runId}.${seq}`
 }
 
-/** The run and place that an event id names, or undefined for a text that is no event id. */
+/** Returns the run and the number of an event from its id, or undefined for a text that is no event id. */
 export function parseEventId(id: string): { readonly runId: string; readonly seq: number } | undefined {
   const [, runId = '', seq] = /^([\w-]{1,64})\.(\d{1,15})$/.exec(id) ?? []
   return seq ? { runId, seq: Number(seq) } : undefined
 }
 
-/** The fields of each type are trusted: lines come from an edge, not from a caller. */
+/** Returns whether a value is an event. The fields of each type are trusted: lines come from an edge, not a caller. */
 function isRunEvent(value: unknown): value is RunEvent {
   return (
     isObject(value) &&

@@ -2,13 +2,13 @@ import type { Message, ToolMessage } from '../contract/message.ts'
 import { bodyFault, type Decoded, type Refused } from './body.ts'
 
 /**
- * A caller's messages as a model may see them: each call has exactly one result, right after it and in call order, with
- * the name of the tool that was called; the caller had the last word. Results may have come in any order. A fault names
- * the list as `list`, and the member of a result that names its call as `member`.
+ * Checks a caller's messages, and returns them as a model may see them: each call has exactly one result, right after
+ * it and in call order, with the name of its tool. Results may come in any order, and the last message must not be the
+ * assistant's. A fault calls the list `list`, and the member of a result with the id of its call `member`.
  */
 export function checkHistory(messages: readonly Message[], list: string, member: string): Decoded<readonly Message[]> {
   const checked: Message[] = []
-  /** The calls of the assistant message before, and the results that have come for them. */
+  /** The calls of the latest assistant message, with the results that came for them, by call id. */
   const open = new Map<string, { readonly tool: string; result?: ToolMessage }>()
 
   function fault(index: number, callId: string, what: string, path = `${list}[${index}]`): Refused {

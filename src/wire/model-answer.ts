@@ -8,40 +8,40 @@ import { explainError, UNEXPLAINED } from './openai-chat/error.ts'
 import type { SseFrame } from './sse.ts'
 
 /**
- * Reads one answer of a model, frame by frame. Pure. Contract: what `push` and `end` return, in order, is a stream as
- * `ChatModel` promises it; after its `finish` or `error` all else is ignored.
+ * Reads one answer of a model, frame by frame. Pure. Contract: the events that `push` and `end` return, in order, are a
+ * stream as `ChatModel` promises it; whatever comes after its `finish` or `error` is ignored.
  */
 export interface AnswerDecoder {
   /** True once the answer has come to its `finish` or `error`. */
   readonly done: boolean
-  /** Takes a frame of a stream; or the body of an answer that came whole, from a server that does not stream. */
+  /** Takes a frame of a stream, or the whole body of an answer from a server that does not stream. */
   readonly push: (frame: SseFrame) => readonly ModelEvent[]
-  /** Nothing more will come. `isWhole`: what came was a whole body, so that nothing of it can be missing. */
+  /** Ends the answer: nothing more will come. `isWhole`: what came was a whole body, so nothing of it is missing. */
   readonly end: (isWhole?: boolean) => readonly ModelEvent[]
 }
 
-/** How a provider's answers are read. */
+/** Reads the answers of a provider. */
 export interface AnswerCodec {
   readonly decoder: () => AnswerDecoder
-  /** What a parsed error body says, or undefined where it says nothing. */
+  /** Returns the fault that a parsed error body describes, or undefined if it says nothing. */
   readonly explain: (json: unknown) => ProviderFault | undefined
 }
 
 export type Fields = Readonly<Record<string, unknown>>
 
-/** What is known of one answer in the form of its provider. What is told is pushed to `events`. */
+/** Reads one answer in the format of its provider. The events that it adds are pushed to `events`. */
 export interface Answer {
-  /** Takes a chunk of the stream, or a whole answer. Returns the answer's end, where the chunk says that it has come. */
+  /** Takes a chunk of the stream, or a whole answer. Returns the event that ends the answer, if the chunk ends it. */
   readonly take: (chunk: Fields, events: ModelEvent[], event?: string) => ModelEvent | undefined
-  /** Whether the answer has a reason to be over, so that nothing but the end of its stream is missing. */
+  /** Returns whether the answer has given its stop reason, so that only the end of its stream is missing. */
   readonly isOver: () => boolean
-  /** Tells what was not told yet. Returns the answer's end. `isWhole`: as of `AnswerDecoder.end`. */
+  /** Emits what was not emitted yet, and returns the event that ends the answer. `isWhole`: see `AnswerDecoder.end`. */
   readonly close: (events: ModelEvent[], isWhole: boolean) => ModelEvent
 }
 
 /**
- * Reads the answers that `begin` begins to. `toChunk` makes chunks of what a server says in another form. An error ends
- * an answer wherever it stands in a chunk; a stream that ends before its answer is over was cut.
+ * Makes a codec of `begin`, which starts to read one answer. `toChunk` converts what a server sends in another format.
+ * An error ends an answer wherever it stands in a chunk; a stream that ends before its answer is over was cut.
  */
 export function answerCodec(
   begin: () => Answer,
@@ -72,7 +72,7 @@ export function answerCodec(
         if (data.startsWith('[DONE]')) return closed()
         const json = parseJson(data)
         if (json === undefined) return end(events, failed(badResponse('The model server sent what is not JSON.')))
-        // A stream that is not one of events comes as an array.
+        // A server that streams JSON, but not as events, sends one array.
         for (const said of Array.isArray(json) ? json : [json]) {
           const chunk = fieldsOf(toChunk(said))
           const last = faultIn(chunk, event) ?? take(chunk, events, event)
@@ -96,12 +96,12 @@ function faultIn(chunk: Fields, event: string | undefined): ModelEvent | undefin
   return failed(modelError(explainError(chunk) ?? UNEXPLAINED))
 }
 
-/** The end of an answer that failed. */
+/** Makes the event that ends an answer that failed. */
 export function failed(error: ModelError): ModelEvent {
   return { type: 'error', error }
 }
 
-/** The end of an answer that is complete. */
+/** Makes the event that ends an answer that is complete. */
 export function finished(finish: ModelFinish, usage: Usage | undefined, opaque: Opaque | undefined): ModelEvent {
   return { type: 'finish', finish, ...(usage && { usage }), ...(opaque && { opaque }) }
 }
@@ -109,14 +109,14 @@ export function finished(finish: ModelFinish, usage: Usage | undefined, opaque: 
 const LENGTH = /length|max_tokens|context_window/i
 const FILTERED = /filter|block|refusal|safety|sensitive|recitation|language|prohibited|spii|armor/i
 
-/** Why the model stopped. Servers say that it did, calls or not: what came decides. */
+/** Returns why the model stopped. Some servers report a plain stop for calls too: whether there are any decides. */
 export function finishOf(reason: string, hasCalls: boolean): ModelFinish {
   if (LENGTH.test(reason)) return 'length'
   if (FILTERED.test(reason)) return 'content_filter'
   return hasCalls ? 'tool_calls' : 'stop'
 }
 
-/** The usage of these counts, as plain numbers: `inputTokens` and `outputTokens` hold the rest. None for nothing. */
+/** Makes usage. `inputTokens` includes `cached`, and `outputTokens` includes `reasoning`. Undefined if both are 0. */
 export function toUsage(
   inputTokens: number,
   outputTokens: number,

@@ -1,12 +1,12 @@
 import type { ModelError } from '../contract/model.ts'
 import { brief } from './brief.ts'
 
-/** What a provider said about a failure, in whatever form it said it. */
+/** What a provider said about a failure, whatever the format in which it did. */
 export interface ProviderFault {
   readonly message: string
-  /** The provider's own word for it, such as `rate_limit_exceeded`. */
+  /** The provider's own code for it, such as `rate_limit_exceeded`. */
   readonly code?: string | undefined
-  /** HTTP status, of the response or as named in a stream. */
+  /** The HTTP status of the response, or the one that a stream names. */
   readonly status?: number | undefined
 }
 
@@ -21,26 +21,26 @@ const CODES: Readonly<Record<number, string>> = {
   429: 'model_rate_limited',
 }
 
-/** The code of a refusal of tools as such. */
+/** The error code of a model that cannot call tools. */
 export const WITHOUT_TOOLS = 'model_without_tools'
 
-/** How servers say that a model knows no tools: Ollama and DeepSeek; OpenRouter; Groq; vLLM. */
+/** Matches how servers say that a model cannot call tools: Ollama and DeepSeek; OpenRouter; Groq; vLLM. */
 const NO_TOOLS =
   /(?:not|n't) support\S*(?: \S+)? (?:tools?|functions?)\b|support tool use|(?:tool|function)s?(?: call\w*)?\W+(?:is|are) not supported|enable-auto-tool-choice/i
 
-/** What a model has garbled Groq answers as a bad request; the next try may be better. */
+/** Matches the codes of Groq's “bad request” for invalid output of the model itself; a retry may succeed. */
 const GARBLED = /(tool_use|json_validate)_failed/
 
-/** Some answer as if there were no such model. */
+/** Matches the codes that a refusal of tools can have: some servers answer as if the model did not exist. */
 const REFUSED = /refused_request|not_found/
 
-/** A provider's failure as ours: the status decides, and where there is none, the provider's own code. */
+/** Converts a provider's fault to an error: the status decides its code; without a status, the provider's own code. */
 export function modelError({ message, code = '', status }: ProviderFault): ModelError {
   const known = codeOf(GARBLED.test(code) ? 500 : (status ?? statusOf(code)))
   const kind = REFUSED.test(known) && NO_TOOLS.test(message) ? WITHOUT_TOOLS : known
   return {
     code: kind,
-    // What is said of a wrong key may hold a part of it.
+    // A message about a wrong key may contain a part of it.
     message:
       kind === 'model_unauthorized' ? 'The model provider refused the key of the edge.' : brief(message, MOST_MESSAGE),
     ...(status !== undefined && { status }),
@@ -48,23 +48,23 @@ export function modelError({ message, code = '', status }: ProviderFault): Model
   }
 }
 
-/** A failure that no provider told of, and that may be gone at the next try. */
+/** Makes an error that no provider reported and that a retry may cure. */
 export function transient(code: string, message: string): ModelError {
   return { code, message, retryable: true }
 }
 
-/** The stream ended before the model had. */
+/** The error of a stream that ended before the model did. */
 export const STREAM_CUT = transient('model_stream_cut', "The model's answer was cut off.")
 
-/** The answer is not of the format. `what` is a sentence. */
+/** Makes the error of an answer that does not fit its format. `what` is a sentence. */
 export function badResponse(what: string): ModelError {
   return transient('model_bad_response', what)
 }
 
-/** No call can be made of this. */
+/** The error of a call that names no tool. */
 export const NAMELESS = badResponse('The model asked for a tool without a name.')
 
-/** The answer is none. */
+/** The error of an empty answer. */
 export const NOTHING = badResponse('The model server answered nothing.')
 
 function codeOf(status: number): string {
@@ -72,7 +72,7 @@ function codeOf(status: number): string {
   return CODES[status] ?? (status < 500 ? 'model_refused_request' : 'model_unavailable')
 }
 
-/** The status that a provider's word stands for; an unknown word is a fault on its side. */
+/** Returns the status that a provider's code stands for; an unknown code counts as a fault of the provider. */
 function statusOf(code: string): number {
   if (/rate_?limit|quota|too_many/i.test(code)) return 429
   if (/auth|api_key|permission/i.test(code)) return 401

@@ -1,27 +1,28 @@
 import { isObject, type JsonSchema } from '../contract/json.ts'
 import { fieldsOf } from './fields.ts'
 
-/** Which words of JSON Schema a provider takes. */
+/** The keywords of JSON Schema that a provider accepts. */
 export interface SchemaDialect {
-  /** Words whose values are taken as they are. */
+  /** Keywords whose values are passed as they are. */
   readonly plain: RegExp
-  /** Words whose values are lists of schemas. `oneOf` is said as `anyOf`. */
+  /** Keywords whose values are lists of schemas. `oneOf` is sent as `anyOf`. */
   readonly lists: RegExp
-  /** Whether every object must name all its properties; and whether all of them must be given, as null where need be. */
+  /** Whether objects may only have properties that they name; and whether all of these are required, maybe as null. */
   readonly isClosed?: boolean
   readonly isWhole?: boolean
-  /** The values of `format`. Default: any, where the word is taken. */
+  /** The accepted values of `format`. Default: any, if the keyword is accepted. */
   readonly formats?: RegExp
 }
 
-/** A schema that cannot be said to a provider; the message says what of it, and where. */
+/** The error for a schema that a provider cannot accept. The message says which part cannot, and where it is. */
 export class UnsupportedSchema extends Error {}
 
 const NAMED = /^(properties|\$defs|definitions)$/
 
 /**
- * A schema in the words of a dialect. What it has no word for is told in the description: the model still reads it, and
- * who owns the schema still checks it. Throws an UnsupportedSchema with the path of what can neither be said nor left out.
+ * Converts a schema to a dialect. Keywords that the dialect lacks move to the description: the model still reads them,
+ * and the owner of the schema still checks them. Throws an UnsupportedSchema with the path of a part that can neither
+ * be converted nor moved.
  */
 export function narrow(part: unknown, path: string, dialect: SchemaDialect): JsonSchema {
   const { $ref, description, ...words } = fieldsOf(part)
@@ -52,7 +53,7 @@ export function narrow(part: unknown, path: string, dialect: SchemaDialect): Jso
   return described(said, unsaid)
 }
 
-/** All properties as required ones; those that may be left out are null then, which their tool takes for left out. */
+/** Makes all properties required. An optional one may then be null, which its tool takes for left out. */
 function whole(properties: Readonly<Record<string, unknown>>, required: unknown): JsonSchema {
   const needed: readonly unknown[] = Array.isArray(required) ? required : []
   const given = Object.entries(properties).map(([name, schema]) => [
@@ -70,7 +71,7 @@ function orNull(schema: JsonSchema): JsonSchema {
   return { ...schema, type: types, ...(Array.isArray(values) && { enum: [...new Set([...values, null])] }) }
 }
 
-/** The arguments of a tool without a choice at their top, which providers refuse: it is told in the description. */
+/** Moves a choice at the top of a tool's schema, which providers refuse, to its description. */
 export function withoutChoice({ anyOf, oneOf, allOf, ...own }: JsonSchema): JsonSchema {
   return { ...described(own, { anyOf, oneOf, allOf }), type: 'object' }
 }

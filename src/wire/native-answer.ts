@@ -5,31 +5,31 @@ import type { Usage } from '../contract/usage.ts'
 import { type Answer, type AnswerCodec, answerCodec, failed, type Fields, finished, finishOf } from './model-answer.ts'
 import { badResponse, NAMELESS, NOTHING, STREAM_CUT } from './model-error.ts'
 
-/** What is known of one answer in its provider's own format. */
+/** Reads one answer in its provider's own format. */
 export interface NativeAnswer {
-  /** Takes a chunk of the stream, or a whole answer; what it says is pushed to `events`. True: it was the last. */
+  /** Takes a chunk, or a whole answer, and pushes its events to `events`. Returns whether it was the last chunk. */
   readonly take: (chunk: Fields, events: ModelEvent[]) => boolean
   readonly hasBegun: () => boolean
-  /** Why the model stopped, in its provider's words; '' while it has not. */
+  /** Returns the provider's own stop reason; '' as long as there is none. */
   readonly reason: () => string
   readonly calls: () => readonly SpokenCall[]
   readonly usage: () => Usage | undefined
-  /** What the provider wants back with this answer. */
+  /** Returns the data that the provider wants back with this answer. */
   readonly opaque: () => Opaque | undefined
 }
 
 export interface SpokenCall {
   readonly tool: string
   readonly arguments: string
-  /** Whether no fragment of its arguments was told. */
+  /** Whether no fragment of its arguments was emitted. */
   readonly isSilent?: boolean
 }
 
 const FAILED = /pause_turn|malformed|unexpected_tool|too_many|signature|other|no_image/i
 
 /**
- * Reads answers of a native format. One is complete once it is over or has a reason to be. Its calls are told at its
- * end: not those of an answer that ran out of tokens or was filtered, and none that was cut.
+ * Makes the codec of a native format. An answer is complete once its last chunk, or a stop reason, has come. Its calls
+ * are emitted at its end, unless the answer ran out of tokens, was filtered or was cut.
  */
 export function nativeAnswers(begin: () => NativeAnswer): AnswerCodec {
   return answerCodec(() => answerOf(begin()))

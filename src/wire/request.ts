@@ -19,10 +19,10 @@ import {
   toolName,
 } from './schema.ts'
 
-/** Which text of a run is shown: the answer alone, or that before tool calls too. */
+/** Which text of a run is shown: that of the answer alone (`final`), or also that before tool calls (`all`). */
 export type Rounds = 'final' | 'all'
 
-/** What both surfaces may ask of a run in the same words. */
+/** The options of a run that all surfaces share. */
 export interface RunOptions extends Partial<
   Pick<RunRequest, 'context' | 'execution' | 'toolErrors' | 'onLimit' | 'compensate' | 'eager' | 'compat'>
 > {
@@ -88,12 +88,12 @@ export const runBody = v.strictObject({
   toolChoice: v.exactOptional(either(isObject, v.strictObject({ tool: toolName }), choiceWord)),
   responseFormat: v.exactOptional(responseFormat),
   onBusy: v.exactOptional(v.picklist(['queue', 'reject', 'interrupt', 'steer'])),
-  // Native events hold every round; a reader picks.
+  // Native events have the text of all rounds; their reader chooses.
   rounds: v.exactOptional(v.literal('all')),
   ...runOptions,
 })
 
-/** Reads the body of a native run. A text as `input` is one user message. Unknown members are errors, not ignored. */
+/** Parses the body of a native run. A text as `input` is one user message. Unknown members are errors, not ignored. */
 export function decodeRunBody(body: unknown): Decoded<RunBody> {
   const parsed = parseBody(runBody, body)
   if (!parsed.ok) return parsed
@@ -107,7 +107,7 @@ export function decodeRunBody(body: unknown): Decoded<RunBody> {
 
 export const callBody = v.strictObject({ arguments: plainObject, context: runOptions.context })
 
-/** Reads the body of `POST /tools/{name}/call`. */
+/** Parses the body of `POST /tools/{name}/call`. */
 export function decodeCallBody(body: unknown): Decoded<v.InferOutput<typeof callBody>> {
   return parseBody(callBody, body)
 }

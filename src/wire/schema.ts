@@ -3,13 +3,13 @@ import { ID, TOOL_NAME } from '../contract/id.ts'
 import { isObject } from '../contract/json.ts'
 import type { Content } from '../contract/message.ts'
 
-/** One schema or the other, as the value is. A union could only say that none fits, not what is wrong with which. */
+/** Makes a schema that is `first` or `second`, as `isFirst` decides. A union could only report that neither fits. */
 export function either<First extends v.GenericSchema, Second extends v.GenericSchema>(
   isFirst: (value: unknown) => boolean,
   first: First,
   second: Second,
 ): v.LazySchema<First | Second> {
-  // A value that is neither is told of both.
+  // The fault of a value that is neither names both.
   const other = { ...second, expects: `${first.expects} or ${second.expects}` }
   return v.lazy((value) => (isFirst(value) ? first : other))
 }
@@ -18,12 +18,12 @@ export function isText(value: unknown): value is string {
   return typeof value === 'string'
 }
 
-/** A text, or a list of parts. */
+/** Makes the schema of a text, or of a list of parts. */
 export function textOr<Part extends v.GenericSchema>(part: Part) {
   return either(isText, v.string(), v.array(part))
 }
 
-/** Content as parts alone. */
+/** Returns content as a list of parts. */
 export function partsOf<Part extends Content>(content: string | Part[]): (Part | Content)[] {
   return isText(content) ? [{ type: 'text', text: content }] : content
 }
@@ -43,31 +43,31 @@ export const someText = v.pipe(v.string(), v.nonEmpty('must not be empty.'))
 /** A tool choice that names no tool. */
 export const choiceWord = v.picklist(['auto', 'none', 'required'])
 
-/** Any object, as a schema or a tool context is. */
+/** Any object, such as a schema or a tool context. */
 export const plainObject = v.custom<Record<string, unknown>>(isObject, 'must be an object.')
 
-/** The schema of a tool's arguments. One without a type, such as `{}`, is taken for that of an object. */
+/** The JSON Schema of a tool's arguments. If it has no type, such as `{}`, its type is `object`. */
 export const parametersSchema = v.pipe(
   plainObject,
   v.check(({ type = 'object' }) => type === 'object', 'must have type "object".'),
   v.transform((schema) => ({ properties: {}, ...schema, type: 'object' })),
 )
 
-/** A part of our own content, of a message or a result. */
+/** A part of a message's or a result's content, in our own format. */
 export const contentPart = v.variant('type', [
   v.strictObject({ type: v.literal('text'), text: v.string() }),
   v.strictObject({ type: v.picklist(['image', 'file']), mediaType: v.string(), data: v.string() }),
 ])
 
-/** A whole number that is no less. */
+/** Makes the schema of a whole number that is not below `least`. */
 export function wholeFrom(least: number) {
   const message = `must be a whole number from ${least}.`
   return v.pipe(v.number(), v.integer(message), v.minValue(least, message))
 }
 
 /**
- * Values by names that people give, each of them kept: Valibot's own record leaves out `constructor`, `prototype` and
- * `__proto__` without a word.
+ * Makes the schema of a record whose names people choose. It keeps all names: Valibot's own record silently drops
+ * `constructor`, `prototype` and `__proto__`.
  */
 export function byName<Value extends v.GenericSchema>(
   name: v.GenericSchema<string, string>,
@@ -76,7 +76,7 @@ export function byName<Value extends v.GenericSchema>(
   const pairs = v.array(v.tuple([name, value]))
   return {
     ...named,
-    // What `@valibot/to-json-schema` reads of a record.
+    // The members of a record that `@valibot/to-json-schema` reads.
     ...{ type: 'record', key: name, value },
     '~run': (dataset, config) => {
       const object = named['~run'](dataset, config)
@@ -94,7 +94,7 @@ export function byName<Value extends v.GenericSchema>(
 
 const named = v.custom<Record<string, unknown>>(isObject, 'expected an object')
 
-/** A whole number from 1, or nothing. */
+/** An optional whole number, at least 1. */
 export const count = v.exactOptional(wholeFrom(1))
 
 const limits = v.strictObject({
@@ -129,7 +129,7 @@ const selection = either(
   v.strictObject({ add: v.exactOptional(toolNames), remove: v.exactOptional(toolNames) }),
 )
 
-/** What both surfaces may ask of a run in the same words. */
+/** The options of a run that all surfaces share. */
 export const runOptions = {
   tools: v.exactOptional(selection),
   context: v.exactOptional(context),

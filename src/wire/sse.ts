@@ -10,26 +10,26 @@ export interface SseFrame {
   readonly data: string
 }
 
-/** The event that says a value, which has no type. Members that are undefined are left out. */
+/** Encodes a value as an event without a type. Members that are undefined are left out. */
 export function encodeData(value: unknown): string {
   return `data: ${JSON.stringify(value)}\n\n`
 }
 
-/** How a stream that breaks off is taken up again, as its events say. */
+/** What the events of a stream say about how to resume it if it breaks off. */
 export interface SseResume {
-  /** The id of the last event that came whole, with the empty line after it; '' where it took the ids back. */
+  /** The id of the last event that came whole, with the empty line after it; '' if an event has reset the id. */
   lastId?: string | undefined
   retryMs?: number
 }
 
-/** Characters of one event; what is longer is no answer but an attack or a fault. */
+/** The most characters of one event; a longer one is an attack or a fault. */
 const MOST_CHARACTERS = 8 * 1024 * 1024
 
 /**
- * The events of a byte stream, those of one read together: an array a read costs less than a promise an event. It is
- * empty where bytes came, such as a comment, but no whole event. How they were cut makes no difference. `resume` is kept
- * up to date. Throws what the body throws, and an Error for an event of more than 8 Mi characters. The body is cancelled
- * when the reader stops early.
+ * Yields the events of a byte stream, those of one read together: one array per read costs less than one promise per
+ * event. The array is empty if a read completes no event, such as that of a comment. Where the reads split the bytes
+ * makes no difference. `resume` is kept up to date. Throws what the body throws, and an Error for an event of more than
+ * 8 Mi characters. The body is cancelled when the reader stops early.
  */
 export async function* readSse(
   body: ReadableStream<Uint8Array>,
@@ -45,8 +45,8 @@ export async function* readSse(
         yield read(decoder.decode(value, { stream: true }))
         continue
       }
-      // The break lets through an event whose lines are whole, though the empty line after it is missing, and with it
-      // perhaps more lines: who takes the stream up again gets it again.
+      // The added line break completes an event that only lacks the empty line after it. More of its lines may be
+      // missing too, so `lastId` stays as it is: a reader that resumes the stream gets the event again.
       const { lastId } = resume
       const frames = read(`${decoder.decode()}\r`)
       resume.lastId = lastId
@@ -58,9 +58,9 @@ export async function* readSse(
   }
 }
 
-/** Takes the text of a stream piece by piece; says which events each piece completes. */
+/** Returns a function that takes the text of a stream piece by piece, and returns the events that each completes. */
 function frameReader(resume: SseResume): (text: string) => readonly SseFrame[] {
-  /** The pieces of a line whose end has not come, joined only then: to add each to one text would copy it every time. */
+  /** The pieces of an unfinished line, joined at its end: appending each to one text would copy it every time. */
   let pieces: string[] = []
   let endedInReturn = false
   let data: string | undefined

@@ -1,15 +1,15 @@
 import type { Message } from '../contract/message.ts'
 
-/** Messages of one side in a row. */
+/** Consecutive messages of one side. */
 export interface Turn {
   readonly isAnswer: boolean
-  /** Each the parts of a message, encoded. */
+  /** The encoded parts of each message. */
   readonly parts: string[]
 }
 
 /**
- * The messages as turns of the model and of the user, who has results too, for formats in which sides take turns. What
- * `encode` has no text for, such as an empty message, is left out.
+ * Groups messages into turns of the model and of the user, for formats in which these alternate. Results count as the
+ * user's. A message for which `encode` returns '', such as an empty one, is left out.
  */
 export function byTurns(messages: readonly Message[], encode: (message: Message) => string): readonly Turn[] {
   const turns: Turn[] = []
@@ -24,7 +24,7 @@ export function byTurns(messages: readonly Message[], encode: (message: Message)
   return turns
 }
 
-/** The texts of the system messages, wherever they were, for formats that have them apart. */
+/** Returns the texts of the system messages, wherever they stand, for formats that keep them apart. */
 export function systemTexts(messages: readonly Message[]): string[] {
   return messages.flatMap((message) => (message.role === 'system' && message.content.trim() ? message.content : []))
 }

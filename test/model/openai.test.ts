@@ -177,6 +177,7 @@ describe('a refusal', () => {
     [429, said('Slow down'), { code: 'model_rate_limited', message: 'Slow down', retryable: true }],
     [429, said('Pay', 'insufficient_quota'), { code: 'model_rate_limited', message: 'Pay', retryable: false }],
     [500, '', { code: 'model_unavailable', message: 'The model server answered with status 500.', retryable: true }],
+    [422, '"Out of range"', { code: 'model_refused_request', message: 'Out of range', retryable: false }],
     [
       502,
       '<html>Bad gateway</html>',

@@ -11,13 +11,13 @@ export interface AgUiOptions {
   /** Both as the request named them. */
   readonly threadId: string
   readonly runId: string
-  /** What the request declares; a client from before 1.0 declares nothing, and knows fewer outcomes. */
+  /** The version that the request declares. Clients from before 1.0 declare none, and know fewer outcomes. */
   readonly protocolVersion?: string | undefined
 }
 
 type AgUiEvent = { readonly type: string } & Readonly<Record<string, unknown>>
 
-/** What an answer to an approval looks like, for clients that make a form of it. */
+/** The schema of a decision on an approval, for clients that make a form of it. */
 const DECISION = {
   type: 'object',
   properties: { approved: { type: 'boolean' }, reason: { type: 'string' } },
@@ -25,9 +25,9 @@ const DECISION = {
 }
 
 /**
- * Turns a run's events into AG-UI events. A call is told when the model's answer is complete, so that a step which is
- * asked again leaves none behind. Calls that wait for a person end the stream with the interrupt outcome, those that the
- * caller runs with success and their ids.
+ * Encodes a run's events as AG-UI events. A call is sent once the model's answer is complete, so that an attempt which
+ * is repeated leaves none behind. If calls wait for a person, the stream ends with the outcome `interrupt`; if calls
+ * wait for the caller, with `success` and their ids.
  */
 export class AgUiEncoder {
   readonly #options: AgUiOptions
@@ -38,7 +38,7 @@ export class AgUiEncoder {
   #isOpen = false
   /** The name of the open step; '' for none. */
   #step = ''
-  /** The message of the step's text, which holds its calls too. */
+  /** The id of the message with the step's text, which is the parent of its calls too. */
   #message = ''
   #model = ''
   #usage: Usage | undefined
@@ -48,13 +48,13 @@ export class AgUiEncoder {
     this.#options = options
   }
 
-  /** The text that an event brings; empty for none. */
+  /** Returns the SSE text of an event, or '' if the event adds nothing. */
   event(event: RunEvent): string {
     const spoken = this.#blocks.take(event).flatMap((block) => this.#spoken(block))
     return [...this.#open(), ...spoken, ...this.#events(event)].map(encodeData).join('')
   }
 
-  /** How the stream ends; for a run that waits, until its calls are answered. */
+  /** Returns the text that ends the stream. If the run waits, a later stream continues it. */
   end(): string {
     return [...this.#leaveStep(), this.#end ?? failed(BROKEN_OFF)].map(encodeData).join('')
   }
@@ -158,7 +158,7 @@ export class AgUiEncoder {
 
   #settled({ callId: toolCallId, content = [], error }: CallSettled): AgUiEvent[] {
     this.#handed.delete(toolCallId)
-    // A result that the caller gave is among its messages already.
+    // The caller's messages already have a result that the caller gave.
     if (!this.#told.has(toolCallId) && error?.code !== 'rejected') return []
     const text = error?.message ?? textOf(content)
     return [{ type: 'TOOL_CALL_RESULT', messageId: `${toolCallId}-result`, toolCallId, content: text, role: 'tool' }]
@@ -191,7 +191,7 @@ export class AgUiEncoder {
     return failed(runErrorOf(event))
   }
 
-  /** Usage is that of the model's answers in this stream. */
+  /** Makes the event that ends the run. Its usage is that of the model's answers in this stream. */
   #finished(outcome: AgUiEvent): AgUiEvent {
     const { threadId, runId } = this.#options
     const [provider, ...name] = this.#model.split('/')

@@ -8,11 +8,11 @@ import { decodeRunBody, type RunBody } from '../request.ts'
 import { idSchema, parametersSchema, textOr, toolName } from '../schema.ts'
 import type { AgUiOptions } from './events.ts'
 
-/** A `RunAgentInput` in our words. */
+/** A `RunAgentInput`, converted to our types. */
 export interface AgUiRequest extends AgUiOptions {
-  /** Results and decisions by call id; among them may be results that the edge told the caller itself. */
+  /** Results and decisions by call id; some may be results that the caller got from the edge. */
   readonly answers: CallAnswers
-  /** What is asked anew. */
+  /** The run to start, if the user says something new. */
   readonly run?: RunBody
 }
 
@@ -29,7 +29,7 @@ export const input = v.object({
   messages: v.array(
     v.object({
       role: v.string(),
-      // An activity's content is an object, and no business of an agent.
+      // The content of an activity is an object, and does not concern an agent.
       content: v.exactOptional(v.unknown()),
       toolCallId: v.nullish(v.string()),
       error: v.nullish(v.string()),
@@ -56,9 +56,9 @@ export const input = v.object({
 const content = textOr(part)
 
 /**
- * Reads a `RunAgentInput` for the edge conversation `threadId`. Of the messages only what follows the last answer is new.
- * The `context` is told to the model, `tools` are the caller's own, and `forwardedProps.edgecall` has the members of a
- * native run. The `state` is not read: the edge changes none.
+ * Parses a `RunAgentInput` for the edge conversation `threadId`. Only the messages after the last answer are new.
+ * `context` goes into the system message, `tools` are run by the caller, and `forwardedProps.edgecall` has the members
+ * of a native run. `state` is ignored, since the edge never changes it.
  */
 export function decodeAgUi(json: unknown): Decoded<AgUiRequest> {
   const parsed = parseBody(input, json)
@@ -99,13 +99,13 @@ export function decodeAgUi(json: unknown): Decoded<AgUiRequest> {
   return faultWithin('forwardedProps.edgecall.', run)
 }
 
-/** An interrupt that was abandoned is a call that nobody agreed to. */
+/** Converts the answer to an interrupt to a decision. An interrupt that was abandoned counts as a rejection. */
 function resolved(status: string, payload: unknown): CallAnswer {
   const { approved, reason } = isObject(payload) ? payload : { approved: payload }
   return decisionOf(status === 'resolved' && approved === true, reason)
 }
 
-/** What a model cannot be shown, such as what is elsewhere, is skipped, as the protocol wants it. */
+/** Converts a part. What a model cannot be shown, such as a URL, is skipped, as the protocol requires. */
 function contentOf({ type, text, source }: v.InferOutput<typeof part>): Content[] {
   if (type === 'text' && text) return [{ type, text }]
   if (source?.type !== 'data' || !source.mimeType) return []

@@ -7,7 +7,7 @@ import { saidError } from './ask-error.ts'
 import { usageOf } from './ask-usage.ts'
 import { type OpenCall, type OpenText, toOpaque } from './kept.ts'
 
-/** Reads the parts of one `doStream`. Contract: as `AnswerDecoder`, but that it takes parts. */
+/** Reads the parts of one `doStream`. Contract: that of `AnswerDecoder`, with parts in place of frames. */
 export interface PartsDecoder {
   readonly done: boolean
   readonly push: (part: unknown) => readonly ModelEvent[]
@@ -23,11 +23,11 @@ const TEXTS: Readonly<Record<string, OpenText['type']>> = {
   'reasoning-end': 'reasoning',
 }
 
-/** One answer. Calls that the provider runs itself are its own affair, and are not told. */
+/** Reads one answer. Calls that the provider runs itself are not emitted. */
 export function partsDecoder(): PartsDecoder {
   const calls = openCalls()
   const texts = new Map<string, OpenText>()
-  /** In the order they began. */
+  /** The texts and calls, in the order in which they began. */
   const parts = new Set<OpenText | OpenCall>()
   let done = false
 
@@ -55,7 +55,7 @@ export function partsDecoder(): PartsDecoder {
       ? finishReason
       : { unified: finishReason ?? 'unknown' }
     if (reason === 'error') return fail(modelError(UNEXPLAINED))
-    // A provider that was never told why its model stopped has read a stream without an end.
+    // A provider that knows no reason why its model stopped has read a stream that was cut.
     if (reason === 'unknown' || (reason === 'other' && raw === null && isObject(finishReason))) return fail(STREAM_CUT)
     const finish = finishOf(reason, calls.any())
     if (finish === 'tool_calls' && !calls.areWhole()) return fail(badResponse('The model did not finish a call.'))

@@ -2,21 +2,21 @@ import { isObject } from '../../contract/json.ts'
 import type { ModelEvent } from '../../contract/model.ts'
 import type { OpenCall } from './kept.ts'
 
-/** Puts the calls of one answer together from its parts. What they add is pushed to `events`. */
+/** Assembles the calls of one answer from its parts, and pushes what they add to `events`. */
 export interface OpenCalls {
-  /** The call of that id, begun where it was not. */
+  /** Returns the call with this id, and begins it if there is none. */
   readonly begin: (id: string, tool: string, events: ModelEvent[]) => OpenCall
   readonly add: (id: string, delta: unknown, events: ModelEvent[]) => void
-  /** Takes a `tool-call`, which is whole. */
+  /** Takes a `tool-call`, a part that has the whole call. */
   readonly complete: (part: Readonly<Record<string, unknown>>, events: ModelEvent[]) => OpenCall
   readonly any: () => boolean
-  /** Whether each has come to its end. */
+  /** Returns whether all calls are complete. */
   readonly areWhole: () => boolean
 }
 
 export function openCalls(): OpenCalls {
   const calls = new Map<string, OpenCall>()
-  /** Calls told as complete: always the first ones, so that they are told in order. */
+  /** The number of calls emitted as complete: always the first ones, so that calls are emitted in order. */
   let told = 0
 
   function begin(id: string, tool: string, events: ModelEvent[]): OpenCall {

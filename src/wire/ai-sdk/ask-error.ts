@@ -4,12 +4,12 @@ import { retryAfterMs } from '../../contract/retry-after.ts'
 import { badResponse, modelError, STREAM_CUT } from '../model-error.ts'
 import { explainError, UNEXPLAINED } from '../openai-chat/error.ts'
 
-/** Errors of the AI SDK about what a provider answered; those about a request are all the others. */
+/** Matches the names of AI SDK errors about a provider's answer; all other errors are about the request. */
 const OF_ANSWER = /Parse|TypeValidation|EmptyResponse|InvalidResponse/
 
 /**
- * What a provider threw: its status, and whether it may be tried again, where it says so. Undefined for an error that is
- * not the SDK's own, such as a connection's.
+ * Converts an error that a provider threw, with its status and whether a retry makes sense, if it says so. Undefined
+ * for an error that is not one of the SDK's, such as a connection error.
  */
 export function thrownError(error: unknown): ModelError | undefined {
   if (!isObject(error)) return undefined
@@ -33,7 +33,7 @@ export function thrownError(error: unknown): ModelError | undefined {
   }
 }
 
-/** What an error says that came as a part of a stream. */
+/** Converts an error that came as a part of a stream. */
 export function saidError(error: unknown): ModelError {
   const fault = typeof error === 'string' && error !== '' ? { message: error } : explainError(error)
   return thrownError(error) ?? modelError(fault ?? UNEXPLAINED)

@@ -4,20 +4,20 @@ import type { ModelRequest, ResponseFormat, ToolChoice } from '../../contract/mo
 import { argumentsObject, calledName } from '../call-arguments.ts'
 import { keptIn } from './kept.ts'
 
-/** The versions of the AI SDK's `LanguageModel` that are spoken. */
+/** The supported versions of the AI SDK's `LanguageModel` specification. */
 export type AiSdkVersion = 'v2' | 'v3' | 'v4'
 
-/** How a model takes what it is given. */
+/** The differences between models in the form of a prompt. */
 export interface AiSdkDialect {
-  /** Versions differ in how they carry bytes. */
+  /** The version of the specification; versions differ in how they carry images and files. */
   readonly version: AiSdkVersion
-  /** Whether results of tools may hold more than text. Some providers show the model base64 instead. */
+  /** Whether tool results may contain images and files. Some providers would show them to the model as base64 text. */
   readonly richResults: boolean
 }
 
 /**
- * The options of `doStream` for a request, without its signal. Sampling fields that the specification does not know are
- * left out: providers take those as `providerOptions`.
+ * Returns the options of `doStream` for a request, without the signal. Sampling fields that the specification does not
+ * have are left out: providers take those as `providerOptions`.
  */
 export function toCallOptions(request: ModelRequest, dialect: AiSdkDialect): Record<string, unknown> {
   const { messages, tools, toolChoice, responseFormat, sampling = {} } = request
@@ -48,9 +48,9 @@ function defined(fields: Readonly<Record<string, unknown>>): object {
 
 function toPrompt(messages: readonly Message[], dialect: AiSdkDialect): readonly object[] {
   const prompt: object[] = []
-  /** The provider's own ids of calls, where an answer kept them. */
+  /** The ids of calls as sent, by our call ids: the provider's own, if they were kept with the answer. */
   const ids = new Map<string, string>()
-  /** The results of one step are one message. */
+  /** The content of the message for the results of a step, which share one. */
   let results: object[] | undefined
   for (const message of messages) {
     if (message.role === 'tool') {
@@ -76,7 +76,7 @@ function toPart(part: Content, version: AiSdkVersion): object {
   return { type: 'file', mediaType, data: version === 'v4' ? { type: 'data', data } : data }
 }
 
-/** An earlier answer in the order it came, with what its provider wants back; the rest of it, where less was kept. */
+/** Converts an earlier answer: kept parts in their original order, with the provider's data; then all that is left. */
 function toAnswer(message: AssistantMessage, ids: Map<string, string>): readonly object[] {
   const parts: object[] = []
   const rest = { reasoning: message.reasoning ?? '', text: message.content }
@@ -85,7 +85,7 @@ function toAnswer(message: AssistantMessage, ids: Map<string, string>): readonly
   function tell(type: 'text' | 'reasoning', length: number, data?: unknown): void {
     const text = rest[type].slice(0, length)
     rest[type] = rest[type].slice(length)
-    // Reasoning that nobody may read is a signature alone.
+    // Reasoning that the provider hides has no text, but data such as a signature.
     if (text !== '' || (type === 'reasoning' && data)) parts.push({ type, text, ...toOptions(data) })
   }
 

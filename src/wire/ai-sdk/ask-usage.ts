@@ -1,7 +1,7 @@
 import { isObject } from '../../contract/json.ts'
 import type { Usage } from '../../contract/usage.ts'
 
-/** Usage as v2 says it, in plain numbers, or as v3 and v4 do, in numbers with their parts; undefined for none. */
+/** Parses usage: plain numbers in v2, objects of a total and its parts in v3 and v4. Undefined if there is none. */
 export function usageOf(usage: unknown): Usage | undefined {
   if (!isObject(usage)) return undefined
   const { inputTokens: input, outputTokens: output } = usage

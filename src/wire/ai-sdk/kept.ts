@@ -2,17 +2,17 @@ import type { Opaque } from '../../contract/message.ts'
 import { objectsOf } from '../fields.ts'
 import { keptBy } from '../kept.ts'
 
-/** What a provider said beside a part of its answer, and wants back with it, such as `{ anthropic: { signature } }`. */
+/** Data that a provider sends with a part of its answer and wants back, such as `{ anthropic: { signature } }`. */
 type ProviderData = Readonly<Record<string, unknown>>
 
-/** A text, or some reasoning, by its length: the message has it. */
+/** A text, or some reasoning, as its length: the text itself is in the message. */
 export interface OpenText {
   readonly type: 'text' | 'reasoning'
   length: number
   data?: ProviderData
 }
 
-/** A call by its index, with the id that its provider knows it by. */
+/** A call: its index, and the id that its provider gave it. */
 export interface OpenCall {
   readonly call: number
   readonly id: string
@@ -23,7 +23,7 @@ export interface OpenCall {
 
 const CODEC = 'ai-sdk'
 
-/** What must come back with an answer of these parts, or undefined where its provider said nothing beside them. */
+/** Returns the data that must go back with an answer of these parts; undefined if its provider sent none with them. */
 export function toOpaque(parts: readonly (OpenText | OpenCall)[]): Opaque | undefined {
   if (!parts.some(({ data }) => data)) return undefined
   const kept = parts.map((part) => {
@@ -33,7 +33,7 @@ export function toOpaque(parts: readonly (OpenText | OpenCall)[]): Opaque | unde
   return { codec: CODEC, data: kept }
 }
 
-/** What was kept of an earlier answer; nothing, where this codec kept nothing. */
+/** Returns the parts that this codec kept of an earlier answer; none if it kept nothing. */
 export function keptIn(opaque: Opaque | undefined): readonly Readonly<Record<string, unknown>>[] {
   return objectsOf(keptBy(CODEC, opaque))
 }

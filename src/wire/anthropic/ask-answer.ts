@@ -5,13 +5,13 @@ import { type Fields, toUsage } from '../model-answer.ts'
 import { type NativeAnswer, nativeAnswers, type SpokenCall } from '../native-answer.ts'
 import { CODEC, type Place } from './place.ts'
 
-/** How the answers of servers that speak Anthropic Messages are read. */
+/** The codec for the answers of servers that speak Anthropic Messages. */
 export const anthropicAnswers = nativeAnswers(anthropicAnswer)
 
-/** A block as far as it has come. `text`: what it says, thinks, or gives as arguments. */
+/** A content block, as far as it has arrived. `text`: its text, its thinking, or the arguments of its call. */
 interface Block {
   readonly value: Fields
-  /** For a call: its place among the calls; else -1. */
+  /** The index of the call among the answer's calls; -1 for a block that is no call. */
   readonly call: number
   text: string
   signature: string
@@ -19,7 +19,7 @@ interface Block {
 
 function anthropicAnswer(): NativeAnswer {
   const blocks: Block[] = []
-  /** With a server that counts no indexes, the last block. */
+  /** The blocks by index. If the server sends no indexes, the only entry is the latest block. */
   const byIndex = new Map<unknown, Block>()
   let calls = 0
   let hasBegun = false
@@ -47,11 +47,11 @@ function anthropicAnswer(): NativeAnswer {
     if (part && block.call >= 0) events.push({ type: 'call.delta', index: block.call, arguments: part })
   }
 
-  /** Takes what an event says of the message: a little at its beginning, the stop reason at its end, or at once all. */
+  /** Takes members of the message: its first event has some, its last the stop reason; a whole message has all. */
   function note({ usage, content, ...message }: Fields, events: ModelEvent[]): void {
     hasBegun = true
     reason ||= textAt(message, 'stop_reason')
-    // The last event repeats the counts of the first, with some servers as zeros.
+    // The last event repeats the counts of the first, on some servers as zeros.
     counts = { ...counts, ...Object.fromEntries(Object.entries(fieldsOf(usage)).filter(([, count]) => count)) }
     for (const [index, block] of objectsOf(content).entries()) begin(index, block, events)
   }
@@ -71,7 +71,7 @@ function anthropicAnswer(): NativeAnswer {
     calls: () => blocks.filter(({ call }) => call >= 0).map(toCall),
     usage: () => {
       const cached = countAt(counts, 'cache_read_input_tokens')
-      // What was read from the cache, or written to it, is counted apart.
+      // `input_tokens` excludes the tokens that were read from the cache or written to it.
       const input = countAt(counts, 'input_tokens') + cached + countAt(counts, 'cache_creation_input_tokens')
       const reasoning = countAt(counts.output_tokens_details, 'thinking_tokens')
       return toUsage(input, countAt(counts, 'output_tokens'), cached, reasoning)
@@ -83,12 +83,12 @@ function anthropicAnswer(): NativeAnswer {
   }
 }
 
-/** A block that never began is what its fragments are. */
+/** Returns the value of a block that no event began: its type is that of its fragments. */
 function kindOf(delta: unknown): Fields {
   return { type: textAt(delta, 'type').replace('_delta', '') }
 }
 
-/** Anthropic sends the input in fragments, and none for no arguments; other servers send it whole with the block. */
+/** Converts a block to a call. Anthropic sends `input` in fragments, unless empty; others send it with the block. */
 function toCall({ value, text }: Block): SpokenCall {
   const { input = {} } = value
   const whole = typeof input === 'string' ? input || '{}' : JSON.stringify(input)
@@ -99,6 +99,6 @@ function placeOf({ value, call, text, signature }: Block): readonly Place[] {
   if (call >= 0) return [null]
   if (value.type === 'text') return [text.length]
   if (value.type === 'redacted_thinking') return [value]
-  // What broke off before it was signed would be refused.
+  // Thinking that broke off before it was signed would be refused.
   return value.type === 'thinking' && signature ? [{ ...value, thinking: text, signature }] : []
 }

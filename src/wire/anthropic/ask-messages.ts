@@ -6,7 +6,7 @@ import { listed } from '../json-text.ts'
 import { keptBy } from '../kept.ts'
 import { CODEC } from './place.ts'
 
-/** The blocks of a message; '' for none. */
+/** Encodes the blocks of a message as the inside of a JSON list; '' if it has none. */
 export const encodeMessage = encodeOnce((message: Message): string => {
   switch (message.role) {
     case 'system':
@@ -19,9 +19,9 @@ export const encodeMessage = encodeOnce((message: Message): string => {
       return answerBlocks(message)
     case 'tool': {
       const { callId, ok, content, found = [] } = message
-      // An error may hold nothing but text.
+      // The content of an error may only be text.
       const said = ok ? content.flatMap(toBlock) : toText(textOf(content))
-      // Each stands for its whole definition.
+      // A reference stands for the whole definition of the tool.
       const blocks = found.length > 0 ? found.map((name) => ({ type: 'tool_reference', tool_name: name })) : said
       const result = { type: 'tool_result', tool_use_id: calledName(callId), is_error: !ok || undefined }
       return JSON.stringify({ ...result, content: blocks.length > 0 ? blocks : undefined })
@@ -29,7 +29,7 @@ export const encodeMessage = encodeOnce((message: Message): string => {
   }
 })
 
-/** Its blocks in the order in which they came, where thinking must keep its place; else its text, then its calls. */
+/** Encodes an answer: blocks in their original order if thinking must keep its place, else the text, then the calls. */
 function answerBlocks({ content, calls = [], opaque }: AssistantMessage): string {
   // Thinking alone, of an answer that broke off, would be refused.
   if (content.trim() === '' && calls.length === 0) return ''
@@ -49,7 +49,7 @@ function toText(text: string): readonly object[] {
   return text.trim() === '' ? [] : [{ type: 'text', text }]
 }
 
-/** An image, a PDF or a text file as it is; anything else is named. */
+/** Converts a part. Images, PDFs and text files are sent as they are; other files are only named, in a text. */
 function toBlock(part: Content): readonly object[] {
   if (part.type === 'text') return toText(part.text)
   const { mediaType: media_type, data } = part
@@ -61,7 +61,7 @@ function toBlock(part: Content): readonly object[] {
   return [{ type: 'document', source: { type: 'text', media_type: 'text/plain', data: text } }]
 }
 
-/** The text behind base64; '' where it is none. */
+/** Decodes base64 to text; '' if it is not valid. */
 function decoded(data: string): string {
   try {
     return new TextDecoder().decode(Uint8Array.from(atob(data), (character) => character.charCodeAt(0)))

@@ -12,19 +12,19 @@ import { toOutputSchema } from './schema.ts'
 
 export interface AnthropicWishes {
   readonly model: string
-  /** The most tokens of an answer, for a request that says no number. */
+  /** The limit of tokens of an answer, if the request sets none. */
   readonly maxTokens: number
-  /** Whether to mark what the next request repeats, so that it is read from the provider's cache. */
+  /** Whether to mark the parts that the next request repeats, so that they are read from the provider's cache. */
   readonly cache: boolean
-  /** Whether tools that a search has found load where its result names them. Default: yes. */
+  /** Whether the definition of a tool that a search found is loaded where the result names it. Default true. */
   readonly deferLoading?: boolean
-  /** Whether to let go of what some models refuse: a wish that they think, and definitions that load when they are found. */
+  /** Whether to leave out what some models refuse: thinking, effort, and deferred loading of definitions. */
   readonly isPlain?: boolean
 }
 
 /**
- * The body text of a streamed request for an answer. Each definition and message is encoded once: a step costs what it
- * added. Throws an UnsupportedSchema for a response format that cannot be enforced.
+ * Encodes the body of a streamed request. Each definition and message is encoded once, so that a step costs only what
+ * it added. Throws an UnsupportedSchema for a response format that cannot be enforced.
  */
 export function encodeRequest(request: ModelRequest, wishes: AnthropicWishes): string {
   const { model, maxTokens, cache, deferLoading = true, isPlain } = wishes
@@ -41,7 +41,7 @@ export function encodeRequest(request: ModelRequest, wishes: AnthropicWishes): s
     max_tokens: max_completion_tokens ?? max_tokens ?? maxTokens,
     stream: true,
     temperature,
-    // Newer models refuse both at once.
+    // Newer models refuse `temperature` and `top_p` together.
     top_p: temperature === undefined ? top_p : undefined,
     top_k,
     stop_sequences: typeof stop === 'string' ? [stop] : stop,
@@ -52,7 +52,7 @@ export function encodeRequest(request: ModelRequest, wishes: AnthropicWishes): s
   const system = systemTexts(messages)
   if (format?.type === 'json_object') system.push(inWords(format))
   return jsonText(head, {
-    // A mark may stand at none that loads later; those come after it.
+    // The cache mark may not be on a deferred definition: these come after it.
     tools: [...marked(tools, cache), ...request.tools.flatMap((tool) => (found.has(tool.name) ? later(tool) : []))],
     system: marked(system.map(toText), cache),
     messages: encodeTurns(messages, cache),
@@ -62,13 +62,13 @@ export function encodeRequest(request: ModelRequest, wishes: AnthropicWishes): s
 function encodeTurns(messages: readonly Message[], cache: boolean): readonly string[] {
   const turns = byTurns(messages, encodeMessage)
   return turns.map(({ isAnswer, parts }, index) => {
-    // The newest turn of the user, and the one before, with which the last request ended.
+    // The marks are on the user's newest turn, and on the one before it, with which the last request ended.
     const isMarked = cache && !isAnswer && index > turns.length - 4
     return jsonText({ role: isAnswer ? 'assistant' : 'user' }, { content: marked(parts, isMarked) })
   })
 }
 
-/** The model decides how much it thinks, and tells it in short. */
+/** The model decides how much it thinks, and summarizes its thinking. */
 const ADAPTIVE = { type: 'adaptive', display: 'summarized' }
 
 function effortOf(effort: unknown): unknown {
@@ -80,7 +80,7 @@ function toText(text: string): string {
   return JSON.stringify({ type: 'text', text })
 }
 
-/** Encoded objects. The end of what `isMarked` is where the cache is read from and written to. */
+/** Marks the last of these encoded objects, if `isMarked`: the cache is read and written up to a mark. */
 function marked(texts: readonly string[], isMarked: boolean): readonly string[] {
   const last = texts.at(-1)
   if (!isMarked || last === undefined) return texts
@@ -88,8 +88,9 @@ function marked(texts: readonly string[], isMarked: boolean): readonly string[] 
 }
 
 /**
- * The tools that searches have found: their definitions stay out of the context until a result names them, so that what
- * came before stays cached (“custom tool search” of the Messages API). One that must be called now is not among them.
+ * Returns the names of the tools that searches have found, without one that `toolChoice` names. Their definitions stay
+ * out of the context until a result names them, so that what precedes it stays cached (“custom tool search” of the
+ * Messages API).
  */
 function foundIn({ messages, toolChoice }: ModelRequest): ReadonlySet<string> {
   const names = messages.flatMap((message) => (message.role === 'tool' && message.found) || [])
@@ -106,7 +107,10 @@ function later(tool: ToolDefinition): string {
   return `${encodeTool(tool).slice(0, -1)},"defer_loading":true}`
 }
 
-/** A history with calls is refused without tools: what was called is named then, and may not be called. */
+/**
+ * Encodes the tools for which `isSaid` is true. Without any tools, those called earlier are named, since a history with
+ * calls is refused otherwise; `tool_choice` then forbids new calls.
+ */
 function toolsOf({ tools, messages }: ModelRequest, isSaid: (name: string) => boolean): readonly string[] {
   if (tools.length > 0) return tools.filter(({ name }) => isSaid(name)).map(encodeTool)
   const calls = messages.flatMap((message) => (message.role === 'assistant' && message.calls) || [])

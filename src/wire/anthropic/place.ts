@@ -1,8 +1,8 @@
-/** What marks the opaque fields of an answer as Anthropic's. */
+/** The label of the opaque data of Anthropic's answers. */
 export const CODEC = 'anthropic'
 
 /**
- * A block of an answer, in its order: one of thinking, word for word; a text, by its length; or the next call, as null.
- * Texts and calls themselves are in the message.
+ * A block of an answer. The blocks are kept in order: thinking as it came, a text as its length, the next call as null.
+ * The texts and calls themselves are in the message.
  */
 export type Place = Readonly<Record<string, unknown>> | number | null

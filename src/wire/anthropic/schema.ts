@@ -1,10 +1,10 @@
 import type { JsonSchema } from '../../contract/json.ts'
 import { narrow } from '../narrow-schema.ts'
 
-/** What Anthropic's structured outputs enforce. */
+/** The keywords that Anthropic's structured outputs enforce. */
 const ENFORCED = { plain: /^(type|title|required|enum|const)$/, lists: /^(anyOf|oneOf|allOf)$/, isClosed: true }
 
-/** The form of an answer. Throws an UnsupportedSchema for what cannot be enforced, and says where. */
+/** Converts the schema of an answer. Throws an UnsupportedSchema that says what cannot be enforced, and where. */
 export function toOutputSchema(schema: JsonSchema, name: string): JsonSchema {
   return narrow(schema, `"${name}"`, ENFORCED)
 }

@@ -5,7 +5,7 @@ import { type Fields, toUsage } from '../model-answer.ts'
 import { type NativeAnswer, nativeAnswers, type SpokenCall } from '../native-answer.ts'
 import { CODEC, type Place } from './place.ts'
 
-/** How the answers of servers that speak `generateContent` are read. Nothing marks the last chunk but the stream's end. */
+/** The codec for the answers of servers that speak `generateContent`. Only the stream's end marks the last chunk. */
 export const geminiAnswers = nativeAnswers(geminiAnswer)
 
 function geminiAnswer(): NativeAnswer {
@@ -31,7 +31,7 @@ function geminiAnswer(): NativeAnswer {
     if (text) events.push({ type: thought ? 'reasoning' : 'text', text })
     const last = places.at(-1)
     const isText = 'text' in part && !thought
-    // A signed part is never made one with another.
+    // A signed part is never merged with another.
     if (isText && !signed && last?.text !== undefined && !last.thoughtSignature) last.text += text.length
     else if (isText && (text || signed)) places.push({ text: text.length, ...signed })
     else if (signed) places.push({ part })
@@ -53,7 +53,7 @@ function geminiAnswer(): NativeAnswer {
     reason: () => reason,
     calls: () => calls,
     usage: () => {
-      // Thoughts are not among the tokens of the candidates.
+      // The token count of the candidates excludes thoughts.
       const thoughts = countAt(counts, 'thoughtsTokenCount')
       const input = countAt(counts, 'promptTokenCount') + countAt(counts, 'toolUsePromptTokenCount')
       const output = countAt(counts, 'candidatesTokenCount') + thoughts

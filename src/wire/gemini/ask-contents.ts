@@ -8,9 +8,9 @@ import { keptBy } from '../kept.ts'
 import { byTurns } from '../turns.ts'
 import { CODEC } from './place.ts'
 
-/** The `contents` of a request, encoded. Roles take turns, and results are the user's. What is empty is left out. */
+/** Encodes the `contents` of a request. Roles alternate; results count as the user's. Empty messages are left out. */
 export function encodeContents(messages: readonly Message[]): readonly string[] {
-  /** The ids that Gemini gave to calls, by ours. */
+  /** The ids that Gemini gave to calls, by our call ids. */
   const ids = new Map<string, unknown>()
   const turns = byTurns(messages, (message) => {
     if (message.role === 'assistant') {
@@ -25,7 +25,7 @@ export function encodeContents(messages: readonly Message[]): readonly string[] 
   return turns.map(({ isAnswer, parts }) => jsonText({ role: isAnswer ? 'model' : 'user' }, { parts }))
 }
 
-/** The parts of a message, of a result the response alone; '' for none. */
+/** Encodes the parts of a message as the inside of a JSON list, or the response of a result; '' if there are none. */
 const encodeParts = encodeOnce((message: Message): string => {
   switch (message.role) {
     case 'system':
@@ -41,17 +41,17 @@ const encodeParts = encodeOnce((message: Message): string => {
   }
 })
 
-/** Google's word for a call that no Gemini signed, such as one of another provider's model. */
+/** The signature that Google accepts for a call that no Gemini signed, such as one of another provider's model. */
 const UNSIGNED = 'skip_thought_signature_validator'
 
-/** Its parts in the order in which they came, where something was signed; else its text, then its calls. */
+/** Encodes an answer: its parts in their original order if it was kept, else the text, then the calls. */
 function answerParts(message: AssistantMessage): string {
   const { content, calls = [] } = message
   const open = [...calls]
   let at = 0
 
   function tellCall(id?: unknown, signature?: unknown): readonly object[] {
-    // Of the calls of an answer the first must be signed.
+    // The first call of an answer must be signed.
     const thoughtSignature = signature ?? (open.length === calls.length ? UNSIGNED : undefined)
     const call = open.shift()
     if (!call) return []
@@ -74,7 +74,7 @@ function placesOf({ opaque }: AssistantMessage): readonly Readonly<Record<string
   return objectsOf(keptBy(CODEC, opaque))
 }
 
-/** A result with what files may come beside it; the others are named. */
+/** Converts a result with the files that Gemini accepts in one; other files are only named, in the text. */
 function toResponse({ tool, ok, content }: ToolMessage): object {
   const isFile = (part: Content) => part.type !== 'text' && IN_RESULTS.test(part.mediaType)
   const parts = content.filter(isFile).flatMap(toPart)

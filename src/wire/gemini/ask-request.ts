@@ -9,8 +9,9 @@ import { encodeContents } from './ask-contents.ts'
 import { toSchema } from './schema.ts'
 
 /**
- * The body text of a request for an answer. Each definition and message is encoded once: a step costs what it added.
- * `isPlain` asks for no thinking, and names the files of results alone. Throws an UnsupportedSchema for a schema that cannot be said, and says which and where.
+ * Encodes the body of a request. Each definition and message is encoded once, so that a step costs only what it added.
+ * `isPlain` leaves out what older models refuse: the thinking level, and files in results, which are only named. Throws
+ * an UnsupportedSchema that says which schema cannot be expressed, and where.
  */
 export function encodeRequest(request: ModelRequest, isPlain = false): string {
   const { messages, tools, toolChoice, responseFormat: form, sampling = {} } = request
@@ -52,7 +53,7 @@ function toMode(choice: ToolChoice): object {
   return typeof choice === 'object' ? { mode: 'ANY', allowedFunctionNames: [choice.tool] } : { mode: MODES[choice] }
 }
 
-/** Models think at least a little; which of the least levels a model knows differs, the low one is known to all. */
+/** Converts an effort. No model stops thinking altogether; their lowest levels differ, but all of them know `low`. */
 function toThinking(effort: string): object {
   const thinkingLevel = /none|minimal/.test(effort) ? 'low' : /low|medium/.test(effort) ? effort : 'high'
   return { thinkingLevel, includeThoughts: effort !== 'none' }

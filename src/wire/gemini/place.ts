@@ -1,10 +1,10 @@
-/** What marks the opaque fields of an answer as Gemini's. */
+/** The label of the opaque data of Gemini's answers. */
 export const CODEC = 'gemini'
 
 /**
- * A part of an answer, in its order: a text, by its length; the next call, with the id that Gemini gave it; or a thought
- * that was signed, word for word. Texts and calls themselves are in the message. A signature must come back in the very
- * part in which it came.
+ * A part of an answer. The parts are kept in order: a text as its length, the next call with the id that Gemini gave
+ * it, a signed thought as it came. The texts and calls themselves are in the message. A signature must go back in the
+ * same part in which it came.
  */
 export interface Place {
   text?: number

@@ -1,13 +1,13 @@
 import type { JsonSchema } from '../../contract/json.ts'
 import { narrow } from '../narrow-schema.ts'
 
-/** What Gemini documents for `parametersJsonSchema` and `responseJsonSchema`; it ignores other words. */
+/** The keywords that Gemini documents for `parametersJsonSchema` and `responseJsonSchema`; it ignores others. */
 const DOCUMENTED = {
   plain: /^(type|title|format|required|enum|(min|max)(Items|imum)|additionalProperties)$/,
   lists: /^(anyOf|oneOf|prefixItems)$/,
 }
 
-/** A schema as Gemini takes it. Throws an UnsupportedSchema for a reference that leads out of it, and says where. */
+/** Converts a schema for Gemini. Throws an UnsupportedSchema for a reference that leads out of it, and says where. */
 export function toSchema(schema: JsonSchema, name: string): JsonSchema {
   return narrow(schema, `"${name}"`, DOCUMENTED)
 }

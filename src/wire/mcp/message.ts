@@ -6,8 +6,8 @@ const MODERN = '2026-07-28'
 const MOST_SHOWN = 100
 
 /**
- * The revisions of the Model Context Protocol that are spoken here, the newest first. That one tells its version with
- * every request; the older ones agree on it by `initialize`.
+ * The supported revisions of the Model Context Protocol, the newest first. The newest states its version in every
+ * request; the older ones negotiate it by `initialize`.
  */
 export const VERSIONS: readonly string[] = [MODERN, '2025-11-25', '2025-06-18']
 const [, ...OLDER] = VERSIONS
@@ -20,10 +20,10 @@ export const INTERNAL_ERROR = -32_603
 const HEADER_MISMATCH = -32_020
 const UNSUPPORTED_VERSION = -32_022
 
-/** What this server says it is; for people. The version is that of package.json. */
+/** The name and version that the server gives itself, for people to read. The version is that of package.json. */
 export const SERVER_INFO = { name: 'edgecall', version: '0.1.0' }
 
-/** What the protocol itself puts in `_meta`. */
+/** The prefix of the protocol's own keys in `_meta`. */
 const RESERVED = 'io.modelcontextprotocol/'
 
 export type MessageId = string | number
@@ -34,11 +34,11 @@ export interface McpMessage {
   readonly method: string
   readonly params: Readonly<Record<string, unknown>>
   readonly meta: Readonly<Record<string, unknown>>
-  /** Whether it is of the newest revision, and not of one with `initialize`. */
+  /** Whether the message is of the newest revision, which has no `initialize`. */
   readonly modern: boolean
 }
 
-/** What is wrong with a message, as JSON-RPC has it, and the HTTP status of that. */
+/** What is wrong with a message, as a JSON-RPC error and an HTTP status. */
 export interface McpFault {
   readonly id?: MessageId
   readonly status: number
@@ -53,7 +53,7 @@ export function isFault(made: object): made is McpFault {
   return 'error' in made
 }
 
-/** The answer to a message: its result, or what is wrong with it. */
+/** Makes the JSON-RPC response to a message from its result, or from what is wrong with it. */
 export function toMessage({ id, modern }: Partial<McpMessage>, made: object): object {
   if (isFault(made)) return { jsonrpc: '2.0', id, error: made.error }
   const result = modern ? { resultType: 'complete', ...made, _meta: { [`${RESERVED}serverInfo`]: SERVER_INFO } } : made
@@ -61,8 +61,7 @@ export function toMessage({ id, modern }: Partial<McpMessage>, made: object): ob
 }
 
 /**
- * The one message of a body, its headers checked against it as its revision wants. Batches are of no revision that is
- * spoken here.
+ * Parses the message of a body, and checks the headers as its revision requires. No supported revision has batches.
  */
 export function readMessage(body: unknown, headers: Headers): McpMessage | McpFault {
   const { jsonrpc, id, method, params = {} } = fieldsOf(body)
@@ -84,11 +83,11 @@ export function readMessage(body: unknown, headers: Headers): McpMessage | McpFa
 }
 
 function legacyFault({ method }: McpMessage, version: string | null): McpFault | undefined {
-  // It is `initialize` that agrees on the version; and none was told before there was a header for it.
+  // `initialize` negotiates the version, and clients from before the header do not send it.
   return method === 'initialize' || version === null || VERSIONS.includes(version) ? undefined : unsupported(version)
 }
 
-/** Headers repeat what the body says, so that what stands between can go by them; they are defined for requests alone. */
+/** Checks `_meta`, and the headers that repeat the body for proxies to read. Headers are defined for requests only. */
 function modernFault(
   { id, method, params, meta }: McpMessage,
   claimed: string,
@@ -121,7 +120,7 @@ function unsupported(requested: string): McpFault {
   }
 }
 
-/** A value as a header has it that cannot hold it plainly. */
+/** Encodes a value as headers do that cannot hold it as plain text. */
 function inBase64(value: string): string {
   const bytes = Array.from(new TextEncoder().encode(value), (byte) => String.fromCharCode(byte))
   return `=?base64?${btoa(bytes.join(''))}?=`

@@ -2,7 +2,7 @@ import { isObject } from '../../contract/json.ts'
 import type { Content } from '../../contract/message.ts'
 import type { Progress, ToolDefinition, ToolOutcome } from '../../contract/tool.ts'
 
-/** A tool as MCP's listings have it. */
+/** Converts a tool to an entry of `tools/list`. */
 export function toMcpTool({
   name,
   title,
@@ -17,7 +17,7 @@ export function toMcpTool({
     title,
     description,
     inputSchema,
-    // Clients of older revisions fail at a schema of anything else, and with it at the whole list.
+    // Clients of older revisions reject a schema of any other type, and the whole list with it.
     outputSchema: outputSchema?.['type'] === 'object' ? outputSchema : undefined,
     annotations: {
       readOnlyHint: readOnly,
@@ -28,13 +28,13 @@ export function toMcpTool({
   }
 }
 
-/** An outcome as the result of `tools/call`. `anyValue`: whether a structured value may be something else than an object. */
+/** Converts an outcome to the result of `tools/call`. `anyValue`: whether structured content may be no object. */
 export function toCallResult(outcome: ToolOutcome, { outputSchema }: ToolDefinition, anyValue: boolean): object {
   if (!outcome.ok) return { content: [{ type: 'text', text: outcome.error.message }], isError: true }
   const content = outcome.content.map(toMcpContent)
   const { structured } = outcome
   if (isObject(structured) || (anyValue && structured !== undefined)) return { content, structuredContent: structured }
-  // A client that was promised a value takes a result without one for a broken server; an error it hands to its model.
+  // If the schema promised a value, clients take a result without one for a broken server; an error goes to the model.
   return outputSchema?.['type'] === 'object' ? { content, isError: true } : { content }
 }
 
@@ -46,7 +46,7 @@ function toMcpContent(part: Content, index: number): object {
   return { type: 'resource', resource: { uri: `part:${index}`, mimeType, blob: data } }
 }
 
-/** Tells of a call's progress in the notifications of MCP, whose count must grow each time, though ours need not. */
+/** Returns a function that converts progress to MCP notifications. MCP's count must grow each time, ours need not. */
 export function progressNotices(progressToken: unknown): (news: Progress) => object {
   let progress = 0
   return ({ message, fraction = 0 }) => {

@@ -14,15 +14,15 @@ export interface CompletionOptions extends ShownOptions {
   readonly created: number
 }
 
-/** Turns a run's events into the text of a streamed completion. What comes after its end belongs to another answer. */
+/** Encodes a run's events as a streamed completion. Events after its end belong to another answer: they are ignored. */
 export interface CompletionEncoder {
-  /** The SSE text that an event brings; empty for none. */
+  /** Returns the SSE text of an event, or '' if the event adds nothing. */
   readonly event: (event: RunEvent) => string
-  /** The text after the last event: nothing, or the failure of a run whose events broke off. */
+  /** Returns the text after the last event: '', or the failure of a run whose events broke off. */
   readonly end: () => string
 }
 
-/** What does not change along the stream is encoded once. A failure ends it without `[DONE]`. */
+/** Makes an encoder. What all chunks share is encoded once. A failure ends the stream without `[DONE]`. */
 export function completionEncoder({
   includeUsage,
   ...options

@@ -9,7 +9,7 @@ import { addDetails, toOpaque } from './ask-opaque.ts'
 import { explainError } from './error.ts'
 import { usageOf } from './usage.ts'
 
-/** How the answers of Chat Completions servers are read. `codec` marks what is kept of them, so that no other server gets it. */
+/** Makes the codec for a Chat Completions server's answers. `codec` labels its opaque data: no other server gets it. */
 export function chatCodec(codec: string): AnswerCodec {
   return answerCodec(() => chatAnswer(codec))
 }
@@ -17,9 +17,9 @@ export function chatCodec(codec: string): AnswerCodec {
 const FAILED = /error|insufficient|abort|cancel/i
 
 /**
- * One answer, as real servers send it. It is complete once a `finish_reason` or `[DONE]` has come; one that ends with
- * neither was cut. The calls of an answer that ran out of tokens, or that was filtered, are not told, but for those before
- * the one that it broke off in.
+ * Reads one answer, as real servers send it. It is complete after a `finish_reason` or `[DONE]`; a stream that ends
+ * with neither was cut. Of an answer that ran out of tokens or was filtered, only the calls before the one that it
+ * broke off in are emitted.
  */
 export function chatAnswer(codec: string): Answer {
   const calls = callAssembly()
@@ -27,12 +27,12 @@ export function chatAnswer(codec: string): Answer {
   let hasBegun = false
   let reason = ''
   let usage: Usage | undefined
-  /** What came without a choice. It brings the usage, a filter's verdict or nothing; alone, it may say what is wrong. */
+  /** The last chunk without a choice: usage, a filter's verdict or nothing; if no other chunk came, maybe an error. */
   let aside: unknown
 
   function take(chunk: Fields, events: ModelEvent[]): undefined {
     const [choice] = objectsOf(chunk.choices)
-    // It is on the chunk, on the choice (Moonshot), or in a field of the vendor (Groq).
+    // Usage is on the chunk, on the choice (Moonshot), or in a field of the vendor (Groq).
     usage = usageOf(chunk) ?? usageOf(choice) ?? usageOf(chunk.x_groq) ?? usage
     if (!choice) {
       aside = chunk
@@ -43,7 +43,7 @@ export function chatAnswer(codec: string): Answer {
     const delta = choice.delta ?? choice.message
     if (!isObject(delta)) return
     addDetails(details, delta.reasoning_details ?? delta.thinking_blocks)
-    // Both names for one thing; servers in transition send both.
+    // Two names of one field; servers in transition send both.
     tell('reasoning', delta.reasoning_content || delta.reasoning, events)
     tell('text', delta.content, events)
     tell('text', delta.refusal, events)
@@ -65,7 +65,7 @@ export function chatAnswer(codec: string): Answer {
   return { take, isOver: () => reason !== '', close }
 }
 
-/** Content is a text or a list of parts, of which some servers make the reasoning one. */
+/** Emits the text of `content`: a string, or a list of parts, among which some servers put the reasoning. */
 function tell(type: 'text' | 'reasoning', content: unknown, events: ModelEvent[]): void {
   if (typeof content === 'string') {
     if (content !== '') events.push({ type, text: content })

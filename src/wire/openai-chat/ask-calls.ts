@@ -4,42 +4,43 @@ import { textOrJson } from '../fields.ts'
 import type { Fields } from '../model-answer.ts'
 import { NAMELESS, STREAM_CUT } from '../model-error.ts'
 
-/** A call as far as it has been said; '' and undefined stand for what was not. */
+/** A call as far as it has arrived; '' or undefined stand for what has not. */
 interface OpenCall {
   readonly index: number
   label?: number | undefined
   id: string
   tool: string
   arguments: string
-  /** What Google's servers want back with the call. */
+  /** Data that Google's servers want back with the call. */
   extra?: unknown
 }
 
-/** Puts the calls of one answer together from their fragments. */
+/** Assembles the calls of one answer from their fragments. */
 export interface CallAssembly {
-  /** Takes the `tool_calls` of one delta. What it adds is pushed to `events`. */
+  /** Takes the `tool_calls` of one delta, and pushes what they add to `events`. */
   readonly take: (entries: readonly Fields[], events: ModelEvent[]) => void
-  /** Whether there are calls so far. */
+  /** Returns whether there are any calls so far. */
   readonly any: () => boolean
-  /** What is to go back with calls, by their index. */
+  /** Returns the data that must go back with the calls, by the index of the call. */
   readonly extras: () => Readonly<Record<string, unknown>>
   /**
-   * Tells the calls that are not yet told as complete, up to one that cannot be: it was never named, or it ends in the
-   * midst of its arguments. That is its own affair where the answer itself `isOver`, but else it was cut.
+   * Emits the remaining calls as complete. Returns the error of the first that cannot be: it has no name, or its
+   * arguments are incomplete because the stream was cut. If the answer `isOver`, incomplete arguments are emitted as
+   * they are: the model wrote them so.
    */
   readonly finish: (events: ModelEvent[], isOver: boolean) => ModelError | undefined
 }
 
 /**
- * No server can be trusted to label its calls: `index` is left out, always 0, or counted wrongly; ids are left out, come
- * late, are empty, repeated, or new in every fragment. So a call is known by nothing alone. A fragment goes to the call
- * that has its id, else its index, else the one spoken of last, unless what it says cannot be said of that call: then
- * another call begins.
+ * Makes an assembly. No server can be trusted to label its calls: `index` is left out, always 0, or counted wrongly;
+ * ids are left out, come late, are empty, repeated, or new in every fragment. So neither identifies a call by itself. A
+ * fragment goes to the call with its id, else to that with its index, else to the latest one. If it cannot belong to
+ * that call, it begins another.
  */
 export function callAssembly(): CallAssembly {
   const calls: OpenCall[] = []
   let last: OpenCall | undefined
-  /** Calls told as complete: always the first ones, so that they are told in order. */
+  /** The number of calls emitted as complete: always the first ones, so that calls are emitted in order. */
   let told = 0
 
   function begin(events: ModelEvent[]): OpenCall {
@@ -59,11 +60,11 @@ export function callAssembly(): CallAssembly {
     const id = textOrJson(entry.id)
     const tool = textOrJson(called.name)
     const text = textOrJson(called.arguments)
-    // Where it is missing, the place in the array tells apart the calls that one delta names together.
+    // If the index is missing, the position in the array tells the calls of one delta apart.
     const label = typeof entry.index === 'number' ? entry.index : position
     let known = calls.findLast((call) => id && call.id === id && (call.label ?? label) === (label ?? call.label))
     if (label !== undefined) known ??= calls.findLast((call) => call.label === label)
-    // A fragment that neither names a tool nor has an id begins nothing, whatever its index.
+    // A fragment with neither a tool nor an id continues the latest call, even if its index is unknown.
     if (label === undefined || !(id || tool)) known ??= last
     if (!known && !id && !tool && !text.trim()) return
     const call = known && !isAnother(known, id, tool, text) ? known : begin(events)
@@ -73,7 +74,7 @@ export function callAssembly(): CallAssembly {
     call.extra ??= entry.extra_content
     const named = !call.tool && tool ? { tool } : undefined
     call.tool ||= tool
-    // Some servers end with the whole call once more; after a call was told, only blanks can follow.
+    // Some servers repeat the whole call at the end; once a call was emitted, only blanks can follow.
     const isAgain = call.index < told || (text === call.arguments && isWhole(text))
     if (!isAgain) call.arguments += text
     if (named || (text && !isAgain)) {
@@ -103,16 +104,16 @@ export function callAssembly(): CallAssembly {
 function isAnother(call: OpenCall, id: string, tool: string, text: string): boolean {
   if (tool && call.tool && tool !== call.tool) return true
   const hasOtherId = id && call.id && id !== call.id
-  // Some servers make the id anew for every fragment: what goes on in the middle of arguments is no beginning.
+  // Some servers send a new id with every fragment: text that goes on in the middle of arguments begins no call.
   if (hasOtherId && tool && (!call.arguments || /^\s*(\{|$)/.test(text))) return true
   if (!text.trim() || !(tool || hasOtherId)) return false
   const isAgain = id && id === call.id && text === call.arguments
   return !isAgain && isWhole(call.arguments)
 }
 
-/** Whether nothing but blanks can follow this arguments text. */
+/** Returns whether this arguments text is complete: nothing but blanks can follow it. */
 function isWhole(text: string): boolean {
-  // Read for every fragment: the last character rules out nearly all.
+  // Checked for every fragment: the last character rules out nearly all texts without parsing them.
   return text.trimEnd().endsWith('}') && parseJson(text) !== undefined
 }
 

@@ -2,12 +2,12 @@ import type { AssistantMessage, Opaque } from '../../contract/message.ts'
 import { fieldsOf, objectsOf, textAt } from '../fields.ts'
 import type { Fields } from '../model-answer.ts'
 
-/** Pieces of one text; what else a detail says is said once, though perhaps not in its first piece. */
+/** The fields of a detail whose text comes in pieces; all others come once, though maybe not with the first piece. */
 const TEXTS = new Set(['text', 'summary', 'thinking'])
 
 /**
- * Adds what a delta says of its reasoning (`reasoning_details` of OpenRouter, `thinking_blocks` of LiteLLM) to what was said:
- * pieces of one detail are one, and a signature ends it.
+ * Adds the reasoning details of a delta (`reasoning_details` of OpenRouter, `thinking_blocks` of LiteLLM) to `details`.
+ * The pieces of one detail are joined; a signature ends it.
  */
 export function addDetails(details: Fields[], said: unknown): void {
   for (const detail of objectsOf(said)) {
@@ -27,13 +27,13 @@ function join(first: Fields, more: Fields): Fields {
   return { ...first, ...Object.fromEntries(joined) }
 }
 
-/** What a server wants back with its answer; `extras` are those of its calls (`extra_content`, Google), by index. */
+/** Returns what a server wants back with its answer. `extras`: `extra_content` of its calls (Google), by call index. */
 export function toOpaque(codec: string, details: readonly Fields[], extras: Fields): Opaque | undefined {
   const isNothing = details.length === 0 && Object.keys(extras).length === 0
   return isNothing ? undefined : { codec, data: { details, extras } }
 }
 
-/** What was kept of an earlier answer, where this codec kept it: what it says of its reasoning, in its field, and extras. */
+/** Returns what `codec` kept of an earlier answer: its reasoning details, under the field they came in, and extras. */
 export function keptIn(
   { opaque }: AssistantMessage,
   codec: string,

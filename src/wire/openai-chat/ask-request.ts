@@ -9,15 +9,15 @@ import { keptIn } from './ask-opaque.ts'
 import { toChatCall } from './call.ts'
 
 export interface ChatAsk {
-  /** The codec that read the answers; what it kept of them goes back. */
+  /** The name of the codec that read this server's answers; the opaque data that it kept of them goes back. */
   readonly codec?: string
-  /** Says the reasoning of earlier answers again, as `reasoning_content`: some servers refuse a request without, others with it. */
+  /** Sends earlier reasoning back as `reasoning_content`: some servers refuse requests without it, others with it. */
   readonly replayReasoning?: boolean
 }
 
 /**
- * The body text of a streamed request for an answer. Each definition and message is encoded once, but for answers to be
- * said as a server gave them: a step costs what it added.
+ * Encodes the body of a streamed request. Each definition and message is encoded once, so that a step costs only what
+ * it added; answers with data that goes back to the server are encoded for every request.
  */
 export function encodeRequest(
   model: string,
@@ -32,20 +32,20 @@ export function encodeRequest(
     model,
     stream: true,
     response_format: responseFormat && toResponseFormat(responseFormat),
-    // Without tools OpenAI refuses what is said about them.
+    // OpenAI refuses these members in a request without tools.
     ...(tools.length > 0 && { tool_choice: toToolChoice(toolChoice), parallel_tool_calls }),
   }
   const encode = (message: Message): string => {
     if (message.role !== 'assistant' || !(replayReasoning || message.opaque?.codec === codec))
       return encodeMessage(message)
-    // Servers that want it want it of every answer, though there was none, and some of them refuse an empty text.
+    // Servers that need reasoning need it in every answer, even one that had none, and some refuse an empty text.
     const reasoning_content = replayReasoning ? message.reasoning || ' ' : undefined
     return JSON.stringify({ ...toAnswer(message, codec), reasoning_content })
   }
   return jsonText(head, { tools: tools.map(encodeTool), messages: messages.filter(isSaid).map(encode) })
 }
 
-/** Some servers refuse a history with an answer of nothing. */
+/** Returns whether a message is sent: some servers refuse a history with an empty answer. */
 export function isSaid(message: Message): boolean {
   return message.role !== 'assistant' || Boolean(message.content || message.calls?.length)
 }
@@ -54,7 +54,7 @@ const encodeTool = encodeOnce((tool: ToolDefinition) => toolText(toChatTool(tool
 
 const encodeMessage = encodeOnce((message: Message) => JSON.stringify(toChatMessage(message)))
 
-/** One message, whose text beside calls is null where there is none. */
+/** Converts a message. The content of an answer that has calls but no text is null. */
 export function toChatMessage(message: Message): object {
   const { role, content } = message
   switch (role) {
@@ -69,7 +69,7 @@ export function toChatMessage(message: Message): object {
   }
 }
 
-/** An earlier answer, with what `codec` kept of it. */
+/** Converts an earlier answer, with the data that `codec` kept of it. */
 function toAnswer(message: AssistantMessage, codec = ''): object {
   const { role, content, calls = [] } = message
   const { reasoning, extras } = keptIn(message, codec)
@@ -78,7 +78,7 @@ function toAnswer(message: AssistantMessage, codec = ''): object {
     ...toChatCall({ callId, tool: calledName(tool), arguments: argumentsText(text) }),
     extra_content: extras[index],
   }))
-  // Beside calls the format wants null, and some servers refuse an empty text.
+  // Beside calls the format has null for no text, and some servers refuse an empty one.
   return { role, content: content || null, tool_calls, ...reasoning }
 }
 

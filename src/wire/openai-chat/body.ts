@@ -4,13 +4,13 @@ import type { ClientTool } from '../../contract/run.ts'
 import type { BodyFault } from '../body.ts'
 import { parametersSchema, plainObject, toolName } from '../schema.ts'
 
-/** What the bodies of OpenAI's two formats have in common. */
+/** Schemas that the request bodies of OpenAI's two formats share. */
 export const text = v.nullish(v.string())
 export const number = v.nullish(v.number())
 export const flag = v.nullish(v.boolean())
 export const absent = v.nullish(v.custom<undefined>(() => false, 'is not supported.'))
 
-/** The members of a function of the caller's. */
+/** The members of a function, which is a tool that the caller runs. */
 export const functionMembers = {
   name: toolName,
   description: v.nullish(v.string(), ''),
@@ -24,7 +24,7 @@ export function toClientTool({ name, description, parameters, strict }: CallerFu
   return { name, description, inputSchema: parameters, ...(strict && { strict }) }
 }
 
-/** The members of a format of JSON Schema. */
+/** The members of an answer format of type `json_schema`. */
 export const formatMembers = { name: v.string(), schema: plainObject, strict: flag }
 
 type AnswerFormat =
@@ -37,10 +37,10 @@ export function toFormat(format: AnswerFormat): ResponseFormat {
   return { ...rest, ...(typeof strict === 'boolean' && { strict }) }
 }
 
-/** Which text of the run is shown, a member of `edgecall`. */
+/** Which text of the run is shown; a member of `edgecall`. */
 export const whichRounds = v.exactOptional(v.picklist(['final', 'all']))
 
-/** What is wrong with a body, as OpenAI's error object says it. */
+/** A fault of a body, in the form of OpenAI's error object. */
 export interface OpenAiFault {
   readonly message: string
   /** The path of what is wrong; null for the whole body. */
@@ -48,7 +48,7 @@ export interface OpenAiFault {
   readonly code: string
 }
 
-/** A fault as OpenAI has it. `unsupported`: the members that are refused; `codeAt`: the code of what is wrong elsewhere. */
+/** Converts a fault to OpenAI's form. `unsupported`: members that are refused. `codeAt`: the code for other paths. */
 export function openAiFault(
   { path, message, missing }: BodyFault,
   unsupported: object,

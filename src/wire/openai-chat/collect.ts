@@ -11,14 +11,14 @@ type CompletionResult =
   | { readonly ok: true; readonly body: ChatCompletion }
   | { readonly ok: false; readonly error: RunError }
 
-/** Gathers a run's events into a completion that is sent whole. */
+/** Collects a run's events into a completion that is sent whole. */
 export interface CompletionCollector {
   readonly event: (event: RunEvent) => void
-  /** The completion, or why there is none; to be asked after the last event. */
+  /** Returns the completion, or why there is none. Call it after the last event. */
   readonly result: () => CompletionResult
 }
 
-/** It shows what the stream would have shown, but for what was said by steps that were asked again. */
+/** Makes a collector. It shows what the stream would show, except the text of attempts that were repeated. */
 export function completionCollector(
   options: CompletionOptions & { readonly conversation?: string | undefined },
 ): CompletionCollector {
@@ -49,10 +49,10 @@ export function completionCollector(
 
   return {
     event: (event) => {
-      // What comes after the end belongs to another answer.
+      // Events after the end belong to another answer.
       if (end !== CUT) return
       runId = event.runId
-      // The answer of a step holds all that its deltas say, and nothing of an attempt before it.
+      // `step.answered` has all the text of the deltas, and none of an earlier attempt.
       if (event.type.endsWith('.delta')) return
       if (event.type === 'call.settled') settled.set(event.callId, event)
       if (event.type === 'step.answered') {

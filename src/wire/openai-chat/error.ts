@@ -2,12 +2,12 @@ import { isObject } from '../../contract/json.ts'
 import { textOrJson } from '../fields.ts'
 import type { ProviderFault } from '../model-error.ts'
 
-/** For a failure without a reason. */
+/** The fault of a failure for which the server gives no reason. */
 export const UNEXPLAINED: ProviderFault = { message: 'The model server failed and gave no reason.' }
 
 /**
- * What a server's error says: OpenAI's `{ error: { message, type, code } }`, the same in an array, a bare text, or the
- * `message` and `detail` of other frameworks.
+ * Parses a server's error: OpenAI's `{ error: { message, type, code } }`, the same in an array, a text as `error`, or
+ * the `message` or `detail` of other frameworks. Returns undefined if it says nothing.
  */
 export function explainError(json: unknown): ProviderFault | undefined {
   const body: unknown = Array.isArray(json) ? json[0] : json

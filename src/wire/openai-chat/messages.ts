@@ -38,7 +38,7 @@ const toolCall = v.pipe(
 
 const texts = textOr(textPart)
 
-/** A message of the format, as ours. The tool of a result is not known here: `checkHistory` finds it. */
+/** Converts a message of the format to ours. The tool of a result is not known here: `checkHistory` fills it in. */
 export const messageSchema = v.variant('role', [
   v.pipe(
     v.object({ role: v.picklist(['system', 'developer']), content: texts }),

@@ -4,9 +4,10 @@ import { encodeOnce } from '../encode-once.ts'
 import { isSaid } from './ask-request.ts'
 
 /**
- * A request in the words of Mistral's own servers, which refuse others: ids of calls have nine letters and digits (“must
- * be a-z, A-Z, 0-9, with a length of 9”), the most tokens of an answer have their old name, and the seed one of its own,
- * usage is told unasked, and results are answered before the user speaks again (“Unexpected role 'user' after role 'tool'”).
+ * Adapts a request to Mistral's own servers, which refuse anything else: call ids have nine letters and digits (“must
+ * be a-z, A-Z, 0-9, with a length of 9”), the limit of tokens has its old name, the seed its own, `stream_options` is
+ * left out (usage comes unasked), and an answer stands between results and a message of the user (“Unexpected role
+ * 'user' after role 'tool'”).
  */
 export function forMistral({ messages, sampling = {}, ...request }: ModelRequest): ModelRequest {
   const { max_completion_tokens, max_tokens = max_completion_tokens, seed: random_seed, ...passed } = sampling
@@ -27,7 +28,7 @@ const withShortIds = encodeOnce((message: Message): Message => {
   return message.role === 'assistant' && message.calls ? { ...message, calls: message.calls.map(shortened) } : message
 })
 
-/** The end of an id tells the calls of a step apart: ours end in their step and place. */
+/** Shortens a call id to its end, which tells calls apart: the edge's ids end in the step and the index of the call. */
 function shortened<Called extends Pick<ToolCall, 'callId'>>(called: Called): Called {
   const letters = called.callId.replace(/[\W_]/g, '')
   return { ...called, callId: letters.slice(-9).padStart(9, '0') }

@@ -22,7 +22,7 @@ import {
 } from './body.ts'
 import { messageSchema } from './messages.ts'
 
-/** The body of `POST /v1/chat/completions`, in our words. */
+/** The body of `POST /v1/chat/completions`, converted to our types. */
 export interface ChatRequest {
   readonly model?: string
   readonly messages: readonly Message[]
@@ -31,12 +31,12 @@ export interface ChatRequest {
   readonly clientTools: readonly ClientTool[]
   readonly toolChoice?: ToolChoice | undefined
   readonly responseFormat?: ResponseFormat | undefined
-  /** Fields for the model, as they came. */
+  /** Fields that are passed to the model as they came. */
   readonly sampling: Readonly<Record<string, unknown>>
   readonly edgecall: EdgecallOptions
 }
 
-/** The body's extension. */
+/** The member `edgecall` of the body, our extension of the format. */
 interface EdgecallOptions extends RunOptions {
   readonly conversation?: string
   readonly rounds?: Rounds
@@ -46,7 +46,7 @@ export type DecodedChat =
   | { readonly ok: true; readonly request: ChatRequest }
   | { readonly ok: false; readonly error: OpenAiFault }
 
-/** Fields that are the model's business. Others that the format knows, or will, are ignored. */
+/** Fields that are passed to the model. Other fields of the format, present or future, are ignored. */
 const SAMPLING = {
   temperature: number,
   top_p: number,
@@ -63,7 +63,7 @@ const SAMPLING = {
   service_tier: text,
 }
 
-/** Fields that would change the answer in a way the edge cannot: better refused than ignored. */
+/** Fields that change the answer in ways that the edge does not support. They are refused, not ignored. */
 const UNSUPPORTED = {
   n: v.nullish(v.literal(1)),
   logprobs: v.nullish(v.literal(false)),
@@ -112,7 +112,7 @@ export const chatBody = v.object({
   edgecall: v.nullish(edgecall, {}),
 })
 
-/** Reads the body of a chat completion. */
+/** Parses the body of a chat completion's request. */
 export function decodeRequest(body: unknown): DecodedChat {
   const decoded = decode(body)
   return decoded.ok ? decoded : { ok: false, error: openAiFault(decoded.error, UNSUPPORTED, codeAt) }
@@ -143,7 +143,7 @@ function decode(body: unknown): Decoded<ChatRequest> {
   }
 }
 
-/** What is wrong at some places has a code of its own, as with OpenAI. */
+/** Returns the code of a fault: as with OpenAI, some places have a code of their own. */
 function codeAt(path: string): string {
   if (/\.(?:url|file_data)$/.test(path)) return 'unsupported_value'
   return path.endsWith('.parameters') ? 'invalid_function_parameters' : 'invalid_value'

@@ -9,13 +9,13 @@ import type { ChatFinish } from './types.ts'
 export interface ShownOptions {
   /** Default `final`. */
   readonly rounds?: Rounds | undefined
-  /** Holds back each step's text until the step is answered: it may still be found not to fit its format. */
+  /** Holds back each step's text until the step is answered: an answer that does not fit its format is rejected. */
   readonly whole?: boolean | undefined
-  /** What a caller reads whose run waits for approval of these calls. */
+  /** Returns the text for a caller whose run waits for approval of these calls. */
   readonly waitingText?: ((calls: readonly ToolCall[]) => string) | undefined
 }
 
-/** What an event adds to the one message that a caller of Chat Completions sees. What is shown is never taken back. */
+/** What an event adds to the one message that a caller of Chat Completions sees. A part is never taken back. */
 export type ShownPart =
   | { readonly type: 'text' | 'reasoning'; readonly text: string }
   /** A call that the caller runs. */
@@ -23,10 +23,10 @@ export type ShownPart =
   | { readonly type: 'end'; readonly reason: ChatFinish; readonly finish: Finish; readonly usage: Usage }
   | { readonly type: 'failure'; readonly error: RunError }
 
-/** How an answer ends whose events come to no end. */
+/** The end of an answer whose events break off before the end of the run. */
 export const CUT: ShownPart & { type: 'failure' } = { type: 'failure', error: BROKEN_OFF }
 
-/** Characters of a step's text that are held back: a preamble is a sentence, an answer is not. */
+/** The number of characters of a step's text that are held back: a preamble is one sentence, an answer is longer. */
 const HELD = 256
 
 const CHAT_FINISH: Readonly<Partial<Record<Finish, ChatFinish>>> = {
@@ -41,25 +41,25 @@ const NOTHING: readonly ShownPart[] = []
 /**
  * Reads a run's events as one answer.
  *
- * Which text is shown. With `rounds: "all"`, everything as it comes. With `final`, the text of a step that goes on to
- * call the edge's tools is not shown; but while a step speaks nobody can know whether it will. So its text is held back
- * until the step is answered without such calls, or until there is more of it than a preamble has: then it is shown as
- * it comes. Text before calls that the caller runs is shown: it is part of the message that the caller must send back.
+ * With `rounds: "all"`, all text is shown as it comes. With `final`, text before calls of the edge's tools is not
+ * shown; but while the text arrives, nobody knows whether calls will follow. So it is held back until the step is
+ * answered without such calls, or until it is longer than a preamble: from then on it is shown as it comes. Text before
+ * calls that the caller runs is shown: it is part of the message that the caller must send back.
  */
 export class Shown {
   readonly #options: ShownOptions
   #rounds: Rounds | undefined
   readonly #approvals = new Map<string, ToolCall>()
-  /** A step, an attempt at one, or another text of its own: what it shows stands apart by an empty line. */
+  /** The number of the block: a step, an attempt at one, or another separate text. An empty line parts two blocks. */
   #block = 0
-  /** The block that was last shown something of. */
+  /** The latest block of which text, or reasoning, was shown; 0 if none was. */
   readonly #last = { text: 0, reasoning: 0 }
-  /** The block's text that is held back, the characters of it that are shown, and whether the rest may be. */
+  /** The text of the block that is held back, the number of its characters shown, and whether the rest may be. */
   #held = ''
   #shown = 0
   #isOpen = false
   #hasCalls = false
-  /** Of this answer alone: what was used before a wait was told in the answer before. */
+  /** The usage of this answer alone: usage before a wait was reported in the answer before. */
   #usage = NO_USAGE
 
   constructor(options: ShownOptions) {
@@ -76,7 +76,7 @@ export class Shown {
       case 'reasoning.delta':
         return this.#part('reasoning', event.text)
       case 'run.started':
-        // No step goes on to call a tool where there is none.
+        // Without tools, no step calls one: all text may be shown at once.
         if (event.tools.length === 0) this.#rounds = 'all'
         return NOTHING
       case 'step.started':
@@ -109,7 +109,7 @@ export class Shown {
     }
   }
 
-  /** What was shown before is not kept any more; the answer comes whole at the end. */
+  /** Earlier events are not kept any more; the answer comes whole at the end of the run. */
   #snapshot({ usage, calls }: RunRecord): readonly ShownPart[] {
     this.#usage = usage
     const open = calls.map(({ id: callId, tool, arguments: value, status }) => {
@@ -136,7 +136,7 @@ export class Shown {
     return [{ type, text: last > 0 && last < this.#block ? `\n\n${text}` : text }]
   }
 
-  /** Shows what is held back, unless it still could be a preamble and need not be shown. */
+  /** Shows the text that is held back if it `must` be shown, or is longer than a preamble. */
   #show(must: boolean): readonly ShownPart[] {
     this.#isOpen ||= must || (this.#held.length > HELD && !this.#options.whole)
     if (!this.#isOpen) return NOTHING
@@ -153,7 +153,7 @@ export class Shown {
     usage,
   }: Extract<RunEvent, { type: 'step.answered' }>): readonly ShownPart[] {
     if (usage) this.#usage = addUsage(this.#usage, usage)
-    // A reader may have missed deltas: the answer holds them all.
+    // A reader may have missed deltas; the step's answer has all their text.
     const missed = this.#last.reasoning === this.#block ? '' : reasoning
     this.#held = text.slice(this.#shown)
     return [...this.#part('reasoning', missed), ...this.#show(calls.length === 0 || this.#rounds === 'all')]
@@ -161,7 +161,7 @@ export class Shown {
 
   #waiting(isApproval: boolean): readonly ShownPart[] {
     const finish = isApproval ? 'waiting' : 'tool_calls'
-    // A caller who was handed calls must run them, whatever else is waited for.
+    // A caller that was given calls must run them, whatever else the run waits for.
     const reason = this.#hasCalls || !isApproval ? 'tool_calls' : 'stop'
     if (isApproval) {
       this.#begin()
@@ -173,7 +173,7 @@ export class Shown {
   #finished(event: RunFinished): readonly ShownPart[] {
     const { status, finish, answer } = event
     if (status !== 'completed') return [{ type: 'failure', error: runErrorOf(event) }]
-    // The answer is the last step's text, but for a result that is returned direct.
+    // The answer is the text of the last step, unless a result is returned direct.
     if (finish === 'return_direct') this.#begin()
     this.#held = answer.slice(this.#shown)
     return [...this.#show(true), { type: 'end', reason: CHAT_FINISH[finish] ?? 'stop', finish, usage: this.#usage }]

@@ -1,8 +1,8 @@
 import type { CallRecord, Finish } from '../../contract/run.ts'
 
 /**
- * OpenAI Chat Completions, both ways: the files named `ask-…` face a model, the others a client. Here are the shapes that
- * are written; what is read is checked field by field.
+ * OpenAI Chat Completions, both ways: the files named `ask-…` face a model, the others a client. This file has the
+ * shapes that the edge writes; what it reads is checked field by field.
  */
 
 export interface ChatToolCall {
@@ -24,9 +24,9 @@ export interface ChatUsage {
 export interface ChatDelta {
   readonly role?: 'assistant'
   readonly content?: string
-  /** What several servers call it; OpenAI has no word for it, and its clients ignore it. */
+  /** Named as several servers do; OpenAI has no field for reasoning, and its clients ignore this one. */
   readonly reasoning_content?: string
-  /** Each whole, for the edge knows a call only once it is. */
+  /** Calls in one piece each: the edge hands a call out only once it is complete. */
   readonly tool_calls?: readonly (ChatToolCall & { readonly index: number })[]
 }
 
@@ -53,7 +53,7 @@ export interface ChatCompletion {
   readonly edgecall: EdgecallReport
 }
 
-/** The extension of a whole answer: what happened at the edge. */
+/** Our extension of an answer that is sent whole: what happened at the edge. */
 export interface EdgecallReport {
   readonly runId: string
   readonly conversation?: string | undefined

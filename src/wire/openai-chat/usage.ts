@@ -13,15 +13,15 @@ export function toChatUsage({ inputTokens, outputTokens, cachedInputTokens, reas
   }
 }
 
-/** The usage that an object reports as its `usage`, or undefined for what is none: many send `null`, some `{}` or zeros. */
+/** Parses the `usage` member of an object. Undefined if it reports none: many send `null`, some `{}` or zeros. */
 export function usageOf(holder: unknown): Usage | undefined {
   const usage = fieldsOf(fieldsOf(holder).usage)
   const input = countAt(usage, 'prompt_tokens')
   return toUsage(
     input,
-    // xAI and Google count what was thought in the total alone.
+    // xAI and Google count reasoning tokens only in the total.
     Math.max(countAt(usage, 'completion_tokens'), countAt(usage, 'total_tokens') - input),
-    // DeepSeek and Moonshot have names of their own for what was cached.
+    // DeepSeek and Moonshot have their own names for the number of cached tokens.
     countAt(usage.prompt_tokens_details, 'cached_tokens') ||
       countAt(usage, 'prompt_cache_hit_tokens') ||
       countAt(usage, 'cached_tokens'),

@@ -13,31 +13,31 @@ export interface ResponseOptions {
   readonly model: string
   /** Epoch seconds. */
   readonly created: number
-  /** Fields that the response repeats. */
+  /** Fields of the request that the response repeats. */
   readonly echo: Readonly<Record<string, unknown>>
   readonly conversation?: string | undefined
   /** Default `final`. */
   readonly rounds?: Rounds | undefined
-  /** Calls that an answer before this one asked approval for. */
+  /** Calls for which an earlier response requested approval. */
   readonly asked?: readonly CallRecord[]
 }
 
 const SERVER = { server_label: 'edgecall' }
 
 /**
- * Reads a run's events as a response. Text that is shown is a message (which text, `Shown` says), reasoning a summary,
- * a call of the caller's own a `function_call`. A call that the edge runs is an `mcp_call`, for that is the one item of
- * the format with a name, arguments and a result which clients show and never run; an approval is an
- * `mcp_approval_request`, answered as one.
+ * Reads a run's events as a response. Shown text becomes a message (`Shown` decides which text), reasoning a summary,
+ * and a call that the caller runs a `function_call`. A call that the edge runs becomes an `mcp_call`, the only item of
+ * the format with a name, arguments and a result that clients show and never run. A request for approval becomes an
+ * `mcp_approval_request`, and is answered as such.
  */
 export class ResponseReader {
   readonly #options: ResponseOptions
   readonly #shown: Shown
   readonly #output = new Output()
   readonly #suffix: string
-  /** The arguments of the calls that are known here, by id. */
+  /** The arguments of the known calls, by call id. */
   readonly #arguments: Map<string, string>
-  /** Where the calls of the edge that are running stand in the output. */
+  /** The index in the output of each call that the edge is running, by call id. */
   readonly #running = new Map<string, number>()
   readonly #handed = new Set<string>()
   #isBegun = false
@@ -53,7 +53,7 @@ export class ResponseReader {
     this.#arguments = new Map(options.asked?.map(({ id, arguments: value }) => [id, argumentsText(value)]))
   }
 
-  /** What an event brings. What comes after the end belongs to another response. */
+  /** Returns the response's events for an event of the run. Those after the end belong to another response: ignored. */
   take(event: RunEvent): ResponseEvent[] {
     if (this.#end) return []
     this.#runId = event.runId
@@ -61,18 +61,18 @@ export class ResponseReader {
     return [...this.#begin(), ...this.#calls(event), ...this.#shown.take(event).flatMap((part) => this.#part(part))]
   }
 
-  /** What is left after the last event: nothing, or the failure of a run whose events broke off. */
+  /** Returns the events after the last one of the run: none, or the failure of a run whose events broke off. */
   end(): ResponseEvent[] {
     return this.#end ? [] : [...this.#begin(), ...this.#part(CUT)]
   }
 
-  /** Why there is no answer, if there is none. */
+  /** The error for which there is no answer, if so. */
   get error(): RunError | undefined {
     const end = this.#end ?? CUT
     return end.type === 'failure' ? end.error : undefined
   }
 
-  /** The response as it stands. */
+  /** The response in its current state. */
   get response(): Json {
     const { id, model, created, echo, conversation } = this.#options
     const end = this.#end
@@ -167,7 +167,7 @@ export class ResponseReader {
   #settled(event: CallSettled): ResponseEvent[] {
     const { callId, ok, content = [], error } = event
     const isRunning = this.#running.has(callId)
-    // A result that the caller gave is its own already.
+    // The caller has the results that it sent itself.
     if (!isRunning && (!this.#arguments.has(callId) || this.#handed.has(callId))) return []
     const started = this.#started(event)
     const outcome = ok

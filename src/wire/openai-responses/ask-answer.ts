@@ -6,16 +6,16 @@ import { modelError, NOTHING, STREAM_CUT } from '../model-error.ts'
 import { explainError } from '../openai-chat/error.ts'
 import { openOutput } from './ask-output.ts'
 
-/** How the answers of Responses servers are read. */
+/** The codec for the answers of Responses servers. */
 export const responsesAnswers = answerCodec(responsesAnswer)
 
 const ENDS = /^response\.(?:completed|incomplete|failed|cancelled)$/
 
-/** One answer. It is complete once the response itself has come to an end; a stream that ends before was cut. */
+/** Reads one answer. It is complete with the response object that ends it; a stream that ends before was cut. */
 function responsesAnswer(): Answer {
   const output = openOutput()
 
-  /** The response as a whole: what it holds and was not told yet, and how it ended. */
+  /** Emits what the complete response holds and no event told, and returns how the answer ended. */
   function endOf(
     { status, error, incomplete_details, output: items, usage }: Fields,
     events: ModelEvent[],
@@ -36,7 +36,7 @@ function responsesAnswer(): Answer {
     take: (chunk, events, event) => {
       const { type = event, object, response } = chunk
       if (object === 'response') return endOf(chunk, events)
-      // The event says how it ended, whatever the response says of that.
+      // The type of the event gives the status of a response that has none.
       if (ENDS.test(String(type))) return endOf({ status: String(type).slice(9), ...fieldsOf(response) }, events)
       output.take(chunk, type, events)
       return undefined

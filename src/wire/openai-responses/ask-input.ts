@@ -8,13 +8,14 @@ import { encodeSearchOutput, isSearch, toSearchCall } from './ask-search.ts'
 
 interface InputItem {
   readonly text: string
-  /** The tool that it calls, or ''. */
+  /** The name of the tool that the item calls, or ''. */
   readonly tool: string
 }
 
 /**
- * The items of some messages. With what was `found`, searches are told in the words of the format, and a call of what one
- * has found names its namespace, which has the tool's own name: OpenAI refuses it without (“Missing namespace”).
+ * Encodes messages as input items. `found`: the definitions that searches have found, by name. With it, searches become
+ * the format's own search items, and a call of a tool that was found names a namespace, which has the tool's own name:
+ * OpenAI refuses the call without (“Missing namespace”).
  */
 export function encodeInput(
   messages: readonly Message[],
@@ -44,7 +45,7 @@ function encoder(withReasoning: boolean, withSearch: boolean): (message: Message
   return encodeOnce((message) => toItems(message, withReasoning, withSearch).map(encodeItem))
 }
 
-/** What came as null must not be sent as such. Nothing but calls has a name. */
+/** Encodes an item without members that are null, which servers send but do not accept. Only calls have a name. */
 function encodeItem(item: object): InputItem {
   return { text: JSON.stringify(item, (_, value: unknown) => value ?? undefined), tool: textAt(item, 'name') }
 }

@@ -4,8 +4,8 @@ import { objectsOf } from '../fields.ts'
 import { keptBy } from '../kept.ts'
 
 /**
- * What an answer consisted of, in order, for the server wants its reasoning back in its place: a reasoning item as it
- * came; a message by the length of its text, with its phase; a call by its index.
+ * A part of an answer. All are kept, in order, because the server wants its reasoning back in its place: a reasoning
+ * item as it came, a message as the length of its text and its phase, a call as its index.
  */
 export type OutputPart =
   | { readonly reasoning: unknown }
@@ -14,12 +14,12 @@ export type OutputPart =
 
 const CODEC = 'openai-responses'
 
-/** What must come back with an answer, or undefined where the answer itself says it all. */
+/** Returns the data that must go back with an answer; undefined if it has neither reasoning items nor phases. */
 export function toOpaque(parts: readonly OutputPart[]): Opaque | undefined {
   return parts.some((part) => 'reasoning' in part || 'phase' in part) ? { codec: CODEC, data: parts } : undefined
 }
 
-/** An earlier answer as items again, with what was kept of it. What `opaque` does not know of comes after the rest. */
+/** Converts an earlier answer back to items, with its opaque data. Text and calls without a place in it come last. */
 export function outputItems(text: string, calls: readonly object[], opaque: Opaque | undefined): readonly object[] {
   const items: object[] = []
   const open = new Map(calls.entries())
@@ -42,6 +42,6 @@ export function outputItems(text: string, calls: readonly object[], opaque: Opaq
   }
   tell(text.length)
   items.push(...open.values())
-  // OpenAI refuses reasoning that nothing follows.
+  // OpenAI refuses a reasoning item that no other item follows.
   return items.slice(0, 1 + items.findLastIndex((item) => !('summary' in item)))
 }

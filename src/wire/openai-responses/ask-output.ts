@@ -8,9 +8,9 @@ import { NAMELESS, STREAM_CUT } from '../model-error.ts'
 import { type OutputPart, toOpaque } from './ask-opaque.ts'
 import { argumentsText } from './shapes.ts'
 
-/** An item of the output, as far as it has come. */
+/** An item of the output, as far as it has arrived. */
 interface OpenItem {
-  /** Characters of text or reasoning that were told. */
+  /** The number of characters of text or reasoning that were emitted. */
   told: number
   isWhole: boolean
   part?: OutputPart
@@ -24,21 +24,21 @@ interface OpenCall {
   isWhole: boolean
 }
 
-/** Puts the output of one response together from its events. What is told is pushed to `events`. */
+/** Assembles the output of one response from its events. The model events are pushed to `events`. */
 export interface OpenOutput {
-  /** Takes an event; one that is not about the output tells nothing. */
+  /** Takes an event of the response. Events that are not about the output add nothing. */
   readonly take: (chunk: Fields, type: unknown, events: ModelEvent[]) => void
-  /** Takes the output as a whole, and tells what was not told; calls only where the response `isWhole`. */
+  /** Takes the complete output, and emits what was not emitted yet; calls only if the response `isWhole`. */
   readonly close: (output: unknown, isWhole: boolean, events: ModelEvent[]) => ModelError | undefined
   readonly hasCalls: () => boolean
   readonly opaque: () => Opaque | undefined
 }
 
 export function openOutput(): OpenOutput {
-  /** By their place in the output; by their id where the server does not say the place. */
+  /** The items by their index in the output, or by their id if the server sends no index. */
   const items = new Map<unknown, OpenItem>()
   const calls: OpenCall[] = []
-  /** Calls told as complete: always the first ones, so that they are told in order. */
+  /** The number of calls emitted as complete: always the first ones, so that calls are emitted in order. */
   let toldCalls = 0
 
   function itemAt(place: unknown): OpenItem {
@@ -65,7 +65,7 @@ export function openOutput(): OpenOutput {
     }
   }
 
-  /** What no delta has told of an item is told now. */
+  /** Takes a complete item, and emits what no delta had of it. */
   function complete(open: OpenItem, item: Fields, events: ModelEvent[]): void {
     if (open.isWhole || !item.type) return
     open.isWhole = true
@@ -77,7 +77,7 @@ export function openOutput(): OpenOutput {
       if (item.encrypted_content) open.part = { reasoning: item }
     } else if (item.type === 'function_call' && item.status !== 'incomplete') {
       const call = addToCall(open, textAt(item, 'name'), open.call?.arguments ? '' : textAt(item, 'arguments'), events)
-      // The text as a whole counts, whatever the pieces were.
+      // The complete text takes precedence over the deltas.
       call.arguments = textAt(item, 'arguments') || call.arguments
       call.isWhole = call.tool !== ''
       open.part = { call: call.index }
@@ -121,14 +121,14 @@ export function openOutput(): OpenOutput {
   }
 }
 
-/** An item; a search that is not the server's own is a call, whose arguments come as JSON and not as text. */
+/** Returns an item's fields. A search that the server does not run becomes a call; its arguments are JSON, not text. */
 function itemOf(value: unknown): Fields {
   const item = fieldsOf(value)
   if (item.type !== 'tool_search_call' || item.execution === 'server') return item
   return { ...item, type: 'function_call', name: TOOL_SEARCH, arguments: argumentsText(item.arguments) }
 }
 
-/** The events whose `delta` is said as it is. */
+/** The types of events whose `delta` is text or reasoning. */
 const TEXTS: Readonly<Record<string, 'text' | 'reasoning'>> = {
   'response.output_text.delta': 'text',
   'response.refusal.delta': 'text',
@@ -142,7 +142,7 @@ function say(open: OpenItem, type: 'text' | 'reasoning', text: string, events: M
   events.push({ type, text })
 }
 
-/** The text of an item's parts. A refusal is text too. */
+/** Returns the text of an item's parts. A refusal counts as text. */
 function textIn(parts: unknown, between: string): string {
   const texts = objectsOf(parts).map((part) => textAt(part, 'text') || textAt(part, 'refusal'))
   return texts.filter(Boolean).join(between)

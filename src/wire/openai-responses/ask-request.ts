@@ -6,8 +6,9 @@ import { encodeSearchTool, foundIn } from './ask-search.ts'
 import { encodeTool } from './ask-tool.ts'
 
 /**
- * The body text of a streamed request for an answer that is not stored. The model's reasoning comes and goes encrypted;
- * `isPlain` leaves it out, for models that know nothing of it. `deferLoading`: what searches find is told in their answers.
+ * Encodes the body of a streamed request for an answer that the server does not store. Reasoning comes and goes back
+ * encrypted; `isPlain` leaves it out, for models that refuse it. `deferLoading`: the definitions that a search found
+ * are sent with its result, not with the tools.
  */
 export function encodeRequest(model: string, request: ModelRequest, isPlain = false, deferLoading = false): string {
   const { messages, tools, toolChoice, responseFormat, sampling } = request
@@ -15,7 +16,7 @@ export function encodeRequest(model: string, request: ModelRequest, isPlain = fa
     sampling ?? {}
   const head = {
     ...passed,
-    // Chat Completions has them; here they are refused.
+    // Fields of Chat Completions that servers refuse in this format.
     stop: undefined,
     seed: undefined,
     logit_bias: undefined,

@@ -5,15 +5,16 @@ import { argumentsObject } from '../call-arguments.ts'
 import { encodeTool } from './ask-tool.ts'
 
 /**
- * “Client-executed tool search” of the format: the model asks for a search by an item of its own kind, and the answer to
- * it holds the definitions that were found, so that what came before stays cached. Shapes: `ToolSearchTool`,
- * `ResponseToolSearchCall`, `ResponseToolSearchOutputItemParam` and `FunctionTool` of the package `openai`.
+ * What all items of the format's “client-executed tool search” share. The model asks for a search by an item of its own
+ * kind, and the item that answers holds the definitions found, so that the request before it stays cached at the
+ * server. Shapes: `ToolSearchTool`, `ResponseToolSearchCall`, `ResponseToolSearchOutputItemParam` and `FunctionTool` of
+ * the package `openai`.
  */
 const DONE = { execution: 'client', status: 'completed' }
 
 /**
- * The definitions that searches have found and that are on offer, encoded, by name. Undefined where nobody says what a
- * search has found, or one must be asked for now. Another tool that must be called now is not among them.
+ * Returns the definitions on offer that searches have found, encoded, by name; without a tool that `toolChoice` names.
+ * Undefined if it is not known what a search found, or if `toolChoice` names the search itself.
  */
 export function foundIn({ messages, tools, toolChoice }: ModelRequest): ReadonlyMap<string, string> | undefined {
   const chosen = typeof toolChoice === 'object' ? toolChoice.tool : ''
@@ -38,7 +39,7 @@ export function toSearchCall(call_id: string, text: string): object {
   return { type: 'tool_search_call', ...DONE, call_id, arguments: argumentsObject(text) }
 }
 
-/** The answer to a search: these definitions; none where it failed. The format has no place in it for words. */
+/** Encodes the result of a search: these definitions, or none if it failed. The format has no place for a message. */
 export function encodeSearchOutput(call_id: string, definitions: readonly string[]): string {
   const head = JSON.stringify({ type: 'tool_search_output', ...DONE, call_id })
   return `${head.slice(0, -1)},"tools":[${definitions.join()}]}`

@@ -1,7 +1,7 @@
 import type { RunEvent } from '../../contract/event.ts'
 import { type ResponseOptions, ResponseReader } from './answer.ts'
 
-/** Turns a run's events into the text of a streamed response, its events numbered from 0. */
+/** Makes an encoder of a run's events to the SSE text of a streamed response, whose events are numbered from 0. */
 export function responseEncoder(options: ResponseOptions): { event: (event: RunEvent) => string; end: () => string } {
   const reader = new ResponseReader(options)
   let number = 0

@@ -30,7 +30,7 @@ const content = textOr(part)
 
 const item = v.pipe(
   plainObject,
-  // A message may come without its type.
+  // The type of a message is optional.
   v.transform((item) => ({ type: 'message', ...item })),
   v.variant('type', [
     v.object({
@@ -62,32 +62,33 @@ const item = v.pipe(
       reason: v.nullish(v.string()),
     }),
     v.object({ type: v.literal('item_reference'), id: v.string() }),
-    // What the edge asked is in the journal of its run.
+    // What the edge asked is in the journal of its run: only the id is read.
     v.object({ type: v.literal('mcp_approval_request'), id: v.nullish(v.string(), '') }),
     v.object({ type: v.literal('mcp_list_tools') }),
   ]),
 )
 
-/** A text is one message of the user. */
+/** The input of a request; a text is one message of the user. */
 export const inputSchema = either(isText, someText, v.array(item))
 
 type Item = v.InferOutput<typeof item>
 
-/** What input says: messages, and the answers to calls that are not among them. */
+/** The contents of an input: messages, and answers to calls that are not among these messages. */
 export interface Said {
   readonly messages: readonly Message[]
   readonly answers: CallAnswers
 }
 
-/** What items say, and the last that they refer to. */
+/** The items that the conversation does not have yet, and the last stored item that they refer to. */
 export interface Referring {
   readonly items: readonly Item[]
   readonly reference?: ItemPlace
 }
 
 /**
- * The conversation of an item that is referred to holds what was said up to it: what follows is new, and what a system
- * says, which is of this request wherever it stands. An approval that is asked for refers to it too, until more is said.
+ * Cuts off the items up to the last reference: the conversation of the item that it names has them. System messages are
+ * kept wherever they stand, since they belong to this request. An `mcp_approval_request` counts as a reference too,
+ * unless a message follows it.
  */
 export function cutAtReference(items: readonly Item[]): Decoded<Referring> {
   let reference: ItemPlace | undefined
@@ -109,7 +110,7 @@ export function cutAtReference(items: readonly Item[]): Decoded<Referring> {
   return { ok: true, request: { items: items.filter((item, at) => at >= from || isTold(item)), reference } }
 }
 
-/** Items are told one by one: a text and the calls after it, up to their results, are one message of the assistant. */
+/** Converts items to messages. A text and the calls after it, up to their results, become one assistant message. */
 export function readItems(items: readonly Item[]): Said {
   const messages: Message[] = []
   const answers: Record<string, CallAnswer> = {}

@@ -2,29 +2,29 @@ import { type Json, summaryPart, textPart } from './shapes.ts'
 
 export type Item = Json & { readonly id: string; readonly type: string }
 
-/** An event of a response, but for its number. */
+/** An event of a response, without its sequence number. */
 export type ResponseEvent = Json & { readonly type: string }
 
-/** What is being said: an item that grows. */
+/** The item that is open: its text still grows. */
 interface Open {
   readonly type: 'text' | 'reasoning'
   readonly at: number
   text: string
 }
 
-/** The output of a response: its items, and the events that each change of them brings. */
+/** The output of a response. Methods that change its items return the events of the change. */
 export class Output {
   readonly items: Item[] = []
   #open: Open | undefined
 
-  /** Adds an item, which ends what is being said. */
+  /** Adds an item, and closes the open one. */
   add(item: Item): ResponseEvent[] {
     const closed = this.close()
     const at = this.items.push(item) - 1
     return [...closed, { type: 'response.output_item.added', output_index: at, item }]
   }
 
-  /** The item is complete, with these members. */
+  /** Completes an item, with these members. */
   done(at: number, patch: Json = {}): ResponseEvent {
     return { type: 'response.output_item.done', output_index: at, item: this.#patch(at, patch) }
   }
@@ -33,13 +33,13 @@ export class Output {
     return { type: `response.${name}`, item_id: this.items[at]?.id, output_index: at, ...rest }
   }
 
-  /** A call's arguments, which are known whole. */
+  /** Sets the arguments of a call, which are known whole. */
   told(at: number, name: string, text: string): ResponseEvent[] {
     this.#patch(at, { arguments: text })
     return [this.about(at, `${name}.delta`, { delta: text }), this.about(at, `${name}.done`, { arguments: text })]
   }
 
-  /** A piece of a text or of reasoning; `id` is for the item that it begins, if it does. */
+  /** Adds a piece of text or reasoning to the open item, or to a new one, whose id is made of `id`. */
   say(type: Open['type'], text: string, id: string): ResponseEvent[] {
     if (this.#open?.type === type) return [this.#grow(this.#open, text)]
     const isText = type === 'text'
@@ -48,11 +48,11 @@ export class Output {
       : this.add({ id: `rs_${id}`, type: 'reasoning', summary: [] })
     const open = { type, at: this.items.length - 1, text: '' }
     this.#open = open
-    // The empty line between two thoughts is between two items here.
+    // The empty line that parts two blocks of reasoning is not needed between two items.
     return [...events, this.#part(open, 'added'), this.#grow(open, isText ? text : text.replace(/^\n\n/, ''))]
   }
 
-  /** Ends what is being said. */
+  /** Closes the open item, if there is one. */
   close(status = 'completed'): ResponseEvent[] {
     const open = this.#open
     if (!open) return []

@@ -24,35 +24,35 @@ import {
 import { type ItemPlace, parseItemId } from './id.ts'
 import { cutAtReference, inputSchema, readItems } from './items.ts'
 
-/** The body of `POST /v1/responses`, in our words. */
+/** The body of `POST /v1/responses`, converted to our types. */
 export interface ResponsesRequest {
   readonly model?: string | undefined
   readonly instructions?: string | undefined
-  /** All that was sent. */
+  /** All messages that were sent. */
   readonly messages: readonly Message[]
-  /** What follows the last answer: messages of the user, or answers to calls. */
+  /** The messages of the user that follow the last answer. */
   readonly input: readonly Message[]
   readonly answers: CallAnswers
   readonly previous?: string | undefined
   readonly conversation?: string | undefined
-  /** What the items go on from, where they refer to some of it. */
+  /** The last stored item that the input refers to, if any: the input goes on from there. */
   readonly reference?: ItemPlace | undefined
-  /** The conversation that calls of the caller's were handed out in, which are here with their results. */
+  /** The conversation of the calls that were handed to the caller and come back here with their results. */
   readonly handed?: string | undefined
   readonly store: boolean
   readonly stream: boolean
   readonly clientTools: readonly ClientTool[]
   readonly toolChoice?: ToolChoice | undefined
   readonly responseFormat?: ResponseFormat | undefined
-  /** Fields for the model, under the names of Chat Completions. */
+  /** Fields that are passed to the model, under their names in Chat Completions. */
   readonly sampling: Readonly<Record<string, unknown>>
   readonly options: RunOptions
   readonly rounds?: Rounds | undefined
-  /** Fields that the response repeats. */
+  /** Fields of the request that the response repeats. */
   readonly echo: Readonly<Record<string, unknown>>
 }
 
-/** Fields that would change the answer in a way the edge cannot: better refused than ignored. */
+/** Fields that change the answer in ways that the edge does not support. They are refused, not ignored. */
 const UNSUPPORTED = {
   background: v.nullish(v.literal(false)),
   prompt: absent,
@@ -95,7 +95,7 @@ export type DecodedResponses =
   | { readonly ok: true; readonly request: ResponsesRequest }
   | { readonly ok: false; readonly error: OpenAiFault }
 
-/** Reads the body of a response's request. */
+/** Parses the body of a request for a response. */
 export function decodeResponses(json: unknown): DecodedResponses {
   const decoded = decode(json)
   return decoded.ok ? decoded : { ok: false, error: openAiFault(decoded.error, UNSUPPORTED) }
@@ -112,7 +112,7 @@ function decode(json: unknown): Decoded<ResponsesRequest> {
   if (!cut.ok) return cut
   const { items, reference } = cut.request
   const said = isText(sent) ? { messages: [{ role: 'user', content: sent } as const], answers: {} } : readItems(items)
-  // Of what came before these, and of calls that are not among them, the edge has kept what was said.
+  // The edge has stored what precedes a reference, and calls that are not among the items: these need not be complete.
   const isLoose = reference !== undefined || Object.keys(said.answers).length > 0
   const history = isLoose
     ? { ok: true as const, request: said.messages }
@@ -133,7 +133,7 @@ function decode(json: unknown): Decoded<ResponsesRequest> {
       instructions: instructions || undefined,
       messages,
       input,
-      // Results of the caller's calls are answers, wherever they stand among the items.
+      // Results of calls that the caller ran are answers, wherever they stand among the items.
       answers: { ...answersOf(results), ...said.answers },
       previous: previous || undefined,
       reference,
@@ -152,7 +152,7 @@ function decode(json: unknown): Decoded<ResponsesRequest> {
   }
 }
 
-/** Fields for the model, under their names in Chat Completions. */
+/** Returns the fields that are passed to the model, under their names in Chat Completions. */
 function samplingOf(body: Body): Record<string, unknown> {
   const fields = {
     temperature: body.temperature,
@@ -166,7 +166,7 @@ function samplingOf(body: Body): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value != null))
 }
 
-/** Fields that a response repeats, and what it says where the caller left them out. */
+/** Fields that a response repeats, with their values if the caller left them out. */
 const ECHO = {
   instructions: null,
   tool_choice: 'auto',

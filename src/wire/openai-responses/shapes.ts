@@ -5,7 +5,7 @@ import type { ShownPart } from '../openai-chat/shown.ts'
 export type Json = Readonly<Record<string, unknown>>
 export type End = Extract<ShownPart, { type: 'end' | 'failure' }>
 
-/** What of a response's end makes it incomplete. */
+/** The reasons to stop that make a response incomplete, with its `incomplete_details`. */
 export const INCOMPLETE: Readonly<Record<string, Json>> = {
   length: { reason: 'max_output_tokens' },
   content_filter: { reason: 'content_filter' },
@@ -20,7 +20,7 @@ export function finishOf(end: End): Finish {
   return end.type === 'end' ? end.finish : 'error'
 }
 
-/** The format has a list of codes; ours is told too, for those who know it. */
+/** Converts an error. The format has a fixed list of codes; ours is added as `edgecall`, for clients that know it. */
 export function errorOf({ code, message }: RunError): Json {
   return { code: code === 'model_rate_limited' ? 'rate_limit_exceeded' : 'server_error', message, edgecall: code }
 }

@@ -6,21 +6,21 @@ import { type CallAnswers, decisionOf } from '../call-answer.ts'
 import { decodeRunBody, type RunBody } from '../request.ts'
 import { idSchema, plainObject } from '../schema.ts'
 
-/** What `useChat` posts, in our words. */
+/** The body that `useChat` posts, converted to our types. */
 export interface UiChatRequest {
   readonly conversation: string
   readonly version?: 5 | 6 | 7
-  /** Results and decisions by call id; among them may be some that were sent before. */
+  /** Results and decisions by call id; some may have been sent before. */
   readonly answers: CallAnswers
-  /** What is asked anew; only where nothing is answered. */
+  /** The run to start; only if no call is answered. */
   readonly run?: RunBody
-  /** The message that is to be answered again, or is the answer: the id of its run, or of the user's; '' for the last. */
+  /** The message to answer again: the user's message id, or the run of the old answer; '' for the last answer. */
   readonly again?: string
-  /** The run of the last answer that stays, where what followed it is answered again or said in other words; '' for none. */
+  /** The run of the last answer that stays, if the message after it is answered again or was edited; '' for none. */
   readonly follows?: string
 }
 
-/** Every part has its members here; which of them count, its type and state say. */
+/** The members of all types of parts; the type and state of a part decide which of them count. */
 const part = v.object({
   type: v.string(),
   text: v.exactOptional(v.string()),
@@ -55,8 +55,8 @@ export const body = v.object({
 })
 
 /**
- * Reads what `useChat` posts to its own edge conversation, `id`. Of the messages only what follows the last answer is
- * new; where the answer is the last of them, its calls were answered. Members of `edgecall` are those of a native run.
+ * Parses the body that `useChat` posts for its own edge conversation, `id`. Only the messages after the last answer are
+ * new; if that answer is the last message, it has answers to its calls. `edgecall` has the members of a native run.
  */
 export function decodeUiChat(json: unknown): Decoded<UiChatRequest> {
   const parsed = parseBody(body, json)
@@ -82,13 +82,13 @@ export function decodeUiChat(json: unknown): Decoded<UiChatRequest> {
     input.push({ role: 'user', content: content.request })
   }
   const run = decodeRunBody({ ...edgecall, input })
-  // The client has cut what followed the message that it names.
+  // `messageId` names a message that was edited; the client has cut all that followed it.
   const edited = messageId != null && { follows }
   if (run.ok) return { ok: true, request: { ...place, answers: {}, run: run.request, ...edited } }
   return faultWithin('edgecall.', run)
 }
 
-/** The answers to calls of the message's last step; some may have been sent before. */
+/** Returns the answers to calls of the message's last step; some may have been sent before. */
 function answersOf(parts: readonly Part[]): Record<string, CallAnswer> {
   const answers: Record<string, CallAnswer> = {}
   const step = parts.slice(parts.findLastIndex((each) => each.type === 'step-start') + 1)
@@ -105,7 +105,7 @@ function answersOf(parts: readonly Part[]): Record<string, CallAnswer> {
   return answers
 }
 
-/** Texts and files that came with the message; other parts are for the client alone. */
+/** Returns the texts and files of a message; its other parts are for the client alone. */
 function contentOf(parts: readonly Part[], path: string): Decoded<readonly Content[]> {
   const content: Content[] = []
   for (const [index, { type, text, mediaType = '', url = '' }] of parts.entries()) {

@@ -5,18 +5,18 @@ import { Blocks } from '../blocks.ts'
 import { BROKEN_OFF, runErrorOf } from '../run-error.ts'
 import { encodeData } from '../sse.ts'
 
-/** What tells a client which stream it reads. */
+/** The header that tells a client which stream protocol it reads. */
 export const UI_MESSAGE_HEADERS = { 'x-vercel-ai-ui-message-stream': 'v1' }
 
 export interface UiMessageOptions {
-  /** The major version of the AI SDK that reads. Default 6; 5 knows no approvals, and gets them as `data-approval`. */
+  /** The major version of the client's AI SDK. Default 6. Version 5 gets approvals as `data-approval`: it has none. */
   readonly version?: 5 | 6 | 7 | undefined
   readonly conversation?: string | undefined
 }
 
 type Chunk = { readonly type: string } & Readonly<Record<string, unknown>>
 
-/** How a message ends that comes to no end. */
+/** The end of a message whose events break off before the end of the run. */
 const CUT = [failed(BROKEN_OFF)]
 
 const REASONS: Readonly<Partial<Record<Finish, string>>> = {
@@ -30,18 +30,18 @@ const REASONS: Readonly<Partial<Record<Finish, string>>> = {
 }
 
 /**
- * Turns a run's events into a UI message stream, as `useChat` of the AI SDK reads it. A run is one message with the run's
- * id, also where a later answer goes on with it. Calls that the edge runs are told as executed by the provider, so that
- * no client runs them or waits to.
+ * Encodes a run's events as a UI message stream, which `useChat` of the AI SDK reads. A run is one message with the
+ * run's id, even if a later response continues it. Calls that the edge runs are marked as executed by the provider, so
+ * that clients neither run them nor wait to.
  */
 export class UiMessageEncoder {
   readonly #options: UiMessageOptions
   readonly #blocks = new Blocks()
-  /** The calls of the answers that were read here. */
+  /** The calls that this stream knows, by id. */
   readonly #calls = new Map<string, ToolCall>()
-  /** Tools of the calls whose input has begun to come. */
+  /** The tools of calls whose input has begun to arrive, by call id. */
   readonly #begun = new Map<string, string>()
-  /** Calls whose input is told, here or in the answer before. */
+  /** The ids of calls whose input was sent, here or in an earlier response. */
   readonly #told = new Set<string>()
   readonly #handed = new Set<string>()
   #isOpen = false
@@ -52,7 +52,7 @@ export class UiMessageEncoder {
     this.#options = options
   }
 
-  /** The text that an event brings; empty for none. */
+  /** Returns the SSE text of an event, or '' if the event adds nothing. */
   event(event: RunEvent): string {
     const spoken = this.#blocks.take(event).map(({ kind, does, id, text }) => {
       return { type: `${kind}-${does}`, id, ...(does === 'delta' && { delta: text }) }
@@ -60,7 +60,7 @@ export class UiMessageEncoder {
     return [...this.#open(event.runId), ...spoken, ...this.#chunks(event)].map(encodeData).join('')
   }
 
-  /** How the message ends; for a run that waits, until its calls are answered. */
+  /** Returns the text that ends the message. If the run waits, a later response continues the message. */
   end(): string {
     return `${[...this.#leaveStep(), ...this.#last].map(encodeData).join('')}data: [DONE]\n\n`
   }
@@ -92,7 +92,7 @@ export class UiMessageEncoder {
         this.#handed.add(event.callId)
         return this.#input(event.callId, false)
       case 'approval.requested':
-        // Left open to the client, which sends its own results only together with the decision.
+        // Not marked as executed by the provider: a client then sends its own results only together with the decision.
         return [...this.#input(event.callId, this.#options.version === 5), this.#approval(event)]
       case 'call.progress': {
         const { callId, message, fraction, data } = event
@@ -124,7 +124,7 @@ export class UiMessageEncoder {
     return [...chunks, { type: 'tool-input-delta', toolCallId: callId, inputTextDelta: text }]
   }
 
-  /** What an attempt at the step before this one began, and this one did not ask for, will never be run. */
+  /** Takes the calls of an answer. Inputs begun by an earlier attempt alone end in an error: they will never run. */
   #answered(calls: readonly ToolCall[]): Chunk[] {
     for (const call of calls) {
       this.#calls.set(call.callId, call)
@@ -158,7 +158,7 @@ export class UiMessageEncoder {
 
   #settled({ callId, ok, content = [], structured, error }: CallSettled): Chunk[] {
     const isDenied = error?.code === 'rejected'
-    // A result that the caller gave is in its message already.
+    // The client's message already has a result that the client gave.
     if (!this.#calls.has(callId) && !this.#told.has(callId) && !isDenied) return []
     const isOurs = !this.#handed.has(callId)
     const input = this.#input(callId, isOurs)

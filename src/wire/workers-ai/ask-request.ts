@@ -3,7 +3,7 @@ import type { ModelRequest, ResponseFormat } from '../../contract/model.ts'
 import { calledName } from '../call-arguments.ts'
 import { toChatMessage, toChatTool, toToolChoice } from '../openai-chat/ask-request.ts'
 
-/** The inputs of `run` for a request: what Chat Completions wants, but for a few habits of the binding. */
+/** Returns the inputs of `run` for a request: those of Chat Completions, except where the binding differs. */
 export function toInputs(request: ModelRequest): Record<string, unknown> {
   const { messages, tools, toolChoice, responseFormat, sampling } = request
   const { max_tokens, max_completion_tokens, parallel_tool_calls, ...passed } = sampling ?? {}
@@ -22,14 +22,14 @@ export function toInputs(request: ModelRequest): Record<string, unknown> {
   }
 }
 
-/** The binding refuses null for a text, and native models know a result by the name of its tool. */
+/** Converts a message. The binding refuses null as content, and older models match a result by the name of its tool. */
 function toMessage(message: Message): object {
   const said = toChatMessage(message)
   if (message.role === 'assistant') return { ...said, content: message.content }
   return message.role === 'tool' ? { ...said, name: calledName(message.tool) } : said
 }
 
-/** The schema stands here without a name. */
+/** Converts a format. Here `json_schema` is the schema itself, without a name. */
 function toFormat(format: ResponseFormat): object {
   return format.type === 'json_schema' ? { type: format.type, json_schema: format.schema } : format
 }
