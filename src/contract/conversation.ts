@@ -139,11 +139,11 @@ export type Terms = Partial<
   Pick<RunRequest, 'model' | 'system' | 'clientTools' | 'toolChoice' | 'responseFormat' | 'sampling'>
 >
 
-/** What a request brings beside the answers to calls; the run goes on with it. */
+/** The input and the terms that a request brings with its answers to calls. The run goes on with them. */
 export interface Beside {
   /** Messages that follow the answers. */
   readonly input: readonly Message[]
-  /** Replace those of the run's request; a field that is left out stays as it was. */
+  /** Fields that replace those of the run's request; a field that is left out stays as it was. */
   readonly terms?: Terms | undefined
 }
 

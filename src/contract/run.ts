@@ -95,7 +95,7 @@ export interface RunRequest {
   /** Whether a tool search may bring in tools that are not on offer. Default: no. */
   readonly searchesAll?: boolean
   readonly toolChoice?: ToolChoice
-  /** After how many rounds it was chosen. Default: 0. */
+  /** The number of rounds of calls before `toolChoice` was set; it forces calls only in the next one. Default: 0. */
   readonly chosenAt?: number
   readonly responseFormat?: ResponseFormat
   readonly sampling?: Readonly<Record<string, unknown>>

@@ -99,15 +99,18 @@ export class Runner {
     if (driving === open.driving) this.#abandon(open, windDown(open.state, 'cancelled'))
   }
 
-  /** Records answers to calls, and what came beside them. The run goes on unless other calls still wait for answers. */
+  /**
+   * Records answers to calls, with the input and the terms that came with them. The run goes on unless other calls
+   * still wait for answers.
+   */
   answer(open: OpenRun, events: readonly RunFact[], { input, terms }: Beside = { input: [] }): void {
     const { ledger, state, stored } = open
     this.#change(open, () => {
       const request = { ...state.request, ...terms, ...(terms?.toolChoice && { chosenAt: state.rounds }) }
-      // Most clients repeat their terms with each request.
+      // Most clients send the same terms with each request, which need not be stored again.
       if (JSON.stringify(request) !== JSON.stringify(state.request)) {
         state.request = request
-        // The definitions for the model are made once for each map of tools.
+        // The loop caches the definitions for the model by this map: a new map brings in the new client tools.
         state.offered = new Map(state.offered)
         this.#ports.store.runs.setRequest(stored.id, request)
       }

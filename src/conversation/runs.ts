@@ -125,7 +125,10 @@ export class RunTable {
     this.#ground.rows('UPDATE runs SET status = ? WHERE id = ? AND record IS NULL', status, id)
   }
 
-  /** Ends a run, after which none of its events is numbered. Returns false, and changes nothing, if it has ended already. */
+  /**
+   * Ends a run and releases its reserved event numbers, as it has no further events. Returns false, and changes
+   * nothing, if the run has ended already.
+   */
   end(record: RunRecord, now: number): boolean {
     const query =
       'UPDATE runs SET status = ?, record = ?, ended = ?, reserved = 0 WHERE id = ? AND record IS NULL RETURNING id'

@@ -6,7 +6,7 @@ import { readHash } from './body.ts'
 import type { EdgeEnv } from './context.ts'
 import { Problem } from './problem.ts'
 
-/** Accepts the definition of this hash, where that is what the tool says now: `POST /tools/{name}/accept`. */
+/** `POST /tools/{name}/accept`: accepts the current definition of a tool, if its hash is the one in the body. */
 export async function acceptTool(c: Context<EdgeEnv>, name: string): Promise<Response> {
   const { caller, setup } = c.env
   demand(caller, 'tools:write')

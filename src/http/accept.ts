@@ -14,7 +14,7 @@ import { Problem } from './problem.ts'
 import { settingsOf, withDefaults } from './settings.ts'
 import { requestValues } from './values.ts'
 
-/** What both surfaces ask of a run, decoded. */
+/** A decoded request for a run, in the form that all surfaces share. */
 export interface RunBody {
   readonly input: readonly Message[]
   readonly system?: string | undefined
@@ -35,8 +35,8 @@ export interface RunBody {
 }
 
 /**
- * A request for a run, checked against this edge: its model, tools and limits. Throws a Problem for what the edge does
- * not know or allow; then nothing has been stored.
+ * Checks a request for a run against this edge (its model, tools, limits and budget) and completes it. Throws a Problem
+ * for anything that the edge does not know or allow; nothing has been stored then.
  */
 export async function accept(
   { setup, caller, request }: Asked,
@@ -87,7 +87,7 @@ export async function accept(
   return { run, tools }
 }
 
-/** The model of a name, or the default one. Throws a Problem for one that this edge does not serve. */
+/** Resolves a model by its name, or the default model. Throws a Problem if this edge does not serve it. */
 export function modelOf({ models }: Setup, name: string | undefined): { readonly name: string } {
   const found = models.resolve(name)
   if (found.ok) return found
@@ -95,7 +95,7 @@ export function modelOf({ models }: Setup, name: string | undefined): { readonly
   throw new Problem({ status: code === 'model_not_configured' ? 503 : 404, code, message, param: 'model' })
 }
 
-/** The request as the hooks want it; throws the Problem of one that refuses it. */
+/** Passes a request through the hooks, which may change it. Throws a Problem 403 if one of them refuses it. */
 async function hooked({ loop, report }: Setup, request: RunRequest): Promise<RunRequest> {
   let run = request
   for (const hook of loop?.hooks ?? []) {
@@ -109,7 +109,7 @@ async function hooked({ loop, report }: Setup, request: RunRequest): Promise<Run
   return run
 }
 
-/** A request with an Idempotency-Key stands for one run, whose id its key makes; any other for a new one. */
+/** Returns the run's id: derived from the Idempotency-Key, if any, so that a key stands for one run; else a new id. */
 async function identify(
   request: Request,
   { tenant }: Caller,
@@ -125,7 +125,7 @@ async function identify(
   return { runId, fingerprint: await sha256(canonicalJson(body)) }
 }
 
-/** Whether a request is not new: its Idempotency-Key came before. */
+/** Whether the run of a request exists already, because its Idempotency-Key was used before. */
 async function isKnown(
   asking: Asking,
   { fingerprint, ...kept }: { runId: string; fingerprint?: string; conversation: string | undefined },
@@ -155,7 +155,7 @@ function checkFiles(messages: readonly Message[]): void {
   }
 }
 
-/** A request may ask for less than the edge allows, never for more. */
+/** Lowers the edge's limits to those of a request, which may ask for less than the edge allows, never for more. */
 function tighten(limits: Limits, { tools, ...wished }: Partial<Limits>): Limits {
   const most: Readonly<Record<string, unknown>> = { ...limits }
   const least = (value: number, bound: unknown) => (typeof bound === 'number' ? Math.min(value, bound) : value)

@@ -8,7 +8,7 @@ import { takeTurn } from './continue.ts'
 import { invalidRequest } from './runs.ts'
 import { streamRun } from './stream.ts'
 
-/** `POST /ag-ui`: an agent of the Agent User Interaction Protocol; a thread is a conversation. */
+/** `POST /ag-ui`: the edge as an agent of the Agent User Interaction Protocol. A thread is a conversation. */
 export const agUi = new Hono<EdgeEnv>()
 
 agUi.post('/', async (c) => {

@@ -7,13 +7,13 @@ import { Problem } from './problem.ts'
 export type Scope = 'chat' | 'tools:read' | 'tools:write' | 'approve'
 
 const EVERY_SCOPE: readonly Scope[] = ['chat', 'tools:read', 'tools:write', 'approve']
-/** Digits of a key's hash that name it in records. */
+/** How many digits of a key's hash name the key in records. */
 const KEY_DIGITS = 12
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**
- * Who sent a request. With `AUTH=keys` the bearer of a key whose hash is configured; with `AUTH=open` anyone, but only
- * where the request's host is loopback: an edge that was deployed open by mistake answers nobody.
+ * Authenticates the caller of a request. `AUTH=keys`: the bearer of a key whose hash is configured. `AUTH=open`:
+ * anyone, but only if the request's host is loopback, so that an edge deployed open by mistake answers nobody.
  */
 export async function authenticate(request: Request, config: Config, now: number): Promise<Caller> {
   if (config.auth === 'open') return openCaller(request)
@@ -30,7 +30,7 @@ export async function authenticate(request: Request, config: Config, now: number
   return { tenant: found.tenant, key: found.sha256.slice(0, KEY_DIGITS), scopes: found.scopes }
 }
 
-/** The key of a caller, as it is configured; undefined where anyone may ask. */
+/** Returns the configuration of the caller's API key; undefined for a caller without a key (`AUTH=open`). */
 export function keyOf({ apiKeys }: Config, { tenant, key }: Caller): ApiKey | undefined {
   return key === undefined
     ? undefined
@@ -43,7 +43,7 @@ export function demand(caller: Caller, scope: Scope): void {
   throw new Problem({ status: 403, code: 'missing_scope', message: `This needs a key with the scope "${scope}".` })
 }
 
-/** A caller as records name it. */
+/** Returns the caller as history entries name their author. */
 export function authorOf({ tenant, key }: Caller): Author {
   return { tenant, ...(key !== undefined && { key }) }
 }
@@ -54,7 +54,7 @@ function openCaller(request: Request): Caller {
   throw new Problem({ status: 503, code: 'auth_open_not_local', message })
 }
 
-/** Compares hashes of one length, all of them to their ends, so that time tells nothing of any key. */
+/** Finds a key by its hash. Every configured hash is compared to its end, so that timing reveals nothing of any key. */
 async function findKey(key: string, keys: readonly ApiKey[]): Promise<ApiKey | undefined> {
   const hash = await sha256(key)
   let found: ApiKey | undefined

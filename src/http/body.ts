@@ -2,8 +2,8 @@ import { depthOf, isObject, MOST_LEVELS } from '../contract/json.ts'
 import { Problem } from './problem.ts'
 
 /**
- * The JSON body of a request. Throws a Problem: 415 for another content type, 413 over `limit` bytes (of what comes,
- * whatever the headers say), 400 for no body, text that is not UTF-8 or not JSON, or JSON that is too deep.
+ * Reads the JSON body of a request. Throws a Problem: 415 for another content type; 413 for more than `limit` bytes,
+ * whether announced or received; 400 for no body, text that is not UTF-8 or not JSON, or JSON nested too deeply.
  */
 export async function readJson(request: Request, limit: number): Promise<unknown> {
   const type = request.headers.get('content-type') ?? ''
@@ -24,7 +24,7 @@ export async function readJson(request: Request, limit: number): Promise<unknown
   }
 }
 
-/** The hash in a body `{ "hash": … }`, as `readJson`. Throws a Problem 422 for one without, that says of what it is. */
+/** Reads the hash of `what` from a body `{ "hash": … }`, as `readJson` does. Throws a Problem 422 if it is missing. */
 export async function readHash(request: Request, limit: number, what: string): Promise<string> {
   const body = await readJson(request, limit)
   const hash = isObject(body) ? body['hash'] : undefined
@@ -33,10 +33,10 @@ export async function readHash(request: Request, limit: number, what: string): P
   throw new Problem({ status: 422, code: 'invalid_request', message, param: 'hash' })
 }
 
-/** An escape that may be half of a character. */
+/** A JSON escape of a surrogate, which may lack its other half. */
 const HALF = /\\ud[89a-f]/i
 
-/** Half a character becomes U+FFFD: providers refuse every request that has one in its history. */
+/** Replaces lone surrogates by U+FFFD: providers refuse every request that has one in its history. */
 function wellFormed(_: string, value: unknown): unknown {
   return typeof value === 'string' ? value.toWellFormed() : value
 }
@@ -46,7 +46,7 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
 async function readText(request: Request, limit: number): Promise<string> {
   const said = Number(request.headers.get('content-length') ?? NaN)
   if (said > limit) throw tooLarge(limit)
-  // One read where a header says that all of it may come: a read a piece is a good part of what a short run costs.
+  // A body of an announced, allowed length is read at once: reading in pieces is a good part of a short run's cost.
   const bytes = said <= limit ? await request.arrayBuffer() : await gather(request.body, limit)
   if (bytes.byteLength > limit) throw tooLarge(limit)
   try {
@@ -56,7 +56,7 @@ async function readText(request: Request, limit: number): Promise<string> {
   }
 }
 
-/** A body of unknown length, of which no more is read than may come. */
+/** Reads a body of unknown length, and stops once it exceeds the limit. */
 async function gather(body: ReadableStream<Uint8Array<ArrayBuffer>> | null, limit: number): Promise<ArrayBuffer> {
   const pieces: Uint8Array<ArrayBuffer>[] = []
   let size = 0

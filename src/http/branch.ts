@@ -6,19 +6,19 @@ import { granted } from './problem.ts'
 
 export interface Branching {
   readonly tenant: string
-  /** The conversation, which stays as it is. */
+  /** The conversation to branch from. It is not changed. */
   readonly id: string
-  /** The last run that both have. */
+  /** The last run that the branch shares with that conversation. */
   readonly previous: string
-  /** The run that the branch is made for: the same one finds the branch that is there. */
+  /** The run that the branch is made for. The same run always gets the same branch. */
   readonly runId: string
-  /** Epoch milliseconds after which nothing of the branch is kept. */
+  /** The time at which the branch is deleted, in epoch milliseconds. */
   readonly expires: number
 }
 
 /**
- * The id of a conversation, not listed, that begins as another one up to the end of a run. Throws a Problem for a run that is not
- * there, and for one that has not ended.
+ * Copies a conversation up to the end of a run into a new conversation, which is not listed, and returns the new id.
+ * Throws a Problem if the run does not exist or has not ended.
  */
 export async function branch(setup: Setup, { tenant, id, previous, runId, expires }: Branching): Promise<string> {
   const source = conversationOf(setup, tenant, id)

@@ -10,15 +10,15 @@ interface Spending extends Spent {
   readonly period: Period
 }
 
-/** `GET /usage`: what the runs of the caller's key have used in the period of its budget; without one nothing is counted. */
+/** `GET /usage`: the usage of the caller's key in the period of its budget; without a budget nothing is counted. */
 export async function usage(c: Context<EdgeEnv>): Promise<Response> {
   demand(c.env.caller, 'chat')
   return c.json({ key: c.env.caller.key, ...(await spendingOf(c.env)) })
 }
 
 /**
- * What is left of the budget of a caller's key; undefined where it has none. Throws a Problem where nothing is left, unless
- * `isKnown` tells that nothing new is asked.
+ * Returns what is left of the budget of the caller's key; undefined if it has none. Throws a Problem 429 if the budget
+ * is used up, unless `isKnown` says that the request starts nothing new.
  */
 export async function budgetOf(asking: Asking, isKnown?: () => Promise<boolean>): Promise<Left | undefined> {
   const spending = await spendingOf(asking)
@@ -46,7 +46,7 @@ async function spendingOf({ setup, caller }: Asking): Promise<Spending | undefin
   return { period, ...(await setup.directories.getByName(tenant).spent(key, period.from)), budget }
 }
 
-/** Counts what a run has used for the key of its caller. Never rejects: what could not be counted is told to operators. */
+/** Counts a run's usage for its caller's key. Never rejects: usage that is not counted is reported to operators. */
 export async function countSpend(
   { setup, caller: { tenant, key = '' } }: Asking,
   run: string,

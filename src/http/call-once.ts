@@ -11,20 +11,21 @@ import { requestValues } from './values.ts'
 
 export interface CallOptions {
   readonly arguments: Readonly<Record<string, unknown>>
-  /** Tool context of the request. */
+  /** The tool context that the request brings. */
   readonly context?: Readonly<Record<string, unknown>> | undefined
   readonly setup: Setup
   readonly caller: Caller
   readonly request: Request
   readonly waitUntil: WaitUntil
   readonly progress?: (news: Progress) => void
-  /** Default: that of the request. */
+  /** Default: the signal of the request. */
   readonly signal?: AbortSignal
 }
 
 /**
- * Performs one call outside of a run, under the policy of one: its limits, and no call without the approval that it
- * takes. What models used inside of it is counted for the caller's key; what is for operators is reported. Never rejects.
+ * Performs one call outside of a run, under the rules of a run: with its limits, and a call that needs approval fails.
+ * The usage of models inside the tool is counted for the caller's key, and the detail of a failure is reported to
+ * operators. Never rejects.
  */
 export async function callOnce(
   tool: Tool,

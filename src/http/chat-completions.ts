@@ -15,14 +15,14 @@ import { checked } from './problem.ts'
 import { collectRun, type Place, placeOf } from './start.ts'
 import { streamRun } from './stream.ts'
 
-/** `POST /v1/chat/completions`, as OpenAI's clients speak it. */
+/** `POST /v1/chat/completions`, for clients of OpenAI's Chat Completions API. */
 export const chatCompletions = new Hono<EdgeEnv>()
 
 chatCompletions.post('/', async (c) => {
   const { setup, caller } = c.env
   demand(caller, 'chat')
   const request = checked(decodeRequest(await readJson(c.req.raw, setup.config.maxBodyBytes)))
-  // The answer names the model as the request did, or the default that it left the choice to.
+  // The response names the model as the request did; if the request named none, the default model.
   const chat = { model: setup.config.model ?? '', ...request }
   const asked = { ...askedBy(c), chat: request }
   const place = placeOf(c.req.raw, chat.edgecall.conversation, 'edgecall.conversation')
@@ -36,7 +36,10 @@ interface Asked extends AskedOf {
   readonly chat: ChatRequest
 }
 
-/** Only what follows the last answer is new to a conversation; results among it continue the run that waits for them. */
+/**
+ * Starts or continues a run. Only the messages after the last answer are new to a conversation; results among them
+ * continue the run that waits for them.
+ */
 async function launch(asked: Asked, place: Place | undefined): Promise<Continued> {
   const { messages } = asked.chat
   const { results, input } = newPart(messages)
@@ -47,7 +50,7 @@ async function launch(asked: Asked, place: Place | undefined): Promise<Continued
 }
 
 function options({ runId, conversation }: Launched, { model = '', messages, edgecall, responseFormat }: ChatRequest) {
-  // Each answer of a run has an id of its own: that of the call whose result it goes on with.
+  // Each response of a run has its own id: one that goes on with results is named after the last call among them.
   const answered = newPart(messages).results.findLast(({ callId }) => runOfCall(callId) === runId)
   return {
     id: `chatcmpl-${answered?.callId ?? runId}`,

@@ -1,22 +1,22 @@
 import type { Setup } from '../contract/setup.ts'
 import type { Caller } from '../contract/tool.ts'
 
-/** Keeps what is asked of it going after the answer, and after a caller who left. */
+/** Lets work go on after the response has been sent, or after the caller has disconnected. */
 export type WaitUntil = (work: Promise<unknown>) => void
 
-/** Who asks which edge. */
+/** The caller of a request, and the setup of this edge. */
 export interface Asking {
   readonly setup: Setup
   readonly caller: Caller
 }
 
-/** A request, and who asks it of which edge. */
+/** A request with its caller and this edge's setup. */
 export interface Asked extends Asking {
   readonly request: Request
   readonly waitUntil: WaitUntil
 }
 
-/** What every handler finds in `c.env`, made for its request. (`c.var` is made anew each time it is read.) */
+/** The contents of `c.env` in every handler, made for each request. (Hono copies `c.var` each time it is read.) */
 export interface EdgeEnv {
   Bindings: Omit<Asked, 'request' | 'caller'> & { caller: Caller }
 }
@@ -26,7 +26,7 @@ interface Handled {
   readonly req: { readonly raw: Request }
 }
 
-/** What a handler was asked. */
+/** Returns the request of a handler's context, with its caller and setup. */
 export function askedBy({ env, req }: Handled): Asked {
   return { ...env, request: req.raw }
 }

@@ -14,25 +14,25 @@ import { following, type Launched } from './launched.ts'
 import { granted, Problem } from './problem.ts'
 import { type Place, startThere } from './start.ts'
 
-/** A run that goes on with its answers. */
+/** A run that was started, or goes on with answers to its calls. */
 export interface Continued {
   readonly launched: Launched
-  /** The last event before the answers. */
+  /** The number of the last event before the answers. */
   readonly after?: number
-  /** The calls that waited for a person. */
+  /** The calls that waited for approval before the answers. */
   readonly asked?: readonly CallRecord[]
 }
 
 export interface Turn extends Place {
   readonly answers: CallAnswers
   readonly run?: (RunBody & Pick<NativeBody, 'onBusy'>) | undefined
-  /** The run whose place it takes, and that of all that followed. */
+  /** The run whose turn this one replaces, together with all later turns. */
   readonly replaces?: string | undefined
-  /** The run that it must follow. */
+  /** The run that must be the latest one, as in `StartRequest`. */
   readonly after?: string | undefined
 }
 
-/** The last run that answers are for; undefined where they are for none of this edge's. */
+/** Returns the run of the last answered call that an edge made; undefined if no edge made any of them. */
 export function runOfAnswers(answers: CallAnswers): string | undefined {
   return Object.keys(answers).map(runOfCall).findLast(Boolean)
 }
@@ -41,17 +41,23 @@ const TERMS = ['model', 'system', 'clientTools', 'toolChoice', 'responseFormat',
 
 interface Answering {
   readonly answers: CallAnswers
-  /** What is said after them. */
+  /** Messages that follow the answers. */
   readonly input: readonly Message[]
-  /** How it is to go on; in a conversation, what is left out stays as it was. Default: as it was asked. */
+  /**
+   * The request whose terms the run goes on with. Terms that it leaves out, except the tool choice, stay as they were;
+   * with `retells`, none do. Default: all terms stay.
+   */
   readonly body?: RunBody | undefined
-  /** Tells once more what came of answers that it was given before: their caller missed that. */
+  /**
+   * For requests that send their whole history. If the run already has the answers, the events after them are sent once
+   * more, because the caller missed them. Also, `body` replaces all terms.
+   */
   readonly retells?: boolean | undefined
 }
 
 /**
- * Gives a run the answers that it waits for, and what is said after them; other answers it was given before, or gave
- * itself. Undefined where it waits for none of them, and something else is asked.
+ * Gives a run the answers that it waits for, and the messages that follow them. Other answers are left out: the run was
+ * given them before, or produced them itself. Undefined if it waits for none of them, and there are further messages.
  */
 export async function continueRun(
   asked: Asked,
@@ -69,7 +75,7 @@ export async function continueRun(
     ([callId, answer]) => waits.get(callId) === ('decision' in answer ? 'approval' : 'caller'),
   )
   if (open.length === 0 && !isAlone) return undefined
-  /** Where it has all answers: those whose events come before what is to be told once more. */
+  /** If the run has all answers already: the calls that must settle before its events are sent once more. */
   const before = new Set(open.length === 0 ? Object.keys(answers).filter((callId) => waits.has(callId)) : [])
   if (open.length === 0 && (!retells || before.size === 0)) throw notAsked()
   if (open.some(([, answer]) => 'decision' in answer)) demand(asked.caller, 'approve')
@@ -103,12 +109,12 @@ async function termsOf(
   return Object.fromEntries(said.map((name) => [name, run[name]]))
 }
 
-/** An answer that says who decided, where it is a decision. */
+/** Adds to a decision who made it: the first digits of the key's hash, or the tenant. */
 export function signedBy({ key, tenant }: Caller, answer: CallAnswer): CallAnswer {
   return 'decision' in answer ? { ...answer, by: key ?? tenant } : answer
 }
 
-/** What a run that was given some of its answers still waits for, as events for one reader. */
+/** Returns events that tell one reader what a run still waits for, after only some of its calls were answered. */
 function stillAsked({ id: runId, status, calls }: RunRecord, seq: number): RunEvent[] {
   if (status !== 'waiting') return []
   const place = { runId, seq }
@@ -123,8 +129,8 @@ function stillAsked({ id: runId, status, calls }: RunRecord, seq: number): RunEv
 }
 
 /**
- * The turn of a chat in its conversation: answers to calls, or what is asked anew, be it in the place of a run and all that
- * followed it.
+ * Takes a turn of a chat in its conversation: goes on with the run that waits for the answers or, if none does, starts
+ * a run with the new messages, which may replace an earlier run and all that followed it.
  */
 export async function takeTurn(asked: Asked, { answers, run, ...place }: Turn): Promise<Continued> {
   const conversation = place.id
@@ -137,13 +143,13 @@ export async function takeTurn(asked: Asked, { answers, run, ...place }: Turn): 
   return { launched: await startThere(asked, await accept(asked, run, { conversation }), start) }
 }
 
-/** What a request tells the model in a conversation beside what is new to it; undefined for nothing. */
+/** Joins a request's instructions and system messages into one system prompt; undefined if there are none. */
 export function systemOf(messages: readonly Message[], instructions = ''): string | undefined {
   const told = messages.flatMap((message) => (message.role === 'system' ? message.content : []))
   return [instructions, ...told].filter((text) => text !== '').join('\n\n') || undefined
 }
 
-/** For a request that asks nothing, and whose answers no call waits for. */
+/** Makes the Problem of a request that has no new messages, and whose answers no call waits for. */
 export function notAsked(): Problem {
   const message = 'Nothing is asked, and no call waits for these answers.'
   return new Problem({ status: 409, code: 'call_already_answered', message, mayRetry: false })

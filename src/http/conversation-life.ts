@@ -16,7 +16,7 @@ import { granted, Problem } from './problem.ts'
 import { invalidRequest } from './runs.ts'
 import { remember } from './settings.ts'
 
-/** Making conversations, forking and exporting them, running a turn again, and deleting. */
+/** The routes that create, fork, export and delete conversations, and that run a turn again. */
 export const conversationLife = new Hono<EdgeEnv>()
 
 conversationLife.post('/', async (c) => {
@@ -87,7 +87,7 @@ conversationLife.delete('/:id', async (c) => {
   demand(c.env.caller, 'chat')
   const { setup, caller } = c.env
   const removed = await serviceOf(c).remove()
-  // Also where it was deleted before, and the list could not be told of that.
+  // Also if the conversation was deleted before, but could not be removed from the directory.
   if (removed.ok || removed.code === 'conversation_deleted') {
     await setup.directories.getByName(caller.tenant).remove(c.req.param('id'))
   }
@@ -95,7 +95,10 @@ conversationLife.delete('/:id', async (c) => {
   return c.body(null, 204)
 })
 
-/** Makes a conversation. Its settings never change: one that is there takes none. */
+/**
+ * Creates a conversation. Returns an existing one instead, unless the request has settings, which never change, or
+ * wants a new one: then throws a Problem 409.
+ */
 async function make(
   setup: Setup,
   { location, isNew = false, ...request }: MakeRequest,

@@ -19,7 +19,7 @@ import { runHeaders } from './run-headers.ts'
 import { invalidRequest } from './runs.ts'
 import { SSE_HEADERS } from './stream.ts'
 
-/** `/conversations`: their lives, listing, running, following and answering. */
+/** `/conversations`: creates, lists and deletes them; starts, follows and cancels their runs; answers calls. */
 export const conversations = new Hono<EdgeEnv>()
 
 conversations.route('/', conversationLife)
@@ -70,7 +70,7 @@ conversations.get('/:id/runs/:run/events', async (c) => {
   demand(c.env.caller, 'chat')
   const runId = runIdOf(c)
   const format = formatOf(c.req.raw)
-  // A run that failed is told as one: it is not this request that fails.
+  // The failure of a run is sent as an event: this request itself has not failed.
   if (format) return format(following(c.env, { runId, conversation: idOf(c), after: 0 }), () => {})
   const after = cursor(runId, c.req.header('last-event-id') ?? c.req.query('after'))
   const { stream } = granted(await serviceOf(c).events(runId, after))
@@ -99,7 +99,10 @@ conversations.post('/:id/runs/:run/calls/:call', async (c) => {
   return record.status === 'running' ? c.json(record) : answerRecord(record, { runId, conversation: c.req.param('id') })
 })
 
-/** The number after which to read: `<run>.<seq>`, or `<seq>` alone; for what is no event's, one that none has. */
+/**
+ * Parses the id of the event after which to read: `<run>.<seq>`, or `<seq>` alone; empty for all events. Any other text
+ * becomes Infinity, which the conversation refuses.
+ */
 function cursor(runId: string, text = ''): number {
   if (/^\d{0,15}$/.test(text)) return Number(text)
   const id = parseEventId(text)
@@ -120,7 +123,10 @@ function callAnswer(body: unknown): CallAnswer {
   throw invalidRequest({ message, path: 'decision' })
 }
 
-/** A decision may say which arguments it is about, by the SHA-256 of their canonical JSON: it is for no others. */
+/**
+ * Throws a Problem 409 if a decision names the arguments that it is about (`argumentsHash`, the SHA-256 of their
+ * canonical JSON), and the call has others.
+ */
 async function checkSeen(
   service: ConversationService,
   { runId, call, body }: { runId: string; call: string; body: unknown },

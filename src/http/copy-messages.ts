@@ -3,8 +3,8 @@ import { granted } from './problem.ts'
 import { type End, pagesOf } from './pages.ts'
 
 /**
- * Puts what models see of a conversation before a position, or up to the end of a run, into another one, with the whole of
- * results that were cut; of that run also what they see no more.
+ * Copies the messages that models see, before a position or up to the end of a run, to another conversation, with the
+ * complete content of results that were cut. Of that run, also copies messages that models no longer see.
  */
 export async function copyMessages(source: ConversationService, target: ConversationService, end: End): Promise<void> {
   for await (const messages of pagesOf(source, end)) {

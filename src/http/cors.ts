@@ -4,7 +4,7 @@ import type { EdgeEnv } from './context.ts'
 const EXPOSED =
   'x-run-id, x-conversation-id, x-total-count, x-run-joined, x-should-retry, idempotent-replayed, etag, location, retry-after'
 
-/** Answers pages of the configured origins, each exactly, and never with credentials (Fetch standard, CORS protocol). */
+/** Allows pages of the configured origins, compared exactly, and never credentials (CORS protocol, Fetch standard). */
 export const cors: MiddlewareHandler<EdgeEnv> = async (c, next) => {
   const { corsOrigins } = c.env.setup.config
   const origin = c.req.header('origin')
@@ -12,7 +12,7 @@ export const cors: MiddlewareHandler<EdgeEnv> = async (c, next) => {
   if (c.req.method === 'OPTIONS') c.res = preflight(c.req.header('access-control-request-headers'))
   else await next()
   if (corsOrigins.length === 0) return
-  // `c.header` would make the answer anew.
+  // `c.header` would make a new Response.
   const { headers } = c.res
   headers.append('vary', 'origin')
   if (!isAllowed) return
@@ -20,7 +20,7 @@ export const cors: MiddlewareHandler<EdgeEnv> = async (c, next) => {
   headers.set('access-control-expose-headers', EXPOSED)
 }
 
-/** Any header may be sent: what counts is the key in one of them. */
+/** Answers a preflight request. Any header may be sent: access depends on the API key in one of them alone. */
 function preflight(headers = ''): Response {
   const allowed = { 'access-control-allow-methods': 'GET, POST, PUT, DELETE', 'access-control-allow-headers': headers }
   return new Response(null, { status: 204, headers: { ...allowed, 'access-control-max-age': '86400' } })

@@ -17,7 +17,10 @@ import { runs } from './runs.ts'
 import { tools } from './tools.ts'
 import { uiChat } from './ui-chat.ts'
 
-/** The edge Worker: `export default edge(setup)`. What `GET /` and `GET /openapi.json` answer; without it, 404. */
+/**
+ * Makes the edge Worker: `export default edge(setup)`. `page` and `openapi` are the bodies of `GET /` and
+ * `GET /openapi.json`; without its body, a route answers 404.
+ */
 export function edge<Env extends object>(
   makeSetup: MakeSetup<Env>,
   page = '',
@@ -37,7 +40,7 @@ export function edge<Env extends object>(
   }
 }
 
-/** All routes of an edge; each is in the document that `npm run openapi` makes. */
+/** Makes the app with all routes of an edge. Each route is in the document that `npm run openapi` makes. */
 export function routes(page: string, openapi: string): Hono<EdgeEnv> {
   const app = new Hono<EdgeEnv>()
   app.use(cors)
@@ -71,7 +74,7 @@ export function routes(page: string, openapi: string): Hono<EdgeEnv> {
   return app
 }
 
-/** Each surface fails in its own form. */
+/** Answers with a Problem in the error format of the surface. */
 function answer(path: string, problem: Problem): Response {
   if (path === '/mcp') return mcpProblem(problem)
   return path.startsWith('/v1/') ? openAiError(problem) : problemJson(problem)

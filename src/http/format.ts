@@ -5,10 +5,10 @@ import { answerRun } from './native.ts'
 import { Problem } from './problem.ts'
 import { type StreamOptions, streamRun } from './stream.ts'
 
-/** Answers with a run; `onFirst` as of `streamRun`. */
+/** Answers with a run. `onFirst`: as in the options of `streamRun`. */
 export type Format = (launched: Launched, onFirst?: StreamOptions['onFirst']) => Promise<Response>
 
-/** The answers that tell a run's events from the start, as another protocol has them. */
+/** The values of `?format=`: answers with a run's events, from the first on, in the formats of other protocols. */
 const FORMATS: Readonly<Record<string, Format>> = {
   'ui-message': (launched, onFirst) =>
     streamRun(launched, new UiMessageEncoder(launched), { headers: UI_MESSAGE_HEADERS, onFirst }),
@@ -18,12 +18,12 @@ const FORMATS: Readonly<Record<string, Format>> = {
   },
 }
 
-/** How a request wants its run, to be asked before that begins. Throws as `formatOf`. */
+/** Returns the format in which a request wants its run. Called before the run starts, as it throws like `formatOf`. */
 export function answering(request: Request): Format {
   return formatOf(request) ?? ((launched) => answerRun(request, launched))
 }
 
-/** The format that a request names in its query. Throws a Problem for one that there is none of. */
+/** Returns the format that `?format=` names, if it is there. Throws a Problem 400 for an unknown format. */
 export function formatOf({ url }: Request): Format | undefined {
   const name = new URL(url).searchParams.get('format')
   if (name === null) return undefined

@@ -10,19 +10,20 @@ import { following, type Launched } from './launched.ts'
 import { pagesOf } from './pages.ts'
 import { startAlone } from './start.ts'
 
-/** All that was said, and what of it is new: the answers, and what follows them. */
+/** The new part of a request that sends its whole history: answers to calls, and the messages that follow them. */
 export interface Said {
   readonly answers: CallAnswers
   readonly input: readonly Message[]
-  /** Where a run that waits for the answers is kept. Default: where nobody knows of it. */
+  /** The conversation of the run that waits for the answers. Default: the run's hidden conversation. */
   readonly conversation?: string | undefined
-  /** Begins a run of its own. Default: one that leaves nothing behind. */
+  /** Starts a new run. Default: as `startAlone` does. */
   readonly begin?: ((body: RunBody) => Promise<Launched>) | undefined
 }
 
 /**
- * Goes on without a conversation: with the run that is kept and waits for these answers, with what came of it where it has
- * them, or from where it failed; else from what was sent.
+ * Answers a request that names no conversation. If a stored run waits for the answers, it goes on with them; if it has
+ * them already, its events are sent once more; if it failed, a new run goes on from there. Otherwise a new run starts
+ * from the messages that were sent.
  */
 export async function goOnAlone(
   asked: Asked,
@@ -30,13 +31,13 @@ export async function goOnAlone(
   { answers, input, conversation, begin = async (said) => startAlone(asked, await accept(asked, said)) }: Said,
 ): Promise<Continued> {
   const isAlone = input.length === 0
-  // Whoever goes on with the run says that anew.
+  // The leading system messages become the system prompt, which a request that continues the run sends again.
   const told = sent.input.findIndex(({ role }) => role !== 'system')
   const system = systemOf(sent.input.slice(0, told), sent.system)
   const body = { ...sent, system, input: sent.input.slice(told) }
   const answering = { answers, input, body, retells: true }
   let runId = runOfAnswers(answers)
-  /** All that the runs which failed were told and did, so that nothing runs twice. */
+  /** All messages of the failed run, from which the new run goes on, so that no call is performed twice. */
   let history: Message[] | undefined
   while (runId !== undefined) {
     const keeper = keeperOf(asked, { runId, conversation })
@@ -51,7 +52,7 @@ export async function goOnAlone(
     history = []
     conversation = undefined
     for await (const page of pagesOf(keeper, {})) history.unshift(...page.map(({ message }) => message))
-    // Who sends the same once more finds what went on from there.
+    // The new run's id follows from the failed run's, so that the same request, sent once more, finds the new run.
     runId = await runIdOf(asked.caller.tenant, 'again', runId)
   }
   const said = history ? { ...body, input: [...history, ...input] } : body

@@ -4,8 +4,8 @@ import type { Asking } from './context.ts'
 import { Problem } from './problem.ts'
 
 /**
- * The object of a conversation; tenants never meet. Its id says where it must live, so that whoever has the id finds it;
- * `location` is where a new one had best be.
+ * Returns the Durable Object of a conversation; each tenant has its own. The id names the jurisdiction, so that the id
+ * alone is enough to find the object. `location`: the preferred region of an object that does not exist yet.
  */
 export function conversationOf(
   setup: Setup,
@@ -18,7 +18,7 @@ export function conversationOf(
   return location === undefined ? objects.getByName(name) : objects.getByName(name, { locationHint: location })
 }
 
-/** The jurisdiction in which a conversation of this id lives: `eu__…`. */
+/** Returns the jurisdiction that the prefix of a conversation's id names, such as `eu__`. */
 export function jurisdictionOf(conversation: string): Jurisdiction | undefined {
   return JURISDICTIONS.find((jurisdiction) => conversation.startsWith(`${jurisdiction}__`))
 }
@@ -29,20 +29,20 @@ function objectsIn({ conversations }: Setup, jurisdiction?: Jurisdiction): Setup
     const there = conversations.jurisdiction?.(jurisdiction)
     if (there) return there
   } catch {
-    // The platform knows none, as on a developer's machine.
+    // The platform has no jurisdictions, as on a developer's machine.
   }
   const message = `The jurisdiction "${jurisdiction}" is not to be had here.`
   throw new Problem({ status: 501, code: 'no_such_jurisdiction', message })
 }
 
-/** Where a run is kept. Without a `conversation` its caller does not know of any. */
+/** Where a run is stored. Without a `conversation`: in a hidden one, of which the caller does not know. */
 export interface Kept {
   readonly runId: string
   readonly conversation?: string | undefined
 }
 
-/** The object that keeps a run: its conversation, or one that nobody asked for, where it must be found again. */
+/** Returns the conversation that stores a run: the caller's or, so that the run can be found again, a hidden one. */
 export function keeperOf({ setup, caller }: Asking, { runId, conversation }: Kept): ConversationService {
-  // No caller can name it: the tilde is in no id.
+  // No caller can name a hidden conversation: no id contains a tilde.
   return conversationOf(setup, caller.tenant, conversation ?? `~${runId}`)
 }

@@ -14,15 +14,15 @@ import { keeperOf } from './keeper.ts'
 import { following, type Launched } from './launched.ts'
 import { granted, Problem } from './problem.ts'
 
-/** A request for a run, checked, and the edge's tools on offer in it. */
+/** A checked request for a run, and the edge's tools on offer in the run. */
 export interface Accepted {
   readonly run: RunRequest
   readonly tools: readonly Tool[]
 }
 
 /**
- * A run in this Worker, of which nothing is kept; it ends when its caller leaves. What it used is counted for the caller's
- * key however it ends.
+ * Prepares a run in this Worker; `follow` or `record` starts it. Nothing of it is stored, and it ends if its caller
+ * disconnects. However it ends, its usage is counted for the caller's key.
  */
 export function launchHere({ setup, request: asked, waitUntil }: Asked, { run: request, tools }: Accepted): Launched {
   const resolved = setup.models.resolve(request.model)
@@ -51,7 +51,7 @@ export function launchHere({ setup, request: asked, waitUntil }: Asked, { run: r
     runId: request.runId,
     follow: async (onEvent) => void (await follow(onEvent)),
     record: async (waitMs) => {
-      // Nobody could ask for it later, so a run that nothing keeps ends with the wait.
+      // A run that is not stored ends with the wait, because nobody could ask for it later.
       const timer = setTimeout(() => abort.abort(new Error('the wait is over')), waitMs)
       try {
         const record = recordOf(await follow(() => {}))
@@ -66,16 +66,16 @@ export function launchHere({ setup, request: asked, waitUntil }: Asked, { run: r
   }
 }
 
-/** How long the journal of a run without a conversation is kept, where it is kept at all. */
+/** How long a hidden conversation is kept, in milliseconds. */
 const HIDDEN_MS = 24 * 60 * 60 * 1000
 
-/** A run without a conversation that is kept for a day all the same. */
+/** Starts a run in a hidden conversation, which is kept for a day. */
 export function launchHidden(setup: Setup, { run, tools }: Accepted): Promise<Launched> {
   const kept = { run: { ...run, durable: true }, tools }
   return launchThere(setup, kept, { onBusy: 'queue', create: true, expires: Date.now() + HIDDEN_MS })
 }
 
-/** A run in its conversation, which goes on whoever follows. Without an `id` the caller does not know of it. */
+/** Starts a run in its conversation, where it goes on whether followed or not. Without an `id`: in a hidden one. */
 export async function launchThere(
   setup: Setup,
   { run, tools }: Accepted,

@@ -10,28 +10,28 @@ import { granted, Problem } from './problem.ts'
 export interface Launched {
   readonly runId: string
   readonly conversation?: string | undefined
-  /** The run was there before: its Idempotency-Key came again. */
+  /** The run existed already: its Idempotency-Key was sent again. */
   readonly replayed?: boolean
   /** The input joined this run, which was under way. */
   readonly joined?: boolean
   /**
-   * Hands over each event as it comes. Resolves when the run has ended or waits for others. A run that is kept waits with
-   * the next one for what `onEvent` returns.
+   * Passes each event to `onEvent` as it comes. Resolves when the run has ended or waits for others. If `onEvent`
+   * returns a promise, the next event of a stored run waits for it.
    */
   follow(onEvent: (event: RunEvent) => void | Promise<void>): Promise<void>
-  /** The record once the run has ended or waits, or as it stands after `waitMs`. Not after `follow`. */
+  /** Returns the record once the run has ended or waits, or after `waitMs` as it stands then. Not after `follow`. */
   record(waitMs: number): Promise<RunRecord>
-  /** The caller has gone: ends a run that nobody else can follow, and the following of one that is kept. */
+  /** Called when the caller has disconnected: ends a run that is not stored; of a stored run, only stops `follow`. */
   leave(): void
 }
 
-/** How often an object may be lost while it is asked. */
+/** How often, at most, a request is repeated because the object was lost. */
 const MOST_LOSSES = 5
 const AFTER_LOSS_MS = 200
 
 /**
- * Follows a run that is kept after an event, also where its object is lost meanwhile and goes on in another life. `keeper`:
- * a stub that is there.
+ * Follows a stored run after an event, even if its object is lost meanwhile and another instance goes on. `keeper`: an
+ * existing stub of the object.
  */
 export function following(
   asking: Asking,
@@ -40,13 +40,13 @@ export function following(
 ): Launched {
   const { runId } = kept
   let left = false
-  /** Asks once more where the object was lost: deployed anew, evicted. The stub stays broken, and another is made. */
+  /** Repeats a request if the object was lost: deployed anew, or evicted. Its stub stays broken, so another is made. */
   async function throughLosses<Value>(ask: () => Promise<Value>): Promise<Value> {
     for (let losses = 1; ; losses++) {
       try {
         return await ask()
       } catch (error) {
-        // What is refused stays so, and one that is asked too much had better not be asked again.
+        // A refusal would be the same again, and an overloaded object must not get more requests.
         if (error instanceof Problem || Object(error).overloaded || losses > MOST_LOSSES) throw error
         await pause(AFTER_LOSS_MS)
         keeper = keeperOf(asking, kept)

@@ -26,23 +26,24 @@ import { Problem, problemHeaders } from './problem.ts'
 import { SSE_HEADERS } from './stream.ts'
 import { toolPage } from './tool-page.ts'
 
-/** Tools of one page of the list, those that cannot be called here among them. Many clients read the first page alone. */
+/** The most tools on a page, counting those that cannot be called here. Many clients read only the first page. */
 const PAGE = 1000
-/** How long a client may go by a listing: as long as the edge goes by what a tool Worker says of itself. */
+/** How long clients may cache a listing, in milliseconds: as long as the edge caches what a tool Worker describes. */
 const TTL_MS = 60_000
 
 const CAPABILITIES = { tools: {} }
 
 /**
  * `/mcp`: the edge's tools for clients of the Model Context Protocol, over Streamable HTTP. Nothing is kept between two
- * requests, so there are no sessions, and one client's ids mean nothing to another: what cancels a call is to close its
- * request. `notifications/cancelled` is taken, and changes nothing.
+ * requests, so there are no sessions, and ids of requests have no meaning beyond them: a client cancels a call by
+ * closing its request. `notifications/cancelled` is accepted and has no effect.
  */
 export const mcp = new Hono<EdgeEnv>()
 
 mcp.use(async (c, next) => {
   const origin = c.req.header('origin')
-  // A page that had its own name resolve to this edge would come from the edge's origin; `AUTH=open` refuses its host.
+  // A page whose own host name was made to resolve to this edge (DNS rebinding) passes as the edge's own origin; but
+  // `AUTH=open` has refused its host already, and `AUTH=keys` wants a key.
   const isOwn = origin === undefined || origin === new URL(c.req.url).origin
   if (!isOwn && !c.env.setup.config.corsOrigins.includes(origin)) {
     throw new Problem({ status: 403, code: 'origin_refused', message: 'CORS_ORIGINS does not name this origin.' })
@@ -63,7 +64,7 @@ mcp.post('/', async (c) => {
 
 mcp.all('/', (c) => c.body(null, 405, { allow: 'POST' }))
 
-/** A Problem as a fault of JSON-RPC, with its status. */
+/** Answers with a Problem as a JSON-RPC error, under the Problem's HTTP status. */
 export function mcpProblem({ details }: Problem): Response {
   const { status, code, message } = details
   const number = code === 'malformed_body' ? PARSE_ERROR : status < 500 ? INVALID_REQUEST : INTERNAL_ERROR
@@ -85,7 +86,7 @@ async function answer({ method, params, modern }: McpMessage, tools: ToolSource)
   return mcpFault(METHOD_NOT_FOUND, `There is no method "${method}" here.`, modern ? 404 : 200)
 }
 
-/** A page of the tools that can be called here; one that takes a person's approval cannot. */
+/** Lists a page of the tools that can be called here: tools that always need a person's approval cannot. */
 async function list(source: ToolSource, cursor: unknown = '', cached: object | false): Promise<object> {
   const read = typeof cursor === 'string' ? /^(?:after:(.*))?$/s.exec(cursor) : null
   if (!read) return mcpFault(INVALID_PARAMS, 'This cursor is not one of ours.')
@@ -96,7 +97,7 @@ async function list(source: ToolSource, cursor: unknown = '', cached: object | f
   return { tools: callable.map(toMcpTool), ...(next !== undefined && { nextCursor: `after:${next}` }), ...cached }
 }
 
-/** A call's one result as JSON, or after its progress as an event stream where the client asks for that. */
+/** Performs a call. Answers with its result as JSON, or streams progress and result if the client asks for that. */
 async function call(message: McpMessage, asked: Asked): Promise<Response> {
   const { params, meta, modern } = message
   const name = String(params['name'])
@@ -116,7 +117,7 @@ async function call(message: McpMessage, asked: Asked): Promise<Response> {
   })
 }
 
-/** The tool context of a request: what its `_meta` holds that is not the protocol's, or some vendor's, own. */
+/** Returns the tool context of a request: the members of its `_meta` but those of the protocol, tracing and vendors. */
 function contextOf(meta: McpMessage['meta']): Record<string, unknown> {
   return Object.fromEntries(Object.entries(meta).filter(([key]) => !PROTOCOL_KEYS.test(key)))
 }
@@ -127,7 +128,7 @@ function reply(message: Partial<McpMessage>, made: object): Response {
   return Response.json(toMessage(message, made), { status: isFault(made) ? made.status : 200 })
 }
 
-/** What `work` sends, as an event stream. Its signal aborts as the request's does, or when the reader leaves. */
+/** Streams the messages that `work` sends. Its signal aborts with that of the request, or when the reader leaves. */
 function streamed(
   asked: AbortSignal,
   work: (signal: AbortSignal, send: (message: object) => void) => Promise<void>,

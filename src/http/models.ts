@@ -4,7 +4,7 @@ import { modelOf } from './accept.ts'
 import { demand } from './auth.ts'
 import type { EdgeEnv } from './context.ts'
 
-/** `GET /v1/models`: the exact names that a request may use; `GET /v1/models/{name}`: one that it may, and what it can do. */
+/** `GET /v1/models`: the models with exact names. `GET /v1/models/{name}`: any model that a request may use. */
 export const models = new Hono<EdgeEnv>()
 
 models.get('/', (c) => {

@@ -6,10 +6,13 @@ import { Problem } from './problem.ts'
 import { type RunPlace, runHeaders } from './run-headers.ts'
 import { streamRun } from './stream.ts'
 
-/** How long a JSON answer waits for its run, in milliseconds. */
+/** How long a JSON response waits for its run, by default and at most, in milliseconds. */
 const MOST_WAIT_MS = 240_000
 
-/** Answers with a run as the request wants it: events, or the record once it has ended. */
+/**
+ * Answers with a run as the request wants it: as events, as the record at once (`Prefer: respond-async`, in a
+ * conversation), or as the record once the run has ended or waits.
+ */
 export async function answerRun(request: Request, launched: Launched): Promise<Response> {
   if (wantsEvents(request)) return streamRun(launched, { event: encodeEvent, end: () => '' })
   const prefer = request.headers.get('prefer') ?? ''
@@ -19,7 +22,10 @@ export async function answerRun(request: Request, launched: Launched): Promise<R
   return answerRecord(await launched.record(waitMs(prefer)), launched)
 }
 
-/** The answer that a record is: the run itself, 202 while it waits for others, or the Problem that ended it. */
+/**
+ * Answers with the record of a run: 200 if the run has ended, 202 if it waits for others. Throws the Problem of a run
+ * that failed with an error, and a Problem 504 if the run still goes on.
+ */
 export function answerRecord(record: RunRecord, launched: RunPlace): Response {
   const { status, calls, error, finish = 'error' } = record
   if (status === 'failed' && finish === 'error') {
@@ -37,7 +43,7 @@ export function wantsEvents(request: Request): boolean {
   return /\btext\/event-stream\b/i.test(request.headers.get('accept') ?? '')
 }
 
-/** The headers of a run that goes on, which its conversation tells of. */
+/** Returns the headers of a run that has not ended: in a conversation, also the `location` of its record. */
 function there(place: RunPlace): Record<string, string> {
   const { runId, conversation } = place
   return {
@@ -46,7 +52,7 @@ function there(place: RunPlace): Record<string, string> {
   }
 }
 
-/** `Prefer: wait=N` in seconds lowers the wait. */
+/** Returns how long to wait, in milliseconds. `Prefer: wait=N`, in seconds, can only lower it. */
 function waitMs(prefer: string): number {
   const seconds = /\bwait=(\d{1,6})\b/i.exec(prefer)?.[1]
   return seconds === undefined ? MOST_WAIT_MS : Math.min(Number(seconds) * 1000, MOST_WAIT_MS)

@@ -5,8 +5,8 @@ import type { Tool, ToolSource } from '../contract/tool.ts'
 import { Problem } from './problem.ts'
 
 /**
- * The edge's tools on offer in a request, with those that the setup's hooks add to it. Throws a Problem for a name that
- * no source knows, and for a name that both the edge and the caller know.
+ * Returns the edge's tools on offer in a run, with those that the setup's hooks add. Throws a Problem for a selected
+ * name that no source knows, and for a client tool that has the name of one of the edge's tools.
  */
 export async function offer({ tools, loop }: Setup, run: RunRequest): Promise<readonly Tool[]> {
   const { selection } = run
@@ -21,14 +21,14 @@ export async function offer({ tools, loop }: Setup, run: RunRequest): Promise<re
     const message = `The tool "${clash.definition.name}" is known to the edge and sent by the caller; rename yours.`
     throw new Problem({ status: 400, code: 'tool_name_conflict', message, param: 'tools' })
   }
-  // A list of names is the whole of what its caller wants.
+  // A list of names is complete: hooks add nothing to it.
   if (selection && 'length' in selection) return selected
   const removed = selection?.remove ?? []
   const known = new Set([...removed, ...selected.map((tool) => tool.definition.name)])
   return [...selected, ...provided.filter((tool) => !known.has(tool.definition.name))]
 }
 
-/** The tools that the hooks add; a name that no source knows is left out. */
+/** Returns the tools that the hooks add. Names that no source knows are left out. */
 async function provide(source: ToolSource, loop: LoopSetup | undefined, run: RunRequest): Promise<readonly Tool[]> {
   const names = await Promise.all(loop?.hooks?.map(async (hook) => (await hook.offer?.(run)) ?? []) ?? [])
   const all = [...new Set(names.flat())]

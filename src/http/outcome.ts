@@ -3,7 +3,7 @@ import type { RunRecord } from '../contract/run.ts'
 import { Problem } from './problem.ts'
 import { type RunPlace, runHeaders } from './run-headers.ts'
 
-/** The Problem that a failed run is to its caller. `started`: a tool call had left, so nothing may be sent again blindly. */
+/** Makes the Problem of a failed run. `started`: a tool call had started, so clients must not retry by themselves. */
 export function failedProblem(
   { error, finish }: Pick<RunFinished, 'finish'> & { readonly error?: RunFinished['error'] | undefined },
   { place, started, record }: { place: RunPlace; started: boolean; record?: RunRecord },
@@ -20,7 +20,7 @@ export function failedProblem(
   })
 }
 
-/** A run that fails before anyone saw anything of it still fails with a status. */
+/** Throws the Problem of a run that failed before any visible event: its response can still have an error status. */
 export function throwIfFailed(event: RunEvent, place: RunPlace): void {
   if (event.type !== 'run.finished' || event.status !== 'failed') return
   throw failedProblem(event, { place, started: false })

@@ -1,16 +1,16 @@
 import type { ConversationService, StoredMessage } from '../contract/conversation.ts'
 import { granted } from './problem.ts'
 
-/** Messages that are fetched at a time. */
+/** The number of messages that are fetched at a time. */
 const PAGE = 500
 
-/** Up to which message, or to the end of which run; to the last one where neither is said. */
+/** Where to stop: before a position, or at the end of a run. Default: after the newest message. */
 export interface End {
   readonly before?: number
   readonly upTo?: string
 }
 
-/** The messages of a conversation, the newest page first, with the whole of results that were cut. */
+/** Reads the messages of a conversation, newest page first, with the complete content of results that were cut. */
 export async function* pagesOf(source: ConversationService, end: End): AsyncGenerator<readonly StoredMessage[]> {
   for (let page = end; ;) {
     const { messages } = granted(await source.messages({ ...page, limit: PAGE, wholes: true }))

@@ -1,17 +1,17 @@
 /**
- * http/: the edge's doors on the web, in Hono. `edge.ts` is the route table; one file per surface. May import contract/,
- * wire/, tool/ and loop/. Must never know a binding: it gets a Setup.
+ * http/: the HTTP surfaces of the edge, in Hono. `edge.ts` is the route table; each surface has a file. May import
+ * contract/, wire/, tool/ and loop/. Must never know a binding: it gets a Setup.
  */
 import type { Refusal } from '../contract/conversation.ts'
 import type { OpenAiFault } from '../wire/openai-chat/body.ts'
 
 export interface ProblemDetails {
   readonly status: number
-  /** Stable; what programs go by. */
+  /** Stable: programs may rely on it. */
   readonly code: string
   /** For people. */
   readonly message: string
-  /** Where in the request, such as `tools[0].function.name`. */
+  /** The part of the request that is at fault, such as `tools[0].function.name`. */
   readonly param?: string
   readonly retryAfterMs?: number | undefined
   /** Whether an SDK may send the request again by itself; false once a tool call has started. */
@@ -22,7 +22,7 @@ export interface ProblemDetails {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** What a caller did wrong, or what went wrong for them. Thrown by handlers, turned into an answer in one place. */
+/** An error that the caller is told of, whoever is at fault. Thrown by handlers; `edge.ts` turns it into a response. */
 export class Problem extends Error {
   readonly details: ProblemDetails
 
@@ -42,7 +42,7 @@ export function checked<Request>(
   throw new Problem({ status: 400, code, message, ...(param !== null && { param }) })
 }
 
-/** Returns the answer of RFC 9457, with a stable `code`; without a `type`, which then is `about:blank`. */
+/** Returns a response as in RFC 9457, with a stable `code`. It has no `type`, which therefore is `about:blank`. */
 export function problemJson({ details }: Problem): Response {
   const { status, code, message, param, extra } = details
   const body = { status, code, detail: message, ...extra }
@@ -52,7 +52,7 @@ export function problemJson({ details }: Problem): Response {
   })
 }
 
-/** The same in OpenAI's form, for `/v1`. */
+/** Returns a response in OpenAI's error format, for `/v1`. */
 export function openAiError({ details }: Problem): Response {
   const { status, code, message, param = null } = details
   const type = status === 429 ? 'rate_limit_error' : status < 500 ? 'invalid_request_error' : 'server_error'
@@ -68,7 +68,7 @@ export function problemHeaders({ status, retryAfterMs, mayRetry, headers }: Prob
   }
 }
 
-/** What is no conflict. */
+/** The HTTP statuses of refusals; a code that is not listed is a 409. */
 const REFUSALS: Partial<Record<Refusal['code'], number>> = {
   unknown_conversation: 404,
   conversation_deleted: 410,
@@ -81,7 +81,7 @@ const REFUSALS: Partial<Record<Refusal['code'], number>> = {
 
 const QUEUE_RETRY_MS = 5000
 
-/** What a conversation granted; throws the Problem of what it refused. */
+/** Returns the reply of a conversation. Throws a Problem if the reply is a refusal. */
 export function granted<Value>(reply: ({ ok: true } & Value) | Refusal): { ok: true } & Value {
   if (reply.ok) return reply
   const { code, message, run } = reply

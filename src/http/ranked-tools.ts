@@ -2,14 +2,15 @@ import type { ListPage, Tool, ToolFinder, ToolSource } from '../contract/tool.ts
 import { createFinder } from '../tool/search/finder.ts'
 import type { ToolPage } from './tool-page.ts'
 
-/** So many tools are ranked for one question. */
+/** The most tools that are ranked for a query. */
 const MOST_RANKED = 1000
-/** Looked up at once. */
+/** The number of tools that are looked up at once. */
 const AT_A_TIME = 100
 
 /**
- * The tools of a source that fit a question, best first, of the best 1,000. All of these are looked up, for each page:
- * which of them are there for whoever asks is not known otherwise. A page after a name that is not among them is the first.
+ * Returns a page of the tools of a source that match a query, best first, of the best 1,000. Looks up all of these for
+ * each page, because only the source tells which of them the caller may use. A page after a name that is not among them
+ * is the first page.
  */
 export async function rankedTools(
   source: ToolSource,

@@ -3,12 +3,12 @@ import type { Caller } from '../contract/tool.ts'
 import { keyOf } from './auth.ts'
 import { Problem } from './problem.ts'
 
-/** A binding counts anew after 10 seconds or 60, and does not tell which: after the longer it has in any case. */
+/** When to retry. A binding's period is 10 or 60 seconds; the binding does not tell which, so this is the longer. */
 const RETRY_MS = 60_000
 
 /**
- * Counts a request against the rate of its key. Throws a Problem where that is used up; and whatever the binding throws:
- * nobody who has a limit goes without one because it cannot be asked.
+ * Counts a request against the rate limit of its key. Throws a Problem 429 if the limit is reached or its binding is
+ * missing, and whatever the binding throws: a key with a rate limit is never let through without it.
  */
 export async function countRequest({ config, rates }: Setup, caller: Caller): Promise<void> {
   const { rate } = keyOf(config, caller) ?? {}

@@ -17,10 +17,10 @@ import { checked, Problem } from './problem.ts'
 import { type Collector, collectRun, type Place, placeOf } from './start.ts'
 import { streamRun } from './stream.ts'
 
-/** How long a stored response that belongs to no conversation of the caller's is kept, as with OpenAI. */
+/** How long a stored response outside the caller's conversations is kept, in milliseconds: 30 days, as with OpenAI. */
 const STORED_MS = 30 * 24 * 60 * 60 * 1000
 
-/** `POST /v1/responses`, as OpenAI's clients speak it. */
+/** `POST /v1/responses`, for clients of OpenAI's Responses API. */
 export const responses = new Hono<EdgeEnv>()
 
 responses.post('/', async (c) => {
@@ -43,7 +43,10 @@ responses.post('/', async (c) => {
   return streamRun(launched, responseEncoder(options))
 })
 
-/** A response goes on in its conversation or in that of the response before it; one that is stored has one of its own. */
+/**
+ * Starts or continues the run of a response: in the conversation that the request names, or in that of the previous
+ * response or of the item that it refers to. Any other response is stored in a conversation of its own, or not at all.
+ */
 async function launch(asked: Asked, body: ResponsesRequest, place: Place | undefined): Promise<Continued> {
   if (place) return goOn(asked, body, place)
   if (body.previous !== undefined) return goOn(asked, body, previousPlace(body.previous))
@@ -56,7 +59,10 @@ async function launch(asked: Asked, body: ResponsesRequest, place: Place | undef
   return goOnAlone(asked, { ...runBody(body), input: messages }, { answers, input, begin, conversation: handed })
 }
 
-/** Of all that was sent only what follows the last answer is new to a conversation. */
+/**
+ * Takes a turn in a conversation, to which only the messages after the last answer are new. If another response has
+ * followed `previous` already, the run starts in a branch of the conversation.
+ */
 async function goOn(
   asked: Asked,
   body: ResponsesRequest,
@@ -71,7 +77,7 @@ async function goOn(
   })
 }
 
-/** Another response has followed that one: both go on, each in a conversation of its own. */
+/** Starts a run in a branch, because another response has followed `previous`: each goes on in its own conversation. */
 async function launchInBranch(
   { setup, caller: { tenant } }: Asked,
   { run, tools }: Accepted,
@@ -83,7 +89,7 @@ async function launchInBranch(
   return launchThere(setup, { run: { ...run, conversation }, tools }, start)
 }
 
-/** In a conversation that is not listed, and that the ids of its responses name. */
+/** Starts a run in a new conversation, which is not listed; the ids of its responses contain its id. */
 async function startStored(asked: Asked, body: RunBody): Promise<Launched> {
   const { setup, caller, request } = asked
   const key = request.headers.get('idempotency-key')
@@ -95,7 +101,7 @@ async function startStored(asked: Asked, body: RunBody): Promise<Launched> {
 function collectorOf(reader: ResponseReader): Collector {
   return {
     event: (event) => {
-      // The answer of a step holds all that its deltas say, and nothing of an attempt before it.
+      // Deltas are not needed: the answer of a step has all their text, and nothing of an earlier attempt.
       if (!event.type.endsWith('.delta')) reader.take(event)
     },
     result: () => {

@@ -2,7 +2,7 @@ import type { Launched } from './launched.ts'
 
 export type RunPlace = Pick<Launched, 'runId' | 'conversation' | 'replayed' | 'joined'>
 
-/** What every answer with a run tells of it, whatever its form. */
+/** Returns the headers of every response with a run, in all formats. */
 export function runHeaders({ runId, conversation, replayed, joined }: RunPlace): Record<string, string> {
   return {
     'x-run-id': runId,

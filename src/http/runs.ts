@@ -8,7 +8,7 @@ import { answering } from './format.ts'
 import { launchHere, launchHidden } from './launch.ts'
 import { Problem } from './problem.ts'
 
-/** `POST /runs`: a run without a conversation, of which nothing is stored, but for a day where an Idempotency-Key came with it. */
+/** `POST /runs`: a run without a conversation. It is stored only with an Idempotency-Key, for a day. */
 export const runs = new Hono<EdgeEnv>()
 
 runs.post('/', async (c) => {

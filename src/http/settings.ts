@@ -2,13 +2,16 @@ import type { ConversationSettings } from '../contract/conversation.ts'
 import type { Setup } from '../contract/setup.ts'
 import { conversationOf } from './keeper.ts'
 
-/** How long an isolate remembers settings, which never change: a conversation that expired may be made anew. */
+/**
+ * How long an isolate caches settings, in milliseconds. They never change, but a conversation that expired may be
+ * created again with other ones.
+ */
 const MOST_AGE_MS = 60_000
 const MOST_KNOWN = 1000
 
 const known = new WeakMap<Setup, Map<string, { readonly settings: ConversationSettings; readonly until: number }>>()
 
-/** Spares the next run of a conversation that was just made here the question. */
+/** Caches the settings of a conversation, so that its next runs in this isolate need not ask for them. */
 export function remember(setup: Setup, tenant: string, conversation: string, settings: ConversationSettings): void {
   const all = known.get(setup) ?? new Map()
   known.set(setup, all)
@@ -16,7 +19,7 @@ export function remember(setup: Setup, tenant: string, conversation: string, set
   all.set(`${tenant}/${conversation}`, { settings, until: Date.now() + MOST_AGE_MS })
 }
 
-/** The settings of a conversation; empty where there is no such conversation, which its next answer tells. */
+/** Returns the settings of a conversation; empty if it does not exist, as its reply to the next request will tell. */
 export async function settingsOf(setup: Setup, tenant: string, conversation: string): Promise<ConversationSettings> {
   const remembered = known.get(setup)?.get(`${tenant}/${conversation}`)
   if (remembered && remembered.until > Date.now()) return remembered.settings
@@ -26,7 +29,7 @@ export async function settingsOf(setup: Setup, tenant: string, conversation: str
   return reply.settings
 }
 
-/** A request with the defaults of its conversation: what it says itself wins. */
+/** Completes a request with the defaults of its conversation. Values in the request win. */
 export function withDefaults<
   Body extends { readonly context?: object | undefined; readonly limits?: object | undefined },
 >({ window: _window, ttlSeconds: _ttl, webhook: _webhook, ...defaults }: ConversationSettings, body: Body): Body {

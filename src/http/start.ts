@@ -11,11 +11,11 @@ import { Problem } from './problem.ts'
 
 export interface Place {
   readonly id: string
-  /** Whether one that is not there is made. */
+  /** Whether the conversation is created if it does not exist. */
   readonly create: boolean
 }
 
-/** The conversation that a request names: in its header, which makes one, or in its body, at `param`. */
+/** Returns the conversation that a request names: in a header, which also creates it, or in its body, at `param`. */
 export function placeOf({ headers }: Request, inBody: string | undefined, param: string): Place | undefined {
   const header = headers.get('x-conversation-id') ?? undefined
   const id = header ?? inBody
@@ -30,8 +30,8 @@ type Begun = Pick<StartRequest, 'replaces' | 'onward' | 'after'> & {
 }
 
 /**
- * Begins a run in a conversation. One that is made for it is listed. Default of `onBusy`: whoever chats is told at once
- * that the run before it waits for them.
+ * Starts a run in a conversation. A conversation that is created for it is listed. Default of `onBusy`: refused while
+ * the run before waits for others, so that somebody who chats is told of that at once.
  */
 export async function startThere(
   { setup, caller }: Asked,
@@ -45,9 +45,9 @@ export async function startThere(
 }
 
 /**
- * Begins a run without a conversation. Nothing is kept, unless the run may both run tools here and hand calls to its
- * caller: then its journal goes to a hidden conversation, which the ids of those calls find again, so that nothing runs
- * twice. So does that of a run with an Idempotency-Key.
+ * Starts a run without a conversation. Nothing is stored, unless the run may both run tools here and hand calls to its
+ * caller: then it runs in a hidden conversation, which the ids of those calls find again, so that nothing runs twice. A
+ * run with an Idempotency-Key does so too.
  */
 export function startAlone(asked: Asked, accepted: Accepted): Launched | Promise<Launched> {
   const { run, tools } = accepted
@@ -55,25 +55,25 @@ export function startAlone(asked: Asked, accepted: Accepted): Launched | Promise
   return handsOut || run.fingerprint !== undefined ? launchHidden(asked.setup, accepted) : launchHere(asked, accepted)
 }
 
-/** Gathers a run's events into an answer that is sent whole. */
+/** Collects a run's events into a response that is not streamed. */
 export interface Collector {
   readonly event: (event: RunEvent) => void
-  /** The answer, or why there is none; to be asked after the last event. */
+  /** Returns the body, or the error that takes its place. Called after the last event. */
   readonly result: () => { readonly ok: true; readonly body: object } | { readonly ok: false; readonly error: RunError }
 }
 
-/** The answer to a run that is sent whole; throws the Problem of one that failed. */
+/** Answers with a run in a response that is not streamed. Throws the Problem of a run that failed. */
 export async function collectRun(launched: Launched, collector: Collector): Promise<Response> {
   let started = false
   let finish: Finish = 'error'
   const onEvent = (event: RunEvent) => {
-    // A run that goes on has taken its answers, which nobody can send again.
+    // A run that was resumed has taken its answers, which cannot be sent again.
     started ||= event.type === 'call.started' || event.type === 'run.resumed'
     if (event.type === 'run.finished') finish = event.finish
     collector.event(event)
   }
   await launched.follow(onEvent).catch((error: unknown) => {
-    // Else the events broke off, as the collector says.
+    // Otherwise the events broke off, and the collector has an error for that.
     if (!started) throw error
   })
   const result = collector.result()

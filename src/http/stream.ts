@@ -6,14 +6,14 @@ import { runHeaders } from './run-headers.ts'
 const HEARTBEAT_MS = 15_000
 const HEARTBEAT = ': alive\n\n'
 
-/** Bytes that wait for a client before its run is read no further, where that can wait: a kept run is in its journal. */
+/** How many bytes may wait for a client before the reading of a stored run pauses: its events are in the journal. */
 const MOST_WAITING = 1024 * 1024
 
-/** How a run's events become the text of an answer. */
+/** Encodes the events of a run as the text of a response. */
 export interface EventEncoder {
-  /** The text that an event brings; empty for none. */
+  /** Returns the text of an event; may be empty. */
   event(event: RunEvent): string
-  /** The text after the last event. */
+  /** Returns the text after the last event; may be empty. */
   end(): string
 }
 
@@ -24,15 +24,15 @@ export const SSE_HEADERS = {
 }
 
 export interface StreamOptions {
-  /** Beside those of every run. */
+  /** In addition to the headers of every run. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Gets the first event that a reader sees, and may throw. Default: throws the Problem of a run that failed. */
+  /** Receives the first visible event, and may throw. Default: throws the Problem of a run that failed. */
   readonly onFirst?: ((event: RunEvent, launched: Launched) => void) | undefined
 }
 
 /**
- * A run as an event stream, each event written as it comes. The answer begins with the first thing a reader sees, so
- * that a run which fails before it can still fail with a status.
+ * Answers with a run as an event stream, each event written as it comes. The response begins with the first visible
+ * event, so that a run that fails before can still have an error status.
  */
 export async function streamRun(
   launched: Launched,
@@ -42,11 +42,11 @@ export async function streamRun(
   const begun = Promise.withResolvers<void>()
   const bytes = new TextEncoder()
   let room = Promise.withResolvers<void>()
-  /** Bytes that were sent since the reader last had read all. */
+  /** The number of bytes queued since the client last had read everything. */
   let waiting = 0
   let left = false
   let hasBegun = false
-  /** What is to be said before the first thing a reader sees; it leaves in one chunk with it: each chunk costs time. */
+  /** The text of the events before the first visible one. Sent in one chunk with it, because each chunk costs time. */
   let prelude = ''
   const source: UnderlyingSource<Uint8Array> = {
     start: (controller) => {
@@ -87,7 +87,7 @@ export async function streamRun(
         .then(end, fail)
         .finally(() => clearInterval(heartbeat))
     },
-    // With the default strategy this is called when nothing waits any more; one of bytes would be called at every chunk.
+    // With the default strategy, this is called when the queue is empty; with one that counts bytes, for every chunk.
     pull: () => {
       waiting = 0
       room.resolve()

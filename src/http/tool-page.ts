@@ -1,18 +1,18 @@
 import type { ListPage, Tool, ToolSource, Unavailable } from '../contract/tool.ts'
 
 export interface ToolPage {
-  /** In the order of names, what is not available too. */
+  /** Tools, available or not: in the order of names or, found by a search, best first. */
   readonly listed: readonly (Tool | Unavailable)[]
-  /** How many there are in all. */
+  /** The number of tools on all pages. */
   readonly total: number
-  /** The name after which the next page begins; absent for the last. */
+  /** The name after which the next page begins; absent on the last page and for a search. */
   readonly next?: string
 }
 
-/** A page of a source's tools, where it has many asked for no more than the page. */
+/** Returns a page of a source's tools. A source that has many is asked for no more than the page. */
 export async function toolPage(source: ToolSource, page: ListPage): Promise<ToolPage> {
   const { after, limit, origin } = page
-  // One more tells whether there are more.
+  // One tool beyond the limit tells whether another page follows.
   const { tools, unavailable, total } = await source.list({ ...page, limit: limit + 1 })
   const all = [...tools, ...unavailable].filter((each) => each.origin === (origin ?? each.origin))
   const named = all.map((each) => ({ name: nameOf(each), each }))
@@ -22,7 +22,7 @@ export async function toolPage(source: ToolSource, page: ListPage): Promise<Tool
   return { listed: listed.map(({ each }) => each), total: total ?? all.length, ...(last && { next: last.name }) }
 }
 
-/** The name of a tool, or the place of many that are not available. */
+/** Returns the name of a tool, or the place of a whole source that is not available. */
 export function nameOf(listed: Tool | Unavailable): string {
   if ('definition' in listed) return listed.definition.name
   const { place, name = place, held } = listed

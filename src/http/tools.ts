@@ -16,7 +16,7 @@ import { nameOf, toolPage } from './tool-page.ts'
 
 const DEFAULT_VERSIONS = '100'
 
-/** `/tools`: listing, storing in versions, removing and calling. */
+/** `/tools`: lists, stores (in versions), accepts, removes and calls tools. */
 export const tools = new Hono<EdgeEnv>()
 
 tools.get('/', async (c) => {
@@ -40,7 +40,7 @@ tools.get('/:name', async (c) => {
     throw unknownTool(name)
   }
   const { hash } = tool.definition
-  // A tool Worker says what it likes.
+  // A tool Worker chooses its hash freely: not every text may stand in an ETag.
   if (/^[!#-~]+$/.test(hash)) c.header('etag', `"${hash}"`)
   return c.json(toEntry(tool))
 })
@@ -90,7 +90,7 @@ tools.delete('/:name', async (c) => {
   const { stored } = c.env.setup
   if (await stored.remove(name, termsOf(c).by)) return c.body(null, 204)
   const { origin } = await find(toolsOf(c), name)
-  // Somebody else removed it just now, which is not seen here yet.
+  // Another request has just removed the tool, which `find` does not see yet.
   if (origin === 'kv') throw unknownTool(name)
   const message = `The tool "${name}" is not stored (its source is "${origin}"), so it cannot be removed here.`
   throw new Problem({ status: 422, code: 'tool_not_stored', message })
@@ -142,12 +142,12 @@ function toGone(gone: Unavailable): Entry {
   }
 }
 
-/** The tools that the caller may know of. */
+/** Returns the tools that the caller may know of. */
 function toolsOf(c: Context<EdgeEnv>): ToolSource {
   return c.env.setup.tools(c.env.caller)
 }
 
-/** What a tool was before is for who may know of it; what is not there any more, for who writes tools. */
+/** Throws a Problem 404 unless the caller may write tools or know of this one: only writers read of removed tools. */
 async function checkKnown(c: Context<EdgeEnv>, name: string): Promise<void> {
   if (!c.env.caller.scopes.includes('tools:write')) await find(toolsOf(c), name)
 }
@@ -163,7 +163,7 @@ function unknownVersion(name: string, hash: string): Problem {
   return new Problem({ status: 404, code: 'unknown_version', message })
 }
 
-/** Who writes, and what `If-Match` and `If-None-Match: *` (RFC 9110) say of the version before. */
+/** Returns the author of a write, and its precondition by `If-Match` and `If-None-Match: *` (RFC 9110). */
 function termsOf(c: Context<EdgeEnv>): WriteTerms {
   const match = c.req.header('if-match')
   const isNew = c.req.header('if-none-match')?.trim() === '*'
@@ -171,7 +171,10 @@ function termsOf(c: Context<EdgeEnv>): WriteTerms {
   return { by: authorOf(c.env.caller), expects }
 }
 
-/** What a write came to: 201 or 200 with the version, 412 where another one is current, 422 with paths. */
+/**
+ * Answers a write: 201 if it created the tool, 200 if it replaced a version. Throws a Problem if it was refused: 412 if
+ * another version is current, 422 with the paths of what is invalid.
+ */
 function written(c: Context<EdgeEnv>, name: string, reply: WriteReply): Response {
   if (reply.ok) {
     const { status, hash, change, breaks } = reply

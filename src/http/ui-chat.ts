@@ -15,7 +15,7 @@ import { granted } from './problem.ts'
 import { invalidRequest } from './runs.ts'
 import { streamRun } from './stream.ts'
 
-/** `/chat`: what `useChat` of the AI SDK speaks; the id of a chat is that of its conversation. */
+/** `/chat`: the protocol of the AI SDK's `useChat`. The id of a chat is that of its conversation. */
 export const uiChat = new Hono<EdgeEnv>()
 
 uiChat.post('/', async (c) => {
@@ -44,8 +44,8 @@ async function say(asked: Asked, { conversation, answers, run, follows }: UiChat
 }
 
 /**
- * Runs a turn once more, in the place of it and of all that followed; the id of an answer is that of its run. Undefined
- * where nothing is to be answered again, and for a message that never came: it is said for the first time.
+ * Runs a turn again, in place of that turn and all later ones; the id of an answer is that of its run. Undefined if the
+ * request does not ask for that, or if the message to be answered never arrived: then that is said as a new one.
  */
 async function answerAgain(
   asked: Asked,
@@ -68,13 +68,13 @@ async function answerAgain(
   return following(asked, { runId: granted(reply).runId, conversation, after: 0 })
 }
 
-/** The run of the turn after that of a run, if there is one; of a chat that is not there yet there is none. */
+/** Returns the run of the turn after a given run's, if any. For '': the first turn; a new chat does not have one. */
 async function turnAfter(service: ConversationService, run: string): Promise<string | undefined> {
   const reply = await service.turnAfter(run)
   return !reply.ok && run === '' ? undefined : granted(reply).run
 }
 
-/** The answer that is under way, from its start; 204 where there is none, as the client wants it. */
+/** Streams the answer that is under way, from its start; 204 if there is none, as the client expects. */
 uiChat.get('/:id/stream', async (c) => {
   const { setup, caller } = c.env
   demand(caller, 'chat')

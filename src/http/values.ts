@@ -1,6 +1,6 @@
 /**
- * The tool context of a request: what the caller sent, over what the request itself tells. `timeZone` is the zone of the
- * request's place where the platform knows it.
+ * Returns the tool context of a request: the given values and, unless they have one, a `timeZone`: that of the place
+ * from which the request came, if the platform knows it.
  */
 export function requestValues(
   request: Request,
