@@ -32,7 +32,8 @@ export async function recall(
   const untold: Message[] = []
   for (const { position, message } of store.messages.newest(from, 'current')) {
     if (position < (summary?.upTo ?? 0) || untold.length >= MOST_READ) break
-    untold.unshift(message)
+    // The window shows system messages all the same.
+    if (message.role !== 'system') untold.unshift(message)
   }
   const notes = summary ? [notesOf(summary)] : []
   if (untold.length <= MOST_UNTOLD) return { messages: [...notes, ...repair(untold).messages] }

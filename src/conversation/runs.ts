@@ -19,7 +19,7 @@ export interface RunRow {
   readonly pruned: number | null
 }
 
-/** A run as it was accepted. */
+/** A run with its request, as it was accepted or as a later request changed it, and the tools on offer. */
 export interface StoredRun extends RunRow {
   readonly request: RunRequest
   readonly tools: readonly ToolDefinition[]

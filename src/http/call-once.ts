@@ -31,13 +31,13 @@ export async function callOnce(
   tool: Tool,
   { setup, caller, request, waitUntil, progress = () => {}, signal = request.signal, ...asked }: CallOptions,
 ): Promise<ToolOutcome> {
-  const { name, hash, approval, maxResultBytes = Infinity } = tool.definition
+  const { name, hash, approval, timeoutMs: ownMs = Infinity, maxResultBytes = Infinity } = tool.definition
   if (needsApproval(approval, JSON.stringify(asked.arguments))) {
     const message = `The tool "${name}" needs a person's approval, which takes a run in a conversation.`
     return failure('approval_needs_conversation', message)
   }
   const { limits, context, compat } = setup.config
-  const { callMs: timeoutMs, resultBytes } = limits
+  const timeoutMs = Math.min(ownMs, limits.callMs)
   const runId = newId('run')
   const trusted = setup.trusted?.(caller)
   const outcome = await execute(
@@ -58,7 +58,7 @@ export async function callOnce(
         ...(compat && { compat }),
       },
     },
-    { signal, timeoutMs, progress, resultBytes: Math.min(maxResultBytes, resultBytes) },
+    { signal, timeoutMs, progress, resultBytes: Math.min(maxResultBytes, limits.resultBytes) },
   )
   const { usage } = outcome
   if (usage && keyOf(setup.config, caller)?.budget) waitUntil(countSpend({ setup, caller }, runId, usage))

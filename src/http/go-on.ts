@@ -32,7 +32,10 @@ export async function goOnAlone(
 ): Promise<Continued> {
   const isAlone = input.length === 0
   // The leading system messages become the system prompt, which a request that continues the run sends again.
-  const told = sent.input.findIndex(({ role }) => role !== 'system')
+  const told = Math.max(
+    0,
+    sent.input.findIndex(({ role }) => role !== 'system'),
+  )
   const system = systemOf(sent.input.slice(0, told), sent.system)
   const body = { ...sent, system, input: sent.input.slice(told) }
   const answering = { answers, input, body, retells: true }
@@ -51,7 +54,9 @@ export async function goOnAlone(
     }
     history = []
     conversation = undefined
-    for await (const page of pagesOf(keeper, {})) history.unshift(...page.map(({ message }) => message))
+    for await (const page of pagesOf(keeper, {})) {
+      history.unshift(...page.flatMap(({ message, replaced }) => (replaced ? [] : message)))
+    }
     // The new run's id follows from the failed run's, so that the same request, sent once more, finds the new run.
     runId = await runIdOf(asked.caller.tenant, 'again', runId)
   }

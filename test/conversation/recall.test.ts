@@ -32,6 +32,22 @@ test('what leaves the window is shown until there is enough of it for notes', as
   expect(told(talked)[0]).toBe('turn 1')
 })
 
+test('a system message is shown once, where the window shows it', async () => {
+  const talked = await talk(0)
+  const input = [
+    { role: 'system', content: 'Be kind.' },
+    { role: 'user', content: 'turn 1' },
+  ] as const
+  await talked.start(1, { request: { input } })
+  await talked.object.record(runId(1), 10_000)
+  for (const turn of [2, 3, 4, 5]) await talked.run(turn, `turn ${turn}`)
+  expect(told(talked)).toEqual([
+    ...['turn 1', 'ok', 'turn 2', 'ok'],
+    'Be kind.',
+    ...['turn 3', 'ok', 'turn 4', 'ok', 'turn 5'],
+  ])
+})
+
 test('then notes stand for it, made once and of what they do not tell of yet', async () => {
   const talked = await talk(15)
   const [asked, ...others] = talked.requests.filter(isForNotes)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { ToolSource } from '../../src/contract/tool.ts'
 import { testEdge } from '../fixtures/edge.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
@@ -255,6 +255,19 @@ describe('tools over HTTP', () => {
       content: [{ type: 'text', text: '3' }],
       durationMs: expect.any(Number),
     })
+  })
+
+  test('are told their own time limit as the deadline of a call', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 })
+    onTestFinished(() => void vi.useRealTimers())
+    const deadlineOf = (definition: object) => tool('when', (_, { deadline }) => `${deadline}`, definition)
+    const called = async (definition: object, vars = {}) => {
+      const edge = testEdge({ tools: [deadlineOf(definition)], vars })
+      return (await (await edge.ask('/tools/when/call', { json: { arguments: {} } })).json<any>()).content[0].text
+    }
+    expect(await called({ timeoutMs: 2000 })).toBe('1002000')
+    expect(await called({ timeoutMs: 2000 }, { CALL_TIMEOUT_MS: '500' })).toBe('1000500')
+    expect(await called({})).toBe('1030000')
   })
 
   test('get no half of a character, which providers refuse: it would be in the history for good', async () => {
