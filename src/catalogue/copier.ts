@@ -1,5 +1,5 @@
 import type { Report } from '../contract/setup.ts'
-import type { ToolNamespace } from '../tool/source/shelf.ts'
+import type { ToolNamespace } from '../tool/source/version-cache.ts'
 import { ACCEPTED_KEY, encodeIndex, INDEX_KEY, versionKey } from '../tool/stored/copy.ts'
 import { encodeTexts, TEXTS_KEY } from '../tool/stored/texts.ts'
 import type { CatalogueStore } from './store.ts'

@@ -66,13 +66,13 @@ function kebab(name: string): string {
 export function hostsOf(definitions: readonly Pick<DefinitionFile, 'definition'>[]): Record<string, readonly string[]> {
   const hosts: Record<string, readonly string[]> = {}
   for (const { definition } of definitions) {
-    const { secrets, called } = wayOut(definition)
+    const { secrets, called } = outboundOf(definition)
     for (const host of called) hosts[host] = [...new Set([...(hosts[host] ?? []), ...secrets])]
   }
   return hosts
 }
 
-function wayOut({ http, code }: DefinitionFile['definition']): { secrets: string[]; called: string[] } {
+function outboundOf({ http, code }: DefinitionFile['definition']): { secrets: string[]; called: string[] } {
   const { url, hosts, secrets } = { ...Object(http), ...Object(code) }
   return {
     secrets: texts(secrets),

@@ -1,5 +1,5 @@
 import { isObject, type JsonSchema } from '../contract/json.ts'
-import { resolved, type SchemaReader, Unfit } from './openapi-schema.ts'
+import { resolved, type SchemaReader, UnsupportedError } from './openapi-schema.ts'
 
 /** An operation's parameters and body as the arguments of a tool, and the part of the request that each one fills. */
 export interface RequestArguments {
@@ -28,7 +28,8 @@ class Arguments {
 
   /** Adds an argument and returns its placeholder. */
   add(name: string, place: string, schema: JsonSchema, isRequired: boolean): string {
-    if (name === '__proto__') throw new Unfit('it has a part of the name __proto__, and definitions have none')
+    if (name === '__proto__')
+      throw new UnsupportedError('it has a part of the name __proto__, and definitions have none')
     const plain = name.replace(/[^\w.-]+/g, '_').replace(/^(?![A-Za-z_])|^(?=SECRET_)/, '_')
     const names = [plain, `${place}_${plain}`].map((each) => each.slice(0, 60))
     let free = names.find((each) => !Object.hasOwn(this.properties, each))
@@ -44,7 +45,7 @@ class Arguments {
 
 const PLACES = new Set<unknown>(['path', 'query', 'header'])
 
-/** Reads the arguments of an operation. Throws an Unfit if a definition cannot express what the operation needs. */
+/** Reads the arguments of an operation. Throws an UnsupportedError if a definition cannot express what it needs. */
 export function argumentsOf(document: Fields, source: Source, schemas: SchemaReader): RequestArguments {
   const all = new Arguments()
   const query: Record<string, string> = {}
@@ -56,13 +57,13 @@ export function argumentsOf(document: Fields, source: Source, schemas: SchemaRea
     const isRequired = required === true || place === 'path'
     // OpenAPI ignores header parameters with these names: other parts of the document define them.
     if (place === 'header' && /^(?:accept|content-type|authorization)$/i.test(name)) continue
-    if (given === undefined) throw new Unfit('one of its parameters has no name')
+    if (given === undefined) throw new UnsupportedError('one of its parameters has no name')
     if (place === 'cookie') {
-      if (isRequired) throw new Unfit(`it needs the cookie ${name}, and tools send none`)
+      if (isRequired) throw new UnsupportedError(`it needs the cookie ${name}, and tools send none`)
       continue
     }
     if (!PLACES.has(place))
-      throw new Unfit(`its parameter ${name} goes into the ${String(place)}, and tools put none there`)
+      throw new UnsupportedError(`its parameter ${name} goes into the ${String(place)}, and tools put none there`)
     const schema = schemaOf(parameter, schemas)
     if (place === 'query') addQuery({ all, query }, { ...parameter, name, isRequired }, schema)
     else {
@@ -117,7 +118,8 @@ function addQuery(
   if (type === 'object' && content === undefined) {
     const parts = Object.entries(isObject(properties) ? properties : {})
     if (parts.length === 0 || (style === 'form' && explode === false)) {
-      if (isRequired) throw new Unfit(`the query parameter ${name} is an object of a form that tools do not send`)
+      if (isRequired)
+        throw new UnsupportedError(`the query parameter ${name} is an object of a form that tools do not send`)
       return
     }
     for (const [key, inner] of parts) {
@@ -150,7 +152,9 @@ function bodyOf(document: Fields, { method, fields }: Source, schemas: SchemaRea
   const media = types.find(([type]) => JSON_TYPE.test(type))?.[1]
   if (!isObject(media)) {
     if (required !== true) return undefined
-    throw new Unfit(`its body is ${types.map(([type]) => type).join(' or ') || 'of no type'}, and tools send JSON`)
+    throw new UnsupportedError(
+      `its body is ${types.map(([type]) => type).join(' or ') || 'of no type'}, and tools send JSON`,
+    )
   }
   // A reference at the root is always resolved, so that the body's own properties are seen.
   const schema = schemas.read(resolved(document, media['schema']))

@@ -4,7 +4,7 @@ import { HOLDS } from '../tool/schema/keywords.ts'
 import { ASSERTING } from '../tool/stored/asserted.ts'
 
 /** Thrown for a part of a document that cannot become a tool. The message is for people. */
-export class Unfit extends Error {}
+export class UnsupportedError extends Error {}
 
 const MOST_HOPS = 20
 /** The most references that are inlined: schemas that refer to one another could grow exponentially. */
@@ -14,14 +14,14 @@ const MOST_INLINED_LEVELS = 64
 /** The deepest level of schemas that is read: the reader is recursive, also across references. */
 const MOST_LEVELS = 500
 
-/** Returns a value, or the target of its reference in the document. Throws an Unfit if the target does not exist. */
+/** Returns a value, or the target of its reference in the document. Throws an UnsupportedError if there is none. */
 export function resolved(document: unknown, value: unknown): unknown {
   let at = value
   for (let hops = 0; isObject(at) && typeof at['$ref'] === 'string'; hops++) {
     const { $ref } = at
     const target = $ref.startsWith('#/') ? partAt(document, keysOf(decoded($ref.slice(1)))) : undefined
     if (target === undefined || hops === MOST_HOPS)
-      throw new Unfit(`the reference ${$ref} leads nowhere in the document`)
+      throw new UnsupportedError(`the reference ${$ref} leads nowhere in the document`)
     at = target
   }
   return at
@@ -62,14 +62,14 @@ export class SchemaReader {
     return this.#defs
   }
 
-  /** Converts a schema. Throws an Unfit for a reference without a target, and for too deep nesting. */
+  /** Converts a schema. Throws an UnsupportedError for a reference without a target, and for too deep nesting. */
   read(schema: unknown): JsonSchema {
     const read = this.#read(schema, [])
     return isObject(read) ? read : {}
   }
 
   #read(schema: unknown, open: readonly string[]): unknown {
-    if (this.#level >= MOST_LEVELS) throw new Unfit(`its schemas are nested over ${MOST_LEVELS} levels deep`)
+    if (this.#level >= MOST_LEVELS) throw new UnsupportedError(`its schemas are nested over ${MOST_LEVELS} levels deep`)
     this.#level += 1
     const read = this.#readWithin(schema, open)
     this.#level -= 1

@@ -3,7 +3,7 @@ import { parseStored } from '../tool/stored/definition.ts'
 import { wireName } from '../tool/wire-name.ts'
 import { Failure } from './failure.ts'
 import { argumentsOf } from './openapi-arguments.ts'
-import { resolved, SchemaReader, Unfit } from './openapi-schema.ts'
+import { resolved, SchemaReader, UnsupportedError } from './openapi-schema.ts'
 
 export interface OpenApiOptions {
   /** The host of the API, such as `api.example.com` or `http://127.0.0.1:8080`. Default: the document's server. */
@@ -56,7 +56,7 @@ export function readOpenApi(document: unknown, options: OpenApiOptions = {}): Im
       try {
         make()
       } catch (error) {
-        if (!(error instanceof Unfit)) throw error
+        if (!(error instanceof UnsupportedError)) throw error
         skipped.push({ operation: what, reason: error.message })
       }
     }
@@ -84,7 +84,7 @@ function operationsOf(document: Fields, path: string, item: unknown): Operation[
 
 function toTool(document: Fields, operation: Operation, options: OpenApiOptions, taken: Set<string>): ImportedTool {
   const { method } = operation
-  if (OTHERS.includes(method)) throw new Unfit(`no tool sends ${method.toUpperCase()}`)
+  if (OTHERS.includes(method)) throw new UnsupportedError(`no tool sends ${method.toUpperCase()}`)
   const name = nameOf(operation, taken)
   const base = { name, ...saidOf(operation), annotations: annotationsOf(method) }
   const made = [true, false].map((inline) => {
@@ -97,7 +97,7 @@ function toTool(document: Fields, operation: Operation, options: OpenApiOptions,
   const wantsKey = schemeOf(document, operation.fields) !== undefined
   if (sound) return { name, definition: sound.definition, wantsKey }
   const issues = checked.flatMap(({ parsed }) => (parsed.ok ? [] : parsed.issues))
-  throw new Unfit(issues.map(({ path, message }) => `${path}: ${message}`)[0] ?? 'it is no definition')
+  throw new UnsupportedError(issues.map(({ path, message }) => `${path}: ${message}`)[0] ?? 'it is no definition')
 }
 
 /** Returns a unique name: the operation's id, or else its method and path. */
@@ -213,7 +213,7 @@ function securityOf(document: Fields, fields: Fields, { secret }: OpenApiOptions
   const schemes = isObject(components) ? components['securitySchemes'] : undefined
   const { type, name, in: place, scheme: kind } = Object(resolved(document, Object(schemes)[scheme]))
   if (type === 'apiKey' && place === 'header') return { name: secret, headers: { [String(name)]: `{${secret}}` } }
-  if (type === 'apiKey') throw new Unfit(`its key goes into the ${String(place)}, where a secret must not`)
+  if (type === 'apiKey') throw new UnsupportedError(`its key goes into the ${String(place)}, where a secret must not`)
   const prefix = String(kind).toLowerCase() === 'basic' ? 'Basic' : 'Bearer'
   return { name: secret, headers: { authorization: `${prefix} {${secret}}` } }
 }

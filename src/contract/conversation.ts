@@ -140,7 +140,7 @@ export type Terms = Partial<
 >
 
 /** The input and the terms that a request brings with its answers to calls. The run goes on with them. */
-export interface Beside {
+export interface Continuation {
   /** Messages that follow the answers. */
   readonly input: readonly Message[]
   /** Fields that replace those of the run's request; a field that is left out stays as it was. */
@@ -148,7 +148,7 @@ export interface Beside {
 }
 
 /** The id, caller and budget of a run that repeats the request of an earlier run. */
-export type Anew = Pick<RunRequest, 'runId' | 'caller' | 'budget'>
+export type Repeat = Pick<RunRequest, 'runId' | 'caller' | 'budget'>
 
 /**
  * The RPC methods of a conversation. Everything is a value: a caller's mistake is never thrown. The edge has
@@ -164,7 +164,7 @@ export interface ConversationService {
    * Runs the request of a finished run again, as a new run; models no longer see the old turn. With `onward` the old
    * run need not have finished, and the turns after it are replaced too.
    */
-  regenerate(runId: string, again: Anew, options?: Pick<StartRequest, 'onward'>): Promise<Reply<StartReply>>
+  regenerate(runId: string, again: Repeat, options?: Pick<StartRequest, 'onward'>): Promise<Reply<StartReply>>
   /** Returns the run of the first turn after a given run's that models still see; for '', the first turn of all. */
   turnAfter(runId: string): Promise<Reply<{ readonly run: string | undefined }>>
   /** Exports everything as JSON lines, each with its `type`: `conversation`, then all `run`s, then all `message`s. */
@@ -196,7 +196,7 @@ export interface ConversationService {
   answer(
     runId: string,
     answers: Readonly<Record<string, CallAnswer>>,
-    beside?: Beside,
+    continuation?: Continuation,
   ): Promise<Reply<{ readonly record: RunRecord; readonly after: number }>>
   remove(): Promise<Reply<object>>
 }

@@ -21,7 +21,7 @@ export interface ReadDefinition {
   readonly definition: ToolDefinition
   readonly offered: boolean
   /** The tool of a tool Worker that this definition presents under its own name and description. */
-  readonly face?: { readonly binding: string; readonly call: string }
+  readonly alias?: { readonly binding: string; readonly call: string }
   /** The names of the secrets that its calls need. */
   readonly secrets: readonly string[]
   /** The definition as it was stored; opaque to the edge. */
@@ -55,7 +55,7 @@ export interface DefinitionService {
     hosts: ToolHosts,
   ): Promise<readonly (ReadDefinition | string)[]>
   /**
-   * Validates the arguments, performs the call and validates its result. Undefined for a `face` whose arguments are
+   * Validates the arguments, performs the call and validates its result. Undefined for a `alias` whose arguments are
    * valid: the edge calls the tool behind it.
    */
   call(
@@ -64,7 +64,7 @@ export interface DefinitionService {
     grant: DefinitionGrant,
     control: ToolControl,
   ): Promise<ToolOutcome | undefined>
-  /** Returns the outcome of the tool behind a `face`, or a failure if it does not fit the `outputSchema`. */
+  /** Returns the outcome of the tool behind a `alias`, or a failure if it does not fit the `outputSchema`. */
   held(stored: unknown, outcome: ToolOutcome): Promise<ToolOutcome>
   /** Returns what in a value violates a JSON Schema; empty if nothing does. No value fits an invalid schema. */
   validate(schema: JsonSchema, value: unknown): Promise<readonly DefinitionIssue[]>

@@ -1,7 +1,7 @@
 import { DurableObject } from 'cloudflare:workers'
 import type {
-  Anew,
-  Beside,
+  Repeat,
+  Continuation,
   CallAnswer,
   ConversationService,
   ConversationSettings,
@@ -15,7 +15,7 @@ import type {
 import { isTerminal, type RunRecord } from '../contract/run.ts'
 import { type MakeSetup, type Setup, setupOf } from '../contract/setup.ts'
 import type { Usage } from '../contract/usage.ts'
-import { askedAnew } from './anew.ts'
+import { repeatedRequest } from './repeat.ts'
 import { answersTo } from './answers.ts'
 import { exported } from './export.ts'
 import { takeIn } from './intake.ts'
@@ -101,14 +101,18 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     return this.#whenOpen(async () => ({ ok: true, stream: exported(this.#store, this.#store.settings()) }))
   }
 
-  async regenerate(runId: string, again: Anew, options: Pick<StartRequest, 'onward'> = {}): Promise<Reply<StartReply>> {
+  async regenerate(
+    runId: string,
+    again: Repeat,
+    options: Pick<StartRequest, 'onward'> = {},
+  ): Promise<Reply<StartReply>> {
     return this.#whenOpen(async () => {
       const row = this.#store.runs.row(runId)
       const stored = row && this.#store.runs.get(runId)
       if (!stored) return UNKNOWN_RUN
       if (!options.onward && !isTerminal(stored.status))
         return refuse('conversation_busy', 'This run has not ended yet.')
-      const asked = await askedAnew(this.#setup, stored, again)
+      const asked = await repeatedRequest(this.#setup, stored, again)
       return this.start({ ...asked, onBusy: 'queue', create: false, replaces: runId, ...options })
     })
   }
@@ -201,7 +205,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   async answer(
     runId: string,
     answers: Readonly<Record<string, CallAnswer>>,
-    beside?: Beside,
+    continuation?: Continuation,
   ): Promise<Reply<{ record: RunRecord; after: number }>> {
     return this.#whenOpen(async () => {
       if (!this.#store.runs.row(runId)) return UNKNOWN_RUN
@@ -210,7 +214,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       const events = answersTo(open, answers)
       if ('ok' in events) return events
       const after = open.journal.last
-      this.#runner.answer(open, events, beside)
+      this.#runner.answer(open, events, continuation)
       this.#upkeep.used()
       const record = await this.#view.record(runId, 0)
       return record ? { ok: true, record, after } : UNKNOWN_RUN

@@ -1,6 +1,6 @@
 import { parseJson } from '../contract/json.ts'
 import { typeOfLine } from '../wire/events.ts'
-import type { Ground } from './ground.ts'
+import type { Database } from './database.ts'
 
 /** Events numbered from `first` to `last`, each as one line of JSON. A row that was pruned has gaps. */
 export interface EventRow {
@@ -16,15 +16,15 @@ const PACKED = 128 * 1024
 
 /** The journals of all runs. */
 export class EventTable {
-  readonly #ground: Ground
+  readonly #database: Database
 
-  constructor(ground: Ground) {
-    this.#ground = ground
+  constructor(database: Database) {
+    this.#database = database
   }
 
   append(run: string, first: number, last: number, lines: readonly string[]): void {
-    const kept = this.#ground.chunks.keep(lines.join('\n'))
-    this.#ground.rows('INSERT INTO events VALUES (?, ?, ?, ?)', run, first, last, kept)
+    const kept = this.#database.chunks.keep(lines.join('\n'))
+    this.#database.rows('INSERT INTO events VALUES (?, ?, ?, ?)', run, first, last, kept)
   }
 
   /** Reads the rows that hold events after a number, in order. */
@@ -34,10 +34,10 @@ export class EventTable {
       ifnull((SELECT max(first) FROM events WHERE run = ? AND first <= ?), 0) ORDER BY first LIMIT 1`
     for (let at = number; ;) {
       // One row per query: a cursor would not survive an await between rows, and all rows may not fit in memory.
-      const [row] = this.#ground.rows<{ first: number; last: number; lines: string }>(query, run, at, run, at)
+      const [row] = this.#database.rows<{ first: number; last: number; lines: string }>(query, run, at, run, at)
       if (!row) return
       at = row.last
-      const text = this.#ground.text(row.lines, { table: 'events', key: `${run}.${row.first}` })
+      const text = this.#database.text(row.lines, { table: 'events', key: `${run}.${row.first}` })
       if (text === undefined) this.#replace(run, row.first, '')
       const lines = text?.split('\n').filter((line) => line !== '') ?? []
       // A row that has lost something is empty or begins with an empty line.
@@ -51,13 +51,13 @@ export class EventTable {
     for (const line of lines) (parseJson(line) === undefined ? broken : good).push(line)
     if (broken.length === 0) return true
     const key = `${run}.${first}`
-    this.#ground.setAside({ table: 'events', key, reason: 'no JSON' }, this.#ground.chunks.keep(broken.join('\n')))
-    this.#replace(run, first, this.#ground.chunks.keep(['', ...good].join('\n')))
+    this.#database.setAside({ table: 'events', key, reason: 'no JSON' }, this.#database.chunks.keep(broken.join('\n')))
+    this.#replace(run, first, this.#database.chunks.keep(['', ...good].join('\n')))
     return false
   }
 
   #replace(run: string, first: number, kept: string): void {
-    this.#ground.rows('UPDATE events SET lines = ? WHERE run = ? AND first = ?', kept, run, first)
+    this.#database.rows('UPDATE events SET lines = ? WHERE run = ? AND first = ?', kept, run, first)
   }
 
   /** Removes a run's news and packs its facts into fewer rows. Returns the number of the last event removed, or 0. */
@@ -88,9 +88,12 @@ export class EventTable {
 
   /** Removes a run's journal. */
   remove(run: string): void {
-    const kept = this.#ground.rows<{ lines: string }>("SELECT lines FROM events WHERE run = ? AND lines LIKE '@%'", run)
-    for (const { lines } of kept) this.#ground.chunks.drop(lines)
-    this.#ground.rows('DELETE FROM events WHERE run = ?', run)
+    const kept = this.#database.rows<{ lines: string }>(
+      "SELECT lines FROM events WHERE run = ? AND lines LIKE '@%'",
+      run,
+    )
+    for (const { lines } of kept) this.#database.chunks.drop(lines)
+    this.#database.rows('DELETE FROM events WHERE run = ?', run)
   }
 }
 

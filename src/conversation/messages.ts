@@ -1,7 +1,7 @@
 import type { StoredMessage } from '../contract/conversation.ts'
 import { isObject } from '../contract/json.ts'
 import type { Message } from '../contract/message.ts'
-import type { Ground } from './ground.ts'
+import type { Database } from './database.ts'
 import type { WholeTable } from './wholes.ts'
 
 /** The number of positions that are reserved for the messages of each run. */
@@ -28,10 +28,10 @@ const CHOICES: Readonly<Record<Choice, string>> = {
 
 /** The messages of a conversation. A message's position follows from the place of its run. */
 export class MessageTable {
-  readonly #ground: Ground
+  readonly #database: Database
 
-  constructor(ground: Ground) {
-    this.#ground = ground
+  constructor(database: Database) {
+    this.#database = database
   }
 
   append(place: number, run: string, from: number, messages: readonly Message[]): void {
@@ -45,24 +45,24 @@ export class MessageTable {
       const values = rows.flatMap(({ position, run, message }) => [
         position,
         run,
-        this.#ground.chunks.keep(JSON.stringify(message)),
+        this.#database.chunks.keep(JSON.stringify(message)),
         kindOf(message),
       ])
       const places = rows.map(() => '(?, ?, ?, ?)').join(', ')
-      this.#ground.rows(`INSERT OR IGNORE INTO messages (${COLUMNS}) VALUES ${places}`, ...values)
+      this.#database.rows(`INSERT OR IGNORE INTO messages (${COLUMNS}) VALUES ${places}`, ...values)
     }
   }
 
   /** Returns the run of the first message, from a place on, that a model may see. */
   firstRun(place: number): string | undefined {
     const query = "SELECT run FROM messages WHERE position >= ? AND kind <> 'old' ORDER BY position LIMIT 1"
-    return this.#ground.rows<{ run: string }>(query, positionOf(place))[0]?.run
+    return this.#database.rows<{ run: string }>(query, positionOf(place))[0]?.run
   }
 
   /** Returns the number of messages of the run at a place. */
   countOf(place: number): number {
     const query = 'SELECT max(position) AS last FROM messages WHERE position >= ? AND position < ?'
-    const [row] = this.#ground.rows<{ last: number | null }>(query, positionOf(place), positionOf(place + 1))
+    const [row] = this.#database.rows<{ last: number | null }>(query, positionOf(place), positionOf(place + 1))
     return row?.last == null ? 0 : row.last + 1 - positionOf(place)
   }
 
@@ -93,7 +93,7 @@ export class MessageTable {
   *#each(where: string, from: number): Generator<StoredMessage> {
     const query = `SELECT ${COLUMNS} FROM messages WHERE ${where} LIMIT ${PAGE}`
     for (let at = from; ;) {
-      const rows = this.#ground.rows<MessageRow>(query, at)
+      const rows = this.#database.rows<MessageRow>(query, at)
       for (const row of rows) {
         at = row.position
         const message = this.#read(row)
@@ -106,27 +106,27 @@ export class MessageTable {
   /** Returns the newest system messages before a position, oldest first. */
   system(before: number, limit: number): StoredMessage[] {
     const query = `SELECT ${COLUMNS} FROM messages WHERE kind = 'system' AND position < ? ORDER BY position DESC LIMIT ?`
-    const rows = this.#ground.rows<MessageRow>(query, before, limit).reverse()
+    const rows = this.#database.rows<MessageRow>(query, before, limit).reverse()
     return rows.flatMap((row) => this.#read(row) ?? [])
   }
 
   #read({ position, run, message: kept, kind }: MessageRow): StoredMessage | undefined {
-    const message = this.#ground.value(kept, { table: 'messages', key: position })
+    const message = this.#database.value(kept, { table: 'messages', key: position })
     if (isMessage(message)) return { position, run, message, ...(kind === 'old' && { replaced: true }) }
-    this.#ground.rows('DELETE FROM messages WHERE position = ?', position)
+    this.#database.rows('DELETE FROM messages WHERE position = ?', position)
     return undefined
   }
 
   /** Whether the turn of the run at a place is hidden from models. */
   isRetired(place: number): boolean {
     const query = "SELECT 1 FROM messages WHERE position >= ? AND position < ? AND kind = 'old' LIMIT 1"
-    return this.#ground.rows(query, positionOf(place), positionOf(place + 1)).length > 0
+    return this.#database.rows(query, positionOf(place), positionOf(place + 1)).length > 0
   }
 
   /** Hides from models the messages of the runs at places from `from` to before `to`. */
   retire(from: number, to: number): void {
     const query = "UPDATE messages SET kind = 'old' WHERE position >= ? AND position < ?"
-    this.#ground.rows(query, positionOf(from), positionOf(to))
+    this.#database.rows(query, positionOf(from), positionOf(to))
   }
 }
 

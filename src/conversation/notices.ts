@@ -1,4 +1,4 @@
-import type { Ground } from './ground.ts'
+import type { Database } from './database.ts'
 
 /** A webhook message that is to be sent. */
 export interface Notice extends Record<string, SqlStorageValue> {
@@ -11,31 +11,31 @@ export interface Notice extends Record<string, SqlStorageValue> {
 
 /** The webhook messages that are to be sent. Times are in epoch milliseconds. */
 export class NoticeTable {
-  readonly #ground: Ground
+  readonly #database: Database
 
-  constructor(ground: Ground) {
-    this.#ground = ground
+  constructor(database: Database) {
+    this.#database = database
   }
 
   add(id: string, body: string, due: number): void {
-    this.#ground.rows('INSERT INTO notices VALUES (?, ?, ?, 0)', id, body, due)
+    this.#database.rows('INSERT INTO notices VALUES (?, ?, ?, 0)', id, body, due)
   }
 
   /** Returns the messages that are due at a time, the earliest first. */
   due(by: number): Notice[] {
-    return this.#ground.rows('SELECT id, body, attempt FROM notices WHERE due <= ? ORDER BY due', by)
+    return this.#database.rows('SELECT id, body, attempt FROM notices WHERE due <= ? ORDER BY due', by)
   }
 
   /** Returns when the next message is due; Infinity if there is none. */
   nextDue(): number {
-    return this.#ground.rows<{ due: number | null }>('SELECT min(due) AS due FROM notices')[0]?.due ?? Infinity
+    return this.#database.rows<{ due: number | null }>('SELECT min(due) AS due FROM notices')[0]?.due ?? Infinity
   }
 
   delay(id: string, due: number): void {
-    this.#ground.rows('UPDATE notices SET due = ?, attempt = attempt + 1 WHERE id = ?', due, id)
+    this.#database.rows('UPDATE notices SET due = ?, attempt = attempt + 1 WHERE id = ?', due, id)
   }
 
   drop(id: string): void {
-    this.#ground.rows('DELETE FROM notices WHERE id = ?', id)
+    this.#database.rows('DELETE FROM notices WHERE id = ?', id)
   }
 }

@@ -1,4 +1,4 @@
-import type { Beside } from '../contract/conversation.ts'
+import type { Continuation } from '../contract/conversation.ts'
 import type { RunFact } from '../contract/event.ts'
 import type { Message } from '../contract/message.ts'
 import { isWithOthers, windDown } from '../loop/decide.ts'
@@ -103,7 +103,7 @@ export class Runner {
    * Records answers to calls, with the input and the terms that came with them. The run goes on unless other calls
    * still wait for answers.
    */
-  answer(open: OpenRun, events: readonly RunFact[], { input, terms }: Beside = { input: [] }): void {
+  answer(open: OpenRun, events: readonly RunFact[], { input, terms }: Continuation = { input: [] }): void {
     const { ledger, state, stored } = open
     this.#change(open, () => {
       const request = { ...state.request, ...terms, ...(terms?.toolChoice && { chosenAt: state.rounds }) }

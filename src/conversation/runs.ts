@@ -2,7 +2,7 @@ import type { RunSummary } from '../contract/conversation.ts'
 import { isObject } from '../contract/json.ts'
 import type { RunRecord, RunRequest, RunStatus } from '../contract/run.ts'
 import type { ToolDefinition } from '../contract/tool.ts'
-import type { Ground } from './ground.ts'
+import type { Database } from './database.ts'
 import { MESSAGES_A_RUN } from './messages.ts'
 
 /** The columns of a run apart from its request and tools. `place` orders the runs of the conversation. */
@@ -29,20 +29,20 @@ const COLUMNS = 'place, id, status, interrupted, stalled, ended, pruned'
 
 /** The runs of a conversation. All but their requests and tools are projections of their events. */
 export class RunTable {
-  readonly #ground: Ground
+  readonly #database: Database
 
-  constructor(ground: Ground) {
-    this.#ground = ground
+  constructor(database: Database) {
+    this.#database = database
   }
 
   add(request: RunRequest, tools: readonly ToolDefinition[], now: number): void {
-    this.#ground.rows(
+    this.#database.rows(
       // After all places in use, including those of messages adopted from another conversation.
       `INSERT INTO runs (place, id, status, request, toolset, created) VALUES (1 + max(
          ifnull((SELECT max(place) FROM runs), 0), ifnull((SELECT max(position) FROM messages), 0) / ${MESSAGES_A_RUN}
        ), ?, 'queued', ?, ?, ?)`,
       request.runId,
-      this.#ground.chunks.keep(JSON.stringify(request)),
+      this.#database.chunks.keep(JSON.stringify(request)),
       this.#toolset(JSON.stringify(tools)),
       now,
     )
@@ -50,15 +50,15 @@ export class RunTable {
 
   /** Returns the id of a list of tools, stored once for all its runs; a list too long for one row is stored per run. */
   #toolset(definitions: string): number {
-    const kept = this.#ground.chunks.keep(definitions)
+    const kept = this.#database.chunks.keep(definitions)
     const query = 'SELECT id FROM toolsets WHERE definitions = ? LIMIT 1'
-    const [known] = this.#ground.rows<{ id: number }>(query, kept)
+    const [known] = this.#database.rows<{ id: number }>(query, kept)
     const add = 'INSERT INTO toolsets (definitions) VALUES (?) RETURNING id'
-    return (known ?? this.#ground.sql.exec<{ id: number }>(add, kept).one()).id
+    return (known ?? this.#database.sql.exec<{ id: number }>(add, kept).one()).id
   }
 
   row(id: string): RunRow | undefined {
-    return this.#ground.rows<RunRow & Record<string, SqlStorageValue>>(
+    return this.#database.rows<RunRow & Record<string, SqlStorageValue>>(
       `SELECT ${COLUMNS} FROM runs WHERE id = ?`,
       id,
     )[0]
@@ -66,7 +66,7 @@ export class RunTable {
 
   /** Returns the ids of the unfinished runs in order; the first is the run whose turn it is. */
   unfinished(): string[] {
-    return this.#ground
+    return this.#database
       .rows<{ id: string }>('SELECT id FROM runs WHERE record IS NULL ORDER BY place')
       .map((row) => row.id)
   }
@@ -75,27 +75,27 @@ export class RunTable {
   get(id: string): StoredRun | undefined {
     const row = this.row(id)
     const query = 'SELECT request, definitions FROM runs JOIN toolsets ON toolsets.id = toolset WHERE runs.id = ?'
-    const [kept] = this.#ground.rows<{ request: string; definitions: string }>(query, id)
+    const [kept] = this.#database.rows<{ request: string; definitions: string }>(query, id)
     if (!row || !kept || kept.request === '') return undefined
-    const request = this.#ground.value(kept.request, { table: 'runs', key: id })
-    const tools = this.#ground.value(kept.definitions, { table: 'toolsets', key: id })
+    const request = this.#database.value(kept.request, { table: 'runs', key: id })
+    const tools = this.#database.value(kept.definitions, { table: 'toolsets', key: id })
     if (isRequest(request) && isTools(tools)) return { ...row, request, tools }
     // Content that was set aside is not read again.
-    this.#ground.rows("UPDATE runs SET request = '' WHERE id = ?", id)
+    this.#database.rows("UPDATE runs SET request = '' WHERE id = ?", id)
     return undefined
   }
 
   /** Returns the newest run that neither failed nor was cancelled, or is the given one. */
   lastFor(id: string): string | undefined {
     const query = `SELECT id FROM runs WHERE status NOT IN ('failed', 'cancelled') OR id = ? ORDER BY place DESC LIMIT 1`
-    return this.#ground.rows<{ id: string }>(query, id)[0]?.id
+    return this.#database.rows<{ id: string }>(query, id)[0]?.id
   }
 
   /** Returns the newest runs, or the newest before a given run, oldest first. */
   list(before: string | undefined, limit: number): RunSummary[] {
     const place = before === undefined ? undefined : this.row(before)?.place
     const query = 'SELECT id, status, created FROM runs WHERE place < ? ORDER BY place DESC LIMIT ?'
-    const rows = this.#ground.rows<{ id: string; status: RunStatus; created: number }>(
+    const rows = this.#database.rows<{ id: string; status: RunStatus; created: number }>(
       query,
       place ?? Number.MAX_SAFE_INTEGER,
       limit,
@@ -107,7 +107,7 @@ export class RunTable {
   *all(): Generator<RunSummary> {
     const query = 'SELECT place, id, status, created FROM runs WHERE place > ? ORDER BY place LIMIT 1'
     for (let at = 0; ;) {
-      const [row] = this.#ground.rows<RunSummary & { place: number } & Record<string, SqlStorageValue>>(query, at)
+      const [row] = this.#database.rows<RunSummary & { place: number } & Record<string, SqlStorageValue>>(query, at)
       if (!row) return
       at = row.place
       yield row
@@ -116,13 +116,13 @@ export class RunTable {
 
   /** Returns the stored record of a finished run, which lacks the preambles and the calls' arguments and results. */
   record(id: string): RunRecord | undefined {
-    const [row] = this.#ground.rows<{ record: string | null }>('SELECT record FROM runs WHERE id = ?', id)
-    const record = row?.record && this.#ground.value(row.record, { table: 'records', key: id })
+    const [row] = this.#database.rows<{ record: string | null }>('SELECT record FROM runs WHERE id = ?', id)
+    const record = row?.record && this.#database.value(row.record, { table: 'records', key: id })
     return isRecord(record) ? record : undefined
   }
 
   setStatus(id: string, status: RunStatus): void {
-    this.#ground.rows('UPDATE runs SET status = ? WHERE id = ? AND record IS NULL', status, id)
+    this.#database.rows('UPDATE runs SET status = ? WHERE id = ? AND record IS NULL', status, id)
   }
 
   /**
@@ -132,19 +132,23 @@ export class RunTable {
   end(record: RunRecord, now: number): boolean {
     const query =
       'UPDATE runs SET status = ?, record = ?, ended = ?, reserved = 0 WHERE id = ? AND record IS NULL RETURNING id'
-    const kept = this.#ground.chunks.keep(JSON.stringify(light(record)))
-    return this.#ground.rows(query, record.status, kept, now, record.id).length > 0
+    const kept = this.#database.chunks.keep(JSON.stringify(light(record)))
+    return this.#database.rows(query, record.status, kept, now, record.id).length > 0
   }
 
   /** Replaces the request of a run. */
   setRequest(id: string, request: RunRequest): void {
-    for (const row of this.#ground.rows<{ request: string }>('SELECT request FROM runs WHERE id = ?', id))
-      this.#ground.chunks.drop(row.request)
-    this.#ground.rows('UPDATE runs SET request = ? WHERE id = ?', this.#ground.chunks.keep(JSON.stringify(request)), id)
+    for (const row of this.#database.rows<{ request: string }>('SELECT request FROM runs WHERE id = ?', id))
+      this.#database.chunks.drop(row.request)
+    this.#database.rows(
+      'UPDATE runs SET request = ? WHERE id = ?',
+      this.#database.chunks.keep(JSON.stringify(request)),
+      id,
+    )
   }
 
   countInterruption(id: string, now: number): void {
-    this.#ground.rows(
+    this.#database.rows(
       'UPDATE runs SET interrupted = interrupted + 1, stalled = ifnull(stalled, ?) WHERE id = ?',
       now,
       id,
@@ -152,29 +156,29 @@ export class RunTable {
   }
 
   gotAhead(id: string): void {
-    this.#ground.rows('UPDATE runs SET stalled = NULL WHERE id = ?', id)
+    this.#database.rows('UPDATE runs SET stalled = NULL WHERE id = ?', id)
   }
 
   /** Reserves event numbers up to `upTo`, so that no later instance of the object gives them again. */
   reserve(id: string, upTo: number): void {
-    this.#ground.rows('UPDATE runs SET reserved = max(reserved, ?) WHERE id = ?', upTo, id)
+    this.#database.rows('UPDATE runs SET reserved = max(reserved, ?) WHERE id = ?', upTo, id)
   }
 
   /** Returns the last event number that is in use or reserved; the next event gets the one after it. */
   lastNumber(id: string): number {
     const query = `SELECT max(ifnull((SELECT max(last) FROM events WHERE run = runs.id), 0), reserved) AS last
       FROM runs WHERE id = ?`
-    return this.#ground.rows<{ last: number }>(query, id)[0]?.last ?? 0
+    return this.#database.rows<{ last: number }>(query, id)[0]?.last ?? 0
   }
 
   /** Returns the finished run that ended first of those whose events are not pruned yet. */
   unpruned(): { readonly id: string; readonly ended: number } | undefined {
     const query = 'SELECT id, ended FROM runs WHERE ended IS NOT NULL AND pruned IS NULL ORDER BY ended LIMIT 1'
-    return this.#ground.rows<{ id: string; ended: number }>(query)[0]
+    return this.#database.rows<{ id: string; ended: number }>(query)[0]
   }
 
   setPruned(id: string, upTo: number): void {
-    this.#ground.rows('UPDATE runs SET pruned = ? WHERE id = ?', upTo, id)
+    this.#database.rows('UPDATE runs SET pruned = ? WHERE id = ?', upTo, id)
   }
 }
 

@@ -7,7 +7,7 @@ import { isTerminal, type RunRecord, type RunRequest } from '../contract/run.ts'
 import { addUsage, NO_USAGE, type Usage } from '../contract/usage.ts'
 import { encodeLine } from '../wire/events.ts'
 import { EventTable } from './events.ts'
-import { Ground, type OnBroken } from './ground.ts'
+import { Database, type OnBroken } from './database.ts'
 import { LAST_PLACE, MessageTable, positionOf } from './messages.ts'
 import { isMade, migrate } from './migrations.ts'
 import { NoticeTable } from './notices.ts'
@@ -28,19 +28,19 @@ export class Store {
   readonly notices: NoticeTable
   readonly wholes: WholeTable
   readonly #storage: DurableObjectStorage
-  readonly #ground: Ground
+  readonly #database: Database
   /** A cache of the facts that were read or written. It is never stale, because only this instance writes them. */
   readonly #facts = new Map<Fact, unknown>()
   #isMade = false
 
   constructor(storage: DurableObjectStorage, onBroken: OnBroken = () => {}) {
     this.#storage = storage
-    this.#ground = new Ground(storage.sql, onBroken)
-    this.runs = new RunTable(this.#ground)
-    this.events = new EventTable(this.#ground)
-    this.messages = new MessageTable(this.#ground)
-    this.notices = new NoticeTable(this.#ground)
-    this.wholes = new WholeTable(this.#ground)
+    this.#database = new Database(storage.sql, onBroken)
+    this.runs = new RunTable(this.#database)
+    this.events = new EventTable(this.#database)
+    this.messages = new MessageTable(this.#database)
+    this.notices = new NoticeTable(this.#database)
+    this.wholes = new WholeTable(this.#database)
     this.#isMade = isMade(storage)
     if (this.#isMade) migrate(storage)
   }
@@ -86,13 +86,13 @@ export class Store {
   }
 
   #readFact(name: Fact): unknown {
-    const [row] = this.#ground.rows<{ value: string }>('SELECT value FROM meta WHERE key = ?', name)
-    return row && parseJson(this.#ground.text(row.value, { table: 'meta', key: name }) ?? '')
+    const [row] = this.#database.rows<{ value: string }>('SELECT value FROM meta WHERE key = ?', name)
+    return row && parseJson(this.#database.text(row.value, { table: 'meta', key: name }) ?? '')
   }
 
   setFact(name: Fact, value: unknown): void {
-    const kept = this.#ground.chunks.keep(JSON.stringify(value))
-    this.#ground.rows('INSERT OR REPLACE INTO meta VALUES (?, ?)', name, kept)
+    const kept = this.#database.chunks.keep(JSON.stringify(value))
+    this.#database.rows('INSERT OR REPLACE INTO meta VALUES (?, ?)', name, kept)
     this.#facts.set(name, value)
   }
 
@@ -172,14 +172,14 @@ export class Store {
 
   /** Returns which run a request's input joined, by the id that a run of its own would have had. */
   joined(id: string): { readonly run: string; readonly fingerprint: string } | undefined {
-    return this.#ground.rows<{ run: string; fingerprint: string }>(
+    return this.#database.rows<{ run: string; fingerprint: string }>(
       'SELECT run, fingerprint FROM joined WHERE id = ?',
       id,
     )[0]
   }
 
   setJoined({ runId, fingerprint }: RunRequest, run: string): void {
-    if (fingerprint !== undefined) this.#ground.rows('INSERT INTO joined VALUES (?, ?, ?)', runId, run, fingerprint)
+    if (fingerprint !== undefined) this.#database.rows('INSERT INTO joined VALUES (?, ?, ?)', runId, run, fingerprint)
   }
 
   /** Hides the turn of a run from models and, if `onward`, all later turns. Discards a summary that covers any. */

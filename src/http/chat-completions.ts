@@ -9,7 +9,7 @@ import { demand } from './auth.ts'
 import { readJson } from './body.ts'
 import { type Asked as AskedOf, askedBy, type EdgeEnv } from './context.ts'
 import { type Continued, systemOf, takeTurn } from './continue.ts'
-import { goOnAlone } from './go-on.ts'
+import { continueAlone } from './continue-alone.ts'
 import type { Launched } from './launched.ts'
 import { checked } from './problem.ts'
 import { collectRun, type Place, placeOf } from './start.ts'
@@ -45,7 +45,7 @@ async function launch(asked: Asked, place: Place | undefined): Promise<Continued
   const { results, input } = newPart(messages)
   const answers = answersOf(results)
   const body = { ...bodyOf(asked.chat), input: messages }
-  if (!place) return goOnAlone(asked, body, { answers, input })
+  if (!place) return continueAlone(asked, body, { answers, input })
   return takeTurn(asked, { ...place, answers, run: { ...body, input, system: systemOf(messages) } })
 }
 

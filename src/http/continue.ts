@@ -45,14 +45,14 @@ interface Answering {
   readonly input: readonly Message[]
   /**
    * The request whose terms the run goes on with. Terms that it leaves out, except the tool choice, stay as they were;
-   * with `retells`, none do. Default: all terms stay.
+   * with `stateless`, none do. Default: all terms stay.
    */
   readonly body?: RunBody | undefined
   /**
    * For requests that send their whole history. If the run already has the answers, the events after them are sent once
    * more, because the caller missed them. Also, `body` replaces all terms.
    */
-  readonly retells?: boolean | undefined
+  readonly stateless?: boolean | undefined
 }
 
 /**
@@ -62,7 +62,7 @@ interface Answering {
 export async function continueRun(
   asked: Asked,
   kept: Kept,
-  { answers, input, body, retells }: Answering,
+  { answers, input, body, stateless }: Answering,
 ): Promise<Continued | undefined> {
   const { runId } = kept
   const isAlone = input.length === 0
@@ -77,11 +77,11 @@ export async function continueRun(
   if (open.length === 0 && !isAlone) return undefined
   /** If the run has all answers already: the calls that must settle before its events are sent once more. */
   const before = new Set(open.length === 0 ? Object.keys(answers).filter((callId) => waits.has(callId)) : [])
-  if (open.length === 0 && (!retells || before.size === 0)) throw notAsked()
+  if (open.length === 0 && (!stateless || before.size === 0)) throw notAsked()
   if (open.some(([, answer]) => 'decision' in answer)) demand(asked.caller, 'approve')
   const signed = open.map(([callId, answer]) => [callId, signedBy(asked.caller, answer)] as const)
   const give = async () => {
-    const terms = body && (await termsOf(asked, body, { ...kept, retells }))
+    const terms = body && (await termsOf(asked, body, { ...kept, stateless }))
     return granted(await service.answer(runId, Object.fromEntries(signed), { input, terms }))
   }
   const { after } = before.size > 0 ? { after: 0 } : await give()
@@ -102,10 +102,10 @@ export async function continueRun(
 async function termsOf(
   asked: Asked,
   body: RunBody,
-  { conversation, retells }: Kept & Pick<Answering, 'retells'>,
+  { conversation, stateless }: Kept & Pick<Answering, 'stateless'>,
 ): Promise<Terms> {
   const { run } = await accept(asked, body, { conversation })
-  const said = TERMS.filter((name) => retells || name === 'toolChoice' || Object.keys(Object(body[name])).length > 0)
+  const said = TERMS.filter((name) => stateless || name === 'toolChoice' || Object.keys(Object(body[name])).length > 0)
   return Object.fromEntries(said.map((name) => [name, run[name]]))
 }
 

@@ -10,7 +10,7 @@ import { readJson } from './body.ts'
 import { branch } from './branch.ts'
 import { type Asked, askedBy, type EdgeEnv } from './context.ts'
 import { type Continued, systemOf, takeTurn } from './continue.ts'
-import { goOnAlone } from './go-on.ts'
+import { continueAlone } from './continue-alone.ts'
 import { type Accepted, launchThere } from './launch.ts'
 import type { Launched } from './launched.ts'
 import { checked, Problem } from './problem.ts'
@@ -56,7 +56,7 @@ async function launch(asked: Asked, body: ResponsesRequest, place: Place | undef
   }
   const { answers, input, messages, store, handed } = body
   const begin = store ? (said: RunBody) => startStored(asked, said) : undefined
-  return goOnAlone(asked, { ...runBody(body), input: messages }, { answers, input, begin, conversation: handed })
+  return continueAlone(asked, { ...runBody(body), input: messages }, { answers, input, begin, conversation: handed })
 }
 
 /**

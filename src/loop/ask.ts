@@ -11,7 +11,7 @@ import { misfit, MOST_REJECTED, unfit } from './format.ts'
 import { modelRequest } from './prompt.ts'
 import { hookContext, type Running } from './running.ts'
 import type { StepState } from './state.ts'
-import { refuseTwins } from './twins.ts'
+import { refuseDuplicateIds } from './duplicate-ids.ts'
 import { failedRun } from './verdict.ts'
 
 /** Asks the model once and records its answer. If the model fails, the run ends. */
@@ -44,7 +44,7 @@ async function verdictOn(
   const issues = await misfit(running, answer)
   if (issues === undefined) {
     const { calls, ...rest } = answer
-    refuseTwins(calls)
+    refuseDuplicateIds(calls)
     const runs = loop.runsCalls && calls.length > 0 ? loop.runsCalls(answer, state.request) : undefined
     const execution = runs === undefined ? {} : ({ execution: runs ? 'edge' : 'caller' } as const)
     const guarded = calls.filter((call) => isGuarded(running, call)).map(({ callId }) => callId)

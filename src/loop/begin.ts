@@ -30,7 +30,7 @@ export async function begin(running: Running, step: number): Promise<void> {
 }
 
 /** Adds the tools that hooks bring to a step that began before a crash: calls of them may be in flight. */
-export async function equip(running: Running): Promise<void> {
+export async function restoreTools(running: Running): Promise<void> {
   for (const tool of await wantedTools(running)) {
     if (typeof tool !== 'string') running.tools.set(tool.definition.name, tool)
   }

@@ -2,7 +2,7 @@ import type { CallFault } from '../contract/hook.ts'
 import { type Compat, type LimitName, type Limits, mostCalls } from '../contract/run.ts'
 
 /** How Spring AI or LangChain4j treats faults and limits, where it differs from us. */
-interface Ways {
+interface LibraryRules {
   /** The codes of faults that end the run. */
   readonly fatal: readonly string[]
   readonly unknownTool: (name: string) => string
@@ -11,7 +11,7 @@ interface Ways {
   readonly limit: (which: LimitName, limits: Limits, tool: string) => string | undefined
 }
 
-const WAYS: Readonly<Record<Compat, Ways>> = {
+const LIBRARY_RULES: Readonly<Record<Compat, LibraryRules>> = {
   'spring-ai': {
     fatal: ['unknown_tool'],
     unknownTool: (name) => `No ToolCallback found for tool name: ${name}`,
@@ -42,17 +42,17 @@ const THROWN = /^(?:Uncaught )?([\w.]+)(?:: ?([^]*?)|(?=\n\s+at ))(?:\n\s+at [^]
 
 /** Returns a fault as the library would report it: both libraries give the model the tool's exception unchanged. */
 export function compatFault(compat: Compat, { code, tool, detail }: CallFault): { message?: string; fatal?: boolean } {
-  const ways = WAYS[compat]
-  const fatal = ways.fatal.includes(code) ? { fatal: true } : {}
-  if (code === 'unknown_tool') return { ...fatal, message: ways.unknownTool(tool) }
+  const rules = LIBRARY_RULES[compat]
+  const fatal = rules.fatal.includes(code) ? { fatal: true } : {}
+  if (code === 'unknown_tool') return { ...fatal, message: rules.unknownTool(tool) }
   if (code !== 'tool_failed' || detail === undefined) return fatal
   const [, kind = 'Error', message = ''] = THROWN.exec(detail) ?? [undefined, 'Error', detail]
-  return { ...fatal, message: message.trim() || ways.silent(tool, kind) }
+  return { ...fatal, message: message.trim() || rules.silent(tool, kind) }
 }
 
 /** Returns the library's text for a limit that is reached; undefined if it has no such limit. */
 export function compatLimit(compat: Compat, which: LimitName, limits: Limits, tool: string): string | undefined {
-  return WAYS[compat].limit(which, limits, tool)
+  return LIBRARY_RULES[compat].limit(which, limits, tool)
 }
 
 /** Returns the library's text for a call that succeeded and was undone; undefined if the library undoes nothing. */

@@ -12,7 +12,7 @@ import { openLedger, type Running } from './running.ts'
 import { memoryJournal } from './journal.ts'
 import { fold } from './fold.ts'
 import { newState } from './state.ts'
-import { refuseTwins } from './twins.ts'
+import { refuseDuplicateIds } from './duplicate-ids.ts'
 
 /** What a program that drives the loop itself runs calls with. */
 export interface ManualOptions {
@@ -67,7 +67,7 @@ export async function executeToolCalls(options: ManualOptions, answer: StepAnswe
   countEarlier(state, messages)
   fold(state, { type: 'step.started', step: 1 })
   const loop = options.loop ?? {}
-  refuseTwins(answer.calls)
+  refuseDuplicateIds(answer.calls)
   const approvals = guarded({ state, loop }, answer)
   fold(state, { type: 'step.answered', step: 1, ...answer, approvals })
   const ports = {

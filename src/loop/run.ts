@@ -1,7 +1,7 @@
 import { marksAmong } from '../contract/message.ts'
 import { messageOf } from '../tool/thrown.ts'
 import { around, type Around, HOOK_FAILED, HookFailure } from './around.ts'
-import { equip } from './begin.ts'
+import { restoreTools } from './begin.ts'
 import { cutShort } from './decide.ts'
 import { drive } from './drive.ts'
 import { reconcile } from './reconcile.ts'
@@ -45,7 +45,7 @@ export async function run(state: RunState, ports: RunPorts, ledger = openLedger(
     hook.run ? [(_, next) => hook.run?.(next, hookContext(running)) ?? next()] : [],
   )
   try {
-    if (state.step) await equip(running)
+    if (state.step) await restoreTools(running)
     running.commit(await reconcile(running))
     running.commit(recover(state, now()))
     running.flush()

@@ -2,7 +2,7 @@ import { type ChatModel, EVERYTHING, type ModelCapabilities, type ModelEvent } f
 import { partsDecoder } from '../wire/ai-sdk/ask-answer.ts'
 import { thrownError } from '../wire/ai-sdk/ask-error.ts'
 import { type AiSdkVersion, toCallOptions } from '../wire/ai-sdk/ask-request.ts'
-import { listen, type Patience } from './listen.ts'
+import { listen, type Timeouts } from './listen.ts'
 
 /** A `LanguageModel` of the AI SDK, as far as it is used. Any of its providers makes one, such as `anthropic('…')`. */
 export interface AiSdkModel {
@@ -21,7 +21,7 @@ interface PartStream {
   }
 }
 
-export interface AiSdkOptions extends Patience {
+export interface AiSdkOptions extends Timeouts {
   /** The full name. Default: the model's provider, up to a dot, and its id: `anthropic/claude-…`. */
   readonly name?: string | undefined
   /** Sent with every request, such as `{ openai: { store: false } }`. */

@@ -2,7 +2,7 @@ import type { ModelError, ModelEvent } from '../contract/model.ts'
 import { STREAM_CUT, transient, WITHOUT_TOOLS } from '../wire/model-error.ts'
 
 /** The time limits of a model server, in milliseconds. */
-export interface Patience {
+export interface Timeouts {
   /** From the request to the response. Default: `firstTokenMs`, as some servers respond only with the first token. */
   readonly connectMs?: number | undefined
   /** From the request to the first event of the model; comments of the stream do not count. Default 120,000. */
@@ -11,7 +11,7 @@ export interface Patience {
   readonly idleMs?: number | undefined
 }
 
-export interface Listen extends Patience {
+export interface Listen extends Timeouts {
   /** The full name of the model, for messages. */
   readonly model: string
   /**

@@ -2,10 +2,10 @@ import type { ModelCapabilities, ModelProvider, ModelRequest } from '../contract
 import { inWords } from '../wire/form-in-words.ts'
 import type { AnswerCodec } from '../wire/model-answer.ts'
 import { httpModels } from './http-models.ts'
-import type { Patience } from './listen.ts'
+import type { Timeouts } from './listen.ts'
 import { readText } from './refusal.ts'
 
-export interface ServerOptions extends Patience {
+export interface ServerOptions extends Timeouts {
   /** The URL of the server; the function that makes the models says up to which path. Default: the provider's own. */
   readonly baseUrl?: string | undefined
   /** The API key, which is in no message and no log. */

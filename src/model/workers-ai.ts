@@ -2,7 +2,7 @@ import { EVERYTHING, type ModelCapabilities, type ModelProvider } from '../contr
 import { workersAiAnswers } from '../wire/workers-ai/ask-answer.ts'
 import { toInputs } from '../wire/workers-ai/ask-request.ts'
 import { httpModels } from './http-models.ts'
-import type { Patience } from './listen.ts'
+import type { Timeouts } from './listen.ts'
 
 /** The `AI` binding, as far as it is used. Contract: the promise and its stream end when `signal` aborts. */
 export interface AiBinding {
@@ -15,7 +15,7 @@ interface AiRunOptions {
   readonly gateway?: { readonly id: string }
 }
 
-export interface WorkersAiOptions extends Patience {
+export interface WorkersAiOptions extends Timeouts {
   /** The AI Gateway that requests go through. Default: none. */
   readonly gateway?: string | undefined
   /** The first half of the models' names. Default `workers-ai`. */

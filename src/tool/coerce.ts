@@ -1,14 +1,14 @@
 import { isObject, type JsonObject, type JsonSchema } from '../contract/json.ts'
 import { isExact, parseExactly } from './exact.ts'
 import {
-  alsoOf,
+  conjunctsOf,
   branchesOf,
   fits,
   isOfType,
   isSame,
   listOf,
-  type Look,
-  lookAt,
+  type Walk,
+  startWalk,
   mapParts,
   optionsOf,
   step,
@@ -39,69 +39,69 @@ import {
  * itself, not a copy, if there is nothing to mend.
  */
 export function coerce(schema: JsonSchema, value: unknown): unknown {
-  const look = lookAt(schema)
+  const walk = startWalk(schema)
   const isNothing = value === undefined || value === null || value === ''
-  const mended = mend(look, schema, isNothing && typesOf(schema).includes('object') ? {} : value)
-  if (!isObject(mended) || fits(look, schema, mended)) return mended
+  const mended = mend(walk, schema, isNothing && typesOf(schema).includes('object') ? {} : value)
+  if (!isObject(mended) || fits(walk, schema, mended)) return mended
   const [key, ...others] = Object.keys(mended)
   const { properties } = schema
   if (key === undefined || others.length > 0 || (isObject(properties) && Object.hasOwn(properties, key))) return mended
-  const inner = mend(look, schema, mended[key])
-  return isObject(inner) && fits(look, schema, inner) ? inner : mended
+  const inner = mend(walk, schema, mended[key])
+  return isObject(inner) && fits(walk, schema, inner) ? inner : mended
 }
 
-function mend(look: Look, schema: unknown, value: unknown): unknown {
+function mend(walk: Walk, schema: unknown, value: unknown): unknown {
   if (!isObject(schema)) return value
-  return step(look, value, () => {
+  return step(walk, value, () => {
     let mended = value
-    for (const also of alsoOf(look, schema)) mended = mend(look, also, mended)
-    return mendHere(look, schema, mendUnion(look, branchesOf(schema), mended))
+    for (const also of conjunctsOf(walk, schema)) mended = mend(walk, also, mended)
+    return mendHere(walk, schema, mendUnion(walk, branchesOf(schema), mended))
   })
 }
 
-function mendUnion(look: Look, branches: readonly unknown[], value: unknown): unknown {
-  if (branches.length === 0 || branches.some((branch) => fits(look, branch, value))) return value
+function mendUnion(walk: Walk, branches: readonly unknown[], value: unknown): unknown {
+  if (branches.length === 0 || branches.some((branch) => fits(walk, branch, value))) return value
   for (const branch of branches) {
-    const mended = mend(look, branch, value)
-    if (mended !== value && fits(look, branch, mended)) return mended
+    const mended = mend(walk, branch, value)
+    if (mended !== value && fits(walk, branch, mended)) return mended
   }
   return mend(
-    look,
-    branches.find((branch) => isTagged(look, branch, value)),
+    walk,
+    branches.find((branch) => isTagged(walk, branch, value)),
     value,
   )
 }
 
 /** Returns whether a value has the constant that tells a branch of a union from the others. */
-function isTagged(look: Look, branch: unknown, value: unknown): boolean {
+function isTagged(walk: Walk, branch: unknown, value: unknown): boolean {
   if (!isObject(branch) || !isObject(value)) return false
-  const { properties } = { ...branch, ...Object(target(look, branch)) }
+  const { properties } = { ...branch, ...Object(target(walk, branch)) }
   return Object.entries(Object(properties)).some(
     ([key, inner]) => isObject(inner) && optionsOf(inner)?.length === 1 && isSame(optionsOf(inner)?.[0], value[key]),
   )
 }
 
-function mendHere(look: Look, schema: JsonObject, value: unknown): unknown {
+function mendHere(walk: Walk, schema: JsonObject, value: unknown): unknown {
   const options = optionsOf(schema)
   if (options) return options.some((option) => isSame(option, value)) ? value : optionOf(options, value)
   const types = typesOf(schema)
-  if (types.length === 0 || types.some((type) => isOfType(type, value))) return mendParts(look, schema, value)
+  if (types.length === 0 || types.some((type) => isOfType(type, value))) return mendParts(walk, schema, value)
   for (const [type, convert] of CONVERSIONS) {
     if (!types.includes(type)) continue
-    const made = mendParts(look, schema, convert(value))
-    if (isOfType(type, made) && (type !== 'array' || fits(look, schema, made))) return made
+    const made = mendParts(walk, schema, convert(value))
+    if (isOfType(type, made) && (type !== 'array' || fits(walk, schema, made))) return made
   }
   return value
 }
 
-function mendParts(look: Look, schema: JsonObject, value: unknown): unknown {
-  const mended = mapParts(schema, value, (inner, part) => mend(look, inner, part))
+function mendParts(walk: Walk, schema: JsonObject, value: unknown): unknown {
+  const mended = mapParts(schema, value, (inner, part) => mend(walk, inner, part))
   const { properties } = schema
   if (!isObject(mended) || !isObject(properties)) return mended
   const required = listOf(schema['required'])
   const kept = Object.entries(mended).filter(
     ([key, part]) =>
-      part !== null || !Object.hasOwn(properties, key) || required.includes(key) || fits(look, properties[key], null),
+      part !== null || !Object.hasOwn(properties, key) || required.includes(key) || fits(walk, properties[key], null),
   )
   return kept.length === Object.keys(mended).length ? mended : Object.fromEntries(kept)
 }

@@ -1,26 +1,26 @@
 import { isObject, type JsonSchema } from '../contract/json.ts'
-import { alsoOf, AS, asOf, branchesOf, fits, type Look, lookAt, mapParts, step } from './shape.ts'
+import { conjunctsOf, AS, asOf, branchesOf, fits, type Walk, startWalk, mapParts, step } from './shape.ts'
 
 /**
  * Returns a function that turns JSON into the values that JSON does not have, where the schema is marked with `AS`,
  * such as a text into a Date. A value that does not fit its mark stays as it is.
  */
 export function decoder(schema: JsonSchema): (value: unknown) => unknown {
-  return isMarked(schema) ? (value) => decodePart(lookAt(schema), schema, value) : (value) => value
+  return isMarked(schema) ? (value) => decodePart(startWalk(schema), schema, value) : (value) => value
 }
 
 function isMarked(schema: unknown): boolean {
   return typeof schema === 'object' && schema !== null && (AS in schema || Object.values(schema).some(isMarked))
 }
 
-function decodePart(look: Look, schema: unknown, value: unknown): unknown {
+function decodePart(walk: Walk, schema: unknown, value: unknown): unknown {
   if (!isObject(schema)) return value
   const as = asOf(schema)
   if (as && !as.fits(value)) return value
-  return step(look, value, () => {
-    const branch = branchesOf(schema).find((each) => fits(look, each, value))
-    let decoded = mapParts(schema, value, (inner, part) => decodePart(look, inner, part))
-    for (const also of [branch, ...alsoOf(look, schema)]) decoded = decodePart(look, also, decoded)
+  return step(walk, value, () => {
+    const branch = branchesOf(schema).find((each) => fits(walk, each, value))
+    let decoded = mapParts(schema, value, (inner, part) => decodePart(walk, inner, part))
+    for (const also of [branch, ...conjunctsOf(walk, schema)]) decoded = decodePart(walk, also, decoded)
     return as ? as.make(decoded) : decoded
   })
 }

@@ -8,7 +8,7 @@ import { keysOf, partAt } from './pointer.ts'
 export const AS: unique symbol = Symbol('as')
 
 /** A walk over a value and its schema. Its steps are limited: references and unions could make it long or deep. */
-export interface Look {
+export interface Walk {
   readonly root: JsonSchema
   /** How many steps are left. */
   steps: number
@@ -18,23 +18,23 @@ export interface Look {
 const MOST_STEPS = 100_000
 const MOST_DEPTH = 256
 
-export function lookAt(root: JsonSchema): Look {
+export function startWalk(root: JsonSchema): Walk {
   return { root, steps: MOST_STEPS, depth: 0 }
 }
 
 /** Runs `work` as one step of a walk, or returns `otherwise` if the walk is at its limits. */
-export function step<Made>(look: Look, otherwise: Made, work: () => Made): Made {
-  if (look.depth >= MOST_DEPTH || (look.steps -= 1) < 0) return otherwise
-  look.depth += 1
+export function step<Made>(walk: Walk, otherwise: Made, work: () => Made): Made {
+  if (walk.depth >= MOST_DEPTH || (walk.steps -= 1) < 0) return otherwise
+  walk.depth += 1
   try {
     return work()
   } finally {
-    look.depth -= 1
+    walk.depth -= 1
   }
 }
 
 /** Returns the schema that `$ref` names, if that is in the same document. */
-export function target({ root }: Look, { $ref }: JsonObject): unknown {
+export function target({ root }: Walk, { $ref }: JsonObject): unknown {
   return typeof $ref === 'string' && $ref.startsWith('#') ? partAt(root, keysOf($ref.slice(1))) : undefined
 }
 
@@ -48,8 +48,8 @@ export function branchesOf({ anyOf, oneOf }: JsonObject): readonly unknown[] {
 }
 
 /** Returns the schemas that must all hold for the same value as this one. */
-export function alsoOf(look: Look, schema: JsonObject): readonly unknown[] {
-  return [target(look, schema), ...listOf(schema['allOf'])]
+export function conjunctsOf(walk: Walk, schema: JsonObject): readonly unknown[] {
+  return [target(walk, schema), ...listOf(schema['allOf'])]
 }
 
 /** Returns the values that a schema lists, or undefined if it lists none. */
@@ -115,12 +115,12 @@ export function mapParts(
  * Returns whether a value has the shape that a schema asks for: types, listed values, required and unknown keys, and
  * the parts likewise. Bounds, patterns and formats are left to the schema's own check.
  */
-export function fits(look: Look, schema: unknown, value: unknown): boolean {
+export function fits(walk: Walk, schema: unknown, value: unknown): boolean {
   if (typeof schema === 'boolean') return schema
-  return !isObject(schema) || step(look, false, () => fitsObject(look, schema, value))
+  return !isObject(schema) || step(walk, false, () => fitsObject(walk, schema, value))
 }
 
-function fitsObject(look: Look, schema: JsonObject, value: unknown): boolean {
+function fitsObject(walk: Walk, schema: JsonObject, value: unknown): boolean {
   const as = asOf(schema)
   if (as && !as.fits(value)) return false
   const types = typesOf(schema)
@@ -129,11 +129,11 @@ function fitsObject(look: Look, schema: JsonObject, value: unknown): boolean {
   if (options && !options.some((option) => isSame(option, value))) return false
   if (isObject(value) && !listOf(schema['required']).every((key) => Object.hasOwn(value, String(key)))) return false
   const branches = branchesOf(schema)
-  if (branches.length > 0 && !branches.some((branch) => fits(look, branch, value))) return false
-  if (!alsoOf(look, schema).every((also) => fits(look, also, value))) return false
+  if (branches.length > 0 && !branches.some((branch) => fits(walk, branch, value))) return false
+  if (!conjunctsOf(walk, schema).every((also) => fits(walk, also, value))) return false
   let isFit = true
   mapParts(schema, value, (inner, part) => {
-    isFit &&= fits(look, inner, part)
+    isFit &&= fits(walk, inner, part)
     return part
   })
   return isFit

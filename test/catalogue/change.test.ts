@@ -247,7 +247,7 @@ describe('a change of the rest', () => {
     ['another host', http({}), http({ url: 'https://b.example.com/x' }), ['http.url']],
     ['another method and part', http({}), http({ method: 'HEAD', result: '/a' }), ['http.method', 'http.result']],
     ['another kind', {}, http({}), ['static', 'http.url', 'http.method', 'http.result']],
-    ['another bound tool', face('TOOL_A'), face('TOOL_B'), ['binding']],
+    ['another bound tool', alias('TOOL_A'), alias('TOOL_B'), ['binding']],
     ['other code', code('1'), code('2'), ['code.module']],
     ['code that goes elsewhere', code('1', { hosts: ['a'] }), code('1', { hosts: ['a', 'b'] }), ['code.hosts']],
     ['code in the place of a text', {}, code('1'), ['static', 'code', 'code.hosts']],
@@ -268,7 +268,7 @@ describe('a change of the rest', () => {
     return { static: undefined, code: { module, ...rest } }
   }
 
-  function face(binding: string): object {
+  function alias(binding: string): object {
     return { static: undefined, binding, call: 'x' }
   }
 })

@@ -22,7 +22,7 @@ interface Stored {
   readonly expected: (args: Record<string, unknown>) => unknown
 }
 
-/** The function as a definition of each kind by turns: an HTTP request that writes or reads, a face of a bound tool, a fixed answer. */
+/** The function as a definition of each kind by turns: an HTTP request that writes or reads, an alias of a bound tool, a fixed answer. */
 function stored(foreign: Foreign, index: number): Stored {
   const { outline } = defineRawTool(foreign, () => {})
   const { name, description, inputSchema, title } = outline

@@ -118,18 +118,18 @@ describe('a stored definition', () => {
     expect(JSON.stringify(body)).not.toContain('tell-nobody')
   })
 
-  test('gives a bound tool another face', async () => {
-    const face = {
+  test('gives a bound tool an alias', async () => {
+    const alias = {
       name: 'rootOf',
       description: 'The root of a number.',
       inputSchema: { type: 'object', properties: { number: { type: 'number', maximum: 100 } }, required: ['number'] },
       binding: 'TOOL_CALCULATOR',
       call: 'squareRoot',
     }
-    expect((await put('rootOf', face)).status).toBe(201)
+    expect((await put('rootOf', alias)).status).toBe(201)
     expect((await call('rootOf', { number: 16 })).body).toMatchObject({ ok: true, structured: { value: 4 } })
     expect((await call('rootOf', { number: 101 })).status).toBe(422)
-    expect((await put('rootOf', { ...face, call: 'nope' })).status).toBe(422)
+    expect((await put('rootOf', { ...alias, call: 'nope' })).status).toBe(422)
   })
 
   test('that may have an effect is sent with the key of its call, by which a server knows it again', async () => {
@@ -198,15 +198,15 @@ describe('a stored definition', () => {
     await put('rate', { ...whole({ type: 'object' }), http })
     expect((await call('rate', { from: 'EUR', to: 'DKK' })).body).toMatchObject(misfit)
 
-    const face = (value: object) => ({
+    const alias = (value: object) => ({
       description: 'The root of a number.',
       inputSchema: { type: 'object', properties: { number: { type: 'number' } }, required: ['number'] },
       outputSchema: { type: 'object', properties: { value } },
       ...{ binding: 'TOOL_CALCULATOR', call: 'squareRoot' },
     })
-    await put('root', face({ type: 'string' }))
+    await put('root', alias({ type: 'string' }))
     expect((await call('root', { number: 16 })).body).toMatchObject({ ok: false, error: { code: 'result_unusable' } })
-    await put('root', face({ type: 'number' }))
+    await put('root', alias({ type: 'number' }))
     expect((await call('root', { number: 16 })).body).toMatchObject({ ok: true, structured: { value: 4 } })
   })
 

@@ -2,7 +2,7 @@ import { defineRawTool, OutOfTime, type RunContext, ToolError, withTimeLimit } f
 import { AnswerLost, HttpFault, RpcFault } from './exchange.ts'
 import { headersOf } from './headers.ts'
 import { fieldsOf, textOf } from './json.ts'
-import { outdate, type RemoteTool } from './list.ts'
+import { expireList, type RemoteTool } from './list.ts'
 import { ask } from './peer.ts'
 import { readResult } from './result.ts'
 import type { McpEnv, McpServer } from './servers.ts'
@@ -58,7 +58,7 @@ async function callRemote(
   const params = { name, arguments: input, _meta: { ...Object.fromEntries(told), progressToken } }
   const onNotice = (method: string, said: unknown) => {
     const news = fieldsOf(said)
-    if (method === 'notifications/tools/list_changed') outdate(server)
+    if (method === 'notifications/tools/list_changed') expireList(server)
     if (method === 'notifications/progress' && news['progressToken'] === progressToken) progress(toProgress(news))
   }
   try {
@@ -108,7 +108,7 @@ function failureOf(cause: unknown, server: McpServer, signal: AbortSignal): Tool
   if (!isDenied && cause instanceof RpcFault) {
     const { code, said } = cause
     // The server's definition of the tool has changed, or the tool is gone: its list must be read again.
-    if (code === HEADER_MISMATCH || code === INVALID_PARAMS) outdate(server)
+    if (code === HEADER_MISMATCH || code === INVALID_PARAMS) expireList(server)
     if (code === HEADER_MISMATCH) return new ToolError('The tool has changed.', { code: 'schema_mismatch', cause })
     if (code === INVALID_PARAMS)
       return new ToolError(`The server refused the call: ${said}`, { code: 'mcp_refused', cause })

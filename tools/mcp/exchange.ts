@@ -39,7 +39,7 @@ export interface Posting {
   /** Receives the requests and notifications that the server sends before its answer. */
   readonly onMessage?: (message: Message) => void
   /** Whether the message is a request, which has an answer, or else a notification or a response. Default true. */
-  readonly isAsked?: boolean
+  readonly isRequest?: boolean
   /** Whether an interrupted stream may be resumed. Default false. */
   readonly resumes?: boolean
 }
@@ -60,12 +60,12 @@ export async function post(posting: Posting): Promise<Posted> {
   const response = await send(posting, 'POST', { 'content-type': 'application/json' })
   const { status } = response
   const session = response.headers.get('mcp-session-id')
-  if (posting.isAsked === false) {
+  if (posting.isRequest === false) {
     await response.body?.cancel()
     if (!response.ok) throw new HttpFault(status)
     return { result: {}, session }
   }
-  const answer = await hear(response, posting)
+  const answer = await readAnswer(response, posting)
   if (isObject(answer['error'])) throw new RpcFault(answer['error'], status)
   if (!response.ok || !isObject(answer['result'])) throw new HttpFault(status)
   return { result: answer['result'], session }
@@ -85,7 +85,7 @@ function send(
   })
 }
 
-async function hear(response: Response, posting: Posting): Promise<Message> {
+async function readAnswer(response: Response, posting: Posting): Promise<Message> {
   try {
     if (isEvents(response)) return await follow(response, posting)
     return fieldsOf(read(await readText(response), posting))

@@ -37,7 +37,7 @@ const MOST_TOOLS = 1000
 const remembered = new Map<string, Listed>()
 
 /** Marks a server's list as expired, so that the next use reads it again. If that fails, the old list stays in use. */
-export function outdate(server: McpServer): void {
+export function expireList(server: McpServer): void {
   const listed = remembered.get(keyOf(server))
   if (listed) remembered.set(keyOf(server), { ...listed, ttlMs: 0 })
 }

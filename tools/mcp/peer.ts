@@ -44,14 +44,14 @@ export async function ask(
   tenant: string | undefined,
   question: Question,
 ): Promise<Posted['result']> {
-  const peer = await meet(server, tenant, question.signal)
+  const peer = await peerFor(server, tenant, question.signal)
   try {
     return await send(server, peer, question)
   } catch (error) {
     if (!isForgotten(error, peer)) throw error
     forget(server, tenant)
     // The server has rejected the request unread, so nothing is done twice.
-    return send(server, await meet(server, tenant, question.signal), question)
+    return send(server, await peerFor(server, tenant, question.signal), question)
   }
 }
 
@@ -78,7 +78,7 @@ function keyOf({ name, url }: McpServer, tenant?: string): string {
   return JSON.stringify([name, url, tenant])
 }
 
-async function meet(server: McpServer, tenant: string | undefined, signal: AbortSignal): Promise<Peer> {
+async function peerFor(server: McpServer, tenant: string | undefined, signal: AbortSignal): Promise<Peer> {
   const newest = { version: MODERN, session: null }
   if (modern.has(keyOf(server))) return newest
   const known = older.get(keyOf(server, tenant))
@@ -165,7 +165,7 @@ function refuse(server: McpServer, peer: Peer, { id, method }: Readonly<Record<s
 
 async function tell(server: McpServer, peer: Peer, said: object, signal: AbortSignal): Promise<void> {
   const message = { jsonrpc: '2.0', ...said }
-  await post({ url: server.url, headers: headersFor(server, peer), message, signal, isAsked: false })
+  await post({ url: server.url, headers: headersFor(server, peer), message, signal, isRequest: false })
 }
 
 function headersFor({ headers }: McpServer, { version, session }: Peer): Record<string, string> {

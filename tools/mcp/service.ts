@@ -1,6 +1,6 @@
 import { serveTools } from '../../src/tool.ts'
 import { remoteTool } from './call.ts'
-import { listTools, outdate, type RemoteTool, warn } from './list.ts'
+import { listTools, expireList, type RemoteTool, warn } from './list.ts'
 import { nameTools } from './names.ts'
 import { type McpEnv, type McpServer, readServers } from './servers.ts'
 
@@ -22,7 +22,7 @@ export function mcpService(ctx: ExecutionContext, env: McpEnv): Service {
     const outcome = await (await serve(isWanted)).call(request, control)
     if (outcome.ok || !/^(?:schema_mismatch|unknown_tool)$/.test(outcome.error.code)) return outcome
     // The edge's list differs from this isolate's. No tool was called, so the call may be made again with new lists.
-    servers.forEach(outdate)
+    servers.forEach(expireList)
     return (await serve(isWanted)).call(request, control)
   }
   return {

@@ -33,30 +33,30 @@ export function readHtml(html: string): Extract {
 
 /** Returns undefined if an element of the frame is never closed, so that its extent is unknown. */
 function extract(html: string, leavesOutFrame: boolean): Extract | undefined {
-  const sheet = new Sheet()
+  const collector = new TextCollector()
   let frames = 0
   for (let at = 0; at < html.length;) {
     const next = html.indexOf('<', at)
     const end = next < 0 ? html.length : next
-    if (frames === 0) sheet.add(html.slice(at, end))
+    if (frames === 0) collector.add(html.slice(at, end))
     if (next < 0) break
     TAG.lastIndex = next
     const [tag = '', slash = '', written = ''] = TAG.exec(html) ?? []
     if (tag === '') {
       at = endOfOther(html, next)
-      if (at === next + 1 && frames === 0) sheet.add('<')
+      if (at === next + 1 && frames === 0) collector.add('<')
       continue
     }
     const name = written.toLowerCase()
     at = next + tag.length
     if (RAW.test(name) && slash === '') {
       const content = rawContent(html, at, name)
-      if (name === 'title' && sheet.title === '') sheet.title = content
+      if (name === 'title' && collector.title === '') collector.title = content
       at += content.length
     } else if (leavesOutFrame && FRAME.test(name)) frames = Math.max(0, frames + (slash === '' ? 1 : -1))
-    else if (frames === 0) sheet.mark(name, slash !== '')
+    else if (frames === 0) collector.mark(name, slash !== '')
   }
-  return frames > 0 ? undefined : sheet.extract()
+  return frames > 0 ? undefined : collector.extract()
 }
 
 /** Returns the end of a comment, a declaration or a malformed end tag; `at + 1` if `<` is a plain character. */
@@ -75,7 +75,7 @@ function rawContent(html: string, at: number, name: string): string {
 }
 
 /** Collects the text of a page. */
-class Sheet {
+class TextCollector {
   title = ''
   readonly #pieces: string[] = []
   #isLineStart = true

@@ -32,7 +32,7 @@ const REDIRECTS = [301, 302, 303, 307, 308]
  */
 export async function fetchPage(address: string, { fetch, signal, env }: FetchOptions): Promise<Page> {
   const first = checkAddress(address)
-  const timeoutMs = patienceOf(env)
+  const timeoutMs = timeLimitOf(env)
   try {
     return await withTimeLimit(
       timeoutMs,
@@ -47,7 +47,7 @@ export async function fetchPage(address: string, { fetch, signal, env }: FetchOp
   }
 }
 
-function patienceOf(env: WebEnv): number {
+function timeLimitOf(env: WebEnv): number {
   try {
     return timeoutOf(env)
   } catch (cause) {

@@ -1,7 +1,7 @@
 import { type JsonSchema as MadeSchema, toJsonSchemaDefs } from '@valibot/to-json-schema'
 import * as v from 'valibot'
 import type { JsonSchema } from '../../contract/json.ts'
-import { CODE_TOOL, FACE, HTTP_TOOL, STATIC_TOOL } from '../../tool/stored/definition.ts'
+import { CODE_TOOL, ALIAS, HTTP_TOOL, STATIC_TOOL } from '../../tool/stored/definition.ts'
 import { input as agUiBody } from '../../wire/ag-ui/request.ts'
 import { conversationBody, forkBody } from '../../wire/conversation.ts'
 import { chatBody } from '../../wire/openai-chat/request.ts'
@@ -9,7 +9,7 @@ import { body as responsesBody } from '../../wire/openai-responses/request.ts'
 import { callBody, message, runBody } from '../../wire/request.ts'
 import { contentPart, parametersSchema, runOptions } from '../../wire/schema.ts'
 import { body as useChatBody } from '../../wire/ui-message/request.ts'
-import { sayable } from './sayable.ts'
+import { describable } from './describable.ts'
 
 /** The Valibot schemas with which the edge checks requests, by their names in the document. */
 const CHECKED = {
@@ -29,7 +29,7 @@ const CHECKED = {
   UseChatBody: useChatBody,
   RunAgentInput: agUiBody,
   HttpTool: HTTP_TOOL,
-  ToolFace: FACE,
+  ToolAlias: ALIAS,
   StaticTool: STATIC_TOOL,
   CodeTool: CODE_TOOL,
 } as const
@@ -39,7 +39,7 @@ const READ = {
   Definition: {
     oneOf: [
       { $ref: ref('HttpTool') },
-      { $ref: ref('ToolFace') },
+      { $ref: ref('ToolAlias') },
       { $ref: ref('StaticTool') },
       { $ref: ref('CodeTool') },
     ],
@@ -82,14 +82,17 @@ const READ = {
 
 /** Returns the schemas of all request bodies, for `components.schemas`. */
 export function bodySchemas(): Readonly<Record<string, JsonSchema>> {
-  const made = toJsonSchemaDefs(Object.fromEntries(Object.entries(CHECKED).map(([name, s]) => [name, sayable(s)])), {
-    target: 'draft-2020-12',
-    typeMode: 'input',
-    // JSON Schema cannot express checks by code; the descriptions state them.
-    ignoreActions: ['check'],
-    overrideRef: ({ referenceId }) => ref(referenceId),
-    overrideSchema: ({ jsonSchema }) => withoutEmpty(jsonSchema),
-  })
+  const made = toJsonSchemaDefs(
+    Object.fromEntries(Object.entries(CHECKED).map(([name, s]) => [name, describable(s)])),
+    {
+      target: 'draft-2020-12',
+      typeMode: 'input',
+      // JSON Schema cannot express checks by code; the descriptions state them.
+      ignoreActions: ['check'],
+      overrideRef: ({ referenceId }) => ref(referenceId),
+      overrideSchema: ({ jsonSchema }) => withoutEmpty(jsonSchema),
+    },
+  )
   return { ...made, ...withWords(made), ...READ }
 }
 

@@ -4,7 +4,7 @@ import type { Report } from '../../contract/setup.ts'
 import { ACCEPTED_KEY, acceptedKey } from '../stored/copy.ts'
 import { messageOf } from '../thrown.ts'
 import { currentIndex, type IndexMemory, ownWrite } from './index-memory.ts'
-import type { ToolNamespace } from './shelf.ts'
+import type { ToolNamespace } from './version-cache.ts'
 
 export interface AcceptedOptions {
   /** Holds the catalogue's read copy. */

@@ -7,7 +7,7 @@ import type { CatalogueService, StoredTools, VersionWrite, WriteReply, WriteTerm
 import { messageOf } from '../thrown.ts'
 import { unreachable } from '../worker/call.ts'
 import type { ServiceSource } from './service.ts'
-import { openShelf, type StoredRecord, type ToolNamespace } from './shelf.ts'
+import { openVersionCache, type StoredRecord, type ToolNamespace } from './version-cache.ts'
 
 export interface KvOptions {
   /** The catalogue's read copy. */
@@ -24,7 +24,7 @@ export interface KvOptions {
   readonly hostsOf?: (tool: Pick<Tool, 'definition' | 'place'>) => readonly (readonly string[] | undefined)[]
   /** Returns the value of a secret, such as `SECRET_WEATHER`. */
   readonly secret: (name: string) => string | undefined
-  /** The tool Workers. A stored definition may be a face of one of their tools, and may not take one of their names. */
+  /** The tool Workers. A stored definition may be an alias of one of their tools, but may not take its name. */
   readonly services: ServiceSource
   readonly now?: () => number
 }
@@ -40,12 +40,12 @@ const UNNAMED: WriteTerms = { by: { tenant: 'unknown' } }
  */
 export function kvSource(options: KvOptions): ToolSource & StoredTools {
   const { namespace, catalogue, definitions, hosts, now = Date.now } = options
-  const shelf = openShelf(namespace, (kept) => definitions.read(kept, hosts), now)
+  const cache = openVersionCache(namespace, (kept) => definitions.read(kept, hosts), now)
 
   const load = async (names: readonly string[]): Promise<ToolListing> => {
     const tools: Tool[] = []
     const unavailable: Unavailable[] = []
-    for (const [name, record] of await shelf.read(names)) {
+    for (const [name, record] of await cache.read(names)) {
       const place = `tool:${name}`
       const tool = toTool(place, record, options)
       if (typeof tool === 'string') unavailable.push({ origin: 'kv', place, reason: tool, name })
@@ -54,7 +54,7 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
     return { tools, unavailable }
   }
   const list = async (page: ListPage | undefined): Promise<ToolListing> => {
-    const names = await shelf.names()
+    const names = await cache.names()
     if (!page) return load(names)
     const { after, limit, origin = 'kv' } = page
     if (origin !== 'kv') return { tools: [], unavailable: [], total: 0 }
@@ -80,7 +80,7 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
     const reply = await catalogue.write({ ...terms, name, hash, text, offered, version })
     if (!reply.ok) return reply
     const { revision, ...rest } = reply
-    shelf.own(name, { revision, record: written.read })
+    cache.own(name, { revision, record: written.read })
     return { ...rest, hash }
   }
   const versionOf = async (name: string, hash: string): Promise<unknown> =>
@@ -89,10 +89,10 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
   return {
     find: async (names) => (names.length === 0 ? [] : (await load(names).catch(broken)).tools),
     list: (page) => list(page).catch(broken),
-    size: () => shelf.size().catch(() => 0),
-    texts: () => shelf.texts().catch(() => []),
+    size: () => cache.size().catch(() => 0),
+    texts: () => cache.texts().catch(() => []),
     offered: async () => {
-      const { tools } = await shelf.offered().then(load).catch(broken)
+      const { tools } = await cache.offered().then(load).catch(broken)
       return tools.filter((tool) => tool.offered)
     },
     put: (name, definition, terms = UNNAMED) => write(name, definition, { ...terms, action: 'put' }),
@@ -102,7 +102,7 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
     },
     remove: async (name, by = UNNAMED.by) => {
       const revision = TOOL_NAME.test(name) ? await catalogue.remove(name, by) : undefined
-      if (revision !== undefined) shelf.own(name, { revision })
+      if (revision !== undefined) cache.own(name, { revision })
       return revision !== undefined
     },
     history: async (name, page) => (TOOL_NAME.test(name) ? catalogue.history(name, page) : []),
@@ -113,14 +113,14 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
 /** Returns the tool of a record, or the reason why it cannot be called here. */
 function toTool(place: string, record: StoredRecord, options: KvOptions): Tool | string {
   if (typeof record === 'string') return record
-  const { definition, offered, face } = record
-  if (face && !options.services.bound(face.binding)) return `there is no binding ${face.binding}`
+  const { definition, offered, alias } = record
+  if (alias && !options.services.bound(alias.binding)) return `there is no binding ${alias.binding}`
   return { definition, origin: 'kv', place, offered, call: callOf(place, record, options) }
 }
 
 function callOf(place: string, record: ReadDefinition, options: KvOptions): Tool['call'] {
   const { definitions, services, secret, hostsOf } = options
-  const { definition, face, secrets: names, stored } = record
+  const { definition, alias, secrets: names, stored } = record
   const named = hostsOf?.({ definition, place }) ?? []
   const hosts = Object.fromEntries(
     Object.entries(options.hosts).filter(([host]) => named.every((some) => some?.includes(host) ?? true)),
@@ -131,16 +131,16 @@ function callOf(place: string, record: ReadDefinition, options: KvOptions): Tool
     const secrets = Object.fromEntries(names.map((each) => [each, secret(each) ?? '']))
     const outcome = await definitions.call(stored, request, { hosts, secrets }, control)
     if (outcome) return outcome
-    const [tool] = (face && (await services.bound(face.binding)?.find([face.call]))) ?? []
+    const [tool] = (alias && (await services.bound(alias.binding)?.find([alias.call]))) ?? []
     // The bound tool gets the same arguments, under the name and hash that its Worker knows.
-    if (!tool) return unreachable(name, `${face?.binding} has no tool "${face?.call}" now`)
+    if (!tool) return unreachable(name, `${alias?.binding} has no tool "${alias?.call}" now`)
     const answered = await tool.call({ ...request, name: tool.definition.name, hash: tool.definition.hash }, control)
     return definition.outputSchema ? definitions.held(stored, answered) : answered
   }
 }
 
 async function serviceIssues(
-  { definition, face }: ReadDefinition,
+  { definition, alias }: ReadDefinition,
   services: ServiceSource,
 ): Promise<DefinitionIssue[]> {
   const { name } = definition
@@ -153,8 +153,8 @@ async function serviceIssues(
   const issues = taken.includes(name)
     ? [{ path: 'name', message: `expected a free name: "${name}" is a tool of a bound Worker` }]
     : []
-  if (!face) return issues
-  const { binding, call } = face
+  if (!alias) return issues
+  const { binding, call } = alias
   const worker = await services.bound(binding)?.list()
   if (worker?.tools.some((tool) => tool.definition.name === call)) return issues
   const broken = worker?.unavailable.find(({ held }) => !held || held.definition.name === call)

@@ -40,7 +40,7 @@ export function serviceSource(options: ServiceOptions): ServiceSource {
       origin: 'service' as const,
       place,
       offered: offered(definition.name),
-      ...callService(definition, { binding, face: described.face, describe, exact: hold !== undefined }),
+      ...callService(definition, { binding, transport: described.transport, describe, exact: hold !== undefined }),
     }))
     // Tools are held back before names are merged, so that a held tool is never in conflict with one of another place.
     return hold ? hold(tools) : { tools, unavailable: [] }

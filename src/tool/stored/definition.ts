@@ -32,7 +32,7 @@ const SAID = {
 }
 
 export const HTTP_TOOL = v.strictObject({ ...SAID, default: flag, http: HTTP_CALL })
-export const FACE = v.strictObject({
+export const ALIAS = v.strictObject({
   ...SAID,
   default: flag,
   binding: v.pipe(v.string(), v.regex(/^TOOL_[A-Z0-9_]+$/)),
@@ -49,13 +49,13 @@ export const STATIC_TOOL = v.strictObject({
 export const CODE_TOOL = v.strictObject({ ...SAID, default: flag, code: CODE })
 
 /**
- * A checked definition of a stored tool: a tool that sends an HTTP request; a face, which is a tool of a
+ * A checked definition of a stored tool: a tool that sends an HTTP request; an alias, which is a tool of a
  * tool Worker under another name, description and schema; a tool that always answers the same; or one with code of its
  * own.
  */
 export type StoredTool = Readonly<
   | v.InferOutput<typeof HTTP_TOOL>
-  | v.InferOutput<typeof FACE>
+  | v.InferOutput<typeof ALIAS>
   | v.InferOutput<typeof STATIC_TOOL>
   | v.InferOutput<typeof CODE_TOOL>
 >
@@ -68,7 +68,7 @@ const LIMITS = { depth: 64, values: 20_000, visible: true }
 
 const KINDS = [
   ['http', HTTP_TOOL],
-  ['binding', FACE],
+  ['binding', ALIAS],
   ['static', STATIC_TOOL],
   ['code', CODE_TOOL],
 ] as const

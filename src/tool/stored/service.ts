@@ -107,7 +107,7 @@ function toRead(stored: StoredTool, definition: ReadDefinition['definition']): R
   return {
     definition,
     offered: stored.default === true,
-    ...('binding' in stored && { face: { binding: stored.binding, call: stored.call } }),
+    ...('binding' in stored && { alias: { binding: stored.binding, call: stored.call } }),
     secrets: secretsOf(stored),
     stored,
   }

@@ -11,7 +11,7 @@ import { askByFetch, isMissingMethod, missingMethod, readAnswer, type ToolBindin
 
 export interface ServiceCallOptions {
   readonly binding: ToolBinding
-  readonly face: 'rpc' | 'fetch'
+  readonly transport: 'rpc' | 'fetch'
   /** Asks the Worker again for its description, whatever is cached. */
   readonly describe: () => Promise<Described>
   /** Whether a tool that has changed is refused even if its input schema is the same. Default false. */
@@ -78,12 +78,12 @@ function send(request: ToolRequest, control: ToolControl, options: ServiceCallOp
 
 /** Asks over the interface that the Worker has: an RPC method, or `POST` with a body to the path of the same name. */
 async function ask(
-  { binding, face }: ServiceCallOptions,
+  { binding, transport }: ServiceCallOptions,
   method: string,
   overRpc: () => Promise<unknown> | undefined,
   ...[body, control]: [body: unknown, control?: ToolControl]
 ): Promise<unknown> {
-  if (face === 'rpc') return overRpc() ?? missingMethod(method)
+  if (transport === 'rpc') return overRpc() ?? missingMethod(method)
   return askByFetch(binding, `POST /${method}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

@@ -9,7 +9,7 @@ import { askByFetch, isMissingMethod, missingMethod, readAnswer, type ToolBindin
 
 /** The tools of a tool Worker, and whether it described them over RPC or `fetch`; or why there is no description. */
 export type Described =
-  | { readonly ok: true; readonly face: 'rpc' | 'fetch'; readonly tools: readonly ToolDefinition[] }
+  | { readonly ok: true; readonly transport: 'rpc' | 'fetch'; readonly tools: readonly ToolDefinition[] }
   | { readonly ok: false; readonly reason: string }
 
 export interface DescribeOptions {
@@ -45,17 +45,17 @@ function useless(reason: string): Described {
 
 async function ask(binding: ToolBinding): Promise<Described> {
   let answer: unknown
-  let face: 'rpc' | 'fetch' = 'rpc'
+  let transport: 'rpc' | 'fetch' = 'rpc'
   try {
     answer = await (binding.describe?.() ?? missingMethod('describe'))
   } catch (error) {
     if (!isMissingMethod(error)) throw error
     answer = await askByFetch(binding, 'GET /describe')
-    face = 'fetch'
+    transport = 'fetch'
   }
   const description = readAnswer(Description, answer)
   if (typeof description === 'string') return useless(`bad description: ${description}`)
-  return { ok: true, face, tools: description.value.tools }
+  return { ok: true, transport, tools: description.value.tools }
 }
 
 const flag = v.exactOptional(v.boolean())

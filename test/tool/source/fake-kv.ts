@@ -1,4 +1,4 @@
-import type { ToolNamespace } from '../../../src/tool/source/shelf.ts'
+import type { ToolNamespace } from '../../../src/tool/source/version-cache.ts'
 
 /** A KV namespace as the platform has it: bulk reads of 100, keys of 512 bytes. */
 export class FakeKv implements ToolNamespace {

@@ -4,7 +4,7 @@ import { canonicalJson, sha256 } from '../../../src/contract/json.ts'
 import { pinTools } from '../../../src/tool/pin.ts'
 import type { ToolBinding } from '../../../src/tool/worker/answer.ts'
 import { type KvOptions, kvSource } from '../../../src/tool/source/kv.ts'
-import type { ToolNamespace } from '../../../src/tool/source/shelf.ts'
+import type { ToolNamespace } from '../../../src/tool/source/version-cache.ts'
 import { holdBack } from '../../../src/tool/source/hold.ts'
 import { type ServiceOptions, serviceSource } from '../../../src/tool/source/service.ts'
 import { encodeIndex, INDEX_KEY, versionKey } from '../../../src/tool/stored/copy.ts'
@@ -120,7 +120,7 @@ describe('writing', () => {
     ],
     [
       'of a binding that is not there',
-      { ...face('a', 'TOOL_NONE', 'x') },
+      { ...alias('a', 'TOOL_NONE', 'x') },
       { path: 'binding', message: 'expected a service binding of this edge, received TOOL_NONE' },
     ],
   ])('refuses a definition %s, and stores nothing', async (_, value, issue) => {
@@ -265,7 +265,7 @@ describe('a value that cannot be used is listed with the reason, and breaks no o
 
   test('of a binding that is gone', async () => {
     const { kv, elsewhere } = setup()
-    const stored = canonicalJson(face('bad', 'TOOL_GONE', 'x'))
+    const stored = canonicalJson(alias('bad', 'TOOL_GONE', 'x'))
     const hash = await sha256(stored)
     kv.stored.set(versionKey('bad', hash), stored)
     kv.stored.set(INDEX_KEY, encodeIndex(1, [{ name: 'bad', hash, offered: true }]))
@@ -623,7 +623,7 @@ describe('a run that has pinned a version', () => {
   })
 })
 
-describe('a face of a tool Worker', () => {
+describe('an alias of a tool Worker', () => {
   const now = {
     name: 'now',
     description: 'Tells the time.',
@@ -656,7 +656,7 @@ describe('a face of a tool Worker', () => {
     const { seen, services } = clock()
     const { tools } = setup({ services })
     const inputSchema = { type: 'object', properties: { zone: { enum: ['Asia/Tokyo'] } }, required: ['zone'] }
-    await store(tools, { ...face('tokyo', 'TOOL_CLOCK', 'now'), inputSchema })
+    await store(tools, { ...alias('tokyo', 'TOOL_CLOCK', 'now'), inputSchema })
     const [tool] = await tools.find(['tokyo'])
     expect(await call(tool, { zone: 'UTC' })).toMatchObject({ error: { code: 'invalid_arguments' } })
     expect(seen).toEqual([])
@@ -671,7 +671,7 @@ describe('a face of a tool Worker', () => {
       ok: false,
       issues: [{ path: 'name', message: 'expected a free name: "now" is a tool of a bound Worker' }],
     })
-    expect(await tools.put('a', face('a', 'TOOL_CLOCK', 'then'))).toEqual({
+    expect(await tools.put('a', alias('a', 'TOOL_CLOCK', 'then'))).toEqual({
       ok: false,
       issues: [{ path: 'call', message: 'expected a tool of TOOL_CLOCK, received "then"' }],
     })
@@ -691,7 +691,7 @@ describe('a face of a tool Worker', () => {
   test('says when its Worker or tool is gone', async () => {
     const { services, worker, at } = clock()
     const { tools } = setup({ services })
-    await store(tools, face('a', 'TOOL_CLOCK', 'now'))
+    await store(tools, alias('a', 'TOOL_CLOCK', 'now'))
     worker.tools = []
     at.now = 60_000
     expect(await call((await tools.find(['a']))[0])).toEqual({
@@ -704,7 +704,7 @@ describe('a face of a tool Worker', () => {
     })
     worker.broken = new Error('down')
     at.now = 120_000
-    expect(await tools.put('b', face('b', 'TOOL_CLOCK', 'now'))).toEqual({
+    expect(await tools.put('b', alias('b', 'TOOL_CLOCK', 'now'))).toEqual({
       ok: false,
       issues: [{ path: 'binding', message: 'TOOL_CLOCK cannot be asked for its tools: down' }],
     })
@@ -715,7 +715,7 @@ describe('a face of a tool Worker', () => {
     const { seen, services } = clock()
     const { services: held } = clock({ hold: () => (tools) => holdBack(tools, accepted) })
     const { tools, source } = setup({ services })
-    await store(tools, face('a', 'TOOL_CLOCK', 'now'))
+    await store(tools, alias('a', 'TOOL_CLOCK', 'now'))
     const behind = source({ services: held })
     expect(await call((await behind.find(['a']))[0])).toMatchObject({ error: { code: 'tool_unreachable' } })
     expect(seen).toEqual([])
@@ -723,10 +723,10 @@ describe('a face of a tool Worker', () => {
       ok: false,
       issues: [{ path: 'name', message: 'expected a free name: "now" is a tool of a bound Worker' }],
     })
-    expect(await behind.put('b', face('b', 'TOOL_CLOCK', 'now'))).toMatchObject({
+    expect(await behind.put('b', alias('b', 'TOOL_CLOCK', 'now'))).toMatchObject({
       issues: [{ path: 'binding', message: expect.stringContaining('The tool "now" is held back') }],
     })
-    expect(await behind.put('b', face('b', 'TOOL_CLOCK', 'then'))).toMatchObject({ issues: [{ path: 'call' }] })
+    expect(await behind.put('b', alias('b', 'TOOL_CLOCK', 'then'))).toMatchObject({ issues: [{ path: 'call' }] })
   })
 })
 
@@ -734,7 +734,7 @@ test('a namespace of the platform is one of these', () => {
   expectTypeOf<KVNamespace>().toExtend<ToolNamespace>()
 })
 
-function face(name: string, binding: string, tool: string): Record<string, unknown> {
+function alias(name: string, binding: string, tool: string): Record<string, unknown> {
   const { static: _, ...common } = definition(name)
   return { ...common, binding, call: tool }
 }

@@ -483,7 +483,7 @@ describe('what became of a call, and undoing it', () => {
   const request = toolRequest('book', { room: 7 }, { hash: 'of a definition that has changed since' })
 
   /** A Worker that answers these, over RPC or over fetch. */
-  function careless(face: 'rpc' | 'fetch', answers: { status?: () => unknown; undo?: () => unknown }) {
+  function careless(transport: 'rpc' | 'fetch', answers: { status?: () => unknown; undo?: () => unknown }) {
     const asked: unknown[] = []
     const answer = async (method: 'status' | 'undo', ...sent: unknown[]) => {
       asked.push(sent)
@@ -500,7 +500,7 @@ describe('what became of a call, and undoing it', () => {
       status: (...sent) => answer('status', ...sent),
       undo: (...sent) => answer('undo', ...sent),
     }
-    return { asked, tools: source({ TOOL_HOTEL: face === 'rpc' ? overRpc : foreign(overFetch) }) }
+    return { asked, tools: source({ TOOL_HOTEL: transport === 'rpc' ? overRpc : foreign(overFetch) }) }
   }
 
   test('are asked for over RPC', async () => {
@@ -525,9 +525,9 @@ describe('what became of a call, and undoing it', () => {
 
   test.each(['rpc', 'fetch'] as const)(
     'whoever says nothing of use over %s leaves it unknown, or not undone',
-    async (face) => {
+    async (transport) => {
       for (const useless of [undefined, () => ({ ok: 'yes' }), () => 'gone']) {
-        const { tools } = careless(face, useless ? { status: useless, undo: useless } : {})
+        const { tools } = careless(transport, useless ? { status: useless, undo: useless } : {})
         const [tool] = await tools.find(['book'])
         expect(await tool?.status?.(request)).toBe('unknown')
         expect(await tool?.undo?.(request, DONE)).toMatchObject({ ok: false })

@@ -14,7 +14,7 @@ const COMMON = {
   },
 }
 const CODE = { module: 'export default ({ city }) => city' }
-const FACE = { ...COMMON, binding: 'TOOL_WEATHER', call: 'forecast' }
+const ALIAS = { ...COMMON, binding: 'TOOL_WEATHER', call: 'forecast' }
 
 function http(call: Record<string, unknown>, rest: Record<string, unknown> = {}): Record<string, unknown> {
   return { ...COMMON, ...rest, http: { method: 'GET', url: 'https://api.example.com/v1/{city}', ...call } }
@@ -59,7 +59,7 @@ describe('a definition of each kind is taken as it is', () => {
   test.each<[string, Record<string, unknown>]>([
     ['http, with everything', everything],
     ['http, with the least', http({ url: 'https://api.example.com' })],
-    ['a face', FACE],
+    ['an alias', ALIAS],
     ['static text', { ...COMMON, static: { text: '' } }],
     ['a static value', { ...COMMON, static: { structured: null } }],
     ['code', { ...COMMON, code: CODE }],
@@ -87,58 +87,63 @@ describe('what is wrong is named by its path', () => {
     ['no kind', COMMON, '', 'expected an object with one of http, binding, static, code, received none'],
     [
       'two kinds',
-      { ...FACE, static: { text: '' } },
+      { ...ALIAS, static: { text: '' } },
       '',
       'expected an object with one of http, binding, static, code, received binding and static',
     ],
-    ['an unknown key', { ...FACE, colour: 1 }, 'colour', 'expected no such key, received "colour"'],
+    ['an unknown key', { ...ALIAS, colour: 1 }, 'colour', 'expected no such key, received "colour"'],
     ['an unknown key within', http({ path: '/x' }), 'http.path', 'expected no such key, received "path"'],
     [
       'an unknown annotation',
-      { ...FACE, annotations: { safe: true } },
+      { ...ALIAS, annotations: { safe: true } },
       'annotations.safe',
       'expected no such key, received "safe"',
     ],
     ['a key of another kind', http({}, { call: 'x' }), 'call', 'expected no such key, received "call"'],
-    ['no name', { ...FACE, name: undefined }, 'name', 'expected string, received undefined'],
-    ['a bad name', { ...FACE, name: 'a b' }, 'name', 'expected /^[a-zA-Z0-9_-]{1,64}$/, received "a b"'],
-    ['a blank description', { ...FACE, description: ' ' }, 'description', 'expected a text that is not blank'],
-    ['an empty description', { ...FACE, description: '' }, 'description', 'expected a text that is not blank'],
-    ['an empty title', { ...FACE, title: '' }, 'title', 'expected a text that is not empty'],
-    ['a long description', { ...FACE, description: 'x'.repeat(1025) }, 'description', 'expected <=1024, received 1025'],
+    ['no name', { ...ALIAS, name: undefined }, 'name', 'expected string, received undefined'],
+    ['a bad name', { ...ALIAS, name: 'a b' }, 'name', 'expected /^[a-zA-Z0-9_-]{1,64}$/, received "a b"'],
+    ['a blank description', { ...ALIAS, description: ' ' }, 'description', 'expected a text that is not blank'],
+    ['an empty description', { ...ALIAS, description: '' }, 'description', 'expected a text that is not blank'],
+    ['an empty title', { ...ALIAS, title: '' }, 'title', 'expected a text that is not empty'],
+    [
+      'a long description',
+      { ...ALIAS, description: 'x'.repeat(1025) },
+      'description',
+      'expected <=1024, received 1025',
+    ],
     [
       'hidden text',
-      { ...FACE, description: 'Good.\u200b' },
+      { ...ALIAS, description: 'Good.\u200b' },
       'description',
       'expected visible text, received control or invisible characters',
     ],
     [
       'hidden text in the schema',
-      { ...FACE, inputSchema: { type: 'object', title: '\u2066x' } },
+      { ...ALIAS, inputSchema: { type: 'object', title: '\u2066x' } },
       'inputSchema.title',
       'expected visible text, received control or invisible characters',
     ],
     [
       'a broken schema',
-      { ...FACE, inputSchema: { type: 'object', properties: { a: { type: 'str' } } } },
+      { ...ALIAS, inputSchema: { type: 'object', properties: { a: { type: 'str' } } } },
       'inputSchema.properties.a.type',
       'expected one of string, number, integer, boolean, object, array, null, or a list of them, received "str"',
     ],
     [
       'a schema of no object',
-      { ...FACE, inputSchema: { type: 'array' } },
+      { ...ALIAS, inputSchema: { type: 'array' } },
       'inputSchema.type',
       'expected "object" at the root, received "array"',
     ],
     [
       'a broken output schema',
-      { ...FACE, outputSchema: { type: 5 } },
+      { ...ALIAS, outputSchema: { type: 5 } },
       'outputSchema.type',
       'expected one of string, number, integer, boolean, object, array, null, or a list of them, received 5',
     ],
     [
       'a binding of another kind',
-      { ...FACE, binding: 'CONVERSATIONS' },
+      { ...ALIAS, binding: 'CONVERSATIONS' },
       'binding',
       'expected /^TOOL_[A-Z0-9_]+$/, received "CONVERSATIONS"',
     ],

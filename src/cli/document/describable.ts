@@ -3,7 +3,7 @@ import { isObject } from '../../contract/json.ts'
 
 type Schema = v.GenericSchema
 
-/** The results of `sayable`, so that a schema that is used twice stays one object. */
+/** The results of `describable`, so that a schema that is used twice stays one object. */
 const known = new WeakMap<Schema, Schema>()
 
 /**
@@ -11,7 +11,7 @@ const known = new WeakMap<Schema, Schema>()
  * becomes their union, a custom check becomes any object or nothing, depending on whether it accepts an empty object,
  * and members that a transformation fills in before the check become optional.
  */
-export function sayable(schema: Schema): Schema {
+export function describable(schema: Schema): Schema {
   const made = known.get(schema) ?? rebuilt(schema)
   known.set(schema, made)
   return made
@@ -22,11 +22,12 @@ function rebuilt(schema: Schema): Schema {
   const { pipe } = schema
   const last = pipe.findLastIndex(isSchema)
   const read = pipe[last]
-  if (last === 0 || !isSchema(read)) return checked({ ...plain(schema), pipe: [sayable(pipe[0]), ...pipe.slice(1)] })
+  if (last === 0 || !isSchema(read))
+    return checked({ ...plain(schema), pipe: [describable(pipe[0]), ...pipe.slice(1)] })
   const filled = pipe
     .slice(0, last)
     .reduce<unknown>((value, item) => (isTransform(item) ? item.operation(value) : value), {})
-  return withDefaults(sayable(read), isObject(filled) ? filled : {})
+  return withDefaults(describable(read), isObject(filled) ? filled : {})
 }
 
 /** Rewrites a schema without its pipe. */
@@ -34,7 +35,7 @@ function plain(schema: Schema): Schema {
   if (isLazy(schema)) {
     const each = [...new Set(SAMPLES.map((sample) => schema.getter(sample)))].filter(({ type }) => type !== 'never')
     const [only] = each
-    return each.length === 1 && only ? sayable(only) : v.union(each.map(sayable))
+    return each.length === 1 && only ? describable(only) : v.union(each.map(describable))
   }
   if (schema.type === 'custom') return v.is(schema, {}) ? v.looseObject({}) : v.never()
   const members = Object.entries(schema).map(([name, value]) => [name, name === 'pipe' ? undefined : inner(value)])
@@ -47,8 +48,8 @@ function plain(schema: Schema): Schema {
 const SAMPLES = ['', 0, [], {}]
 
 function inner(value: unknown): unknown {
-  if (isSchema(value)) return sayable(value)
-  if (Array.isArray(value)) return value.every(isSchema) ? value.map(sayable) : value
+  if (isSchema(value)) return describable(value)
+  if (Array.isArray(value)) return value.every(isSchema) ? value.map(describable) : value
   // The entries of an object.
   if (!isObject(value) || !Object.values(value).every(isSchema)) return value
   return Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, inner(entry)]))

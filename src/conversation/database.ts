@@ -12,7 +12,7 @@ export interface BrokenRow {
 export type OnBroken = (row: BrokenRow) => void
 
 /** The access to SQLite that all tables of a conversation share. */
-export class Ground {
+export class Database {
   readonly sql: SqlStorage
   readonly chunks: Chunks
   readonly #onBroken: OnBroken

@@ -29,7 +29,7 @@ export interface OwnWrite {
  * The isolate's cache of the catalogue's copy: the index is kept for ten seconds, versions as long as there is room.
  * Methods reject if KV fails and no index is cached; otherwise an older index is used.
  */
-export interface Shelf {
+export interface VersionCache {
   names(): Promise<readonly string[]>
   /** Returns the number of tools; a tool that was written here may count twice until the copy holds the write. */
   size(): Promise<number>
@@ -61,7 +61,7 @@ interface Memory extends IndexMemory<OwnWrite> {
 /** Caches by namespace. They hold values, never promises: a promise belongs to the request that made it. */
 const memories = new WeakMap<ToolNamespace, Memory>()
 
-export function openShelf(namespace: ToolNamespace, readValues: ReadValues, now: () => number): Shelf {
+export function openVersionCache(namespace: ToolNamespace, readValues: ReadValues, now: () => number): VersionCache {
   const memory = memories.get(namespace) ?? newMemory()
   memories.set(namespace, memory)
   const { own, records, useless } = memory

@@ -1,4 +1,4 @@
-import type { Anew, StartRequest } from '../contract/conversation.ts'
+import type { Repeat, StartRequest } from '../contract/conversation.ts'
 import type { Setup } from '../contract/setup.ts'
 import type { StoredRun } from './runs.ts'
 
@@ -6,10 +6,10 @@ import type { StoredRun } from './runs.ts'
  * Builds the request that repeats an earlier run, perhaps for another caller: with that caller's trusted values, and
  * with the current definitions of the run's tools, as far as that caller may know of them.
  */
-export async function askedAnew(
+export async function repeatedRequest(
   setup: Setup,
   { request: asked, tools: offered }: StoredRun,
-  again: Anew,
+  again: Repeat,
 ): Promise<Pick<StartRequest, 'run' | 'tools'>> {
   const { fingerprint: _fingerprint, budget: _budget, trusted: _trusted, chosenAt: _chosenAt, ...request } = asked
   const trusted = setup.trusted?.(again.caller)

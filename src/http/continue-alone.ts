@@ -25,7 +25,7 @@ export interface Said {
  * them already, its events are sent once more; if it failed, a new run goes on from there. Otherwise a new run starts
  * from the messages that were sent.
  */
-export async function goOnAlone(
+export async function continueAlone(
   asked: Asked,
   sent: RunBody,
   { answers, input, conversation, begin = async (said) => startAlone(asked, await accept(asked, said)) }: Said,
@@ -38,7 +38,7 @@ export async function goOnAlone(
   )
   const system = systemOf(sent.input.slice(0, told), sent.system)
   const body = { ...sent, system, input: sent.input.slice(told) }
-  const answering = { answers, input, body, retells: true }
+  const answering = { answers, input, body, stateless: true }
   let runId = runOfAnswers(answers)
   /** All messages of the failed run, from which the new run goes on, so that no call is performed twice. */
   let history: Message[] | undefined
