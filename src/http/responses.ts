@@ -15,13 +15,16 @@ import { type Accepted, launchThere } from './launch.ts'
 import type { Launched } from './launched.ts'
 import { checked, Problem } from './problem.ts'
 import { type Collector, collectRun, type Place, placeOf } from './start.ts'
+import { storedResponse } from './stored-response.ts'
 import { streamRun } from './stream.ts'
 
 /** How long a stored response outside the caller's conversations is kept, in milliseconds: 30 days, as with OpenAI. */
 const STORED_MS = 30 * 24 * 60 * 60 * 1000
 
-/** `POST /v1/responses`, for clients of OpenAI's Responses API. */
+/** `/v1/responses`, for clients of OpenAI's Responses API. */
 export const responses = new Hono<EdgeEnv>()
+
+responses.get('/:id', storedResponse)
 
 responses.post('/', async (c) => {
   const { setup, caller } = c.env

@@ -418,3 +418,95 @@ describe('bad input gets a clear error', () => {
     }
   })
 })
+
+describe('a stored response', () => {
+  const plain = (response: object) => JSON.parse(JSON.stringify({ ...response, created_at: 0 })) as object
+
+  test('is given again as it was', async () => {
+    const edge = keptEdge({ script: [ask(['clock']), say('Noon.')], tools: [clock] })
+    const { responses } = clientOf(edge)
+    const made = await responses.create({ input: 'What time is it?' })
+    const again = await responses.retrieve(made.id)
+    expect(plain(again)).toEqual(plain(made))
+    expect(again.output_text).toBe('Noon.')
+  })
+
+  test('is streamed again, from the first event or after one', async () => {
+    const edge = keptEdge({ script: [ask(['clock']), say('Noon.')], tools: [clock] })
+    const { responses } = clientOf(edge)
+    const events = async (stream: AsyncIterable<object>) => {
+      const list: any[] = []
+      for await (const event of stream) list.push('response' in event ? { ...event, response: '' } : event)
+      return list
+    }
+    const { data, response } = await responses.create({ input: 'What time is it?', stream: true }).withResponse()
+    const run = response.headers.get('x-run-id')?.slice(4)
+    const told = await events(data)
+    const id = `resp_${run}_0_${response.headers.get('x-conversation-id')}`
+    expect(await events(await responses.retrieve(id, { stream: true }))).toEqual(told)
+    const rest = await events(await responses.retrieve(id, { stream: true, starting_after: 4 }))
+    expect([rest, rest[0].sequence_number]).toEqual([told.slice(5), 5])
+    const wrong = edge.fetch(`/v1/responses/${id}?stream=true&starting_after=x`)
+    expect(await (await wrong).json()).toMatchObject({ error: { code: 'invalid_request', param: 'starting_after' } })
+  })
+
+  test('ends where it ended, though its run went on', async () => {
+    const script = [ask(['danger', { at: 'dawn' }], ['clock']), say('Done.')]
+    const edge = keptEdge({ script, tools: [danger, clock] })
+    const { responses } = clientOf(edge)
+    const first = await responses.create({ input: 'Go' })
+    const request = first.output.find(({ type }) => type === 'mcp_approval_request')
+    const input = [{ type: 'mcp_approval_response', approval_request_id: request?.id ?? '', approve: true } as const]
+    const second = await responses.create({ input, previous_response_id: first.id })
+    const [one, two] = [await responses.retrieve(first.id), await responses.retrieve(second.id)]
+    expect([one.output, two.output]).toEqual([first.output, second.output])
+    expect([one.usage, two.usage]).toEqual([first.usage, second.usage])
+    expect(two.output[0]).toMatchObject({ approval_request_id: request?.id, arguments: '{"at":"dawn"}' })
+  })
+
+  test('is given as it stands while it is under way', async () => {
+    const begun = Promise.withResolvers<void>()
+    const gate = Promise.withResolvers<void>()
+    const slow = tool('slow', async () => {
+      begun.resolve()
+      await gate.promise
+      return 'so'
+    })
+    const edge = keptEdge({ script: [ask(['slow']), say('Done.')], tools: [slow] })
+    const { responses } = clientOf(edge)
+    const { data } = await responses.create({ input: 'Go', stream: true }).withResponse()
+    let id = ''
+    for await (const event of data) {
+      if (event.type === 'response.created') id = event.response.id
+      break
+    }
+    await begun.promise
+    expect(await responses.retrieve(id)).toMatchObject({
+      status: 'in_progress',
+      model: 'test/scripted',
+      output: [{ type: 'mcp_call', name: 'slow', status: 'in_progress' }],
+    })
+    gate.resolve()
+    await edge.settle()
+    expect(await responses.retrieve(id)).toMatchObject({ status: 'completed', output: [{ output: 'so' }, {}] })
+  })
+
+  test('that failed says so', async () => {
+    const error = { code: 'model_unavailable', message: 'Down.', retryable: false } as const
+    const edge = keptEdge({ script: [ask(['clock']), [{ type: 'error', error }]], tools: [clock] })
+    const { responses } = clientOf(edge)
+    const answer = await edge.post('/v1/responses', { input: 'Go' })
+    expect(answer.status).toBe(502)
+    const id = `resp_${answer.headers.get('x-run-id')?.slice(4)}_0_${answer.headers.get('x-conversation-id')}`
+    expect(await responses.retrieve(id)).toMatchObject({ id, status: 'failed', error: { message: 'Down.' } })
+  })
+
+  test('is not there where nothing was stored', async () => {
+    const edge = keptEdge({ script: [say('One.')] })
+    const { responses } = clientOf(edge)
+    const loose = await responses.create({ input: 'Go', store: false })
+    const none = { status: 404, code: 'response_not_found', param: null }
+    const others = ['resp_none', `resp_${'a'.repeat(22)}_0_conv_none`]
+    for (const id of [loose.id, ...others]) expect(await errorOf(responses.retrieve(id))).toEqual(none)
+  })
+})

@@ -118,6 +118,9 @@ test('a response, a call and an item of ours are none of another tenant’s', as
     const response = await edge.post('/v1/responses', body, theirs)
     expect([response.status >= 400 && response.status < 500, edge.requests.length]).toEqual([true, 1])
   }
+  const statusFor = async (headers: Record<string, string>) =>
+    (await edge.fetch(`/v1/responses/${first.id}`, { headers })).status
+  expect([await statusFor(ours), await statusFor(theirs)]).toEqual([200, 404])
   const runId = first.output[0].id.replace(/^mcpr_call_([A-Za-z0-9]{22}).*$/, 'run_$1')
   const conversation = [...edge.objects.keys()].find((name) => name.startsWith('v1/acme/conv_'))?.slice(8)
   const record = await edge.fetch(`/conversations/${conversation}/runs/${runId}`, { headers: ours })

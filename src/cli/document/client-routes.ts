@@ -39,6 +39,18 @@ export const CLIENT_ROUTES: Routes = {
       errors: ERRORS,
     },
   },
+  '/v1/responses/{id}': {
+    get: {
+      tag: 'OpenAI',
+      id: 'getResponse',
+      summary: 'A stored response',
+      description: 'Complete, or as it stands.',
+      scope: 'chat',
+      query: { stream: '`true` for its events.', starting_after: 'The number after which the events begin.' },
+      answers: { 200: { says: 'The response, or its events.', json: 'Response', or: 'events' } },
+      errors: { 404: 'There is no such response, or it was not stored.' },
+    },
+  },
   '/v1/models': {
     get: {
       tag: 'OpenAI',

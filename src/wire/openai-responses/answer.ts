@@ -18,7 +18,7 @@ export interface ResponseOptions {
   readonly conversation?: string | undefined
   /** Default `final`. */
   readonly rounds?: Rounds | undefined
-  /** Calls for which an earlier response requested approval. */
+  /** Calls for which an earlier response requested approval. May be added to before the first event. */
   readonly asked?: readonly CallRecord[]
 }
 
@@ -35,8 +35,8 @@ export class ResponseReader {
   readonly #shown: Shown
   readonly #output = new Output()
   readonly #suffix: string
-  /** The arguments of the known calls, by call id. */
-  readonly #arguments: Map<string, string>
+  /** The arguments of the calls in this response, by call id. */
+  readonly #arguments = new Map<string, string>()
   /** The index in the output of each call that the edge is running, by call id. */
   readonly #running = new Map<string, number>()
   readonly #handed = new Set<string>()
@@ -50,7 +50,6 @@ export class ResponseReader {
     this.#options = options
     this.#suffix = itemSuffix(options.conversation)
     this.#shown = new Shown({ rounds: options.rounds })
-    this.#arguments = new Map(options.asked?.map(({ id, arguments: value }) => [id, argumentsText(value)]))
   }
 
   /** Returns the response's events for an event of the run. Those after the end belong to another response: ignored. */
@@ -146,7 +145,7 @@ export class ResponseReader {
   #started({ callId, tool: name }: { readonly callId: string; readonly tool: string }): ResponseEvent[] {
     if (this.#running.has(callId)) return []
     const output = this.#output
-    const asked = this.#options.asked?.some((call) => call.id === callId)
+    const asked = this.#askedFor(callId)
     const events = output.add({
       id: CALL_ITEM + callId + this.#suffix,
       type: 'mcp_call',
@@ -160,7 +159,7 @@ export class ResponseReader {
     })
     const at = output.items.length - 1
     this.#running.set(callId, at)
-    const text = argumentsText(this.#arguments.get(callId) ?? '')
+    const text = argumentsText(this.#arguments.get(callId) ?? asked?.arguments ?? '')
     return [...events, output.about(at, 'mcp_call.in_progress'), ...output.told(at, 'mcp_call_arguments', text)]
   }
 
@@ -168,7 +167,8 @@ export class ResponseReader {
     const { callId, ok, content = [], error } = event
     const isRunning = this.#running.has(callId)
     // The caller has the results that it sent itself.
-    if (!isRunning && (!this.#arguments.has(callId) || this.#handed.has(callId))) return []
+    const isKnown = this.#arguments.has(callId) || this.#askedFor(callId)
+    if (!isRunning && (!isKnown || this.#handed.has(callId))) return []
     const started = this.#started(event)
     const outcome = ok
       ? { status: 'completed', output: textOf(content) }
@@ -178,6 +178,10 @@ export class ResponseReader {
         }
     const at = this.#running.get(callId) ?? 0
     return [...started, this.#output.about(at, `mcp_call.${outcome.status}`), this.#done(callId, outcome)]
+  }
+
+  #askedFor(callId: string): CallRecord | undefined {
+    return this.#options.asked?.find((call) => call.id === callId)
   }
 
   #done(callId: string, patch: Json): ResponseEvent {
