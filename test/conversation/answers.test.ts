@@ -55,7 +55,7 @@ test('terms that come with answers hold from then on, also in another life, and 
   expect(kept).toBeGreaterThan(0)
   const answer = async (step: number, terms: object) => {
     const given = { [id(step, 0)]: { result: 'left', ok: true } }
-    await there.object.answer(runId(0), given, { input: [], terms })
+    await there.object.answer(runId(0), given, { key: undefined, input: [], terms })
     await there.object.record(runId(0), 10_000)
     expect(there.rows('SELECT * FROM chunks')).toHaveLength(kept)
     there.live()
@@ -74,5 +74,29 @@ test('terms that come with answers hold from then on, also in another life, and 
     ['B', undefined],
     ['B', 'required'],
     ['B', 'required'],
+  ])
+})
+
+test('terms and answers are stored together or not at all', async () => {
+  const there = new TestConversation(({ messages }) =>
+    messages.at(-1)?.role === 'tool' ? say('Done.') : ask(['pick']),
+  )
+  const clientTools = [{ name: 'pick', description: 'Picks', inputSchema: { type: 'object' } }]
+  await there.start(0, { request: { clientTools, system: 'A' } })
+  await there.object.record(runId(0), 10_000)
+  const given = { [id(1, 0)]: { result: 'left', ok: true } }
+  there.onTransaction = () => {
+    throw new Error('The disk is full.')
+  }
+  await expect(
+    there.object.answer(runId(0), given, { key: undefined, input: [], terms: { system: 'B' } }),
+  ).rejects.toThrow('full')
+  there.onTransaction = () => {}
+  there.live()
+  await there.object.answer(runId(0), given)
+  await there.object.record(runId(0), 10_000)
+  expect(there.requests.map(({ messages }) => messages[0])).toEqual([
+    { role: 'system', content: 'A' },
+    { role: 'system', content: 'A' },
   ])
 })
