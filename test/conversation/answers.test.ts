@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../src/contract/run.ts'
-import { ask, id, say } from '../fixtures/play.ts'
+import { ask, id, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
 
 test('a result that the caller sends is cut as any other, and can be read on', async () => {
@@ -99,4 +99,25 @@ test('terms and answers are stored together or not at all', async () => {
     { role: 'system', content: 'A' },
     { role: 'system', content: 'A' },
   ])
+})
+
+test('a model that comes with an agreement is asked next, though other calls of the step are under way', async () => {
+  const gate = Promise.withResolvers<void>()
+  const begun = Promise.withResolvers<void>()
+  const slow = tool('slow', async () => {
+    begun.resolve()
+    await gate.promise
+  })
+  const danger = tool('danger', () => 'done', { approval: 'always' })
+  const there = new TestConversation(
+    ({ messages }) => (messages.at(-1)?.role === 'tool' ? say('Done.') : ask(['slow'], ['danger'])),
+    [slow, danger],
+  )
+  await there.start(0)
+  await begun.promise
+  const agreed = { [id(1, 1)]: { decision: 'approve' as const } }
+  await there.object.answer(runId(0), agreed, { key: undefined, input: [], terms: { model: 'test/other' } })
+  gate.resolve()
+  await there.object.record(runId(0), 10_000)
+  expect(there.asked).toEqual(['test/scripted', 'test/other'])
 })
