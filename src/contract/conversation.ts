@@ -139,8 +139,13 @@ export type Terms = Partial<
   Pick<RunRequest, 'model' | 'system' | 'clientTools' | 'toolChoice' | 'responseFormat' | 'sampling'>
 >
 
-/** The input and the terms that a request brings with its answers to calls. The run goes on with them. */
+/**
+ * The input and the terms that a request brings with its answers to calls. The run goes on with them, if the API key of
+ * the request started it: a run has that key's tools and trusted values, to which another key may have no right. The
+ * terms of another key are left out, and its input is refused with `run_waiting`.
+ */
 export interface Continuation {
+  readonly key: string | undefined
   /** Messages that follow the answers. */
   readonly input: readonly Message[]
   /** Fields that replace those of the run's request; a field that is left out stays as it was. */

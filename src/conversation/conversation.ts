@@ -211,13 +211,15 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       if (!this.#store.runs.row(runId)) return UNKNOWN_RUN
       const open = this.#runner.runs.find(runId)
       if (!open || open.state.status === 'cancelling') return refuse('call_already_answered', 'This run has ended.')
+      const isOwn = continuation?.key === open.stored.request.caller.key
+      if (!isOwn && continuation?.input.length)
+        return refuse('run_waiting', 'Another key started this run: send its answers alone.')
       const events = answersTo(open, answers)
       if ('ok' in events) return events
       const after = open.journal.last
-      this.#runner.answer(open, events, continuation)
+      this.#runner.answer(open, events, isOwn ? continuation : undefined)
       this.#upkeep.used()
-      const record = await this.#view.record(runId, 0)
-      return record ? { ok: true, record, after } : UNKNOWN_RUN
+      return { ...(await this.record(runId, 0)), after }
     })
   }
 

@@ -47,7 +47,11 @@ async function portsOf(open: OpenRun, { setup, store, now, window }: PerformPort
   const recalled = options.summary ? await recall(store, model.model, { from, signal: abort.signal }) : undefined
   if (recalled?.made) commit(open, recalled.made)
   return {
-    model: model.model,
+    get model() {
+      // Terms that come with an approval may name another model while calls are still under way.
+      const now = setup.models.resolve(state.request.model)
+      return now.ok ? now.model : model.model
+    },
     tools,
     find: (names: readonly string[]) => setup.tools(state.request.caller).find(names),
     marks: store.marks(),

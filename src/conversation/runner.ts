@@ -103,9 +103,9 @@ export class Runner {
    * Records answers to calls, with the input and the terms that came with them. The run goes on unless other calls
    * still wait for answers.
    */
-  answer(open: OpenRun, events: readonly RunFact[], { input, terms }: Continuation = { input: [] }): void {
+  answer(open: OpenRun, events: readonly RunFact[], { input = [], terms }: Partial<Continuation> = {}): void {
     const { ledger, state, stored } = open
-    this.#change(open, () => {
+    const record = () => {
       const request = { ...state.request, ...terms, ...(terms?.toolChoice && { chosenAt: state.rounds }) }
       // Most clients send the same terms with each request, which need not be stored again.
       if (JSON.stringify(request) !== JSON.stringify(state.request)) {
@@ -118,7 +118,8 @@ export class Runner {
       if (input.length > 0) ledger.commit([{ type: 'input.added', messages: input }])
       if (state.status === 'waiting' && !waits(open)) ledger.commit([{ type: 'run.resumed', at: this.#ports.now() }])
       ledger.flush()
-    })
+    }
+    this.#change(open, () => this.#ports.store.transaction(record))
     this.pump()
   }
 

@@ -7,7 +7,7 @@ import { type ChatRequest, decodeRequest } from '../wire/openai-chat/request.ts'
 import { completionEncoder } from '../wire/openai-chat/answer.ts'
 import { demand } from './auth.ts'
 import { readJson } from './body.ts'
-import { type Asked as AskedOf, askedBy, type EdgeEnv } from './context.ts'
+import { type Asked, askedBy, type EdgeEnv } from './context.ts'
 import { type Continued, systemOf, takeTurn } from './continue.ts'
 import { continueAlone } from './continue-alone.ts'
 import type { Launched } from './launched.ts'
@@ -24,32 +24,30 @@ chatCompletions.post('/', async (c) => {
   const request = checked(decodeRequest(await readJson(c.req.raw, setup.config.maxBodyBytes)))
   // The response names the model as the request did; if the request named none, the default model.
   const chat = { model: setup.config.model ?? '', ...request }
-  const asked = { ...askedBy(c), chat: request }
   const place = placeOf(c.req.raw, chat.edgecall.conversation, 'edgecall.conversation')
-  const { launched } = await launch(asked, place)
+  const { launched } = await launch(askedBy(c), request, place)
   if (!chat.stream) return collectRun(launched, completionCollector(options(launched, chat)))
   const encoder = completionEncoder({ ...options(launched, chat), includeUsage: chat.includeUsage })
   return streamRun(launched, encoder)
 })
 
-interface Asked extends AskedOf {
-  readonly chat: ChatRequest
-}
-
 /**
  * Starts or continues a run. Only the messages after the last answer are new to a conversation; results among them
  * continue the run that waits for them.
  */
-async function launch(asked: Asked, place: Place | undefined): Promise<Continued> {
-  const { messages } = asked.chat
+async function launch(asked: Asked, chat: ChatRequest, place: Place | undefined): Promise<Continued> {
+  const { messages } = chat
   const { results, input } = newPart(messages)
   const answers = answersOf(results)
-  const body = { ...bodyOf(asked.chat), input: messages }
+  const body = { ...bodyOf(chat), input: messages }
   if (!place) return continueAlone(asked, body, { answers, input })
   return takeTurn(asked, { ...place, answers, run: { ...body, input, system: systemOf(messages) } })
 }
 
-function options({ runId, conversation }: Launched, { model = '', messages, edgecall, responseFormat }: ChatRequest) {
+function options(
+  { runId, conversation }: Launched,
+  { model, messages, edgecall, responseFormat }: ChatRequest & { readonly model: string },
+) {
   // Each response of a run has its own id: one that goes on with results is named after the last call among them.
   const answered = newPart(messages).results.findLast(({ callId }) => runOfCall(callId) === runId)
   return {

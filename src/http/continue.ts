@@ -1,4 +1,4 @@
-import type { CallAnswer, Terms } from '../contract/conversation.ts'
+import type { CallAnswer, Continuation } from '../contract/conversation.ts'
 import type { RunEvent } from '../contract/event.ts'
 import { runOfCall } from '../contract/id.ts'
 import type { Message } from '../contract/message.ts'
@@ -44,8 +44,8 @@ interface Answering {
   /** Messages that follow the answers. */
   readonly input: readonly Message[]
   /**
-   * The request whose terms the run goes on with. Terms that it leaves out, except the tool choice, stay as they were;
-   * with `stateless`, none do. Default: all terms stay.
+   * The request whose terms the run goes on with. Terms that it leaves out stay as they were; with `stateless`, none
+   * do. Default: all terms stay.
    */
   readonly body?: RunBody | undefined
   /**
@@ -59,12 +59,9 @@ interface Answering {
  * Gives a run the answers that it waits for, and the messages that follow them. Other answers are left out: the run was
  * given them before, or produced them itself. Undefined if it waits for none of them, and there are further messages.
  */
-export async function continueRun(
-  asked: Asked,
-  kept: Kept,
-  { answers, input, body, stateless }: Answering,
-): Promise<Continued | undefined> {
+export async function continueRun(asked: Asked, kept: Kept, answering: Answering): Promise<Continued | undefined> {
   const { runId } = kept
+  const { answers, input, stateless } = answering
   const isAlone = input.length === 0
   const service = keeperOf(asked, kept)
   const reply = await service.record(runId, 0)
@@ -76,15 +73,19 @@ export async function continueRun(
   )
   if (open.length === 0 && !isAlone) return undefined
   /** If the run has all answers already: the calls that must settle before its events are sent once more. */
-  const before = new Set(open.length === 0 ? Object.keys(answers).filter((callId) => waits.has(callId)) : [])
+  const before = new Set(Object.keys(answers).filter((callId) => waits.has(callId)))
   if (open.length === 0 && (!stateless || before.size === 0)) throw notAsked()
   if (open.some(([, answer]) => 'decision' in answer)) demand(asked.caller, 'approve')
-  const signed = open.map(([callId, answer]) => [callId, signedBy(asked.caller, answer)] as const)
-  const give = async () => {
-    const terms = body && (await termsOf(asked, body, { ...kept, stateless }))
-    return granted(await service.answer(runId, Object.fromEntries(signed), { input, terms }))
+  let after = 0
+  if (open.length > 0) {
+    const signed = Object.fromEntries(open.map(([callId, answer]) => [callId, signedBy(asked.caller, answer)]))
+    const given = await service.answer(runId, signed, await continuationOf(asked, kept, answering))
+    // Otherwise the same request, sent twice at once, has given them meanwhile.
+    if (given.ok || given.code !== 'call_already_answered' || !stateless || !isAlone) {
+      after = granted(given).after
+      before.clear()
+    }
   }
-  const { after } = before.size > 0 ? { after: 0 } : await give()
   const launched = following(asked, { ...kept, after })
   const follow: Launched['follow'] = async (onEvent) => {
     let last: RunEvent | undefined
@@ -99,14 +100,18 @@ export async function continueRun(
   return { launched: { ...launched, follow }, after, asked: calls.filter((call) => call.status === 'approval') }
 }
 
-async function termsOf(
+/** Checks what a request brings with its answers; undefined if it brings nothing. */
+async function continuationOf(
   asked: Asked,
-  body: RunBody,
-  { conversation, stateless }: Kept & Pick<Answering, 'stateless'>,
-): Promise<Terms> {
-  const { run } = await accept(asked, body, { conversation })
-  const said = TERMS.filter((name) => stateless || name === 'toolChoice' || Object.keys(Object(body[name])).length > 0)
-  return Object.fromEntries(said.map((name) => [name, run[name]]))
+  { conversation }: Kept,
+  { input, stateless, body = { input } }: Answering,
+): Promise<Continuation | undefined> {
+  const said = TERMS.filter((name) => stateless || Object.keys(Object(body[name])).length > 0)
+  if (input.length + said.length === 0) return undefined
+  const { run } = await accept(asked, { ...body, input }, { conversation })
+  const terms = Object.fromEntries(said.map((name) => [name, run[name]]))
+  // Hooks may change what is said, but there is nothing to add to answers alone.
+  return { key: asked.caller.key, input: input.length > 0 ? run.input : [], terms }
 }
 
 /** Adds to a decision who made it: the first digits of the key's hash, or the tenant. */

@@ -22,6 +22,9 @@ export async function run(state: RunState, ports: RunPorts, ledger = openLedger(
   const now = () => (timeUp.signal.aborted ? Math.max(ports.now(), state.deadline) : ports.now())
   const running: Running = {
     ...ports,
+    get model() {
+      return ports.model
+    },
     state,
     tools: new Map([[READ_RESULT, readResultTool(ports.journal, state.request.limits.resultBytes)], ...ports.tools]),
     loop: ports.loop ?? {},

@@ -11,6 +11,7 @@ import type { RunState } from './state.ts'
 
 /** Everything that a run needs from outside. */
 export interface RunPorts {
+  /** Read anew for each step. */
   readonly model: ChatModel
   /** The edge's tools on offer, by name: the tools of `state.offered`. */
   readonly tools: ReadonlyMap<string, Tool>

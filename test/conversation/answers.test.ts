@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../src/contract/run.ts'
-import { ask, id, say } from '../fixtures/play.ts'
+import { ask, id, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
 
 test('a result that the caller sends is cut as any other, and can be read on', async () => {
@@ -55,7 +55,7 @@ test('terms that come with answers hold from then on, also in another life, and 
   expect(kept).toBeGreaterThan(0)
   const answer = async (step: number, terms: object) => {
     const given = { [id(step, 0)]: { result: 'left', ok: true } }
-    await there.object.answer(runId(0), given, { input: [], terms })
+    await there.object.answer(runId(0), given, { key: undefined, input: [], terms })
     await there.object.record(runId(0), 10_000)
     expect(there.rows('SELECT * FROM chunks')).toHaveLength(kept)
     there.live()
@@ -75,4 +75,49 @@ test('terms that come with answers hold from then on, also in another life, and 
     ['B', 'required'],
     ['B', 'required'],
   ])
+})
+
+test('terms and answers are stored together or not at all', async () => {
+  const there = new TestConversation(({ messages }) =>
+    messages.at(-1)?.role === 'tool' ? say('Done.') : ask(['pick']),
+  )
+  const clientTools = [{ name: 'pick', description: 'Picks', inputSchema: { type: 'object' } }]
+  await there.start(0, { request: { clientTools, system: 'A' } })
+  await there.object.record(runId(0), 10_000)
+  const given = { [id(1, 0)]: { result: 'left', ok: true } }
+  there.onTransaction = () => {
+    throw new Error('The disk is full.')
+  }
+  await expect(
+    there.object.answer(runId(0), given, { key: undefined, input: [], terms: { system: 'B' } }),
+  ).rejects.toThrow('full')
+  there.onTransaction = () => {}
+  there.live()
+  await there.object.answer(runId(0), given)
+  await there.object.record(runId(0), 10_000)
+  expect(there.requests.map(({ messages }) => messages[0])).toEqual([
+    { role: 'system', content: 'A' },
+    { role: 'system', content: 'A' },
+  ])
+})
+
+test('a model that comes with an agreement is asked next, though other calls of the step are under way', async () => {
+  const gate = Promise.withResolvers<void>()
+  const begun = Promise.withResolvers<void>()
+  const slow = tool('slow', async () => {
+    begun.resolve()
+    await gate.promise
+  })
+  const danger = tool('danger', () => 'done', { approval: 'always' })
+  const there = new TestConversation(
+    ({ messages }) => (messages.at(-1)?.role === 'tool' ? say('Done.') : ask(['slow'], ['danger'])),
+    [slow, danger],
+  )
+  await there.start(0)
+  await begun.promise
+  const agreed = { [id(1, 1)]: { decision: 'approve' as const } }
+  await there.object.answer(runId(0), agreed, { key: undefined, input: [], terms: { model: 'test/other' } })
+  gate.resolve()
+  await there.object.record(runId(0), 10_000)
+  expect(there.asked).toEqual(['test/scripted', 'test/other'])
 })

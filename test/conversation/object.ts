@@ -33,6 +33,8 @@ export class TestConversation {
   readonly database = new DatabaseSync(':memory:')
   readonly reports: Record<string, unknown>[] = []
   readonly requests: ModelRequest[] = []
+  /** The names of the models that got them. */
+  readonly asked: string[] = []
   /** When the alarm rings, in epoch milliseconds. */
   alarmAt = Infinity
   /** Told before and after each transaction; what it throws fails that. */
@@ -120,19 +122,20 @@ export class TestConversation {
   }
 
   #setup(): Setup {
-    const model = {
-      name: 'test/scripted',
+    const modelOf = (name: string) => ({
+      name,
       stream: (request: ModelRequest, signal: AbortSignal) => {
+        this.asked.push(name)
         this.requests.push(structuredClone(request))
         return streamOf(this.answer(request, signal))
       },
-    }
+    })
     return {
       config: readConfig({ MODEL: 'test/scripted', ...this.#vars }),
       models: {
-        resolve: () =>
+        resolve: (name = 'test/scripted') =>
           this.hasModel()
-            ? { ok: true, name: model.name, model }
+            ? { ok: true, name, model: modelOf(name) }
             : { ok: false, code: 'model_not_configured', message: 'There is no such model.' },
         list: () => [],
       },

@@ -110,6 +110,21 @@ describe('a budget', () => {
     expect(requests).toHaveLength(1)
   })
 
+  test.each([{}, { 'x-conversation-id': 'c' }])('counts a run that goes on with results once (%j)', async (headers) => {
+    const script = [ask(['pick']), ...answers(1)]
+    const { post, settle, usage } = budgeted({ tokens: 100, per: 'day' }, { script, tools: [tool('clock')] })
+    const tools = [{ type: 'function', function: { name: 'pick' } }]
+    const send = async (messages: object[]) => {
+      const response = await post('/v1/chat/completions', { messages, tools }, { ...headers, ...bearer('one') })
+      await settle()
+      return (await response.json<any>()).choices[0].message
+    }
+    const asked = await send(hello.messages)
+    const result = { role: 'tool', tool_call_id: asked.tool_calls[0].id, content: 'left' }
+    await send([...hello.messages, asked, result, { role: 'user', content: 'And?' }])
+    expect(await usage('one')).toMatchObject({ tokens: 30, runs: 1 })
+  })
+
   test('is for a turn that is run again, with what is left then', async () => {
     const script = [ask(['add']), say('Over.'), ask(['add']), say('Done.'), say('No.')]
     const tools = [tool('add')]

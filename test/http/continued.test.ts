@@ -1,4 +1,6 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Hook } from '../../src/contract/hook.ts'
+import { type Message, textOf } from '../../src/contract/message.ts'
 import type { ModelEvent } from '../../src/contract/model.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { dataOf, type KeptEdge, keptEdge } from './kept-edge.ts'
@@ -44,6 +46,15 @@ describe('a chat completion that handed calls out', () => {
     const again = await (await edge.post(CHAT, { messages, tools })).json<any>()
     expect(first.choices[0].message.content).toBe('Done.')
     expect({ ...again, created: 0 }).toEqual({ ...first, created: 0 })
+    expect(edge.requests).toHaveLength(2)
+  })
+
+  test('takes them once from two who send them at once, and tells both what came of them', async () => {
+    const edge = keptEdge({ script: [ask(['clock'], ['pick']), say('Done.')], tools: [clock] })
+    const { messages } = await handed(edge)
+    const both = await Promise.all([1, 2].map(() => edge.post(CHAT, { messages, tools })))
+    const answers = await Promise.all(both.map((response) => response.json<any>()))
+    expect(answers.map(({ choices, error }) => error ?? choices[0].message.content)).toEqual(['Done.', 'Done.'])
     expect(edge.requests).toHaveLength(2)
   })
 
@@ -235,6 +246,60 @@ describe('the request that gives results says how its run goes on', () => {
       sampling: { temperature: 0 },
     }
     expect(told(edge)).toEqual([first, second, { ...second, messages: [...second.messages, '', 'pick'] }])
+  })
+})
+
+describe('the check of a request that goes on with a run', () => {
+  const next = { role: 'user', content: 'It is 1234.' }
+  const inConversation = { 'x-conversation-id': 'c' }
+  const masking = (hook: Partial<Hook>) => ({ loop: { hooks: [{ name: 'guard', ...hook }] } })
+
+  test.each([{}, inConversation])('may change what is said beside results (%j)', async (headers) => {
+    const mask = (message: Message): Message =>
+      message.role === 'user' ? { ...message, content: textOf(message.content).replace('1234', '****') } : message
+    const guard = masking({ accept: (run) => ({ ...run, input: run.input.map(mask) }) })
+    const edge = keptEdge({ script: [ask(['clock'], ['pick']), say('Done.')], tools: [clock], setup: guard })
+    const { messages } = await handed(edge, headers)
+    expect((await edge.post(CHAT, { messages: [...messages, next], tools }, headers)).status).toBe(200)
+    expect(edge.requests[1]?.messages.at(-1)).toEqual({ role: 'user', content: 'It is ****.' })
+  })
+
+  test.each([{}, inConversation])('may refuse it, and takes no result then (%j)', async (headers) => {
+    const guard = masking({
+      accept: (run) => (run.input.some(({ content }) => content === next.content) ? 'No.' : run),
+    })
+    const edge = keptEdge({ script: [ask(['clock'], ['pick']), say('Done.')], tools: [clock], setup: guard })
+    const { messages } = await handed(edge, headers)
+    const refused = await edge.post(CHAT, { messages: [...messages, next], tools }, headers)
+    expect([refused.status, (await refused.json<any>()).error.code]).toEqual([403, 'refused'])
+    const answer = await (await edge.post(CHAT, { messages, tools }, headers)).json<any>()
+    expect([answer.choices[0].message.content, edge.requests.length]).toEqual(['Done.', 2])
+  })
+
+  test.each([
+    ['unknown_model', { model: 'test/other' }],
+    ['tool_name_conflict', { tools: [{ type: 'function', function: { name: 'clock', parameters: {} } }] }],
+    ['unknown_tool', { tool_choice: { type: 'function', function: { name: 'gone' } } }],
+  ])('refuses it whole: %s', async (code, terms) => {
+    for (const headers of [{}, inConversation]) {
+      const edge = keptEdge({ script: [ask(['clock'], ['pick']), say('Done.')], tools: [clock] })
+      const { messages } = await handed(edge, headers)
+      const refused = await edge.post(CHAT, { messages, tools, ...terms }, headers)
+      expect((await refused.json<any>()).error.code).toBe(code)
+      const answer = await (await edge.post(CHAT, { messages, tools }, headers)).json<any>()
+      expect([answer.choices[0].message.content, edge.requests.length]).toEqual(['Done.', 2])
+    }
+  })
+
+  test('asks for no model where the run has one', async () => {
+    const edge = keptEdge({ script: [ask(['pick']), say('Done.')], vars: { MODEL: undefined, MODELS: 'test/*' } })
+    const pick = { type: 'function', name: 'pick', strict: null, parameters: { type: 'object', properties: {} } }
+    const first = await (
+      await edge.post('/v1/responses', { model: 'test/scripted', input: 'Go', tools: [pick] })
+    ).json<any>()
+    const input = [{ type: 'function_call_output', call_id: first.output.at(-1).call_id, output: 'left' }]
+    const second = await edge.post('/v1/responses', { input, previous_response_id: first.id })
+    expect((await second.json<any>()).output?.at(-1).content[0].text).toBe('Done.')
   })
 })
 

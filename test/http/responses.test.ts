@@ -255,6 +255,31 @@ describe('results come with their calls', () => {
   })
 })
 
+test.each([{}, { conversation: 'c' }])(
+  'a decision of an earlier turn hides no result of the newest (%j)',
+  async (place) => {
+    const danger = tool('danger', () => 'boom', { approval: 'always' })
+    const script = [ask(['danger']), say('Gone.'), ask(['clock'], ['pick']), say('Done.')]
+    const edge = keptEdge({ script, tools: [clock, danger] })
+    await edge.post('/conversations', { id: 'c' })
+    const { responses } = clientOf(edge)
+    const input: any[] = []
+    const respond = async (...items: object[]) => {
+      input.push(...items)
+      const response = await responses.create({ input, tools: [pick], ...place })
+      input.push(...response.output)
+      return response
+    }
+    const { output } = await respond({ role: 'user', content: 'Go' })
+    await respond({ type: 'mcp_approval_response', approval_request_id: output[0]!.id, approve: true })
+    const third = await respond({ role: 'user', content: 'More' })
+    const { call_id } = third.output.find((item) => item.type === 'function_call')!
+    const last = await respond({ type: 'function_call_output', call_id, output: 'left' })
+    expect(last.output_text).toBe('Done.')
+    expect(last.id.split('_')[1]).toBe(third.id.split('_')[1])
+  },
+)
+
 test('an answer to a call that nobody knows asks nothing', async () => {
   const edge = keptEdge({ script: [say('To what?')] })
   const output = { type: 'function_call_output', call_id: 'call_of_another', output: 'left' } as const

@@ -133,8 +133,9 @@ function decode(json: unknown): Decoded<ResponsesRequest> {
       instructions: instructions || undefined,
       messages,
       input,
-      // Results of calls that the caller ran are answers, wherever they stand among the items.
-      answers: { ...answersOf(results), ...said.answers },
+      // Results of calls that the caller ran are answers, wherever they stand among the items. Those of the newest turn
+      // come last: decisions stay among the items of clients that send all that was said.
+      answers: { ...said.answers, ...answersOf(results) },
       previous: previous || undefined,
       reference,
       handed: parseItemId(handed)?.conversation || undefined,
