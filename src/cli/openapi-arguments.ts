@@ -66,17 +66,23 @@ export function argumentsOf(document: Fields, source: Source, schemas: SchemaRea
       throw new UnsupportedError(`its parameter ${name} goes into the ${String(place)}, and tools put none there`)
     const schema = schemaOf(parameter, schemas)
     if (place === 'query') addQuery({ all, query }, { ...parameter, name, isRequired }, schema)
-    else {
-      const placeholder = all.add(name, String(place), schema, isRequired)
-      if (place === 'path') inPath.set(name, placeholder)
+    else if (!isOf(schema, 'object')) {
+      const placeholder = all.add(name, String(place), isOf(schema, 'array') ? joined(schema) : schema, isRequired)
+      if (place === 'path') inPath.set(name, styled(parameter, placeholder))
       else headers[name] = placeholder
-    }
+    } else if (isRequired)
+      throw new UnsupportedError(
+        `its parameter ${name} is an object in the ${String(place)}, and tools send none there`,
+      )
   }
   const path = source.path.replace(
     /\{([^{}]+)\}/g,
     (_, name: string) => inPath.get(name) ?? all.add(name, 'path', { type: 'string' }, true),
   )
-  const body = bodyOf(document, source, schemas, all)
+  const media = mediaOf(document, source)
+  const body = media && bodyOf(document, media, schemas, all)
+  // Servers may refuse a patch or a JSON:API document that is sent as plain JSON.
+  if (media && !PLAIN_JSON.test(media.type)) headers['content-type'] = media.type
   const { properties, required } = all
   return { properties, required, path, query, headers, ...(body !== undefined && { body }) }
 }
@@ -100,6 +106,25 @@ function schemaOf({ schema, content, description }: Fields, schemas: SchemaReade
   return isSaid ? read : { ...read, description }
 }
 
+/** Returns whether all values of a schema are of a type, or null. */
+function isOf({ type }: JsonSchema, wanted: string): boolean {
+  const types = [type].flat()
+  return types.includes(wanted) && types.every((each) => each === wanted || each === 'null')
+}
+
+/** Returns the schema of a list that is sent as one text. */
+function joined({ description = '' }: JsonSchema, separator = 'commas'): JsonSchema {
+  return { type: 'string', description: `${String(description)} Several values, separated by ${separator}.`.trim() }
+}
+
+/** Returns what stands in the path for a parameter. */
+function styled({ name, style = 'simple' }: Fields, placeholder: string): string {
+  if (style === 'simple') return placeholder
+  throw new UnsupportedError(
+    `its parameter ${String(name)} is written into the path in the style ${String(style)}, which tools do not know`,
+  )
+}
+
 interface QueryParameter extends Fields {
   readonly name: string
   readonly isRequired: boolean
@@ -114,8 +139,8 @@ function addQuery(
   { name, isRequired, explode, style = 'form', content }: QueryParameter,
   schema: JsonSchema,
 ): void {
-  const { type, properties, required, description = '' } = schema
-  if (type === 'object' && content === undefined) {
+  const { properties, required, description = '' } = schema
+  if (isOf(schema, 'object') && content === undefined) {
     const parts = Object.entries(isObject(properties) ? properties : {})
     if (parts.length === 0 || (style === 'form' && explode === false)) {
       if (isRequired)
@@ -134,37 +159,51 @@ function addQuery(
     return
   }
   const separator = style === 'spaceDelimited' ? 'spaces' : style === 'pipeDelimited' ? '|' : 'commas'
-  const isJoined = type === 'array' && content === undefined && (explode === false || separator !== 'commas')
-  const words = `${String(description)} Several values, separated by ${separator}.`.trim()
-  query[name] = all.add(name, 'query', isJoined ? { type: 'string', description: words } : schema, isRequired)
+  const isList = isOf(schema, 'array')
+  const isJoined = isList && (explode === false || separator !== 'commas')
+  const sent = isJoined ? joined(schema, separator) : schema
+  const asJson = { type: 'string', description: `${String(description)} A list, as JSON.`.trim() }
+  query[name] = all.add(name, 'query', isList && content !== undefined ? asJson : sent, isRequired)
 }
 
+const PLAIN_JSON = /^(?:application\/json(?:;.*)?|application\/\*|\*\/\*)$/i
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json(?:;.*)?$/i
 /** The keywords of a body schema whose properties can become separate arguments without a loss. */
 const PLAIN = new Set(['type', 'properties', 'required', 'additionalProperties', 'title', 'description'])
 
-/** Returns the template of the JSON body: one argument for each of its properties, or one for the whole body. */
-function bodyOf(document: Fields, { method, fields }: Source, schemas: SchemaReader, all: Arguments): unknown {
+interface Media {
+  readonly type: string
+  readonly schema: unknown
+  readonly isRequired: boolean
+}
+
+/** Returns the JSON that an operation takes, plain JSON first, or undefined if it can be called without a body. */
+function mediaOf(document: Fields, { method, fields }: Source): Media | undefined {
   const found = resolved(document, fields['requestBody'])
   if (!isObject(found) || method === 'get' || method === 'head') return undefined
-  const { content, required } = found
-  const types = Object.entries(isObject(content) ? content : {})
-  const media = types.find(([type]) => JSON_TYPE.test(type))?.[1]
-  if (!isObject(media)) {
-    if (required !== true) return undefined
-    throw new UnsupportedError(
-      `its body is ${types.map(([type]) => type).join(' or ') || 'of no type'}, and tools send JSON`,
-    )
+  const isRequired = found['required'] === true
+  const types = Object.entries(isObject(found['content']) ? found['content'] : {})
+  for (const form of [PLAIN_JSON, JSON_TYPE]) {
+    const [type, media] = types.find(([each, inner]) => form.test(each) && isObject(inner)) ?? []
+    if (type !== undefined && isObject(media)) return { type, schema: media['schema'], isRequired }
   }
+  if (!isRequired) return undefined
+  throw new UnsupportedError(
+    `its body is ${types.map(([type]) => type).join(' or ') || 'of no type'}, and tools send JSON`,
+  )
+}
+
+/** Returns the template of the JSON body: one argument for each of its properties, or one for the whole body. */
+function bodyOf(document: Fields, { schema: said, isRequired }: Media, schemas: SchemaReader, all: Arguments): unknown {
   // A reference at the root is always resolved, so that the body's own properties are seen.
-  const schema = schemas.read(resolved(document, media['schema']))
+  const schema = schemas.read(resolved(document, said))
   const { type, properties, additionalProperties, required: needed } = schema
   const isPlain = Object.keys(schema).every((keyword) => PLAIN.has(keyword)) && !isObject(additionalProperties)
   const parts = Object.entries(isObject(properties) ? properties : {})
   if (type !== 'object' || !isPlain || additionalProperties === true || parts.length === 0) {
-    return all.add('body', 'json', schema, required === true)
+    return all.add('body', 'json', schema, isRequired)
   }
-  const isNeeded = (key: string) => required === true && Array.isArray(needed) && needed.includes(key)
+  const isNeeded = (key: string) => isRequired && Array.isArray(needed) && needed.includes(key)
   return Object.fromEntries(
     parts.map(([key, inner]) => [key, all.add(key, 'body', isObject(inner) ? inner : {}, isNeeded(key))]),
   )

@@ -94,7 +94,7 @@ function toTool(document: Fields, operation: Operation, options: OpenApiOptions,
   // If the definition is too large with its references inlined, the one with `$defs` is taken.
   const checked = made.map((definition) => ({ definition, parsed: parseStored(definition) }))
   const sound = checked.find(({ parsed }) => parsed.ok)
-  const wantsKey = schemeOf(document, operation.fields) !== undefined
+  const wantsKey = schemesOf(document, operation.fields)[0] !== undefined
   if (sound) return { name, definition: sound.definition, wantsKey }
   const issues = checked.flatMap(({ parsed }) => (parsed.ok ? [] : parsed.issues))
   throw new UnsupportedError(issues.map(({ path, message }) => `${path}: ${message}`)[0] ?? 'it is no definition')
@@ -196,26 +196,35 @@ interface Security {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Returns the name of the first security scheme that an operation requires. */
-function schemeOf(document: Fields, fields: Fields): string | undefined {
+/** Returns the security schemes of which an operation requires one; undefined among them if it may do without. */
+function schemesOf(document: Fields, fields: Fields): (string | undefined)[] {
   const wanted = fields['security'] ?? document['security']
-  const [first] = Array.isArray(wanted) ? wanted : []
-  return Object.keys(isObject(first) ? first : {})[0]
+  return (Array.isArray(wanted) ? wanted : []).map((way) => Object.keys(isObject(way) ? way : {})[0])
 }
 
 /**
- * Returns the header for the operation's credentials, or undefined if it requires none or there is no secret for it.
+ * Returns the header for the operation's credentials, of the first scheme that has one. Undefined if it requires none, or
+ * there is no secret for it.
  */
 function securityOf(document: Fields, fields: Fields, { secret }: OpenApiOptions): Security | undefined {
-  const scheme = schemeOf(document, fields)
-  if (scheme === undefined || secret === undefined) return undefined
+  if (secret === undefined) return undefined
   const { components } = document
   const schemes = isObject(components) ? components['securitySchemes'] : undefined
-  const { type, name, in: place, scheme: kind } = Object(resolved(document, Object(schemes)[scheme]))
-  if (type === 'apiKey' && place === 'header') return { name: secret, headers: { [String(name)]: `{${secret}}` } }
-  if (type === 'apiKey') throw new UnsupportedError(`its key goes into the ${String(place)}, where a secret must not`)
-  const prefix = String(kind).toLowerCase() === 'basic' ? 'Basic' : 'Bearer'
-  return { name: secret, headers: { authorization: `${prefix} {${secret}}` } }
+  const wanted = schemesOf(document, fields)
+  const hidden: string[] = []
+  for (const scheme of wanted) {
+    if (scheme === undefined) continue
+    const { type, name, in: place, scheme: kind } = Object(resolved(document, Object(schemes)[scheme]))
+    if (type === 'apiKey' && place !== 'header') {
+      hidden.push(String(place))
+      continue
+    }
+    const prefix = String(kind).toLowerCase() === 'basic' ? 'Basic' : 'Bearer'
+    const header = type === 'apiKey' ? { [String(name)]: `{${secret}}` } : { authorization: `${prefix} {${secret}}` }
+    return { name: secret, headers: header }
+  }
+  if (hidden.length === 0 || wanted.includes(undefined)) return undefined
+  throw new UnsupportedError(`its key goes into the ${hidden[0]}, where a secret must not`)
 }
 
 /** Removes invisible characters from all texts, because an edge refuses definitions with such characters. */

@@ -188,6 +188,50 @@ describe('an operation', () => {
     expect(inputSchema.properties.ids.description).toBe('Ids. Several values, separated by commas.')
   })
 
+  test('writes lists that may be null, and lists of other places, as texts', () => {
+    const list = { type: 'array', items: string }
+    const { http, inputSchema } = one('get', '/x/{ids}', {
+      parameters: [
+        { name: 'ids', in: 'path', required: true, schema: list },
+        { name: 'X-Tags', in: 'header', schema: { ...list, nullable: true } },
+        { name: 'X-Range', in: 'header', schema: { type: 'object', properties: { from: string } } },
+        { name: 'kinds', in: 'query', explode: false, schema: { ...list, nullable: true } },
+        {
+          name: 'deep',
+          in: 'query',
+          style: 'deepObject',
+          schema: { type: ['object', 'null'], properties: { a: string } },
+        },
+        { name: 'sort', in: 'query', content: { 'application/json': { schema: list } } },
+      ],
+    })
+    const joined = { type: 'string', description: 'Several values, separated by commas.' }
+    expect(inputSchema.properties).toEqual({
+      ids: joined,
+      'X-Tags': joined,
+      kinds: joined,
+      a: string,
+      sort: { type: 'string', description: 'A list, as JSON.' },
+    })
+    expect([http.url, http.headers, http.query]).toEqual([
+      'https://pets.example.com/v1/x/{ids}',
+      { 'X-Tags': '{X-Tags}' },
+      { kinds: '{kinds}', 'deep[a]': '{a}', sort: '{sort}' },
+    ])
+  })
+
+  test('sends its body as the type of JSON that the API reads', () => {
+    const sent = (...types: string[]) => {
+      const content = Object.fromEntries(types.map((type) => [type, { schema: { type: 'array' } }]))
+      const { headers, body } = one('patch', '/x', { requestBody: { required: true, content } }).http
+      return [body, headers]
+    }
+    expect(sent('application/vnd.api+json')).toEqual(['{body}', { 'content-type': 'application/vnd.api+json' }])
+    expect(sent('text/csv', 'application/merge-patch+json', 'application/json')).toEqual(['{body}', undefined])
+    expect(sent('application/json; charset=utf-8')).toEqual(['{body}', undefined])
+    expect(sent('*/*')).toEqual(['{body}', undefined])
+  })
+
   test.each([
     ['get', { readOnly: true, idempotent: true, openWorld: true }],
     ['put', { idempotent: true, openWorld: true }],
@@ -218,6 +262,11 @@ describe('an operation', () => {
       one('get', '/x', { security: [{ [scheme]: [] }] }, { secret: 'SECRET_PETS' }).http
     expect(secured('key')).toMatchObject({ headers: { 'X-Key': '{SECRET_PETS}' }, secrets: ['SECRET_PETS'] })
     expect(secured('token')).toMatchObject({ headers: { authorization: 'Bearer {SECRET_PETS}' } })
+    const either = (...names: string[]) =>
+      one('get', '/x', { security: names.map((name) => (name ? { [name]: [] } : {})) }, { secret: 'SECRET_PETS' }).http
+    expect(either('query', 'key')).toMatchObject({ headers: { 'X-Key': '{SECRET_PETS}' } })
+    expect(either('', 'token')).toMatchObject({ headers: { authorization: 'Bearer {SECRET_PETS}' } })
+    expect(either('query', '')).toEqual({ method: 'GET', url: 'https://pets.example.com/v1/x' })
     expect(one('get', '/x', {}, { security: [{ token: [] }] }).http).toEqual({
       method: 'GET',
       url: 'https://pets.example.com/v1/x',
@@ -258,6 +307,18 @@ describe('an operation', () => {
       'get',
       { parameters: [{ name: 'Host', in: 'header', schema: string }] },
       'http.headers.Host: expected another header: this one is not for a tool to send',
+    ],
+    [
+      'an object in its path',
+      'get',
+      { parameters: [{ name: 'x', in: 'path', required: true, schema: { type: 'object' } }] },
+      'its parameter x is an object in the path, and tools send none there',
+    ],
+    [
+      'a path of another style',
+      'get',
+      { parameters: [{ name: 'x', in: 'path', required: true, style: 'matrix', schema: string }] },
+      'its parameter x is written into the path in the style matrix, which tools do not know',
     ],
     [
       'another file',

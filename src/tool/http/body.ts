@@ -4,11 +4,11 @@ export interface Body {
   readonly whole: boolean
 }
 
-/** Reads at most `most` bytes of a body as text, whatever length its headers claim. */
-export async function readBody(response: Response, most: number): Promise<Body> {
+/** Reads at most `most` bytes of a body as text, whatever length its headers claim; an unknown charset as UTF-8. */
+export async function readBody(response: Response, most: number, charset = 'utf-8'): Promise<Body> {
   if (!response.body) return { text: '', whole: true }
   const reader = response.body.getReader()
-  const decoder = new TextDecoder()
+  const decoder = decoderOf(charset)
   let text = ''
   let bytes = 0
   for (;;) {
@@ -21,5 +21,13 @@ export async function readBody(response: Response, most: number): Promise<Body> 
       return { text: text + decoder.decode(chunk.subarray(0, most - bytes)), whole: false }
     }
     text += decoder.decode(chunk, { stream: true })
+  }
+}
+
+function decoderOf(charset: string): TextDecoder {
+  try {
+    return new TextDecoder(charset)
+  } catch {
+    return new TextDecoder()
   }
 }

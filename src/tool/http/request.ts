@@ -11,8 +11,8 @@ export interface HttpRequest {
   readonly body?: string
 }
 
-/** The headers of every request, unless the definition says otherwise. */
-export const PLAIN_HEADERS = { accept: 'application/json, text/*;q=0.9', 'user-agent': 'edgecall' }
+/** The headers of every request, unless the definition says otherwise. A server that has neither is asked all the same. */
+export const PLAIN_HEADERS = { accept: 'application/json, text/*;q=0.9, */*;q=0.1', 'user-agent': 'edgecall' }
 
 /** The error for an argument that does not fit its place in the request. Its message is for the model. */
 export class UnfitArgument extends Error {}

@@ -25,7 +25,8 @@ export async function readResult(
     failure(code, `The service of "${tool}" answered ${what}`, detail)
   const { ok, status } = response
   const type = contentType(response)
-  const { text, whole } = await readBody(response, type === 'other' ? 0 : ok ? MOST_BYTES : MOST_EXCERPT_BYTES)
+  const most = type === 'other' ? 0 : ok ? MOST_BYTES : MOST_EXCERPT_BYTES
+  const { text, whole } = await readBody(response, most, charsetOf(response))
   if (!ok) {
     // A browser's fetch shows a redirect that it did not follow as status 0.
     if (status < 400) return fail(`http_${status}`, 'with a redirect, which is not followed.')
@@ -64,6 +65,10 @@ function parse(text: string): unknown {
 function excerptOf(text: string): string {
   const line = text.replace(/\s+/g, ' ').trim()
   return line.length > MOST_EXCERPT ? `${line.slice(0, MOST_EXCERPT - 1)}…` : line
+}
+
+function charsetOf(response: Response): string | undefined {
+  return /;\s*charset="?([^\s";]+)/i.exec(response.headers.get('content-type') ?? '')?.[1]
 }
 
 function contentType(response: Response): 'json' | 'text' | 'other' {

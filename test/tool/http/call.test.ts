@@ -255,6 +255,19 @@ describe('what comes back', () => {
       { ok: true, content: [{ type: 'text', text: 'null' }], structured: null },
     ],
     ['text', {}, answer(200, 'text/html; charset=utf-8', '<p>é'), text('<p>é')],
+    [
+      'text of a charset',
+      {},
+      answer(200, 'text/plain; charset="ISO-8859-1"', Buffer.from('5 °C', 'latin1')),
+      text('5 °C'),
+    ],
+    ['text of no known charset', {}, answer(200, 'text/plain; charset=klingon', 'é'), text('é')],
+    [
+      'JSON of a charset',
+      { result: '/a' },
+      answer(200, 'application/json;charset=utf-16le', Buffer.from('{"a":"é"}', 'utf16le')),
+      text('é'),
+    ],
     ['JSON as text', { result: 'text' }, answer(200, 'application/json', '{ "a": 1 }'), text('{ "a": 1 }')],
     ['JSON that calls itself text', { result: '/a' }, answer(200, 'text/plain', '{"a":"x"}'), text('x')],
     ['nothing', {}, answer(204, '', ''), text('Success')],
@@ -412,7 +425,7 @@ describe('a redirect', () => {
     expect(others).toMatchObject([{ method: 'GET', url: '/x', body: '' }])
     const taken = others[0]?.headers ?? {}
     expect(Object.keys(taken).filter((name) => name.startsWith('x-'))).toEqual([])
-    expect(taken.accept).toBe('application/json, text/*;q=0.9')
+    expect(taken.accept).toBe('application/json, text/*;q=0.9, */*;q=0.1')
     expect(await sent({}, { to: once(`${away}/back`) })).toEqual([text('here'), ['GET /items/a key', 'GET /home']])
   })
 
