@@ -194,12 +194,7 @@ describe('a definition with code', () => {
     ['throws', 'throw new TypeError("inner words")', 'tool_failed', 'failed.'],
     ['throws nothing', 'throw undefined', 'tool_failed', 'failed.'],
     ['never settles', 'await new Promise(() => {})', 'timeout', 'did not answer'],
-    [
-      'takes too long',
-      'await new Promise((resolve) => setTimeout(resolve, 60_000))',
-      'timeout',
-      'did not answer within 400 ms',
-    ],
+    ['takes too long', 'await new Promise((resolve) => setTimeout(resolve, 60_000))', 'timeout', 'did not answer'],
     ['answers a function', 'return { f() {} }', 'unserialisable', 'cannot be written as JSON'],
     ['answers a stream', "return { body: new Response('x').body }", 'unserialisable', 'cannot be written as JSON'],
     ['answers a cycle', 'const a = {}; a.a = a; return a', 'unserialisable', 'cannot be written as JSON'],
