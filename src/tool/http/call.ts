@@ -21,7 +21,7 @@ const MOST_REDIRECTS = 3
 
 /**
  * Returns the function that calls an HTTP tool. It sends a request to a host that the deployment allows, and follows at
- * most three redirects, as far as `redirected` allows; all requests are aborted when the edge gives the call up.
+ * most three redirects, as far as `redirected` allows. A call ends when the edge gives it up, and at the deadline.
  * Secrets are looked up here and nowhere else, and are in no outcome. Expects arguments that fit the schema.
  */
 export function callHttp(name: string, http: HttpCall, options: HttpOptions): Tool['call'] {
@@ -34,10 +34,12 @@ export function callHttp(name: string, http: HttpCall, options: HttpOptions): To
     ]
     if (faults.length > 0) return failure('tool_misconfigured', `The tool "${name}" is not set up.`, faults.join('\n'))
     // A call whose time is up already must not have an effect.
-    if (request.context.deadline <= now()) return failure('timeout', `The tool "${name}" was called too late.`)
+    const leftMs = request.context.deadline - now()
+    if (leftMs <= 0) return failure('timeout', `The tool "${name}" was called too late.`)
     const redact = redactor([...secrets.values()])
+    const late = AbortSignal.timeout(leftMs)
+    const signal = AbortSignal.any([signalOf(control), late])
     try {
-      const signal = signalOf(control)
       const send = ({ url, ...init }: HttpRequest) => fetch(url, { ...init, redirect: 'manual', signal })
       let next = buildRequest(http, request, secrets)
       let response = await send(next)
@@ -52,6 +54,9 @@ export function callHttp(name: string, http: HttpCall, options: HttpOptions): To
     } catch (error) {
       if (error instanceof UnfitArgument) {
         return failure('invalid_arguments', `The arguments of "${name}" do not fit: ${error.message}`)
+      }
+      if (late.aborted) {
+        return failure('timeout', `The tool "${name}" did not answer in time; whether it took effect is unknown.`)
       }
       const cause = error instanceof Error && error.cause !== undefined ? ` (${messageOf(error.cause)})` : ''
       const detail = redact.text(messageOf(error) + cause)

@@ -507,6 +507,19 @@ describe('a call ends in time', () => {
     await left
   })
 
+  test.each([
+    ['before the head', silent],
+    ['before the end of the body', dripping],
+  ])('at its deadline, though its host is gone, %s', async (_, use) => {
+    const { left } = leaving(use)
+    const request = toolRequest('t', { id: 1 }, { deadline: Date.now() + 20 })
+    const control = { ...CONTROL, whenAborted: () => Promise.reject(new Error('gone')) }
+    const outcome = await callHttp('t', stored({}), options())(request, control)
+    const message = 'The tool "t" did not answer in time; whether it took effect is unknown.'
+    expect(outcome).toEqual({ ok: false, error: { code: 'timeout', message } })
+    await left
+  })
+
   test('but not when its host says that all is settled, or is gone', async () => {
     for (const whenAborted of [async () => 'settled', () => Promise.reject(new Error('gone'))]) {
       handler = answer(200, 'text/plain', 'done')
