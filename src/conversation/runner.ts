@@ -106,9 +106,9 @@ export class Runner {
   answer(open: OpenRun, events: readonly RunFact[], { input = [], terms }: Partial<Continuation> = {}): void {
     const { ledger, state, stored } = open
     const record = () => {
-      const request = { ...state.request, ...terms, ...(terms?.toolChoice && { chosenAt: state.rounds }) }
+      const request = terms && { ...state.request, ...terms, ...(terms.toolChoice && { chosenAt: state.rounds }) }
       // Most clients send the same terms with each request, which need not be stored again.
-      if (JSON.stringify(request) !== JSON.stringify(state.request)) {
+      if (request && JSON.stringify(request) !== JSON.stringify(state.request)) {
         state.request = request
         // The loop caches the definitions for the model by this map: a new map brings in the new client tools.
         state.offered = new Map(state.offered)

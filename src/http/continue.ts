@@ -30,6 +30,8 @@ export interface Turn extends Place {
   readonly replaces?: string | undefined
   /** The run that must be the latest one, as in `StartRequest`. */
   readonly after?: string | undefined
+  /** Starts a new run. Default: `startThere`. */
+  readonly begin?: typeof startThere
 }
 
 /** Returns the run of the last answered call that an edge made; undefined if no edge made any of them. */
@@ -137,7 +139,7 @@ function stillAsked({ id: runId, status, calls }: RunRecord, seq: number): RunEv
  * Takes a turn of a chat in its conversation: goes on with the run that waits for the answers or, if none does, starts
  * a run with the new messages, which may replace an earlier run and all that followed it.
  */
-export async function takeTurn(asked: Asked, { answers, run, ...place }: Turn): Promise<Continued> {
+export async function takeTurn(asked: Asked, { answers, run, begin = startThere, ...place }: Turn): Promise<Continued> {
   const conversation = place.id
   const runId = runOfAnswers(answers)
   const input = run?.input ?? []
@@ -145,7 +147,7 @@ export async function takeTurn(asked: Asked, { answers, run, ...place }: Turn): 
   if (continued) return continued
   if (!run || input.length === 0) throw notAsked()
   const start = { ...place, onBusy: run.onBusy, onward: true }
-  return { launched: await startThere(asked, await accept(asked, run, { conversation }), start) }
+  return { launched: await begin(asked, await accept(asked, run, { conversation }), start) }
 }
 
 /** Joins a request's instructions and system messages into one system prompt; undefined if there are none. */

@@ -14,7 +14,7 @@ import { continueAlone } from './continue-alone.ts'
 import { type Accepted, launchThere } from './launch.ts'
 import type { Launched } from './launched.ts'
 import { checked, Problem } from './problem.ts'
-import { type Collector, collectRun, type Place, placeOf } from './start.ts'
+import { type Collector, collectRun, type Place, placeOf, startThere } from './start.ts'
 import { storedResponse } from './stored-response.ts'
 import { streamRun } from './stream.ts'
 
@@ -73,11 +73,12 @@ async function goOn(
 ): Promise<Continued> {
   const { answers, input } = body
   const run = { ...runBody(body), system: systemOf(body.messages, body.instructions), input }
-  return takeTurn(asked, { id, create, after: previous, answers, run }).catch(async (error: unknown) => {
-    if (previous === undefined || !(error instanceof Problem) || error.details.code !== 'run_not_last') throw error
-    const accepted = await accept(asked, run, { conversation: id })
-    return { launched: await launchInBranch(asked, accepted, { id, previous }) }
-  })
+  const begin: typeof startThere = (_, accepted, start) =>
+    startThere(asked, accepted, start).catch((error: unknown) => {
+      if (previous === undefined || !(error instanceof Problem) || error.details.code !== 'run_not_last') throw error
+      return launchInBranch(asked, accepted, { id, previous })
+    })
+  return takeTurn(asked, { id, create, after: previous, answers, run, begin })
 }
 
 /** Starts a run in a branch, because another response has followed `previous`: each goes on in its own conversation. */
@@ -103,10 +104,7 @@ async function startStored(asked: Asked, body: RunBody): Promise<Launched> {
 
 function collectorOf(reader: ResponseReader): Collector {
   return {
-    event: (event) => {
-      // Deltas are not needed: the answer of a step has all their text, and nothing of an earlier attempt.
-      if (!event.type.endsWith('.delta')) reader.take(event)
-    },
+    event: (event) => reader.collect(event),
     result: () => {
       const { error } = reader
       return error ? { ok: false, error } : { ok: true, body: reader.response }

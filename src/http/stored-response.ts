@@ -4,19 +4,17 @@ import { within } from '../loop/within.ts'
 import { ResponseReader } from '../wire/openai-responses/answer.ts'
 import { responseEncoder } from '../wire/openai-responses/encode.ts'
 import { parseResponseId } from '../wire/openai-responses/id.ts'
-import { decodeResponses } from '../wire/openai-responses/request.ts'
+import { DEFAULT_ECHO } from '../wire/openai-responses/request.ts'
 import { demand } from './auth.ts'
 import type { EdgeEnv } from './context.ts'
 import { keeperOf } from './keeper.ts'
 import { following, type Launched } from './launched.ts'
-import { checked, Problem } from './problem.ts'
+import { Problem } from './problem.ts'
 import { invalidRequest } from './runs.ts'
 import { streamRun } from './stream.ts'
 
 /** How long the end of a response under way is waited for before it is answered as it stands, in milliseconds. */
 const MOST_WAIT_MS = 1000
-/** A request that leaves out all fields that a response repeats. */
-const ANY = { input: 'unknown' }
 
 /**
  * `GET /v1/responses/{id}`: a stored response, complete or as it stands. With `stream=true` its events, from the first
@@ -32,10 +30,9 @@ export async function storedResponse(c: Context<EdgeEnv>): Promise<Response> {
     const message = 'There is no such response, or it was not stored.'
     throw new Problem({ status: 404, code: 'response_not_found', message })
   }
-  const { calls } = reply.record
   const { conversation, after } = place
-  const asked: CallRecord[] = []
-  const options = { id, model: '', created: 0, echo: checked(decodeResponses(ANY)).echo, conversation, asked }
+  const asked: Pick<CallRecord, 'id' | 'arguments'>[] = []
+  const options = { id, model: '', created: 0, echo: DEFAULT_ECHO, conversation, asked }
   const run = following(c.env, { runId: place.runId, conversation, after: 0 })
   const follow: Launched['follow'] = (onEvent) =>
     run.follow((event) => {
@@ -44,7 +41,7 @@ export async function storedResponse(c: Context<EdgeEnv>): Promise<Response> {
         options.created = Math.floor(event.at / 1000)
       }
       if (event.seq > after) return onEvent(event)
-      if (event.type === 'approval.requested') asked.push(...calls.filter((call) => call.id === event.callId))
+      if (event.type === 'approval.requested') asked.push({ id: event.callId, arguments: event.arguments })
     })
   const { stream, starting_after: last = '-1' } = c.req.query()
   if (!/^(?:-1|\d{1,15})$/.test(last))
@@ -55,8 +52,8 @@ export async function storedResponse(c: Context<EdgeEnv>): Promise<Response> {
   const reader = new ResponseReader(options)
   const over = Promise.withResolvers<void>()
   follow((event) => {
-    reader.take(event)
-    if (reader.response['status'] !== 'in_progress') over.resolve()
+    reader.collect(event)
+    if (reader.isOver) over.resolve()
   }).then(over.resolve, over.reject)
   await within(MOST_WAIT_MS, over.promise, undefined)
   run.leave()

@@ -1,5 +1,6 @@
 import OpenAI, { APIError } from 'openai'
 import { describe, expect, test } from 'vitest'
+import type { Hook } from '../../src/contract/hook.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { type KeptEdge, keptEdge } from './kept-edge.ts'
 
@@ -444,6 +445,18 @@ describe('bad input gets a clear error', () => {
   })
 })
 
+test('a response that branches is accepted once, as any other', async () => {
+  const accepted: string[] = []
+  const counts: Hook = { name: 'counts', accept: (run) => (accepted.push(run.runId), run) }
+  const script = [say('One.'), say('Two.'), say('Other.')]
+  const edge = keptEdge({ script, setup: { loop: { hooks: [counts] } } })
+  const { responses } = clientOf(edge)
+  const first = await responses.create({ input: 'First' })
+  await responses.create({ input: 'Second', previous_response_id: first.id })
+  const other = await responses.create({ input: 'Other', previous_response_id: first.id })
+  expect([other.output_text, accepted.length]).toEqual(['Other.', 3])
+})
+
 describe('a stored response', () => {
   const plain = (response: object) => JSON.parse(JSON.stringify({ ...response, created_at: 0 })) as object
 
@@ -454,6 +467,21 @@ describe('a stored response', () => {
     const again = await responses.retrieve(made.id)
     expect(plain(again)).toEqual(plain(made))
     expect(again.output_text).toBe('Noon.')
+  })
+
+  test('has no text of an attempt that was repeated', async () => {
+    const twice: Hook = {
+      name: 'twice',
+      step: async (request, next) => {
+        await next(request)
+        return next(request)
+      },
+    }
+    const edge = keptEdge({ script: [say('Draft.'), say('Noon.')], setup: { loop: { hooks: [twice] } } })
+    const { responses } = clientOf(edge)
+    const made = await responses.create({ input: 'What time is it?' })
+    const again = await responses.retrieve(made.id)
+    expect([made.output_text, again.output_text]).toEqual(['Noon.', 'Noon.'])
   })
 
   test('is streamed again, from the first event or after one', async () => {

@@ -7,6 +7,8 @@ import { APPROVAL_ITEM, CALL_ITEM, itemSuffix } from './id.ts'
 import { Output, type ResponseEvent } from './output.ts'
 import { argumentsText, type End, errorOf, finishOf, INCOMPLETE, type Json, statusOf, usageOf } from './shapes.ts'
 
+type AskedCall = Pick<CallRecord, 'id' | 'arguments'>
+
 export interface ResponseOptions {
   readonly id: string
   /** The model as the request named it. */
@@ -19,7 +21,7 @@ export interface ResponseOptions {
   /** Default `final`. */
   readonly rounds?: Rounds | undefined
   /** Calls for which an earlier response requested approval. May be added to before the first event. */
-  readonly asked?: readonly CallRecord[]
+  readonly asked?: readonly AskedCall[]
 }
 
 const SERVER = { server_label: 'edgecall' }
@@ -60,9 +62,22 @@ export class ResponseReader {
     return [...this.#begin(), ...this.#calls(event), ...this.#shown.take(event).flatMap((part) => this.#part(part))]
   }
 
+  /**
+   * Takes an event for a response that is sent whole. Deltas are not needed: the answer of a step has all their text, and
+   * nothing of an attempt that was repeated.
+   */
+  collect(event: RunEvent): void {
+    if (!event.type.endsWith('.delta')) this.take(event)
+  }
+
   /** Returns the events after the last one of the run: none, or the failure of a run whose events broke off. */
   end(): ResponseEvent[] {
     return this.#end ? [] : [...this.#begin(), ...this.#part(CUT)]
+  }
+
+  /** Whether the response has ended. */
+  get isOver(): boolean {
+    return this.#end !== undefined
   }
 
   /** The error for which there is no answer, if so. */
@@ -180,7 +195,7 @@ export class ResponseReader {
     return [...started, this.#output.about(at, `mcp_call.${outcome.status}`), this.#done(callId, outcome)]
   }
 
-  #askedFor(callId: string): CallRecord | undefined {
+  #askedFor(callId: string): AskedCall | undefined {
     return this.#options.asked?.find((call) => call.id === callId)
   }
 

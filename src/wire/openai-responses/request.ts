@@ -182,7 +182,7 @@ const ECHO = {
   store: true,
 }
 
-function echoOf(body: Body): Record<string, unknown> {
+function echoOf(body: Partial<Body> & Pick<Body, 'tools'>): Readonly<Record<string, unknown>> {
   const { tools, text, reasoning } = body
   return {
     ...ECHO,
@@ -194,3 +194,6 @@ function echoOf(body: Body): Record<string, unknown> {
     truncation: 'disabled',
   }
 }
+
+/** The fields that a response repeats, for a request that left them all out. */
+export const DEFAULT_ECHO = echoOf({ tools: [] })
