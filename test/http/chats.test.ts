@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { gatedTool } from '../fixtures/gated.ts'
 import { ask, say, sayInTwo, tool } from '../fixtures/play.ts'
 import { dataOf, type KeptEdge, keptEdge } from './kept-edge.ts'
 
@@ -106,20 +107,14 @@ describe('a chat of useChat', () => {
   })
 
   test('whose answer is under way is read again from its start; another has nothing to read', async () => {
-    const begun = Promise.withResolvers<void>()
-    const gate = Promise.withResolvers<void>()
-    const slow = tool('slow', async () => {
-      begun.resolve()
-      await gate.promise
-      return 'so'
-    })
+    const { slow, begun, letGo } = gatedTool()
     const edge = keptEdge({ script: [ask(['slow']), say('Done.')], tools: [slow] })
     const first = post(edge, [user('Go')])
-    await begun.promise
+    await begun
     const again = edge.fetch('/chat/chat-1/stream')
     const other = await edge.fetch('/chat/chat-2/stream')
     expect(other.status).toBe(204)
-    gate.resolve()
+    letGo()
     expect(await chunksOf(await again)).toEqual(await chunksOf(await first))
     expect((await edge.fetch('/chat/chat-1/stream')).status).toBe(204)
   })

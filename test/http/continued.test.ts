@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Hook } from '../../src/contract/hook.ts'
 import { type Message, textOf } from '../../src/contract/message.ts'
 import type { ModelEvent } from '../../src/contract/model.ts'
+import { gatedTool } from '../fixtures/gated.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { dataOf, type KeptEdge, keptEdge } from './kept-edge.ts'
 
@@ -59,18 +60,13 @@ describe('a chat completion that handed calls out', () => {
   })
 
   test('and is under way when they are sent again is waited for', async () => {
-    const begun = Promise.withResolvers<void>()
-    const gate = Promise.withResolvers<void>()
-    const slow = tool('slow', async () => {
-      begun.resolve()
-      await gate.promise
-    })
+    const { slow, begun, letGo } = gatedTool()
     const edge = keptEdge({ script: [ask(['clock'], ['pick']), ask(['slow']), say('Done.')], tools: [clock, slow] })
     const { messages } = await handed(edge)
     const first = edge.post(CHAT, { messages, tools })
-    await begun.promise
+    await begun
     const again = edge.post(CHAT, { messages, tools, stream: true })
-    gate.resolve()
+    letGo()
     expect((await (await first).json<any>()).choices[0].message.content).toBe('Done.')
     expect(await (await again).text()).toContain('Done.')
     expect(edge.requests).toHaveLength(3)

@@ -1,6 +1,7 @@
 import OpenAI, { APIError } from 'openai'
 import { describe, expect, test } from 'vitest'
 import type { Hook } from '../../src/contract/hook.ts'
+import { gatedTool } from '../fixtures/gated.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { type KeptEdge, keptEdge } from './kept-edge.ts'
 
@@ -518,13 +519,7 @@ describe('a stored response', () => {
   })
 
   test('is given as it stands while it is under way', async () => {
-    const begun = Promise.withResolvers<void>()
-    const gate = Promise.withResolvers<void>()
-    const slow = tool('slow', async () => {
-      begun.resolve()
-      await gate.promise
-      return 'so'
-    })
+    const { slow, begun, letGo } = gatedTool()
     const edge = keptEdge({ script: [ask(['slow']), say('Done.')], tools: [slow] })
     const { responses } = clientOf(edge)
     const { data } = await responses.create({ input: 'Go', stream: true }).withResponse()
@@ -533,13 +528,13 @@ describe('a stored response', () => {
       if (event.type === 'response.created') id = event.response.id
       break
     }
-    await begun.promise
+    await begun
     expect(await responses.retrieve(id)).toMatchObject({
       status: 'in_progress',
       model: 'test/scripted',
       output: [{ type: 'mcp_call', name: 'slow', status: 'in_progress' }],
     })
-    gate.resolve()
+    letGo()
     await edge.settle()
     expect(await responses.retrieve(id)).toMatchObject({ status: 'completed', output: [{ output: 'so' }, {}] })
   })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { gatedTool } from '../fixtures/gated.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { type KeptEdge, keptEdge } from './kept-edge.ts'
 
@@ -64,21 +65,15 @@ describe.each(Object.entries(SURFACES))('a message on %s', (path, send) => {
   })
 
   test('waits for its turn behind a run that is under way', async () => {
-    const begun = Promise.withResolvers<void>()
-    const gate = Promise.withResolvers<void>()
-    const slow = tool('slow', async () => {
-      begun.resolve()
-      await gate.promise
-      return 'so'
-    })
+    const { slow, begun, letGo } = gatedTool()
     const edge = keptEdge({ script: [ask(['slow']), say('Done.'), say('More.')], tools: [slow] })
     await edge.post('/conversations', { id: 'c' })
     await edge.post('/conversations/c/runs', { input: 'Go' }, { prefer: 'respond-async' })
-    await begun.promise
+    await begun
     const answer = send(edge, 'And?')
     while ((await statusesOf(edge)).length < 2);
     expect(await statusesOf(edge)).toEqual(['running', 'queued'])
-    gate.resolve()
+    letGo()
     expect(await (await answer).text()).toContain('More.')
   })
 })
