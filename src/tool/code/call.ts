@@ -1,9 +1,9 @@
 import type { ToolHosts } from '../../contract/definition.ts'
-import type { Tool, ToolFailure } from '../../contract/tool.ts'
-import { failure } from '../../contract/tool.ts'
+import { failure, type Tool } from '../../contract/tool.ts'
 import { signalOf } from '../control.ts'
 import { redactor } from '../http/redact.ts'
 import { messageOf } from '../thrown.ts'
+import { timedOut } from '../timed-out.ts'
 import { checkCodeHosts, type Code, originsOf } from './definition.ts'
 import { readResult } from './result.ts'
 import { type CodeHost, openCode, URL_OF_CODE } from './worker.ts'
@@ -61,8 +61,4 @@ export function callCode(
       return failure('tool_failed', `The tool "${name}" failed.`, detail)
     }
   }
-}
-
-function timedOut(name: string, detail: string): ToolFailure {
-  return failure('timeout', `The tool "${name}" did not answer in time; whether it took effect is unknown.`, detail)
 }

@@ -2,6 +2,7 @@ import type { Tool } from '../../contract/tool.ts'
 import { failure } from '../../contract/tool.ts'
 import { signalOf } from '../control.ts'
 import { messageOf } from '../thrown.ts'
+import { timedOut } from '../timed-out.ts'
 import type { HttpCall } from './definition.ts'
 import { checkHosts, type HttpToolHosts } from './hosts.ts'
 import { redactor } from './redact.ts'
@@ -55,9 +56,7 @@ export function callHttp(name: string, http: HttpCall, options: HttpOptions): To
       if (error instanceof UnfitArgument) {
         return failure('invalid_arguments', `The arguments of "${name}" do not fit: ${error.message}`)
       }
-      if (late.aborted) {
-        return failure('timeout', `The tool "${name}" did not answer in time; whether it took effect is unknown.`)
-      }
+      if (late.aborted) return timedOut(name)
       const cause = error instanceof Error && error.cause !== undefined ? ` (${messageOf(error.cause)})` : ''
       const detail = redact.text(messageOf(error) + cause)
       const message = `The service of "${name}" could not be reached.`
