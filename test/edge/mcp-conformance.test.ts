@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestHarness } from 'wrangler'
 
 /** MCP's own suite, as its command line: `npx @modelcontextprotocol/conformance server …`. */
-const SUITE = new URL('../../node_modules/@modelcontextprotocol/conformance/dist/index.js', import.meta.url).pathname
+const SUITE = new URL('../node_modules/@modelcontextprotocol/conformance/dist/index.js', import.meta.url).pathname
 const TOOLS = ['clock', 'alarm', 'calculator', 'weather', 'bookings', 'mail', 'web', 'definitions']
 
 const APPLICABLE = [
