@@ -2,7 +2,7 @@
 import { catalogue } from './catalogue/catalogue.ts'
 import { conversation } from './conversation/conversation.ts'
 import { Directory } from './conversation/directory.ts'
-import { edge } from './http/edge.ts'
+import { edge } from './http/app/edge.ts'
 import openapi from './http/openapi.txt'
 import page from './http/playground.html'
 import { offlineRules } from './model/offline-rules.ts'

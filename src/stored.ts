@@ -4,9 +4,9 @@
  */
 import { WorkerEntrypoint } from 'cloudflare:workers'
 import type { VersionedDefinitions } from './contract/catalogue.ts'
-import { type OutboundGrant, sendOutbound } from './tool/code/outbound.ts'
-import type { CodeHost, CodeLoader } from './tool/code/worker.ts'
-import { definitionService } from './tool/stored/service.ts'
+import { type OutboundGrant, sendOutbound } from './definitions/code/outbound.ts'
+import type { CodeHost, CodeLoader } from './definitions/code/worker.ts'
+import { definitionService } from './definitions/service.ts'
 
 interface Env {
   /** Loads dynamic Workers, which run tools of code. Without it there are no such tools. */

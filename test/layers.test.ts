@@ -6,15 +6,19 @@ import { expect, test } from 'vitest'
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   wire: ['contract'],
+  schema: ['contract'],
+  search: ['contract', 'wire'],
   model: ['contract', 'wire'],
   client: ['contract', 'wire'],
-  tool: ['contract', 'wire'],
   observe: ['contract'],
-  loop: ['contract', 'tool'],
+  tool: ['contract', 'schema'],
+  definitions: ['contract', 'wire', 'schema', 'tool'],
+  host: ['contract', 'wire', 'schema', 'tool', 'search'],
+  loop: ['contract', 'schema', 'tool', 'host'],
+  catalogue: ['contract', 'host'],
   conversation: ['contract', 'wire', 'tool', 'loop'],
-  catalogue: ['contract', 'tool'],
-  http: ['contract', 'wire', 'tool', 'loop'],
-  cli: ['contract', 'wire', 'tool'],
+  http: ['contract', 'wire', 'search', 'host', 'loop'],
+  cli: ['contract', 'wire', 'schema', 'tool', 'definitions'],
 }
 
 /** For tool authors, for the Worker of the stored definitions, for Workers that have agents and their setup. */

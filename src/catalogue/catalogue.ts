@@ -1,7 +1,7 @@
 import { DurableObject } from 'cloudflare:workers'
 import type { Acceptance, AcceptanceService, SeenTool } from '../contract/acceptance.ts'
 import type { Report } from '../contract/setup.ts'
-import type { ToolNamespace } from '../tool/source/version-cache.ts'
+import type { ToolNamespace } from '../host/stored/version-cache.ts'
 import type {
   Author,
   CatalogueService,

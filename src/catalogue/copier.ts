@@ -1,7 +1,7 @@
 import type { Report } from '../contract/setup.ts'
-import type { ToolNamespace } from '../tool/source/version-cache.ts'
-import { ACCEPTED_KEY, encodeIndex, INDEX_KEY, versionKey } from '../tool/stored/copy.ts'
-import { encodeTexts, TEXTS_KEY } from '../tool/stored/texts.ts'
+import type { ToolNamespace } from '../host/stored/version-cache.ts'
+import { ACCEPTED_KEY, encodeIndex, INDEX_KEY, versionKey } from '../host/stored/copy.ts'
+import { encodeTexts, TEXTS_KEY } from '../host/stored/texts.ts'
 import type { CatalogueStore } from './store.ts'
 
 export interface CopierPorts {

@@ -1,7 +1,7 @@
 import type { Author, Change, HistoryEntry, HistoryPage, VersionWrite } from '../contract/catalogue.ts'
 import type { Acceptance, SeenTool } from '../contract/acceptance.ts'
-import { acceptedKey, type IndexEntry } from '../tool/stored/copy.ts'
-import type { VersionText } from '../tool/stored/texts.ts'
+import { acceptedKey, type IndexEntry } from '../host/stored/copy.ts'
+import type { VersionText } from '../host/stored/texts.ts'
 import { type HistoryRow, toEntry } from './entry.ts'
 import { MIGRATIONS } from './migrations.ts'
 

@@ -1,7 +1,7 @@
 import { isObject, type JsonSchema } from '../contract/json.ts'
-import { keysOf, partAt } from '../tool/pointer.ts'
-import { HOLDS } from '../tool/schema/keywords.ts'
-import { ASSERTING } from '../tool/stored/asserted.ts'
+import { keysOf, partAt } from '../contract/json-pointer.ts'
+import { HOLDS } from '../schema/keywords.ts'
+import { ASSERTING } from '../schema/assertions.ts'
 
 /** Thrown for a part of a document that cannot become a tool. The message is for people. */
 export class UnsupportedError extends Error {}

@@ -1,5 +1,5 @@
 import { isObject, type JsonSchema } from '../contract/json.ts'
-import { parseStored } from '../tool/stored/definition.ts'
+import { parseStored } from '../definitions/definition.ts'
 import { wireName } from '../tool/wire-name.ts'
 import { Failure } from './failure.ts'
 import { argumentsOf } from './openapi-arguments.ts'

@@ -2,7 +2,7 @@ import type { RunEvent } from '../contract/event.ts'
 import type { Message } from '../contract/message.ts'
 import type { ResponseFormat, ToolChoice } from '../contract/model.ts'
 import type { CallRecord, ClientTool, OnBusy, RunRecord } from '../contract/run.ts'
-import type { RunOptions } from '../wire/request.ts'
+import type { RunOptions } from '../wire/client/request.ts'
 
 /** A type with its member `tool` narrowed to the names in `Tool`. */
 type Named<Value, Tool> = Value extends { readonly tool: string }

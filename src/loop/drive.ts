@@ -1,10 +1,10 @@
-import { act } from './act.ts'
-import { ask } from './ask.ts'
-import { begin } from './begin.ts'
-import { decide, type Decision } from './decide.ts'
+import { act } from './perform/act.ts'
+import { ask } from './perform/ask.ts'
+import { begin } from './perform/begin.ts'
+import { decide, type Decision } from './decide/decide.ts'
 import type { Running } from './running.ts'
-import { judgeRefusal } from './settle.ts'
-import { undo } from './undo.ts'
+import { judgeRefusal } from './perform/settle.ts'
+import { undo } from './perform/undo.ts'
 
 /** How far a run is driven, and what is watched meanwhile. */
 export interface DriveOptions {

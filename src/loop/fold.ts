@@ -1,10 +1,10 @@
 import type { CallSettled, RunEventBody } from '../contract/event.ts'
 import { type DataMark, marksAmong, type ToolCall, type ToolMessage } from '../contract/message.ts'
 import { addUsage } from '../contract/usage.ts'
-import { compatUndone } from './compat.ts'
+import { compatUndone } from './decide/compat.ts'
 import type { CallState, RunState } from './state.ts'
-import { marksOf } from './taint.ts'
-import { READ_RESULT } from './whole.ts'
+import { marksOf } from './decide/data-flow-guard.ts'
+import { READ_RESULT } from './decide/truncated-result.ts'
 
 /** Applies one event to the state. News changes nothing. */
 export function fold(state: RunState, event: RunEventBody): void {

@@ -5,14 +5,14 @@ import { marksAmong, type Message, type ToolCall, type ToolMessage } from '../co
 import type { ModelError, ModelEvent } from '../contract/model.ts'
 import { DEFAULT_LIMITS, type Limits, type RunRequest } from '../contract/run.ts'
 import type { Tool } from '../contract/tool.ts'
-import { HookFailure } from './around.ts'
+import { HookFailure } from './perform/middleware.ts'
 import { drive } from './drive.ts'
-import { isGuarded } from './eager.ts'
+import { isGuarded } from './perform/eager.ts'
 import { openLedger, type Running } from './running.ts'
 import { memoryJournal } from './journal.ts'
 import { fold } from './fold.ts'
 import { newState } from './state.ts'
-import { refuseDuplicateIds } from './duplicate-ids.ts'
+import { refuseDuplicateIds } from './decide/duplicate-ids.ts'
 
 /** What a program that drives the loop itself runs calls with. */
 export interface ManualOptions {

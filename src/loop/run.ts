@@ -1,15 +1,15 @@
 import { marksAmong } from '../contract/message.ts'
-import { messageOf } from '../tool/thrown.ts'
-import { around, type Around, HOOK_FAILED, HookFailure } from './around.ts'
-import { restoreTools } from './begin.ts'
-import { cutShort } from './decide.ts'
+import { messageOf } from '../contract/thrown.ts'
+import { around, type Around, HOOK_FAILED, HookFailure } from './perform/middleware.ts'
+import { restoreTools } from './perform/begin.ts'
+import { cutShort } from './decide/decide.ts'
 import { drive } from './drive.ts'
-import { reconcile } from './reconcile.ts'
+import { reconcile } from './perform/reconcile.ts'
 import { recover } from './recover.ts'
 import { hookContext, openLedger, type Running, type RunPorts } from './running.ts'
 import type { RunState } from './state.ts'
-import { failedRun } from './verdict.ts'
-import { READ_RESULT, readResultTool } from './whole.ts'
+import { failedRun } from './decide/finish.ts'
+import { READ_RESULT, readResultTool } from './decide/truncated-result.ts'
 
 /**
  * Performs a run from its current state until it ends or waits for a person or its caller. Calls that a crash left in

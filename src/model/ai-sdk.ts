@@ -1,7 +1,7 @@
 import { type ChatModel, EVERYTHING, type ModelCapabilities, type ModelEvent } from '../contract/model.ts'
-import { partsDecoder } from '../wire/ai-sdk/ask-answer.ts'
-import { thrownError } from '../wire/ai-sdk/ask-error.ts'
-import { type AiSdkVersion, toCallOptions } from '../wire/ai-sdk/ask-request.ts'
+import { partsDecoder } from '../wire/provider/ai-sdk/ask-answer.ts'
+import { thrownError } from '../wire/provider/ai-sdk/ask-error.ts'
+import { type AiSdkVersion, toCallOptions } from '../wire/provider/ai-sdk/ask-request.ts'
 import { listen, type Timeouts } from './listen.ts'
 
 /** A `LanguageModel` of the AI SDK, as far as it is used. Any of its providers makes one, such as `anthropic('…')`. */

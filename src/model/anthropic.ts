@@ -1,6 +1,6 @@
 import { EVERYTHING, type ModelProvider } from '../contract/model.ts'
-import { anthropicAnswers } from '../wire/anthropic/ask-answer.ts'
-import { encodeRequest } from '../wire/anthropic/ask-request.ts'
+import { anthropicAnswers } from '../wire/provider/anthropic/ask-answer.ts'
+import { encodeRequest } from '../wire/provider/anthropic/ask-request.ts'
 import { postModels, type ServerOptions } from './post-models.ts'
 
 export interface AnthropicOptions extends ServerOptions {

@@ -1,7 +1,7 @@
 import type { ChatModel, ModelError, ModelEvent, ModelProvider } from '../contract/model.ts'
 import type { Price } from '../contract/usage.ts'
 import type { ModelChooser } from '../contract/setup.ts'
-import { WITHOUT_TOOLS } from '../wire/model-error.ts'
+import { WITHOUT_TOOLS } from '../wire/provider/model-error.ts'
 import { attempts } from './attempts.ts'
 
 export interface ChooserOptions {

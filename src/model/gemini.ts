@@ -1,6 +1,6 @@
 import { EVERYTHING, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
-import { geminiAnswers } from '../wire/gemini/ask-answer.ts'
-import { encodeRequest } from '../wire/gemini/ask-request.ts'
+import { geminiAnswers } from '../wire/provider/gemini/ask-answer.ts'
+import { encodeRequest } from '../wire/provider/gemini/ask-request.ts'
 import { postModels, type ServerOptions, withoutSlash } from './post-models.ts'
 
 const GOOGLE = 'https://generativelanguage.googleapis.com/v1beta'

@@ -4,9 +4,9 @@
  */
 import { isObject } from '../contract/json.ts'
 import type { ModelCapabilities, ModelError, ModelEvent, ModelProvider, ModelRequest } from '../contract/model.ts'
-import type { AnswerCodec } from '../wire/model-answer.ts'
-import { modelError } from '../wire/model-error.ts'
-import { UnsupportedSchema } from '../wire/narrow-schema.ts'
+import type { AnswerCodec } from '../wire/provider/model-answer.ts'
+import { modelError } from '../wire/provider/model-error.ts'
+import { UnsupportedSchema } from '../wire/provider/narrow-schema.ts'
 import { readSse } from '../wire/sse.ts'
 import { type Listen, listen } from './listen.ts'
 import { readText, refusal } from './refusal.ts'

@@ -1,5 +1,5 @@
 import type { ModelError, ModelEvent } from '../contract/model.ts'
-import { STREAM_CUT, transient, WITHOUT_TOOLS } from '../wire/model-error.ts'
+import { STREAM_CUT, transient, WITHOUT_TOOLS } from '../wire/provider/model-error.ts'
 
 /** The time limits of a model server, in milliseconds. */
 export interface Timeouts {

@@ -1,7 +1,7 @@
 import { EVERYTHING, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
-import { chatCodec } from '../wire/openai-chat/ask-answer.ts'
-import { encodeRequest } from '../wire/openai-chat/ask-request.ts'
-import { forMistral } from '../wire/openai-chat/mistral.ts'
+import { chatCodec } from '../wire/provider/openai-chat/ask-answer.ts'
+import { encodeRequest } from '../wire/provider/openai-chat/ask-request.ts'
+import { forMistral } from '../wire/provider/openai-chat/mistral.ts'
 import { postModels, type ServerOptions, withoutSlash } from './post-models.ts'
 
 const CAPABILITIES: ModelCapabilities = { ...EVERYTHING, imagesInResults: false }

@@ -1,6 +1,6 @@
 import type { ModelCapabilities, ModelProvider, ModelRequest } from '../contract/model.ts'
-import { inWords } from '../wire/form-in-words.ts'
-import type { AnswerCodec } from '../wire/model-answer.ts'
+import { inWords } from '../wire/provider/form-in-words.ts'
+import type { AnswerCodec } from '../wire/provider/model-answer.ts'
 import { httpModels } from './http-models.ts'
 import type { Timeouts } from './listen.ts'
 import { readText } from './refusal.ts'

@@ -1,8 +1,8 @@
 import { parseJson } from '../contract/json.ts'
 import type { ModelError } from '../contract/model.ts'
 import { retryAfterMs } from '../contract/retry-after.ts'
-import type { AnswerCodec } from '../wire/model-answer.ts'
-import { modelError, type ProviderFault } from '../wire/model-error.ts'
+import type { AnswerCodec } from '../wire/provider/model-answer.ts'
+import { modelError, type ProviderFault } from '../wire/provider/model-error.ts'
 
 /** Matches the delay before a retry, which Google gives only in the body (`google.rpc.RetryInfo`). */
 const RETRY_INFO = /"retryDelay": *"([\d.]+)s"/

@@ -1,6 +1,6 @@
 import { EVERYTHING, type ModelProvider } from '../contract/model.ts'
-import { responsesAnswers } from '../wire/openai-responses/ask-answer.ts'
-import { encodeRequest } from '../wire/openai-responses/ask-request.ts'
+import { responsesAnswers } from '../wire/provider/openai-responses/ask-answer.ts'
+import { encodeRequest } from '../wire/provider/openai-responses/ask-request.ts'
 import { openAiServer } from './openai.ts'
 import { postModels, type ServerOptions } from './post-models.ts'
 

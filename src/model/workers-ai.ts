@@ -1,6 +1,6 @@
 import { EVERYTHING, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
-import { workersAiAnswers } from '../wire/workers-ai/ask-answer.ts'
-import { toInputs } from '../wire/workers-ai/ask-request.ts'
+import { workersAiAnswers } from '../wire/provider/workers-ai/ask-answer.ts'
+import { toInputs } from '../wire/provider/workers-ai/ask-request.ts'
 import { httpModels } from './http-models.ts'
 import type { Timeouts } from './listen.ts'
 

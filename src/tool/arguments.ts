@@ -1,10 +1,10 @@
 import { isObject, type JsonSchema } from '../contract/json.ts'
-import { coerce } from './coerce.ts'
-import { decoder } from './decode.ts'
-import { type Issue, toIssue } from './fault.ts'
+import { coerce } from '../schema/coerce.ts'
+import { decoder } from '../schema/decode.ts'
+import { type Issue, toIssue } from '../schema/issue.ts'
 import { convertInput, plain } from './input-schema.ts'
-import { rebase } from './rebase.ts'
-import type { InputSchema, OutputOf } from './standard.ts'
+import { rebase } from '../schema/rebase-refs.ts'
+import type { InputSchema, OutputOf } from '../schema/standard-schema.ts'
 
 export type Parsed<Output> =
   | { readonly ok: true; readonly value: Output }

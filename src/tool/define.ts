@@ -14,12 +14,13 @@ import type {
 } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 import { argumentsOf } from './arguments.ts'
-import { describeIssues, toFailure, ToolError } from './fault.ts'
+import { describeIssues } from '../schema/issue.ts'
+import { toFailure, ToolError } from './tool-error.ts'
 import { inputSchema } from './input-schema.ts'
 import type { Finding, KeyStatus } from './once.ts'
 import { toOutcome } from './result.ts'
 import type { RunContext } from './run-context.ts'
-import type { InputSchema, OutputOf } from './standard.ts'
+import type { InputSchema, OutputOf } from '../schema/standard-schema.ts'
 import { wireName } from './wire-name.ts'
 
 export type { RunContext }

@@ -2,9 +2,9 @@ import { isObject, type JsonSchema } from '../contract/json.ts'
 import type { ToolSettings } from './define.ts'
 import { type DefinedTool, defineTool, type ToolHandlers } from './define.ts'
 import type { RunContext } from './run-context.ts'
-import { checkSchema } from './schema/check.ts'
-import { issuesOf } from './schema/validate.ts'
-import type { InputSchema } from './standard.ts'
+import { checkSchema } from '../schema/check.ts'
+import { issuesOf } from '../schema/validate.ts'
+import type { InputSchema } from '../schema/standard-schema.ts'
 
 /**
  * Turns a plain JSON Schema (2020-12 or draft-07, such as one from a database or another server) into a schema for

@@ -1,4 +1,4 @@
-import { ToolError } from './fault.ts'
+import { ToolError } from './tool-error.ts'
 
 /** The state of a key: no work is known, its work began and was not seen to end, or its work is done. */
 export type KeyStatus = 'absent' | 'started' | 'done'

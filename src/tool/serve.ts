@@ -10,9 +10,9 @@ import type {
 } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 import type { DefinedTool } from './define.ts'
-import { cannotUndo } from './pin.ts'
+import { cannotUndo } from './pinned-tools.ts'
 import { runContext } from './run-context.ts'
-import { toolsByName } from './named.ts'
+import { toolsByName } from './tools-by-name.ts'
 
 type ToolWorker<Env> = new (ctx: ExecutionContext, env: Env) => WorkerEntrypoint<Env> & Required<ToolService>
 

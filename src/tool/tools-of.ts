@@ -1,6 +1,6 @@
 import { type DefinedTool, defineTool, type ToolHandlers, type ToolSettings } from './define.ts'
 import type { RunContext } from './run-context.ts'
-import type { InputSchema, OutputOf } from './standard.ts'
+import type { InputSchema, OutputOf } from '../schema/standard-schema.ts'
 
 /** The settings of a method as a tool. */
 export interface MethodOptions<Schema extends InputSchema, Env>

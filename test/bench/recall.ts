@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createKeywordIndex } from '../../src/tool/search/keyword-index.ts'
-import { definitionOfRow, partFound } from '../tool/search/labelled.ts'
-import { plainBm25 } from '../tool/search/plain-bm25.ts'
+import { createKeywordIndex } from '../../src/search/keyword-index.ts'
+import { definitionOfRow, partFound } from '../search/labelled.ts'
+import { plainBm25 } from '../search/plain-bm25.ts'
 
 const FOUND = 5
 

@@ -1,6 +1,6 @@
 import type { ModelRequest } from '../../src/contract/model.ts'
-import { createKeywordIndex } from '../../src/tool/search/keyword-index.ts'
-import { searchHook } from '../../src/tool/search/hook.ts'
+import { createKeywordIndex } from '../../src/search/keyword-index.ts'
+import { searchHook } from '../../src/search/hook.ts'
 import { ask, play, say, tool } from '../fixtures/play.ts'
 import { manyQuestions, manyTools } from './many-tools.ts'
 import { median } from './median.ts'

@@ -2,10 +2,10 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test, vi } from 'vitest'
 import { catalogue } from '../../src/catalogue/catalogue.ts'
 import { MIGRATIONS } from '../../src/catalogue/migrations.ts'
-import { ACCEPTED_KEY, INDEX_KEY, readIndex } from '../../src/tool/stored/copy.ts'
+import { ACCEPTED_KEY, INDEX_KEY, readIndex } from '../../src/host/stored/copy.ts'
 import { freezeClock } from '../fixtures/frozen-clock.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
-import { FakeKv } from '../tool/source/fake-kv.ts'
+import { FakeKv } from '../host/source/fake-kv.ts'
 import { testCatalogue } from './object.ts'
 
 const START = Date.UTC(2026, 10, 20)

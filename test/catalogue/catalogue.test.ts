@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { Change, VersionReply, VersionWrite } from '../../src/contract/catalogue.ts'
-import { encodeIndex, INDEX_KEY, readIndex } from '../../src/tool/stored/copy.ts'
-import { encodeTexts, NO_TEXTS, readTexts, TEXTS_KEY } from '../../src/tool/stored/texts.ts'
+import { encodeIndex, INDEX_KEY, readIndex } from '../../src/host/stored/copy.ts'
+import { encodeTexts, NO_TEXTS, readTexts, TEXTS_KEY } from '../../src/host/stored/texts.ts'
 import { freezeClock } from '../fixtures/frozen-clock.ts'
 import { testCatalogue } from './object.ts'
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { isObject, type JsonSchema } from '../../src/contract/json.ts'
-import { checkSchema } from '../../src/tool/schema/check.ts'
-import { issuesOf } from '../../src/tool/schema/validate.ts'
-import { compareTexts } from '../../src/tool/stored/change.ts'
-import { narrowings } from '../../src/tool/stored/narrower.ts'
-import { foreignFunctions } from '../tool/corpus/functions.ts'
-import { type Random, randomOf } from '../tool/corpus/random.ts'
+import { checkSchema } from '../../src/schema/check.ts'
+import { issuesOf } from '../../src/schema/validate.ts'
+import { compareTexts } from '../../src/definitions/change.ts'
+import { narrowings } from '../../src/schema/narrower.ts'
+import { foreignFunctions } from '../schema/corpus/functions.ts'
+import { type Random, randomOf } from '../schema/corpus/random.ts'
 
 const object = (properties: object, rest: object = {}): JsonSchema => ({ type: 'object', properties, ...rest })
 const text = { type: 'string' }

@@ -2,9 +2,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { vi } from 'vitest'
 import { catalogue, type CatalogueObject } from '../../src/catalogue/catalogue.ts'
 import type { Change } from '../../src/contract/catalogue.ts'
-import { compareTexts } from '../../src/tool/stored/change.ts'
+import { compareTexts } from '../../src/definitions/change.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
-import { FakeKv } from '../tool/source/fake-kv.ts'
+import { FakeKv } from '../host/source/fake-kv.ts'
 
 export interface TestCatalogue {
   readonly kv: FakeKv

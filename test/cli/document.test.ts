@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { documentText } from '../../src/cli/document/document.ts'
-import { routes } from '../../src/http/edge.ts'
+import { routes } from '../../src/http/app/edge.ts'
 
 const ROOT = new URL('../..', import.meta.url).pathname
 const document = JSON.parse(documentText(ROOT)) as Record<string, any>

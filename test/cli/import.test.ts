@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { readDefinitions } from '../../src/cli/definitions.ts'
 import { readOpenApi } from '../../src/cli/openapi.ts'
-import { definitionService } from '../../src/tool/stored/service.ts'
-import { CONTROL, toolRequest } from '../tool/source/calls.ts'
+import { definitionService } from '../../src/definitions/service.ts'
+import { CONTROL, toolRequest } from '../host/source/calls.ts'
 import { start } from './command.ts'
 
 const string = { type: 'string' }

@@ -1,7 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { expect, onTestFinished, test } from 'vitest'
 import type { ListPage, ToolSource } from '../../src/contract/tool.ts'
-import { chain } from '../../src/tool/source/chain.ts'
+import { chain } from '../../src/host/source/chain.ts'
 import { tool } from '../fixtures/play.ts'
 import { servedEdge } from './served-edge.ts'
 

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
 import type { Tool } from '../../src/contract/tool.ts'
-import { serviceSource } from '../../src/tool/source/service.ts'
+import { serviceSource } from '../../src/host/source/service.ts'
 import { mcpService } from '../../tools/mcp/service.ts'
 import { LIFETIME, McpServer } from '../tools/mcp-server.ts'
 

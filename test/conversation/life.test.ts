@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { JURISDICTIONS, type StoredMessage } from '../../src/contract/conversation.ts'
 import type { Setup } from '../../src/contract/setup.ts'
-import { conversationOf } from '../../src/http/keeper.ts'
-import { withDefaults } from '../../src/http/settings.ts'
+import { conversationOf } from '../../src/http/runs/conversation-stub.ts'
+import { withDefaults } from '../../src/http/runs/conversation-settings.ts'
 import { ask, requestOf, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { ModelEvent } from '../../src/contract/model.ts'
-import { isDue, nextDue } from '../../src/conversation/schedule.ts'
+import { isDue, nextDue } from '../../src/conversation/run/schedule.ts'
 import { ask, say, tool, types } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
 

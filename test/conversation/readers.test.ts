@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { Readers } from '../../src/conversation/readers.ts'
+import { Readers } from '../../src/conversation/run/readers.ts'
 
 /** A run's frames, numbered from 1, of which a portion is read at a time. */
 class Frames {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { INDEX_KEY, readIndex, versionKey } from '../../src/tool/stored/copy.ts'
+import { INDEX_KEY, readIndex, versionKey } from '../../src/host/stored/copy.ts'
 import { chunksOf, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { type Stage, startStage } from './stage.ts'
 

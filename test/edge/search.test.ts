@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { INDEX_KEY } from '../../src/tool/stored/copy.ts'
-import { readTexts, NO_TEXTS, TEXTS_KEY } from '../../src/tool/stored/texts.ts'
+import { INDEX_KEY } from '../../src/host/stored/copy.ts'
+import { readTexts, NO_TEXTS, TEXTS_KEY } from '../../src/host/stored/texts.ts'
 import { chunksOf, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { readEvents, type Stage, startStage } from './stage.ts'
 

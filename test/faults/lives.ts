@@ -9,7 +9,7 @@ import { isTerminal, type RunRecord, type RunRequest } from '../../src/contract/
 import type { Setup } from '../../src/contract/setup.ts'
 import type { Tool } from '../../src/contract/tool.ts'
 import { conversation } from '../../src/conversation/conversation.ts'
-import { Store } from '../../src/conversation/store.ts'
+import { Store } from '../../src/conversation/store/store.ts'
 import { decodeEvents, decodeLine } from '../../src/wire/events.ts'
 import { requestOf, RUN_ID } from '../fixtures/play.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'

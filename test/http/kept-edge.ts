@@ -3,7 +3,7 @@ import type { ConversationService, DirectoryService, Objects } from '../../src/c
 import type { ModelRequest } from '../../src/contract/model.ts'
 import type { Setup } from '../../src/contract/setup.ts'
 import { conversation } from '../../src/conversation/conversation.ts'
-import { edge } from '../../src/http/edge.ts'
+import { edge } from '../../src/http/app/edge.ts'
 import { type Script, scripted } from '../../src/model/scripted.ts'
 import { memoryDirectories } from '../fixtures/directories.ts'
 import { testSetup, type TestSetup } from '../fixtures/setup.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Validator } from '@cfworker/json-schema'
 import { describe, expect, test } from 'vitest'
-import { parseStored } from '../../src/tool/stored/definition.ts'
+import { parseStored } from '../../src/definitions/definition.ts'
 import { testEdge } from '../fixtures/edge.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { keptEdge } from './kept-edge.ts'

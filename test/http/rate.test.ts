@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { RateLimit } from '../../src/contract/policy.ts'
-import { edge as worker } from '../../src/http/edge.ts'
+import { edge as worker } from '../../src/http/app/edge.ts'
 import { setup } from '../../src/setup.ts'
 import { testEdge } from '../fixtures/edge.ts'
 import { apiKey, bearer, keyName, withKeys } from '../fixtures/keys.ts'

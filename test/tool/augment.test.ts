@@ -3,9 +3,9 @@ import { describe, expect, test, vi } from 'vitest'
 import type { Tool, ToolRequest, ToolSource } from '../../src/contract/tool.ts'
 import { augment, type AugmentEvent } from '../../src/tool/augment.ts'
 import { defineTool } from '../../src/tool/define.ts'
-import { inlineSource } from '../../src/tool/source/inline.ts'
+import { inlineSource } from '../../src/host/source/inline.ts'
 import { CONTEXT } from '../fixtures/run-context.ts'
-import { call, CONTROL, text, toolRequest } from './source/calls.ts'
+import { call, CONTROL, text, toolRequest } from '../host/source/calls.ts'
 
 interface Fields {
   readonly thought: string

@@ -2,9 +2,9 @@ import * as v from 'valibot'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { canonicalJson, sha256 } from '../../src/contract/json.ts'
 import { type DefinedTool, defineTool } from '../../src/tool/define.ts'
-import { ToolError } from '../../src/tool/fault.ts'
+import { ToolError } from '../../src/tool/tool-error.ts'
 import { CONTEXT } from '../fixtures/run-context.ts'
-import { text } from './source/calls.ts'
+import { text } from '../host/source/calls.ts'
 
 const input = v.object({ city: v.pipe(v.string(), v.description('Its name.')) })
 const base = { name: 'weather', description: 'Tells the weather.', input }

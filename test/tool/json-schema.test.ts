@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { defineTool } from '../../src/tool/define.ts'
 import { defineRawTool, jsonSchema, type RawDefinition } from '../../src/tool/json-schema.ts'
 import { CONTEXT } from '../fixtures/run-context.ts'
-import { text } from './source/calls.ts'
+import { text } from '../host/source/calls.ts'
 
 const inputSchema = {
   type: 'object',

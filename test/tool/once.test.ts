@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { type KeyValues, type Once, onceInKv, onceInSql, type SqlOnce } from '../../src/tool/once.ts'
-import { ToolError } from '../../src/tool/fault.ts'
+import { ToolError } from '../../src/tool/tool-error.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
 
 const DAY = 86_400_000

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { content, toOutcome } from '../../src/tool/result.ts'
-import { text } from './source/calls.ts'
+import { text } from '../host/source/calls.ts'
 
 function boom(): never {
   throw new Error('boom')

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { ToolService } from '../../src/contract/tool.ts'
 import { defineTool } from '../../src/tool/define.ts'
 import { serveTools } from '../../src/tool/serve.ts'
-import { CONTROL, text, toolRequest } from './source/calls.ts'
+import { CONTROL, text, toolRequest } from '../host/source/calls.ts'
 
 interface Env {
   readonly HOUSE: string

@@ -4,7 +4,7 @@ import type { DefinedTool } from '../../src/tool/define.ts'
 import type { RunContext } from '../../src/tool/run-context.ts'
 import { toolsOf } from '../../src/tool/tools-of.ts'
 import { CONTEXT, runContext } from '../fixtures/run-context.ts'
-import { text } from './source/calls.ts'
+import { text } from '../host/source/calls.ts'
 
 interface Env {
   readonly GREETING: string

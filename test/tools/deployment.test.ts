@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parse } from 'smol-toml'
 import { describe, expect, test } from 'vitest'
-import { parseStored } from '../../src/tool/stored/definition.ts'
+import { parseStored } from '../../src/definitions/definition.ts'
 
 const read = (path: string) => readFileSync(path, 'utf8')
 const folders = (pattern: string) =>

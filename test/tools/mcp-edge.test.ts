@@ -6,7 +6,7 @@ import { failure } from '../../src/contract/tool.ts'
 import { mcpService } from '../../tools/mcp/service.ts'
 import { testEdge } from '../fixtures/edge.ts'
 import { tool } from '../fixtures/play.ts'
-import { CONTROL, toolRequest } from '../tool/source/calls.ts'
+import { CONTROL, toolRequest } from '../host/source/calls.ts'
 import { LIFETIME } from './mcp-server.ts'
 
 const definition = {

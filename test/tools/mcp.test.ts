@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Progress, ToolDefinition, ToolOutcome, ToolRequest } from '../../src/contract/tool.ts'
 import { mcpService } from '../../tools/mcp/service.ts'
-import { toolRequest } from '../tool/source/calls.ts'
+import { toolRequest } from '../host/source/calls.ts'
 import { LIFETIME, McpServer, Refusal } from './mcp-server.ts'
 
 const servers: McpServer[] = []

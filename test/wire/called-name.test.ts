@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import type { Message } from '../../src/contract/message.ts'
 import type { ModelRequest } from '../../src/contract/model.ts'
-import { toCallOptions } from '../../src/wire/ai-sdk/ask-request.ts'
-import { encodeRequest as encodeAnthropic } from '../../src/wire/anthropic/ask-request.ts'
-import { encodeRequest as encodeGemini } from '../../src/wire/gemini/ask-request.ts'
-import { encodeRequest as encodeChat } from '../../src/wire/openai-chat/ask-request.ts'
-import { encodeRequest as encodeResponses } from '../../src/wire/openai-responses/ask-request.ts'
-import { toInputs } from '../../src/wire/workers-ai/ask-request.ts'
+import { toCallOptions } from '../../src/wire/provider/ai-sdk/ask-request.ts'
+import { encodeRequest as encodeAnthropic } from '../../src/wire/provider/anthropic/ask-request.ts'
+import { encodeRequest as encodeGemini } from '../../src/wire/provider/gemini/ask-request.ts'
+import { encodeRequest as encodeChat } from '../../src/wire/provider/openai-chat/ask-request.ts'
+import { encodeRequest as encodeResponses } from '../../src/wire/provider/openai-responses/ask-request.ts'
+import { toInputs } from '../../src/wire/provider/workers-ai/ask-request.ts'
 
 /** What models have asked for that was never on offer, and the name that a history may hold. */
 const NAMES = [

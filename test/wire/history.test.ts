@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Message } from '../../src/contract/message.ts'
-import { checkHistory } from '../../src/wire/history.ts'
+import { checkHistory } from '../../src/wire/client/history.ts'
 
 const check = (messages: readonly Message[]) => checkHistory(messages, 'input', 'callId')
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { modelError } from '../../src/wire/model-error.ts'
+import { modelError } from '../../src/wire/provider/model-error.ts'
 
 test.each([
   [400, 'model_refused_request', false],

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { ModelEvent } from '../../src/contract/model.ts'
-import type { AnswerCodec } from '../../src/wire/model-answer.ts'
+import type { AnswerCodec } from '../../src/wire/provider/model-answer.ts'
 import { inPieces, replay } from '../fixtures/replay.ts'
 
 /** What a codec reads from an answer that comes whole. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { decodeRunBody } from '../../src/wire/request.ts'
+import { decodeRunBody } from '../../src/wire/client/request.ts'
 
 const hi = [{ role: 'user', content: 'Hi' }]
 

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { expect } from 'vitest'
 import { defineTool, toolsOf } from '../../../src/tool.ts'
-import { inlineSource } from '../../../src/tool/source/inline.ts'
+import { inlineSource } from '../../../src/host/source/inline.ts'
 import { different, type Row, same } from '../rows.ts'
 import { given } from '../scene.ts'
 import { integer } from './scene.ts'

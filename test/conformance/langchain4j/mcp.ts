@@ -1,6 +1,6 @@
 import { json } from 'node:stream/consumers'
 import { expect, onTestFinished, vi } from 'vitest'
-import { searchHook } from '../../../src/tool/search/hook.ts'
+import { searchHook } from '../../../src/search/hook.ts'
 import { TOOL_SEARCH } from '../../../src/contract/tool.ts'
 import { ask, play, say } from '../../fixtures/play.ts'
 import { type McpServer, Refusal } from '../../tools/mcp-server.ts'

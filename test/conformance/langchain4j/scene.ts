@@ -5,7 +5,7 @@ import type { Tool, ToolSuccess } from '../../../src/contract/tool.ts'
 import { executeToolCalls } from '../../../src/loop.ts'
 import { defineTool } from '../../../src/tool.ts'
 import type { RunContext } from '../../../src/tool/run-context.ts'
-import type { InputSchema } from '../../../src/tool/standard.ts'
+import type { InputSchema } from '../../../src/schema/standard-schema.ts'
 import { tool } from '../../fixtures/play.ts'
 import { asking, carried, QUESTION } from '../scene.ts'
 

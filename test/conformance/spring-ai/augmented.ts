@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import type { DefinedTool } from '../../../src/tool.ts'
 import { executeToolCalls } from '../../../src/loop.ts'
 import { augment, defineTool, toolDefinitions } from '../../../src/tool.ts'
-import { inlineSource } from '../../../src/tool/source/inline.ts'
+import { inlineSource } from '../../../src/host/source/inline.ts'
 import { different, type Row, same } from '../rows.ts'
 import { asking, carried, QUESTION, resultsIn } from '../scene.ts'
 

@@ -7,11 +7,11 @@ import {
   lruEviction,
   neverEviction,
   ttlEviction,
-} from '../../../src/tool/search/eviction.ts'
-import { createKeywordIndex } from '../../../src/tool/search/keyword-index.ts'
-import { createRegexIndex } from '../../../src/tool/search/regex-index.ts'
-import { createSemanticIndex } from '../../../src/tool/search/semantic-index.ts'
-import type { ToolIndex } from '../../../src/tool/search/tool-index.ts'
+} from '../../../src/search/eviction.ts'
+import { createKeywordIndex } from '../../../src/search/keyword-index.ts'
+import { createRegexIndex } from '../../../src/search/regex-index.ts'
+import { createSemanticIndex } from '../../../src/search/semantic-index.ts'
+import type { ToolIndex } from '../../../src/search/tool-index.ts'
 import { tool } from '../../fixtures/play.ts'
 import { different, type Row, same } from '../rows.ts'
 

@@ -1,5 +1,5 @@
 import type { JsonSchema } from '../../../src/contract/json.ts'
-import { validateArguments } from '../../../src/tool/schema/validate.ts'
+import { validateArguments } from '../../../src/schema/validate.ts'
 import type { ExamTool } from './exam-tool.ts'
 
 const text = { type: 'string' }

@@ -1,7 +1,7 @@
 import { isObject, type JsonSchema } from '../../../src/contract/json.ts'
 import { textOf } from '../../../src/contract/message.ts'
 import { failure, type ToolDefinition } from '../../../src/contract/tool.ts'
-import { validateArguments } from '../../../src/tool/schema/validate.ts'
+import { validateArguments } from '../../../src/schema/validate.ts'
 import { DISTRACTORS } from './distractors.ts'
 import { edgecallTools, type HouseName } from './edgecall-tools.ts'
 import type { Arguments, ExamTool } from './exam-tool.ts'

@@ -1,7 +1,7 @@
 import type { Message, ToolCall } from '../../../src/contract/message.ts'
 import { textOf } from '../../../src/contract/message.ts'
 import type { ChatModel, ModelEvent, ModelRequest } from '../../../src/contract/model.ts'
-import { parseArguments } from '../../../src/tool/input.ts'
+import { parseArguments } from '../../../src/host/parse-arguments.ts'
 import type { Deed, ExamTool, Performance } from './exam-tool.ts'
 import type { Moment } from './moment.ts'
 import { isRefusal, type Question } from './questions.ts'

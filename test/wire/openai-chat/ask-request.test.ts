@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Message } from '../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../src/contract/model.ts'
-import { type ChatAsk, encodeRequest } from '../../../src/wire/openai-chat/ask-request.ts'
+import { type ChatAsk, encodeRequest } from '../../../src/wire/provider/openai-chat/ask-request.ts'
 import { CLOCK, counted, USER } from '../clock.ts'
 
 const bodyOf = (request: Partial<ModelRequest>): unknown =>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { decodeRequest } from '../../../src/wire/openai-chat/request.ts'
+import { decodeRequest } from '../../../src/wire/client/openai-chat/request.ts'
 
 const USER = { role: 'user', content: 'Hi' }
 const PLAIN = {

@@ -12,7 +12,7 @@ import { describe, expect, test } from 'vitest'
 import type { AssistantMessage, Message, ToolMessage } from '../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../src/contract/model.ts'
 import type { ToolDefinition } from '../../../src/contract/tool.ts'
-import { encodeRequest } from '../../../src/wire/openai-responses/ask-request.ts'
+import { encodeRequest } from '../../../src/wire/provider/openai-responses/ask-request.ts'
 import { CLOCK, USER } from '../clock.ts'
 
 const bodyOf = (request: Partial<ModelRequest>, isPlain?: boolean): Record<string, unknown> =>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { parseResponseId, responseId } from '../../../src/wire/openai-responses/id.ts'
-import { decodeResponses } from '../../../src/wire/openai-responses/request.ts'
+import { parseResponseId, responseId } from '../../../src/wire/client/openai-responses/id.ts'
+import { decodeResponses } from '../../../src/wire/client/openai-responses/request.ts'
 
 function decoded(body: unknown) {
   const result = decodeResponses(body)

@@ -1,0 +1,44 @@
+import type { Message, ToolCall, ToolMessage } from '../../contract/message.ts'
+
+/** A history that models accept, and how many messages were dropped from it and filled in. */
+export interface Repaired {
+  readonly messages: readonly Message[]
+  readonly dropped: number
+  readonly filled: number
+}
+
+/**
+ * Ensures that every call has exactly one result, right after the calls and in their order: results without a call are
+ * dropped, missing results are filled in as interrupted.
+ */
+export function repair(messages: readonly Message[]): Repaired {
+  const repaired: Message[] = []
+  let dropped = 0
+  let filled = 0
+  for (let at = 0; at < messages.length; at++) {
+    const message = messages[at]
+    if (!message) continue
+    if (message.role === 'tool') {
+      dropped += 1
+      continue
+    }
+    repaired.push(message)
+    if (message.role !== 'assistant') continue
+    const results = new Map<string, ToolMessage>()
+    const calls = message.calls ?? []
+    for (let next = messages[at + 1]; next?.role === 'tool'; next = messages[at + 1]) {
+      const { callId } = next
+      if (results.has(callId) || !calls.some((call) => call.callId === callId)) dropped += 1
+      else results.set(callId, next)
+      at += 1
+    }
+    filled += calls.length - results.size
+    repaired.push(...calls.map((call) => results.get(call.callId) ?? interrupted(call)))
+  }
+  return { messages: repaired, dropped, filled }
+}
+
+function interrupted({ callId, tool }: ToolCall): ToolMessage {
+  const text = 'interrupted: the result of this call was lost; whether it took effect is unknown.'
+  return { role: 'tool', callId, tool, ok: false, content: [{ type: 'text', text }] }
+}

@@ -1,0 +1,93 @@
+import type { Refusal, StartReply, StartRequest } from '../../contract/conversation.ts'
+import { recordOf } from '../../loop/record.ts'
+import { type OpenRun, waits } from './open-run.ts'
+import { refuse, UNKNOWN_RUN } from './refusals.ts'
+import type { Runner } from './runner.ts'
+import type { Store } from '../store/store.ts'
+import type { Upkeep } from './alarms.ts'
+
+export interface IntakePorts {
+  readonly store: Store
+  readonly runner: Runner
+  readonly upkeep: Upkeep
+  /** The most runs that may wait for their turn. */
+  readonly maxQueue: number
+}
+
+type Taken = Omit<StartReply, 'created'>
+
+/** The answer to a request for a run. `toCancel`: the unfinished runs that the new run interrupts. */
+type Intake = { readonly ok: true; readonly reply: Taken; readonly toCancel?: readonly string[] } | Refusal
+
+/** Accepts a request durably: as a new run, as a replay of a known one, or as more input for the run under way. */
+export function takeIn(request: StartRequest, ports: IntakePorts): Intake {
+  const { store, runner, upkeep, maxQueue } = ports
+  const { run, tools, onBusy, expires, replaces, onward = false, after } = request
+  const known = knownOf(request, store) ?? (onBusy === 'steer' ? join(request, ports) : undefined)
+  if (known) return known
+  const replaced = replaces === undefined ? undefined : store.runs.row(replaces)
+  if (replaces !== undefined && !replaced) return UNKNOWN_RUN
+  if (replaced && !onward && store.messages.isRetired(replaced.place)) {
+    return refuse('run_replaced', 'This turn was run again already; what took its place can be.')
+  }
+  if (after !== undefined && store.runs.lastFor(after) !== after) {
+    return refuse('run_not_last', 'Another run has followed that one.')
+  }
+  const current = onBusy === 'queue-unless-waiting' ? runner.runs.current() : undefined
+  if (current && waits(current)) return waiting(current)
+  const unfinished = store.runs.unfinished()
+  if (onBusy === 'reject' && unfinished.length > 0)
+    return refuse('conversation_busy', 'A run of this conversation is under way.')
+  if (onBusy !== 'interrupt' && unfinished.length > maxQueue) {
+    return refuse('queue_full', `${unfinished.length - 1} runs of this conversation are waiting for their turn.`)
+  }
+  store.transaction(() => {
+    store.runs.add(run, tools, Date.now())
+    if (expires !== undefined) store.setFact('expires', expires)
+    if (replaced) store.retire(replaced.place, onward)
+    upkeep.used()
+  })
+  upkeep.watch()
+  const isQueued = unfinished.length > 0 && onBusy !== 'interrupt'
+  const reply = { runId: run.runId, status: isQueued ? 'queued' : 'running', replayed: false } as const
+  return { ok: true, reply, ...(onBusy === 'interrupt' && { toCancel: unfinished }) }
+}
+
+/** Refuses a request, sent with `queue-unless-waiting`, because the run under way waits for others. */
+function waiting({ state, stored: { id, request } }: OpenRun): Refusal {
+  const run = recordOf(state)
+  const url = `/conversations/${request.conversation}/runs/${id}`
+  const calls = run.calls.filter(({ status }) => status === 'approval' || status === 'caller')
+  const open = calls.map((call) => `"${call.tool}" (POST ${url}/calls/${call.id})`)
+  const message = `The run ${id} waits for others: answer ${open.join(' and ')}, or POST ${url}/cancel; then ask again.`
+  return { ...refuse('run_waiting', message), run }
+}
+
+/** Answers a request whose Idempotency-Key was used before; undefined if it was not. */
+function knownOf({ run }: StartRequest, store: Store): Intake | undefined {
+  const { runId, fingerprint } = run
+  const joined = fingerprint === undefined ? undefined : store.joined(runId)
+  const row = store.runs.row(joined?.run ?? runId)
+  if (!row) return undefined
+  const known = joined ? joined.fingerprint : store.runs.get(runId)?.request.fingerprint
+  if (known !== fingerprint)
+    return refuse('idempotency_mismatch', 'This Idempotency-Key came with another body before.')
+  return { ok: true, reply: { runId: row.id, status: row.status, replayed: true } }
+}
+
+/**
+ * Adds the input to the run under way. Undefined if there is none to join, or if another API key started it: the run
+ * has that key's tools and trusted values, to which the sender of the input may have no right.
+ */
+function join({ run }: StartRequest, { store, runner, upkeep }: IntakePorts): Intake | undefined {
+  const joined = store.transaction(() => {
+    const open = runner.joinable()
+    if (!open || open.stored.request.caller.key !== run.caller.key) return undefined
+    store.setJoined(run, open.stored.id)
+    upkeep.used()
+    return runner.join(open, run.input)
+  })
+  if (!joined) return undefined
+  const { stored, state } = joined.open
+  return { ok: true, reply: { runId: stored.id, status: state.status, replayed: false, joinedAfter: joined.after } }
+}

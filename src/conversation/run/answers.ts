@@ -1,0 +1,40 @@
+import type { CallAnswer, Refusal } from '../../contract/conversation.ts'
+import type { RunFact } from '../../contract/event.ts'
+import { failure, type ToolOutcome } from '../../contract/tool.ts'
+import { refused, settled } from '../../loop/perform/settle.ts'
+import type { CallState } from '../../loop/state.ts'
+import { shownOf } from '../../loop/decide/truncated-result.ts'
+import type { OpenRun } from './open-run.ts'
+import { refuse } from './refusals.ts'
+
+type Answered = Pick<OpenRun, 'state' | 'journal'>
+
+/** Returns the events of answers to calls; or, if any of them is not a valid answer, the refusal of all. */
+export function answersTo(run: Answered, answers: Readonly<Record<string, CallAnswer>>): readonly RunFact[] | Refusal {
+  const answered: (readonly [CallState, CallAnswer])[] = []
+  for (const [callId, answer] of Object.entries(answers)) {
+    const call = run.state.calls.find((candidate) => candidate.callId === callId)
+    if (!call) return refuse('unknown_call', `This run has no call "${callId}".`)
+    if (call.status !== ('decision' in answer ? 'asked' : 'handed'))
+      return refuse('call_already_answered', `The call "${callId}" waits for no such answer.`)
+    answered.push([call, answer])
+  }
+  return answered.map(([call, answer]) => answerTo(call, answer, run))
+}
+
+function answerTo(call: CallState, answer: CallAnswer, { state, journal }: Answered): RunFact {
+  const { callId } = call
+  if ('decision' in answer) return { type: 'approval.decided', callId, ...answer }
+  const { ok, result } = answer
+  const outcome: ToolOutcome = ok ? { ok, content: [{ type: 'text', text: result }] } : failure('tool_failed', result)
+  const { shown, cut } = shownOf(outcome, { journal, callId, limit: state.request.limits.resultBytes })
+  return settled(call, shown, 0, cut)
+}
+
+/** Returns the event of a call that was not answered in time: an approval is rejected, a handed-out call fails. */
+export function expired(call: CallState): RunFact {
+  const { callId, status } = call
+  if (status === 'asked')
+    return { type: 'approval.decided', callId, decision: 'reject', reason: 'nobody decided in time' }
+  return refused(call, failure('expired', 'The caller sent no result in time.'))
+}

@@ -1,0 +1,162 @@
+import type { RunEventBody, RunFact, RunNews } from '../../contract/event.ts'
+import type { Content } from '../../contract/message.ts'
+import { isTerminal, type RunStatus } from '../../contract/run.ts'
+import type { ToolOutcome } from '../../contract/tool.ts'
+import type { Journal } from '../../loop/journal.ts'
+import { recordOf } from '../../loop/record.ts'
+import type { RunState } from '../../loop/state.ts'
+import { encodeLine, eventId, frameOfLine } from '../../wire/events.ts'
+import { type Frames, framesOf, pastFrames } from './replay.ts'
+import type { Readers } from './readers.ts'
+import type { StoredRun } from '../store/runs.ts'
+import type { Store } from '../store/store.ts'
+
+/** How many event numbers are reserved at a time, so that not every news event needs a write. */
+const BLOCK = 1024
+/** News is stored with the next fact, or earlier if its lines exceed this many characters. */
+const MOST_PENDING = 128 * 1024
+
+export interface JournalPorts {
+  readonly store: Store
+  readonly readers: Readers
+  readonly now: () => number
+  /** Called within the transaction that changes the run's status. */
+  readonly onStatus?: (state: RunState, eventId: string) => void
+}
+
+/**
+ * The journal of one run in SQLite. Facts, the news before them and their projections are written in one transaction,
+ * the events as one row. The platform's output gate holds back whatever leaves the object until they are on disk.
+ */
+export class RunJournal implements Journal {
+  readonly #ports: JournalPorts
+  readonly #run: StoredRun
+  #last: number
+  #reserved: number
+  #pending: string[] = []
+  #pendingSize = 0
+  readonly #wholes = new Map<string, readonly Content[]>()
+  #projected: number
+  #status: RunStatus
+  #heardAt: number
+  /** Whether the run was interrupted since its last progress. */
+  #stalled: boolean
+
+  constructor(ports: JournalPorts, run: StoredRun) {
+    const { store, now } = ports
+    this.#ports = ports
+    this.#run = run
+    this.#last = store.runs.lastNumber(run.id)
+    this.#reserved = this.#last
+    this.#projected = store.messages.countOf(run.place)
+    this.#status = run.status
+    this.#heardAt = now()
+    this.#stalled = run.stalled !== null
+  }
+
+  /** The number of the newest event. */
+  get last(): number {
+    return this.#last
+  }
+
+  /** The time of the newest event since this journal was opened, or of its opening, in epoch milliseconds. */
+  get heardAt(): number {
+    return this.#heardAt
+  }
+
+  commit(events: readonly RunFact[], state: RunState): void {
+    if (events.length === 0) return
+    const { store, readers } = this.#ports
+    const frames = events.map((event) => this.#take(event))
+    store.transaction(() => {
+      this.#flush()
+      for (const [call, content] of this.#wholes) store.wholes.keep(call, content)
+      this.#wholes.clear()
+      this.#project(state)
+      if (this.#stalled && events.some(isAhead)) this.#gotAhead()
+    })
+    readers.push(this.#run.id, frames.join(''), this.#last)
+  }
+
+  show(event: RunNews): void {
+    const { store, readers } = this.#ports
+    const frame = this.#take(event)
+    if (this.#last > this.#reserved) {
+      this.#reserved = this.#last + BLOCK
+      store.runs.reserve(this.#run.id, this.#reserved)
+    }
+    if (this.#pendingSize > MOST_PENDING) this.#flush()
+    readers.push(this.#run.id, frame, this.#last)
+  }
+
+  keep(callId: string, content: readonly Content[]): void {
+    this.#wholes.set(callId, content)
+  }
+
+  late(callId: string, outcome: ToolOutcome): void {
+    const { store } = this.#ports
+    // The call may outlast the conversation.
+    if (store.life() === 'open') store.wholes.keepLate(this.#run.id, callId, outcome)
+  }
+
+  kept(callId: string): readonly Content[] | undefined {
+    return this.#wholes.get(callId) ?? this.#ports.store.wholes.of(callId)
+  }
+
+  /** Returns the next frames after a number, whether their events are stored yet or not. */
+  read(after: number): Frames {
+    const kept = pastFrames(this.#ports.store, this.#run.id, after)
+    if (kept.frames !== '') return kept
+    return { frames: framesOf(this.#run.id, this.#pending, after), last: Math.max(after, this.#last) }
+  }
+
+  /** Counts an interruption of the run, which is stalled until it next makes progress. */
+  countInterruption(): void {
+    const { store, now } = this.#ports
+    store.runs.countInterruption(this.#run.id, now())
+    this.#stalled = true
+  }
+
+  #take(event: RunEventBody): string {
+    this.#heardAt = this.#ports.now()
+    this.#last += 1
+    const line = encodeLine({ ...event, runId: this.#run.id, seq: this.#last })
+    this.#pending.push(line)
+    this.#pendingSize += line.length
+    return frameOfLine(event.type, eventId(this.#run.id, this.#last), line)
+  }
+
+  #flush(): void {
+    if (this.#pending.length === 0) return
+    this.#ports.store.events.append(this.#run.id, this.#last - this.#pending.length + 1, this.#last, this.#pending)
+    this.#pending = []
+    this.#pendingSize = 0
+  }
+
+  #gotAhead(): void {
+    this.#stalled = false
+    this.#ports.store.runs.gotAhead(this.#run.id)
+  }
+
+  #project(state: RunState): void {
+    const { store, now, onStatus } = this.#ports
+    const { id, place } = this.#run
+    // An answer is written together with the results of its calls, so that the stored history is always valid.
+    if (!state.step?.answer) {
+      const messages = state.messages.slice(this.#projected)
+      store.messages.append(place, id, this.#projected, messages)
+      store.mark(messages)
+      this.#projected += messages.length
+    }
+    if (state.status === this.#status) return
+    this.#status = state.status
+    if (isTerminal(state.status)) store.end(recordOf(state), now())
+    else store.runs.setStatus(id, state.status)
+    onStatus?.(state, eventId(id, this.#last))
+  }
+}
+
+/** Whether an event is progress: work that would not be repeated after a restart. */
+function isAhead({ type }: RunFact): boolean {
+  return type === 'step.answered' || type === 'call.settled'
+}

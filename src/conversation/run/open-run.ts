@@ -1,0 +1,87 @@
+import type { RunFact } from '../../contract/event.ts'
+import type { RunError } from '../../contract/run.ts'
+import type { Setup } from '../../contract/setup.ts'
+import { cutShort, isWithOthers, windDown } from '../../loop/decide/decide.ts'
+import { started } from '../../loop/recover.ts'
+import { type Ledger, loopPorts, openLedger } from '../../loop/running.ts'
+import type { RunState } from '../../loop/state.ts'
+import { failedRun } from '../../loop/decide/finish.ts'
+import { type JournalPorts, RunJournal } from './journal.ts'
+import { stateOf } from './replay.ts'
+import type { StoredRun } from '../store/runs.ts'
+
+/** An unfinished run in memory: folded from its journal, and driven by at most one `run()` at a time. */
+export interface OpenRun {
+  readonly stored: StoredRun
+  readonly state: RunState
+  readonly journal: RunJournal
+  /** The only way to change the run, for `run()` and for everything else. */
+  readonly ledger: Ledger
+  readonly abort: AbortController
+  /** Whether a part of the journal is lost, so that what the run did cannot be known. */
+  readonly isBroken: boolean
+  /** Set if the run was under way when it was opened, until that interruption has been counted. */
+  interrupted: boolean
+  /** Set once the state in memory may differ from the journal; this OpenRun is then not driven again. */
+  isLost?: boolean
+  driving?: Promise<void>
+}
+
+/** Opens a run: folds its state from its journal. */
+export function openRun(ports: JournalPorts & { readonly setup: Setup }, stored: StoredRun): OpenRun {
+  const { state, whole } = stateOf(ports.store, stored)
+  const journal = new RunJournal(ports, stored)
+  return {
+    stored,
+    state,
+    journal,
+    ledger: openLedger(state, { journal, ...loopPorts(ports.setup, stored.id) }),
+    abort: new AbortController(),
+    isBroken: !whole,
+    interrupted: state.status === 'running',
+  }
+}
+
+/** Whether a run waits for a person or for its caller. */
+export function waits({ state }: OpenRun): boolean {
+  return state.status === 'waiting' && (state.step?.calls.some(isWithOthers) ?? false)
+}
+
+/** A run that is opened after this many counted interruptions, by the loss of the object or an error, is given up. */
+const MOST_INTERRUPTIONS = 5
+/** The longest time that a run may make no progress. Waiting for a person or the caller does not count. */
+const MOST_IDLE_MS = 5 * 60 * 1000
+
+export const NO_PROGRESS: RunError = {
+  code: 'no_progress',
+  message: `The run did not get ahead for ${MOST_IDLE_MS / 60_000} minutes and was given up.`,
+}
+
+/** Returns why a run must not start or go on; undefined if it may. */
+export function reasonToEnd({ stored, isBroken, state }: OpenRun, now: number): RunError | undefined {
+  if (state.status === 'cancelling') return undefined
+  if (isBroken) return { code: 'run_lost', message: 'A part of what this run did could not be read any more.' }
+  if (stored.interrupted >= MOST_INTERRUPTIONS) {
+    const message = `The run was interrupted ${MOST_INTERRUPTIONS} times and was given up.`
+    return { code: 'interrupted', message }
+  }
+  return now - (stored.stalled ?? now) >= MOST_IDLE_MS ? NO_PROGRESS : undefined
+}
+
+/** Whether a run under way has had no event for too long. Its calls in flight may take until their deadlines. */
+export function hangs({ state, journal }: OpenRun, now: number): boolean {
+  const deadlines = started(state).map((call) => call.deadline ?? 0)
+  return now - Math.max(journal.heardAt, ...deadlines) >= MOST_IDLE_MS
+}
+
+/** Returns the events that end a run with this error, or as cancelled if it is being cancelled. */
+export function givenUp({ state }: OpenRun, { code, message }: RunError): RunFact[] {
+  if (state.status === 'cancelling') return windDown(state, 'cancelled')
+  return cutShort(state, message, failedRun(state, { code, message }))
+}
+
+/** Commits events to a run and stores them at once. */
+export function commit({ ledger }: OpenRun, ...events: readonly RunFact[]): void {
+  ledger.commit(events)
+  ledger.flush()
+}

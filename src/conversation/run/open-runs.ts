@@ -1,0 +1,59 @@
+import { isTerminal } from '../../contract/run.ts'
+import type { Setup } from '../../contract/setup.ts'
+import type { JournalPorts } from './journal.ts'
+import { type OpenRun, openRun } from './open-run.ts'
+import type { StoredRun } from '../store/runs.ts'
+
+export interface OpenRunsPorts extends JournalPorts {
+  readonly setup: Setup
+}
+
+/** The unfinished runs of a conversation that are in memory, at most one OpenRun for each. */
+export class OpenRuns {
+  readonly #ports: OpenRunsPorts
+  readonly #open = new Map<string, OpenRun>()
+  #current: OpenRun | undefined
+
+  constructor(ports: OpenRunsPorts) {
+    this.#ports = ports
+  }
+
+  /** Returns the unfinished run whose turn it is. */
+  current(): OpenRun | undefined {
+    if (this.#current && !this.#current.state.finished) return this.#current
+    const next = this.#ports.store.next()
+    this.#current = next && (this.#open.get(next.id) ?? this.#load(next))
+    return this.#current
+  }
+
+  /** Returns an unfinished run, folded from its journal if it is not in memory. */
+  find(id: string): OpenRun | undefined {
+    const open = this.#open.get(id)
+    if (open) return open
+    const row = this.#ports.store.runs.row(id)
+    const stored = row && !isTerminal(row.status) ? this.#ports.store.runs.get(id) : undefined
+    return stored && this.#load(stored)
+  }
+
+  /** Returns a run only if it is in memory. */
+  held(id: string): OpenRun | undefined {
+    return this.#open.get(id)
+  }
+
+  drop(open: OpenRun): void {
+    if (this.#open.get(open.stored.id) === open) this.#open.delete(open.stored.id)
+    if (this.#current === open) this.#current = undefined
+  }
+
+  /** Forgets all runs, because everything stored is about to be deleted. */
+  clear(): void {
+    this.#open.clear()
+    this.#current = undefined
+  }
+
+  #load(stored: StoredRun): OpenRun {
+    const open = openRun(this.#ports, stored)
+    this.#open.set(stored.id, open)
+    return open
+  }
+}

@@ -1,0 +1,70 @@
+import type { WindowOptions } from '../../contract/conversation.ts'
+import type { RunError } from '../../contract/run.ts'
+import type { Setup } from '../../contract/setup.ts'
+import type { Tool } from '../../contract/tool.ts'
+import { run } from '../../loop/run.ts'
+import { loopPorts, type RunPorts } from '../../loop/running.ts'
+import type { RunState } from '../../loop/state.ts'
+import { pinTools } from '../../tool/pinned-tools.ts'
+import { historyBefore } from '../history/history.ts'
+import { commit, type OpenRun } from './open-run.ts'
+import { recall } from '../history/summary-context.ts'
+import type { Store } from '../store/store.ts'
+
+export interface PerformPorts {
+  readonly setup: Setup
+  readonly store: Store
+  readonly now: () => number
+  /** How much a model sees of the turns before the run. */
+  readonly window: () => WindowOptions
+}
+
+/** Performs a run until it ends or waits. Returns an error if its model is not available. */
+export async function performRun(open: OpenRun, ports: PerformPorts): Promise<RunError | undefined> {
+  const { state, journal, ledger } = open
+  let runPorts: RunPorts | RunError
+  try {
+    runPorts = await portsOf(open, ports)
+  } catch (error) {
+    // The interruption of a run that has started is counted when the run is resumed.
+    if (state.status === 'queued') journal.countInterruption()
+    throw error
+  }
+  if ('code' in runPorts) return runPorts
+  await run(state, runPorts, ledger)
+  return undefined
+}
+
+/** Gathers what the loop needs for a run; returns an error if the model is not available. */
+async function portsOf(open: OpenRun, { setup, store, now, window }: PerformPorts): Promise<RunPorts | RunError> {
+  const { stored, state, journal, abort } = open
+  const model = setup.models.resolve(state.request.model)
+  if (!model.ok) return model
+  const tools = await toolsOf(setup, state)
+  const options = window()
+  const { messages, dropped, filled, from } = historyBefore(store.messages, stored.place, options)
+  if (dropped + filled > 0) commit(open, { type: 'history.repaired', dropped, filled })
+  const recalled = options.summary ? await recall(store, model.model, { from, signal: abort.signal }) : undefined
+  if (recalled?.made) commit(open, recalled.made)
+  return {
+    get model() {
+      // Terms that come with an approval may name another model while calls are still under way.
+      const now = setup.models.resolve(state.request.model)
+      return now.ok ? now.model : model.model
+    },
+    tools,
+    find: (names: readonly string[]) => setup.tools(state.request.caller).find(names),
+    marks: store.marks(),
+    history: [...(recalled?.messages ?? []), ...messages],
+    journal,
+    signal: abort.signal,
+    now,
+    ...loopPorts(setup, stored.id),
+  }
+}
+
+/** Returns the tools on offer, pinned, including those that joined the run. */
+async function toolsOf(setup: Setup, { offered, request }: RunState): Promise<ReadonlyMap<string, Tool>> {
+  if (offered.size === 0 || request.execution === 'caller') return new Map()
+  return pinTools([...offered.values()], await setup.tools(request.caller).find([...offered.keys()]))
+}

@@ -1,0 +1,75 @@
+import type { RunRecord } from '../../contract/run.ts'
+import { recordOf } from '../../loop/record.ts'
+import { fold } from '../../loop/fold.ts'
+import { newState, type RunState } from '../../loop/state.ts'
+import { decodeLine, encodeLine, eventId, frameOfLine, typeOfLine } from '../../wire/events.ts'
+import { numberOf } from '../store/events.ts'
+import type { StoredRun } from '../store/runs.ts'
+import type { Store } from '../store/store.ts'
+
+/** The number of characters after which a portion for a reader who is behind ends; its last row may exceed it. */
+const PORTION = 64 * 1024
+
+/** SSE frames and the number of the last event in them. `frames` is '' if there are no more. */
+export interface Frames {
+  readonly frames: string
+  readonly last: number
+}
+
+/** Folds the state of a run from its journal. `whole`: nothing of the journal is lost. */
+export function stateOf(store: Store, stored: StoredRun): { readonly state: RunState; readonly whole: boolean } {
+  const state = newState(stored.request, new Map(stored.tools.map((tool) => [tool.name, tool])))
+  let whole = true
+  for (const row of store.events.after(stored.id, 0)) {
+    const events = row.lines.map((line) => decodeLine(line))
+    whole &&= row.whole
+    try {
+      for (const event of events) if (event) fold(state, event)
+    } catch {
+      // A line is JSON, but not the event that was written.
+      whole = false
+    }
+    // An undecoded line is broken only if it is not JSON: a newer edge may have written events unknown to this one.
+    if (events.includes(undefined) && !store.events.mend(stored.id, row)) whole = false
+  }
+  return { state, whole }
+}
+
+/** Returns the record of a run: folded from its journal or, if a finished run's journal is damaged, the stored one. */
+export function pastRecord(store: Store, id: string): RunRecord | undefined {
+  // The conversation may have expired while the caller waited for this record.
+  if (store.life() !== 'open') return undefined
+  const stored = store.runs.get(id)
+  const state = stored && stateOf(store, stored).state
+  const kept = store.runs.record(id)
+  const record = state && (state.finished || !kept) ? recordOf(state) : kept
+  return record && store.wholes.withLate(record)
+}
+
+/** Returns the next stored frames of a run after a number. A `run.snapshot` takes the place of pruned events. */
+export function pastFrames(store: Store, run: string, after: number): Frames {
+  const { pruned } = store.runs.row(run) ?? {}
+  const record = after < (pruned ?? 0) ? pastRecord(store, run) : undefined
+  if (pruned && record) {
+    const line = encodeLine({ type: 'run.snapshot', record, runId: run, seq: pruned })
+    return { frames: frameOfLine('run.snapshot', eventId(run, pruned), line), last: pruned }
+  }
+  let frames = ''
+  let last = after
+  for (const row of store.events.after(run, after)) {
+    frames += framesOf(run, row.lines, after)
+    last = row.last
+    if (frames.length > PORTION) break
+  }
+  return { frames, last }
+}
+
+/** Returns the frames of those lines whose events come after a number. */
+export function framesOf(run: string, lines: readonly string[], after: number): string {
+  let frames = ''
+  for (const line of lines) {
+    const number = numberOf(line)
+    if (number > after) frames += frameOfLine(typeOfLine(line), eventId(run, number), line)
+  }
+  return frames
+}

@@ -1,0 +1,65 @@
+import { isTerminal, type RunRecord } from '../../contract/run.ts'
+import { recordOf } from '../../loop/record.ts'
+import { waits } from './open-run.ts'
+import type { OpenRuns } from './open-runs.ts'
+import { pastFrames, pastRecord } from './replay.ts'
+import type { Readers } from './readers.ts'
+import type { Store } from '../store/store.ts'
+import type { Waiters } from './waiters.ts'
+
+export interface RunViewPorts {
+  readonly store: Store
+  readonly runs: OpenRuns
+  readonly readers: Readers
+  readonly waiters: Waiters
+}
+
+/** Reads runs, whether under way or finished. Never drives one. */
+export class RunView {
+  readonly #ports: RunViewPorts
+
+  constructor(ports: RunViewPorts) {
+    this.#ports = ports
+  }
+
+  /** Returns the record of a run once the run has ended or waits, or after `waitMs` as it stands then. */
+  async record(id: string, waitMs: number): Promise<RunRecord | undefined> {
+    const { store, runs, waiters } = this.#ports
+    const row = store.runs.row(id)
+    if (!row) return undefined
+    const isAwaited = waitMs > 0 && !isTerminal(row.status) && !this.#isWaiting(id)
+    const record = isAwaited ? await waiters.wait(id, waitMs) : undefined
+    if (record) return record
+    const open = runs.held(id)
+    return open ? store.wholes.withLate(recordOf(open.state)) : pastRecord(store, id)
+  }
+
+  /**
+   * Streams the frames of a run after a number: past ones, then new ones until the run ends or waits. Returns undefined
+   * if the run has no event of that number yet.
+   */
+  follow(id: string, after: number): ReadableStream<Uint8Array> | undefined {
+    const { store, runs, readers } = this.#ports
+    if (after > (runs.held(id)?.journal.last ?? store.runs.lastNumber(id))) return undefined
+    const read = (from: number) => runs.held(id)?.journal.read(from) ?? pastFrames(store, id, from)
+    return readers.open(id, { read }, { after, ended: this.#isAtRest(id) })
+  }
+
+  /** Ends all streams, and all waiting for records, because the conversation is gone. */
+  end(): void {
+    this.#ports.readers.end()
+    this.#ports.waiters.end()
+  }
+
+  /** Whether a run yields no more events for now: it is gone, has ended, or waits for others. */
+  #isAtRest(id: string): boolean {
+    const row = this.#ports.store.runs.row(id)
+    return row === undefined || isTerminal(row.status) || (row.status === 'waiting' && this.#isWaiting(id))
+  }
+
+  /** Whether a run waits for others and is not being driven. */
+  #isWaiting(id: string): boolean {
+    const open = this.#ports.runs.find(id)
+    return open !== undefined && !open.driving && waits(open)
+  }
+}

@@ -1,0 +1,207 @@
+import type { Continuation } from '../../contract/conversation.ts'
+import type { RunFact } from '../../contract/event.ts'
+import type { Message } from '../../contract/message.ts'
+import { isWithOthers, windDown } from '../../loop/decide/decide.ts'
+import { recordOf } from '../../loop/record.ts'
+import { fence } from '../../loop/recover.ts'
+import { within } from '../../loop/perform/within.ts'
+import { expired } from './answers.ts'
+import type { JournalPorts } from './journal.ts'
+import { commit, givenUp, hangs, NO_PROGRESS, type OpenRun, reasonToEnd, waits } from './open-run.ts'
+import { OpenRuns } from './open-runs.ts'
+import { performRun, type PerformPorts } from './perform-run.ts'
+import { WATCHDOG_MS } from './schedule.ts'
+import type { Waiters } from './waiters.ts'
+
+/** How long after the fence calls in flight may be sent again. */
+const AFTER_FENCE_MS = 1000
+/** How long a cancelled run may take to end by itself. */
+const MOST_CANCEL_MS = 5000
+/** How long a run waits for a person or its caller. */
+const MOST_WAIT_MS = 24 * 60 * 60 * 1000
+
+export interface RunnerPorts extends JournalPorts, PerformPorts {
+  /** Makes sure that the object is woken by a time, in epoch milliseconds. */
+  readonly wakeAt: (time: number) => void
+  /** The requests that wait for the records of runs. */
+  readonly waiters: Waiters
+}
+
+/** Drives the runs of a conversation, one at a time, in the order of their acceptance. */
+export class Runner {
+  /** The unfinished runs in memory. */
+  readonly runs: OpenRuns
+  readonly #ports: RunnerPorts
+
+  constructor(ports: RunnerPorts) {
+    this.#ports = ports
+    this.runs = new OpenRuns(ports)
+  }
+
+  /** Starts or resumes the run whose turn it is, unless it is being driven or waits for others. */
+  pump(): void {
+    const open = this.runs.current()
+    if (open && !open.driving && !waits(open)) void this.#goOn(open)
+  }
+
+  /** Drives a run on, with the watchdog alarm set, whatever woke the object. */
+  #goOn(open: OpenRun): Promise<void> {
+    const { wakeAt, now } = this.#ports
+    wakeAt(now() + WATCHDOG_MS)
+    const over = (isOver: boolean) => {
+      delete open.driving
+      if (!isOver) return
+      // The run may have been answered before the hooks around it returned: then it goes on.
+      if (open.state.finished || waits(open)) this.#rest(open)
+      else this.pump()
+    }
+    return (open.driving = this.#drive(open)
+      .then(over)
+      .catch((error: unknown) => this.#lose(open, error)))
+  }
+
+  /**
+   * Drops a run from memory after its journal could not be written or the loop threw. The journal tells how the run
+   * stands: it is folded anew when the alarm rings. Requests that wait for the record keep waiting; the streams of
+   * readers end, and readers that reconnect go on after the last event.
+   */
+  #lose(open: OpenRun, error: unknown): void {
+    const { setup, readers } = this.#ports
+    const { id } = open.stored
+    delete open.driving
+    // Dropped already: another OpenRun may have taken its place.
+    if (open.isLost) return
+    open.isLost = true
+    open.abort.abort(error)
+    setup.report({ event: 'run.interrupted', runId: id, detail: String(error) })
+    this.runs.drop(open)
+    readers.close(id)
+  }
+
+  /**
+   * Cancels a run durably: calls in flight are told, and no new ones start. Resolves once the run has ended, whether
+   * the model and the tools react or not.
+   */
+  async cancel(open: OpenRun): Promise<void> {
+    const { state, stored, abort } = open
+    if (state.status !== 'cancelling') this.#change(open, () => commit(open, { type: 'run.cancelling' }))
+    abort.abort(new Error('cancelled'))
+    await this.#letEnd(open)
+    // If the run was lost meanwhile, a new OpenRun has taken its place.
+    const left = this.runs.find(stored.id)
+    if (left && !left.state.finished) await this.#letEnd(left)
+  }
+
+  /** Waits for a cancelled run to end by itself, and ends it if that takes too long. */
+  async #letEnd(open: OpenRun): Promise<void> {
+    const driving = open.driving ?? this.#goOn(open)
+    await within(MOST_CANCEL_MS, driving, undefined)
+    if (driving === open.driving) this.#abandon(open, windDown(open.state, 'cancelled'))
+  }
+
+  /**
+   * Records answers to calls, with the input and the terms that came with them. The run goes on unless other calls
+   * still wait for answers.
+   */
+  answer(open: OpenRun, events: readonly RunFact[], { input = [], terms }: Partial<Continuation> = {}): void {
+    const { ledger, state, stored } = open
+    const record = () => {
+      const request = terms && { ...state.request, ...terms, ...(terms.toolChoice && { chosenAt: state.rounds }) }
+      // Most clients send the same terms with each request, which need not be stored again.
+      if (request && JSON.stringify(request) !== JSON.stringify(state.request)) {
+        state.request = request
+        // The loop caches the definitions for the model by this map: a new map brings in the new client tools.
+        state.offered = new Map(state.offered)
+        this.#ports.store.runs.setRequest(stored.id, request)
+      }
+      ledger.commit(events)
+      if (input.length > 0) ledger.commit([{ type: 'input.added', messages: input }])
+      if (state.status === 'waiting' && !waits(open)) ledger.commit([{ type: 'run.resumed', at: this.#ports.now() }])
+      ledger.flush()
+    }
+    this.#change(open, () => this.#ports.store.transaction(record))
+    this.pump()
+  }
+
+  /** Returns the run that may take more input: the one whose turn it is, unless it is being cancelled. */
+  joinable(): OpenRun | undefined {
+    const open = this.runs.current()
+    return open?.state.status === 'cancelling' ? undefined : open
+  }
+
+  /** Adds messages to the input of a run. `after`: the number of the last event before them. */
+  join(open: OpenRun, messages: readonly Message[]): { readonly open: OpenRun; readonly after: number } {
+    const after = open.journal.last
+    this.#change(open, () => commit(open, { type: 'input.added', messages }))
+    return { open, after }
+  }
+
+  /** Changes a run from outside its drive. If the change cannot be stored, the run is dropped, to be folded anew. */
+  #change(open: OpenRun, work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#lose(open, error)
+      throw error
+    }
+  }
+
+  /** Returns when the current run must be looked at next, in epoch milliseconds; Infinity if there is none. */
+  dueAt(): number {
+    const open = this.runs.current()
+    if (!open) return Infinity
+    return waits(open) ? (open.state.waitingSince ?? 0) + MOST_WAIT_MS : this.#ports.now() + WATCHDOG_MS
+  }
+
+  /**
+   * Looks at the current run. If it has waited too long for a person or the caller, those calls are rejected or fail;
+   * if it hangs while it is driven, it is given up.
+   */
+  tend(): void {
+    const open = this.runs.current()
+    if (!open) return
+    const now = this.#ports.now()
+    if (waits(open)) {
+      const late = this.dueAt() <= now ? (open.state.step?.calls.filter(isWithOthers) ?? []) : []
+      if (late.length > 0) this.answer(open, late.map(expired))
+      return
+    }
+    if (!open.driving || !hangs(open, now)) return
+    this.#abandon(open, givenUp(open, NO_PROGRESS))
+  }
+
+  /** Ends a run that does not end by itself. What the model or tools still answer is ignored. */
+  #abandon(open: OpenRun, end: readonly RunFact[]): void {
+    this.#change(open, () => commit(open, ...end))
+    open.abort.abort(new Error('given up'))
+    this.#rest(open)
+  }
+
+  /** Tells waiters and readers that a run has ended or waits for others. If it has ended, starts the next run. */
+  #rest(open: OpenRun): void {
+    const { readers, waiters } = this.#ports
+    const { id } = open.stored
+    waiters.tell(id, recordOf(open.state))
+    if (open.state.finished) this.runs.drop(open)
+    readers.close(id)
+    if (open.state.finished) this.pump()
+  }
+
+  /** Drives a run until it ends or waits. Returns false if it must not go on yet; an alarm is set for the fence. */
+  async #drive(open: OpenRun): Promise<boolean> {
+    const { now, wakeAt } = this.#ports
+    // A run that is being cancelled sends no call again, so it need not wait for the fence.
+    if (open.interrupted && open.state.status === 'running') {
+      const fencedUntil = fence(open.state) + AFTER_FENCE_MS
+      if (fencedUntil > now()) {
+        wakeAt(fencedUntil)
+        return false
+      }
+      open.interrupted = false
+      open.journal.countInterruption()
+    }
+    const error = reasonToEnd(open, now()) ?? (await performRun(open, this.#ports))
+    if (error) commit(open, ...givenUp(open, error))
+    return true
+  }
+}

@@ -1,0 +1,108 @@
+import { parseJson } from '../../contract/json.ts'
+import { typeOfLine } from '../../wire/events.ts'
+import type { Database } from './database.ts'
+
+/** Events numbered from `first` to `last`, each as one line of JSON. A row that was pruned has gaps. */
+export interface EventRow {
+  readonly first: number
+  readonly last: number
+  readonly lines: readonly string[]
+  /** Whether the row still holds everything that was written to it. */
+  readonly whole: boolean
+}
+
+/** The number of characters at which a row of a pruned run's events is full. */
+const PACKED = 128 * 1024
+
+/** The journals of all runs. */
+export class EventTable {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  append(run: string, first: number, last: number, lines: readonly string[]): void {
+    const kept = this.#database.chunks.keep(lines.join('\n'))
+    this.#database.rows('INSERT INTO events VALUES (?, ?, ?, ?)', run, first, last, kept)
+  }
+
+  /** Reads the rows that hold events after a number, in order. */
+  *after(run: string, number: number): Generator<EventRow> {
+    // Begins at the row that may hold the number, so that SQLite scans no rows before it.
+    const query = `SELECT first, last, lines FROM events WHERE run = ? AND last > ? AND first >=
+      ifnull((SELECT max(first) FROM events WHERE run = ? AND first <= ?), 0) ORDER BY first LIMIT 1`
+    for (let at = number; ;) {
+      // One row per query: a cursor would not survive an await between rows, and all rows may not fit in memory.
+      const [row] = this.#database.rows<{ first: number; last: number; lines: string }>(query, run, at, run, at)
+      if (!row) return
+      at = row.last
+      const text = this.#database.text(row.lines, { table: 'events', key: `${run}.${row.first}` })
+      if (text === undefined) this.#replace(run, row.first, '')
+      const lines = text?.split('\n').filter((line) => line !== '') ?? []
+      // A row that has lost something is empty or begins with an empty line.
+      yield { ...row, lines, whole: text !== undefined && text !== '' && !text.startsWith('\n') }
+    }
+  }
+
+  /** Sets aside lines of a row that are not JSON, so that they are not read again. Returns false if there were any. */
+  mend(run: string, { first, lines }: EventRow): boolean {
+    const [good, broken]: [string[], string[]] = [[], []]
+    for (const line of lines) (parseJson(line) === undefined ? broken : good).push(line)
+    if (broken.length === 0) return true
+    const key = `${run}.${first}`
+    this.#database.setAside({ table: 'events', key, reason: 'no JSON' }, this.#database.chunks.keep(broken.join('\n')))
+    this.#replace(run, first, this.#database.chunks.keep(['', ...good].join('\n')))
+    return false
+  }
+
+  #replace(run: string, first: number, kept: string): void {
+    this.#database.rows('UPDATE events SET lines = ? WHERE run = ? AND first = ?', kept, run, first)
+  }
+
+  /** Removes a run's news and packs its facts into fewer rows. Returns the number of the last event removed, or 0. */
+  prune(run: string): number {
+    let gone = 0
+    let packed: string[] = []
+    let size = 0
+    const rows: string[][] = []
+    for (const { lines } of this.after(run, 0)) {
+      for (const line of lines) {
+        if (isNews(line)) {
+          gone = numberOf(line)
+          continue
+        }
+        packed.push(line)
+        size += line.length
+      }
+      if (size < PACKED) continue
+      rows.push(packed)
+      packed = []
+      size = 0
+    }
+    if (packed.length > 0) rows.push(packed)
+    this.remove(run)
+    for (const lines of rows) this.append(run, numberOf(lines[0]), numberOf(lines.at(-1)), lines)
+    return gone
+  }
+
+  /** Removes a run's journal. */
+  remove(run: string): void {
+    const kept = this.#database.rows<{ lines: string }>(
+      "SELECT lines FROM events WHERE run = ? AND lines LIKE '@%'",
+      run,
+    )
+    for (const { lines } of kept) this.#database.chunks.drop(lines)
+    this.#database.rows('DELETE FROM events WHERE run = ?', run)
+  }
+}
+
+/** Returns the number of a line's event: `seq`, the last member of the JSON; 0 if there is none. */
+export function numberOf(line = ''): number {
+  return Number(/"seq":(\d+)\}$/.exec(line)?.[1] ?? 0)
+}
+
+/** Whether the event of a line is news, which only readers need. */
+function isNews(line: string): boolean {
+  return /\.(?:delta|proposed|progress)$/.test(typeOfLine(line))
+}

@@ -1,0 +1,58 @@
+import { isObject } from '../../contract/json.ts'
+import type { Content } from '../../contract/message.ts'
+import type { RunRecord } from '../../contract/run.ts'
+import type { ToolOutcome } from '../../contract/tool.ts'
+import type { Database } from './database.ts'
+
+/** Data of calls outside the journal: complete results of which models see a part, and outcomes that came late. */
+export class WholeTable {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  /** Stores the complete result of a call. */
+  keep(call: string, content: readonly Content[]): void {
+    const kept = this.#database.chunks.keep(JSON.stringify(content))
+    this.#database.rows('INSERT OR REPLACE INTO wholes VALUES (?, ?)', call, kept)
+  }
+
+  of(call: string): readonly Content[] | undefined {
+    const [row] = this.#database.rows<{ content: string }>('SELECT content FROM wholes WHERE call = ?', call)
+    const content = row && this.#database.value(row.content, { table: 'wholes', key: call })
+    return Array.isArray(content) ? content : undefined
+  }
+
+  /** Stores an outcome that came too late to count. Of several for one call, the first is kept. */
+  keepLate(run: string, call: string, outcome: ToolOutcome): void {
+    const kept = this.#database.chunks.keep(JSON.stringify(outcome))
+    this.#database.rows('INSERT OR IGNORE INTO wholes VALUES (?, ?)', `${lateOf(run)}${call}`, kept)
+  }
+
+  /** Returns the record with the late outcomes of its calls (`late`). */
+  withLate(record: RunRecord): RunRecord {
+    const prefix = lateOf(record.id)
+    const rows = this.#database.rows<{ call: string; content: string }>(
+      'SELECT call, content FROM wholes WHERE call > ? AND call < ?',
+      prefix,
+      `${prefix}~`,
+    )
+    if (rows.length === 0) return record
+    const late = new Map(
+      rows.map(({ call, content }) => {
+        return [call.slice(prefix.length), this.#database.value(content, { table: 'wholes', key: call })]
+      }),
+    )
+    const calls = record.calls.map((call) => {
+      const outcome = late.get(call.id)
+      return isObject(outcome) ? { ...call, late: { ok: outcome.ok === true } } : call
+    })
+    return { ...record, calls }
+  }
+}
+
+/** Returns the prefix of the keys of a run's late outcomes. No call id begins with it. */
+function lateOf(run: string): string {
+  return `late/${run}/`
+}

@@ -1,0 +1,153 @@
+import type { StoredMessage } from '../../contract/conversation.ts'
+import { isObject } from '../../contract/json.ts'
+import type { Message } from '../../contract/message.ts'
+import type { Database } from './database.ts'
+import type { WholeTable } from './full-results.ts'
+
+/** The number of positions that are reserved for the messages of each run. */
+export const MESSAGES_A_RUN = 1_000_000
+/** No run has this place or a later one. */
+export const LAST_PLACE = Math.floor(Number.MAX_SAFE_INTEGER / MESSAGES_A_RUN)
+/** The most messages per INSERT: a statement may have at most 100 parameters. */
+const ROWS = 20
+/** The number of messages that are read per query. */
+const PAGE = 100
+/** The number of characters after which a page ends; its last message may exceed it. */
+const MOST_CHARACTERS = 4 * 1024 * 1024
+
+const COLUMNS = 'position, run, message, kind'
+
+/** Which messages to read: all, those that a model may see, or of these only user messages and final answers. */
+export type Choice = 'all' | 'current' | 'said'
+
+const CHOICES: Readonly<Record<Choice, string>> = {
+  all: '',
+  current: "AND kind <> 'old'",
+  said: "AND kind IN ('user', 'answer')",
+}
+
+/** The messages of a conversation. A message's position follows from the place of its run. */
+export class MessageTable {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  append(place: number, run: string, from: number, messages: readonly Message[]): void {
+    this.add(messages.map((message, index) => ({ position: positionOf(place) + from + index, run, message })))
+  }
+
+  /** Stores messages at their positions. A position that is already taken is left unchanged. */
+  add(messages: readonly StoredMessage[]): void {
+    for (let at = 0; at < messages.length; at += ROWS) {
+      const rows = messages.slice(at, at + ROWS)
+      const values = rows.flatMap(({ position, run, message }) => [
+        position,
+        run,
+        this.#database.chunks.keep(JSON.stringify(message)),
+        kindOf(message),
+      ])
+      const places = rows.map(() => '(?, ?, ?, ?)').join(', ')
+      this.#database.rows(`INSERT OR IGNORE INTO messages (${COLUMNS}) VALUES ${places}`, ...values)
+    }
+  }
+
+  /** Returns the run of the first message, from a place on, that a model may see. */
+  firstRun(place: number): string | undefined {
+    const query = "SELECT run FROM messages WHERE position >= ? AND kind <> 'old' ORDER BY position LIMIT 1"
+    return this.#database.rows<{ run: string }>(query, positionOf(place))[0]?.run
+  }
+
+  /** Returns the number of messages of the run at a place. */
+  countOf(place: number): number {
+    const query = 'SELECT max(position) AS last FROM messages WHERE position >= ? AND position < ?'
+    const [row] = this.#database.rows<{ last: number | null }>(query, positionOf(place), positionOf(place + 1))
+    return row?.last == null ? 0 : row.last + 1 - positionOf(place)
+  }
+
+  /** Returns the newest messages before a position, oldest first; fewer than `limit` if they are very long. */
+  page(before: number, limit: number, wholes?: WholeTable | false): StoredMessage[] {
+    const page: StoredMessage[] = []
+    let size = 0
+    for (const stored of this.newest(before)) {
+      const { message } = stored
+      const each = wholes && message.role === 'tool' ? { ...stored, whole: wholes.of(message.callId) } : stored
+      page.push(each)
+      size += JSON.stringify(each).length
+      if (page.length >= limit || size > MOST_CHARACTERS) break
+    }
+    return page.reverse()
+  }
+
+  /** Reads the messages before a position lazily, newest first. Unreadable ones are left out. */
+  newest(before: number, choice: Choice = 'all'): Generator<StoredMessage> {
+    return this.#each(`position < ? ${CHOICES[choice]} ORDER BY position DESC`, before)
+  }
+
+  /** Reads all messages lazily, oldest first. Unreadable ones are left out. */
+  all(): Generator<StoredMessage> {
+    return this.#each('position > ? ORDER BY position', -1)
+  }
+
+  *#each(where: string, from: number): Generator<StoredMessage> {
+    const query = `SELECT ${COLUMNS} FROM messages WHERE ${where} LIMIT ${PAGE}`
+    for (let at = from; ;) {
+      const rows = this.#database.rows<MessageRow>(query, at)
+      for (const row of rows) {
+        at = row.position
+        const message = this.#read(row)
+        if (message) yield message
+      }
+      if (rows.length < PAGE) return
+    }
+  }
+
+  /** Returns the newest system messages before a position, oldest first. */
+  system(before: number, limit: number): StoredMessage[] {
+    const query = `SELECT ${COLUMNS} FROM messages WHERE kind = 'system' AND position < ? ORDER BY position DESC LIMIT ?`
+    const rows = this.#database.rows<MessageRow>(query, before, limit).reverse()
+    return rows.flatMap((row) => this.#read(row) ?? [])
+  }
+
+  #read({ position, run, message: kept, kind }: MessageRow): StoredMessage | undefined {
+    const message = this.#database.value(kept, { table: 'messages', key: position })
+    if (isMessage(message)) return { position, run, message, ...(kind === 'old' && { replaced: true }) }
+    this.#database.rows('DELETE FROM messages WHERE position = ?', position)
+    return undefined
+  }
+
+  /** Whether the turn of the run at a place is hidden from models. */
+  isRetired(place: number): boolean {
+    const query = "SELECT 1 FROM messages WHERE position >= ? AND position < ? AND kind = 'old' LIMIT 1"
+    return this.#database.rows(query, positionOf(place), positionOf(place + 1)).length > 0
+  }
+
+  /** Hides from models the messages of the runs at places from `from` to before `to`. */
+  retire(from: number, to: number): void {
+    const query = "UPDATE messages SET kind = 'old' WHERE position >= ? AND position < ?"
+    this.#database.rows(query, positionOf(from), positionOf(to))
+  }
+}
+
+interface MessageRow extends Record<string, SqlStorageValue> {
+  readonly position: number
+  readonly run: string
+  readonly message: string
+  readonly kind: string
+}
+
+/** Returns the position of the first message of the run at a place. */
+export function positionOf(place: number): number {
+  return place * MESSAGES_A_RUN
+}
+
+function kindOf(message: Message): string {
+  if (message.role === 'assistant') return message.calls ? 'work' : 'answer'
+  return message.role === 'tool' ? 'work' : message.role
+}
+
+/** Only this object writes the rows, so any object with a role is trusted to be a message. */
+function isMessage(value: unknown): value is Message {
+  return isObject(value) && typeof value.role === 'string'
+}

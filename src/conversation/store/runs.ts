@@ -1,0 +1,208 @@
+import type { RunSummary } from '../../contract/conversation.ts'
+import { isObject } from '../../contract/json.ts'
+import type { RunRecord, RunRequest, RunStatus } from '../../contract/run.ts'
+import type { ToolDefinition } from '../../contract/tool.ts'
+import type { Database } from './database.ts'
+import { MESSAGES_A_RUN } from './messages.ts'
+
+/** The columns of a run apart from its request and tools. `place` orders the runs of the conversation. */
+export interface RunRow {
+  readonly place: number
+  readonly id: string
+  readonly status: RunStatus
+  /** How often the run was interrupted, by the loss of the object or by an error. */
+  readonly interrupted: number
+  /** The time of the first interruption since the last progress, in epoch milliseconds, like `ended`. */
+  readonly stalled: number | null
+  readonly ended: number | null
+  /** The number of the last event that pruning removed; 0 if it removed none, null if the run was not pruned yet. */
+  readonly pruned: number | null
+}
+
+/** A run with its request, as it was accepted or as a later request changed it, and the tools on offer. */
+export interface StoredRun extends RunRow {
+  readonly request: RunRequest
+  readonly tools: readonly ToolDefinition[]
+}
+
+const COLUMNS = 'place, id, status, interrupted, stalled, ended, pruned'
+
+/** The runs of a conversation. All but their requests and tools are projections of their events. */
+export class RunTable {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  add(request: RunRequest, tools: readonly ToolDefinition[], now: number): void {
+    this.#database.rows(
+      // After all places in use, including those of messages adopted from another conversation.
+      `INSERT INTO runs (place, id, status, request, toolset, created) VALUES (1 + max(
+         ifnull((SELECT max(place) FROM runs), 0), ifnull((SELECT max(position) FROM messages), 0) / ${MESSAGES_A_RUN}
+       ), ?, 'queued', ?, ?, ?)`,
+      request.runId,
+      this.#database.chunks.keep(JSON.stringify(request)),
+      this.#toolset(JSON.stringify(tools)),
+      now,
+    )
+  }
+
+  /** Returns the id of a list of tools, stored once for all its runs; a list too long for one row is stored per run. */
+  #toolset(definitions: string): number {
+    const kept = this.#database.chunks.keep(definitions)
+    const query = 'SELECT id FROM toolsets WHERE definitions = ? LIMIT 1'
+    const [known] = this.#database.rows<{ id: number }>(query, kept)
+    const add = 'INSERT INTO toolsets (definitions) VALUES (?) RETURNING id'
+    return (known ?? this.#database.sql.exec<{ id: number }>(add, kept).one()).id
+  }
+
+  row(id: string): RunRow | undefined {
+    return this.#database.rows<RunRow & Record<string, SqlStorageValue>>(
+      `SELECT ${COLUMNS} FROM runs WHERE id = ?`,
+      id,
+    )[0]
+  }
+
+  /** Returns the ids of the unfinished runs in order; the first is the run whose turn it is. */
+  unfinished(): string[] {
+    return this.#database
+      .rows<{ id: string }>('SELECT id FROM runs WHERE record IS NULL ORDER BY place')
+      .map((row) => row.id)
+  }
+
+  /** Returns a run with its request and tools; undefined if it does not exist or cannot be read. */
+  get(id: string): StoredRun | undefined {
+    const row = this.row(id)
+    const query = 'SELECT request, definitions FROM runs JOIN toolsets ON toolsets.id = toolset WHERE runs.id = ?'
+    const [kept] = this.#database.rows<{ request: string; definitions: string }>(query, id)
+    if (!row || !kept || kept.request === '') return undefined
+    const request = this.#database.value(kept.request, { table: 'runs', key: id })
+    const tools = this.#database.value(kept.definitions, { table: 'toolsets', key: id })
+    if (isRequest(request) && isTools(tools)) return { ...row, request, tools }
+    // Content that was set aside is not read again.
+    this.#database.rows("UPDATE runs SET request = '' WHERE id = ?", id)
+    return undefined
+  }
+
+  /** Returns the newest run that neither failed nor was cancelled, or is the given one. */
+  lastFor(id: string): string | undefined {
+    const query = `SELECT id FROM runs WHERE status NOT IN ('failed', 'cancelled') OR id = ? ORDER BY place DESC LIMIT 1`
+    return this.#database.rows<{ id: string }>(query, id)[0]?.id
+  }
+
+  /** Returns the newest runs, or the newest before a given run, oldest first. */
+  list(before: string | undefined, limit: number): RunSummary[] {
+    const place = before === undefined ? undefined : this.row(before)?.place
+    const query = 'SELECT id, status, created FROM runs WHERE place < ? ORDER BY place DESC LIMIT ?'
+    const rows = this.#database.rows<{ id: string; status: RunStatus; created: number }>(
+      query,
+      place ?? Number.MAX_SAFE_INTEGER,
+      limit,
+    )
+    return rows.reverse()
+  }
+
+  /** Reads all runs lazily, oldest first. */
+  *all(): Generator<RunSummary> {
+    const query = 'SELECT place, id, status, created FROM runs WHERE place > ? ORDER BY place LIMIT 1'
+    for (let at = 0; ;) {
+      const [row] = this.#database.rows<RunSummary & { place: number } & Record<string, SqlStorageValue>>(query, at)
+      if (!row) return
+      at = row.place
+      yield row
+    }
+  }
+
+  /** Returns the stored record of a finished run, which lacks the preambles and the calls' arguments and results. */
+  record(id: string): RunRecord | undefined {
+    const [row] = this.#database.rows<{ record: string | null }>('SELECT record FROM runs WHERE id = ?', id)
+    const record = row?.record && this.#database.value(row.record, { table: 'records', key: id })
+    return isRecord(record) ? record : undefined
+  }
+
+  setStatus(id: string, status: RunStatus): void {
+    this.#database.rows('UPDATE runs SET status = ? WHERE id = ? AND record IS NULL', status, id)
+  }
+
+  /**
+   * Ends a run and releases its reserved event numbers, as it has no further events. Returns false, and changes
+   * nothing, if the run has ended already.
+   */
+  end(record: RunRecord, now: number): boolean {
+    const query =
+      'UPDATE runs SET status = ?, record = ?, ended = ?, reserved = 0 WHERE id = ? AND record IS NULL RETURNING id'
+    const kept = this.#database.chunks.keep(JSON.stringify(light(record)))
+    return this.#database.rows(query, record.status, kept, now, record.id).length > 0
+  }
+
+  /** Replaces the request of a run. */
+  setRequest(id: string, request: RunRequest): void {
+    for (const row of this.#database.rows<{ request: string }>('SELECT request FROM runs WHERE id = ?', id))
+      this.#database.chunks.drop(row.request)
+    this.#database.rows(
+      'UPDATE runs SET request = ? WHERE id = ?',
+      this.#database.chunks.keep(JSON.stringify(request)),
+      id,
+    )
+  }
+
+  countInterruption(id: string, now: number): void {
+    this.#database.rows(
+      'UPDATE runs SET interrupted = interrupted + 1, stalled = ifnull(stalled, ?) WHERE id = ?',
+      now,
+      id,
+    )
+  }
+
+  gotAhead(id: string): void {
+    this.#database.rows('UPDATE runs SET stalled = NULL WHERE id = ?', id)
+  }
+
+  /** Reserves event numbers up to `upTo`, so that no later instance of the object gives them again. */
+  reserve(id: string, upTo: number): void {
+    this.#database.rows('UPDATE runs SET reserved = max(reserved, ?) WHERE id = ?', upTo, id)
+  }
+
+  /** Returns the last event number that is in use or reserved; the next event gets the one after it. */
+  lastNumber(id: string): number {
+    const query = `SELECT max(ifnull((SELECT max(last) FROM events WHERE run = runs.id), 0), reserved) AS last
+      FROM runs WHERE id = ?`
+    return this.#database.rows<{ last: number }>(query, id)[0]?.last ?? 0
+  }
+
+  /** Returns the finished run that ended first of those whose events are not pruned yet. */
+  unpruned(): { readonly id: string; readonly ended: number } | undefined {
+    const query = 'SELECT id, ended FROM runs WHERE ended IS NOT NULL AND pruned IS NULL ORDER BY ended LIMIT 1'
+    return this.#database.rows<{ id: string; ended: number }>(query)[0]
+  }
+
+  setPruned(id: string, upTo: number): void {
+    this.#database.rows('UPDATE runs SET pruned = ? WHERE id = ?', upTo, id)
+  }
+}
+
+function light({ calls, preambles: _preambles, ...record }: RunRecord): object {
+  const few = calls.map(({ id, tool, status, ok, durationMs }) => ({
+    id,
+    tool,
+    arguments: null,
+    status,
+    ok,
+    durationMs,
+  }))
+  return { ...record, calls: few }
+}
+
+/** Only this object writes the rows, so a shallow check is enough, here and below. */
+function isRequest(value: unknown): value is RunRequest {
+  return isObject(value) && typeof value.runId === 'string'
+}
+
+function isTools(value: unknown): value is ToolDefinition[] {
+  return Array.isArray(value)
+}
+
+function isRecord(value: unknown): value is RunRecord {
+  return isObject(value) && Array.isArray(value.calls)
+}

@@ -1,0 +1,206 @@
+import type { Spend } from '../../contract/budget.ts'
+import type { ConversationSettings } from '../../contract/conversation.ts'
+import type { RunFinished } from '../../contract/event.ts'
+import { isObject, parseJson } from '../../contract/json.ts'
+import { type DataMark, marksAmong, type Message } from '../../contract/message.ts'
+import { isTerminal, type RunRecord, type RunRequest } from '../../contract/run.ts'
+import { addUsage, NO_USAGE, type Usage } from '../../contract/usage.ts'
+import { encodeLine } from '../../wire/events.ts'
+import { EventTable } from './events.ts'
+import { Database, type OnBroken } from './database.ts'
+import { LAST_PLACE, MessageTable, positionOf } from './messages.ts'
+import { isMade, migrate } from './migrations.ts'
+import { NoticeTable } from './webhook-outbox.ts'
+import { type RunRow, RunTable, type StoredRun } from './runs.ts'
+import { WholeTable } from './full-results.ts'
+
+/** The names of the values that are stored for a conversation as a whole. */
+export type Fact = 'deleted' | 'expires' | 'idle' | 'marks' | 'owed' | 'owner' | 'settings' | 'summary' | 'usage'
+
+/**
+ * The tables of one conversation. Rows of runs and messages are projections of the events, written with them. Content
+ * that cannot be read is set aside and reported to `onBroken`: no row keeps the conversation from opening.
+ */
+export class Store {
+  readonly runs: RunTable
+  readonly events: EventTable
+  readonly messages: MessageTable
+  readonly notices: NoticeTable
+  readonly wholes: WholeTable
+  readonly #storage: DurableObjectStorage
+  readonly #database: Database
+  /** A cache of the facts that were read or written. It is never stale, because only this instance writes them. */
+  readonly #facts = new Map<Fact, unknown>()
+  #isMade = false
+
+  constructor(storage: DurableObjectStorage, onBroken: OnBroken = () => {}) {
+    this.#storage = storage
+    this.#database = new Database(storage.sql, onBroken)
+    this.runs = new RunTable(this.#database)
+    this.events = new EventTable(this.#database)
+    this.messages = new MessageTable(this.#database)
+    this.notices = new NoticeTable(this.#database)
+    this.wholes = new WholeTable(this.#database)
+    this.#isMade = isMade(storage)
+    if (this.#isMade) migrate(storage)
+  }
+
+  /** `none`: not created yet (requests that only read create nothing), or expired. `deleted`: a tombstone, for ever. */
+  life(): 'none' | 'open' | 'deleted' {
+    if (!this.#isMade) return 'none'
+    return this.fact('deleted') === undefined ? 'open' : 'deleted'
+  }
+
+  make(): void {
+    migrate(this.#storage)
+    this.#isMade = true
+  }
+
+  /** Deletes everything, as if the conversation had never existed. */
+  async forget(): Promise<void> {
+    await this.#storage.deleteAlarm()
+    await this.#storage.deleteAll()
+    this.#facts.clear()
+    this.#isMade = false
+  }
+
+  /** Deletes everything and leaves a tombstone. */
+  async bury(): Promise<void> {
+    await this.forget()
+    this.make()
+    this.setFact('deleted', true)
+  }
+
+  transaction<Result>(work: () => Result): Result {
+    try {
+      return this.#storage.transactionSync(work)
+    } catch (error) {
+      this.#facts.clear()
+      throw error
+    }
+  }
+
+  fact(name: Fact): unknown {
+    if (!this.#facts.has(name)) this.#facts.set(name, this.#readFact(name))
+    return this.#facts.get(name)
+  }
+
+  #readFact(name: Fact): unknown {
+    const [row] = this.#database.rows<{ value: string }>('SELECT value FROM meta WHERE key = ?', name)
+    return row && parseJson(this.#database.text(row.value, { table: 'meta', key: name }) ?? '')
+  }
+
+  setFact(name: Fact, value: unknown): void {
+    const kept = this.#database.chunks.keep(JSON.stringify(value))
+    this.#database.rows('INSERT OR REPLACE INTO meta VALUES (?, ?)', name, kept)
+    this.#facts.set(name, value)
+  }
+
+  /** Returns when the conversation expires, in any case or if idle, in epoch milliseconds; Infinity for never. */
+  time(name: 'expires' | 'idle'): number {
+    const time = this.fact(name)
+    return typeof time === 'number' ? time : Infinity
+  }
+
+  settings(): ConversationSettings {
+    const settings = this.fact('settings')
+    return isObject(settings) ? settings : {}
+  }
+
+  /** Returns the marks of all results that models have read in this conversation, in the window or not. */
+  marks(): readonly DataMark[] {
+    const marks = this.fact('marks')
+    return Array.isArray(marks) ? marks : []
+  }
+
+  /** Remembers the marks of these messages. */
+  mark(messages: readonly Message[]): void {
+    const known = this.marks()
+    const all = new Set([...known, ...marksAmong(messages)])
+    if (all.size > known.length) this.setFact('marks', [...all])
+  }
+
+  /** Returns the usage of runs that has not been reported to their tenant's directory yet. */
+  owed(): readonly Owed[] {
+    const owed = this.fact('owed')
+    return isOwed(owed) ? owed : []
+  }
+
+  /** Returns the usage of all finished runs, and their number. */
+  usage(): { readonly usage: Usage; readonly runs: number } {
+    const sum = this.fact('usage')
+    return isSum(sum) ? sum : { usage: NO_USAGE, runs: 0 }
+  }
+
+  /** Returns the unfinished run whose turn it is. Runs before it that cannot be read end as failed. */
+  next(): StoredRun | undefined {
+    for (const id of this.runs.unfinished()) {
+      const run = this.runs.get(id)
+      if (run) return run
+      const row = this.runs.row(id)
+      if (row) this.#giveUp(row)
+    }
+    return undefined
+  }
+
+  /** Ends a run with its record. A run that has ended already is left unchanged. */
+  end(record: RunRecord, now: number): void {
+    if (!this.runs.end(record, now)) return
+    const { usage, runs } = this.usage()
+    this.setFact('usage', { usage: addUsage(usage, record.usage), runs: runs + 1 })
+  }
+
+  #giveUp({ id, status }: RunRow): void {
+    if (isTerminal(status)) return
+    const error = { code: 'run_lost', message: 'What was asked of this run could not be read any more.' }
+    const end = { status: 'failed', finish: 'error', answer: '', usage: NO_USAGE, error } as const
+    this.transaction(() => {
+      const seq = this.runs.lastNumber(id) + 1
+      const finished: RunFinished = { type: 'run.finished', ...end }
+      this.events.append(id, seq, seq, [encodeLine({ ...finished, runId: id, seq })])
+      this.end({ id, steps: 0, calls: [], ...end }, Date.now())
+    })
+  }
+
+  /** Deletes the news of the runs that ended up to a time. */
+  prune(by: number): void {
+    for (let run = this.runs.unpruned(); run && run.ended <= by; run = this.runs.unpruned()) {
+      const { id } = run
+      this.transaction(() => this.runs.setPruned(id, this.events.prune(id)))
+    }
+  }
+
+  /** Returns which run a request's input joined, by the id that a run of its own would have had. */
+  joined(id: string): { readonly run: string; readonly fingerprint: string } | undefined {
+    return this.#database.rows<{ run: string; fingerprint: string }>(
+      'SELECT run, fingerprint FROM joined WHERE id = ?',
+      id,
+    )[0]
+  }
+
+  setJoined({ runId, fingerprint }: RunRequest, run: string): void {
+    if (fingerprint !== undefined) this.#database.rows('INSERT INTO joined VALUES (?, ?, ?)', runId, run, fingerprint)
+  }
+
+  /** Hides the turn of a run from models and, if `onward`, all later turns. Discards a summary that covers any. */
+  retire(place: number, onward: boolean): void {
+    this.messages.retire(place, onward ? LAST_PLACE : place + 1)
+    const summary = this.fact('summary')
+    if (isObject(summary) && Number(summary.upTo) > positionOf(place)) this.setFact('summary', null)
+  }
+}
+
+/** Usage of a run that is to be reported to its tenant's directory. */
+export interface Owed {
+  readonly tenant: string
+  readonly spend: Spend
+}
+
+/** Only this object writes facts, so any list is trusted to be the one that was written. */
+function isOwed(value: unknown): value is readonly Owed[] {
+  return Array.isArray(value)
+}
+
+function isSum(value: unknown): value is { usage: Usage; runs: number } {
+  return isObject(value) && isObject(value.usage) && typeof value.runs === 'number'
+}

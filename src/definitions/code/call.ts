@@ -1,0 +1,64 @@
+import type { ToolHosts } from '../../contract/definition.ts'
+import { failure, type Tool } from '../../contract/tool.ts'
+import { signalOf } from '../../tool/control.ts'
+import { redactor } from '../http/redact.ts'
+import { messageOf } from '../../contract/thrown.ts'
+import { timedOut } from '../timed-out.ts'
+import { checkCodeHosts, type Code, originsOf } from './definition.ts'
+import { readResult } from './result.ts'
+import { type CodeHost, openCode, URL_OF_CODE } from './worker.ts'
+
+export interface CodeOptions {
+  /** Runs the code; absent in a deployment that runs none. */
+  readonly code?: CodeHost | undefined
+  readonly hosts: ToolHosts
+  /** Returns the value of a secret, such as `SECRET_WEATHER`. */
+  readonly secret: (name: string) => string | undefined
+  readonly now?: () => number
+}
+
+/** The reason to refuse a definition with code in a deployment that runs none. */
+export const CODE_IS_OFF =
+  'expected a deployment that runs code: the definitions Worker has no binding LOADER (worker_loaders)'
+
+/** Matches the platform's error for a request that nothing can settle any more. */
+const HUNG = /code had hung/
+
+/**
+ * Returns the function that calls the code of a stored tool in a dynamic Worker. A call ends when the edge gives it up,
+ * and at the deadline. The text of an exception is for operators alone. Expects arguments that fit the schema.
+ */
+export function callCode(
+  { name, code }: { readonly name: string; readonly code: Code },
+  { code: host, hosts, secret, now = Date.now }: CodeOptions,
+): Tool['call'] {
+  return async (request, control) => {
+    const secrets = new Map((code.secrets ?? []).map((each) => [each, secret(each) ?? '']))
+    const faults = [
+      ...checkCodeHosts(code, hosts).map(({ message }) => message),
+      ...[...secrets].flatMap(([each, value]) => (value === '' ? [`${each} has no value`] : [])),
+    ]
+    const misconfigured = (detail: string) => failure('tool_misconfigured', `The tool "${name}" is not set up.`, detail)
+    if (!host) return misconfigured(CODE_IS_OFF)
+    if (faults.length > 0) return misconfigured(faults.join('\n'))
+    const { compat, history: _, ...context } = request.context
+    const leftMs = context.deadline - now()
+    // A call whose time is up already must not have an effect.
+    if (leftMs <= 0) return failure('timeout', `The tool "${name}" was called too late.`)
+    const grant = { tenant: context.caller.tenant, origins: originsOf(code, hosts), secrets }
+    const { load, standIns } = await openCode(host, code, grant)
+    // Stand-ins are redacted too: a caller that knows one could send it as an argument, and have the secret sent.
+    const redact = redactor([...secrets.values(), ...Object.values(standIns)])
+    const signal = AbortSignal.any([signalOf(control), AbortSignal.timeout(leftMs)])
+    try {
+      const body = JSON.stringify({ arguments: request.arguments, context: { ...context, secrets: standIns } })
+      const init: RequestInit = { method: 'POST', body, signal, redirect: 'manual' }
+      const response = await load().getEntrypoint().fetch(URL_OF_CODE, init)
+      return await readResult(name, response, { redact, compat })
+    } catch (error) {
+      const detail = redact.text(messageOf(error))
+      if (signal.aborted || HUNG.test(detail)) return timedOut(name, detail)
+      return failure('tool_failed', `The tool "${name}" failed.`, detail)
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import { canonicalJson, sha256 } from '../../contract/json.ts'
+import { readBody } from '../http/body.ts'
+import { messageOf } from '../../contract/thrown.ts'
+import type { Code, Origins } from './definition.ts'
+import { CLOSED, MAIN } from './main.ts'
+import type { OutboundGrant } from './outbound.ts'
+
+/** What it takes to run code: the binding `LOADER`, and the gateway of this Worker for requests of loaded code. */
+export interface CodeHost {
+  readonly loader: CodeLoader
+  /** Returns the binding that checks and sends requests under a grant. */
+  readonly outbound: (grant: OutboundGrant) => unknown
+}
+
+/** The part of a `worker_loaders` binding that is used here. */
+export interface CodeLoader {
+  get(id: string, code: () => WorkerCode): LoadedWorker
+  load(code: WorkerCode): LoadedWorker
+}
+
+export interface WorkerCode {
+  readonly compatibilityDate: string
+  readonly mainModule: string
+  readonly modules: Readonly<Record<string, string>>
+  readonly globalOutbound: unknown
+  readonly limits: { readonly cpuMs: number; readonly subRequests: number }
+}
+
+export interface LoadedWorker {
+  getEntrypoint(): { fetch(url: string, init?: RequestInit): Promise<Response> }
+}
+
+/** The limits of one call. The time that it waits is bounded by its deadline alone. */
+const LIMITS = { cpuMs: 1000, subRequests: 50 }
+
+/** The URL of requests to a dynamic Worker; only their method matters. */
+export const URL_OF_CODE = 'https://tool/'
+
+/** The time limit of a check, in milliseconds: a module could keep its own check from ending. */
+const CHECK_MS = 10_000
+const MOST_CHECK_BYTES = 100
+
+/** Loads a module, and returns why it cannot be a tool's code, if so. Its function is not called; it has no network. */
+export async function checkModule({ loader }: CodeHost, module: string): Promise<string | undefined> {
+  try {
+    const signal = AbortSignal.timeout(CHECK_MS)
+    const answer = await loader.load(workerCode(module, null)).getEntrypoint().fetch(URL_OF_CODE, { signal })
+    const { text: exported } = await readBody(answer, MOST_CHECK_BYTES)
+    if (exported === 'function') return undefined
+    return `expected a default export that is a function (arguments, context) => result, received ${exported}`
+  } catch (error) {
+    const reason = messageOf(error).replace(/^Failed to start Worker:\s*(?:Uncaught )?/, '')
+    return `expected an ES module that loads: ${reason.replace(/\s+/g, ' ')}`
+  }
+}
+
+export interface CodeGrant {
+  readonly tenant: string
+  readonly origins: Origins
+  /** The values of the secrets, by name. */
+  readonly secrets: ReadonlyMap<string, string>
+}
+
+export interface OpenedCode {
+  /** Returns the Worker, which is started if none of this id runs. */
+  readonly load: () => LoadedWorker
+  /** The text that the module gets in place of each secret, by name. */
+  readonly standIns: Readonly<Record<string, string>>
+}
+
+/** Made with the first request: the platform has no random values before. */
+let salt: string | undefined
+
+/**
+ * Prepares the dynamic Worker of a module. Calls share one only if code, tenant and grant are the same, so that what a
+ * module keeps in its globals never reaches another tenant, nor a call that may do less. A Worker for each call (the
+ * loader's `load`) would keep even less, but start, and be paid for, each time.
+ *
+ * A module never holds a secret, so that it cannot reveal one in any disguise: it gets a stand-in that nobody can
+ * guess, and `sendOutbound` replaces it. What the loader gets for an id must never vary, so that stand-ins are derived
+ * from the id; the salt keeps a short secret from being guessed from them.
+ */
+export async function openCode(
+  { loader, outbound }: CodeHost,
+  { module }: Code,
+  grant: CodeGrant,
+): Promise<OpenedCode> {
+  const { tenant, origins } = grant
+  const secrets = [...grant.secrets]
+  if (secrets.length > 0) salt ??= crypto.randomUUID()
+  const id = await sha256(canonicalJson([MAIN, module, tenant, origins, secrets, secrets.length > 0 && salt]))
+  const held = await Promise.all(
+    secrets.map(async ([name, value]) => ({ name, value, standIn: `${name}.${await sha256(`${id} ${name}`)}` })),
+  )
+  const hasHosts = Object.keys(origins).length > 0
+  const load = () =>
+    loader.get(`tool:${id}`, () => workerCode(module, hasHosts ? outbound({ origins, secrets: held }) : null))
+  return { load, standIns: Object.fromEntries(held.map(({ name, standIn }) => [name, standIn])) }
+}
+
+function workerCode(module: string, globalOutbound: unknown): WorkerCode {
+  return {
+    compatibilityDate: '2026-10-23',
+    mainModule: 'main.js',
+    modules: { 'main.js': MAIN, 'closed.js': CLOSED, 'tool.js': module },
+    globalOutbound,
+    limits: LIMITS,
+  }
+}

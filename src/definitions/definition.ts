@@ -1,0 +1,121 @@
+import * as v from 'valibot'
+import { TOOL_NAME } from '../contract/id.ts'
+import { isObject, type JsonSchema } from '../contract/json.ts'
+import type { DefinitionIssue } from '../contract/definition.ts'
+import { CODE } from './code/definition.ts'
+import { toIssue } from '../schema/issue.ts'
+import { checkHttpCall, HTTP_CALL } from './http/definition.ts'
+import { plainFault } from '../schema/plain-json.ts'
+import { ANNOTATIONS, APPROVAL } from '../wire/policy.ts'
+import { checkSchema } from '../schema/check.ts'
+import { issuesOf as misfitsOf } from '../schema/validate.ts'
+
+const text = (most: number) => v.pipe(v.string(), v.nonEmpty('expected a text that is not empty'), v.maxLength(most))
+const count = v.pipe(v.number(), v.integer(), v.minValue(1))
+const flag = v.exactOptional(v.boolean())
+const schema = v.custom<JsonSchema>(isObject, 'expected an object')
+
+/** The fields that the tool's definition takes over as they are. */
+const SAID = {
+  name: v.pipe(v.string(), v.regex(TOOL_NAME)),
+  title: v.exactOptional(text(128)),
+  description: v.pipe(v.string(), v.regex(/\S/, 'expected a text that is not blank'), v.maxLength(1024)),
+  inputSchema: schema,
+  outputSchema: v.exactOptional(schema),
+  version: v.exactOptional(text(64)),
+  annotations: v.exactOptional(v.strictObject(ANNOTATIONS)),
+  returnDirect: v.exactOptional(v.picklist(['always', 'if-last'])),
+  approval: v.exactOptional(APPROVAL),
+  timeoutMs: v.exactOptional(count),
+  maxResultBytes: v.exactOptional(count),
+  tags: v.exactOptional(v.pipe(v.array(text(64)), v.maxLength(32))),
+}
+
+export const HTTP_TOOL = v.strictObject({ ...SAID, default: flag, http: HTTP_CALL })
+export const ALIAS = v.strictObject({
+  ...SAID,
+  default: flag,
+  binding: v.pipe(v.string(), v.regex(/^TOOL_[A-Z0-9_]+$/)),
+  call: v.pipe(v.string(), v.regex(TOOL_NAME)),
+})
+export const STATIC_TOOL = v.strictObject({
+  ...SAID,
+  default: flag,
+  static: v.union(
+    [v.strictObject({ text: v.string() }), v.strictObject({ structured: v.unknown() })],
+    'expected either { text } or { structured }',
+  ),
+})
+export const CODE_TOOL = v.strictObject({ ...SAID, default: flag, code: CODE })
+
+/**
+ * A checked definition of a stored tool: a tool that sends an HTTP request; an alias, which is a tool of a
+ * tool Worker under another name, description and schema; a tool that always answers the same; or one with code of its
+ * own.
+ */
+export type StoredTool = Readonly<
+  | v.InferOutput<typeof HTTP_TOOL>
+  | v.InferOutput<typeof ALIAS>
+  | v.InferOutput<typeof STATIC_TOOL>
+  | v.InferOutput<typeof CODE_TOOL>
+>
+
+export type ParsedStored =
+  | { readonly ok: true; readonly stored: StoredTool }
+  | { readonly ok: false; readonly issues: readonly DefinitionIssue[] }
+
+const LIMITS = { depth: 64, values: 20_000, visible: true }
+
+const KINDS = [
+  ['http', HTTP_TOOL],
+  ['binding', ALIAS],
+  ['static', STATIC_TOOL],
+  ['code', CODE_TOOL],
+] as const
+
+/**
+ * Checks a definition that is to be stored, or was. It must be of exactly one kind (`http`, `binding`, `static` or
+ * `code`), with no unknown key, sound schemas and safe requests. Whether the deployment allows its hosts (`checkHosts`)
+ * and whether its module loads (`checkModule`) is checked elsewhere. Issues name the path in the definition. Never
+ * throws, whatever the value.
+ */
+export function parseStored(value: unknown): ParsedStored {
+  const fault = plainFault(value, LIMITS)
+  if (fault) return { ok: false, issues: [fault] }
+  const kinds = KINDS.filter(([key]) => isObject(value) && Object.hasOwn(value, key))
+  const [kind] = kinds
+  if (!kind || kinds.length > 1) {
+    const received = kinds.map(([key]) => key).join(' and ') || 'none'
+    return {
+      ok: false,
+      issues: [
+        { path: '', message: `expected an object with one of http, binding, static, code, received ${received}` },
+      ],
+    }
+  }
+  const parsed = v.safeParse(kind[1], value)
+  const issues = parsed.success ? issuesOf(parsed.output) : parsed.issues.map(toIssue)
+  return issues.length === 0 && parsed.success ? { ok: true, stored: parsed.output } : { ok: false, issues }
+}
+
+function issuesOf(stored: StoredTool): DefinitionIssue[] {
+  const { inputSchema, outputSchema = {} } = stored
+  const unsound = checkSchema(outputSchema, 'any')
+  return [
+    ...checkSchema(inputSchema).map(under('inputSchema')),
+    ...unsound.map(under('outputSchema')),
+    ...('http' in stored ? checkHttpCall(stored.http, inputSchema) : []),
+    ...('static' in stored && unsound.length === 0 ? unfitAnswer(stored.static, outputSchema) : []),
+  ]
+}
+
+/** Returns where a static answer does not fit the tool's own output schema. */
+function unfitAnswer(answer: object, outputSchema: JsonSchema): DefinitionIssue[] {
+  return Object.entries(answer).flatMap(([kind, value]) =>
+    misfitsOf(outputSchema, value, LIMITS).map(under(`static.${kind}`)),
+  )
+}
+
+function under(outer: string): (issue: DefinitionIssue) => DefinitionIssue {
+  return ({ path, message }) => ({ path: path === '' ? outer : `${outer}.${path}`, message })
+}

@@ -1,0 +1,66 @@
+import type { Tool } from '../../contract/tool.ts'
+import { failure } from '../../contract/tool.ts'
+import { signalOf } from '../../tool/control.ts'
+import { messageOf } from '../../contract/thrown.ts'
+import { timedOut } from '../timed-out.ts'
+import type { HttpCall } from './definition.ts'
+import { checkHosts, type HttpToolHosts } from './hosts.ts'
+import { redactor } from './redact.ts'
+import { redirected } from './redirect.ts'
+import { buildRequest, type HttpRequest, UnfitArgument } from './request.ts'
+import { readResult } from './result.ts'
+
+export interface HttpOptions {
+  readonly hosts: HttpToolHosts
+  /** Returns the value of a secret, such as `SECRET_WEATHER`. */
+  readonly secret: (name: string) => string | undefined
+  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
+  readonly now?: () => number
+}
+
+const MOST_REDIRECTS = 3
+
+/**
+ * Returns the function that calls an HTTP tool. It sends a request to a host that the deployment allows, and follows at
+ * most three redirects, as far as `redirected` allows. A call ends when the edge gives it up, and at the deadline.
+ * Secrets are looked up here and nowhere else, and are in no outcome. Expects arguments that fit the schema.
+ */
+export function callHttp(name: string, http: HttpCall, options: HttpOptions): Tool['call'] {
+  const { fetch = globalThis.fetch.bind(globalThis), now = Date.now } = options
+  return async (request, control) => {
+    const secrets = new Map((http.secrets ?? []).map((secret) => [secret, options.secret(secret) ?? '']))
+    const faults = [
+      ...checkHosts(http, options.hosts).map(({ message }) => message),
+      ...[...secrets].flatMap(([secret, value]) => (value === '' ? [`${secret} has no value`] : [])),
+    ]
+    if (faults.length > 0) return failure('tool_misconfigured', `The tool "${name}" is not set up.`, faults.join('\n'))
+    // A call whose time is up already must not have an effect.
+    const leftMs = request.context.deadline - now()
+    if (leftMs <= 0) return failure('timeout', `The tool "${name}" was called too late.`)
+    const redact = redactor([...secrets.values()])
+    const late = AbortSignal.timeout(leftMs)
+    const signal = AbortSignal.any([signalOf(control), late])
+    try {
+      const send = ({ url, ...init }: HttpRequest) => fetch(url, { ...init, redirect: 'manual', signal })
+      let next = buildRequest(http, request, secrets)
+      let response = await send(next)
+      for (let followed = 0; followed < MOST_REDIRECTS; followed++) {
+        const on = redirected(next, response, { hosts: options.hosts, redact })
+        if (!on) break
+        await response.body?.cancel()
+        next = on
+        response = await send(next)
+      }
+      return await readResult(name, response, http.result ?? '', redact)
+    } catch (error) {
+      if (error instanceof UnfitArgument) {
+        return failure('invalid_arguments', `The arguments of "${name}" do not fit: ${error.message}`)
+      }
+      if (late.aborted) return timedOut(name)
+      const cause = error instanceof Error && error.cause !== undefined ? ` (${messageOf(error.cause)})` : ''
+      const detail = redact.text(messageOf(error) + cause)
+      const message = `The service of "${name}" could not be reached.`
+      return { ok: false, error: { code: 'http_unreachable', message, detail, retryable: true } }
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import * as v from 'valibot'
+import type { JsonSchema } from '../../contract/json.ts'
+import type { DefinitionIssue } from '../../contract/definition.ts'
+import { byName } from '../../wire/schema.ts'
+import { POINTER } from '../../contract/json-pointer.ts'
+import { parseEndpoint } from './endpoint.ts'
+import { namesIn } from './template.ts'
+
+const texts = byName(v.string(), v.string())
+
+/** The prefix of a placeholder that stands for a secret, by its name in the environment. */
+const SECRET = 'SECRET_'
+
+export const HTTP_CALL = v.strictObject({
+  method: v.picklist(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']),
+  url: v.pipe(v.string(), v.maxLength(2048)),
+  headers: v.exactOptional(texts),
+  query: v.exactOptional(texts),
+  body: v.exactOptional(v.unknown()),
+  result: v.exactOptional(
+    v.pipe(
+      v.string(),
+      v.check(
+        (result) => result === 'text' || POINTER.test(result),
+        'expected "text" or a JSON pointer such as /data/0',
+      ),
+    ),
+  ),
+  secrets: v.exactOptional(v.array(v.pipe(v.string(), v.regex(/^SECRET_[A-Z0-9_]+$/)))),
+})
+
+/**
+ * The request of a stored HTTP tool. URL path, query and header values, and all texts of the JSON body may hold
+ * placeholders, `{argument}`; header values and body also `{SECRET_…}`, once `secrets` lists it.
+ */
+export type HttpCall = Readonly<v.InferOutput<typeof HTTP_CALL>>
+
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
+/** Matches a header value that HTTP allows and every server reads alike. */
+export const HEADER_VALUE = /^[\t\u0020-\u007e\u00a0-\u00ff]*$/
+/** Matches headers that a tool may not send: of the connection, of cookies, of proxies, and those set by the host. */
+const RESERVED =
+  /^(?:connection|content-length|(?:set-)?cookie2?|date|expect|forwarded|host|idempotency-key|keep-alive|te|trailer|transfer-encoding|upgrade|via|(?:proxy|sec|cf|x-forwarded)-.*)$/
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json(?:;.*)?$/i
+
+/**
+ * Returns what is wrong with a request, hosts aside: its URL, a header that a tool may not send, a placeholder that
+ * names no argument, a path that needs an optional argument, a secret in the URL, which ends up in logs.
+ */
+export function checkHttpCall(http: HttpCall, inputSchema: JsonSchema): DefinitionIssue[] {
+  const faults = [...urlFaults(http, inputSchema), ...headerFaults(http), ...placeholderFaults(http, inputSchema)]
+  return faults.map(([path, expected]) => ({ path, message: `expected ${expected}` }))
+}
+
+type Fault = readonly [path: string, expected: string]
+
+function urlFaults({ url, method, body }: HttpCall, { required }: JsonSchema): Fault[] {
+  const endpoint = parseEndpoint(url)
+  if (typeof endpoint === 'string') return [['http.url', endpoint]]
+  const given: readonly unknown[] = Array.isArray(required) ? required : []
+  const optional = namesIn(endpoint.segments).filter((name) => !name.startsWith(SECRET) && !given.includes(name))
+  const faults = optional.map((name): Fault => ['http.url', `"${name}" to be required: the path needs it`])
+  const isBare = method === 'GET' || method === 'HEAD'
+  return isBare && body !== undefined ? [...faults, ['http.body', `no body with ${method}`]] : faults
+}
+
+function headerFaults({ headers = {} }: HttpCall): Fault[] {
+  const seen = new Set<string>()
+  return Object.entries(headers).flatMap(([written, value]): Fault[] => {
+    const name = written.toLowerCase()
+    const expected = seen.has(name) ? 'each header once' : headerFault(name, value)
+    seen.add(name)
+    return expected === undefined ? [] : [[`http.headers.${written}`, expected]]
+  })
+}
+
+function headerFault(name: string, value: string): string | undefined {
+  if (!HEADER_NAME.test(name)) return 'a header name'
+  if (RESERVED.test(name)) return 'another header: this one is not for a tool to send'
+  if (!HEADER_VALUE.test(value)) return 'one line of Latin-1 text'
+  const isUntrue = name === 'content-type' && !JSON_TYPE.test(value)
+  return isUntrue ? 'a JSON type, since the body is sent as JSON' : undefined
+}
+
+function placeholderFaults(http: HttpCall, { properties }: JsonSchema): Fault[] {
+  const { url, query = {}, headers = {}, body, secrets = [] } = http
+  const known = Object.keys(Object(properties))
+  // Servers and proxies keep URLs in logs and history, but not headers and bodies.
+  const seen = Object.entries({ url, ...under('query', query) })
+  const hidden = Object.entries({ ...under('headers', headers), body })
+  const faultOf = (name: string, isSeen: boolean): string | undefined => {
+    if (!name.startsWith(SECRET)) {
+      return known.includes(name)
+        ? undefined
+        : `{${name}} to be a property of inputSchema; braces of plain text need a space inside`
+    }
+    if (isSeen) return `{${name}} in a header or the body: URLs end up in logs`
+    return secrets.includes(name) ? undefined : `${name} to be listed in http.secrets`
+  }
+  return [
+    ...known
+      .filter((name) => name.startsWith(SECRET))
+      .map((name): Fault => [`inputSchema.properties.${name}`, 'a name that is no secret’s']),
+    ...[...seen, ...hidden].flatMap(([path, value], index) =>
+      namesIn(value).flatMap((name): Fault[] => {
+        const expected = faultOf(name, index < seen.length)
+        return expected === undefined ? [] : [[`http.${path}`, expected]]
+      }),
+    ),
+  ]
+}
+
+function under(outer: string, texts: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(texts).map(([name, text]) => [`${outer}.${name}`, text]))
+}

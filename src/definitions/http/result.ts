@@ -1,0 +1,78 @@
+import type { ToolOutcome, ToolSuccess } from '../../contract/tool.ts'
+import { failure } from '../../contract/tool.ts'
+import { plainFault } from '../../schema/plain-json.ts'
+import { keysOf, partAt } from '../../contract/json-pointer.ts'
+import { readBody } from './body.ts'
+import type { Redactor } from './redact.ts'
+
+const MOST_BYTES = 1024 * 1024
+const MOST_EXCERPT_BYTES = 16 * 1024
+const MOST_EXCERPT = 300
+const JSON_LIMITS = { depth: 64, values: 1_000_000 }
+
+/**
+ * Turns a response into an outcome: the part of its JSON that `pointer` names, its text if `pointer` is `text`, or the
+ * failure `http_<status>`. A redirect that was not followed is a failure, as is a body that is neither JSON nor text,
+ * or longer than 1 MiB. No secret is in the outcome.
+ */
+export async function readResult(
+  tool: string,
+  response: Response,
+  pointer: string,
+  redact: Redactor,
+): Promise<ToolOutcome> {
+  const fail = (code: string, what: string, detail?: string) =>
+    failure(code, `The service of "${tool}" answered ${what}`, detail)
+  const { ok, status } = response
+  const type = contentType(response)
+  const most = type === 'other' ? 0 : ok ? MOST_BYTES : MOST_EXCERPT_BYTES
+  const { text, whole } = await readBody(response, most, charsetOf(response))
+  if (!ok) {
+    // A browser's fetch shows a redirect that it did not follow as status 0.
+    if (status < 400) return fail(`http_${status}`, 'with a redirect, which is not followed.')
+    const excerpt = excerptOf(redact.text(whole ? text : text.slice(0, -redact.longest || undefined)))
+    const { error } = fail(`http_${status}`, excerpt === '' ? `${status}.` : `${status}: ${excerpt}`)
+    return { ok, error: { ...error, ...((status === 429 || status >= 500) && { retryable: true }) } }
+  }
+  if (whole && text === '') return textOutcome('Success')
+  if (type === 'other') return fail('unsupported_content', 'with neither JSON nor text.')
+  if (!whole) return fail('result_too_large', `with more than ${MOST_BYTES} bytes.`)
+  if (pointer === 'text' || (type === 'text' && pointer === '')) return textOutcome(redact.text(text))
+  const value = parse(text)
+  if (value === undefined) {
+    return fail('result_not_json', 'with JSON that does not parse.', redact.text(text).slice(0, MOST_EXCERPT))
+  }
+  const fault = plainFault(value, JSON_LIMITS)
+  if (fault) return fail('result_unusable', 'with unusable JSON.', fault.message)
+  const part = partAt(value, keysOf(pointer))
+  if (part === undefined) return fail('result_missing', `without "${pointer}".`)
+  const shown = redact.json(part)
+  return typeof shown === 'string' ? textOutcome(shown) : { ...textOutcome(JSON.stringify(shown)), structured: shown }
+}
+
+function textOutcome(text: string): ToolSuccess {
+  return { ok: true, content: [{ type: 'text', text }] }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function excerptOf(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return line.length > MOST_EXCERPT ? `${line.slice(0, MOST_EXCERPT - 1)}…` : line
+}
+
+function charsetOf(response: Response): string | undefined {
+  return /;\s*charset="?([^\s";]+)/i.exec(response.headers.get('content-type') ?? '')?.[1]
+}
+
+function contentType(response: Response): 'json' | 'text' | 'other' {
+  const type = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? ''
+  if (/^application\/(?:[\w.+-]+\+)?json$/.test(type)) return 'json'
+  return /^(?:text\/.+|application\/(?:[\w.+-]+\+)?(?:xml|yaml))$/.test(type) ? 'text' : 'other'
+}

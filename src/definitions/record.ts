@@ -1,0 +1,57 @@
+import type { KeptDefinition } from '../contract/definition.ts'
+import { canonicalJson, parseJson, sha256 } from '../contract/json.ts'
+import type { ToolDefinition } from '../contract/tool.ts'
+import { parseStored, type StoredTool } from './definition.ts'
+
+/** A stored definition that was read and checked, or the reason why it cannot be used. */
+type StoredRecord = { readonly stored: StoredTool; readonly definition: ToolDefinition } | string
+
+/**
+ * Returns what is stored of a definition: its canonical JSON, so that the order of its keys does not matter. The hash
+ * is that of the whole text, so that a run that has pinned it calls exactly what it was told of: another host or policy
+ * is another version too.
+ */
+export async function keep(stored: StoredTool): Promise<{ kept: KeptDefinition; definition: ToolDefinition }> {
+  const text = canonicalJson(stored)
+  const hash = await sha256(text)
+  return {
+    kept: { text, metadata: { default: stored.default === true, hash } },
+    definition: toDefinition(stored, hash),
+  }
+}
+
+/**
+ * Reads the definition that is stored under a name. All of it is checked again, since the store can be written in other
+ * ways: a definition that would not have been stored, or that has another name, cannot be used. Never rejects.
+ */
+export async function readKept(name: string, text: string): Promise<StoredRecord> {
+  const parsed = parseStored(parseJson(text))
+  if (!parsed.ok) return parsed.issues.map(({ path, message }) => `${path || 'it'}: ${message}`).join('; ')
+  const { stored } = parsed
+  return stored.name === name
+    ? { stored, definition: toDefinition(stored, await sha256(text)) }
+    : `the definition stored here is named "${stored.name}"`
+}
+
+function toDefinition(stored: StoredTool, hash: string): ToolDefinition {
+  const { name, description, inputSchema, version = '1', annotations = {} } = stored
+  // A result from another host holds what somebody wrote there, unless the definition says otherwise.
+  const asks = 'http' in stored || ('code' in stored && (stored.code.hosts ?? []).length > 0)
+  const isFromElsewhere = asks && annotations.openWorld !== false
+  const { title, outputSchema, returnDirect, approval, timeoutMs, maxResultBytes, tags } = stored
+  return {
+    name,
+    ...(title !== undefined && { title }),
+    description,
+    inputSchema,
+    ...(outputSchema && { outputSchema }),
+    version,
+    hash,
+    annotations: isFromElsewhere ? { untrusted: true, ...annotations } : annotations,
+    ...(returnDirect && { returnDirect }),
+    ...(approval && { approval }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(maxResultBytes !== undefined && { maxResultBytes }),
+    ...(tags && { tags }),
+  }
+}

@@ -1,0 +1,140 @@
+import type { DefinitionIssue, ReadDefinition, ToolHosts } from '../contract/definition.ts'
+import { isObject } from '../contract/json.ts'
+import type { ToolControl, ToolOutcome, ToolRequest } from '../contract/tool.ts'
+import { failure } from '../contract/tool.ts'
+import { callCode, CODE_IS_OFF, type CodeOptions } from './code/call.ts'
+import { checkCodeHosts } from './code/definition.ts'
+import { checkModule, type CodeHost } from './code/worker.ts'
+import { callHttp, type HttpOptions } from './http/call.ts'
+import { checkHosts } from './http/hosts.ts'
+import { checkSchema } from '../schema/check.ts'
+import { fittingArguments, issuesOf } from '../schema/validate.ts'
+import type { VersionedDefinitions } from '../contract/catalogue.ts'
+import { compareTexts } from './change.ts'
+import { parseStored, type StoredTool } from './definition.ts'
+import { held } from './outcome.ts'
+import { keep, readKept } from './record.ts'
+
+/** The longest text that fits into a row of the catalogue, whatever its characters. */
+const MOST_CHARACTERS = 500_000
+const TOO_LARGE = {
+  ok: false,
+  issues: [{ path: '', message: `expected at most ${MOST_CHARACTERS} characters of JSON` }],
+} as const
+
+/**
+ * Makes the service that checks and performs stored definitions. `fetch` and `now` are the platform's unless a test
+ * passes its own; without `code` nothing can run code, and definitions with code cannot be used.
+ */
+export function definitionService(
+  options: Pick<HttpOptions, 'fetch' | 'now'> & Pick<CodeOptions, 'code'> = {},
+): VersionedDefinitions {
+  const { code } = options
+  return {
+    write: async (name, definition, hosts) => {
+      const parsed = parseStored(isObject(definition) ? { name, ...definition } : definition)
+      if (!parsed.ok) return parsed
+      const { stored } = parsed
+      const issues = [
+        ...(stored.name === name ? [] : [{ path: 'name', message: `expected "${name}", received "${stored.name}"` }]),
+        ...grantIssues(stored, hosts, code),
+      ]
+      if (issues.length > 0) return { ok: false, issues }
+      const unsound = 'code' in stored && code ? await checkModule(code, stored.code.module) : undefined
+      if (unsound !== undefined) return { ok: false, issues: [{ path: 'code.module', message: unsound }] }
+      const { kept, definition: told } = await keep(stored)
+      return kept.text.length > MOST_CHARACTERS ? TOO_LARGE : { ok: true, kept, read: toRead(stored, told) }
+    },
+    read: (kept, hosts) =>
+      Promise.all(
+        kept.map(async ({ name, text }) => {
+          const record = await readKept(name, text)
+          if (typeof record === 'string') return record
+          const [issue] = grantIssues(record.stored, hosts, code)
+          return issue ? issue.message : toRead(record.stored, record.definition)
+        }),
+      ),
+    call: async (value, request, { hosts, secrets }, control) => {
+      const parsed = parsedOnce(value)
+      if (!parsed.ok) return failure('tool_misconfigured', `The tool "${request.name}" is not set up.`)
+      const { stored } = parsed
+      const fitting = fittingArguments(stored, request.arguments)
+      if (!fitting.ok) return fitting
+      const mended = { ...request, arguments: fitting.value }
+      const outcome = await perform(stored, { ...options, hosts, secret: (name) => secrets[name] }, mended, control)
+      return outcome && held(stored, outcome)
+    },
+    held: async (value, outcome) => {
+      const parsed = parsedOnce(value)
+      return parsed.ok ? held(parsed.stored, outcome) : outcome
+    },
+    validate: async (schema, value) => {
+      const unsound = checkSchema(schema, 'any')
+      return unsound.length > 0
+        ? unsound.map(({ path, message }) => ({ path: '', message: `the schema is unsound at ${path}: ${message}` }))
+        : issuesOf(schema, value)
+    },
+    compare: async (before, after) => compareTexts(before, after),
+  }
+}
+
+function perform(
+  stored: StoredTool,
+  options: HttpOptions & CodeOptions,
+  request: ToolRequest,
+  control: ToolControl,
+): Promise<ToolOutcome> | ToolOutcome | undefined {
+  if ('http' in stored) return callHttp(stored.name, stored.http, options)(request, control)
+  if ('code' in stored) return callCode(stored, options)(request, control)
+  if ('binding' in stored) return undefined
+  const { static: answer } = stored
+  const text = 'text' in answer ? answer.text : JSON.stringify(answer.structured)
+  return {
+    ok: true,
+    content: [{ type: 'text', text }],
+    ...('structured' in answer && { structured: answer.structured }),
+  }
+}
+
+/** Returns what a definition asks for and this deployment does not grant. */
+function grantIssues(stored: StoredTool, hosts: ToolHosts, code: CodeHost | undefined): DefinitionIssue[] {
+  if ('http' in stored) return checkHosts(stored.http, hosts)
+  if (!('code' in stored)) return []
+  return code ? checkCodeHosts(stored.code, hosts) : [{ path: 'code', message: CODE_IS_OFF }]
+}
+
+function toRead(stored: StoredTool, definition: ReadDefinition['definition']): ReadDefinition {
+  return {
+    definition,
+    offered: stored.default === true,
+    ...('binding' in stored && { alias: { binding: stored.binding, call: stored.call } }),
+    secrets: secretsOf(stored),
+    stored,
+  }
+}
+
+function secretsOf(stored: StoredTool): readonly string[] {
+  if ('http' in stored) return stored.http.secrets ?? []
+  return 'code' in stored ? (stored.code.secrets ?? []) : []
+}
+
+/** Parsed definitions by text: over RPC each call brings a copy, and what is compiled from its schemas is kept here. */
+const parsed = new Map<string, ReturnType<typeof parseStored>>()
+const MOST_PARSED = 1000
+/** Definitions with code are long: beside its calls an isolate's memory holds only a few of the longest. */
+const MOST_PARSED_CHARACTERS = 8_000_000
+let parsedCharacters = 0
+
+function parsedOnce(value: unknown): ReturnType<typeof parseStored> {
+  const text = JSON.stringify(value)
+  let known = parsed.get(text)
+  if (!known) {
+    if (parsed.size >= MOST_PARSED || parsedCharacters + text.length > MOST_PARSED_CHARACTERS) {
+      parsed.clear()
+      parsedCharacters = 0
+    }
+    parsedCharacters += text.length
+    parsed.set(text, (known = parseStored(value)))
+  }
+  return known
+}

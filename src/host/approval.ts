@@ -1,0 +1,22 @@
+import { parseJson } from '../contract/json.ts'
+import type { Approval, Condition } from '../contract/tool.ts'
+import { matches } from '../contract/glob.ts'
+import { keysOf, partAt } from '../contract/json-pointer.ts'
+
+/**
+ * Returns whether a person must agree to a call, given its arguments as the text that the model wrote. An argument that
+ * is missing, is of another type or cannot be parsed meets no condition; without conditions, every call needs approval.
+ */
+export function needsApproval(approval: Approval = 'never', text: string): boolean {
+  if (typeof approval === 'string') return approval === 'always'
+  const value = parseJson(text)
+  const conditions = Object.entries(approval.unless)
+  return !conditions[0] || !conditions.every(([pointer, condition]) => fits(partAt(value, keysOf(pointer)), condition))
+}
+
+function fits(value: unknown, { minimum, maximum, enum: values, like }: Condition): boolean {
+  if (minimum !== undefined && !(typeof value === 'number' && value >= minimum)) return false
+  if (maximum !== undefined && !(typeof value === 'number' && value <= maximum)) return false
+  if (values && !values.some((each) => each === value)) return false
+  return like ? typeof value === 'string' && matches(like, value) : value !== undefined
+}

@@ -1,0 +1,74 @@
+import type { ExecuteOptions } from '../contract/hook.ts'
+import type { Progress, Tool, ToolOutcome, ToolRequest } from '../contract/tool.ts'
+import { LONGEST_TIMER_MS } from '../contract/pause.ts'
+import { failure } from '../contract/tool.ts'
+import { boundOutcome } from './truncate.ts'
+import { textOfThrown } from '../contract/thrown.ts'
+
+/**
+ * Performs one call and waits for its outcome, until its time is up or the run is aborted. A call cannot be stopped
+ * from outside: the tool is told through its control, and an outcome that comes later goes to `onLate`.
+ * Contract: never rejects.
+ */
+export async function execute(tool: Tool, request: ToolRequest, options: ExecuteOptions): Promise<ToolOutcome> {
+  const { definition } = tool
+  const timeoutMs = Math.min(definition.timeoutMs ?? Infinity, options.timeoutMs)
+  const stop = Promise.withResolvers<string>()
+  const stopped = Promise.withResolvers<ToolOutcome>()
+  const giveUp = (reason: string, outcome: ToolOutcome) => {
+    stop.resolve(reason)
+    stopped.resolve(outcome)
+  }
+  const onAbort = () => giveUp('cancelled', CANCELLED)
+  const expire = () => giveUp('timeout', timedOut(definition.name, timeoutMs))
+  const timer = setTimeout(expire, Math.min(timeoutMs, LONGEST_TIMER_MS))
+  options.signal.addEventListener('abort', onAbort, { once: true })
+  if (options.signal.aborted) onAbort()
+  let open = true
+  try {
+    const control = {
+      whenAborted: () => stop.promise,
+      progress: async (progress: Progress) => {
+        if (open) options.progress(newsOf(progress))
+      },
+    }
+    const attempted = attempt(tool, request, control).then((outcome) => {
+      if (!open) options.onLate?.(outcome)
+      return outcome
+    })
+    const outcome = await Promise.race([stopped.promise, attempted])
+    return boundOutcome(outcome, options.resultBytes)
+  } finally {
+    open = false
+    // A tool that still awaits `whenAborted` keeps this object in memory until the promise is resolved.
+    stop.resolve('settled')
+    clearTimeout(timer)
+    options.signal.removeEventListener('abort', onAbort)
+  }
+}
+
+/** Copies the known fields of a progress report, and only those: the report becomes an event of the run. */
+function newsOf({ message, fraction, data }: Progress): Progress {
+  return {
+    ...(typeof message === 'string' && { message }),
+    ...(typeof fraction === 'number' && { fraction }),
+    ...(data !== undefined && { data }),
+  }
+}
+
+async function attempt(tool: Tool, request: ToolRequest, control: Parameters<Tool['call']>[1]): Promise<ToolOutcome> {
+  try {
+    return await tool.call(request, control)
+  } catch (error) {
+    return failure('tool_failed', `The tool "${request.name}" failed.`, textOfThrown(error))
+  }
+}
+
+const CANCELLED = failure('cancelled', 'The run was stopped while this call ran; whether it took effect is unknown.')
+
+function timedOut(name: string, timeoutMs: number): ToolOutcome {
+  return failure(
+    'timeout',
+    `The tool "${name}" did not answer within ${timeoutMs} ms; whether it took effect is unknown.`,
+  )
+}

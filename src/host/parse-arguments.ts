@@ -1,0 +1,41 @@
+import { depthOf, isObject, MOST_LEVELS } from '../contract/json.ts'
+import type { ToolFailure } from '../contract/tool.ts'
+import { failure } from '../contract/tool.ts'
+import { parseExactly } from '../schema/exact-numbers.ts'
+
+export type ParsedArguments = { readonly ok: true; readonly value: Readonly<Record<string, unknown>> } | ToolFailure
+
+/**
+ * Parses the arguments that a model wrote into an object. An empty text, `null` and `""` stand for no arguments, and an
+ * object may come as a string of JSON; malformed JSON is never repaired. A number that JavaScript cannot hold, such as
+ * an integer beyond 2^53 that it would round, is kept as its text: a tool made with `defineTool` converts it as its
+ * schema asks, and any other tool sees a string, never a different number.
+ */
+export function parseArguments(tool: string, text: string): ParsedArguments {
+  if (text.trim() === '') return { ok: true, value: {} }
+  try {
+    const value = parseWithin(text)
+    const meant = value === null || value === '' ? {} : inner(value)
+    if (isObject(meant)) return { ok: true, value: meant }
+    return refusal(tool, `received ${Array.isArray(value) ? 'an array' : JSON.stringify(value)}`)
+  } catch (error) {
+    return refusal(tool, error instanceof Error ? error.message : String(error))
+  }
+}
+
+/** Parses a string that holds a JSON object; returns any other value as it is. */
+function inner(value: unknown): unknown {
+  return typeof value === 'string' && value.trim().startsWith('{') ? parseWithin(value) : value
+}
+
+function parseWithin(text: string): unknown {
+  if (depthOf(text) > MOST_LEVELS) throw new RangeError(`nested over ${MOST_LEVELS} levels deep`)
+  return parseExactly(text)
+}
+
+function refusal(tool: string, reason: string): ToolFailure {
+  return failure(
+    'invalid_arguments',
+    `The arguments of "${tool}" are not a JSON object: ${reason}. Send one JSON object that fits its schema.`,
+  )
+}

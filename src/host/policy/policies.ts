@@ -1,0 +1,79 @@
+import * as v from 'valibot'
+import type { ToolPolicies, ToolPolicy } from '../../contract/policy.ts'
+import type { Approval, Caller, ToolDefinition } from '../../contract/tool.ts'
+import { ConfigError, json, type Vars } from '../../contract/vars.ts'
+import { matches } from '../../contract/glob.ts'
+import { POLICIES } from '../../wire/policy.ts'
+
+/** Reads the operator's policies from `TOOL_POLICY`. Throws a ConfigError that says what is wrong, and where. */
+export function readPolicies(vars: Vars): ToolPolicies {
+  const expected = 'a JSON object of policies'
+  const parsed = v.safeParse(POLICIES, json(vars, 'TOOL_POLICY', expected) ?? {})
+  if (parsed.success) return parsed.output
+  const [issue] = parsed.issues
+  throw new ConfigError('TOOL_POLICY', `${expected}; at ${v.getDotPath(issue) ?? ''}: ${issue.message}`)
+}
+
+/** Returns the policies that apply to a tool, in their order. */
+export function policiesOf(
+  policies: ToolPolicies,
+  { definition, place }: { readonly definition: Pick<ToolDefinition, 'name' | 'tags'>; readonly place: string },
+): readonly ToolPolicy[] {
+  const { name, tags = [] } = definition
+  const known = [name, `@${place}`, ...tags.map((tag) => `#${tag}`)]
+  return Object.entries(policies).flatMap(([key, policy]) =>
+    known.some((each) => matches([key], each)) ? [policy] : [],
+  )
+}
+
+/** Returns whether a caller may see and call a tool with these policies. */
+export function isAllowed(policies: readonly ToolPolicy[], { tenant, scopes }: Caller): boolean {
+  return policies.every(
+    ({ scopes: needed = [], tenants }) =>
+      needed.every((scope) => scopes.includes(scope)) && (tenants?.includes(tenant) ?? true),
+  )
+}
+
+/** Applies policies to a definition. They only tighten its limits and its approval; annotations they replace. */
+export function tighten(definition: ToolDefinition, policies: readonly ToolPolicy[]): ToolDefinition {
+  const least = (own: number | undefined, of: (policy: ToolPolicy) => number | undefined) => {
+    const bounds = [own, ...policies.map(of)].filter((bound) => bound !== undefined)
+    return bounds.length > 0 ? Math.min(...bounds) : undefined
+  }
+  const limits = {
+    timeoutMs: least(definition.timeoutMs, ({ timeoutMs }) => timeoutMs),
+    maxResultBytes: least(definition.maxResultBytes, ({ maxResultBytes }) => maxResultBytes),
+    maxConcurrent: least(definition.maxConcurrent, ({ concurrency }) => concurrency),
+  }
+  const approval = [definition, ...policies].map((each) => each.approval ?? 'never').reduce(stricter)
+  const tightened = {
+    ...definition,
+    ...Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined)),
+    ...(approval !== 'never' && { approval }),
+    annotations: Object.assign({}, definition.annotations, ...policies.map(({ annotations }) => annotations)),
+  }
+  own.set(tightened, definition)
+  return tightened
+}
+
+const own = new WeakMap<ToolDefinition, ToolDefinition>()
+
+/** Returns a definition as its tool gave it, before any policy. */
+export function untightened(definition: ToolDefinition): ToolDefinition {
+  return own.get(definition) ?? definition
+}
+
+/** Combines two approvals: a call goes ahead without a person only where both allow it. */
+function stricter(first: Approval, second: Approval): Approval {
+  if (first === 'always' || second === 'always') return 'always'
+  if (first === 'never') return second
+  if (second === 'never') return first
+  const unless = { ...first.unless }
+  for (const [pointer, condition] of Object.entries(second.unless)) {
+    const other = unless[pointer]
+    // Two conditions of one kind on one argument are not intersected: a person is always asked instead.
+    if (other && Object.keys(condition).some((word) => Object.hasOwn(other, word))) return 'always'
+    unless[pointer] = { ...other, ...condition }
+  }
+  return { unless }
+}

@@ -1,0 +1,75 @@
+import type { RateLimit, ToolPolicies, ToolPolicy } from '../../contract/policy.ts'
+import type { Caller, Tool, ToolDefinition, ToolFailure, ToolSource, Unavailable } from '../../contract/tool.ts'
+import { unknownTool } from '../unknown-tool.ts'
+import { isAllowed, policiesOf, tighten } from './policies.ts'
+
+export interface PolicyOptions {
+  readonly policies: ToolPolicies
+  /** The rate-limit bindings that policies name. */
+  readonly rates: Readonly<Record<string, RateLimit>>
+}
+
+/**
+ * Returns a function that gives a caller the source with policies applied, wherever its tools come from. A tool that
+ * the caller may not call is neither found nor listed; any other is bound by its policies. The policies are checked
+ * again with each call, for the caller that the call's context names.
+ */
+export function policed(source: ToolSource, options: PolicyOptions): (caller: Caller) => ToolSource {
+  if (Object.keys(options.policies).length === 0) return () => source
+  // The same object each time, so that what is cached for a definition, such as its encoded form, serves the next run.
+  const tightened = new WeakMap<ToolDefinition, { readonly place: string; readonly definition: ToolDefinition }>()
+  const bind = (tool: Tool, policies: readonly ToolPolicy[]) => {
+    const { place } = tool
+    const known = tightened.get(tool.definition)
+    const definition = known?.place === place ? known.definition : tighten(tool.definition, policies)
+    tightened.set(tool.definition, { place, definition })
+    return guard({ ...tool, definition }, policies, options)
+  }
+  return (caller) => {
+    const allowed = (tools: readonly Tool[]) =>
+      tools.flatMap((tool) => {
+        const policies = policiesOf(options.policies, tool)
+        if (policies.length === 0) return [tool]
+        return isAllowed(policies, caller) ? [bind(tool, policies)] : []
+      })
+    return {
+      list: async (page) => {
+        // If tools may be hidden from the caller, all are listed: the source would count the hidden ones on its pages.
+        const isOpen = isAllowed(Object.values(options.policies), caller)
+        const listing = await source.list(isOpen ? page : undefined)
+        return {
+          ...listing,
+          tools: allowed(listing.tools),
+          unavailable: listing.unavailable.filter((gone) => isTold(gone, options.policies, caller)),
+        }
+      },
+      offered: async () => allowed(await source.offered()),
+      find: async (names) => allowed(await source.find(names)),
+    }
+  }
+}
+
+/** Returns whether a caller may be told that a tool is unavailable. */
+function isTold({ name = '', place, held }: Unavailable, policies: ToolPolicies, caller: Caller): boolean {
+  return isAllowed(policiesOf(policies, { definition: held?.definition ?? { name }, place }), caller)
+}
+
+function guard(tool: Tool, policies: readonly ToolPolicy[], { rates }: PolicyOptions): Tool {
+  const { name } = tool.definition
+  const limiters = policies.flatMap(({ rate }) => (rate === undefined ? [] : (rates[rate] ?? [])))
+  return {
+    ...tool,
+    call: async (request, control) => {
+      const { caller } = request.context
+      if (!isAllowed(policies, caller)) return unknownTool(name, [])
+      const key = `${caller.tenant}/${name}`
+      const counted = await Promise.all(limiters.map((limiter) => limiter.limit({ key })))
+      return counted.every(({ success }) => success) ? tool.call(request, control) : tooOften(name)
+    },
+  }
+}
+
+function tooOften(name: string): ToolFailure {
+  const message = `The tool "${name}" was called too often in a short time, and not this time. Do without it, or ask again later.`
+  return { ok: false, error: { code: 'rate_limited', message, retryable: true } }
+}

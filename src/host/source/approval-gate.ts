@@ -1,0 +1,29 @@
+import type { AcceptedTools } from '../../contract/acceptance.ts'
+import type { Tool, ToolListing } from '../../contract/tool.ts'
+import { digestOf } from '../definition-digest.ts'
+
+/**
+ * Lists tools, but holds back those that have changed since they were accepted: these are listed as unavailable, with
+ * their new definition, until that is accepted too. The first definition that is seen of a name is accepted by itself.
+ * A tool whose accepted definition cannot be found out is held back.
+ */
+export async function holdBack(tools: readonly Tool[], accepted: AcceptedTools): Promise<ToolListing> {
+  const seen = await Promise.all(
+    tools.map(async ({ definition, origin, place }) => {
+      return { name: definition.name, hash: await digestOf(definition), definition, origin, place }
+    }),
+  )
+  const found = await accepted.of(seen.map(({ name, place, hash }) => ({ name, place, hash })))
+  const held = seen.flatMap(({ name, hash, definition, origin, place }, index) => {
+    const { hash: known, fault } = found[index] ?? {}
+    if (known === hash) return []
+    const why =
+      known === undefined
+        ? `what was accepted of it cannot be told: ${fault}`
+        : `it has changed since it was accepted. To accept it now: POST /tools/${name}/accept { "hash": "${hash}" }`
+    const reason = `The tool "${name}" is held back: ${why}`
+    return [{ origin, place, reason, held: { definition, hash, ...(known !== undefined && { accepted: known }) } }]
+  })
+  const changed = new Set(held.map(({ held: { definition } }) => definition))
+  return { tools: tools.filter(({ definition }) => !changed.has(definition)), unavailable: held }
+}

@@ -1,0 +1,61 @@
+import type { Tool, ToolListing, ToolSource, ToolText } from '../../contract/tool.ts'
+import { merge } from './merge.ts'
+import { sameOr, sizeOf, tellTexts } from '../../search/source-texts.ts'
+import { messageOf } from '../../contract/thrown.ts'
+
+/**
+ * Combines several sources into one. The same tool from two of them, by name and hash, is one tool; a name with two
+ * definitions is listed as unavailable at both places, and cannot be called. A source that fails is listed as
+ * unavailable, and hides no other.
+ */
+export function chain(sources: readonly ToolSource[]): ToolSource {
+  const gather = async (ask: (source: ToolSource) => Promise<readonly Tool[]>): Promise<readonly Tool[]> =>
+    (await Promise.all(sources.map((source) => ask(source).catch(() => [])))).flat()
+  const find = async (names: readonly string[]): Promise<readonly Tool[]> => {
+    const found = names.length === 0 ? [] : await gather((source) => source.find(names))
+    return merge([{ tools: found, unavailable: [] }]).tools
+  }
+  const tellers = sources.map(tellTexts)
+  let parts: readonly (readonly ToolText[])[] = []
+  let texts: readonly ToolText[] = []
+  return {
+    find,
+    list: async (page) => {
+      const listings = await Promise.all(sources.map((source, index) => source.list(page).catch(brokenSource(index))))
+      const isPaged = listings.some(({ total }) => total !== undefined)
+      return { ...merge(listings), ...(isPaged && { total: totalOf(listings, page?.origin) }) }
+    },
+    offered: async () => {
+      const offered = await gather((source) => source.offered())
+      // Looked up again by name: a tool that is not offered may be in conflict with one that is.
+      const tools = await find(offered.map((tool) => tool.definition.name))
+      return tools.filter((tool) => tool.offered)
+    },
+    size: async () => {
+      const sizes = await Promise.all(sources.map((source) => sizeOf(source).catch(() => 0)))
+      return sizes.reduce((sum, size) => sum + size, 0)
+    },
+    texts: async () => {
+      const now = await Promise.all(tellers.map((tell) => tell().catch(() => NO_TEXTS)))
+      if (sameOr(parts, now) === parts) return texts
+      parts = now
+      return (texts = now.flat())
+    },
+  }
+}
+
+function totalOf(listings: readonly ToolListing[], origin: string | undefined): number {
+  const count = (all: readonly { readonly origin: string }[]) =>
+    origin === undefined ? all.length : all.filter((each) => each.origin === origin).length
+  return listings.reduce((sum, { tools, unavailable, total }) => sum + (total ?? count(tools) + count(unavailable)), 0)
+}
+
+const NO_TEXTS: readonly ToolText[] = []
+
+/** Lists a source that rejected as unavailable. Sources must not reject: the fault is in this Worker's own code. */
+function brokenSource(index: number): (error: unknown) => ToolListing {
+  return (error) => {
+    const place = `source ${index + 1}`
+    return { tools: [], unavailable: [{ origin: 'inline', place, reason: messageOf(error) }] }
+  }
+}

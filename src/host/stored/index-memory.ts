@@ -1,0 +1,62 @@
+import { type CatalogueIndex, NO_INDEX, readIndex } from './copy.ts'
+
+/** An isolate's cache of an index in KV. Values, never promises: a promise belongs to the request that made it. */
+export interface IndexMemory<Write extends { readonly revision: number }> {
+  index?: CatalogueIndex
+  /** When the index was read, in epoch milliseconds. */
+  at: number
+  /** Writes that the catalogue has confirmed to this isolate, by key, until the copy holds them. */
+  readonly own: Map<string, Write>
+  /** Values that could not be used, to be cleared with every new index. */
+  readonly useless?: Map<string, unknown>
+}
+
+export const FRESH_MS = 10_000
+
+/**
+ * Returns the index, read again if it is older than ten seconds. An index of a lower revision than the cached one is
+ * passed over: KV may answer from a place that lags behind. Rejects if KV fails and no index is cached.
+ */
+export async function currentIndex<Write extends { readonly revision: number }>(
+  namespace: { get(keys: string[], type: 'text'): Promise<ReadonlyMap<string, string | null>> },
+  key: string,
+  memory: IndexMemory<Write>,
+  now: number,
+): Promise<CatalogueIndex> {
+  if (memory.index && now - memory.at < FRESH_MS) return memory.index
+  // Of several callers at the same time the first reads, and the others use the cached index.
+  if (memory.index) memory.at = now
+  try {
+    const text = (await namespace.get([key], 'text')).get(key)
+    const read = typeof text === 'string' ? readIndex(text) : NO_INDEX
+    memory.at = now
+    memory.useless?.clear()
+    if (!memory.index || read.revision >= memory.index.revision) memory.index = read
+    forgetOlder(memory.own, memory.index)
+    return memory.index
+  } catch (error) {
+    if (memory.index) return memory.index
+    throw error
+  }
+}
+
+/** Forgets the writes that a copy of this revision holds. */
+export function forgetOlder(
+  writes: Map<string, { readonly revision: number }>,
+  { revision }: { readonly revision: number },
+): void {
+  for (const [name, write] of writes) if (write.revision <= revision) writes.delete(name)
+}
+
+/** Makes a write visible in this isolate at once. Returns false for a write that is not newer than the visible one. */
+export function ownWrite<Write extends { readonly revision: number }>(
+  { index, own }: IndexMemory<Write>,
+  key: string,
+  write: Write,
+): boolean {
+  // The catalogue's answers may overtake one another.
+  const newest = Math.max(index?.revision ?? 0, own.get(key)?.revision ?? 0)
+  if (write.revision <= newest) return false
+  own.set(key, write)
+  return true
+}

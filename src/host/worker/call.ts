@@ -1,0 +1,149 @@
+import * as v from 'valibot'
+import { canonicalJson } from '../../contract/json.ts'
+import type { Tool, ToolControl, ToolDefinition, ToolOutcome, ToolRequest } from '../../contract/tool.ts'
+import { failure } from '../../contract/tool.ts'
+import { either, isText } from '../../wire/schema.ts'
+import { changed } from '../../tool/pinned-tools.ts'
+import { signalOf } from '../../tool/control.ts'
+import type { Described } from './describe.ts'
+import { messageOf } from '../../contract/thrown.ts'
+import { askByFetch, isMissingMethod, missingMethod, readAnswer, type ToolBinding } from './answer.ts'
+
+export interface ServiceCallOptions {
+  readonly binding: ToolBinding
+  readonly transport: 'rpc' | 'fetch'
+  /** Asks the Worker again for its description, whatever is cached. */
+  readonly describe: () => Promise<Described>
+  /** Whether a tool that has changed is refused even if its input schema is the same. Default false. */
+  readonly exact?: boolean | undefined
+}
+
+/**
+ * Returns the functions that reach a tool of a tool Worker. If the tool says that it has changed since
+ * (`schema_mismatch`), it did not run: the call is sent again if the input schema is still the same, else the model is
+ * told. An exception or a bad answer of the Worker becomes a failed outcome, or the status `unknown`.
+ */
+export function callService(
+  definition: ToolDefinition,
+  options: ServiceCallOptions,
+): Pick<Tool, 'call' | 'status' | 'undo'> {
+  const { name, hash, inputSchema, reconcile, undo } = definition
+  const call: Tool['call'] = async (request, control) => {
+    const outcome = await send(request, control, options)
+    if (!isMismatch(outcome)) return outcome
+    const described = await options.describe()
+    if (!described.ok) return unreachable(name, described.reason)
+    const now = described.tools.find((tool) => tool.name === name)
+    if (!now) return failure('tool_unavailable', `The tool "${name}" is not available any more.`)
+    // The arguments still mean the same only if the model saw this definition and the input schema is unchanged.
+    if (options.exact || request.hash !== hash || canonicalJson(now.inputSchema) !== canonicalJson(inputSchema))
+      return changed(name)
+    const again = await send({ ...request, hash: now.hash }, control, options)
+    return isMismatch(again) ? changed(name) : again
+  }
+  return {
+    call,
+    ...(reconcile && {
+      status: async (request) => {
+        const asked = ask(options, 'status', () => options.binding.status?.(request), request)
+        const status = readAnswer(Status, await asked.catch(() => 'unknown'))
+        return typeof status === 'string' ? 'unknown' : status.value
+      },
+    }),
+    ...(undo && {
+      undo: (request, outcome) =>
+        read(
+          name,
+          ask(options, 'undo', () => options.binding.undo?.(request, outcome), { request, outcome }),
+        ),
+    }),
+  }
+}
+
+function isMismatch(outcome: ToolOutcome): boolean {
+  return !outcome.ok && outcome.error.code === 'schema_mismatch'
+}
+
+/** Returns the outcome of a call that never reached its tool. */
+export function unreachable(name: string, detail: string): ToolOutcome {
+  return failure('tool_unreachable', `The tool "${name}" cannot be reached.`, detail)
+}
+
+function send(request: ToolRequest, control: ToolControl, options: ServiceCallOptions): Promise<ToolOutcome> {
+  return read(
+    request.name,
+    ask(options, 'call', () => options.binding.call?.(request, control), request, control),
+  )
+}
+
+/** Asks over the interface that the Worker has: an RPC method, or `POST` with a body to the path of the same name. */
+async function ask(
+  { binding, transport }: ServiceCallOptions,
+  method: string,
+  overRpc: () => Promise<unknown> | undefined,
+  ...[body, control]: [body: unknown, control?: ToolControl]
+): Promise<unknown> {
+  if (transport === 'rpc') return overRpc() ?? missingMethod(method)
+  return askByFetch(binding, `POST /${method}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    signal: signalOf(control),
+  })
+}
+
+async function read(name: string, asked: Promise<unknown>): Promise<ToolOutcome> {
+  try {
+    const outcome = readAnswer(Outcome, await asked)
+    if (typeof outcome !== 'string') return outcome.value
+    return failure('bad_outcome', `The tool "${name}" answered with something that is no result.`, outcome)
+  } catch (error) {
+    const detail = messageOf(error)
+    if (isMissingMethod(error) || /^Worker\b.*\bnot found\b/.test(detail)) return unreachable(name, detail)
+    return failure('tool_failed', `The tool "${name}" failed.`, detail)
+  }
+}
+
+const flag = v.exactOptional(v.boolean())
+const count = v.exactOptional(v.number())
+
+const marks = v.exactOptional(v.array(v.picklist(['untrusted', 'private'])))
+
+const usage = v.exactOptional(
+  v.object({
+    inputTokens: v.number(),
+    outputTokens: v.number(),
+    cachedInputTokens: count,
+    reasoningTokens: count,
+    cost: count,
+  }),
+)
+
+const part = v.variant('type', [
+  v.object({ type: v.literal('text'), text: v.string() }),
+  v.object({ type: v.picklist(['image', 'file']), mediaType: v.string(), data: v.string() }),
+])
+
+const Outcome = v.variant('ok', [
+  v.object({
+    ok: v.literal(true),
+    content: v.array(part),
+    structured: v.exactOptional(v.unknown()),
+    usage,
+    marks,
+  }),
+  v.object({
+    ok: v.literal(false),
+    error: v.object({
+      code: v.string(),
+      message: v.string(),
+      detail: v.exactOptional(v.string()),
+      retryable: flag,
+      fatal: flag,
+    }),
+    usage,
+    marks,
+  }),
+])
+
+const Status = either(isText, v.picklist(['done', 'absent', 'unknown']), Outcome)

@@ -1,0 +1,32 @@
+import type { Setup } from '../../contract/setup.ts'
+import type { Caller } from '../../contract/tool.ts'
+
+/** Lets work go on after the response has been sent, or after the caller has disconnected. */
+export type WaitUntil = (work: Promise<unknown>) => void
+
+/** The caller of a request, and the setup of this edge. */
+export interface Asking {
+  readonly setup: Setup
+  readonly caller: Caller
+}
+
+/** A request with its caller and this edge's setup. */
+export interface Asked extends Asking {
+  readonly request: Request
+  readonly waitUntil: WaitUntil
+}
+
+/** The contents of `c.env` in every handler, made for each request. (Hono copies `c.var` each time it is read.) */
+export interface EdgeEnv {
+  Bindings: Omit<Asked, 'request' | 'caller'> & { caller: Caller }
+}
+
+interface Handled {
+  readonly env: EdgeEnv['Bindings']
+  readonly req: { readonly raw: Request }
+}
+
+/** Returns the request of a handler's context, with its caller and setup. */
+export function askedBy({ env, req }: Handled): Asked {
+  return { ...env, request: req.raw }
+}

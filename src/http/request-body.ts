@@ -1,0 +1,77 @@
+import { depthOf, isObject, MOST_LEVELS } from '../contract/json.ts'
+import { Problem } from './respond/problem.ts'
+
+/**
+ * Reads the JSON body of a request. Throws a Problem: 415 for another content type; 413 for more than `limit` bytes,
+ * whether announced or received; 400 for no body, text that is not UTF-8 or not JSON, or JSON nested too deeply.
+ */
+export async function readJson(request: Request, limit: number): Promise<unknown> {
+  const type = request.headers.get('content-type') ?? ''
+  if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type)) {
+    throw new Problem({
+      status: 415,
+      code: 'unsupported_media_type',
+      message: 'Send JSON: content-type: application/json',
+    })
+  }
+  const text = await readText(request, limit)
+  if (text.trim() === '') throw malformed('There is no body; send a JSON object.')
+  if (depthOf(text) > MOST_LEVELS) throw malformed(`The body is nested over ${MOST_LEVELS} levels deep.`)
+  try {
+    return HALF.test(text) ? JSON.parse(text, wellFormed) : JSON.parse(text)
+  } catch (error) {
+    throw malformed(`The body is not JSON: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+/** Reads the hash of `what` from a body `{ "hash": … }`, as `readJson` does. Throws a Problem 422 if it is missing. */
+export async function readHash(request: Request, limit: number, what: string): Promise<string> {
+  const body = await readJson(request, limit)
+  const hash = isObject(body) ? body['hash'] : undefined
+  if (typeof hash === 'string') return hash
+  const message = `Send { "hash": … } with the hash of ${what}.`
+  throw new Problem({ status: 422, code: 'invalid_request', message, param: 'hash' })
+}
+
+/** A JSON escape of a surrogate, which may lack its other half. */
+const HALF = /\\ud[89a-f]/i
+
+/** Replaces lone surrogates by U+FFFD: providers refuse every request that has one in its history. */
+function wellFormed(_: string, value: unknown): unknown {
+  return typeof value === 'string' ? value.toWellFormed() : value
+}
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
+
+async function readText(request: Request, limit: number): Promise<string> {
+  const said = Number(request.headers.get('content-length') ?? NaN)
+  if (said > limit) throw tooLarge(limit)
+  // A body of an announced, allowed length is read at once: reading in pieces is a good part of a short run's cost.
+  const bytes = said <= limit ? await request.arrayBuffer() : await gather(request.body, limit)
+  if (bytes.byteLength > limit) throw tooLarge(limit)
+  try {
+    return UTF8.decode(bytes)
+  } catch {
+    throw malformed('The body is not UTF-8 text.')
+  }
+}
+
+/** Reads a body of unknown length, and stops once it exceeds the limit. */
+async function gather(body: ReadableStream<Uint8Array<ArrayBuffer>> | null, limit: number): Promise<ArrayBuffer> {
+  const pieces: Uint8Array<ArrayBuffer>[] = []
+  let size = 0
+  for await (const piece of body ?? []) {
+    pieces.push(piece)
+    size += piece.byteLength
+    if (size > limit) throw tooLarge(limit)
+  }
+  return new Blob(pieces).arrayBuffer()
+}
+
+function tooLarge(limit: number): Problem {
+  return new Problem({ status: 413, code: 'body_too_large', message: `The body is over ${limit} bytes.` })
+}
+
+function malformed(message: string): Problem {
+  return new Problem({ status: 400, code: 'malformed_body', message })
+}

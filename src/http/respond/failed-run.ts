@@ -1,0 +1,36 @@
+import type { RunEvent, RunFinished } from '../../contract/event.ts'
+import type { RunRecord } from '../../contract/run.ts'
+import { Problem } from './problem.ts'
+import { type RunPlace, runHeaders } from './run-headers.ts'
+
+/** Makes the Problem of a failed run. `started`: a tool call had started, so clients must not retry by themselves. */
+export function failedProblem(
+  { error, finish }: Pick<RunFinished, 'finish'> & { readonly error?: RunFinished['error'] | undefined },
+  { place, started, record }: { place: RunPlace; started: boolean; record?: RunRecord },
+): Problem {
+  const { code = 'run_failed', message = 'The run failed.', retryAfterMs } = error ?? {}
+  return new Problem({
+    status: statusOf(code, finish),
+    code,
+    message,
+    retryAfterMs,
+    mayRetry: !started,
+    extra: { runId: place.runId, run: record },
+    headers: runHeaders(place),
+  })
+}
+
+/** Throws the Problem of a run that failed before any visible event: its response can still have an error status. */
+export function throwIfFailed(event: RunEvent, place: RunPlace): void {
+  if (event.type !== 'run.finished' || event.status !== 'failed') return
+  throw failedProblem(event, { place, started: false })
+}
+
+function statusOf(code: string, finish: RunFinished['finish']): number {
+  if (code === 'run_timeout') return 504
+  if (code === 'model_rate_limited') return 429
+  if (code === 'run_cancelled') return 409
+  if (code === 'model_not_configured') return 503
+  if (code === 'model_refused_request') return 400
+  return finish === 'limit' ? 422 : 502
+}

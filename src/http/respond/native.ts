@@ -1,0 +1,59 @@
+import { isTerminal, type RunRecord } from '../../contract/run.ts'
+import { encodeEvent } from '../../wire/events.ts'
+import type { Launched } from '../runs/run-handle.ts'
+import { failedProblem } from './failed-run.ts'
+import { Problem } from './problem.ts'
+import { type RunPlace, runHeaders } from './run-headers.ts'
+import { streamRun } from './stream.ts'
+
+/** How long a JSON response waits for its run, by default and at most, in milliseconds. */
+const MOST_WAIT_MS = 240_000
+
+/**
+ * Answers with a run as the request wants it: as events, as the record at once (`Prefer: respond-async`, in a
+ * conversation), or as the record once the run has ended or waits.
+ */
+export async function answerRun(request: Request, launched: Launched): Promise<Response> {
+  if (wantsEvents(request)) return streamRun(launched, { event: encodeEvent, end: () => '' })
+  const prefer = request.headers.get('prefer') ?? ''
+  if (/\brespond-async\b/i.test(prefer) && launched.conversation !== undefined) {
+    return Response.json(await launched.record(0), { status: 202, headers: there(launched) })
+  }
+  return answerRecord(await launched.record(waitMs(prefer)), launched)
+}
+
+/**
+ * Answers with the record of a run: 200 if the run has ended, 202 if it waits for others. Throws the Problem of a run
+ * that failed with an error, and a Problem 504 if the run still goes on.
+ */
+export function answerRecord(record: RunRecord, launched: RunPlace): Response {
+  const { status, calls, error, finish = 'error' } = record
+  if (status === 'failed' && finish === 'error') {
+    const started = calls.some((call) => call.ok !== undefined)
+    throw failedProblem({ finish, error }, { place: launched, started, record })
+  }
+  if (isTerminal(status)) return Response.json(record, { headers: runHeaders(launched) })
+  const headers = there(launched)
+  if (status === 'waiting') return Response.json(record, { status: 202, headers })
+  const message = 'The run goes on; ask for it by its id.'
+  throw new Problem({ status: 504, code: 'wait_elapsed', message, extra: { runId: record.id, run: record }, headers })
+}
+
+export function wantsEvents(request: Request): boolean {
+  return /\btext\/event-stream\b/i.test(request.headers.get('accept') ?? '')
+}
+
+/** Returns the headers of a run that has not ended: in a conversation, also the `location` of its record. */
+function there(place: RunPlace): Record<string, string> {
+  const { runId, conversation } = place
+  return {
+    ...runHeaders(place),
+    ...(conversation !== undefined && { location: `/conversations/${conversation}/runs/${runId}` }),
+  }
+}
+
+/** Returns how long to wait, in milliseconds. `Prefer: wait=N`, in seconds, can only lower it. */
+function waitMs(prefer: string): number {
+  const seconds = /\bwait=(\d{1,6})\b/i.exec(prefer)?.[1]
+  return seconds === undefined ? MOST_WAIT_MS : Math.min(Number(seconds) * 1000, MOST_WAIT_MS)
+}

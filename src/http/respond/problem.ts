@@ -1,0 +1,95 @@
+/**
+ * http/: the HTTP surfaces of the edge, in Hono. `edge.ts` is the route table; each surface has a file. May import
+ * contract/, wire/, tool/ and loop/. Must never know a binding: it gets a Setup.
+ */
+import type { Refusal } from '../../contract/conversation.ts'
+import type { OpenAiFault } from '../../wire/client/openai-chat/body.ts'
+
+export interface ProblemDetails {
+  readonly status: number
+  /** Stable: programs may rely on it. */
+  readonly code: string
+  /** For people. */
+  readonly message: string
+  /** The part of the request that is at fault, such as `tools[0].function.name`. */
+  readonly param?: string
+  readonly retryAfterMs?: number | undefined
+  /** Whether an SDK may send the request again by itself; false once a tool call has started. */
+  readonly mayRetry?: boolean
+  /** Further members of the answer, such as the run's id. */
+  readonly extra?: Readonly<Record<string, unknown>>
+  /** Further headers of the answer, such as those of a run. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** An error that the caller is told of, whoever is at fault. Thrown by handlers; `edge.ts` turns it into a response. */
+export class Problem extends Error {
+  readonly details: ProblemDetails
+
+  constructor(details: ProblemDetails) {
+    super(details.message)
+    this.name = 'Problem'
+    this.details = details
+  }
+}
+
+/** Returns the request that a body was decoded to. Throws the Problem of a body that OpenAI's surfaces refuse. */
+export function checked<Request>(
+  decoded: { readonly ok: true; readonly request: Request } | { readonly ok: false; readonly error: OpenAiFault },
+): Request {
+  if (decoded.ok) return decoded.request
+  const { message, param, code } = decoded.error
+  throw new Problem({ status: 400, code, message, ...(param !== null && { param }) })
+}
+
+/** Returns a response as in RFC 9457, with a stable `code`. It has no `type`, which therefore is `about:blank`. */
+export function problemJson({ details }: Problem): Response {
+  const { status, code, message, param, extra } = details
+  const body = { status, code, detail: message, ...extra }
+  return Response.json(param === undefined ? body : { ...body, param }, {
+    status,
+    headers: { ...problemHeaders(details), 'content-type': 'application/problem+json' },
+  })
+}
+
+/** Returns a response in OpenAI's error format, for `/v1`. */
+export function openAiError({ details }: Problem): Response {
+  const { status, code, message, param = null } = details
+  const type = status === 429 ? 'rate_limit_error' : status < 500 ? 'invalid_request_error' : 'server_error'
+  return Response.json({ error: { message, type, param, code } }, { status, headers: problemHeaders(details) })
+}
+
+export function problemHeaders({ status, retryAfterMs, mayRetry, headers }: ProblemDetails): Record<string, string> {
+  return {
+    ...headers,
+    ...(status === 401 && { 'www-authenticate': 'Bearer' }),
+    ...(retryAfterMs !== undefined && { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }),
+    ...(mayRetry === false && { 'x-should-retry': 'false' }),
+  }
+}
+
+/** The HTTP statuses of refusals; a code that is not listed is a 409. */
+const REFUSALS: Partial<Record<Refusal['code'], number>> = {
+  unknown_conversation: 404,
+  conversation_deleted: 410,
+  unknown_run: 404,
+  unknown_call: 404,
+  bad_event_id: 400,
+  queue_full: 429,
+  idempotency_mismatch: 422,
+}
+
+const QUEUE_RETRY_MS = 5000
+
+/** Returns the reply of a conversation. Throws a Problem if the reply is a refusal. */
+export function granted<Value>(reply: ({ ok: true } & Value) | Refusal): { ok: true } & Value {
+  if (reply.ok) return reply
+  const { code, message, run } = reply
+  throw new Problem({
+    status: REFUSALS[code] ?? 409,
+    code,
+    message,
+    ...(code === 'queue_full' && { retryAfterMs: QUEUE_RETRY_MS }),
+    ...(run && { mayRetry: false, extra: { runId: run.id, run } }),
+  })
+}

@@ -1,0 +1,13 @@
+import type { Launched } from '../runs/run-handle.ts'
+
+export type RunPlace = Pick<Launched, 'runId' | 'conversation' | 'replayed' | 'joined'>
+
+/** Returns the headers of every response with a run, in all formats. */
+export function runHeaders({ runId, conversation, replayed, joined }: RunPlace): Record<string, string> {
+  return {
+    'x-run-id': runId,
+    ...(conversation !== undefined && { 'x-conversation-id': conversation }),
+    ...(replayed === true && { 'idempotent-replayed': 'true' }),
+    ...(joined === true && { 'x-run-joined': 'true' }),
+  }
+}

@@ -1,0 +1,61 @@
+import type { Context } from 'hono'
+import { type Budget, type Left, type Period, periodOf, spendOf, type Spent } from '../../contract/budget.ts'
+import type { Usage } from '../../contract/usage.ts'
+import { demand, keyOf } from '../middleware/auth.ts'
+import type { Asking, EdgeEnv } from '../app/context.ts'
+import { Problem } from '../respond/problem.ts'
+
+interface Spending extends Spent {
+  readonly budget: Budget
+  readonly period: Period
+}
+
+/** `GET /usage`: the usage of the caller's key in the period of its budget; without a budget nothing is counted. */
+export async function usage(c: Context<EdgeEnv>): Promise<Response> {
+  demand(c.env.caller, 'chat')
+  return c.json({ key: c.env.caller.key, ...(await spendingOf(c.env)) })
+}
+
+/**
+ * Returns what is left of the budget of the caller's key; undefined if it has none. Throws a Problem 429 if the budget
+ * is used up, unless `isKnown` says that the request starts nothing new.
+ */
+export async function budgetOf(asking: Asking, isKnown?: () => Promise<boolean>): Promise<Left | undefined> {
+  const spending = await spendingOf(asking)
+  if (!spending) return undefined
+  const { budget, period, ...spent } = spending
+  const which = (['tokens', 'cost'] as const).find((name) => spent[name] >= (budget[name] ?? Infinity))
+  if (which && !(await isKnown?.()))
+    throw new Problem({
+      status: 429,
+      code: 'budget_exhausted',
+      message: `This key has used up its ${which} of the ${budget.per}.`,
+      retryAfterMs: Date.parse(period.to) - Date.now(),
+      mayRetry: false,
+      extra: { which },
+    })
+  const { tokens, cost } = budget
+  return { tokens: tokens && tokens - spent.tokens, cost: cost && cost - spent.cost }
+}
+
+async function spendingOf({ setup, caller }: Asking): Promise<Spending | undefined> {
+  const budget = keyOf(setup.config, caller)?.budget
+  if (!budget) return undefined
+  const period = periodOf(budget.per, Date.now())
+  const { tenant, key = '' } = caller
+  return { period, ...(await setup.directories.getByName(tenant).spent(key, period.from)), budget }
+}
+
+/** Counts a run's usage for its caller's key. Never rejects: usage that is not counted is reported to operators. */
+export async function countSpend(
+  { setup, caller: { tenant, key = '' } }: Asking,
+  run: string,
+  usage: Usage,
+): Promise<void> {
+  const spend = spendOf(key, run, usage, Date.now())
+  try {
+    await setup.directories.getByName(tenant).count(spend)
+  } catch (error) {
+    setup.report({ event: 'spend.lost', ...spend, detail: String(error) })
+  }
+}

@@ -1,0 +1,53 @@
+import {
+  type ConversationService,
+  type Jurisdiction,
+  JURISDICTIONS,
+  type Location,
+} from '../../contract/conversation.ts'
+import type { Setup } from '../../contract/setup.ts'
+import type { Asking } from '../app/context.ts'
+import { Problem } from '../respond/problem.ts'
+
+/**
+ * Returns the Durable Object of a conversation; each tenant has its own. The id names the jurisdiction, so that the id
+ * alone is enough to find the object. `location`: the preferred region of an object that does not exist yet.
+ */
+export function conversationOf(
+  setup: Setup,
+  tenant: string,
+  conversation: string,
+  location?: Location,
+): ConversationService {
+  const objects = objectsIn(setup, jurisdictionOf(conversation))
+  const name = `v1/${tenant}/${conversation}`
+  return location === undefined ? objects.getByName(name) : objects.getByName(name, { locationHint: location })
+}
+
+/** Returns the jurisdiction that the prefix of a conversation's id names, such as `eu__`. */
+export function jurisdictionOf(conversation: string): Jurisdiction | undefined {
+  return JURISDICTIONS.find((jurisdiction) => conversation.startsWith(`${jurisdiction}__`))
+}
+
+function objectsIn({ conversations }: Setup, jurisdiction?: Jurisdiction): Setup['conversations'] {
+  if (jurisdiction === undefined) return conversations
+  try {
+    const there = conversations.jurisdiction?.(jurisdiction)
+    if (there) return there
+  } catch {
+    // The platform has no jurisdictions, as on a developer's machine.
+  }
+  const message = `The jurisdiction "${jurisdiction}" is not to be had here.`
+  throw new Problem({ status: 501, code: 'no_such_jurisdiction', message })
+}
+
+/** Where a run is stored. Without a `conversation`: in a hidden one, of which the caller does not know. */
+export interface Kept {
+  readonly runId: string
+  readonly conversation?: string | undefined
+}
+
+/** Returns the conversation that stores a run: the caller's or, so that the run can be found again, a hidden one. */
+export function keeperOf({ setup, caller }: Asking, { runId, conversation }: Kept): ConversationService {
+  // No caller can name a hidden conversation: no id contains a tilde.
+  return conversationOf(setup, caller.tenant, conversation ?? `~${runId}`)
+}

@@ -1,0 +1,169 @@
+import { newId, runIdOf } from '../../contract/id.ts'
+import { canonicalJson, sha256 } from '../../contract/json.ts'
+import type { Message } from '../../contract/message.ts'
+import type { ResponseFormat, ToolChoice } from '../../contract/model.ts'
+import { type ClientTool, type Limits, mostCalls, type RunRequest, type ToolSelection } from '../../contract/run.ts'
+import type { Setup } from '../../contract/setup.ts'
+import type { Caller } from '../../contract/tool.ts'
+import { budgetOf } from './budget.ts'
+import type { Asked, Asking } from '../app/context.ts'
+import { keeperOf } from './conversation-stub.ts'
+import type { Accepted } from './start-run.ts'
+import { offer } from './select-tools.ts'
+import { Problem } from '../respond/problem.ts'
+import { settingsOf, withDefaults } from './conversation-settings.ts'
+import { requestValues } from './request-values.ts'
+
+/** A decoded request for a run, in the form that all surfaces share. */
+export interface RunBody {
+  readonly input: readonly Message[]
+  readonly system?: string | undefined
+  readonly model?: string | undefined
+  readonly tools?: ToolSelection | undefined
+  readonly clientTools?: readonly ClientTool[] | undefined
+  readonly context?: Readonly<Record<string, unknown>> | undefined
+  readonly toolChoice?: ToolChoice | undefined
+  readonly limits?: Partial<Limits> | undefined
+  readonly responseFormat?: ResponseFormat | undefined
+  readonly sampling?: Readonly<Record<string, unknown>> | undefined
+  readonly execution?: RunRequest['execution'] | undefined
+  readonly toolErrors?: RunRequest['toolErrors'] | undefined
+  readonly onLimit?: RunRequest['onLimit'] | undefined
+  readonly compensate?: boolean | undefined
+  readonly eager?: boolean | undefined
+  readonly compat?: RunRequest['compat'] | undefined
+}
+
+/**
+ * Checks a request for a run against this edge (its model, tools, limits and budget) and completes it. Throws a Problem
+ * for anything that the edge does not know or allow; nothing has been stored then.
+ */
+export async function accept(
+  { setup, caller, request }: Asked,
+  said: RunBody,
+  { conversation }: { conversation?: string | undefined } = {},
+): Promise<Accepted> {
+  const { config } = setup
+  checkFiles(said.input)
+  const body =
+    conversation === undefined ? said : withDefaults(await settingsOf(setup, caller.tenant, conversation), said)
+  const model = modelOf(setup, body.model)
+  const identity = await identify(request, caller, { body: said, conversation })
+  const budget = await budgetOf({ setup, caller }, () => isKnown({ setup, caller }, { ...identity, conversation }))
+  const system = [config.system, body.system].filter((text) => text !== undefined && text !== '').join('\n\n')
+  const trusted = setup.trusted?.(caller)
+  const compat = body.compat ?? config.compat
+  const selection = body.tools ?? setup.toolsOf?.(model.name)
+  const run = await hooked(setup, {
+    ...identity,
+    ...(conversation !== undefined && { conversation }),
+    durable: conversation !== undefined,
+    caller,
+    input: body.input,
+    ...(system !== '' && { system }),
+    model: model.name,
+    clientTools: body.clientTools ?? [],
+    ...(selection && { selection }),
+    ...(body.toolChoice && { toolChoice: body.toolChoice }),
+    ...(body.responseFormat && { responseFormat: body.responseFormat }),
+    ...(body.sampling && Object.keys(body.sampling).length > 0 && { sampling: body.sampling }),
+    context: requestValues(request, { ...config.context, ...body.context }),
+    limits: tighten(config.limits, body.limits ?? {}),
+    ...(budget && { budget }),
+    execution: body.execution ?? config.execution,
+    toolErrors: body.toolErrors ?? config.toolErrors,
+    onLimit: body.onLimit ?? (body.compat && !config.compat ? 'fail' : config.onLimit),
+    compensate: body.compensate ?? config.compensate,
+    eager: body.eager ?? config.eager,
+    ...(!config.taintRule && { taintRule: false }),
+    ...(compat && { compat }),
+    ...(trusted && { trusted }),
+  })
+  const tools = await offer(setup, run)
+  checkChoice(run.toolChoice, [
+    ...tools.map((tool) => tool.definition.name),
+    ...run.clientTools.map(({ name }) => name),
+  ])
+  return { run, tools }
+}
+
+/** Resolves a model by its name, or the default model. Throws a Problem if this edge does not serve it. */
+export function modelOf({ models }: Setup, name: string | undefined): { readonly name: string } {
+  const found = models.resolve(name)
+  if (found.ok) return found
+  const { code, message } = found
+  throw new Problem({ status: code === 'model_not_configured' ? 503 : 404, code, message, param: 'model' })
+}
+
+/** Passes a request through the hooks, which may change it. Throws a Problem 403 if one of them refuses it. */
+async function hooked({ loop, report }: Setup, request: RunRequest): Promise<RunRequest> {
+  let run = request
+  for (const hook of loop?.hooks ?? []) {
+    const next = await hook.accept?.(run)
+    if (typeof next === 'string') {
+      report({ event: 'run.refused', hook: hook.name, runId: run.runId })
+      throw new Problem({ status: 403, code: 'refused', message: next })
+    }
+    if (next) run = next
+  }
+  return run
+}
+
+/** Returns the run's id: derived from the Idempotency-Key, if any, so that a key stands for one run; else a new id. */
+async function identify(
+  request: Request,
+  { tenant }: Caller,
+  { body, conversation = '' }: { body: RunBody; conversation?: string | undefined },
+): Promise<{ runId: string; fingerprint?: string }> {
+  const key = request.headers.get('idempotency-key')
+  if (key === null) return { runId: newId('run') }
+  if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
+    const message = 'An Idempotency-Key is 1 to 255 printable ASCII characters without spaces.'
+    throw new Problem({ status: 400, code: 'invalid_idempotency_key', message })
+  }
+  const runId = await runIdOf(tenant, conversation, new URL(request.url).pathname, key)
+  return { runId, fingerprint: await sha256(canonicalJson(body)) }
+}
+
+/** Whether the run of a request exists already, because its Idempotency-Key was used before. */
+async function isKnown(
+  asking: Asking,
+  { fingerprint, ...kept }: { runId: string; fingerprint?: string; conversation: string | undefined },
+): Promise<boolean> {
+  if (fingerprint === undefined) return false
+  return (await keeperOf(asking, kept).record(kept.runId, 0)).ok
+}
+
+function checkChoice(choice: ToolChoice | undefined, names: readonly string[]): void {
+  if (choice === 'required' && names.length === 0) {
+    const message = 'A tool is required, and none is on offer.'
+    throw new Problem({ status: 400, code: 'no_tools_on_offer', message, param: 'tool_choice' })
+  }
+  if (typeof choice !== 'object' || names.includes(choice.tool)) return
+  const message = `The tool "${choice.tool}" is not on offer in this request.`
+  throw new Problem({ status: 400, code: 'unknown_tool', message, param: 'tool_choice' })
+}
+
+/** Throws a Problem for files that no model could read, and that would stay in the conversation for good. */
+function checkFiles(messages: readonly Message[]): void {
+  for (const { content } of messages) {
+    for (const part of typeof content === 'string' ? [] : content) {
+      if (!('data' in part) || /^[a-z\d+/]+={0,2}$/i.test(part.data)) continue
+      const message = `The data of each ${part.type} must be base64, as RFC 4648 has it in section 4.`
+      throw new Problem({ status: 400, code: 'invalid_request', message })
+    }
+  }
+}
+
+/** Lowers the edge's limits to those of a request, which may ask for less than the edge allows, never for more. */
+function tighten(limits: Limits, { tools, ...wished }: Partial<Limits>): Limits {
+  const most: Readonly<Record<string, unknown>> = { ...limits }
+  const least = (value: number, bound: unknown) => (typeof bound === 'number' ? Math.min(value, bound) : value)
+  const tighter = Object.entries(wished).map(([name, value]) => [name, least(value, most[name])])
+  const ofTools = Object.entries(tools ?? {}).map(([name, value]) => [name, Math.min(value, mostCalls(limits, name))])
+  return {
+    ...limits,
+    ...Object.fromEntries(tighter),
+    ...(tools && { tools: { ...limits.tools, ...Object.fromEntries(ofTools) } }),
+  }
+}

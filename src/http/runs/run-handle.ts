@@ -1,0 +1,77 @@
+import type { RunEvent } from '../../contract/event.ts'
+import { pause } from '../../contract/pause.ts'
+import type { RunRecord } from '../../contract/run.ts'
+import { decodeEvents } from '../../wire/events.ts'
+import type { Asking } from '../app/context.ts'
+import { type Kept, keeperOf } from './conversation-stub.ts'
+import { granted, Problem } from '../respond/problem.ts'
+
+/** A run that was accepted, and whose events can be followed once. */
+export interface Launched {
+  readonly runId: string
+  readonly conversation?: string | undefined
+  /** The run existed already: its Idempotency-Key was sent again. */
+  readonly replayed?: boolean
+  /** The input joined this run, which was under way. */
+  readonly joined?: boolean
+  /**
+   * Passes each event to `onEvent` as it comes. Resolves when the run has ended or waits for others. If `onEvent`
+   * returns a promise, the next event of a stored run waits for it.
+   */
+  follow(onEvent: (event: RunEvent) => void | Promise<void>): Promise<void>
+  /** Returns the record once the run has ended or waits, or after `waitMs` as it stands then. Not after `follow`. */
+  record(waitMs: number): Promise<RunRecord>
+  /** Called when the caller has disconnected: ends a run that is not stored; of a stored run, only stops `follow`. */
+  leave(): void
+}
+
+/** How often, at most, a request is repeated because the object was lost. */
+const MOST_LOSSES = 5
+const AFTER_LOSS_MS = 200
+
+/**
+ * Follows a stored run after an event, even if its object is lost meanwhile and another instance goes on. `keeper`: an
+ * existing stub of the object.
+ */
+export function following(
+  asking: Asking,
+  { after, ...kept }: Kept & { readonly after: number },
+  keeper = keeperOf(asking, kept),
+): Launched {
+  const { runId } = kept
+  let left = false
+  /** Repeats a request if the object was lost: deployed anew, or evicted. Its stub stays broken, so another is made. */
+  async function throughLosses<Value>(ask: () => Promise<Value>): Promise<Value> {
+    for (let losses = 1; ; losses++) {
+      try {
+        return await ask()
+      } catch (error) {
+        // A refusal would be the same again, and an overloaded object must not get more requests.
+        if (error instanceof Problem || Object(error).overloaded || losses > MOST_LOSSES) throw error
+        await pause(AFTER_LOSS_MS)
+        keeper = keeperOf(asking, kept)
+      }
+    }
+  }
+  return {
+    ...kept,
+    follow: (onEvent) =>
+      throughLosses(async () => {
+        if (left) return
+        const { stream } = granted(await keeper.events(runId, after))
+        for await (const event of decodeEvents(stream)) {
+          const wait = onEvent(event)
+          after = event.seq
+          if (wait) await wait
+          if (left) return
+        }
+      }),
+    record: (waitMs) => {
+      const until = Date.now() + waitMs
+      return throughLosses(async () => granted(await keeper.record(runId, until - Date.now())).record)
+    },
+    leave: () => {
+      left = true
+    },
+  }
+}

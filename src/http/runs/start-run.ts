@@ -1,0 +1,95 @@
+import type { StartRequest } from '../../contract/conversation.ts'
+import type { RunEvent } from '../../contract/event.ts'
+import type { RunRequest } from '../../contract/run.ts'
+import type { Setup } from '../../contract/setup.ts'
+import type { Tool } from '../../contract/tool.ts'
+import { memoryJournal } from '../../loop/journal.ts'
+import { recordOf } from '../../loop/record.ts'
+import { run } from '../../loop/run.ts'
+import { loopPorts } from '../../loop/running.ts'
+import { newState } from '../../loop/state.ts'
+import { countSpend } from './budget.ts'
+import type { Asked } from '../app/context.ts'
+import { keeperOf } from './conversation-stub.ts'
+import { following, type Launched } from './run-handle.ts'
+import { granted, Problem } from '../respond/problem.ts'
+
+/** A checked request for a run, and the edge's tools on offer in the run. */
+export interface Accepted {
+  readonly run: RunRequest
+  readonly tools: readonly Tool[]
+}
+
+/**
+ * Prepares a run in this Worker; `follow` or `record` starts it. Nothing of it is stored, and it ends if its caller
+ * disconnects. However it ends, its usage is counted for the caller's key.
+ */
+export function launchHere({ setup, request: asked, waitUntil }: Asked, { run: request, tools }: Accepted): Launched {
+  const resolved = setup.models.resolve(request.model)
+  if (!resolved.ok) throw new Problem({ status: 503, code: resolved.code, message: resolved.message })
+  const { model } = resolved
+  const byName = new Map(tools.map((tool) => [tool.definition.name, tool]))
+  const abort = new AbortController()
+  const state = newState(request, new Map(tools.map(({ definition }) => [definition.name, definition])))
+  const follow = (onEvent: (event: RunEvent) => void) => {
+    const running = run(state, {
+      model,
+      tools: byName,
+      find: (names) => setup.tools(request.caller).find(names),
+      history: [],
+      journal: memoryJournal(request.runId, onEvent),
+      signal: AbortSignal.any([abort.signal, asked.signal]),
+      now: () => Date.now(),
+      ...loopPorts(setup, request.runId),
+    })
+    const { runId, caller, budget } = request
+    const count = () => countSpend({ setup, caller }, runId, state.usage)
+    if (budget) waitUntil(running.then(count, count))
+    return running
+  }
+  return {
+    runId: request.runId,
+    follow: async (onEvent) => void (await follow(onEvent)),
+    record: async (waitMs) => {
+      // A run that is not stored ends with the wait, because nobody could ask for it later.
+      const timer = setTimeout(() => abort.abort(new Error('the wait is over')), waitMs)
+      try {
+        const record = recordOf(await follow(() => {}))
+        if (record.status !== 'cancelled') return record
+        const message = 'The wait was over before the run, which ended with it: nothing keeps it.'
+        throw new Problem({ status: 504, code: 'wait_elapsed', message, extra: { runId: record.id, run: record } })
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+    leave: () => abort.abort(new Error('the caller left')),
+  }
+}
+
+/** How long a hidden conversation is kept, in milliseconds. */
+const HIDDEN_MS = 24 * 60 * 60 * 1000
+
+/** Starts a run in a hidden conversation, which is kept for a day. */
+export function launchHidden(setup: Setup, { run, tools }: Accepted): Promise<Launched> {
+  const kept = { run: { ...run, durable: true }, tools }
+  return launchThere(setup, kept, { onBusy: 'queue', create: true, expires: Date.now() + HIDDEN_MS })
+}
+
+/** Starts a run in its conversation, where it goes on whether followed or not. Without an `id`: in a hidden one. */
+export async function launchThere(
+  setup: Setup,
+  { run, tools }: Accepted,
+  { id: conversation, ...start }: Omit<StartRequest, 'run' | 'tools'> & { readonly id?: string },
+): Promise<Launched & { readonly created: boolean }> {
+  const definitions = tools.map((tool) => tool.definition)
+  const asking = { setup, caller: run.caller }
+  const keeper = keeperOf(asking, { runId: run.runId, conversation })
+  const reply = granted(await keeper.start({ run, tools: definitions, ...start }))
+  const { runId, created, replayed, joinedAfter } = reply
+  return {
+    ...following(asking, { runId, conversation, after: joinedAfter ?? 0 }, keeper),
+    created,
+    replayed,
+    joined: joinedAfter !== undefined,
+  }
+}

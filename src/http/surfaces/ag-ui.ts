@@ -1,0 +1,22 @@
+import { Hono } from 'hono/tiny'
+import { AgUiEncoder } from '../../wire/client/ag-ui/events.ts'
+import { decodeAgUi } from '../../wire/client/ag-ui/request.ts'
+import { demand } from '../middleware/auth.ts'
+import { readJson } from '../request-body.ts'
+import { askedBy, type EdgeEnv } from '../app/context.ts'
+import { takeTurn } from '../runs/continue-run.ts'
+import { invalidRequest } from './runs.ts'
+import { streamRun } from '../respond/stream.ts'
+
+/** `POST /ag-ui`: the edge as an agent of the Agent User Interaction Protocol. A thread is a conversation. */
+export const agUi = new Hono<EdgeEnv>()
+
+agUi.post('/', async (c) => {
+  const { setup, caller } = c.env
+  demand(caller, 'chat')
+  const decoded = decodeAgUi(await readJson(c.req.raw, setup.config.maxBodyBytes))
+  if (!decoded.ok) throw invalidRequest(decoded.error)
+  const { answers, run, ...place } = decoded.request
+  const { launched } = await takeTurn(askedBy(c), { id: place.threadId, create: true, answers, run })
+  return streamRun(launched, new AgUiEncoder(place))
+})

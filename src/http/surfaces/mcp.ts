@@ -1,0 +1,151 @@
+import { Hono } from 'hono/tiny'
+import type { Progress, ToolSource } from '../../contract/tool.ts'
+import {
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  INVALID_REQUEST,
+  isFault,
+  type McpMessage,
+  mcpFault,
+  METHOD_NOT_FOUND,
+  PARSE_ERROR,
+  readMessage,
+  SERVER_INFO,
+  toMessage,
+  VERSIONS,
+} from '../../wire/client/mcp/message.ts'
+import { progressNotices, toCallResult, toMcpTool } from '../../wire/client/mcp/tool.ts'
+import { decodeCallBody } from '../../wire/client/request.ts'
+import { encodeData } from '../../wire/sse.ts'
+import { demand } from '../middleware/auth.ts'
+import { readJson } from '../request-body.ts'
+import { budgetOf } from '../runs/budget.ts'
+import { callOnce } from '../runs/call-tool.ts'
+import { type Asked, askedBy, type EdgeEnv } from '../app/context.ts'
+import { Problem, problemHeaders } from '../respond/problem.ts'
+import { SSE_HEADERS } from '../respond/stream.ts'
+import { toolPage } from './tools/tool-page.ts'
+
+/** The most tools on a page, counting those that cannot be called here. Many clients read only the first page. */
+const PAGE = 1000
+/** How long clients may cache a listing, in milliseconds: as long as the edge caches what a tool Worker describes. */
+const TTL_MS = 60_000
+
+const CAPABILITIES = { tools: {} }
+
+/**
+ * `/mcp`: the edge's tools for clients of the Model Context Protocol, over Streamable HTTP. Nothing is kept between two
+ * requests, so there are no sessions, and ids of requests have no meaning beyond them: a client cancels a call by
+ * closing its request. `notifications/cancelled` is accepted and has no effect.
+ */
+export const mcp = new Hono<EdgeEnv>()
+
+mcp.use(async (c, next) => {
+  const origin = c.req.header('origin')
+  // A page whose own host name was made to resolve to this edge (DNS rebinding) passes as the edge's own origin; but
+  // `AUTH=open` has refused its host already, and `AUTH=keys` wants a key.
+  const isOwn = origin === undefined || origin === new URL(c.req.url).origin
+  if (!isOwn && !c.env.setup.config.corsOrigins.includes(origin)) {
+    throw new Problem({ status: 403, code: 'origin_refused', message: 'CORS_ORIGINS does not name this origin.' })
+  }
+  demand(c.env.caller, 'tools:read')
+  demand(c.env.caller, 'chat')
+  await next()
+})
+
+mcp.post('/', async (c) => {
+  const { setup, caller } = c.env
+  const message = readMessage(await readJson(c.req.raw, setup.config.maxBodyBytes), c.req.raw.headers)
+  if (isFault(message)) return reply(message, message)
+  if (message.id === undefined) return c.body(null, 202)
+  if (message.method === 'tools/call') return call(message, askedBy(c))
+  return reply(message, await answer(message, setup.tools(caller)))
+})
+
+mcp.all('/', (c) => c.body(null, 405, { allow: 'POST' }))
+
+/** Answers with a Problem as a JSON-RPC error, under the Problem's HTTP status. */
+export function mcpProblem({ details }: Problem): Response {
+  const { status, code, message } = details
+  const number = code === 'malformed_body' ? PARSE_ERROR : status < 500 ? INVALID_REQUEST : INTERNAL_ERROR
+  const fault = mcpFault(number, message, status)
+  return Response.json(toMessage({}, fault), { status, headers: problemHeaders(details) })
+}
+
+async function answer({ method, params, modern }: McpMessage, tools: ToolSource): Promise<object> {
+  const cached = modern && { ttlMs: TTL_MS, cacheScope: 'private' }
+  if (method === 'tools/list') return list(tools, params['cursor'], cached)
+  if (modern) {
+    if (method === 'server/discover') return { supportedVersions: VERSIONS, capabilities: CAPABILITIES, ...cached }
+  } else if (method === 'ping') return {}
+  else if (method === 'initialize') {
+    const [, latest, ...older] = VERSIONS
+    const protocolVersion = older.find((version) => version === params['protocolVersion']) ?? latest
+    return { protocolVersion, capabilities: CAPABILITIES, serverInfo: SERVER_INFO }
+  }
+  return mcpFault(METHOD_NOT_FOUND, `There is no method "${method}" here.`, modern ? 404 : 200)
+}
+
+/** Lists a page of the tools that can be called here: tools that always need a person's approval cannot. */
+async function list(source: ToolSource, cursor: unknown = '', cached: object | false): Promise<object> {
+  const read = typeof cursor === 'string' ? /^(?:after:(.*))?$/s.exec(cursor) : null
+  if (!read) return mcpFault(INVALID_PARAMS, 'This cursor is not one of ours.')
+  const [, after = ''] = read
+  const { listed, next } = await toolPage(source, { after, limit: PAGE })
+  const tools = listed.flatMap((each) => ('definition' in each ? [each.definition] : []))
+  const callable = tools.filter(({ approval }) => approval !== 'always')
+  return { tools: callable.map(toMcpTool), ...(next !== undefined && { nextCursor: `after:${next}` }), ...cached }
+}
+
+/** Performs a call. Answers with its result as JSON, or streams progress and result if the client asks for that. */
+async function call(message: McpMessage, asked: Asked): Promise<Response> {
+  const { params, meta, modern } = message
+  const name = String(params['name'])
+  const [tool] = await asked.setup.tools(asked.caller).find([name])
+  if (!tool) return reply(message, mcpFault(INVALID_PARAMS, `Unknown tool: ${name}`))
+  const decoded = decodeCallBody({ arguments: params['arguments'] ?? {}, context: contextOf(meta) })
+  if (!decoded.ok) return reply(message, mcpFault(INVALID_PARAMS, decoded.error.message))
+  await budgetOf(asked)
+  const perform = async (control: { signal?: AbortSignal; progress?: (news: Progress) => void }) =>
+    toCallResult(await callOnce(tool, { ...decoded.request, ...asked, ...control }), tool.definition, modern)
+  const { progressToken } = meta
+  const takesEvents = asked.request.headers.get('accept')?.includes('text/event-stream')
+  if (progressToken === undefined || !takesEvents) return reply(message, await perform({}))
+  const noticeOf = progressNotices(progressToken)
+  return streamed(asked.request.signal, async (signal, send) => {
+    send(toMessage(message, await perform({ signal, progress: (news) => send(noticeOf(news)) })))
+  })
+}
+
+/** Returns the tool context of a request: the members of its `_meta` but those of the protocol, tracing and vendors. */
+function contextOf(meta: McpMessage['meta']): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(meta).filter(([key]) => !PROTOCOL_KEYS.test(key)))
+}
+
+const PROTOCOL_KEYS = /\/|^(?:progressToken|traceparent|tracestate|baggage)$/
+
+function reply(message: Partial<McpMessage>, made: object): Response {
+  return Response.json(toMessage(message, made), { status: isFault(made) ? made.status : 200 })
+}
+
+/** Streams the messages that `work` sends. Its signal aborts with that of the request, or when the reader leaves. */
+function streamed(
+  asked: AbortSignal,
+  work: (signal: AbortSignal, send: (message: object) => void) => Promise<void>,
+): Response {
+  const bytes = new TextEncoder()
+  const left = new AbortController()
+  const stream = new ReadableStream<Uint8Array>({
+    start: (controller) => {
+      const send = (message: object) => {
+        if (!left.signal.aborted) controller.enqueue(bytes.encode(encodeData(message)))
+      }
+      work(AbortSignal.any([asked, left.signal]), send).then(
+        () => left.signal.aborted || controller.close(),
+        (error: unknown) => controller.error(error),
+      )
+    },
+    cancel: () => left.abort(),
+  })
+  return new Response(stream, { headers: SSE_HEADERS })
+}

@@ -1,0 +1,34 @@
+import type { Context } from 'hono'
+import { digestOf } from '../../../host/definition-digest.ts'
+import { untightened } from '../../../host/policy/policies.ts'
+import { authorOf, demand } from '../../middleware/auth.ts'
+import { readHash } from '../../request-body.ts'
+import type { EdgeEnv } from '../../app/context.ts'
+import { Problem } from '../../respond/problem.ts'
+
+/** `POST /tools/{name}/accept`: accepts the current definition of a tool, if its hash is the one in the body. */
+export async function acceptTool(c: Context<EdgeEnv>, name: string): Promise<Response> {
+  const { caller, setup } = c.env
+  demand(caller, 'tools:write')
+  const hash = await readHash(c.req.raw, setup.config.maxBodyBytes, 'a definition')
+  const { tools, unavailable } = await setup.tools(caller).list()
+  const all = [...tools, ...unavailable.flatMap(({ place, held }) => (held ? { place, ...held } : []))]
+  const found = await Promise.all(
+    all
+      .filter(({ definition }) => definition.name === name)
+      .map(async ({ definition, place }) => ({ name, place, hash: await digestOf(untightened(definition)) })),
+  )
+  const accepted = found.find((tool) => tool.hash === hash)
+  if (accepted) {
+    await setup.accepted?.accept(accepted, authorOf(caller))
+    return c.json({ name, hash })
+  }
+  const [other] = found
+  if (!other) throw unknownTool(name)
+  const message = `The tool "${name}" has another definition now.`
+  throw new Problem({ status: 409, code: 'tool_changed', message, extra: { current: other.hash } })
+}
+
+export function unknownTool(name: string): Problem {
+  return new Problem({ status: 404, code: 'unknown_tool', message: `There is no tool "${name}" at this edge.` })
+}

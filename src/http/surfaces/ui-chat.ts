@@ -1,0 +1,90 @@
+import { Hono } from 'hono/tiny'
+import type { ConversationService } from '../../contract/conversation.ts'
+import { ID, newId } from '../../contract/id.ts'
+import { isTerminal } from '../../contract/run.ts'
+import { decodeUiChat, type UiChatRequest } from '../../wire/client/ui-message/request.ts'
+import { UI_MESSAGE_HEADERS, UiMessageEncoder } from '../../wire/client/ui-message/stream.ts'
+import { demand } from '../middleware/auth.ts'
+import { readJson } from '../request-body.ts'
+import { budgetOf } from '../runs/budget.ts'
+import { type Asked, askedBy, type EdgeEnv } from '../app/context.ts'
+import { takeTurn } from '../runs/continue-run.ts'
+import { conversationOf } from '../runs/conversation-stub.ts'
+import { following, type Launched } from '../runs/run-handle.ts'
+import { granted } from '../respond/problem.ts'
+import { invalidRequest } from './runs.ts'
+import { streamRun } from '../respond/stream.ts'
+
+/** `/chat`: the protocol of the AI SDK's `useChat`. The id of a chat is that of its conversation. */
+export const uiChat = new Hono<EdgeEnv>()
+
+uiChat.post('/', async (c) => {
+  const { setup, caller } = c.env
+  demand(caller, 'chat')
+  const json = await readJson(c.req.raw, setup.config.maxBodyBytes)
+  const turn = turnOf(json)
+  const { conversation, version } = turn
+  const asked = askedBy(c)
+  const launched =
+    (await answerAgain(asked, turn)) ??
+    (await say(asked, turn.again === undefined ? turn : turnOf(json, 'submit-message')))
+  return streamRun(launched, new UiMessageEncoder({ version, conversation }), { headers: UI_MESSAGE_HEADERS })
+})
+
+function turnOf(json: unknown, trigger?: string): UiChatRequest {
+  const decoded = decodeUiChat(trigger ? Object.assign({}, json, { trigger }) : json)
+  if (!decoded.ok) throw invalidRequest(decoded.error)
+  return decoded.request
+}
+
+async function say(asked: Asked, { conversation, answers, run, follows }: UiChatRequest): Promise<Launched> {
+  const service = conversationOf(asked.setup, asked.caller.tenant, conversation)
+  const replaces = follows === undefined ? undefined : await turnAfter(service, follows)
+  return (await takeTurn(asked, { id: conversation, create: true, answers, run, replaces })).launched
+}
+
+/**
+ * Runs a turn again, in place of that turn and all later ones; the id of an answer is that of its run. Undefined if the
+ * request does not ask for that, or if the message to be answered never arrived: then that is said as a new one.
+ */
+async function answerAgain(
+  asked: Asked,
+  { conversation, again, follows = '' }: UiChatRequest,
+): Promise<Launched | undefined> {
+  if (again === undefined) return undefined
+  const { setup, caller } = asked
+  const service = conversationOf(setup, caller.tenant, conversation)
+  const budget = await budgetOf(asked)
+  const anew = { runId: newId('run'), caller, ...(budget && { budget }) }
+  const repeat = (run = '') => service.regenerate(run, anew, { onward: true })
+  const runs = again === '' ? await service.runs({ limit: 1 }) : undefined
+  const last = runs?.ok ? runs.runs.at(-1)?.id : again
+  let reply = await repeat(last === follows ? '' : last)
+  if (!reply.ok && reply.code.startsWith('unknown')) {
+    const run = await turnAfter(service, follows)
+    if (run === undefined) return undefined
+    reply = await repeat(run)
+  }
+  return following(asked, { runId: granted(reply).runId, conversation, after: 0 })
+}
+
+/** Returns the run of the turn after a given run's, if any. For '': the first turn; a new chat does not have one. */
+async function turnAfter(service: ConversationService, run: string): Promise<string | undefined> {
+  const reply = await service.turnAfter(run)
+  return !reply.ok && run === '' ? undefined : granted(reply).run
+}
+
+/** Streams the answer that is under way, from its start; 204 if there is none, as the client expects. */
+uiChat.get('/:id/stream', async (c) => {
+  const { setup, caller } = c.env
+  demand(caller, 'chat')
+  const conversation = c.req.param('id')
+  if (!ID.test(conversation)) return c.body(null, 204)
+  const service = conversationOf(setup, caller.tenant, conversation)
+  const reply = await service.runs({ limit: 1 })
+  if (!reply.ok && reply.code === 'unknown_conversation') return c.body(null, 204)
+  const run = granted(reply).runs.at(-1)
+  if (!run || isTerminal(run.status) || run.status === 'waiting') return c.body(null, 204)
+  const launched = following(c.env, { runId: run.id, conversation, after: 0 })
+  return streamRun(launched, new UiMessageEncoder({ conversation }), { headers: UI_MESSAGE_HEADERS })
+})

@@ -1,0 +1,62 @@
+import type { CallFault } from '../../contract/hook.ts'
+import { type Compat, type LimitName, type Limits, mostCalls } from '../../contract/run.ts'
+
+/** How Spring AI or LangChain4j treats faults and limits, where it differs from us. */
+interface LibraryRules {
+  /** The codes of faults that end the run. */
+  readonly fatal: readonly string[]
+  readonly unknownTool: (name: string) => string
+  /** The text of a tool's exception that has no message. */
+  readonly silent: (tool: string, kind: string) => string
+  readonly limit: (which: LimitName, limits: Limits, tool: string) => string | undefined
+}
+
+const LIBRARY_RULES: Readonly<Record<Compat, LibraryRules>> = {
+  'spring-ai': {
+    fatal: ['unknown_tool'],
+    unknownTool: (name) => `No ToolCallback found for tool name: ${name}`,
+    silent: (tool, kind) => `Exception occurred in tool: ${tool} (${kind})`,
+    limit: (which, limits, tool) => {
+      if (which === 'callsPerTool') {
+        return `Tool call limit (${mostCalls(limits, tool)}) exceeded for tool '${tool}'. No further calls to this tool are allowed in this turn.`
+      }
+      if (which !== 'calls') return undefined
+      return `Total tool call limit (${limits.calls}) exceeded for this turn. No further tool calls are allowed.`
+    },
+  },
+  langchain4j: {
+    fatal: ['unknown_tool', 'invalid_arguments'],
+    unknownTool: (name) =>
+      `The LLM is trying to execute the '${name}' tool, but no such tool exists. Most likely, it is a hallucination. ` +
+      'You can override this default strategy by setting the hallucinatedToolNameStrategy on the AiService',
+    silent: (_, kind) => kind,
+    limit: (which, { steps }) =>
+      which === 'steps'
+        ? `Something is wrong, exceeded ${steps} tool calling round trips (maxToolCallingRoundTrips)`
+        : undefined,
+  },
+}
+
+/** Matches the class and the message of an error in its stack; without a message there is no colon. */
+const THROWN = /^(?:Uncaught )?([\w.]+)(?:: ?([^]*?)|(?=\n\s+at ))(?:\n\s+at [^]*)?$/
+
+/** Returns a fault as the library would report it: both libraries give the model the tool's exception unchanged. */
+export function compatFault(compat: Compat, { code, tool, detail }: CallFault): { message?: string; fatal?: boolean } {
+  const rules = LIBRARY_RULES[compat]
+  const fatal = rules.fatal.includes(code) ? { fatal: true } : {}
+  if (code === 'unknown_tool') return { ...fatal, message: rules.unknownTool(tool) }
+  if (code !== 'tool_failed' || detail === undefined) return fatal
+  const [, kind = 'Error', message = ''] = THROWN.exec(detail) ?? [undefined, 'Error', detail]
+  return { ...fatal, message: message.trim() || rules.silent(tool, kind) }
+}
+
+/** Returns the library's text for a limit that is reached; undefined if it has no such limit. */
+export function compatLimit(compat: Compat, which: LimitName, limits: Limits, tool: string): string | undefined {
+  return LIBRARY_RULES[compat].limit(which, limits, tool)
+}
+
+/** Returns the library's text for a call that succeeded and was undone; undefined if the library undoes nothing. */
+export function compatUndone(compat: Compat | undefined, tool: string, failed: string): string | undefined {
+  if (compat !== 'langchain4j') return undefined
+  return `Tool '${tool}' was executed successfully but was rolled back due to failure of tool '${failed}'`
+}

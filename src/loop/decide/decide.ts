@@ -1,0 +1,178 @@
+import type { CallSettled, RunFact, RunFinished } from '../../contract/event.ts'
+import type { ToolCall } from '../../contract/message.ts'
+import type { LimitName } from '../../contract/run.ts'
+import { failure, type ToolFailure } from '../../contract/tool.ts'
+import { needsApproval } from '../../host/approval.ts'
+import { parseArguments } from '../../host/parse-arguments.ts'
+import { unknownTool } from '../../host/unknown-tool.ts'
+import { endingLimit, refuseOverLimit } from './limits.ts'
+import { refused } from '../perform/settle.ts'
+import type { CallState, RunState, StepState } from '../state.ts'
+import { isTainted } from './data-flow-guard.ts'
+import { toUndo, type Undoing } from '../perform/undo.ts'
+import { READ_RESULT } from './truncated-result.ts'
+import { cancelledRun, handedRun, limitedRun, timedOutRun, verdict } from './finish.ts'
+
+/** What comes next in a run. `record`: events that follow from the state alone. */
+export type Decision =
+  | { readonly do: 'record'; readonly events: readonly RunFact[] }
+  | { readonly do: 'begin'; readonly step: number }
+  | { readonly do: 'ask'; readonly step: StepState }
+  | { readonly do: 'call'; readonly calls: readonly CallState[] }
+  | ({ readonly do: 'undo' } & Undoing)
+  | { readonly do: 'wait' }
+  | { readonly do: 'end' }
+
+/** Decides what comes next. Pure: the same state and time give the same decision. */
+export function decide(state: RunState, now: number): Decision {
+  const { status, step } = state
+  if (state.finished) return { do: 'end' }
+  if (status === 'queued') return record(runStarted(state, now))
+  if (status === 'cancelling') return record(...windDown(state, 'cancelled'))
+  if (status === 'running' && now >= state.deadline) return record(...windDown(state, 'runMs'))
+  if (!step) return { do: 'begin', step: state.steps + 1 }
+  return step.answer ? afterAnswer(state, step, now) : { do: 'ask', step }
+}
+
+/**
+ * Decides once the model has answered: refuses calls, asks for approvals, runs calls and hands calls out, in this
+ * order, until every call is settled.
+ */
+function afterAnswer(state: RunState, step: StepState, now: number): Decision {
+  const open = step.calls.filter((call) => call.status !== 'settled')
+  if (state.status === 'waiting') {
+    return open.some(isWithOthers) ? { do: 'wait' } : record({ type: 'run.resumed', at: now })
+  }
+  const which = limitReached(state, open)
+  if (which && state.request.onLimit === 'fail') {
+    const end = limitedRun(state, which)
+    return record({ type: 'limit.reached', which }, ...cutShort(state, `the limit "${which}" is reached`, end))
+  }
+  const refusals = open.flatMap((call) => refuse(state, step, call))
+  if (refusals.length > 0) return record(...(which ? [{ type: 'limit.reached', which } as const] : []), ...refusals)
+
+  const proposed = open.filter((call) => call.status === 'proposed')
+  const asks = proposed.flatMap((call) => {
+    const reason = reasonToAsk(state, step, call)
+    return reason ? [approvalRequested(state, call, reason)] : []
+  })
+  if (asks.length > 0) return record(...asks)
+
+  const ready = open.filter(
+    ({ status, ...call }) =>
+      status === 'approved' || status === 'started' || (status === 'proposed' && !isHanded(state, step, call)),
+  )
+  if (ready.length > 0) return { do: 'call', calls: ready }
+  if (proposed.length > 0) return record(...proposed.map(callRequested))
+
+  if (open.length > 0 && !state.request.durable) return record(stepFinished(step), handedRun(state))
+  if (open.length > 0) {
+    const approval = open.some((call) => call.status === 'asked')
+    return record({ type: 'run.waiting', for: approval ? 'approval' : 'caller', at: now })
+  }
+  const undoing = toUndo(state, step)
+  if (undoing) return { do: 'undo', ...undoing }
+  const end = verdict(state, step)
+  return end ? record(stepFinished(step), end) : record(stepFinished(step))
+}
+
+/** Returns the events that end a run that was cancelled, or whose time is up. */
+export function windDown(state: RunState, cause: 'cancelled' | 'runMs'): RunFact[] {
+  return cause === 'cancelled'
+    ? cutShort(state, 'the run was cancelled', cancelledRun(state))
+    : cutShort(state, "the run's time was up", timedOutRun(state))
+}
+
+/** Returns the events that end a run within a step. Open calls get a result, so that the history stays valid. */
+export function cutShort({ step }: RunState, why: string, end: RunFinished): RunFact[] {
+  const open = [...(step?.early ?? []), ...(step?.calls ?? [])].filter((call) => call.status !== 'settled')
+  const settled = open.map((call) => refused(call, failure('cancelled', `Not finished: ${why}.`)))
+  return step?.answer ? [...settled, stepFinished(step), end] : [...settled, end]
+}
+
+/** Returns the result of a call that must not run; empty if it may run. */
+function refuse(state: RunState, step: StepState, call: CallState): CallSettled[] {
+  if (call.status === 'rejected') return [refused(call, rejected(call))]
+  if (call.status !== 'proposed') return []
+  const over = refuseOverLimit(state, call)
+  if (over) return [refused(call, over)]
+  // Not every model keeps to that, nor every provider knows it.
+  const onOffer = state.request.toolChoice === 'none' ? [] : namesOnOffer(state)
+  if (!onOffer.includes(call.tool)) return [refused(call, unknownTool(call.tool, onOffer))]
+  const parsed = parseArguments(call.tool, call.arguments)
+  if (!parsed.ok) return [refused(call, parsed)]
+  return reasonToAsk(state, step, call) !== undefined && !state.request.conversation
+    ? [refused(call, NOBODY_TO_ASK)]
+    : []
+}
+
+function limitReached(state: RunState, open: readonly CallState[]): LimitName | undefined {
+  if (state.limit) return undefined
+  const which = open.filter((call) => call.status === 'proposed').map((call) => endingLimit(state, call))
+  return which.find((name) => name !== undefined)
+}
+
+function runStarted(state: RunState, now: number): RunFact {
+  const { conversation, model } = state.request
+  return { type: 'run.started', ...(conversation && { conversation }), model, tools: namesOnOffer(state), at: now }
+}
+
+/** Returns the names of the tools that the model is told of: those of the step, if it has fewer than the run. */
+export function namesOnOffer({ offered, request, step, readable }: RunState): readonly string[] {
+  const names = step?.tools ?? [...offered.keys(), ...request.clientTools.map((tool) => tool.name)]
+  return readable ? [...names, READ_RESULT] : names
+}
+
+/** Whether the call waits for a person or for the caller. */
+export function isWithOthers({ status }: CallState): boolean {
+  return status === 'asked' || status === 'handed'
+}
+
+function isHanded({ request }: RunState, { answer }: StepState, { tool }: ToolCall): boolean {
+  const execution = answer?.execution ?? request.execution
+  return execution === 'caller' || request.clientTools.some(({ name }) => name === tool)
+}
+
+type Reason = 'rule' | 'untrusted_data'
+
+/** Returns why a call that the edge runs needs approval; undefined if it needs none. */
+function reasonToAsk(state: RunState, step: StepState, call: CallState): Reason | undefined {
+  if (isHanded(state, step, call)) return undefined
+  const isGuarded = call.guarded === true || needsApproval(state.offered.get(call.tool)?.approval, call.arguments)
+  if (isGuarded) return 'rule'
+  return isTainted(state, call.tool) ? 'untrusted_data' : undefined
+}
+
+const NOBODY_TO_ASK = failure(
+  'approval_needs_conversation',
+  'Not run: a person must agree to this call, which takes a conversation.',
+)
+
+function rejected({ reason }: CallState): ToolFailure {
+  return failure('rejected', reason ? `A person refused this call: ${reason}` : 'A person refused this call.')
+}
+
+function stepFinished({ step, answer }: StepState): RunFact {
+  const { finish = 'stop', usage } = answer ?? {}
+  return { type: 'step.finished', step, finish, ...(usage && { usage }) }
+}
+
+function approvalRequested({ offered }: RunState, call: CallState, reason: Reason): RunFact {
+  const { callId, tool, arguments: text } = call
+  return {
+    type: 'approval.requested',
+    callId,
+    tool,
+    arguments: text,
+    hash: offered.get(tool)?.hash ?? '',
+    ...(reason !== 'rule' && { because: reason }),
+  }
+}
+
+function callRequested({ callId, tool, arguments: text }: CallState): RunFact {
+  return { type: 'call.requested', callId, tool, arguments: text }
+}
+
+function record(...events: RunFact[]): Decision {
+  return { do: 'record', events }
+}

@@ -1,0 +1,57 @@
+import { type LimitName, mostCalls } from '../../contract/run.ts'
+import { failure, type ToolFailure } from '../../contract/tool.ts'
+import { compatLimit } from './compat.ts'
+import type { CallState, RunState } from '../state.ts'
+
+/** Returns the limit that this proposed call exceeds, counting the run's calls in the order they were asked for. */
+export function overLimit({ request, rounds, calls, usage }: RunState, call: CallState): LimitName | undefined {
+  const { limits, budget = {} } = request
+  const { tokens = Infinity, cost = Infinity } = limits
+  if (rounds > limits.steps) return 'steps'
+  if (usage.inputTokens + usage.outputTokens > Math.min(tokens, budget.tokens ?? Infinity)) return 'tokens'
+  if ((usage.cost ?? 0) > Math.min(cost, budget.cost ?? Infinity)) return 'cost'
+  const upToHere = calls.slice(0, calls.indexOf(call) + 1)
+  if (upToHere.filter(({ tool }) => tool === call.tool).length > mostCalls(limits, call.tool)) return 'callsPerTool'
+  return upToHere.length > limits.calls ? 'calls' : undefined
+}
+
+/**
+ * Returns the limit that ends the run, or its use of tools. With `onLimit: 'model'`, a limit on the number of calls
+ * ends neither: only the call is refused.
+ */
+export function endingLimit(state: RunState, call: CallState): LimitName | undefined {
+  const which = overLimit(state, call)
+  const isOfTools = which === 'calls' || which === 'callsPerTool'
+  return isOfTools && state.request.onLimit === 'model' ? undefined : which
+}
+
+/** The code of a call in what should have been the last answer, after a limit was reached. */
+export const NO_MORE_TOOLS = 'no_more_tools'
+
+/** Returns the result of a call that exceeds a limit; undefined if it exceeds none. */
+export function refuseOverLimit(state: RunState, call: CallState): ToolFailure | undefined {
+  if (state.limit && state.limit.step < state.steps)
+    return failure(NO_MORE_TOOLS, 'Not run: no more tools may be called in this run.')
+  const which = overLimit(state, call)
+  if (which === undefined) return refuseRepeated(state, call)
+  const { compat, limits } = state.request
+  const theirs = compat && compatLimit(compat, which, limits, call.tool)
+  if (theirs !== undefined) return failure('limit', theirs)
+  if (endingLimit(state, call)) {
+    return failure('limit', `Not run: this run's limit "${which}" is reached. Answer with what you have.`)
+  }
+  const what = which === 'calls' ? 'tool' : `call of "${call.tool}"`
+  return failure('limit', `Not run: this run's limit "${which}" is reached. No further ${what} is run in it.`)
+}
+
+function refuseRepeated({ request, calls }: RunState, call: CallState): ToolFailure | undefined {
+  const { sameCalls = Infinity } = request.limits
+  const same = calls.slice(0, calls.indexOf(call)).filter((each) => isSame(each, call)).length
+  if (same < sameCalls) return undefined
+  const message = `Not run: "${call.tool}" was called ${same} times with these arguments. Use what it answered, or change them.`
+  return failure('repeated_call', message)
+}
+
+function isSame(a: CallState, b: CallState): boolean {
+  return a.tool === b.tool && a.arguments === b.arguments
+}

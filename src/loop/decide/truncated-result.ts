@@ -1,0 +1,84 @@
+import { isObject } from '../../contract/json.ts'
+import { textOf } from '../../contract/message.ts'
+import { failure, type Tool, type ToolDefinition, type ToolOutcome } from '../../contract/tool.ts'
+import { boundOutcome, sizeOf, wholeOf } from '../../host/truncate.ts'
+import type { Journal } from '../journal.ts'
+
+/** The name of the tool with which a model reads on in a result that was cut. */
+export const READ_RESULT = 'read_result'
+
+/** The definition of that tool, which is on offer once a result was cut. */
+export const READ_RESULT_DEFINITION: ToolDefinition = {
+  name: READ_RESULT,
+  description:
+    'Reads on in a result that was cut, by the id that stands at the cut. Answers a part of its text from `offset` on.',
+  inputSchema: {
+    type: 'object',
+    properties: {
+      id: { type: 'string' },
+      offset: { type: 'integer', minimum: 0, description: 'Characters to leave out first; 0 when left out' },
+    },
+    required: ['id'],
+  },
+  version: '1',
+  hash: READ_RESULT,
+  annotations: { readOnly: true, idempotent: true, openWorld: false },
+}
+
+/** The most bytes of one character in UTF-8. */
+const MOST_BYTES = 4
+/** Bytes reserved for the note about the part. */
+const ROOM = 200
+
+export interface ShownOptions {
+  readonly journal: Pick<Journal, 'keep'>
+  readonly callId: string
+  readonly limit: number
+  /** Whether the model can read on. Default: true. */
+  readonly isReadable?: boolean
+}
+
+/** Returns what a model is shown of an outcome. If that is not all, the whole is stored; `cut` is its size in bytes. */
+export function shownOf(
+  outcome: ToolOutcome,
+  { journal, callId, limit, isReadable = true }: ShownOptions,
+): { readonly shown: ToolOutcome; readonly cut?: number } {
+  const readOn = (offset: number) => `; ${READ_RESULT} reads on with the id "${callId}" from offset ${offset}`
+  const shown = boundOutcome(outcome, limit, isReadable ? readOn : undefined)
+  if (!outcome.ok || shown === outcome) return { shown }
+  const whole = wholeOf(outcome, limit)
+  journal.keep(callId, whole)
+  return { shown, cut: whole.reduce((sum, part) => sum + sizeOf(part), 0) }
+}
+
+export function readResultTool(journal: Journal, resultBytes: number): Tool {
+  const most = Math.max(2, Math.floor((resultBytes - ROOM) / MOST_BYTES))
+  return {
+    definition: READ_RESULT_DEFINITION,
+    origin: 'inline',
+    place: 'edge',
+    offered: false,
+    call: async ({ arguments: args }) => part(journal, args, most),
+  }
+}
+
+function part(journal: Journal, args: unknown, most: number): ToolOutcome {
+  const { id, offset = 0 } = isObject(args) ? args : {}
+  const content = typeof id === 'string' ? journal.kept(id) : undefined
+  if (!content) return failure('unknown_result', 'There is no such result. Give the `id` that stands at the cut.')
+  const text = textOf(content)
+  const from = between(text, typeof offset === 'number' ? Math.max(0, Math.floor(offset)) : 0)
+  const end = between(text, from + most)
+  const shown = text.slice(from, end)
+  const more = end < text.length ? `; read on from offset ${end}` : ''
+  return {
+    ok: true,
+    content: [{ type: 'text', text: `${shown}\n[${from} to ${end} of ${text.length} characters${more}]` }],
+  }
+}
+
+/** Returns the offset, or the one before it if it would split a surrogate pair. */
+function between(text: string, at: number): number {
+  if (at >= text.length) return text.length
+  return /[\uD800-\uDBFF][\uDC00-\uDFFF]/.test(text.slice(Math.max(0, at - 1), at + 1)) ? at - 1 : at
+}

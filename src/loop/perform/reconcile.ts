@@ -1,0 +1,46 @@
+import type { RunFact } from '../../contract/event.ts'
+import type { CallStatus } from '../../contract/tool.ts'
+import { messageOf } from '../../contract/thrown.ts'
+import { canTell, started } from '../recover.ts'
+import { toolRequest } from './tool-request.ts'
+import type { Running } from '../running.ts'
+import { settled } from './settle.ts'
+import type { CallState } from '../state.ts'
+import { within } from './within.ts'
+
+/** The time that a tool has to tell what became of a call, in milliseconds. */
+const STATUS_MS = 10_000
+
+/** Asks the tools that can tell (`reconcile`) what became of the calls that were in flight when the run stopped. */
+export async function reconcile(running: Running): Promise<RunFact[]> {
+  const open = started(running.state).filter((call) => canTell(running.state, call))
+  return (await Promise.all(open.map((call) => tellOf(running, call)))).flat()
+}
+
+async function tellOf(running: Running, call: CallState): Promise<RunFact[]> {
+  const status = await statusOf(running, call)
+  const { callId, tool } = call
+  if (status === 'unknown') return []
+  if (status === 'absent') return [{ type: 'call.interrupted', callId, tool }]
+  const outcome = status === 'done' ? TOOK_EFFECT : status
+  return [settled(call, outcome, Math.max(0, running.now() - (call.startedAt ?? running.now())))]
+}
+
+/** Asks the tool what became of a call that was sent. Never rejects: `unknown` if the tool cannot tell. */
+export async function statusOf(running: Running, call: CallState): Promise<CallStatus> {
+  const { callId, tool: name, attempt, deadline = 0 } = call
+  const tool = running.tools.get(name)
+  const request = toolRequest(running, call, { attempt, deadline })
+  if (!tool?.status || !request.ok) return 'unknown'
+  try {
+    return await within<CallStatus>(STATUS_MS, tool.status(request.value), 'unknown')
+  } catch (error) {
+    running.report({ callId, tool: name, code: 'status_failed', detail: messageOf(error) })
+    return 'unknown'
+  }
+}
+
+const TOOK_EFFECT = {
+  ok: true,
+  content: [{ type: 'text', text: 'It took effect. What it answered was lost on the way.' }],
+} as const

@@ -1,0 +1,43 @@
+import type { StepAnswer } from '../../contract/hook.ts'
+import { parseJson } from '../../contract/json.ts'
+import type { Message } from '../../contract/message.ts'
+import type { RunError } from '../../contract/run.ts'
+import type { Running } from '../running.ts'
+import type { StepState } from '../state.ts'
+
+/** How often a model may correct an answer that does not fit its format. */
+export const MOST_REJECTED = 2
+
+/** Returns why a text answer does not fit the requested format; undefined if it does, or if there is no format. */
+export async function misfit(
+  { state, loop }: Running,
+  { text, calls, finish }: StepAnswer,
+): Promise<string | undefined> {
+  const { responseFormat } = state.request
+  if (!loop.validate || responseFormat?.type !== 'json_schema' || calls.length > 0 || finish !== 'stop')
+    return undefined
+  const value = parseJson(text)
+  if (value === undefined) return '- the answer is no JSON'
+  const issues = await loop.validate(responseFormat.schema, value)
+  return issues.length === 0
+    ? undefined
+    : issues.map(({ path, message }) => `- ${path || 'the whole'}: ${message}`).join('\n')
+}
+
+/** Returns the messages that tell a model why its answers did not fit. */
+export function feedback(rejected: StepState['rejected']): Message[] {
+  return rejected.flatMap(({ text, issues }): Message[] => [
+    { role: 'assistant', content: text },
+    {
+      role: 'user',
+      content: `This answer does not fit the JSON Schema that was asked for:\n${issues}\nAnswer again with the JSON alone.`,
+    },
+  ])
+}
+
+export function unfit(issues: string): RunError {
+  return {
+    code: 'invalid_answer',
+    message: `The model's answer does not fit the format that was asked for:\n${issues}`,
+  }
+}

@@ -1,0 +1,39 @@
+import type { ToolFailure, ToolRequest } from '../../contract/tool.ts'
+import { parseArguments } from '../../host/parse-arguments.ts'
+import type { Running } from '../running.ts'
+import type { CallState } from '../state.ts'
+
+/** Builds the request of one attempt at a call, or returns a failure for the model if its arguments are invalid. */
+export function toolRequest(
+  { state, tools, history }: Pick<Running, 'state' | 'tools' | 'history'>,
+  { callId, tool: name, arguments: text, key = callId }: CallState,
+  { attempt, deadline }: { attempt: number; deadline: number },
+): { readonly ok: true; readonly value: ToolRequest } | ToolFailure {
+  const parsed = parseArguments(name, text)
+  if (!parsed.ok) return parsed
+  const { runId, conversation, caller, context, trusted, compat } = state.request
+  const { hash = '', history: wantsHistory = false } = tools.get(name)?.definition ?? {}
+  return {
+    ok: true,
+    value: {
+      name,
+      arguments: parsed.value,
+      hash,
+      context: {
+        ...(conversation !== undefined && { conversationId: conversation }),
+        runId,
+        callId,
+        idempotencyKey: key,
+        attempt,
+        deadline,
+        caller,
+        // A copy, since a tool in this isolate could otherwise change what other calls see.
+        values: Object.keys(context).length > 0 ? structuredClone(context) : {},
+        ...(trusted && { trusted }),
+        ...(compat && { compat }),
+        ...(state.marks.size > 0 && { marks: [...state.marks] }),
+        ...(wantsHistory && { history: [...history, ...state.messages] }),
+      },
+    },
+  }
+}

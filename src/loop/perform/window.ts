@@ -1,0 +1,89 @@
+import type { StoredMessage, WindowOptions } from '../../contract/conversation.ts'
+import type { Content, Message } from '../../contract/message.ts'
+
+export const WINDOW: WindowOptions = { messages: 200, tokens: 100_000, show: 'all', summary: false }
+
+/**
+ * Returns the part of the earlier messages that a model sees: the newest turns, each whole, up to the limits, so that
+ * no result appears without its call. If the newest turn alone exceeds them, it is shown without its calls and results.
+ * System messages always stay; `system` are those from before `messages`. All are in order; a turn is what one run
+ * added.
+ */
+export function window(
+  messages: readonly StoredMessage[],
+  options: Omit<WindowOptions, 'summary'>,
+  system: readonly StoredMessage[] = [],
+): Message[] {
+  return windowOf(messages, options, system).messages
+}
+
+/** As `window`, with the position at which it begins: what comes before has left it, apart from system messages. */
+export function windowOf(
+  messages: readonly StoredMessage[],
+  { messages: most, tokens, show }: Omit<WindowOptions, 'summary'>,
+  system: readonly StoredMessage[] = [],
+): { readonly messages: Message[]; readonly from: number } {
+  if (show === 'none') return { messages: [], from: 0 }
+  const shown: Message[][] = []
+  let room = most
+  let tokensLeft = tokens
+  let from = Number.MAX_SAFE_INTEGER
+  for (const { position, said: whole } of turnsOf(messages).reverse()) {
+    const turn = show === 'all' ? whole : whole.filter(isSaid)
+    const cost = turn.reduce((sum, message) => sum + tokensOf(message), 0)
+    const fits = turn.length <= room && cost <= tokensLeft
+    if (!fits && shown.length > 0) {
+      shown.unshift(whole.filter((message) => message.role === 'system'))
+      room = 0
+      continue
+    }
+    shown.unshift(fits ? turn : whole.filter(isSaid))
+    from = position
+    room = fits ? room - turn.length : 0
+    tokensLeft -= cost
+  }
+  return { messages: [...system.map(({ message }) => message), ...shown.flat()], from }
+}
+
+interface Turn {
+  /** The position of its first message. */
+  readonly position: number
+  readonly said: Message[]
+}
+
+/** Groups messages into turns, one per run. */
+function turnsOf(messages: readonly StoredMessage[]): Turn[] {
+  const turns: Turn[] = []
+  let run: string | undefined
+  for (const { run: of, position, message } of messages) {
+    if (of !== run) turns.push({ position, said: [] })
+    turns.at(-1)?.said.push(message)
+    run = of
+  }
+  return turns
+}
+
+function isSaid(message: Message): boolean {
+  return message.role === 'assistant' ? message.calls === undefined : message.role !== 'tool'
+}
+
+/** A rough cost of an image or a file, whatever its size. */
+const TOKENS_A_FILE = 1000
+const CHARACTERS_A_TOKEN = 4
+
+/** Estimates the number of tokens of a message. */
+export function tokensOf(message: Message): number {
+  const { content } = message
+  const parts: readonly Content[] = typeof content === 'string' ? [{ type: 'text', text: content }] : content
+  let characters = 0
+  let files = 0
+  for (const part of parts) {
+    if (part.type === 'text') characters += part.text.length
+    else files += 1
+  }
+  if (message.role === 'assistant') {
+    characters += message.reasoning?.length ?? 0
+    for (const call of message.calls ?? []) characters += call.tool.length + call.arguments.length
+  }
+  return files * TOKENS_A_FILE + Math.ceil(characters / CHARACTERS_A_TOKEN)
+}

@@ -1,0 +1,60 @@
+import type { StandardIssue } from './standard-schema.ts'
+
+/** A fault in a value: its path, empty for the whole value, and a message such as `expected string, received 5`. */
+export interface Issue {
+  readonly path: string
+  readonly message: string
+}
+
+/** A Standard Schema issue with the fields that Valibot adds. */
+interface KnownIssue extends StandardIssue {
+  readonly expected?: string | null
+  readonly received?: string
+}
+
+/** Turns a schema's issue into an `Issue`. A message that begins with “expected” is complete, and stays as it is. */
+export function toIssue({ message, path = [], expected, received }: KnownIssue): Issue {
+  const keys = path.map((each) => (typeof each === 'object' ? each.key : each))
+  // An item of a set has no key.
+  const where = keys.filter((key) => typeof key === 'string' || typeof key === 'number').join('.')
+  if (message.startsWith('expected') || received === undefined) return { path: where, message }
+  // Some of Valibot's messages end in the received value, and others do not mention it.
+  if (!expected && message.includes('eceived'))
+    return { path: where, message: message.replace(/: Received .*$/, `, received ${received}`) }
+  const words = expected ? `expected ${wordsOf(expected)}, received ${received}` : `${message} (received ${received})`
+  return { path: where, message: words }
+}
+
+/** JSON words for the types that Valibot's messages name and JSON lacks. `never` is the type of a key not allowed. */
+const IN_JSON = new Map([
+  ['never', 'no such key'],
+  ['Date', 'a date and time such as 2026-01-31T14:30:00Z'],
+  ['bigint', 'integer'],
+  ['Set', 'Array'],
+  ['Map', 'Object'],
+])
+
+function wordsOf(expected: string): string {
+  // An expected text in quotes may contain such a word.
+  return expected.includes('"') ? expected : expected.replace(/\b\w+\b/g, (word) => IN_JSON.get(word) ?? word)
+}
+
+const MOST_ISSUES = 8
+
+/** Describes the faults in a call's arguments to the model, one line each. */
+export function describeIssues(tool: string, issues: readonly Issue[]): string {
+  const lines = issues.slice(0, MOST_ISSUES).map(({ path, message }) => `- ${path || 'arguments'}: ${message}`)
+  if (issues.length > MOST_ISSUES) lines.push(`- and ${issues.length - MOST_ISSUES} more`)
+  return `The arguments of "${tool}" do not fit:\n${lines.join('\n')}\nCorrect them and call again.`
+}
+
+const MOST_SHOWN = 60
+
+/** Returns a received value as messages show it: texts cut short, arrays and objects by their type alone. */
+export function received(value: unknown): string {
+  if (typeof value === 'string') {
+    return value.length > MOST_SHOWN ? `${JSON.stringify(value.slice(0, MOST_SHOWN))}…` : JSON.stringify(value)
+  }
+  if (Array.isArray(value)) return 'Array'
+  return typeof value === 'object' && value !== null ? 'Object' : String(value)
+}

@@ -1,0 +1,38 @@
+import { received } from './issue.ts'
+
+/** A part of the value that is checked. */
+export interface Place {
+  readonly value: unknown
+  readonly keys: readonly string[]
+}
+
+/** A reason why a value does not fit a schema. */
+export interface Misfit {
+  /** Keys from the root value to the part at fault. */
+  readonly keys: readonly string[]
+  /** The keyword that is not satisfied. */
+  readonly keyword: string
+  /** What the keyword expects, such as `at least 3`. */
+  readonly expected: string
+  readonly received: string
+}
+
+const MOST_CHARACTERS = 300
+
+export function misfit(keyword: string, { keys, value }: Place, expected: string): Misfit {
+  const words = expected.length > MOST_CHARACTERS ? `${expected.slice(0, MOST_CHARACTERS)}…` : expected
+  return { keys, keyword, expected: words, received: received(value) }
+}
+
+/**
+ * Returns the misfits of the branch of a union that was meant: the value, at `keys`, has the branch's type and the
+ * constants that tell branches apart, and, if several branches are left, the keys that the branch requires. Undefined
+ * if none or several could be meant.
+ */
+export function likeliest(branches: readonly Misfit[][], keys: readonly string[]): Misfit[] | undefined {
+  const without = (from: readonly Misfit[][], below: Readonly<Record<string, number>>) =>
+    from.filter((branch) => branch.every((each) => each.keys.length > keys.length + (below[each.keyword] ?? -1)))
+  const ofKind = without(branches, { type: 0, const: 1, enum: 1 })
+  const whole = ofKind.length === 1 ? ofKind : without(ofKind, { required: 1 })
+  return whole.length === 1 ? whole[0] : undefined
+}

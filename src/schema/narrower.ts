@@ -1,0 +1,186 @@
+import type { DefinitionIssue } from '../contract/definition.ts'
+import { canonicalJson, isObject, type JsonObject, type JsonSchema } from '../contract/json.ts'
+import { documentOf, refsOf, type SchemaDocument } from './document.ts'
+import { received } from './issue.ts'
+import { issuesOf } from './validate.ts'
+import { ASSERTING, asserted, bareText, kindsOf, misfitsOf, valuesOf } from './assertions.ts'
+
+/** The state of a comparison: the pairs of schemas that are being compared, and how many steps are left. */
+interface Look {
+  readonly from: SchemaDocument
+  readonly to: SchemaDocument
+  readonly fromRoot: JsonSchema
+  readonly toRoot: JsonSchema
+  readonly of: 'arguments' | 'result'
+  readonly open: (readonly [from: unknown, to: unknown])[]
+  steps: number
+}
+
+type Issues = Generator<DefinitionIssue, void>
+
+const MOST_STEPS = 20_000
+const MOST_LEVELS = 200
+const MOST_ISSUES = 32
+const MOST_VALUES = 500
+
+/**
+ * Returns where values that fit the schema `from` might not fit `to`; empty if all of them fit. A property that `from`
+ * does not name counts as never sent, so that a new optional property narrows nothing; for arguments, a property that
+ * `to` no longer names is narrower, since it has lost its meaning. What cannot be decided counts as narrower. Expects
+ * schemas that `checkSchema` found sound; never throws.
+ */
+export function narrowings(from: JsonSchema, to: JsonSchema, of: Look['of'] = 'arguments'): DefinitionIssue[] {
+  const roots = { fromRoot: from, toRoot: to }
+  const look: Look = { from: documentOf(from), to: documentOf(to), ...roots, of, open: [], steps: MOST_STEPS }
+  return Array.from(narrower(look, from, to, '').take(MOST_ISSUES))
+}
+
+function* narrower(look: Look, from: unknown, to: unknown, path: string): Issues {
+  if (to === undefined || to === true || from === false) return
+  const schema = isObject(from) ? from : {}
+  if (!isObject(to)) return yield { path, message: 'nothing is taken here any more' }
+  if (!Object.keys(to).some((keyword) => ASSERTING.has(keyword))) return
+  if ((look.steps -= 1) < 0 || look.open.length > MOST_LEVELS) return yield { path, message: 'is too much to compare' }
+  // A pair that is already being compared, at a level further out, fits if the rest of it does.
+  if (look.open.some(([a, b]) => a === schema && b === to)) return
+  if (isSame(look, schema, to)) return
+  look.open.push([schema, to])
+  yield* parts(look, schema, to, path)
+  look.open.pop()
+}
+
+function* parts(look: Look, from: JsonObject, to: JsonObject, path: string): Issues {
+  const [wanted, given] = [partsOf(look.to, to), partsOf(look.from, from)]
+  if (wanted.length !== 1 || wanted[0] !== to) {
+    for (const part of wanted) yield* narrower(look, from, part, path)
+  } else if (given.length !== 1 || given[0] !== from) {
+    // A value that fits `from` fits all of its parts, so that one part that `to` does not narrow is enough.
+    yield* fewest(given.map((part) => [...narrower(look, part, to, path)]))
+  } else {
+    yield* alternatives(look, from, to, path)
+  }
+}
+
+/** Splits a schema into parts that all must hold: its keywords, references, each of `allOf`, `anyOf` and `oneOf`. */
+function partsOf(document: SchemaDocument, schema: JsonObject): unknown[] {
+  const referred = refsOf(schema).map((ref) => document.resolve(schema, ref))
+  if (document.isLegacy && referred.length > 0) return referred
+  const { $ref: _, $dynamicRef: _dynamic, allOf, anyOf, oneOf, ...own } = schema
+  const unions = [...(anyOf === undefined ? [] : [{ anyOf }]), ...(oneOf === undefined ? [] : [{ oneOf }])]
+  const others = [...referred, ...(Array.isArray(allOf) ? allOf : []), ...unions]
+  const hasOwn = Object.keys(own).some((keyword) => ASSERTING.has(keyword))
+  if (others.length === 0) return [schema]
+  return others.length === 1 && unions.length === 1 && !hasOwn ? [schema] : [...(hasOwn ? [own] : []), ...others]
+}
+
+function* alternatives(look: Look, from: JsonObject, to: JsonObject, path: string): Issues {
+  const given = from['anyOf'] ?? from['oneOf']
+  const wanted = to['anyOf'] ?? to['oneOf']
+  if (Array.isArray(given)) {
+    for (const branch of given) yield* narrower(look, branch, to, path)
+    return
+  }
+  if (!Array.isArray(wanted)) return yield* keywords(look, from, to, path)
+  const types = Array.isArray(from['type']) || from['nullable'] === true ? kindsOf(from) : []
+  if (types.length > 1) {
+    const { nullable: _, ...rest } = from
+    for (const type of types) yield* narrower(look, { ...rest, type }, to, path)
+    return
+  }
+  const isOne = to['anyOf'] === undefined && !areApart(look.to, wanted)
+  const tried = wanted.map((branch) => [...narrower(look, from, branch, path)])
+  if (isOne) yield { path, message: 'what fitted one alternative might fit several now' }
+  else yield* fewest(tried)
+}
+
+/** Returns the issues of the trial that has the fewest. */
+function fewest(trials: readonly (readonly DefinitionIssue[])[]): readonly DefinitionIssue[] {
+  return trials.reduce((best, trial) => (trial.length < best.length ? trial : best), trials[0] ?? [])
+}
+
+/** Returns whether no value fits two of the branches: their types differ, or the constants of a required key. */
+function areApart(document: SchemaDocument, branches: readonly unknown[]): boolean {
+  const all = branches.map((branch) => {
+    const [only, ...more] = isObject(branch) ? partsOf(document, branch) : []
+    return more.length === 0 && isObject(only) ? only : {}
+  })
+  return all.every((one, index) => all.slice(index + 1).every((other) => isApart(one, other)))
+}
+
+function isApart(one: JsonObject, other: JsonObject): boolean {
+  const [kinds, others] = [kindsOf(one), kindsOf(other)]
+  const both = (kind: string) => others.includes(kind) || (kind === 'integer' && others.includes('number'))
+  const overlaps = kinds.some(both) || (others.includes('integer') && kinds.includes('number'))
+  if (!overlaps) return true
+  const required = [one, other].map((each) => (Array.isArray(each['required']) ? each['required'] : []))
+  const keys = (required[0] ?? []).map(String).filter((key) => required[1]?.includes(key))
+  const tags = (schema: JsonObject, key: string) => {
+    const { [key]: property } = Object(schema['properties'])
+    return isObject(property) ? valuesOf(property)?.map((value) => canonicalJson(value)) : undefined
+  }
+  const isOnlyObject = kinds.join() === 'object' && others.join() === 'object'
+  return isOnlyObject && keys.some((key) => tags(one, key)?.every((tag) => tags(other, key)?.includes(tag) === false))
+}
+
+/** Compares two schemas that have neither references nor alternatives at their top level. */
+function* keywords(look: Look, from: JsonObject, to: JsonObject, path: string): Issues {
+  const values = valuesOf(from)
+  if (values) return yield* narrowerValues(look, values, to, path)
+  yield* misfitsOf(from, to, (one, other) => isSame(look, one, other)).map(([keyword, message]) => ({
+    path: joined(path, keyword),
+    message,
+  }))
+  const kinds = kindsOf(from)
+  if (kinds.includes('object')) yield* objects(look, from, to, path)
+  const { items } = from
+  if (kinds.includes('array') && !Array.isArray(items) && !Array.isArray(to['items'])) {
+    yield* narrower(look, items, to['items'], joined(path, 'items'))
+  }
+}
+
+function* objects(look: Look, from: JsonObject, to: JsonObject, path: string): Issues {
+  const [old, now] = [Object(from['properties']), Object(to['properties'])]
+  const required = new Set<unknown>(Array.isArray(from['required']) ? from['required'] : [])
+  for (const name of Array.isArray(to['required']) ? to['required'] : []) {
+    if (!required.has(name)) yield { path: joined(path, `properties.${String(name)}`), message: 'is required now' }
+  }
+  for (const name of Object.keys(old)) {
+    const at = joined(path, `properties.${name}`)
+    if (Object.hasOwn(now, name)) yield* narrower(look, old[name], now[name], at)
+    else if (look.of === 'arguments') yield { path: at, message: 'is gone' }
+    else yield* narrower(look, old[name], to['additionalProperties'], at)
+  }
+  yield* narrower(look, from['additionalProperties'], to['additionalProperties'], joined(path, 'additionalProperties'))
+}
+
+/** Checks each of the values that `from` lists against `to`. */
+function* narrowerValues(look: Look, values: readonly unknown[], to: JsonObject, path: string): Issues {
+  if (values.length > MOST_VALUES || !refersToShared(bareText(to))) {
+    return yield { path, message: 'is too much to compare' }
+  }
+  const { $defs, definitions, $schema } = look.toRoot
+  const root = { ...to, ...($schema !== undefined && { $schema }), ...($defs !== undefined && { $defs }) }
+  const whole = definitions === undefined ? root : { ...root, definitions }
+  for (const value of values) {
+    if (issuesOf(whole, value).length > 0) yield { path, message: `takes ${received(value)} no more` }
+  }
+}
+
+/** Returns whether two schemas assert the same; with references, only if the shared schemas are the same too. */
+function isSame({ fromRoot, toRoot }: Look, one: unknown, other: unknown): boolean {
+  const text = bareText(one)
+  if (text !== bareText(other)) return false
+  const shared = ({ $defs, definitions, $schema }: JsonSchema) =>
+    canonicalJson([asserted({ $defs, definitions }), /draft-0[4-7]/.test(String($schema))])
+  return !text.includes('"$') || (refersToShared(text) && shared(fromRoot) === shared(toRoot))
+}
+
+/** Returns whether all references are paths to shared schemas: the root's `$defs` or `definitions`. */
+function refersToShared(text: string): boolean {
+  const refs = text.matchAll(/"\$(?:dynamicR|r)ef":"([^"]*)"/g)
+  return refs.every(([, ref = '']) => /^#\/(?:\$defs|definitions)\//.test(ref))
+}
+
+function joined(path: string, key: string): string {
+  return path === '' ? key : `${path}.${key}`
+}

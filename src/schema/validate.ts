@@ -1,0 +1,45 @@
+import { isObject, type JsonSchema } from '../contract/json.ts'
+import type { DefinitionIssue } from '../contract/definition.ts'
+import type { ToolDefinition, ToolFailure, ToolRequest } from '../contract/tool.ts'
+import { failure } from '../contract/tool.ts'
+import { coerce } from './coerce.ts'
+import { describeIssues } from './issue.ts'
+import { plainFault, type PlainLimits } from './plain-json.ts'
+import { misfits } from './fit.ts'
+
+/**
+ * Checks arguments against a JSON Schema that `checkSchema` found sound. Returns undefined if they fit, else the
+ * failure `invalid_arguments`, whose message tells the model what to correct. Arguments with too many levels or values
+ * do not fit.
+ */
+export function validateArguments(tool: string, schema: JsonSchema, value: unknown): ToolFailure | undefined {
+  const issues = issuesOf(schema, value)
+  return issues.length === 0 ? undefined : failure('invalid_arguments', describeIssues(tool, issues))
+}
+
+/** Returns the arguments as sent if they fit, else mended by `coerce` if that fits. Expects a sound schema. */
+export function fittingArguments(
+  { name, inputSchema }: Pick<ToolDefinition, 'name' | 'inputSchema'>,
+  sent: ToolRequest['arguments'],
+): { readonly ok: true; readonly value: ToolRequest['arguments'] } | ToolFailure {
+  const unfit = validateArguments(name, inputSchema, sent)
+  if (!unfit) return { ok: true, value: sent }
+  const value = coerce(inputSchema, sent)
+  return isObject(value) && !validateArguments(name, inputSchema, value) ? { ok: true, value } : unfit
+}
+
+const LIMITS = { depth: 32, values: 10_000 }
+
+/** Returns where a value does not fit a sound schema, and what was expected. */
+export function issuesOf(schema: JsonSchema, value: unknown, limits: PlainLimits = LIMITS): readonly DefinitionIssue[] {
+  const fault = plainFault(value, limits)
+  if (fault) return [fault]
+  try {
+    return misfits(schema, value).map(({ keys, expected, received }) => ({
+      path: keys.join('.'),
+      message: `expected ${expected}, received ${received}`,
+    }))
+  } catch (error) {
+    return [{ path: '', message: `cannot be checked: ${error instanceof Error ? error.message : String(error)}` }]
+  }
+}

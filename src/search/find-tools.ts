@@ -1,0 +1,30 @@
+import type { Tool, ToolFinder, ToolSource } from '../contract/tool.ts'
+
+export interface FindOptions {
+  readonly limit: number
+  /** Looks tools up for the caller; a tool that it leaves out is not found. */
+  readonly find: ToolSource['find']
+  /** Whether a tool of this name may be found. Default: all may. */
+  readonly isWanted?: (name: string) => boolean
+}
+
+/** Where the caller may use few of the candidates, more are asked for, until they are at least this many. */
+const MOST_TRIED = 1000
+
+/** Finds the tools that fit a question best, at most `limit`, best first. */
+export async function findTools(
+  finder: ToolFinder,
+  text: string,
+  { limit, find, isWanted = () => true }: FindOptions,
+): Promise<readonly Tool[]> {
+  const tried = new Set<string>()
+  const tools: Tool[] = []
+  for (let most = limit; ; most *= 4) {
+    const names = await finder.search(text, most)
+    const wanted = names.filter((name) => !tried.has(name) && isWanted(name))
+    const found = new Map((await find(wanted)).map((tool) => [tool.definition.name, tool]))
+    tools.push(...wanted.flatMap((name) => found.get(name) ?? []))
+    if (tools.length >= limit || names.length < most || most >= MOST_TRIED) return tools.slice(0, limit)
+    for (const name of names) tried.add(name)
+  }
+}

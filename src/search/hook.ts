@@ -1,0 +1,125 @@
+import type { Hook } from '../contract/hook.ts'
+import type { Message } from '../contract/message.ts'
+import type { ToolSelection } from '../contract/run.ts'
+import { type Tool, TOOL_SEARCH, type ToolDefinition, type ToolFinder } from '../contract/tool.ts'
+import { encodeOnce } from '../wire/encode-once.ts'
+import { matches } from '../contract/glob.ts'
+import { findTools } from './find-tools.ts'
+import { foundTools, searchTool, searchToolHash, withFound, withSearchHint } from './search-tool.ts'
+import { createToolSearch, type ToolSearch, type ToolSearchOptions } from './tool-search.ts'
+
+export interface SearchHookOptions extends ToolSearchOptions {
+  /**
+   * Keeps the sessions: pass one to be able to `evict` them. A session is named `tenant/conversation`, or `tenant/run`
+   * for a run without a conversation. Default: one made with these options.
+   */
+  readonly search?: ToolSearch
+  /** `auto`: if there are more than `mostTools`, or their definitions take more than `mostTokens`. Default `auto`. */
+  readonly when?: 'auto' | 'on' | 'off'
+  /** The most tools that a model is given without a search. Default 40. */
+  readonly mostTools?: number
+  /** About how many tokens the definitions of these tools may take. Default 8,000. */
+  readonly mostTokens?: number
+  /** Names or globs of tools that a model is always given, as are tools with the tag `always` and the tool choice. */
+  readonly always?: readonly string[]
+  /** Whose finds stay on offer: those of `all` searches, or of the `latest` step that searched. Default `all`. */
+  readonly keep?: 'all' | 'latest'
+  /** The text about the search in the system message; empty for none. Default: `SEARCH_HINT`. */
+  readonly hint?: string
+  /**
+   * Searches all tools of the edge, if there are more than `mostTools` or `when` is `on`. Default: only the tools on
+   * offer are searched.
+   */
+  readonly finder?: ToolFinder
+}
+
+/**
+ * With `auto`, fewer tools on offer than this do not call for a search, whatever their size. With 10 tools a run with
+ * search sends a third of the definitions, with 40 a seventh (`npm run bench`), for one more model call, which costs
+ * more than the definitions of fewer tools do.
+ */
+const FEW = 10
+const CHARACTERS_A_TOKEN = 4
+
+/**
+ * Makes the hook that offers `tool_search` in place of many tools: the model searches, and the tools it finds are on
+ * offer from the next step on, in this run and in later runs of the conversation. The caller's own tools stay on offer.
+ * With a `finder`, unless the request names its tools, a search also finds tools that are not on offer; if few are on
+ * offer, these then stay beside the search.
+ */
+export function searchHook(options: SearchHookOptions = {}): Hook {
+  const { when = 'auto', mostTools = 40, mostTokens = 8000, always = [], keep = 'all', hint, finder } = options
+  const { maxResults = 5, search = createToolSearch(options) } = options
+  const isMany = (tools: readonly ToolDefinition[]) =>
+    when === 'on' || tools.length > mostTools || (tools.length >= FEW && tokensOf(tools) > mostTokens)
+  if (when === 'off') return { name: TOOL_SEARCH }
+  return {
+    name: TOOL_SEARCH,
+    // Decided once for a run, so that a run that is resumed elsewhere searches the same tools as before.
+    accept: async (run) => {
+      if (!finder || namesAll(run.selection)) return run
+      return when === 'on' || (await finder.size()) > mostTools ? { ...run, searchesAll: true } : run
+    },
+    activate: (names, { run, offered, history, messages, find }) => {
+      const all = run.searchesAll ? finder : undefined
+      // A caller that executes the calls itself could not answer a search.
+      if (run.execution === 'caller' || (when === 'auto' && offered.size < FEW && !all)) return names
+      const active = new Set(names)
+      const tools = [...offered.values()].filter(({ name }) => active.has(name) && name !== TOOL_SEARCH)
+      const many = isMany(tools)
+      if (!many && !all) return names.filter((name) => name !== TOOL_SEARCH)
+      const known = new Set(tools.map(({ name }) => name))
+      const { toolChoice } = run
+      const chosen = typeof toolChoice === 'object' ? [toolChoice.tool] : []
+      const isVisible = ({ name, tags }: ToolDefinition) =>
+        !many || tags?.includes('always') || matches([...always, ...chosen], name)
+      const visible = tools.filter(isVisible).map(({ name }) => name)
+      const others = names.filter((name) => !known.has(name) && name !== TOOL_SEARCH)
+      const isWanted = (name: string) => known.has(name) || (all !== undefined && !isRemoved(run.selection, name))
+      const found = foundTools([...history, ...messages], isWanted, keep)
+      const withTool = (tool: Tool) => [...others, tool, ...visible, ...found]
+      if (!all) {
+        const session = `${run.caller.tenant}/${run.conversation ?? run.runId}`
+        return search.open(session, tools).then(withTool)
+      }
+      const searching = async (text: string, limit: number) =>
+        (await findTools(all, text, { limit, find, isWanted })).map(({ definition }) => definition)
+      const made = (hash: string) => withTool(searchTool({ search: searching, maxResults }, hash))
+      const hash = searchToolHash()
+      return typeof hash === 'string' ? made(hash) : hash.then(made)
+    },
+    step: (request, next) => {
+      const names = new Set(request.tools.map(({ name }) => name))
+      if (!names.has(TOOL_SEARCH)) return next(request)
+      const messages = withFound(request.messages, (name) => names.has(name))
+      return next({ ...request, messages: withHint(messages, hint) })
+    },
+  }
+}
+
+/** Returns whether a selection is a list of names: its caller wants these tools and no others. */
+function namesAll(selection: ToolSelection | undefined): boolean {
+  return selection !== undefined && 'length' in selection
+}
+
+function isRemoved(selection: ToolSelection | undefined, name: string): boolean {
+  return selection !== undefined && 'remove' in selection && (selection.remove?.includes(name) ?? false)
+}
+
+/** Adds the hint to the end of the system message, in this request alone: the history does not keep it. */
+function withHint(messages: readonly Message[], hint: string | undefined): readonly Message[] {
+  const [first, ...rest] = messages
+  const system = first?.role === 'system' ? first.content : undefined
+  const content = withSearchHint(system, hint)
+  if (content === undefined) return messages
+  return [{ role: 'system', content }, ...(system === undefined ? messages : rest)]
+}
+
+function tokensOf(tools: readonly ToolDefinition[]): number {
+  return tools.reduce((sum, tool) => sum + charactersOf(tool), 0) / CHARACTERS_A_TOKEN
+}
+
+const charactersOf = encodeOnce(
+  ({ name, description, inputSchema }: ToolDefinition) =>
+    name.length + description.length + JSON.stringify(inputSchema).length,
+)

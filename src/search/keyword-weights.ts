@@ -1,0 +1,123 @@
+import type { ToolText } from '../contract/tool.ts'
+import { textsOf } from './definition-texts.ts'
+import type { Term, Terms } from './keyword-terms.ts'
+import { chunksOf, FILLERS, type Word, wordsOf } from './words.ts'
+
+/** BM25's b: how much the length of a field counts. */
+const LENGTH = 0.5
+
+/** The weight of each field, and its usual number of words; in a longer field each word counts less. */
+const FIELDS = {
+  name: [3, 4],
+  title: [2, 4],
+  tags: [2, 4],
+  description: [1, 20],
+  parameters: [0.7, 40],
+} as const
+
+/** A word with its term, so that the term is looked up once. */
+interface ReadWord extends Word {
+  readonly term: Term
+  readonly filler: boolean
+}
+
+/** Splits a text into words. */
+export type Reader = (text: string) => readonly ReadWord[]
+
+/**
+ * Makes a reader that caches all it has read, since many tools have the same parameters, and all have the same words.
+ * Its cache only grows: to be used for one batch of tools.
+ */
+export function createReader(terms: Terms): Reader {
+  const known = new Map<string, readonly ReadWord[]>()
+  const chunks = new Map<string, readonly ReadWord[]>()
+  const readChunk = (chunk: string) => {
+    let words = chunks.get(chunk)
+    if (!words) {
+      words = wordsOf(chunk).map(({ word, weight, whole }) => {
+        return { word, weight, whole, term: terms.of(word), filler: FILLERS.has(word) }
+      })
+      chunks.set(chunk, words)
+    }
+    return words
+  }
+  return (text) => {
+    let words = known.get(text)
+    if (!words) {
+      const read: ReadWord[] = []
+      for (const chunk of chunksOf(text)) for (const word of readChunk(chunk)) read.push(word)
+      known.set(text, (words = read))
+    }
+    return words
+  }
+}
+
+/** The terms of one field, of full and of half weight. The arrays are reused: garbage is the main cost of indexing. */
+const words: Term[] = []
+const halves: Term[] = []
+
+/** Calls `visit` for each term of a tool with its weight, and whether it is in the tool's name and no filler. */
+export function weigh(
+  tool: ToolText,
+  terms: Terms,
+  read: Reader,
+  visit: (term: Term, weight: number, named: boolean) => void,
+): void {
+  const found: Term[] = []
+  const name = new Set<Term>()
+  weighField('name', [tool.name])
+  const texts = textsOf(tool)
+  weighField('title', texts.title)
+  weighField('tags', texts.tags)
+  weighField('description', texts.description)
+  weighField('parameters', texts.parameters)
+  for (const term of found) {
+    visit(term, term.sum, name.has(term))
+    term.sum = 0
+  }
+
+  function weighField(field: keyof typeof FIELDS, said: readonly string[]): void {
+    words.length = 0
+    halves.length = 0
+    const length = field === 'name' ? readName(said, terms, read, name) : readTexts(said, read)
+    const [weight, usual] = FIELDS[field]
+    const factor = weight / (1 - LENGTH + (LENGTH * length) / usual)
+    for (const term of words) add(term, factor)
+    for (const term of halves) add(term, factor / 2)
+  }
+  function add(term: Term, weight: number): void {
+    if (term.sum === 0) found.push(term)
+    term.sum += weight
+  }
+}
+
+/** Puts the terms of texts into `words` and `halves`, and returns how many words there are. */
+function readTexts(texts: readonly string[], read: Reader): number {
+  let length = 0
+  for (const text of texts) {
+    for (const { term, weight, whole, filler } of read(text)) {
+      if (filler) continue
+      if (weight < 1) halves.push(term)
+      else words.push(term)
+      if (!whole) length += weight
+    }
+  }
+  return length
+}
+
+/** Does the same for a name, and adds the words that are no fillers to `telling`. */
+function readName(texts: readonly string[], terms: Terms, read: Reader, telling: Set<Term>): number {
+  let length = 0
+  let previous = ''
+  for (const { word, term, weight, whole, filler } of texts.flatMap(read)) {
+    if (weight < 1) halves.push(term)
+    else words.push(term)
+    if (whole) continue
+    length += weight
+    if (!filler) telling.add(term)
+    // Two adjacent words also count as one, as a question joins its adjacent words too.
+    if (previous !== '') halves.push(terms.of(previous + word))
+    previous = word
+  }
+  return length
+}

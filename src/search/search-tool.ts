@@ -1,0 +1,126 @@
+import { canonicalJson, sha256 } from '../contract/json.ts'
+import { type Message, textOf, type ToolMessage } from '../contract/message.ts'
+import { failure, type Tool, TOOL_SEARCH, type ToolDefinition, type ToolOutcome } from '../contract/tool.ts'
+
+/** The text that a model is given about the search tool, beside its definition. */
+export const SEARCH_HINT =
+  `Most tools are not listed. Where none that is fits the task, call ${TOOL_SEARCH} first; what it names can be called ` +
+  'from then on. Never say that something cannot be done before you have searched.'
+
+/** Adds the hint to the end of a system message; returns it as it is if the hint is empty. */
+export function withSearchHint(system: string | undefined, hint: string = SEARCH_HINT): string | undefined {
+  if (hint === '') return system
+  return system ? `${system}\n\n${hint}` : hint
+}
+
+export interface SearchToolOptions {
+  /** Finds at most `limit` tools, best first. */
+  readonly search: (query: string, limit: number) => Promise<readonly Pick<ToolDefinition, 'name' | 'description'>[]>
+  /** How many tools an answer names if the model does not say. */
+  readonly maxResults: number
+}
+
+const MOST_RESULTS = 20
+const MOST_DESCRIPTION = 160
+
+const SAID = {
+  name: TOOL_SEARCH,
+  description: 'Finds tools for a task and names those that fit best, one on each line. They can then be called.',
+  inputSchema: {
+    type: 'object',
+    properties: {
+      query: { type: 'string', description: 'A few words, or the whole question' },
+      maxResults: { type: 'integer', minimum: 1, maximum: MOST_RESULTS, description: 'How many to name' },
+    },
+    required: ['query'],
+    additionalProperties: false,
+  },
+} as const
+
+let knownHash: string | undefined
+
+/** Returns the hash of the search tool, whose definition never varies; a promise the first time in an isolate. */
+export function searchToolHash(): string | Promise<string> {
+  return knownHash ?? sha256(canonicalJson(SAID)).then((hash) => (knownHash = hash))
+}
+
+/** Makes the tool by which a model finds others; `hash` comes from `searchToolHash`. */
+export function searchTool(options: SearchToolOptions, hash: string): Tool {
+  const annotations = { readOnly: true, idempotent: true, destructive: false, openWorld: false }
+  return {
+    definition: { ...SAID, version: '1', hash, annotations },
+    origin: 'inline',
+    place: TOOL_SEARCH,
+    offered: true,
+    call: (request) => answer(options, request.arguments),
+  }
+}
+
+async function answer(
+  { search, maxResults }: SearchToolOptions,
+  { query, maxResults: asked }: Readonly<Record<string, unknown>>,
+): Promise<ToolOutcome> {
+  if (typeof query !== 'string' || query.trim() === '') {
+    return failure('invalid_arguments', `${TOOL_SEARCH}: query: expected a text that says what is to be done.`)
+  }
+  const wanted = typeof asked === 'number' && asked >= 1 ? asked : maxResults
+  const found = await search(query, Math.min(Math.trunc(wanted), MOST_RESULTS))
+  const lines = found.map(({ name, description }) => `${name}: ${brief(description)}`)
+  const text = lines.join('\n') || 'No tool fits these words. Try others.'
+  return { ok: true, content: [{ type: 'text', text }], structured: { tools: found.map(({ name }) => name) } }
+}
+
+/** Cuts a description short and puts it on one line, so that it cannot pass for another tool. */
+function brief(description: string): string {
+  const line = description.replace(/\s+/g, ' ').trim()
+  return line.length > MOST_DESCRIPTION ? `${line.slice(0, MOST_DESCRIPTION).replace(/\s\S*$/, '')}…` : line
+}
+
+/**
+ * Returns the tools that searches in these messages have found, each once, in the order in which they were found: those
+ * of `all` searches, or of the `latest` step that searched. Names that are no longer known are left out.
+ */
+export function foundTools(
+  messages: readonly Message[],
+  isKnown: (name: string) => boolean,
+  keep: 'all' | 'latest' = 'all',
+): readonly string[] {
+  let names = new Set<string>()
+  let sameStep = false
+  for (const message of messages) {
+    if (message.role !== 'tool') sameStep = false
+    if (message.role !== 'tool' || message.tool !== TOOL_SEARCH) continue
+    if (keep === 'latest' && !sameStep) names = new Set()
+    sameStep = true
+    for (const name of namesIn(message, isKnown)) names.add(name)
+  }
+  return [...names]
+}
+
+/** Returns the known tools that one search has found. */
+function namesIn({ ok, content }: ToolMessage, isKnown: (name: string) => boolean): string[] {
+  if (!ok) return []
+  const names = textOf(content)
+    .split('\n')
+    .map((line) => line.slice(0, Math.max(0, line.indexOf(': '))))
+  return names.filter(isKnown)
+}
+
+const told = new WeakMap<ToolMessage, ToolMessage>()
+
+/**
+ * Marks each search result in a request's messages with the tools on offer that it found (`found`). A provider that
+ * loads definitions when they are found keeps them out of its prompt cache. A result becomes the same object each time,
+ * so that a codec can encode it once.
+ */
+export function withFound(messages: readonly Message[], isOffered: (name: string) => boolean): readonly Message[] {
+  return messages.map((message) => {
+    if (message.role !== 'tool' || message.tool !== TOOL_SEARCH) return message
+    const found = namesIn(message, isOffered)
+    const known = told.get(message)
+    if (known && String(known.found) === String(found)) return known
+    const made = { ...message, found }
+    told.set(message, made)
+    return made
+  })
+}

@@ -1,0 +1,55 @@
+import type { ToolText } from '../contract/tool.ts'
+import type { ToolIndex } from './tool-index.ts'
+import { memoryVectors, type VectorStore } from './vectors.ts'
+
+export interface SemanticOptions {
+  /** Contract: resolves with one vector for each text, in their order, all of one length. */
+  readonly embed: (texts: readonly string[]) => Promise<readonly (readonly number[])[]>
+  /** Keeps the vectors. Default: in the isolate's memory. */
+  readonly vectors?: VectorStore
+  /** The least similarity (cosine) of a tool that is found, from -1 to 1. Default 0.2. */
+  readonly threshold?: number
+  /** How many texts are embedded at once. Default 96. */
+  readonly batch?: number
+}
+
+/**
+ * Makes an index that finds tools by the meaning of their names and descriptions. A text is embedded once, as long as
+ * its tool stays in the index; a question costs one call of `embed`. Rejects with the error of `embed` or of the store;
+ * then the batch that failed and those after it were not added.
+ */
+export function createSemanticIndex(options: SemanticOptions): ToolIndex {
+  const { embed, vectors = memoryVectors(), threshold = 0.2, batch = 96 } = options
+  const textOf = new Map<string, string>()
+  return {
+    async add(tools) {
+      const changed = tools.filter((tool) => textOf.get(tool.name) !== describe(tool))
+      for (let from = 0; from < changed.length; from += batch) {
+        const part = changed.slice(from, from + batch)
+        const made = await embed(part.map(describe))
+        if (made.length !== part.length)
+          throw new TypeError(`Expected ${part.length} vectors but received ${made.length}`)
+        await vectors.put(part.map(({ name }, at) => ({ id: name, values: made[at] ?? [] })))
+        for (const tool of part) textOf.set(tool.name, describe(tool))
+      }
+    },
+    async remove(names) {
+      const known = names.filter((name) => textOf.delete(name))
+      if (known.length > 0) await vectors.remove(known)
+    },
+    async search(text, limit) {
+      if (text.trim() === '' || textOf.size === 0) return []
+      const [question] = await embed([text])
+      if (!question) throw new TypeError('Expected a vector but received none')
+      const near = await vectors.nearest(question, limit)
+      // A store may still return a vector whose deletion is on its way.
+      return near
+        .filter(({ id, score }) => score >= threshold && textOf.has(id))
+        .map(({ id, score }) => ({ name: id, score }))
+    },
+  }
+}
+
+function describe({ name, title, description }: ToolText): string {
+  return `${title ?? name.replace(/[_.-]+/g, ' ')}: ${description}`
+}

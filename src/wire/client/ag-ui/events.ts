@@ -1,0 +1,208 @@
+import type { CallSettled, RunEvent, RunFinished } from '../../../contract/event.ts'
+import { textOf, type ToolCall } from '../../../contract/message.ts'
+import type { RunError } from '../../../contract/run.ts'
+import { addUsage, NO_USAGE, type Usage } from '../../../contract/usage.ts'
+import { type Block, Blocks } from '../blocks.ts'
+import { eventId } from '../../events.ts'
+import { BROKEN_OFF, runErrorOf } from '../run-error.ts'
+import { encodeData } from '../../sse.ts'
+
+export interface AgUiOptions {
+  /** Both as the request named them. */
+  readonly threadId: string
+  readonly runId: string
+  /** The version that the request declares. Clients from before 1.0 declare none, and know fewer outcomes. */
+  readonly protocolVersion?: string | undefined
+}
+
+type AgUiEvent = { readonly type: string } & Readonly<Record<string, unknown>>
+
+/** The schema of a decision on an approval, for clients that make a form of it. */
+const DECISION = {
+  type: 'object',
+  properties: { approved: { type: 'boolean' }, reason: { type: 'string' } },
+  required: ['approved'],
+}
+
+/**
+ * Encodes a run's events as AG-UI events. A call is sent once the model's answer is complete, so that an attempt which
+ * is repeated leaves none behind. If calls wait for a person, the stream ends with the outcome `interrupt`; if calls
+ * wait for the caller, with `success` and their ids.
+ */
+export class AgUiEncoder {
+  readonly #options: AgUiOptions
+  readonly #blocks = new Blocks()
+  readonly #told = new Set<string>()
+  readonly #handed = new Set<string>()
+  readonly #asked = new Map<string, ToolCall>()
+  #isOpen = false
+  /** The name of the open step; '' for none. */
+  #step = ''
+  /** The id of the message with the step's text, which is the parent of its calls too. */
+  #message = ''
+  #model = ''
+  #usage: Usage | undefined
+  #end: AgUiEvent | undefined
+
+  constructor(options: AgUiOptions) {
+    this.#options = options
+  }
+
+  /** Returns the SSE text of an event, or '' if the event adds nothing. */
+  event(event: RunEvent): string {
+    const spoken = this.#blocks.take(event).flatMap((block) => this.#spoken(block))
+    return [...this.#open(), ...spoken, ...this.#events(event)].map(encodeData).join('')
+  }
+
+  /** Returns the text that ends the stream. If the run waits, a later stream continues it. */
+  end(): string {
+    return [...this.#leaveStep(), this.#end ?? failed(BROKEN_OFF)].map(encodeData).join('')
+  }
+
+  #open(): AgUiEvent[] {
+    if (this.#isOpen) return []
+    this.#isOpen = true
+    const { threadId, runId, protocolVersion } = this.#options
+    return [{ type: 'RUN_STARTED', threadId, runId, ...(protocolVersion && { protocolVersion: '1.0' }) }]
+  }
+
+  #spoken({ kind, does, id: messageId, text }: Block): AgUiEvent[] {
+    if (kind === 'text') {
+      this.#message = messageId
+      if (does === 'start') return [{ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' }]
+      if (does === 'end') return [{ type: 'TEXT_MESSAGE_END', messageId }]
+      return [{ type: 'TEXT_MESSAGE_CONTENT', messageId, delta: text }]
+    }
+    if (does === 'delta') return [{ type: 'REASONING_MESSAGE_CONTENT', messageId, delta: text }]
+    if (does === 'end')
+      return [
+        { type: 'REASONING_MESSAGE_END', messageId },
+        { type: 'REASONING_END', messageId },
+      ]
+    return [
+      { type: 'REASONING_START', messageId },
+      { type: 'REASONING_MESSAGE_START', messageId, role: 'reasoning' },
+    ]
+  }
+
+  #events(event: RunEvent): AgUiEvent[] {
+    switch (event.type) {
+      case 'run.started':
+        this.#model = event.model
+        return []
+      case 'step.started':
+        this.#step = `step ${event.step}`
+        this.#message = ''
+        return [{ type: 'STEP_STARTED', stepName: this.#step }]
+      case 'step.restarted':
+        this.#message = ''
+        return []
+      case 'answer.rejected':
+        this.#count(event.usage)
+        return []
+      case 'step.answered':
+        this.#count(event.usage)
+        return event.calls.flatMap((call) => this.#call(call, event))
+      case 'step.finished':
+        return this.#leaveStep()
+      case 'call.started': {
+        const { callId, tool, arguments: text } = event
+        if (text !== undefined) return this.#call({ callId, tool, arguments: text }, event)
+        this.#told.add(callId)
+        return []
+      }
+      case 'call.requested':
+        this.#handed.add(event.callId)
+        return []
+      case 'approval.requested':
+        this.#asked.set(event.callId, event)
+        return []
+      case 'approval.decided':
+        this.#asked.delete(event.callId)
+        return []
+      case 'call.progress': {
+        const { callId: toolCallId, message, fraction, data } = event
+        return [{ type: 'CUSTOM', name: 'call.progress', value: { toolCallId, message, fraction, data } }]
+      }
+      case 'call.settled':
+        return this.#settled(event)
+      case 'run.waiting':
+        this.#end = this.#finished(this.#waiting())
+        return []
+      case 'run.resumed':
+        this.#end = undefined
+        return []
+      case 'run.finished':
+        this.#end = this.#ended(event)
+        return []
+      default:
+        return []
+    }
+  }
+
+  #count(usage: Usage | undefined): void {
+    if (usage) this.#usage = addUsage(this.#usage ?? NO_USAGE, usage)
+  }
+
+  #call({ callId: toolCallId, tool, arguments: text }: ToolCall, { runId, seq }: RunEvent): AgUiEvent[] {
+    if (this.#told.has(toolCallId)) return []
+    this.#told.add(toolCallId)
+    this.#message ||= eventId(runId, seq)
+    return [
+      ...this.#blocks.close().flatMap((block) => this.#spoken(block)),
+      { type: 'TOOL_CALL_START', toolCallId, toolCallName: tool, parentMessageId: this.#message },
+      { type: 'TOOL_CALL_ARGS', toolCallId, delta: text || '{}' },
+      { type: 'TOOL_CALL_END', toolCallId },
+    ]
+  }
+
+  #settled({ callId: toolCallId, content = [], error }: CallSettled): AgUiEvent[] {
+    this.#handed.delete(toolCallId)
+    // The caller's messages already have a result that the caller gave.
+    if (!this.#told.has(toolCallId) && error?.code !== 'rejected') return []
+    const text = error?.message ?? textOf(content)
+    return [{ type: 'TOOL_CALL_RESULT', messageId: `${toolCallId}-result`, toolCallId, content: text, role: 'tool' }]
+  }
+
+  #leaveStep(): AgUiEvent[] {
+    if (this.#step === '') return []
+    const stepName = this.#step
+    this.#step = ''
+    return [{ type: 'STEP_FINISHED', stepName }]
+  }
+
+  #waiting(): AgUiEvent {
+    const interrupts = Array.from(this.#asked.values(), ({ callId, tool }) => {
+      const message = `May "${tool}" be called?`
+      return { id: callId, reason: 'tool_approval', message, toolCallId: callId, responseSchema: DECISION }
+    })
+    return interrupts.length > 0 ? { type: 'interrupt', interrupts } : this.#success()
+  }
+
+  #success(): AgUiEvent {
+    const names = this.#handed.size > 0 && this.#options.protocolVersion !== undefined
+    return { type: 'success', ...(names && { pendingToolCallIds: [...this.#handed] }) }
+  }
+
+  #ended(event: RunFinished): AgUiEvent {
+    const { status, finish, which } = event
+    if (status === 'completed') return { ...this.#finished(this.#success()), result: { finish, which } }
+    if (status === 'cancelled' && this.#options.protocolVersion) return this.#finished({ type: 'cancelled' })
+    return failed(runErrorOf(event))
+  }
+
+  /** Makes the event that ends the run. Its usage is that of the model's answers in this stream. */
+  #finished(outcome: AgUiEvent): AgUiEvent {
+    const { threadId, runId } = this.#options
+    const [provider, ...name] = this.#model.split('/')
+    const { inputTokens = 0, outputTokens = 0, cachedInputTokens, reasoningTokens } = this.#usage ?? {}
+    const counts = { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens }
+    const model = this.#model && { provider, model: name.join('/') }
+    const usage = this.#usage && [{ ...model, ...counts, cachedInputTokens, reasoningTokens }]
+    return { type: 'RUN_FINISHED', threadId, runId, outcome, usage }
+  }
+}
+
+function failed({ code, message }: RunError): AgUiEvent {
+  return { type: 'RUN_ERROR', message, code }
+}

@@ -1,0 +1,114 @@
+import * as v from 'valibot'
+import type { CallAnswer } from '../../../contract/conversation.ts'
+import { isObject } from '../../../contract/json.ts'
+import { type Content, textOf, type UserMessage } from '../../../contract/message.ts'
+import { bodyFault, type Decoded, faultWithin, parseBody, sameName } from '../body.ts'
+import { type CallAnswers, decisionOf } from '../call-answer.ts'
+import { decodeRunBody, type RunBody } from '../request.ts'
+import { idSchema, parametersSchema, textOr, toolName } from '../../schema.ts'
+import type { AgUiOptions } from './events.ts'
+
+/** A `RunAgentInput`, converted to our types. */
+export interface AgUiRequest extends AgUiOptions {
+  /** Results and decisions by call id; some may be results that the caller got from the edge. */
+  readonly answers: CallAnswers
+  /** The run to start, if the user says something new. */
+  readonly run?: RunBody
+}
+
+const part = v.object({
+  type: v.string(),
+  text: v.nullish(v.string()),
+  source: v.nullish(v.object({ type: v.string(), value: v.string(), mimeType: v.nullish(v.string()) })),
+})
+
+export const input = v.object({
+  threadId: idSchema,
+  runId: v.string(),
+  protocolVersion: v.nullish(v.string()),
+  messages: v.array(
+    v.object({
+      role: v.string(),
+      // The content of an activity is an object, and does not concern an agent.
+      content: v.exactOptional(v.unknown()),
+      toolCallId: v.nullish(v.string()),
+      error: v.nullish(v.string()),
+    }),
+  ),
+  tools: v.nullish(
+    v.array(
+      v.object({
+        name: toolName,
+        description: v.nullish(v.string(), ''),
+        parameters: v.nullish(parametersSchema, {}),
+      }),
+    ),
+    [],
+  ),
+  context: v.nullish(v.array(v.object({ description: v.string(), value: v.string() })), []),
+  forwardedProps: v.exactOptional(v.unknown()),
+  resume: v.nullish(
+    v.array(v.object({ interruptId: v.string(), status: v.string(), payload: v.exactOptional(v.unknown()) })),
+    [],
+  ),
+})
+
+const content = textOr(part)
+
+/**
+ * Parses a `RunAgentInput` for the edge conversation `threadId`. Only the messages after the last answer are new.
+ * `context` goes into the system message, `tools` are run by the caller, and `forwardedProps.edgecall` has the members
+ * of a native run. `state` is ignored, since the edge never changes it.
+ */
+export function decodeAgUi(json: unknown): Decoded<AgUiRequest> {
+  const parsed = parseBody(input, json)
+  if (!parsed.ok) return parsed
+  const { threadId, runId, protocolVersion, messages, tools, context, forwardedProps, resume } = parsed.request
+  const place = { threadId, runId, ...(protocolVersion && { protocolVersion }) }
+  const answers: Record<string, CallAnswer> = {}
+  for (const { interruptId, status, payload } of resume) answers[interruptId] = resolved(status, payload)
+  const system = context.map(({ description, value }) => `${description}: ${value}`)
+  const users: UserMessage[] = []
+  const answered = messages.findLastIndex((message) => message.role === 'assistant')
+  for (const [at, { role, toolCallId, error, ...message }] of messages.entries()) {
+    const isInstruction = role === 'system' || role === 'developer'
+    const isNew = at > answered && (role === 'user' || role === 'tool')
+    if (!isInstruction && !isNew) continue
+    const parts = parseBody(content, message.content)
+    if (!parts.ok) return bodyFault(`messages[${at}].content`, 'must be a text or a list of parts.')
+    const said = typeof parts.request === 'string' ? parts.request : parts.request.flatMap(contentOf)
+    if (isInstruction) system.push(textOf(said))
+    else if (role === 'user' && said.length > 0) users.push({ role, content: said })
+    else if (toolCallId) answers[toolCallId] = { result: textOf(said) || (error ?? ''), ok: !error }
+  }
+  if (users.length === 0) {
+    if (Object.keys(answers).length === 0) return bodyFault('messages', 'ask nothing, and answer no call.')
+    return { ok: true, request: { ...place, answers } }
+  }
+  const clash = sameName(tools, 'tools', 'name')
+  if (clash) return clash
+  const clientTools = tools.map(({ name, description, parameters }) => ({ name, description, inputSchema: parameters }))
+  const edgecall = isObject(forwardedProps) ? forwardedProps.edgecall : undefined
+  const run = decodeRunBody({
+    ...(isObject(edgecall) ? edgecall : {}),
+    input: users,
+    clientTools,
+    ...(system.length > 0 && { system: system.join('\n\n') }),
+  })
+  if (run.ok) return { ok: true, request: { ...place, answers, run: run.request } }
+  return faultWithin('forwardedProps.edgecall.', run)
+}
+
+/** Converts the answer to an interrupt to a decision. An interrupt that was abandoned counts as a rejection. */
+function resolved(status: string, payload: unknown): CallAnswer {
+  const { approved, reason } = isObject(payload) ? payload : { approved: payload }
+  return decisionOf(status === 'resolved' && approved === true, reason)
+}
+
+/** Converts a part. What a model cannot be shown, such as a URL, is skipped, as the protocol requires. */
+function contentOf({ type, text, source }: v.InferOutput<typeof part>): Content[] {
+  if (type === 'text' && text) return [{ type, text }]
+  if (source?.type !== 'data' || !source.mimeType) return []
+  const { value: data, mimeType: mediaType } = source
+  return [{ type: type === 'image' ? 'image' : 'file', mediaType, data }]
+}

@@ -1,0 +1,67 @@
+import * as v from 'valibot'
+import { brief } from '../brief.ts'
+
+/** A fault of a body. Its path is such as `limits.steps`, or '' for the whole body. */
+export interface BodyFault {
+  readonly path: string
+  /** Says what is wrong, and names the path too. */
+  readonly message: string
+  /** True if the fault is that a required member is missing. */
+  readonly missing: boolean
+}
+
+export interface Refused {
+  readonly ok: false
+  readonly error: BodyFault
+}
+
+export type Decoded<Value> = { readonly ok: true; readonly request: Value } | Refused
+
+/** Checks a body. The first fault ends the check, so that a bad body costs no more than a good one. */
+export function parseBody<Schema extends v.GenericSchema>(
+  schema: Schema,
+  body: unknown,
+): Decoded<v.InferOutput<Schema>> {
+  const parsed = v.safeParse(schema, body, { abortEarly: true })
+  if (parsed.success) return { ok: true, request: parsed.output }
+  const [issue] = parsed.issues
+  return bodyFault(pathOf(issue), explain(issue), issue.received === 'undefined')
+}
+
+export function bodyFault(path: string, what: string, missing = false): Refused {
+  return { ok: false, error: { path, message: `${path || 'The body'}: ${what}`, missing } }
+}
+
+/** Converts the fault of a part to a fault of the body, in which the part stands at `place`. */
+export function faultWithin(place: string, { error: { path, message, missing } }: Refused): Refused {
+  return { ok: false, error: { path: place + path, message: place + message, missing } }
+}
+
+/** Returns a fault if two tools of `list` have the same name, which is the member `member` of a tool. */
+export function sameName(
+  tools: readonly { readonly name: string }[],
+  list: string,
+  member: string,
+): Refused | undefined {
+  const names = new Set<string>()
+  for (const [index, { name }] of tools.entries()) {
+    if (names.has(name)) return bodyFault(`${list}[${index}].${member}`, 'is used twice.')
+    names.add(name)
+  }
+  return undefined
+}
+
+const MOST_RECEIVED = 60
+
+/** Explains an issue: our own checks bring their message; for schemas, what was expected says most. */
+function explain({ kind, type, expected, received, message }: v.BaseIssue<unknown>): string {
+  if (kind === 'validation' || type === 'custom') return message
+  if (expected === 'never') return 'is unknown.'
+  if (received === 'undefined') return 'is required.'
+  return `expected ${expected}, received ${brief(received, MOST_RECEIVED)}.`
+}
+
+/** Returns the path of an issue, such as `messages[2].tool_call_id`. */
+function pathOf(issue: v.BaseIssue<unknown>): string {
+  return v.getDotPath(issue)?.replace(/\.(\d+)/g, '[$1]') ?? ''
+}

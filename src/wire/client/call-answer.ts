@@ -1,0 +1,27 @@
+import type { CallAnswer } from '../../contract/conversation.ts'
+import { type Message, textOf, type ToolMessage, type UserMessage } from '../../contract/message.ts'
+
+/** Results and decisions, by call id. */
+export type CallAnswers = Readonly<Record<string, CallAnswer>>
+
+/** Returns what follows the last answer: messages of the user, and results of calls that the caller ran. */
+export function newPart(messages: readonly Message[]): {
+  readonly input: readonly UserMessage[]
+  readonly results: readonly ToolMessage[]
+} {
+  const after = messages.slice(messages.findLastIndex((message) => message.role === 'assistant') + 1)
+  return {
+    input: after.filter((message) => message.role === 'user'),
+    results: after.filter((message) => message.role === 'tool'),
+  }
+}
+
+export function answersOf(results: readonly ToolMessage[]): CallAnswers {
+  return Object.fromEntries(results.map(({ callId, content }) => [callId, { result: textOf(content), ok: true }]))
+}
+
+/** Makes a person's decision on a call. */
+export function decisionOf(agrees: boolean, reason: unknown): CallAnswer {
+  const decision = agrees ? 'approve' : 'reject'
+  return typeof reason === 'string' && reason !== '' ? { decision, reason } : { decision }
+}

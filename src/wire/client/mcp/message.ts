@@ -1,0 +1,127 @@
+import { isObject } from '../../../contract/json.ts'
+import { brief } from '../../brief.ts'
+import { fieldsOf, textAt } from '../../fields.ts'
+
+const MODERN = '2026-07-28'
+const MOST_SHOWN = 100
+
+/**
+ * The supported revisions of the Model Context Protocol, the newest first. The newest states its version in every
+ * request; the older ones negotiate it by `initialize`.
+ */
+export const VERSIONS: readonly string[] = [MODERN, '2025-11-25', '2025-06-18']
+const [, ...OLDER] = VERSIONS
+
+export const PARSE_ERROR = -32_700
+export const INVALID_REQUEST = -32_600
+export const METHOD_NOT_FOUND = -32_601
+export const INVALID_PARAMS = -32_602
+export const INTERNAL_ERROR = -32_603
+const HEADER_MISMATCH = -32_020
+const UNSUPPORTED_VERSION = -32_022
+
+/** The name and version that the server gives itself, for people to read. The version is that of package.json. */
+export const SERVER_INFO = { name: 'edgecall', version: '0.1.0' }
+
+/** The prefix of the protocol's own keys in `_meta`. */
+const RESERVED = 'io.modelcontextprotocol/'
+
+export type MessageId = string | number
+
+/** A request, or a notification, which has no id. */
+export interface McpMessage {
+  readonly id?: MessageId
+  readonly method: string
+  readonly params: Readonly<Record<string, unknown>>
+  readonly meta: Readonly<Record<string, unknown>>
+  /** Whether the message is of the newest revision, which has no `initialize`. */
+  readonly modern: boolean
+}
+
+/** What is wrong with a message, as a JSON-RPC error and an HTTP status. */
+export interface McpFault {
+  readonly id?: MessageId
+  readonly status: number
+  readonly error: { readonly code: number; readonly message: string; readonly data?: unknown }
+}
+
+export function mcpFault(code: number, message: string, status = 200): McpFault {
+  return { status, error: { code, message } }
+}
+
+export function isFault(made: object): made is McpFault {
+  return 'error' in made
+}
+
+/** Makes the JSON-RPC response to a message from its result, or from what is wrong with it. */
+export function toMessage({ id, modern }: Partial<McpMessage>, made: object): object {
+  if (isFault(made)) return { jsonrpc: '2.0', id, error: made.error }
+  const result = modern ? { resultType: 'complete', ...made, _meta: { [`${RESERVED}serverInfo`]: SERVER_INFO } } : made
+  return { jsonrpc: '2.0', id, result }
+}
+
+/**
+ * Parses the message of a body, and checks the headers as its revision requires. No supported revision has batches.
+ */
+export function readMessage(body: unknown, headers: Headers): McpMessage | McpFault {
+  const { jsonrpc, id, method, params = {} } = fieldsOf(body)
+  const given = typeof id === 'string' || (typeof id === 'number' && Number.isInteger(id)) ? { id } : {}
+  const isWhole = jsonrpc === '2.0' && typeof method === 'string' && isObject(params)
+  if (!isWhole || (id !== undefined && !('id' in given))) {
+    return { ...given, ...mcpFault(INVALID_REQUEST, 'Send one JSON-RPC 2.0 request or notification.', 400) }
+  }
+  const meta = fieldsOf(params['_meta'])
+  const version = headers.get('mcp-protocol-version')
+  const claimed = textAt(meta, `${RESERVED}protocolVersion`)
+  const isClaimed = claimed !== '' && !OLDER.includes(claimed)
+  const modern = isClaimed || (version === MODERN && method !== 'initialize')
+  const message = { ...given, method, params, meta, modern }
+  if (method === 'tools/call' && typeof params['name'] !== 'string')
+    return { ...given, ...mcpFault(INVALID_PARAMS, 'params.name must be a string.') }
+  const fault = modern ? modernFault(message, claimed, headers) : legacyFault(message, version)
+  return fault ? { ...given, ...fault } : message
+}
+
+function legacyFault({ method }: McpMessage, version: string | null): McpFault | undefined {
+  // `initialize` negotiates the version, and clients from before the header do not send it.
+  return method === 'initialize' || version === null || VERSIONS.includes(version) ? undefined : unsupported(version)
+}
+
+/** Checks `_meta`, and the headers that repeat the body for proxies to read. Headers are defined for requests only. */
+function modernFault(
+  { id, method, params, meta }: McpMessage,
+  claimed: string,
+  headers: Headers,
+): McpFault | undefined {
+  if (id === undefined) return undefined
+  for (const key of ['protocolVersion', 'clientCapabilities'].map((each) => RESERVED + each)) {
+    if (!(key in meta)) return mcpFault(INVALID_PARAMS, `params._meta needs "${key}".`, 400)
+  }
+  if (claimed !== MODERN && headers.get('mcp-protocol-version') === claimed) return unsupported(claimed)
+  const repeated = { 'mcp-protocol-version': claimed, 'mcp-method': method }
+  const named = method === 'tools/call' ? { 'mcp-name': String(params['name']) } : {}
+  for (const [header, value] of Object.entries({ ...repeated, ...named })) {
+    const told = headers.get(header)
+    if (told !== value && told !== inBase64(value))
+      return mcpFault(
+        HEADER_MISMATCH,
+        `The header ${header} is ${told}, and the body says ${brief(value, MOST_SHOWN)}.`,
+        400,
+      )
+  }
+  return undefined
+}
+
+function unsupported(requested: string): McpFault {
+  const data = { supported: VERSIONS, requested }
+  return {
+    status: 400,
+    error: { code: UNSUPPORTED_VERSION, message: 'This revision of MCP is not spoken here.', data },
+  }
+}
+
+/** Encodes a value as headers do that cannot hold it as plain text. */
+function inBase64(value: string): string {
+  const bytes = Array.from(new TextEncoder().encode(value), (byte) => String.fromCharCode(byte))
+  return `=?base64?${btoa(bytes.join(''))}?=`
+}

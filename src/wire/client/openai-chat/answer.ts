@@ -1,0 +1,76 @@
+import type { RunEvent } from '../../../contract/event.ts'
+import type { RunError } from '../../../contract/run.ts'
+import { encodeData } from '../../sse.ts'
+import { toChatCall } from '../../provider/openai-chat/call.ts'
+import { CUT, Shown, type ShownOptions, type ShownPart } from '../visible-text.ts'
+import type { ChatDelta, ChatErrorObject, ChatFinish } from '../../provider/openai-chat/types.ts'
+import { toChatUsage } from '../../provider/openai-chat/usage.ts'
+
+export interface CompletionOptions extends ShownOptions {
+  readonly id: string
+  /** The model as the request named it. */
+  readonly model: string
+  /** Epoch seconds. */
+  readonly created: number
+}
+
+/** Encodes a run's events as a streamed completion. Events after its end belong to another answer: they are ignored. */
+export interface CompletionEncoder {
+  /** Returns the SSE text of an event, or '' if the event adds nothing. */
+  readonly event: (event: RunEvent) => string
+  /** Returns the text after the last event: '', or the failure of a run whose events broke off. */
+  readonly end: () => string
+}
+
+/** Makes an encoder. What all chunks share is encoded once. A failure ends the stream without `[DONE]`. */
+export function completionEncoder({
+  includeUsage,
+  ...options
+}: CompletionOptions & { readonly includeUsage?: boolean | undefined }): CompletionEncoder {
+  const shown = new Shown(options)
+  const { id, model, created } = options
+  const head = `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', created, model }).slice(0, -1)},"choices":[`
+  const tail = `]${includeUsage ? ',"usage":null' : ''}}\n\n`
+  let opening = chunk({ role: 'assistant', content: '' })
+  let done = false
+  let calls = 0
+
+  function chunk(delta: ChatDelta, reason: ChatFinish | null = null): string {
+    return head + JSON.stringify({ index: 0, delta, logprobs: null, finish_reason: reason }) + tail
+  }
+
+  function encode(part: ShownPart): string {
+    switch (part.type) {
+      case 'text':
+        return chunk({ content: part.text })
+      case 'reasoning':
+        return chunk({ reasoning_content: part.text })
+      case 'call':
+        return chunk({ tool_calls: [{ index: calls++, ...toChatCall(part.call) }] })
+      case 'end': {
+        done = true
+        const usage = includeUsage ? `${head}],"usage":${JSON.stringify(toChatUsage(part.usage))}}\n\n` : ''
+        return `${chunk({}, part.reason)}${usage}data: [DONE]\n\n`
+      }
+      default:
+        done = true
+        return encodeData(toChatError(part.error))
+    }
+  }
+
+  return {
+    event: (event) => {
+      if (done) return ''
+      let text = opening
+      opening = ''
+      for (const part of shown.take(event)) text += encode(part)
+      return text
+    },
+    end: () => (done ? '' : encode(CUT)),
+  }
+}
+
+function toChatError({ code, message }: RunError): ChatErrorObject {
+  const type = code === 'model_rate_limited' ? 'rate_limit_error' : 'server_error'
+  return { error: { message, type, param: null, code } }
+}

@@ -1,0 +1,85 @@
+import type { CallSettled, RunEvent } from '../../../contract/event.ts'
+import { argumentsOf, type ToolCall } from '../../../contract/message.ts'
+import type { RunError } from '../../../contract/run.ts'
+import type { CompletionOptions } from './answer.ts'
+import { toChatCall } from '../../provider/openai-chat/call.ts'
+import { CUT, Shown, type ShownPart } from '../visible-text.ts'
+import type { ChatCompletion, ChatToolCall, EdgecallReport } from '../../provider/openai-chat/types.ts'
+import { toChatUsage } from '../../provider/openai-chat/usage.ts'
+
+type CompletionResult =
+  | { readonly ok: true; readonly body: ChatCompletion }
+  | { readonly ok: false; readonly error: RunError }
+
+/** Collects a run's events into a completion that is sent whole. */
+export interface CompletionCollector {
+  readonly event: (event: RunEvent) => void
+  /** Returns the completion, or why there is none. Call it after the last event. */
+  readonly result: () => CompletionResult
+}
+
+/** Makes a collector. It shows what the stream would show, except the text of attempts that were repeated. */
+export function completionCollector(
+  options: CompletionOptions & { readonly conversation?: string | undefined },
+): CompletionCollector {
+  const { id, created, model, conversation } = options
+  const shown = new Shown(options)
+  const said = { text: '', reasoning: '' }
+  const toolCalls: ChatToolCall[] = []
+  const asked: ToolCall[] = []
+  const settled = new Map<string, CallSettled>()
+  let end: Extract<ShownPart, { type: 'end' | 'failure' }> = CUT
+  let runId = ''
+  let steps = 0
+
+  function take(part: ShownPart): void {
+    if ('text' in part) said[part.type] += part.text
+    else if (part.type === 'call') toolCalls.push(toChatCall(part.call))
+    else end = part
+  }
+
+  /** The settled calls, in the order in which the model asked for them. */
+  function report(): EdgecallReport['calls'] {
+    return asked.flatMap(({ callId, tool, arguments: text }) => {
+      const outcome = settled.get(callId)
+      if (!outcome) return []
+      return [{ id: callId, tool, arguments: argumentsOf(text), ok: outcome.ok, durationMs: outcome.durationMs }]
+    })
+  }
+
+  return {
+    event: (event) => {
+      // Events after the end belong to another answer.
+      if (end !== CUT) return
+      runId = event.runId
+      // `step.answered` has all the text of the deltas, and none of an earlier attempt.
+      if (event.type.endsWith('.delta')) return
+      if (event.type === 'call.settled') settled.set(event.callId, event)
+      if (event.type === 'step.answered') {
+        steps += 1
+        asked.push(...event.calls)
+      }
+      for (const part of shown.take(event)) take(part)
+    },
+    result: () => {
+      if (end.type === 'failure') return { ok: false, error: end.error }
+      const message = {
+        role: 'assistant',
+        content: said.text || (toolCalls.length > 0 ? null : ''),
+        refusal: null,
+        ...(said.reasoning && { reasoning_content: said.reasoning }),
+        ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
+      } as const
+      const body: ChatCompletion = {
+        id,
+        object: 'chat.completion',
+        created,
+        model,
+        choices: [{ index: 0, message, logprobs: null, finish_reason: end.reason }],
+        usage: toChatUsage(end.usage),
+        edgecall: { runId, conversation, steps, calls: report(), finish: end.finish },
+      }
+      return { ok: true, body }
+    },
+  }
+}

@@ -1,0 +1,69 @@
+import * as v from 'valibot'
+import { textOf } from '../../../contract/message.ts'
+import { dataUrl } from '../data-url.ts'
+import { partsOf, someText, textOr, toolName } from '../../schema.ts'
+import { fromChatCall } from '../../provider/openai-chat/call.ts'
+
+const textPart = v.object({ type: v.literal('text'), text: v.string() })
+
+const refusalPart = v.pipe(
+  v.object({ type: v.literal('refusal'), refusal: v.string() }),
+  v.transform(({ refusal: text }) => ({ type: 'text' as const, text })),
+)
+
+const imagePart = v.pipe(
+  v.object({
+    type: v.literal('image_url'),
+    image_url: v.object({ url: dataUrl(/^data:image\/[^;,]+;base64,/) }),
+  }),
+  v.transform(({ image_url: { url } }) => ({ type: 'image' as const, ...url })),
+)
+
+const filePart = v.pipe(
+  v.object({
+    type: v.literal('file'),
+    file: v.object({ file_data: dataUrl() }),
+  }),
+  v.transform(({ type, file: { file_data: data } }) => ({ type, ...data })),
+)
+
+const toolCall = v.pipe(
+  v.object({
+    id: someText,
+    type: v.nullish(v.literal('function')),
+    function: v.object({ name: toolName, arguments: v.string() }),
+  }),
+  v.transform(fromChatCall),
+)
+
+const texts = textOr(textPart)
+
+/** Converts a message of the format to ours. The tool of a result is not known here: `checkHistory` fills it in. */
+export const messageSchema = v.variant('role', [
+  v.pipe(
+    v.object({ role: v.picklist(['system', 'developer']), content: texts }),
+    v.transform(({ content }) => ({ role: 'system' as const, content: textOf(content) })),
+  ),
+  v.object({ role: v.literal('user'), content: textOr(v.variant('type', [textPart, imagePart, filePart])) }),
+  v.pipe(
+    v.object({
+      role: v.literal('assistant'),
+      content: v.nullish(textOr(v.variant('type', [textPart, refusalPart]))),
+      refusal: v.nullish(v.string()),
+      reasoning_content: v.nullish(v.string()),
+      tool_calls: v.nullish(v.array(toolCall)),
+    }),
+    v.transform(({ role, content, refusal, reasoning_content: reasoning, tool_calls: calls }) => ({
+      role,
+      content: textOf(content ?? refusal ?? ''),
+      ...(reasoning && { reasoning }),
+      ...(calls?.length && { calls }),
+    })),
+  ),
+  v.pipe(
+    v.object({ role: v.literal('tool'), tool_call_id: v.string(), content: texts }),
+    v.transform(({ role, tool_call_id: callId, content }) => {
+      return { role, callId, tool: '', ok: true, content: partsOf(content) }
+    }),
+  ),
+])

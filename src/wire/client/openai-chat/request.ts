@@ -1,0 +1,150 @@
+import * as v from 'valibot'
+import { isObject } from '../../../contract/json.ts'
+import type { Message } from '../../../contract/message.ts'
+import type { ResponseFormat, ToolChoice } from '../../../contract/model.ts'
+import type { ClientTool } from '../../../contract/run.ts'
+import { type Decoded, parseBody, sameName } from '../body.ts'
+import { checkHistory } from '../history.ts'
+import type { Rounds, RunOptions } from '../request.ts'
+import { choiceWord, either, idSchema, plainObject, runOptions, textOr, toolName } from '../../schema.ts'
+import {
+  absent,
+  flag,
+  formatMembers,
+  functionMembers,
+  number,
+  openAiFault,
+  type OpenAiFault,
+  whichRounds,
+  text,
+  toClientTool,
+  toFormat,
+} from './body.ts'
+import { messageSchema } from './messages.ts'
+
+/** The body of `POST /v1/chat/completions`, converted to our types. */
+export interface ChatRequest {
+  readonly model?: string
+  readonly messages: readonly Message[]
+  readonly stream: boolean
+  readonly includeUsage: boolean
+  readonly clientTools: readonly ClientTool[]
+  readonly toolChoice?: ToolChoice | undefined
+  readonly responseFormat?: ResponseFormat | undefined
+  /** Fields that are passed to the model as they came. */
+  readonly sampling: Readonly<Record<string, unknown>>
+  readonly edgecall: EdgecallOptions
+}
+
+/** The member `edgecall` of the body, our extension of the format. */
+interface EdgecallOptions extends RunOptions {
+  readonly conversation?: string
+  readonly rounds?: Rounds
+}
+
+export type DecodedChat =
+  | { readonly ok: true; readonly request: ChatRequest }
+  | { readonly ok: false; readonly error: OpenAiFault }
+
+/** Fields that are passed to the model. Other fields of the format, present or future, are ignored. */
+const SAMPLING = {
+  temperature: number,
+  top_p: number,
+  stop: v.nullish(textOr(v.string())),
+  seed: number,
+  presence_penalty: number,
+  frequency_penalty: number,
+  max_tokens: number,
+  max_completion_tokens: number,
+  logit_bias: v.nullish(plainObject),
+  reasoning_effort: text,
+  verbosity: text,
+  parallel_tool_calls: flag,
+  service_tier: text,
+}
+
+/** Fields that change the answer in ways that the edge does not support. They are refused, not ignored. */
+const UNSUPPORTED = {
+  n: v.nullish(v.literal(1)),
+  logprobs: v.nullish(v.literal(false)),
+  modalities: v.nullish(v.array(v.literal('text'))),
+  audio: absent,
+  functions: absent,
+  function_call: absent,
+}
+
+const tool = v.pipe(
+  v.object({
+    type: v.literal('function'),
+    function: v.object(functionMembers),
+  }),
+  v.transform((tool) => toClientTool(tool.function)),
+)
+
+const namedTool = v.pipe(
+  v.object({ type: v.literal('function'), function: v.object({ name: toolName }) }),
+  v.transform((choice) => ({ tool: choice.function.name })),
+)
+
+const responseFormat = v.variant('type', [
+  v.object({ type: v.picklist(['text', 'json_object']) }),
+  v.pipe(
+    v.object({
+      type: v.literal('json_schema'),
+      json_schema: v.object(formatMembers),
+    }),
+    v.transform(({ type, json_schema }) => toFormat({ type, ...json_schema })),
+  ),
+])
+
+const edgecall = v.strictObject({ ...runOptions, conversation: v.exactOptional(idSchema), rounds: whichRounds })
+
+export const chatBody = v.object({
+  ...SAMPLING,
+  ...UNSUPPORTED,
+  model: text,
+  messages: v.array(messageSchema),
+  stream: flag,
+  stream_options: v.nullish(v.object({ include_usage: flag })),
+  tools: v.nullish(v.array(tool), []),
+  tool_choice: v.nullish(either(isObject, namedTool, choiceWord)),
+  response_format: v.nullish(responseFormat),
+  edgecall: v.nullish(edgecall, {}),
+})
+
+/** Parses the body of a chat completion's request. */
+export function decodeRequest(body: unknown): DecodedChat {
+  const decoded = decode(body)
+  return decoded.ok ? decoded : { ok: false, error: openAiFault(decoded.error, UNSUPPORTED, codeAt) }
+}
+
+function decode(body: unknown): Decoded<ChatRequest> {
+  const parsed = parseBody(chatBody, body)
+  if (!parsed.ok) return parsed
+  const { model, tools, tool_choice, response_format, edgecall, ...rest } = parsed.request
+  const history = checkHistory(rest.messages, 'messages', 'tool_call_id')
+  if (!history.ok) return history
+  const fault = sameName(tools, 'tools', 'function.name')
+  if (fault) return fault
+  const sampling = Object.entries(rest).filter(([name, value]) => name in SAMPLING && value !== null)
+  return {
+    ok: true,
+    request: {
+      ...(model && { model }),
+      messages: history.request,
+      stream: rest.stream ?? false,
+      includeUsage: rest.stream_options?.include_usage ?? false,
+      clientTools: tools,
+      toolChoice: tool_choice ?? undefined,
+      responseFormat: response_format ?? undefined,
+      sampling: Object.fromEntries(sampling),
+      edgecall,
+    },
+  }
+}
+
+/** Returns the code of a fault: as with OpenAI, some places have a code of their own. */
+function codeAt(path: string): string {
+  if (/\.(?:url|file_data)$/.test(path)) return 'unsupported_value'
+  return path.endsWith('.parameters') ? 'invalid_function_parameters' : 'invalid_value'
+}

@@ -1,0 +1,226 @@
+import type { CallSettled, RunEvent } from '../../../contract/event.ts'
+import { textOf, type ToolCall } from '../../../contract/message.ts'
+import type { CallRecord, RunError } from '../../../contract/run.ts'
+import { CUT, Shown, type ShownPart } from '../visible-text.ts'
+import type { Rounds } from '../request.ts'
+import { APPROVAL_ITEM, CALL_ITEM, itemSuffix } from './id.ts'
+import { Output, type ResponseEvent } from './output.ts'
+import { argumentsText } from '../../provider/openai-responses/arguments-text.ts'
+import { type End, errorOf, finishOf, INCOMPLETE, type Json, statusOf, usageOf } from './shapes.ts'
+
+type AskedCall = Pick<CallRecord, 'id' | 'arguments'>
+
+export interface ResponseOptions {
+  readonly id: string
+  /** The model as the request named it. */
+  readonly model: string
+  /** Epoch seconds. */
+  readonly created: number
+  /** Fields of the request that the response repeats. */
+  readonly echo: Readonly<Record<string, unknown>>
+  readonly conversation?: string | undefined
+  /** Default `final`. */
+  readonly rounds?: Rounds | undefined
+  /** Calls for which an earlier response requested approval. May be added to before the first event. */
+  readonly asked?: readonly AskedCall[]
+}
+
+const SERVER = { server_label: 'edgecall' }
+
+/**
+ * Reads a run's events as a response. Shown text becomes a message (`Shown` decides which text), reasoning a summary,
+ * and a call that the caller runs a `function_call`. A call that the edge runs becomes an `mcp_call`, the only item of
+ * the format with a name, arguments and a result that clients show and never run. A request for approval becomes an
+ * `mcp_approval_request`, and is answered as such.
+ */
+export class ResponseReader {
+  readonly #options: ResponseOptions
+  readonly #shown: Shown
+  readonly #output = new Output()
+  readonly #suffix: string
+  /** The arguments of the calls in this response, by call id. */
+  readonly #arguments = new Map<string, string>()
+  /** The index in the output of each call that the edge is running, by call id. */
+  readonly #running = new Map<string, number>()
+  readonly #handed = new Set<string>()
+  #isBegun = false
+  #runId = ''
+  #seq = 0
+  #steps = 0
+  #end: End | undefined
+
+  constructor(options: ResponseOptions) {
+    this.#options = options
+    this.#suffix = itemSuffix(options.conversation)
+    this.#shown = new Shown({ rounds: options.rounds })
+  }
+
+  /** Returns the response's events for an event of the run. Those after the end belong to another response: ignored. */
+  take(event: RunEvent): ResponseEvent[] {
+    if (this.#end) return []
+    this.#runId = event.runId
+    this.#seq = event.seq
+    return [...this.#begin(), ...this.#calls(event), ...this.#shown.take(event).flatMap((part) => this.#part(part))]
+  }
+
+  /**
+   * Takes an event for a response that is sent whole. Deltas are not needed: the answer of a step has all their text, and
+   * nothing of an attempt that was repeated.
+   */
+  collect(event: RunEvent): void {
+    if (!event.type.endsWith('.delta')) this.take(event)
+  }
+
+  /** Returns the events after the last one of the run: none, or the failure of a run whose events broke off. */
+  end(): ResponseEvent[] {
+    return this.#end ? [] : [...this.#begin(), ...this.#part(CUT)]
+  }
+
+  /** Whether the response has ended. */
+  get isOver(): boolean {
+    return this.#end !== undefined
+  }
+
+  /** The error for which there is no answer, if so. */
+  get error(): RunError | undefined {
+    const end = this.#end ?? CUT
+    return end.type === 'failure' ? end.error : undefined
+  }
+
+  /** The response in its current state. */
+  get response(): Json {
+    const { id, model, created, echo, conversation } = this.#options
+    const end = this.#end
+    return {
+      id,
+      object: 'response',
+      created_at: created,
+      status: end ? statusOf(end) : 'in_progress',
+      error: end?.type === 'failure' ? errorOf(end.error) : null,
+      incomplete_details: (end?.type === 'end' && INCOMPLETE[end.reason]) || null,
+      model,
+      output: [...this.#output.items],
+      usage: end?.type === 'end' ? usageOf(end.usage) : null,
+      ...echo,
+      ...(end && { edgecall: { runId: this.#runId, conversation, steps: this.#steps, finish: finishOf(end) } }),
+    }
+  }
+
+  #begin(): ResponseEvent[] {
+    if (this.#isBegun) return []
+    this.#isBegun = true
+    const { response } = this
+    return ['created', 'in_progress'].map((status) => ({ type: `response.${status}`, response }))
+  }
+
+  #part(part: ShownPart): ResponseEvent[] {
+    switch (part.type) {
+      case 'text':
+      case 'reasoning':
+        return this.#output.say(part.type, part.text, `${this.#runId.replace(/^run_/, '')}_${this.#seq}${this.#suffix}`)
+      case 'call':
+        return this.#handOut(part.call)
+      default: {
+        const isWhole = part.type === 'end' && !INCOMPLETE[part.reason]
+        const events = this.#output.close(isWhole ? 'completed' : 'incomplete')
+        for (const callId of this.#running.keys()) events.push(this.#done(callId, { status: 'incomplete' }))
+        this.#end = part
+        return [...events, { type: `response.${statusOf(part)}`, response: this.response }]
+      }
+    }
+  }
+
+  #calls(event: RunEvent): ResponseEvent[] {
+    switch (event.type) {
+      case 'step.answered':
+        this.#steps += 1
+        for (const { callId, arguments: text } of event.calls) this.#arguments.set(callId, text)
+        return []
+      case 'approval.requested': {
+        const { callId, tool: name, arguments: text } = event
+        const type = 'mcp_approval_request'
+        const item = {
+          id: APPROVAL_ITEM + callId + this.#suffix,
+          type,
+          ...SERVER,
+          name,
+          arguments: argumentsText(text),
+        }
+        return [...this.#output.add(item), this.#output.done(this.#output.items.length - 1)]
+      }
+      case 'call.started':
+        if (event.arguments !== undefined) this.#arguments.set(event.callId, event.arguments)
+        return this.#started(event)
+      case 'call.settled':
+        return this.#settled(event)
+      default:
+        return []
+    }
+  }
+
+  #started({ callId, tool: name }: { readonly callId: string; readonly tool: string }): ResponseEvent[] {
+    if (this.#running.has(callId)) return []
+    const output = this.#output
+    const asked = this.#askedFor(callId)
+    const events = output.add({
+      id: CALL_ITEM + callId + this.#suffix,
+      type: 'mcp_call',
+      ...SERVER,
+      name,
+      arguments: '',
+      status: 'in_progress',
+      output: null,
+      error: null,
+      approval_request_id: asked ? APPROVAL_ITEM + callId + this.#suffix : null,
+    })
+    const at = output.items.length - 1
+    this.#running.set(callId, at)
+    const text = argumentsText(this.#arguments.get(callId) ?? asked?.arguments ?? '')
+    return [...events, output.about(at, 'mcp_call.in_progress'), ...output.told(at, 'mcp_call_arguments', text)]
+  }
+
+  #settled(event: CallSettled): ResponseEvent[] {
+    const { callId, ok, content = [], error } = event
+    const isRunning = this.#running.has(callId)
+    // The caller has the results that it sent itself.
+    const isKnown = this.#arguments.has(callId) || this.#askedFor(callId)
+    if (!isRunning && (!isKnown || this.#handed.has(callId))) return []
+    const started = this.#started(event)
+    const outcome = ok
+      ? { status: 'completed', output: textOf(content) }
+      : {
+          status: 'failed',
+          error: { type: 'mcp_tool_execution_error', content: [{ type: 'text', text: error?.message }] },
+        }
+    const at = this.#running.get(callId) ?? 0
+    return [...started, this.#output.about(at, `mcp_call.${outcome.status}`), this.#done(callId, outcome)]
+  }
+
+  #askedFor(callId: string): AskedCall | undefined {
+    return this.#options.asked?.find((call) => call.id === callId)
+  }
+
+  #done(callId: string, patch: Json): ResponseEvent {
+    const at = this.#running.get(callId) ?? 0
+    this.#running.delete(callId)
+    return this.#output.done(at, patch)
+  }
+
+  #handOut({ callId, tool: name, arguments: value }: ToolCall): ResponseEvent[] {
+    this.#handed.add(callId)
+    const output = this.#output
+    const type = 'function_call'
+    const call = {
+      id: `fc_${callId}${this.#suffix}`,
+      type,
+      call_id: callId,
+      name,
+      arguments: '',
+      status: 'in_progress',
+    }
+    const events = output.add(call)
+    const at = output.items.length - 1
+    events.push(...output.told(at, `${type}_arguments`, argumentsText(value)))
+    return [...events, output.done(at, { status: 'completed' })]
+  }
+}

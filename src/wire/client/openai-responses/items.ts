@@ -1,0 +1,189 @@
+import * as v from 'valibot'
+import type { CallAnswer } from '../../../contract/conversation.ts'
+import { type AssistantMessage, type Content, type Message, textOf, type ToolCall } from '../../../contract/message.ts'
+import { bodyFault, type Decoded } from '../body.ts'
+import { type CallAnswers, decisionOf } from '../call-answer.ts'
+import { dataUrl } from '../data-url.ts'
+import { either, isText, partsOf, plainObject, someText, textOr, toolName } from '../../schema.ts'
+import { callOfItem, type ItemPlace, parseItemId } from './id.ts'
+
+const part = v.variant('type', [
+  v.pipe(
+    v.object({ type: v.picklist(['input_text', 'output_text']), text: v.string() }),
+    v.transform(({ text }) => ({ type: 'text' as const, text })),
+  ),
+  v.pipe(
+    v.object({ type: v.literal('refusal'), refusal: v.string() }),
+    v.transform(({ refusal: text }) => ({ type: 'text' as const, text })),
+  ),
+  v.pipe(
+    v.object({ type: v.literal('input_image'), image_url: dataUrl() }),
+    v.transform(({ image_url: url }) => ({ type: 'image' as const, ...url })),
+  ),
+  v.pipe(
+    v.object({ type: v.literal('input_file'), file_data: dataUrl() }),
+    v.transform(({ file_data: data }) => ({ type: 'file' as const, ...data })),
+  ),
+])
+
+const content = textOr(part)
+
+const item = v.pipe(
+  plainObject,
+  // The type of a message is optional.
+  v.transform((item) => ({ type: 'message', ...item })),
+  v.variant('type', [
+    v.object({
+      type: v.literal('message'),
+      role: v.picklist(['user', 'assistant', 'system', 'developer']),
+      content,
+    }),
+    v.object({ type: v.literal('reasoning'), summary: v.nullish(v.array(v.object({ text: v.string() })), []) }),
+    v.object({
+      type: v.literal('function_call'),
+      id: v.nullish(v.string(), ''),
+      call_id: someText,
+      name: toolName,
+      arguments: v.string(),
+    }),
+    v.object({ type: v.literal('function_call_output'), call_id: v.string(), output: content }),
+    v.object({
+      type: v.literal('mcp_call'),
+      id: someText,
+      name: toolName,
+      arguments: v.string(),
+      output: v.nullish(v.string()),
+      error: v.exactOptional(v.unknown()),
+    }),
+    v.object({
+      type: v.literal('mcp_approval_response'),
+      approval_request_id: v.string(),
+      approve: v.boolean(),
+      reason: v.nullish(v.string()),
+    }),
+    v.object({ type: v.literal('item_reference'), id: v.string() }),
+    // What the edge asked is in the journal of its run: only the id is read.
+    v.object({ type: v.literal('mcp_approval_request'), id: v.nullish(v.string(), '') }),
+    v.object({ type: v.literal('mcp_list_tools') }),
+  ]),
+)
+
+/** The input of a request; a text is one message of the user. */
+export const inputSchema = either(isText, someText, v.array(item))
+
+type Item = v.InferOutput<typeof item>
+
+/** The contents of an input: messages, and answers to calls that are not among these messages. */
+export interface Said {
+  readonly messages: readonly Message[]
+  readonly answers: CallAnswers
+}
+
+/** The items that the conversation does not have yet, and the last stored item that they refer to. */
+export interface Referring {
+  readonly items: readonly Item[]
+  readonly reference?: ItemPlace
+}
+
+/**
+ * Cuts off the items up to the last reference: the conversation of the item that it names has them. System messages are
+ * kept wherever they stand, since they belong to this request. An `mcp_approval_request` counts as a reference too,
+ * unless a message follows it.
+ */
+export function cutAtReference(items: readonly Item[]): Decoded<Referring> {
+  let reference: ItemPlace | undefined
+  let from = 0
+  const said = items.findLastIndex(({ type }) => type === 'message')
+  for (const [at, item] of items.entries()) {
+    const isAsking = item.type === 'mcp_approval_request'
+    if (item.type !== 'item_reference' && !isAsking) continue
+    const place = parseItemId(item.id)
+    if (isAsking && (at < said || !place?.conversation)) continue
+    if (!place?.conversation || (reference && reference.conversation !== place.conversation)) {
+      return bodyFault(`input[${at}].id`, 'names nothing that is stored, or not in the conversation of the others.')
+    }
+    reference = place
+    from = at + 1
+  }
+  if (!reference) return { ok: true, request: { items } }
+  const isTold = (item: Item) => item.type === 'message' && (item.role === 'system' || item.role === 'developer')
+  return { ok: true, request: { items: items.filter((item, at) => at >= from || isTold(item)), reference } }
+}
+
+/** Converts items to messages. A text and the calls after it, up to their results, become one assistant message. */
+export function readItems(items: readonly Item[]): Said {
+  const messages: Message[] = []
+  const answers: Record<string, CallAnswer> = {}
+  const asked = new Map<string, ToolCall>()
+  let turn: { text: string; reasoning: string; calls: ToolCall[]; results: Message[]; isOver: boolean } | undefined
+
+  function close(): void {
+    if (!turn) return
+    const { text, reasoning, calls, results } = turn
+    const message: AssistantMessage = {
+      role: 'assistant',
+      content: text,
+      ...(reasoning && { reasoning }),
+      ...(calls.length > 0 && { calls }),
+    }
+    if (text || calls.length > 0) messages.push(message, ...results)
+    turn = undefined
+  }
+
+  function open(isNew: boolean): NonNullable<typeof turn> {
+    if (isNew) close()
+    return (turn ??= { text: '', reasoning: '', calls: [], results: [], isOver: false })
+  }
+
+  function call(callId: string, tool: string, text: string): void {
+    const made = { callId, tool, arguments: text }
+    asked.set(callId, made)
+    open(turn?.isOver === true).calls.push(made)
+  }
+
+  function result(callId: string, content: readonly Content[], ok: boolean): void {
+    const { tool = '' } = asked.get(callId) ?? {}
+    turn?.results.push({ role: 'tool', callId, tool, ok, content })
+  }
+
+  function take(item: Item): void {
+    switch (item.type) {
+      case 'message': {
+        const { role, content } = item
+        if (role === 'assistant') {
+          open(turn !== undefined && (turn.text !== '' || turn.calls.length > 0)).text = textOf(content)
+          return
+        }
+        close()
+        if (role === 'user') messages.push({ role, content })
+        else messages.push({ role: 'system', content: textOf(content) })
+        return
+      }
+      case 'reasoning':
+        open(true).reasoning = item.summary.map(({ text }) => text).join('\n\n')
+        return
+      case 'function_call':
+        return call(item.call_id, item.name, item.arguments)
+      case 'function_call_output':
+        if (turn && asked.has(item.call_id)) {
+          turn.isOver = true
+          return result(item.call_id, partsOf(item.output), true)
+        }
+        answers[item.call_id] = { result: textOf(item.output), ok: true }
+        return
+      case 'mcp_call': {
+        const callId = callOfItem(item.id)
+        call(callId, item.name, item.arguments)
+        return result(callId, partsOf(item.output ?? JSON.stringify(item.error ?? '')), item.output != null)
+      }
+      case 'mcp_approval_response':
+        answers[callOfItem(item.approval_request_id)] = decisionOf(item.approve, item.reason)
+        return
+      default:
+    }
+  }
+
+  for (const item of items) take(item)
+  close()
+  return { messages, answers }
+}

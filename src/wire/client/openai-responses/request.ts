@@ -1,0 +1,199 @@
+import * as v from 'valibot'
+import { isObject } from '../../../contract/json.ts'
+import type { Message } from '../../../contract/message.ts'
+import type { ResponseFormat, ToolChoice } from '../../../contract/model.ts'
+import type { ClientTool } from '../../../contract/run.ts'
+import { bodyFault, type Decoded, parseBody, sameName } from '../body.ts'
+import { answersOf, type CallAnswers, newPart } from '../call-answer.ts'
+import { checkHistory } from '../history.ts'
+import type { Rounds, RunOptions } from '../request.ts'
+import { byName, choiceWord, count, either, idSchema, isText, runOptions, toolName } from '../../schema.ts'
+import {
+  absent,
+  flag,
+  formatMembers,
+  functionMembers,
+  number,
+  openAiFault,
+  type OpenAiFault,
+  whichRounds,
+  text,
+  toClientTool,
+  toFormat,
+} from '../openai-chat/body.ts'
+import { type ItemPlace, parseItemId } from './id.ts'
+import { cutAtReference, inputSchema, readItems } from './items.ts'
+
+/** The body of `POST /v1/responses`, converted to our types. */
+export interface ResponsesRequest {
+  readonly model?: string | undefined
+  readonly instructions?: string | undefined
+  /** All messages that were sent. */
+  readonly messages: readonly Message[]
+  /** The messages of the user that follow the last answer. */
+  readonly input: readonly Message[]
+  readonly answers: CallAnswers
+  readonly previous?: string | undefined
+  readonly conversation?: string | undefined
+  /** The last stored item that the input refers to, if any: the input goes on from there. */
+  readonly reference?: ItemPlace | undefined
+  /** The conversation of the calls that were handed to the caller and come back here with their results. */
+  readonly handed?: string | undefined
+  readonly store: boolean
+  readonly stream: boolean
+  readonly clientTools: readonly ClientTool[]
+  readonly toolChoice?: ToolChoice | undefined
+  readonly responseFormat?: ResponseFormat | undefined
+  /** Fields that are passed to the model, under their names in Chat Completions. */
+  readonly sampling: Readonly<Record<string, unknown>>
+  readonly options: RunOptions
+  readonly rounds?: Rounds | undefined
+  /** Fields of the request that the response repeats. */
+  readonly echo: Readonly<Record<string, unknown>>
+}
+
+/** Fields that change the answer in ways that the edge does not support. They are refused, not ignored. */
+const UNSUPPORTED = {
+  background: v.nullish(v.literal(false)),
+  prompt: absent,
+  top_logprobs: v.nullish(v.literal(0)),
+}
+
+const tool = v.object({ type: v.literal('function'), ...functionMembers })
+
+const format = v.variant('type', [
+  v.object({ type: v.picklist(['text', 'json_object']) }),
+  v.object({ type: v.literal('json_schema'), ...formatMembers }),
+])
+
+export const body = v.object({
+  ...UNSUPPORTED,
+  model: text,
+  input: v.nullish(inputSchema, []),
+  instructions: text,
+  tools: v.nullish(v.array(tool), []),
+  tool_choice: v.nullish(either(isObject, v.object({ type: v.literal('function'), name: toolName }), choiceWord)),
+  text: v.nullish(v.object({ format: v.nullish(format), verbosity: text })),
+  reasoning: v.nullish(v.object({ effort: text })),
+  previous_response_id: text,
+  conversation: v.nullish(either(isObject, v.object({ id: idSchema }), idSchema)),
+  store: flag,
+  stream: flag,
+  metadata: v.nullish(byName(v.string(), v.string())),
+  temperature: number,
+  top_p: number,
+  max_output_tokens: number,
+  max_tool_calls: count,
+  parallel_tool_calls: flag,
+  service_tier: text,
+  edgecall: v.nullish(v.strictObject({ ...runOptions, rounds: whichRounds }), {}),
+})
+
+type Body = v.InferOutput<typeof body>
+
+export type DecodedResponses =
+  | { readonly ok: true; readonly request: ResponsesRequest }
+  | { readonly ok: false; readonly error: OpenAiFault }
+
+/** Parses the body of a request for a response. */
+export function decodeResponses(json: unknown): DecodedResponses {
+  const decoded = decode(json)
+  return decoded.ok ? decoded : { ok: false, error: openAiFault(decoded.error, UNSUPPORTED) }
+}
+
+function decode(json: unknown): Decoded<ResponsesRequest> {
+  const parsed = parseBody(body, json)
+  if (!parsed.ok) return parsed
+  const { input: sent, tools, conversation, previous_response_id: previous, ...rest } = parsed.request
+  if (conversation != null && previous != null) {
+    return bodyFault('previous_response_id', 'and "conversation" exclude each other.')
+  }
+  const cut = cutAtReference(isText(sent) ? [] : sent)
+  if (!cut.ok) return cut
+  const { items, reference } = cut.request
+  const said = isText(sent) ? { messages: [{ role: 'user', content: sent } as const], answers: {} } : readItems(items)
+  // The edge has stored what precedes a reference, and calls that are not among the items: these need not be complete.
+  const isLoose = reference !== undefined || Object.keys(said.answers).length > 0
+  const history = isLoose
+    ? { ok: true as const, request: said.messages }
+    : checkHistory(said.messages, 'input', 'call_id')
+  if (!history.ok) return history
+  const messages = history.request
+  const { input, results } = newPart(messages)
+  const handed = items.findLast((item) => item.type === 'function_call')?.id ?? ''
+  const clash = sameName(tools, 'tools', 'name')
+  if (clash) return clash
+  const { model, instructions, tool_choice: choice, edgecall, max_tool_calls: calls = Infinity } = rest
+  const { limits = {}, rounds, ...options } = edgecall ?? {}
+  const answerFormat = rest.text?.format
+  return {
+    ok: true,
+    request: {
+      model: model || undefined,
+      instructions: instructions || undefined,
+      messages,
+      input,
+      // Results of calls that the caller ran are answers, wherever they stand among the items. Those of the newest turn
+      // come last: decisions stay among the items of clients that send all that was said.
+      answers: { ...said.answers, ...answersOf(results) },
+      previous: previous || undefined,
+      reference,
+      handed: parseItemId(handed)?.conversation || undefined,
+      conversation: isText(conversation) ? conversation : conversation?.id,
+      store: rest.store ?? true,
+      stream: rest.stream ?? false,
+      clientTools: tools.map(toClientTool),
+      toolChoice: isText(choice) ? choice : choice ? { tool: choice.name } : undefined,
+      responseFormat: answerFormat ? toFormat(answerFormat) : undefined,
+      sampling: samplingOf(parsed.request),
+      options: { ...options, limits: calls < (limits.calls ?? Infinity) ? { ...limits, calls } : limits },
+      rounds,
+      echo: echoOf(parsed.request),
+    },
+  }
+}
+
+/** Returns the fields that are passed to the model, under their names in Chat Completions. */
+function samplingOf(body: Body): Record<string, unknown> {
+  const fields = {
+    temperature: body.temperature,
+    top_p: body.top_p,
+    max_completion_tokens: body.max_output_tokens,
+    parallel_tool_calls: body.parallel_tool_calls,
+    service_tier: body.service_tier,
+    reasoning_effort: body.reasoning?.effort,
+    verbosity: body.text?.verbosity,
+  }
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value != null))
+}
+
+/** Fields that a response repeats, with their values if the caller left them out. */
+const ECHO = {
+  instructions: null,
+  tool_choice: 'auto',
+  metadata: {},
+  temperature: null,
+  top_p: null,
+  max_output_tokens: null,
+  max_tool_calls: null,
+  parallel_tool_calls: true,
+  previous_response_id: null,
+  service_tier: 'auto',
+  store: true,
+}
+
+function echoOf(body: Partial<Body> & Pick<Body, 'tools'>): Readonly<Record<string, unknown>> {
+  const { tools, text, reasoning } = body
+  return {
+    ...ECHO,
+    ...Object.fromEntries(Object.entries(body).filter(([name, value]) => name in ECHO && value != null)),
+    tools: tools.map(({ strict, ...tool }) => ({ ...tool, strict: strict ?? null })),
+    text: { ...text, format: text?.format ?? { type: 'text' } },
+    reasoning: { effort: reasoning?.effort ?? null, summary: null },
+    background: false,
+    truncation: 'disabled',
+  }
+}
+
+/** The fields that a response repeats, for a request that left them all out. */
+export const DEFAULT_ECHO = echoOf({ tools: [] })

@@ -1,0 +1,44 @@
+import type { Finish, RunError } from '../../../contract/run.ts'
+import type { Usage } from '../../../contract/usage.ts'
+import type { ShownPart } from '../visible-text.ts'
+
+export type Json = Readonly<Record<string, unknown>>
+export type End = Extract<ShownPart, { type: 'end' | 'failure' }>
+
+/** The reasons to stop that make a response incomplete, with its `incomplete_details`. */
+export const INCOMPLETE: Readonly<Record<string, Json>> = {
+  length: { reason: 'max_output_tokens' },
+  content_filter: { reason: 'content_filter' },
+}
+
+export function statusOf(end: End): 'completed' | 'incomplete' | 'failed' {
+  if (end.type === 'failure') return 'failed'
+  return INCOMPLETE[end.reason] ? 'incomplete' : 'completed'
+}
+
+export function finishOf(end: End): Finish {
+  return end.type === 'end' ? end.finish : 'error'
+}
+
+/** Converts an error. The format has a fixed list of codes; ours is added as `edgecall`, for clients that know it. */
+export function errorOf({ code, message }: RunError): Json {
+  return { code: code === 'model_rate_limited' ? 'rate_limit_exceeded' : 'server_error', message, edgecall: code }
+}
+
+export function usageOf({ inputTokens, outputTokens, cachedInputTokens = 0, reasoningTokens = 0 }: Usage): Json {
+  return {
+    input_tokens: inputTokens,
+    input_tokens_details: { cached_tokens: cachedInputTokens, cache_write_tokens: 0 },
+    output_tokens: outputTokens,
+    output_tokens_details: { reasoning_tokens: reasoningTokens },
+    total_tokens: inputTokens + outputTokens,
+  }
+}
+
+export function textPart(text: string): Json {
+  return { type: 'output_text', text, annotations: [], logprobs: [] }
+}
+
+export function summaryPart(text: string): Json {
+  return { type: 'summary_text', text }
+}

@@ -1,0 +1,113 @@
+import * as v from 'valibot'
+import { isObject } from '../../contract/json.ts'
+import type { Message } from '../../contract/message.ts'
+import type { ResponseFormat, ToolChoice } from '../../contract/model.ts'
+import type { ClientTool, Limits, OnBusy, RunRequest, ToolSelection } from '../../contract/run.ts'
+import { type Decoded, parseBody, sameName } from './body.ts'
+import { checkHistory } from './history.ts'
+import {
+  choiceWord,
+  contentPart,
+  either,
+  isText,
+  parametersSchema,
+  partsOf,
+  plainObject,
+  runOptions,
+  someText,
+  textOr,
+  toolName,
+} from '../schema.ts'
+
+/** Which text of a run is shown: that of the answer alone (`final`), or also that before tool calls (`all`). */
+export type Rounds = 'final' | 'all'
+
+/** The options of a run that all surfaces share. */
+export interface RunOptions extends Partial<
+  Pick<RunRequest, 'context' | 'execution' | 'toolErrors' | 'onLimit' | 'compensate' | 'eager' | 'compat'>
+> {
+  readonly tools?: ToolSelection
+  readonly limits?: Partial<Limits>
+}
+
+/** The body of `POST …/runs`. */
+export interface RunBody extends RunOptions {
+  readonly input: readonly Message[]
+  readonly system?: string
+  readonly model?: string
+  readonly clientTools?: readonly ClientTool[]
+  readonly toolChoice?: ToolChoice
+  readonly responseFormat?: ResponseFormat
+  readonly onBusy?: OnBusy
+  readonly rounds?: 'all'
+}
+
+const content = textOr(contentPart)
+
+const call = v.strictObject({ callId: someText, tool: toolName, arguments: v.string() })
+
+export const message = v.variant('role', [
+  v.strictObject({ role: v.literal('system'), content: v.string() }),
+  v.strictObject({ role: v.literal('user'), content }),
+  v.strictObject({
+    role: v.literal('assistant'),
+    content: v.string(),
+    reasoning: v.exactOptional(v.string()),
+    calls: v.exactOptional(v.array(call)),
+  }),
+  v.strictObject({
+    role: v.literal('tool'),
+    callId: v.string(),
+    tool: v.exactOptional(v.string(), ''),
+    ok: v.exactOptional(v.boolean(), true),
+    content: v.pipe(content, v.transform(partsOf)),
+  }),
+])
+
+const clientTool = v.strictObject({
+  name: toolName,
+  description: v.exactOptional(v.string(), ''),
+  inputSchema: v.exactOptional(parametersSchema, {}),
+})
+
+const responseFormat = v.variant('type', [
+  v.strictObject({ type: v.picklist(['text', 'json_object']) }),
+  v.strictObject({
+    type: v.literal('json_schema'),
+    name: v.string(),
+    schema: plainObject,
+    strict: v.exactOptional(v.boolean()),
+  }),
+])
+
+export const runBody = v.strictObject({
+  input: either(isText, someText, v.array(message)),
+  system: v.exactOptional(v.string()),
+  model: v.exactOptional(v.string()),
+  clientTools: v.exactOptional(v.array(clientTool)),
+  toolChoice: v.exactOptional(either(isObject, v.strictObject({ tool: toolName }), choiceWord)),
+  responseFormat: v.exactOptional(responseFormat),
+  onBusy: v.exactOptional(v.picklist(['queue', 'reject', 'interrupt', 'steer'])),
+  // Native events have the text of all rounds; their reader chooses.
+  rounds: v.exactOptional(v.literal('all')),
+  ...runOptions,
+})
+
+/** Parses the body of a native run. A text as `input` is one user message. Unknown members are errors, not ignored. */
+export function decodeRunBody(body: unknown): Decoded<RunBody> {
+  const parsed = parseBody(runBody, body)
+  if (!parsed.ok) return parsed
+  const { input, ...rest } = parsed.request
+  const messages: readonly Message[] = isText(input) ? [{ role: 'user', content: input }] : input
+  const history = checkHistory(messages, 'input', 'callId')
+  if (!history.ok) return history
+  const fault = sameName(rest.clientTools ?? [], 'clientTools', 'name')
+  return fault ?? { ok: true, request: { ...rest, input: history.request } }
+}
+
+export const callBody = v.strictObject({ arguments: plainObject, context: runOptions.context })
+
+/** Parses the body of `POST /tools/{name}/call`. */
+export function decodeCallBody(body: unknown): Decoded<v.InferOutput<typeof callBody>> {
+  return parseBody(callBody, body)
+}

@@ -1,0 +1,119 @@
+import * as v from 'valibot'
+import type { CallAnswer } from '../../../contract/conversation.ts'
+import type { Content, UserMessage } from '../../../contract/message.ts'
+import { bodyFault, type Decoded, faultWithin, parseBody } from '../body.ts'
+import { type CallAnswers, decisionOf } from '../call-answer.ts'
+import { decodeRunBody, type RunBody } from '../request.ts'
+import { idSchema, plainObject } from '../../schema.ts'
+
+/** The body that `useChat` posts, converted to our types. */
+export interface UiChatRequest {
+  readonly conversation: string
+  readonly version?: 5 | 6 | 7
+  /** Results and decisions by call id; some may have been sent before. */
+  readonly answers: CallAnswers
+  /** The run to start; only if no call is answered. */
+  readonly run?: RunBody
+  /** The message to answer again: the user's message id, or the run of the old answer; '' for the last answer. */
+  readonly again?: string
+  /** The run of the last answer that stays, if the message after it is answered again or was edited; '' for none. */
+  readonly follows?: string
+}
+
+/** The members of all types of parts; the type and state of a part decide which of them count. */
+const part = v.object({
+  type: v.string(),
+  text: v.exactOptional(v.string()),
+  mediaType: v.exactOptional(v.string()),
+  url: v.exactOptional(v.string()),
+  toolCallId: v.exactOptional(v.string()),
+  state: v.exactOptional(v.string()),
+  providerExecuted: v.nullish(v.boolean()),
+  output: v.exactOptional(v.unknown()),
+  errorText: v.nullish(v.string()),
+  approval: v.nullish(v.object({ approved: v.nullish(v.boolean()), reason: v.nullish(v.string()) })),
+})
+
+type Part = v.InferOutput<typeof part>
+
+export const body = v.object({
+  id: idSchema,
+  messages: v.pipe(
+    v.array(
+      v.object({
+        id: v.nullish(v.string(), ''),
+        role: v.picklist(['system', 'user', 'assistant']),
+        parts: v.array(part),
+      }),
+    ),
+    v.nonEmpty('must not be empty.'),
+  ),
+  trigger: v.nullish(v.picklist(['submit-message', 'regenerate-message'])),
+  messageId: v.nullish(v.string()),
+  edgecall: v.nullish(plainObject, {}),
+  version: v.nullish(v.picklist([5, 6, 7])),
+})
+
+/**
+ * Parses the body that `useChat` posts for its own edge conversation, `id`. Only the messages after the last answer are
+ * new; if that answer is the last message, it has answers to its calls. `edgecall` has the members of a native run.
+ */
+export function decodeUiChat(json: unknown): Decoded<UiChatRequest> {
+  const parsed = parseBody(body, json)
+  if (!parsed.ok) return parsed
+  const { id: conversation, messages, trigger, messageId, edgecall, version } = parsed.request
+  const place = { conversation, ...(version && { version }) }
+  const answered = messages.findLastIndex((message) => message.role === 'assistant')
+  const follows = messages[answered]?.id ?? ''
+  if (trigger === 'regenerate-message') {
+    return { ok: true, request: { ...place, answers: {}, again: messageId ?? '', follows } }
+  }
+  const end = messages.length - 1
+  if (answered === end) {
+    const answers = answersOf(messages[end]?.parts ?? [])
+    if (Object.keys(answers).length === 0) return bodyFault(`messages[${end}]`, 'answers no call, and asks nothing.')
+    return { ok: true, request: { ...place, answers } }
+  }
+  const input: UserMessage[] = []
+  for (let at = answered + 1; at <= end; at++) {
+    if (messages[at]?.role !== 'user') continue
+    const content = contentOf(messages[at]?.parts ?? [], `messages[${at}].parts`)
+    if (!content.ok) return content
+    input.push({ role: 'user', content: content.request })
+  }
+  const run = decodeRunBody({ ...edgecall, input })
+  // `messageId` names a message that was edited; the client has cut all that followed it.
+  const edited = messageId != null && { follows }
+  if (run.ok) return { ok: true, request: { ...place, answers: {}, run: run.request, ...edited } }
+  return faultWithin('edgecall.', run)
+}
+
+/** Returns the answers to calls of the message's last step; some may have been sent before. */
+function answersOf(parts: readonly Part[]): Record<string, CallAnswer> {
+  const answers: Record<string, CallAnswer> = {}
+  const step = parts.slice(parts.findLastIndex((each) => each.type === 'step-start') + 1)
+  for (const { toolCallId, state, approval, output, errorText, providerExecuted } of step) {
+    if (toolCallId === undefined) continue
+    if (state === 'approval-responded') {
+      answers[toolCallId] = decisionOf(approval?.approved === true, approval?.reason)
+    } else if (!providerExecuted && state === 'output-available') {
+      answers[toolCallId] = { result: typeof output === 'string' ? output : JSON.stringify(output ?? null), ok: true }
+    } else if (!providerExecuted && state === 'output-error') {
+      answers[toolCallId] = { result: errorText ?? '', ok: false }
+    }
+  }
+  return answers
+}
+
+/** Returns the texts and files of a message; its other parts are for the client alone. */
+function contentOf(parts: readonly Part[], path: string): Decoded<readonly Content[]> {
+  const content: Content[] = []
+  for (const [index, { type, text, mediaType = '', url = '' }] of parts.entries()) {
+    if (type === 'text' && text !== undefined) content.push({ type, text })
+    if (type !== 'file') continue
+    const data = /^data:[^,]*;base64,(.*)$/s.exec(url)?.[1]
+    if (data === undefined) return bodyFault(`${path}[${index}].url`, 'must be a base64 data: URL.')
+    content.push({ type: mediaType.startsWith('image/') ? 'image' : 'file', mediaType, data })
+  }
+  return content.length > 0 ? { ok: true, request: content } : bodyFault(path, 'has neither text nor files.')
+}

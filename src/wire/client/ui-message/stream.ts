@@ -1,0 +1,202 @@
+import type { CallSettled, RunEvent, RunFinished } from '../../../contract/event.ts'
+import { argumentsOf, textOf, type ToolCall } from '../../../contract/message.ts'
+import type { Finish, RunError } from '../../../contract/run.ts'
+import { Blocks } from '../blocks.ts'
+import { BROKEN_OFF, runErrorOf } from '../run-error.ts'
+import { encodeData } from '../../sse.ts'
+
+/** The header that tells a client which stream protocol it reads. */
+export const UI_MESSAGE_HEADERS = { 'x-vercel-ai-ui-message-stream': 'v1' }
+
+export interface UiMessageOptions {
+  /** The major version of the client's AI SDK. Default 6. Version 5 gets approvals as `data-approval`: it has none. */
+  readonly version?: 5 | 6 | 7 | undefined
+  readonly conversation?: string | undefined
+}
+
+type Chunk = { readonly type: string } & Readonly<Record<string, unknown>>
+
+/** The end of a message whose events break off before the end of the run. */
+const CUT = [failed(BROKEN_OFF)]
+
+const REASONS: Readonly<Partial<Record<Finish, string>>> = {
+  stop: 'stop',
+  return_direct: 'stop',
+  tool_calls: 'tool-calls',
+  waiting: 'tool-calls',
+  length: 'length',
+  content_filter: 'content-filter',
+  error: 'error',
+}
+
+/**
+ * Encodes a run's events as a UI message stream, which `useChat` of the AI SDK reads. A run is one message with the
+ * run's id, even if a later response continues it. Calls that the edge runs are marked as executed by the provider, so
+ * that clients neither run them nor wait to.
+ */
+export class UiMessageEncoder {
+  readonly #options: UiMessageOptions
+  readonly #blocks = new Blocks()
+  /** The calls that this stream knows, by id. */
+  readonly #calls = new Map<string, ToolCall>()
+  /** The tools of calls whose input has begun to arrive, by call id. */
+  readonly #begun = new Map<string, string>()
+  /** The ids of calls whose input was sent, here or in an earlier response. */
+  readonly #told = new Set<string>()
+  readonly #handed = new Set<string>()
+  #isOpen = false
+  #inStep = false
+  #last: readonly Chunk[] = CUT
+
+  constructor(options: UiMessageOptions = {}) {
+    this.#options = options
+  }
+
+  /** Returns the SSE text of an event, or '' if the event adds nothing. */
+  event(event: RunEvent): string {
+    const spoken = this.#blocks.take(event).map(({ kind, does, id, text }) => {
+      return { type: `${kind}-${does}`, id, ...(does === 'delta' && { delta: text }) }
+    })
+    return [...this.#open(event.runId), ...spoken, ...this.#chunks(event)].map(encodeData).join('')
+  }
+
+  /** Returns the text that ends the message. If the run waits, a later response continues the message. */
+  end(): string {
+    return `${[...this.#leaveStep(), ...this.#last].map(encodeData).join('')}data: [DONE]\n\n`
+  }
+
+  #open(runId: string): Chunk[] {
+    if (this.#isOpen) return []
+    this.#isOpen = true
+    const { conversation } = this.#options
+    return [{ type: 'start', messageId: runId, messageMetadata: { runId, conversation } }]
+  }
+
+  #chunks(event: RunEvent): Chunk[] {
+    switch (event.type) {
+      case 'step.started':
+        this.#inStep = true
+        return [{ type: 'start-step' }]
+      case 'step.finished':
+        return this.#leaveStep()
+      case 'call.delta':
+        return this.#coming(event)
+      case 'step.answered':
+        return this.#answered(event.calls)
+      case 'call.started': {
+        const { callId, tool, arguments: text } = event
+        if (text !== undefined) this.#calls.set(callId, { callId, tool, arguments: text })
+        return this.#input(callId, true)
+      }
+      case 'call.requested':
+        this.#handed.add(event.callId)
+        return this.#input(event.callId, false)
+      case 'approval.requested':
+        // Not marked as executed by the provider: a client then sends its own results only together with the decision.
+        return [...this.#input(event.callId, this.#options.version === 5), this.#approval(event)]
+      case 'call.progress': {
+        const { callId, message, fraction, data } = event
+        return [{ type: 'data-progress', id: callId, data: { message, fraction, data }, transient: true }]
+      }
+      case 'call.settled':
+        return this.#settled(event)
+      case 'run.waiting':
+        this.#last = [this.#finish({ finish: event.for === 'approval' ? 'waiting' : 'tool_calls' })]
+        return []
+      case 'run.resumed':
+        this.#last = CUT
+        return []
+      case 'run.finished':
+        this.#last = this.#finished(event)
+        return []
+      default:
+        return []
+    }
+  }
+
+  #coming({ callId, name, arguments: text }: Extract<RunEvent, { type: 'call.delta' }>): Chunk[] {
+    const chunks: Chunk[] = []
+    if (name !== undefined && !this.#begun.has(callId)) {
+      this.#begun.set(callId, name)
+      chunks.push({ type: 'tool-input-start', toolCallId: callId, toolName: name })
+    }
+    if (text === '' || !this.#begun.has(callId)) return chunks
+    return [...chunks, { type: 'tool-input-delta', toolCallId: callId, inputTextDelta: text }]
+  }
+
+  /** Takes the calls of an answer. Inputs begun by an earlier attempt alone end in an error: they will never run. */
+  #answered(calls: readonly ToolCall[]): Chunk[] {
+    for (const call of calls) {
+      this.#calls.set(call.callId, call)
+      this.#begun.delete(call.callId)
+    }
+    const dropped = [...this.#begun]
+    this.#begun.clear()
+    return dropped
+      .filter(([toolCallId]) => !this.#told.has(toolCallId))
+      .map(([toolCallId, toolName]) => {
+        const errorText = 'The edge stopped while the model wrote this call.'
+        return { type: 'tool-input-error', toolCallId, toolName, input: {}, errorText, providerExecuted: true }
+      })
+  }
+
+  #input(callId: string, isOurs: boolean): Chunk[] {
+    const call = this.#calls.get(callId)
+    const isTold = this.#told.has(callId)
+    this.#told.add(callId)
+    if (!call || isTold) return []
+    const input = argumentsOf(call.arguments)
+    const chunk = { type: 'tool-input-available', toolCallId: callId, toolName: call.tool, input }
+    return [isOurs ? { ...chunk, providerExecuted: true } : chunk]
+  }
+
+  #approval({ callId, tool, arguments: text }: ToolCall): Chunk {
+    if (this.#options.version !== 5) return { type: 'tool-approval-request', approvalId: callId, toolCallId: callId }
+    const data = { toolCallId: callId, toolName: tool, input: argumentsOf(text) }
+    return { type: 'data-approval', id: callId, data }
+  }
+
+  #settled({ callId, ok, content = [], structured, error }: CallSettled): Chunk[] {
+    const isDenied = error?.code === 'rejected'
+    // The client's message already has a result that the client gave.
+    if (!this.#calls.has(callId) && !this.#told.has(callId) && !isDenied) return []
+    const isOurs = !this.#handed.has(callId)
+    const input = this.#input(callId, isOurs)
+    if (isDenied && this.#options.version !== 5) return [...input, { type: 'tool-output-denied', toolCallId: callId }]
+    const isText = content.every((part) => part.type === 'text')
+    const outcome = ok
+      ? {
+          type: 'tool-output-available',
+          toolCallId: callId,
+          output: structured ?? (isText ? textOf(content) : content),
+        }
+      : { type: 'tool-output-error', toolCallId: callId, errorText: error?.message ?? '' }
+    return [...input, isOurs ? { ...outcome, providerExecuted: true } : outcome]
+  }
+
+  #leaveStep(): Chunk[] {
+    if (!this.#inStep) return []
+    this.#inStep = false
+    return [{ type: 'finish-step' }]
+  }
+
+  #finish({ finish, which, usage }: Pick<RunFinished, 'finish' | 'which'> & Partial<RunFinished>): Chunk {
+    const total = usage && { ...usage, totalTokens: usage.inputTokens + usage.outputTokens }
+    return {
+      type: 'finish',
+      // The first releases of version 5 refuse members that they do not know.
+      ...(this.#options.version !== 5 && { finishReason: REASONS[finish] ?? 'other' }),
+      messageMetadata: { finish, which, usage: total },
+    }
+  }
+
+  #finished(event: RunFinished): Chunk[] {
+    const finish = this.#finish(event)
+    if (event.status === 'completed') return [finish]
+    return [event.status === 'cancelled' ? { type: 'abort' } : failed(runErrorOf(event)), finish]
+  }
+}
+
+function failed({ message }: RunError): Chunk {
+  return { type: 'error', errorText: message }
+}

@@ -1,0 +1,57 @@
+import * as v from 'valibot'
+import { isObject } from '../contract/json.ts'
+import { byName, count, either, isText } from './schema.ts'
+import { POINTER } from '../contract/json-pointer.ts'
+
+const flag = v.exactOptional(v.boolean())
+
+/** The fields of `ToolAnnotations`. */
+export const ANNOTATIONS = {
+  readOnly: flag,
+  idempotent: flag,
+  destructive: flag,
+  openWorld: flag,
+  untrusted: flag,
+  private: flag,
+}
+
+const number = v.exactOptional(v.number())
+
+function isNumber(value: unknown): boolean {
+  return typeof value === 'number'
+}
+
+const CONDITION = v.strictObject({
+  minimum: number,
+  maximum: number,
+  enum: v.exactOptional(v.array(either(isText, v.string(), either(isNumber, v.number(), v.nullable(v.boolean()))))),
+  like: v.exactOptional(v.array(v.string())),
+})
+
+/** The schema of an `Approval`. */
+export const APPROVAL = either(
+  isObject,
+  v.strictObject({ unless: byName(v.pipe(v.string(), v.regex(POINTER)), CONDITION) }),
+  v.picklist(
+    ['never', 'always'],
+    'must be "never", "always" or { unless: { "/pointer": { minimum?, maximum?, enum?, like? } } }.',
+  ),
+)
+
+const texts = v.exactOptional(v.array(v.string()))
+
+/** The schema of a deployment's `ToolPolicies`. */
+export const POLICIES = byName(
+  v.string(),
+  v.strictObject({
+    scopes: texts,
+    tenants: texts,
+    rate: v.exactOptional(v.string()),
+    concurrency: count,
+    timeoutMs: count,
+    maxResultBytes: count,
+    approval: v.exactOptional(APPROVAL),
+    hosts: texts,
+    annotations: v.exactOptional(v.strictObject(ANNOTATIONS)),
+  }),
+)

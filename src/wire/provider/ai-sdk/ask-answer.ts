@@ -1,0 +1,95 @@
+import { isObject } from '../../../contract/json.ts'
+import type { ModelError, ModelEvent, ModelFinish } from '../../../contract/model.ts'
+import { badResponse, modelError, STREAM_CUT } from '../model-error.ts'
+import { UNEXPLAINED } from '../openai-chat/error.ts'
+import { openCalls } from './ask-calls.ts'
+import { saidError } from './ask-error.ts'
+import { usageOf } from './ask-usage.ts'
+import { type OpenCall, type OpenText, toOpaque } from './kept.ts'
+
+/** Reads the parts of one `doStream`. Contract: that of `AnswerDecoder`, with parts in place of frames. */
+export interface PartsDecoder {
+  readonly done: boolean
+  readonly push: (part: unknown) => readonly ModelEvent[]
+  readonly end: () => readonly ModelEvent[]
+}
+
+const TEXTS: Readonly<Record<string, OpenText['type']>> = {
+  'text-start': 'text',
+  'text-delta': 'text',
+  'text-end': 'text',
+  'reasoning-start': 'reasoning',
+  'reasoning-delta': 'reasoning',
+  'reasoning-end': 'reasoning',
+}
+
+/** Reads one answer. Calls that the provider runs itself are not emitted. */
+export function partsDecoder(): PartsDecoder {
+  const calls = openCalls()
+  const texts = new Map<string, OpenText>()
+  /** The texts and calls, in the order in which they began. */
+  const parts = new Set<OpenText | OpenCall>()
+  let done = false
+
+  function fail(error: ModelError): readonly ModelEvent[] {
+    done = true
+    return [{ type: 'error', error }]
+  }
+
+  function text(type: OpenText['type'], part: Record<string, unknown>): readonly ModelEvent[] {
+    const { id, delta, providerMetadata } = part
+    const key = `${type} ${String(id)}`
+    let open = texts.get(key)
+    if (!open) texts.set(key, (open = { type, length: 0 }))
+    parts.add(open)
+    if (isObject(providerMetadata)) open.data = providerMetadata
+    // An id may be used again, once its text has ended.
+    if (part.type === `${type}-end`) texts.delete(key)
+    if (typeof delta !== 'string' || delta === '') return []
+    open.length += delta.length
+    return [{ type, text: delta }]
+  }
+
+  function close({ finishReason, usage }: Record<string, unknown>): readonly ModelEvent[] {
+    const { unified: reason, raw = null } = isObject(finishReason)
+      ? finishReason
+      : { unified: finishReason ?? 'unknown' }
+    if (reason === 'error') return fail(modelError(UNEXPLAINED))
+    // A provider that knows no reason why its model stopped has read a stream that was cut.
+    if (reason === 'unknown' || (reason === 'other' && raw === null && isObject(finishReason))) return fail(STREAM_CUT)
+    const finish = finishOf(reason, calls.any())
+    if (finish === 'tool_calls' && !calls.areWhole()) return fail(badResponse('The model did not finish a call.'))
+    done = true
+    const used = usageOf(usage)
+    const opaque = toOpaque([...parts])
+    return [{ type: 'finish', finish, ...(used && { usage: used }), ...(opaque && { opaque }) }]
+  }
+
+  function take(part: Record<string, unknown>): readonly ModelEvent[] {
+    const { type, id, toolName, delta, providerExecuted } = part
+    const kind = TEXTS[String(type)]
+    if (kind) return text(kind, part)
+    if (type === 'finish') return close(part)
+    if (type === 'error') return fail(saidError(part.error))
+    const events: ModelEvent[] = []
+    if (providerExecuted === true) return events
+    if (type === 'tool-input-start') parts.add(calls.begin(String(id), String(toolName), events))
+    else if (type === 'tool-input-delta') calls.add(String(id), delta, events)
+    else if (type === 'tool-call') parts.add(calls.complete(part, events))
+    return events
+  }
+
+  return {
+    get done() {
+      return done
+    },
+    push: (part) => (done || !isObject(part) ? [] : take(part)),
+    end: () => (done ? [] : fail(STREAM_CUT)),
+  }
+}
+
+function finishOf(reason: unknown, hasCalls: boolean): ModelFinish {
+  if (reason === 'length') return 'length'
+  if (reason === 'content-filter') return 'content_filter'
+  return hasCalls ? 'tool_calls' : 'stop'
+}

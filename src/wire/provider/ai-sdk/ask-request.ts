@@ -1,0 +1,146 @@
+import { isObject } from '../../../contract/json.ts'
+import {
+  type AssistantMessage,
+  type Content,
+  type Message,
+  textOf,
+  type ToolMessage,
+} from '../../../contract/message.ts'
+import type { ModelRequest, ResponseFormat, ToolChoice } from '../../../contract/model.ts'
+import { argumentsObject, calledName } from '../call-arguments.ts'
+import { keptIn } from './kept.ts'
+
+/** The supported versions of the AI SDK's `LanguageModel` specification. */
+export type AiSdkVersion = 'v2' | 'v3' | 'v4'
+
+/** The differences between models in the form of a prompt. */
+export interface AiSdkDialect {
+  /** The version of the specification; versions differ in how they carry images and files. */
+  readonly version: AiSdkVersion
+  /** Whether tool results may contain images and files. Some providers would show them to the model as base64 text. */
+  readonly richResults: boolean
+}
+
+/**
+ * Returns the options of `doStream` for a request, without the signal. Sampling fields that the specification does not
+ * have are left out: providers take those as `providerOptions`.
+ */
+export function toCallOptions(request: ModelRequest, dialect: AiSdkDialect): Record<string, unknown> {
+  const { messages, tools, toolChoice, responseFormat, sampling = {} } = request
+  const { stop, max_tokens, max_completion_tokens: most = max_tokens } = sampling
+  return {
+    prompt: toPrompt(messages, dialect),
+    ...(tools.length > 0 && {
+      tools: tools.map(({ name, description, inputSchema }) => ({ type: 'function', name, description, inputSchema })),
+      ...(toolChoice && { toolChoice: toToolChoice(toolChoice) }),
+    }),
+    ...(responseFormat && { responseFormat: toFormat(responseFormat) }),
+    ...defined({
+      temperature: sampling.temperature,
+      topP: sampling.top_p,
+      seed: sampling.seed,
+      presencePenalty: sampling.presence_penalty,
+      frequencyPenalty: sampling.frequency_penalty,
+      maxOutputTokens: most,
+      stopSequences: typeof stop === 'string' ? [stop] : stop,
+      reasoning: dialect.version === 'v4' ? sampling.reasoning_effort : undefined,
+    }),
+  }
+}
+
+function defined(fields: Readonly<Record<string, unknown>>): object {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+}
+
+function toPrompt(messages: readonly Message[], dialect: AiSdkDialect): readonly object[] {
+  const prompt: object[] = []
+  /** The ids of calls as sent, by our call ids: the provider's own, if they were kept with the answer. */
+  const ids = new Map<string, string>()
+  /** The content of the message for the results of a step, which share one. */
+  let results: object[] | undefined
+  for (const message of messages) {
+    if (message.role === 'tool') {
+      if (!results) prompt.push({ role: 'tool', content: (results = []) })
+      results.push(toResult(message, ids, dialect))
+      continue
+    }
+    results = undefined
+    if (message.role === 'system') prompt.push({ role: 'system', content: message.content })
+    else if (message.role === 'assistant') prompt.push({ role: 'assistant', content: toAnswer(message, ids) })
+    else {
+      const { content } = message
+      const parts = typeof content === 'string' ? [{ type: 'text', text: content } as const] : content
+      prompt.push({ role: 'user', content: parts.map((part) => toPart(part, dialect.version)) })
+    }
+  }
+  return prompt
+}
+
+function toPart(part: Content, version: AiSdkVersion): object {
+  if (part.type === 'text') return part
+  const { mediaType, data } = part
+  return { type: 'file', mediaType, data: version === 'v4' ? { type: 'data', data } : data }
+}
+
+/** Converts an earlier answer: kept parts in their original order, with the provider's data; then all that is left. */
+function toAnswer(message: AssistantMessage, ids: Map<string, string>): readonly object[] {
+  const parts: object[] = []
+  const rest = { reasoning: message.reasoning ?? '', text: message.content }
+  const open = new Map((message.calls ?? []).entries())
+
+  function tell(type: 'text' | 'reasoning', length: number, data?: unknown): void {
+    const text = rest[type].slice(0, length)
+    rest[type] = rest[type].slice(length)
+    // Reasoning that the provider hides has no text, but data such as a signature.
+    if (text !== '' || (type === 'reasoning' && data)) parts.push({ type, text, ...toOptions(data) })
+  }
+
+  function call(index: number, id?: unknown, data?: unknown): void {
+    const said = open.get(index)
+    open.delete(index)
+    if (!said) return
+    const toolCallId = typeof id === 'string' ? id : said.callId
+    ids.set(said.callId, toolCallId)
+    const input = argumentsObject(said.arguments)
+    parts.push({ type: 'tool-call', toolCallId, toolName: calledName(said.tool), input, ...toOptions(data) })
+  }
+
+  for (const { reasoning, text, call: index, id, data } of keptIn(message.opaque)) {
+    if (typeof reasoning === 'number') tell('reasoning', reasoning, data)
+    else if (typeof text === 'number') tell('text', text, data)
+    else if (typeof index === 'number') call(index, id, data)
+  }
+  tell('reasoning', Infinity)
+  tell('text', Infinity)
+  for (const index of [...open.keys()]) call(index)
+  return parts
+}
+
+function toOptions(data: unknown): object {
+  return isObject(data) ? { providerOptions: data } : {}
+}
+
+function toResult(message: ToolMessage, ids: ReadonlyMap<string, string>, dialect: AiSdkDialect): object {
+  const { callId, tool, ok, content } = message
+  const { version, richResults } = dialect
+  const isText = !richResults || content.every(({ type }) => type === 'text')
+  const output = isText
+    ? { type: ok ? 'text' : 'error-text', value: textOf(content) }
+    : { type: 'content', value: content.map((part) => toResultPart(part, version)) }
+  return { type: 'tool-result', toolCallId: ids.get(callId) ?? callId, toolName: calledName(tool), output }
+}
+
+function toResultPart(part: Content, version: AiSdkVersion): object {
+  if (part.type === 'text' || version === 'v4') return toPart(part, version)
+  const { type, mediaType, data } = part
+  return { type: version === 'v2' ? 'media' : `${type}-data`, mediaType, data }
+}
+
+function toToolChoice(choice: ToolChoice): object {
+  return typeof choice === 'object' ? { type: 'tool', toolName: choice.tool } : { type: choice }
+}
+
+function toFormat(format: ResponseFormat): object {
+  if (format.type === 'text') return format
+  return format.type === 'json_object' ? { type: 'json' } : { type: 'json', name: format.name, schema: format.schema }
+}

@@ -1,0 +1,67 @@
+import { isObject } from '../../../contract/json.ts'
+import type { ModelEvent } from '../../../contract/model.ts'
+import { countAt, fieldsOf, objectsOf, textAt } from '../../fields.ts'
+import { type Fields, toUsage } from '../model-answer.ts'
+import { type NativeAnswer, nativeAnswers, type SpokenCall } from '../native-answer.ts'
+import { CODEC, type Place } from './place.ts'
+
+/** The codec for the answers of servers that speak `generateContent`. Only the stream's end marks the last chunk. */
+export const geminiAnswers = nativeAnswers(geminiAnswer)
+
+function geminiAnswer(): NativeAnswer {
+  const calls: SpokenCall[] = []
+  const places: Place[] = []
+  let hasBegun = false
+  let reason = ''
+  let counts: unknown
+
+  function takePart(part: Fields, events: ModelEvent[]): void {
+    const { functionCall, thought } = part
+    const text = textAt(part, 'text')
+    const thoughtSignature = textAt(part, 'thoughtSignature')
+    const signed = thoughtSignature ? { thoughtSignature } : undefined
+    if (isObject(functionCall)) {
+      const call = { tool: textAt(functionCall, 'name'), arguments: JSON.stringify(functionCall.args ?? {}) }
+      events.push({ type: 'call.delta', index: calls.length, ...call })
+      calls.push(call)
+      const id = textAt(functionCall, 'id')
+      places.push({ call: true, ...(id && { id }), ...signed })
+      return
+    }
+    if (text) events.push({ type: thought ? 'reasoning' : 'text', text })
+    const last = places.at(-1)
+    const isText = 'text' in part && !thought
+    // A signed part is never merged with another.
+    if (isText && !signed && last?.text !== undefined && !last.thoughtSignature) last.text += text.length
+    else if (isText && (text || signed)) places.push({ text: text.length, ...signed })
+    else if (signed) places.push({ part })
+  }
+
+  return {
+    take: ({ candidates, promptFeedback, usageMetadata }, events) => {
+      counts = usageMetadata ?? counts
+      const [candidate] = objectsOf(candidates)
+      // A prompt that was blocked has no candidate.
+      const blocked = textAt(promptFeedback, 'blockReason') && 'SAFETY'
+      hasBegun ||= Boolean(candidate || blocked)
+      const said = textAt(candidate, 'finishReason')
+      reason = blocked || (/UNSPECIFIED/.test(said) ? '' : said) || reason
+      for (const part of objectsOf(fieldsOf(candidate?.content).parts)) takePart(part, events)
+      return false
+    },
+    hasBegun: () => hasBegun,
+    reason: () => reason,
+    calls: () => calls,
+    usage: () => {
+      // The token count of the candidates excludes thoughts.
+      const thoughts = countAt(counts, 'thoughtsTokenCount')
+      const input = countAt(counts, 'promptTokenCount') + countAt(counts, 'toolUsePromptTokenCount')
+      const output = countAt(counts, 'candidatesTokenCount') + thoughts
+      return toUsage(input, output, countAt(counts, 'cachedContentTokenCount'), thoughts)
+    },
+    opaque: () =>
+      places.some(({ part, id, thoughtSignature }) => part || id || thoughtSignature)
+        ? { codec: CODEC, data: places }
+        : undefined,
+  }
+}

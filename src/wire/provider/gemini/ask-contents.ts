@@ -1,0 +1,103 @@
+import { isObject } from '../../../contract/json.ts'
+import {
+  type AssistantMessage,
+  type Content,
+  type Message,
+  textOf,
+  type ToolMessage,
+} from '../../../contract/message.ts'
+import { argumentsObject, calledName } from '../call-arguments.ts'
+import { encodeOnce } from '../../encode-once.ts'
+import { objectsOf } from '../../fields.ts'
+import { jsonText, listed } from '../json-text.ts'
+import { keptBy } from '../opaque.ts'
+import { byTurns } from '../turns.ts'
+import { CODEC } from './place.ts'
+
+/** Encodes the `contents` of a request. Roles alternate; results count as the user's. Empty messages are left out. */
+export function encodeContents(messages: readonly Message[]): readonly string[] {
+  /** The ids that Gemini gave to calls, by our call ids. */
+  const ids = new Map<string, unknown>()
+  const turns = byTurns(messages, (message) => {
+    if (message.role === 'assistant') {
+      const places = placesOf(message).filter(({ call }) => call)
+      for (const [index, { callId }] of (message.calls ?? []).entries()) ids.set(callId, places[index]?.id)
+    }
+    const parts = encodeParts(message)
+    if (message.role !== 'tool') return parts
+    const id = ids.get(message.callId)
+    return `{"functionResponse":${id ? `{"id":${JSON.stringify(id)},${parts.slice(1)}` : parts}}`
+  })
+  return turns.map(({ isAnswer, parts }) => jsonText({ role: isAnswer ? 'model' : 'user' }, { parts }))
+}
+
+/** Encodes the parts of a message as the inside of a JSON list, or the response of a result; '' if there are none. */
+const encodeParts = encodeOnce((message: Message): string => {
+  switch (message.role) {
+    case 'system':
+      return ''
+    case 'user': {
+      const { content } = message
+      return listed(typeof content === 'string' ? toText(content) : content.flatMap(toPart))
+    }
+    case 'assistant':
+      return answerParts(message)
+    case 'tool':
+      return JSON.stringify(toResponse(message))
+  }
+})
+
+/** The signature that Google accepts for a call that no Gemini signed, such as one of another provider's model. */
+const UNSIGNED = 'skip_thought_signature_validator'
+
+/** Encodes an answer: its parts in their original order if it was kept, else the text, then the calls. */
+function answerParts(message: AssistantMessage): string {
+  const { content, calls = [] } = message
+  const open = [...calls]
+  let at = 0
+
+  function tellCall(id?: unknown, signature?: unknown): readonly object[] {
+    // The first call of an answer must be signed.
+    const thoughtSignature = signature ?? (open.length === calls.length ? UNSIGNED : undefined)
+    const call = open.shift()
+    if (!call) return []
+    const functionCall = { id, name: calledName(call.tool), args: argumentsObject(call.arguments) }
+    return [{ functionCall, thoughtSignature }]
+  }
+
+  const parts = placesOf(message).flatMap(({ part, text, call, id, thoughtSignature }): readonly object[] => {
+    if (call) return tellCall(id, thoughtSignature)
+    if (isObject(part)) return [part]
+    const said = content.slice(at, (at += Number(text)))
+    return said || thoughtSignature ? [{ text: said, thoughtSignature }] : []
+  })
+  parts.push(...toText(content.slice(at)))
+  while (open.length > 0) parts.push(...tellCall())
+  return listed(parts)
+}
+
+function placesOf({ opaque }: AssistantMessage): readonly Readonly<Record<string, unknown>>[] {
+  return objectsOf(keptBy(CODEC, opaque))
+}
+
+/** Converts a result with the files that Gemini accepts in one; other files are only named, in the text. */
+function toResponse({ tool, ok, content }: ToolMessage): object {
+  const isFile = (part: Content) => part.type !== 'text' && IN_RESULTS.test(part.mediaType)
+  const parts = content.filter(isFile).flatMap(toPart)
+  const text = textOf(content.filter((part) => !isFile(part)))
+  return {
+    name: calledName(tool),
+    response: { [ok ? 'output' : 'error']: text },
+    parts: parts.length > 0 ? parts : undefined,
+  }
+}
+
+const IN_RESULTS = /^(image\/(png|jpeg|webp)|application\/pdf|text\/plain)$/
+
+function toText(text: string): readonly object[] {
+  return text === '' ? [] : [{ text }]
+}
+
+function toPart(part: Content): readonly object[] {
+  return part.type === 'text' ? toText(part.text) : [{ inlineData: { mimeType: part.mediaType, data: part.data } }]
+}

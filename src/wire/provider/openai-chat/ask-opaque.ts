@@ -1,0 +1,45 @@
+import type { AssistantMessage, Opaque } from '../../../contract/message.ts'
+import { fieldsOf, objectsOf, textAt } from '../../fields.ts'
+import type { Fields } from '../model-answer.ts'
+
+/** The fields of a detail whose text comes in pieces; all others come once, though maybe not with the first piece. */
+const TEXTS = new Set(['text', 'summary', 'thinking'])
+
+/**
+ * Adds the reasoning details of a delta (`reasoning_details` of OpenRouter, `thinking_blocks` of LiteLLM) to `details`.
+ * The pieces of one detail are joined; a signature ends it.
+ */
+export function addDetails(details: Fields[], said: unknown): void {
+  for (const detail of objectsOf(said)) {
+    const last = details.at(-1)
+    if (!last || last.type !== detail.type || last.index !== detail.index || 'data' in detail || last.signature)
+      details.push(detail)
+    else details[details.length - 1] = join(last, detail)
+  }
+}
+
+function join(first: Fields, more: Fields): Fields {
+  const said = Object.entries(more).filter(([, value]) => value !== null)
+  const joined = said.map(([name, value]) => {
+    const before = first[name]
+    return [name, TEXTS.has(name) && typeof before === 'string' ? before + String(value) : value]
+  })
+  return { ...first, ...Object.fromEntries(joined) }
+}
+
+/** Returns what a server wants back with its answer. `extras`: `extra_content` of its calls (Google), by call index. */
+export function toOpaque(codec: string, details: readonly Fields[], extras: Fields): Opaque | undefined {
+  const isNothing = details.length === 0 && Object.keys(extras).length === 0
+  return isNothing ? undefined : { codec, data: { details, extras } }
+}
+
+/** Returns what `codec` kept of an earlier answer: its reasoning details, under the field they came in, and extras. */
+export function keptIn(
+  { opaque }: AssistantMessage,
+  codec: string,
+): { reasoning?: object | undefined; extras: Fields } {
+  const { details, extras } = opaque?.codec === codec ? fieldsOf(opaque.data) : {}
+  const [first] = objectsOf(details)
+  const name = /thinking/.test(textAt(first, 'type')) ? 'thinking_blocks' : 'reasoning_details'
+  return { reasoning: first && { [name]: details }, extras: fieldsOf(extras) }
+}

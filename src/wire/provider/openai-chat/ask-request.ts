@@ -1,0 +1,105 @@
+import { type AssistantMessage, type Content, type Message, textOf } from '../../../contract/message.ts'
+import type { ModelRequest, ResponseFormat, ToolChoice } from '../../../contract/model.ts'
+import type { ToolDefinition } from '../../../contract/tool.ts'
+import { argumentsText, calledName } from '../call-arguments.ts'
+import { encodeOnce } from '../../encode-once.ts'
+import { jsonText } from '../json-text.ts'
+import { toolText, toParameters } from '../strict-schema.ts'
+import { keptIn } from './ask-opaque.ts'
+import { toChatCall } from './call.ts'
+
+export interface ChatAsk {
+  /** The name of the codec that read this server's answers; the opaque data that it kept of them goes back. */
+  readonly codec?: string
+  /** Sends earlier reasoning back as `reasoning_content`: some servers refuse requests without it, others with it. */
+  readonly replayReasoning?: boolean
+}
+
+/**
+ * Encodes the body of a streamed request. Each definition and message is encoded once, so that a step costs only what
+ * it added; answers with data that goes back to the server are encoded for every request.
+ */
+export function encodeRequest(
+  model: string,
+  request: ModelRequest,
+  { codec = '', replayReasoning }: ChatAsk = {},
+): string {
+  const { messages, tools, toolChoice, responseFormat, sampling } = request
+  const { parallel_tool_calls, ...passed } = sampling ?? {}
+  const head = {
+    stream_options: { include_usage: true },
+    ...passed,
+    model,
+    stream: true,
+    response_format: responseFormat && toResponseFormat(responseFormat),
+    // OpenAI refuses these members in a request without tools.
+    ...(tools.length > 0 && { tool_choice: toToolChoice(toolChoice), parallel_tool_calls }),
+  }
+  const encode = (message: Message): string => {
+    if (message.role !== 'assistant' || !(replayReasoning || message.opaque?.codec === codec))
+      return encodeMessage(message)
+    // Servers that need reasoning need it in every answer, even one that had none, and some refuse an empty text.
+    const reasoning_content = replayReasoning ? message.reasoning || ' ' : undefined
+    return JSON.stringify({ ...toAnswer(message, codec), reasoning_content })
+  }
+  return jsonText(head, { tools: tools.map(encodeTool), messages: messages.filter(isSaid).map(encode) })
+}
+
+/** Returns whether a message is sent: some servers refuse a history with an empty answer. */
+export function isSaid(message: Message): boolean {
+  return message.role !== 'assistant' || Boolean(message.content || message.calls?.length)
+}
+
+const encodeTool = encodeOnce((tool: ToolDefinition) => toolText(toChatTool(tool)))
+
+const encodeMessage = encodeOnce((message: Message) => JSON.stringify(toChatMessage(message)))
+
+/** Converts a message. The content of an answer that has calls but no text is null. */
+export function toChatMessage(message: Message): object {
+  const { role, content } = message
+  switch (role) {
+    case 'user':
+      return { role, content: typeof content === 'string' ? content : content.map(toChatPart) }
+    case 'assistant':
+      return toAnswer(message)
+    case 'tool':
+      return { role, tool_call_id: message.callId, content: textOf(content) }
+    default:
+      return { role, content }
+  }
+}
+
+/** Converts an earlier answer, with the data that `codec` kept of it. */
+function toAnswer(message: AssistantMessage, codec = ''): object {
+  const { role, content, calls = [] } = message
+  const { reasoning, extras } = keptIn(message, codec)
+  if (calls.length === 0) return { role, content, ...reasoning }
+  const tool_calls = calls.map(({ callId, tool, arguments: text }, index) => ({
+    ...toChatCall({ callId, tool: calledName(tool), arguments: argumentsText(text) }),
+    extra_content: extras[index],
+  }))
+  // Beside calls the format has null for no text, and some servers refuse an empty one.
+  return { role, content: content || null, tool_calls, ...reasoning }
+}
+
+export function toChatTool(tool: ToolDefinition): object {
+  const { name, description, strict } = tool
+  const told = { name, description, parameters: toParameters(tool), ...(strict !== undefined && { strict }) }
+  return { type: 'function', function: told }
+}
+
+function toChatPart(part: Content): object {
+  if (part.type === 'text') return part
+  const url = `data:${part.mediaType};base64,${part.data}`
+  return part.type === 'image'
+    ? { type: 'image_url', image_url: { url } }
+    : { type: 'file', file: { filename: 'file', file_data: url } }
+}
+
+export function toToolChoice(choice: ToolChoice | undefined): unknown {
+  return typeof choice === 'object' ? { type: 'function', function: { name: choice.tool } } : choice
+}
+
+function toResponseFormat({ type, ...format }: ResponseFormat): object {
+  return type === 'json_schema' ? { type, json_schema: format } : { type }
+}

@@ -1,0 +1,72 @@
+import type { CallRecord, Finish } from '../../../contract/run.ts'
+
+/**
+ * OpenAI Chat Completions, both ways: the files named `ask-…` face a model, the others a client. This file has the
+ * shapes that the edge writes; what it reads is checked field by field.
+ */
+
+export interface ChatToolCall {
+  readonly id: string
+  readonly type: 'function'
+  readonly function: { readonly name: string; readonly arguments: string }
+}
+
+export type ChatFinish = 'stop' | 'length' | 'tool_calls' | 'content_filter'
+
+export interface ChatUsage {
+  readonly prompt_tokens: number
+  readonly completion_tokens: number
+  readonly total_tokens: number
+  readonly prompt_tokens_details: { readonly cached_tokens: number }
+  readonly completion_tokens_details: { readonly reasoning_tokens: number }
+}
+
+export interface ChatDelta {
+  readonly role?: 'assistant'
+  readonly content?: string
+  /** Named as several servers do; OpenAI has no field for reasoning, and its clients ignore this one. */
+  readonly reasoning_content?: string
+  /** Calls in one piece each: the edge hands a call out only once it is complete. */
+  readonly tool_calls?: readonly (ChatToolCall & { readonly index: number })[]
+}
+
+export interface ChatCompletion {
+  readonly id: string
+  readonly object: 'chat.completion'
+  readonly created: number
+  readonly model: string
+  readonly choices: readonly [
+    {
+      readonly index: 0
+      readonly message: {
+        readonly role: 'assistant'
+        readonly content: string | null
+        readonly refusal: null
+        readonly reasoning_content?: string
+        readonly tool_calls?: readonly ChatToolCall[]
+      }
+      readonly logprobs: null
+      readonly finish_reason: ChatFinish
+    },
+  ]
+  readonly usage: ChatUsage
+  readonly edgecall: EdgecallReport
+}
+
+/** Our extension of an answer that is sent whole: what happened at the edge. */
+export interface EdgecallReport {
+  readonly runId: string
+  readonly conversation?: string | undefined
+  readonly steps: number
+  readonly calls: readonly Required<Pick<CallRecord, 'id' | 'tool' | 'arguments' | 'ok' | 'durationMs'>>[]
+  readonly finish: Finish
+}
+
+export interface ChatErrorObject {
+  readonly error: {
+    readonly message: string
+    readonly type: string
+    readonly param: string | null
+    readonly code: string | null
+  }
+}

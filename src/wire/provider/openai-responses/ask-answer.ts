@@ -1,0 +1,56 @@
+import type { ModelEvent } from '../../../contract/model.ts'
+import type { Usage } from '../../../contract/usage.ts'
+import { countAt, fieldsOf, textAt } from '../../fields.ts'
+import { type Answer, answerCodec, failed, type Fields, finished, toUsage } from '../model-answer.ts'
+import { modelError, NOTHING, STREAM_CUT } from '../model-error.ts'
+import { explainError } from '../openai-chat/error.ts'
+import { openOutput } from './ask-output.ts'
+
+/** The codec for the answers of Responses servers. */
+export const responsesAnswers = answerCodec(responsesAnswer)
+
+const ENDS = /^response\.(?:completed|incomplete|failed|cancelled)$/
+
+/** Reads one answer. It is complete with the response object that ends it; a stream that ends before was cut. */
+function responsesAnswer(): Answer {
+  const output = openOutput()
+
+  /** Emits what the complete response holds and no event told, and returns how the answer ended. */
+  function endOf(
+    { status, error, incomplete_details, output: items, usage }: Fields,
+    events: ModelEvent[],
+  ): ModelEvent {
+    if (error || status === 'failed' || status === 'cancelled') {
+      return failed(modelError(explainError({ error }) ?? { message: `The response is ${String(status)}.` }))
+    }
+    const isWhole = status !== 'incomplete'
+    const fault = output.close(items, isWhole, events)
+    if (fault) return failed(fault)
+    const used = usageOf(fieldsOf(usage))
+    if (isWhole) return finished(output.hasCalls() ? 'tool_calls' : 'stop', used, output.opaque())
+    const isFiltered = textAt(incomplete_details, 'reason') === 'content_filter'
+    return finished(isFiltered ? 'content_filter' : 'length', used, undefined)
+  }
+
+  return {
+    take: (chunk, events, event) => {
+      const { type = event, object, response } = chunk
+      if (object === 'response') return endOf(chunk, events)
+      // The type of the event gives the status of a response that has none.
+      if (ENDS.test(String(type))) return endOf({ status: String(type).slice(9), ...fieldsOf(response) }, events)
+      output.take(chunk, type, events)
+      return undefined
+    },
+    isOver: () => false,
+    close: (_, isWhole) => failed(isWhole ? NOTHING : STREAM_CUT),
+  }
+}
+
+function usageOf(usage: Fields): Usage | undefined {
+  return toUsage(
+    countAt(usage, 'input_tokens'),
+    countAt(usage, 'output_tokens'),
+    countAt(usage.input_tokens_details, 'cached_tokens'),
+    countAt(usage.output_tokens_details, 'reasoning_tokens'),
+  )
+}

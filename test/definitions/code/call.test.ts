@@ -1,0 +1,174 @@
+import { describe, expect, test } from 'vitest'
+import type { ToolOutcome } from '../../../src/contract/tool.ts'
+import { callCode, type CodeOptions } from '../../../src/definitions/code/call.ts'
+import type { Code } from '../../../src/definitions/code/definition.ts'
+import type { CodeHost, WorkerCode } from '../../../src/definitions/code/worker.ts'
+import { CONTROL, text, toolRequest } from '../../host/source/calls.ts'
+
+const hosts = { 'api.example.com': ['SECRET_A'] }
+const granted: Code = { module: 'm', hosts: ['api.example.com'], secrets: ['SECRET_A'] }
+
+/** A loader whose Workers answer with that, and what it was asked. */
+function host(answer: (init: RequestInit) => Promise<Response> | Response = () => new Response('{"value":1}')) {
+  const loaded: { id: string; code: WorkerCode; body: any }[] = []
+  const code: CodeHost = {
+    outbound: (grant) => ({ grant }),
+    loader: {
+      load: () => {
+        throw new Error('load')
+      },
+      get: (id, make) => ({
+        getEntrypoint: () => ({
+          fetch: async (_url, init = {}) => {
+            loaded.push({ id, code: make(), body: JSON.parse(init.body as string) })
+            return answer(init)
+          },
+        }),
+      }),
+    },
+  }
+  return { code, loaded }
+}
+
+function call(
+  options: Partial<CodeOptions>,
+  code: Code = { module: 'm' },
+  { tenant = 'acme', deadline = Date.now() + 20_000, control = CONTROL } = {},
+): Promise<ToolOutcome> {
+  const request = toolRequest('t', { id: 1 }, { deadline })
+  const { context } = request
+  const of = { ...request, context: { ...context, caller: { tenant, scopes: [] } } }
+  return callCode({ name: 't', code }, { hosts, secret: () => 'hidden', ...options })(of, control)
+}
+
+const failed = (code: string, message: string, detail?: string): ToolOutcome => ({
+  ok: false,
+  error: { code, message: `The tool "t" ${message}`, ...(detail !== undefined && { detail }) },
+})
+
+describe('a dynamic Worker', () => {
+  test('gets the module, a bound on its work, and no network', async () => {
+    const { code, loaded } = host()
+    expect(await call({ code })).toMatchObject({ ok: true, structured: 1 })
+    expect(loaded[0]?.code).toMatchObject({
+      mainModule: 'main.js',
+      modules: { 'tool.js': 'm' },
+      globalOutbound: null,
+      limits: { cpuMs: 1000, subRequests: 50 },
+    })
+    expect(loaded[0]?.code).not.toHaveProperty('env')
+    expect(loaded[0]?.body).toMatchObject({ arguments: { id: 1 }, context: { idempotencyKey: 'key_1', secrets: {} } })
+  })
+
+  test('that may reach hosts has a way out with what is granted, and a stand-in for each secret', async () => {
+    const { code, loaded } = host()
+    await call({ code }, granted)
+    const [{ body, code: made } = { body: {}, code: undefined }] = loaded
+    const { SECRET_A: standIn } = body.context.secrets
+    expect(standIn).toMatch(/^SECRET_A\.[0-9a-f]{64}$/)
+    expect(made?.globalOutbound).toEqual({
+      grant: {
+        origins: { 'https://api.example.com': ['SECRET_A'] },
+        secrets: [{ name: 'SECRET_A', value: 'hidden', standIn }],
+      },
+    })
+    expect(JSON.stringify(body)).not.toContain('hidden')
+  })
+
+  test('is shared by calls of the same code, tenant and grant alone', async () => {
+    const { code, loaded } = host()
+    const wider = { ...hosts, 'b.example.com': [] }
+    await call({ code }, granted)
+    await call({ code }, granted)
+    await call({ code }, granted, { tenant: 'other' })
+    await call({ code }, { ...granted, module: 'n' })
+    await call({ code }, { ...granted, secrets: [] })
+    await call({ code, hosts: wider }, { ...granted, hosts: ['api.example.com', 'b.example.com'] })
+    await call({ code, secret: () => 'rotated' }, granted)
+    const [first, again, ...others] = loaded.map(({ id }) => id)
+    expect(again).toBe(first)
+    expect(new Set([first, ...others]).size).toBe(6)
+    const standIns = loaded.flatMap(({ body }) => body.context.secrets.SECRET_A ?? [])
+    expect(new Set(standIns).size).toBe(5)
+  })
+})
+
+describe('a call comes to a failure', () => {
+  test('where the deployment does not grant what the code needs, or has nothing to run it', async () => {
+    const { code, loaded } = host()
+    const failures = [
+      await call({}, granted),
+      await call({ code, hosts: {} }, granted),
+      await call({ code, secret: () => undefined }, granted),
+    ]
+    const message = 'is not set up.'
+    expect(failures).toEqual([
+      failed(
+        'tool_misconfigured',
+        message,
+        'expected a deployment that runs code: the definitions Worker has no binding LOADER (worker_loaders)',
+      ),
+      failed(
+        'tool_misconfigured',
+        message,
+        'expected an origin that HTTP_TOOL_HOSTS allows, received https://api.example.com\n' +
+          'expected a secret that HTTP_TOOL_HOSTS allows for a host in code.hosts, received SECRET_A',
+      ),
+      failed('tool_misconfigured', message, 'SECRET_A has no value'),
+    ])
+    expect(loaded).toEqual([])
+  })
+
+  test('in time', async () => {
+    const never = (init: RequestInit) =>
+      new Promise<Response>((_, reject) => {
+        init.signal?.addEventListener('abort', () => reject(new Error('aborted')))
+      })
+    const message = 'did not answer in time; whether it took effect is unknown.'
+    const { code, loaded } = host(never)
+    expect(await call({ code }, granted, { deadline: Date.now() + 20 })).toEqual(failed('timeout', message, 'aborted'))
+    const control = { ...CONTROL, whenAborted: async () => 'timeout' }
+    expect(await call({ code }, granted, { control })).toEqual(failed('timeout', message, 'aborted'))
+    expect(loaded).toHaveLength(2)
+    expect(await call({ code }, granted, { deadline: Date.now() })).toEqual(failed('timeout', 'was called too late.'))
+    expect(loaded).toHaveLength(2)
+  })
+
+  test.each<[string, string, ToolOutcome]>([
+    ['no JSON', '{', failed('tool_failed', 'failed.', 'the dynamic Worker answered no JSON')],
+    ['JSON of no use', '[]', failed('tool_failed', 'failed.', 'the dynamic Worker answered no JSON')],
+    ['an error', '{"thrown":"Error: hidden"}', failed('tool_failed', 'failed.', 'Error: [redacted]')],
+    [
+      'an answer without end',
+      `"${'x'.repeat(1024 * 1024)}"`,
+      failed('result_too_large', 'answered with more than 1048576 bytes.'),
+    ],
+    [
+      'a prototype',
+      '{"value":{"__proto__":1}}',
+      failed('result_unusable', 'answered with unusable JSON.', 'expected another name than __proto__'),
+    ],
+    [
+      '100 levels',
+      `{"value":${'['.repeat(100)}${']'.repeat(100)}}`,
+      failed('result_unusable', 'answered with unusable JSON.', 'expected at most 64 levels'),
+    ],
+  ])('for %s', async (_, body, expected) => {
+    const { code } = host(() => new Response(body))
+    expect(await call({ code }, granted)).toEqual(expected)
+  })
+
+  test('for a Worker that does not start', async () => {
+    const { code } = host(() => Promise.reject(new Error('Worker exceeded CPU time limit. hidden')))
+    expect(await call({ code }, granted)).toEqual(
+      failed('tool_failed', 'failed.', 'Worker exceeded CPU time limit. [redacted]'),
+    )
+  })
+})
+
+test('neither a secret nor its stand-in is in a result', async () => {
+  const { code, loaded } = host(
+    () => new Response(JSON.stringify({ value: `hidden ${loaded[0]?.body.context.secrets.SECRET_A}` })),
+  )
+  expect(await call({ code }, granted)).toEqual(text('[redacted] [redacted]'))
+})

@@ -1,0 +1,643 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text as consume } from 'node:stream/consumers'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Tool, ToolOutcome } from '../../../src/contract/tool.ts'
+import { execute } from '../../../src/host/execute.ts'
+import { callHttp, type HttpOptions } from '../../../src/definitions/http/call.ts'
+import type { HttpCall } from '../../../src/definitions/http/definition.ts'
+import { parseStored } from '../../../src/definitions/definition.ts'
+import { CONTROL, text, toolRequest } from '../../host/source/calls.ts'
+
+const SECRET = 's3cr+t/"é\\'
+
+type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void
+
+/** What the server answers next. Until a test says otherwise: what it was asked, with every header. */
+let handler: Handler
+let origin: string
+
+const echo: Handler = (request, response, body) => {
+  response.setHeader('content-type', 'application/json')
+  response.end(JSON.stringify({ method: request.method, url: request.url, headers: request.headers, body }))
+}
+
+const server = createServer((request, response) => {
+  const chunks: Buffer[] = []
+  request.on('data', (chunk: Buffer) => chunks.push(chunk))
+  request.on('end', () => handler(request, response, Buffer.concat(chunks).toString()))
+})
+
+const silent: Handler = () => {}
+const dripping: Handler = (_, response) => void response.writeHead(200, { 'content-type': 'text/plain' }).write('x')
+
+/** For calls that must not come to a request. */
+const refuse = () => Promise.reject(new Error('sent'))
+
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+
+afterAll(async () => {
+  server.closeAllConnections()
+  await new Promise((resolve) => server.close(resolve))
+})
+
+function stored(http: Record<string, unknown>, required = ['id']): HttpCall {
+  const parsed = parseStored({
+    name: 't',
+    description: 'A test.',
+    inputSchema: { type: 'object', properties: { id: {}, q: {}, list: {}, n: {} }, required },
+    http: { method: 'GET', url: `${origin}/items/{id}`, ...http },
+  })
+  if (!parsed.ok || !('http' in parsed.stored)) throw new Error(JSON.stringify(parsed))
+  return parsed.stored.http
+}
+
+function options(rest: Partial<HttpOptions> = {}): HttpOptions {
+  return { hosts: { [origin]: ['SECRET_A'] }, secret: (name) => (name === 'SECRET_A' ? SECRET : undefined), ...rest }
+}
+
+function run(
+  http: Record<string, unknown>,
+  args: Record<string, unknown> = { id: 'a' },
+  use = echo,
+): Promise<ToolOutcome> {
+  handler = use
+  return callHttp('t', stored(http), options())(toolRequest('t', args), CONTROL)
+}
+
+/** What reached the server. */
+async function asked(http: Record<string, unknown>, args: Record<string, unknown>): Promise<Record<string, unknown>> {
+  const outcome = await run(http, args)
+  if (!outcome.ok) throw new Error(JSON.stringify(outcome))
+  return outcome.structured as Record<string, unknown>
+}
+
+function answer(status: number, type: string, body: string | Buffer): Handler {
+  return (_, response) => response.writeHead(status, type === '' ? {} : { 'content-type': type }).end(body)
+}
+
+describe('each argument is encoded for its place', () => {
+  test.each<[string, Record<string, unknown>, Record<string, unknown>, string]>([
+    ['a path segment', {}, { id: 'a/b?c#d&e=f g%2F é' }, '/items/a%2Fb%3Fc%23d%26e%3Df%20g%252F%20%C3%A9'],
+    ['a number in a path', {}, { id: 5 }, '/items/5'],
+    ['a segment after an empty one', { url: '@//{id}/x' }, { id: 'evil.example' }, '//evil.example/x'],
+    ['part of a segment', { url: '@/v1:{id}.json' }, { id: '..' }, '/v1:...json'],
+    ['a query', { query: { q: '{q}', fixed: 'x y' } }, { id: 1, q: 'a&b=c #d' }, '/items/1?q=a%26b%3Dc+%23d&fixed=x+y'],
+    ['a query in the URL', { url: '@/x?q=in:{q}&units=m%2Fs' }, { id: 1, q: 'a b' }, '/x?q=in%3Aa+b&units=m%2Fs'],
+    [
+      'a key that every object has',
+      { query: { constructor: '{q}', prototype: 'x' } },
+      { id: 1, q: 'a' },
+      '/items/1?constructor=a&prototype=x',
+    ],
+    ['a query left out', { query: { q: '{q}', n: 'from {n} to {q}' } }, { id: 1, n: 2 }, '/items/1'],
+    ['a query of null', { query: { q: '{q}' } }, { id: 1, q: null }, '/items/1'],
+    ['a list', { query: { q: '{list}' } }, { id: 1, list: ['a', 2, { b: 3 }] }, '/items/1?q=a&q=2&q=%7B%22b%22%3A3%7D'],
+    ['a list in text', { query: { q: 'x{list}' } }, { id: 1, list: [1, 2] }, '/items/1?q=x%5B1%2C2%5D'],
+    ['a lone surrogate', { query: { q: '{q}' } }, { id: '\ud800', q: '\udc00' }, '/items/%EF%BF%BD?q=%EF%BF%BD'],
+  ])('%s', async (_, http, args, url) => {
+    const template = typeof http['url'] === 'string' ? { url: http['url'].replace('@', origin) } : {}
+    expect(await asked({ ...http, ...template }, args)).toMatchObject({ method: 'GET', url })
+  })
+
+  test('headers', async () => {
+    const headers = { Accept: 'text/x', 'X-Id': 'id={id}', 'X-Q': '{q}', Authorization: 'Bearer {SECRET_A}' }
+    handler = (request, response) =>
+      answer(200, 'text/plain', `${request.rawHeaders.join('\n')}\n`)(request, response, '')
+    const definition = stored({ headers: { ...headers, Authorization: 'Bearer x' } })
+    const outcome = await callHttp('t', definition, options())(toolRequest('t', { id: 'é' }), CONTROL)
+    const raw = outcome.ok && outcome.content[0]?.type === 'text' ? outcome.content[0].text.split('\n') : []
+    const sent = Object.fromEntries(
+      raw.flatMap((name, index) => (index % 2 === 0 ? [[name.toLowerCase(), raw[index + 1]]] : [])),
+    )
+    expect(sent).toMatchObject({
+      accept: 'text/x',
+      'x-id': 'id=\u00e9',
+      authorization: 'Bearer x',
+      'user-agent': 'edgecall',
+    })
+    expect(sent).not.toHaveProperty('x-q')
+    expect(sent).not.toHaveProperty('idempotency-key')
+  })
+
+  test('a body keeps types where a placeholder stands alone', async () => {
+    const body = {
+      whole: '{n}',
+      list: '{list}',
+      inText: 'n={n} list={list} q={q}',
+      gone: '{q}',
+      nested: [{ gone: '{q}', id: '{id}' }, '{q}', 'fixed', 7, null],
+      graphql: 'query { user(id: $id) { name } }',
+    }
+    const {
+      method,
+      headers,
+      body: sent,
+    } = await asked({ method: 'POST', body }, { id: 'x', n: 5, list: [1, { a: null }] })
+    expect({ method, body: JSON.parse(String(sent)) }).toEqual({
+      method: 'POST',
+      body: {
+        whole: 5,
+        list: [1, { a: null }],
+        nested: [{ id: 'x' }, 'fixed', 7, null],
+        graphql: 'query { user(id: $id) { name } }',
+      },
+    })
+    expect(headers).toMatchObject({ 'content-type': 'application/json', 'idempotency-key': 'key_1' })
+  })
+
+  test('a body that is one argument', async () => {
+    expect(await asked({ method: 'PUT', body: '{n}' }, { id: 1, n: { a: [true] } })).toMatchObject({
+      body: '{"a":[true]}',
+    })
+    expect(await asked({ method: 'PUT', body: '{n}' }, { id: 1, n: null })).toMatchObject({ body: 'null' })
+    expect(await asked({ method: 'DELETE', body: '{n}' }, { id: 1 })).toMatchObject({ method: 'DELETE', body: '' })
+  })
+})
+
+describe('an argument that would reach beyond its place is refused, and nothing is sent', () => {
+  test.each<[string, Record<string, unknown>, Record<string, unknown>, string]>([
+    ['one up', {}, { id: '..' }, 'Expected one name or number for the path of the request, received "id" = "..".'],
+    ['here', {}, { id: '.' }, 'Expected one name or number for the path of the request, received "id" = ".".'],
+    ['nothing', {}, { id: '' }, 'Expected one name or number for the path of the request, received "id" = "".'],
+    ['null', {}, { id: null }, 'Expected one name or number for the path of the request, received "id" = undefined.'],
+    [
+      'an object',
+      {},
+      { id: { a: 1 } },
+      'Expected one name or number for the path of the request, received "id" = Object.',
+    ],
+    [
+      'two halves',
+      { url: '@/a/{id}{q}/b' },
+      { id: '.', q: '.' },
+      'Expected one name or number for the path of the request, received "id" = ".", "q" = ".".',
+    ],
+    [
+      'a line end',
+      { headers: { 'X-Q': '{q}' } },
+      { id: 1, q: 'a\r\nHost: evil' },
+      'Expected one line of Latin-1 text for the header "X-Q".',
+    ],
+    [
+      'a control',
+      { headers: { 'X-Q': '{q}' } },
+      { id: 1, q: 'a\0' },
+      'Expected one line of Latin-1 text for the header "X-Q".',
+    ],
+    [
+      'another script',
+      { headers: { 'X-Q': '{q}' } },
+      { id: 1, q: '中' },
+      'Expected one line of Latin-1 text for the header "X-Q".',
+    ],
+  ])('%s', async (_, http, args, message) => {
+    const url = typeof http['url'] === 'string' ? { url: http['url'].replace('@', origin) } : {}
+    const tool = stored({ ...http, ...url }, ['id', 'q'])
+    expect(await callHttp('t', tool, options({ fetch: refuse }))(toolRequest('t', args), CONTROL)).toEqual({
+      ok: false,
+      error: { code: 'invalid_arguments', message: `The arguments of "t" do not fit: ${message}` },
+    })
+  })
+
+  test('whatever the argument, the request stays within its path', async () => {
+    const tool = stored({ url: `${origin}/v1/{id}/x`, query: { q: '{q}' } })
+    const urls: URL[] = []
+    const fetch = async (url: string) => {
+      urls.push(new URL(url))
+      return new Response(null, { status: 204 })
+    }
+    const send = callHttp('t', tool, options({ fetch }))
+    const value = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom('..', '%2e%2e', '../x', '..\\x', '//h', '?', '#', '@h', '\t..'),
+    )
+    await fc.assert(
+      fc.asyncProperty(value, value, async (id, q) => {
+        urls.length = 0
+        await send(toolRequest('t', { id, q }), CONTROL)
+        for (const url of urls) {
+          const [, version, segment = '', last, ...more] = url.pathname.split('/')
+          expect([url.origin, version, last, more, url.hash]).toEqual([origin, 'v1', 'x', [], ''])
+          expect(decodeURIComponent(segment)).toBe(id.toWellFormed())
+          expect([...url.searchParams]).toEqual([['q', q.toWellFormed()]])
+        }
+      }),
+    )
+  })
+})
+
+describe('what comes back', () => {
+  const BIG = 1024 * 1024
+
+  test.each<[string, Record<string, unknown>, Handler, ToolOutcome]>([
+    [
+      'JSON',
+      {},
+      answer(200, 'application/json; charset=utf-8', '{"a": [1]}'),
+      { ok: true, content: [{ type: 'text', text: '{"a":[1]}' }], structured: { a: [1] } },
+    ],
+    [
+      'JSON of a vendor',
+      {},
+      answer(201, 'application/vnd.api+json', '1'),
+      { ok: true, content: [{ type: 'text', text: '1' }], structured: 1 },
+    ],
+    ['a part of it', { result: '/a/0/b~1c' }, answer(200, 'application/json', '{"a":[{"b/c":"x"}]}'), text('x')],
+    [
+      'a part that is null',
+      { result: '/a' },
+      answer(200, 'application/json', '{"a":null}'),
+      { ok: true, content: [{ type: 'text', text: 'null' }], structured: null },
+    ],
+    ['text', {}, answer(200, 'text/html; charset=utf-8', '<p>é'), text('<p>é')],
+    [
+      'text of a charset',
+      {},
+      answer(200, 'text/plain; charset="ISO-8859-1"', Buffer.from('5 °C', 'latin1')),
+      text('5 °C'),
+    ],
+    ['text of no known charset', {}, answer(200, 'text/plain; charset=klingon', 'é'), text('é')],
+    [
+      'JSON of a charset',
+      { result: '/a' },
+      answer(200, 'application/json;charset=utf-16le', Buffer.from('{"a":"é"}', 'utf16le')),
+      text('é'),
+    ],
+    ['JSON as text', { result: 'text' }, answer(200, 'application/json', '{ "a": 1 }'), text('{ "a": 1 }')],
+    ['JSON that calls itself text', { result: '/a' }, answer(200, 'text/plain', '{"a":"x"}'), text('x')],
+    ['nothing', {}, answer(204, '', ''), text('Success')],
+    ['an empty body', {}, answer(200, '', ''), text('Success')],
+    ['1 MiB', {}, answer(200, 'text/plain', 'x'.repeat(BIG)), text('x'.repeat(BIG))],
+    [
+      'more than 1 MiB',
+      {},
+      answer(200, 'text/plain', 'x'.repeat(BIG + 1)),
+      failed('result_too_large', 'answered with more than 1048576 bytes.'),
+    ],
+    [
+      'an image',
+      {},
+      answer(200, 'image/png', Buffer.from([1])),
+      failed('unsupported_content', 'answered with neither JSON nor text.'),
+    ],
+    ['no type', {}, answer(200, '', 'x'), failed('unsupported_content', 'answered with neither JSON nor text.')],
+    [
+      'no such part',
+      { result: '/b' },
+      answer(200, 'application/json', '{"a":1}'),
+      failed('result_missing', 'answered without "/b".'),
+    ],
+    [
+      'a part that only objects have',
+      { result: '/constructor' },
+      answer(200, 'application/json', '{}'),
+      failed('result_missing', 'answered without "/constructor".'),
+    ],
+    [
+      'broken JSON',
+      {},
+      answer(200, 'application/json', '{"a"'),
+      failed('result_not_json', 'answered with JSON that does not parse.', '{"a"'),
+    ],
+    [
+      'JSON 10,000 deep',
+      {},
+      answer(200, 'application/json', '['.repeat(10_000) + ']'.repeat(10_000)),
+      failed('result_unusable', 'answered with unusable JSON.', 'expected at most 64 levels'),
+    ],
+    [
+      'an error',
+      {},
+      answer(404, 'application/json', '{"error":\n "no such item"}'),
+      failed('http_404', 'answered 404: {"error": "no such item"}'),
+    ],
+    [
+      'a long error',
+      {},
+      answer(400, 'text/plain', 'x'.repeat(5000)),
+      failed('http_400', `answered 400: ${'x'.repeat(299)}…`),
+    ],
+    ['an error without words', {}, answer(403, 'image/png', Buffer.from([1])), failed('http_403', 'answered 403.')],
+    [
+      'too many requests',
+      {},
+      answer(429, 'text/plain', 'slow'),
+      failed('http_429', 'answered 429: slow', undefined, true),
+    ],
+    ['an error of the server', {}, answer(503, '', ''), failed('http_503', 'answered 503.', undefined, true)],
+  ])('%s', async (_, http, use, expected) => {
+    const outcome = await run(http, { id: 'a' }, use)
+    if (!outcome.ok && outcome.error.detail !== undefined && !expected.ok) {
+      expect(outcome.error.detail).toContain(expected.error.detail)
+      expect({ ...outcome.error, detail: '' }).toEqual({ ...expected.error, detail: '' })
+    } else expect(outcome).toEqual(expected)
+  })
+
+  test('a body without end is read to the limit and no further', async () => {
+    const stopped = Promise.withResolvers<void>()
+    const outcome = await run({}, { id: 'a' }, (_, response) => {
+      response.writeHead(200, { 'content-type': 'text/plain' })
+      const pour = () => {
+        while (response.write('x'.repeat(65_536)));
+        response.once('drain', pour)
+      }
+      response.on('close', () => stopped.resolve())
+      pour()
+    })
+    expect(outcome).toEqual(failed('result_too_large', 'answered with more than 1048576 bytes.'))
+    await stopped.promise
+  })
+
+  test('a server that is not there', async () => {
+    const failure = new TypeError('fetch failed', { cause: new Error(`refused ${SECRET}`) })
+    const tool = stored({ headers: { a: '{SECRET_A}' }, secrets: ['SECRET_A'] })
+    const fetch = () => Promise.reject(failure)
+    expect(await callHttp('t', tool, options({ fetch }))(toolRequest('t', { id: 1 }), CONTROL)).toEqual({
+      ok: false,
+      error: {
+        code: 'http_unreachable',
+        message: 'The service of "t" could not be reached.',
+        detail: 'fetch failed (refused [redacted])',
+        retryable: true,
+      },
+    })
+  })
+})
+
+describe('a redirect', () => {
+  const headers = { 'X-Key': '{SECRET_A}', 'X-Id': '{id}', Accept: 'x/{SECRET_A}' }
+  const call = { headers, secrets: ['SECRET_A'] }
+  const NOT_FOLLOWED = (status: number) => failed(`http_${status}`, 'answered with a redirect, which is not followed.')
+  /** Another host that the deployment allows, and what it was asked. */
+  let away: string
+  let others: (Pick<IncomingMessage, 'method' | 'url' | 'headers'> & { body: string })[] = []
+  const other = createServer((request, response) => {
+    const { method, url, headers } = request
+    void consume(request).then((body) => {
+      others.push({ method, url, headers, body })
+      if (url === '/back') response.writeHead(302, { location: `${origin}/home` }).end()
+      else response.writeHead(200, { 'content-type': 'text/plain' }).end('away')
+    })
+  })
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+    away = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+  })
+  afterAll(() => void other.close())
+
+  /** Calls the tool at `/items/a`, where the server sends whoever asks on; gives the outcome and what the server was asked. */
+  async function sent(
+    http: Record<string, unknown>,
+    { status = 302, to, hosts = {} }: { status?: number; to: (url: string) => string | undefined; hosts?: object },
+  ): Promise<[outcome: ToolOutcome, asked: string[]]> {
+    const seen: string[] = []
+    others = []
+    handler = (request, response, body) => {
+      const { url = '', method = '', headers } = request
+      seen.push([method, url, headers['x-key'] && 'key', headers['idempotency-key'], body].filter(Boolean).join(' '))
+      const location = to(url)
+      if (location === undefined) response.writeHead(200, { 'content-type': 'text/plain' }).end('here')
+      else response.writeHead(status, { location }).end('on')
+    }
+    const granted = { ...options().hosts, [away]: [], ...hosts }
+    const tool = callHttp('t', stored({ ...call, ...http }), options({ hosts: granted, secret: () => 'key-value' }))
+    return [await tool(toolRequest('t', { id: 'a' }), CONTROL), seen]
+  }
+  const once = (location: string) => (url: string) => (url === '/items/a' ? location : undefined)
+
+  test.each([301, 302, 303, 307, 308])(
+    'of %i is followed within the host, with what the definition sends',
+    async (status) => {
+      expect(await sent({}, { status, to: once('/moved?x=1#y') })).toEqual([
+        text('here'),
+        ['GET /items/a key', 'GET /moved?x=1 key'],
+      ])
+    },
+  )
+
+  test('to another host that may be reached takes no header of the definition along, nor back', async () => {
+    expect(await sent({}, { to: once(`${away}/x`) })).toEqual([text('away'), ['GET /items/a key']])
+    expect(others).toMatchObject([{ method: 'GET', url: '/x', body: '' }])
+    const taken = others[0]?.headers ?? {}
+    expect(Object.keys(taken).filter((name) => name.startsWith('x-'))).toEqual([])
+    expect(taken.accept).toBe('application/json, text/*;q=0.9, */*;q=0.1')
+    expect(await sent({}, { to: once(`${away}/back`) })).toEqual([text('here'), ['GET /items/a key', 'GET /home']])
+  })
+
+  test.each<[string, string]>([
+    ['a host that may not be reached', 'https://evil.example/'],
+    ['such a host, without its scheme', '//evil.example/'],
+    ['an address of the network', 'http://169.254.169.254/latest'],
+    ['another scheme', 'file:///etc/passwd'],
+    ['a user name', 'http://me@127.0.0.1/'],
+    ['nowhere', 'http://['],
+    ['a place that says a secret', '/?key=key-value'],
+  ])('to %s is not followed', async (_, location) => {
+    expect(await sent({}, { to: once(location) })).toEqual([NOT_FOLLOWED(302), ['GET /items/a key']])
+  })
+
+  test('is followed three times and no more', async () => {
+    const [outcome, asked] = await sent({}, { to: (url) => `${url}x` })
+    expect([outcome, asked.length]).toEqual([NOT_FOLLOWED(302), 4])
+  })
+
+  test('of what has an effect is not followed, but for one to where the answer is', async () => {
+    const post = { method: 'POST', body: { a: '{id}' } }
+    for (const status of [301, 302, 307, 308]) {
+      expect(await sent(post, { status, to: once('/moved') })).toEqual([
+        NOT_FOLLOWED(status),
+        ['POST /items/a key key_1 {"a":"a"}'],
+      ])
+    }
+    expect(await sent(post, { status: 303, to: once('/done') })).toEqual([
+      text('here'),
+      ['POST /items/a key key_1 {"a":"a"}', 'GET /done key'],
+    ])
+  })
+})
+
+describe('a call ends in time', () => {
+  const tool = (): Tool => ({
+    definition: { name: 't', description: '', inputSchema: {}, version: '1', hash: '', annotations: {} },
+    origin: 'kv',
+    place: 'tool:t',
+    offered: false,
+    call: callHttp('t', stored({}), options()),
+  })
+  const limits = { timeoutMs: 20_000, resultBytes: 1000, progress: () => {} }
+
+  /** Settles once the server sees that nobody waits for its answer any more. */
+  function leaving(use: Handler): { arrived: Promise<void>; left: Promise<void> } {
+    const arrived = Promise.withResolvers<void>()
+    const left = Promise.withResolvers<void>()
+    handler = (request, response, body) => {
+      response.on('close', () => left.resolve())
+      use(request, response, body)
+      arrived.resolve()
+    }
+    return { arrived: arrived.promise, left: left.promise }
+  }
+
+  test.each([
+    ['before the head', silent],
+    ['before the end of the body', dripping],
+  ])('at its time limit, and its request with it, %s', async (_, use) => {
+    const { left } = leaving(use)
+    const { signal } = new AbortController()
+    const outcome = await execute(tool(), toolRequest('t', { id: 1 }), { ...limits, signal, timeoutMs: 50 })
+    expect(outcome).toMatchObject({ ok: false, error: { code: 'timeout' } })
+    await left
+  })
+
+  test.each([
+    ['before the head', silent],
+    ['before the end of the body', dripping],
+  ])('when its run is cancelled, and its request with it, %s', async (_, use) => {
+    const { arrived, left } = leaving(use)
+    const abort = new AbortController()
+    const outcome = execute(tool(), toolRequest('t', { id: 1 }), { ...limits, signal: abort.signal })
+    await arrived
+    abort.abort()
+    expect(await outcome).toMatchObject({ ok: false, error: { code: 'cancelled' } })
+    await left
+  })
+
+  test.each([
+    ['before the head', silent],
+    ['before the end of the body', dripping],
+  ])('at its deadline, though its host is gone, %s', async (_, use) => {
+    const { left } = leaving(use)
+    const request = toolRequest('t', { id: 1 }, { deadline: Date.now() + 20 })
+    const control = { ...CONTROL, whenAborted: () => Promise.reject(new Error('gone')) }
+    const outcome = await callHttp('t', stored({}), options())(request, control)
+    const message = 'The tool "t" did not answer in time; whether it took effect is unknown.'
+    expect(outcome).toEqual({ ok: false, error: { code: 'timeout', message } })
+    await left
+  })
+
+  test('but not when its host says that all is settled, or is gone', async () => {
+    for (const whenAborted of [async () => 'settled', () => Promise.reject(new Error('gone'))]) {
+      handler = answer(200, 'text/plain', 'done')
+      const control = { ...CONTROL, whenAborted }
+      expect(await callHttp('t', stored({}), options())(toolRequest('t', { id: 1 }), control)).toEqual(text('done'))
+    }
+  })
+
+  test('when it comes too late, nothing is sent', async () => {
+    const request = toolRequest('t', { id: 1 }, { deadline: 1000 })
+    expect(
+      await callHttp('t', stored({}), options({ fetch: refuse, now: () => 1000 }))(request, CONTROL),
+    ).toMatchObject({
+      error: { code: 'timeout' },
+    })
+  })
+})
+
+describe('secrets', () => {
+  const call = {
+    method: 'POST',
+    headers: { Authorization: 'Bearer {SECRET_A}' },
+    body: { key: '{SECRET_A}' },
+    secrets: ['SECRET_A'],
+  }
+
+  test('reach the server and are in no outcome, however they are sent back', async () => {
+    const plain = 's3cr+t-value'
+    const use = { secret: () => plain }
+    const forms = [plain, encodeURIComponent(plain), btoa(plain), JSON.stringify(plain)]
+    let received: unknown
+    const reflect =
+      (status: number, type: string): Handler =>
+      (request, response, body) => {
+        received = [request.headers.authorization, JSON.parse(body)]
+        answer(status, type, JSON.stringify({ [plain]: forms, text: forms.join(' '), headers: request.headers }))(
+          request,
+          response,
+          '',
+        )
+      }
+    for (const [status, type, result] of [
+      [200, 'application/json', ''],
+      [200, 'text/plain', 'text'],
+      [200, 'application/json', '/text'],
+      [400, 'text/plain', ''],
+      [500, 'application/json', ''],
+    ] as const) {
+      handler = reflect(status, type)
+      const outcome = await callHttp(
+        't',
+        stored({ ...call, result }),
+        options(use),
+      )(toolRequest('t', { id: 1 }), CONTROL)
+      expect(received).toEqual([`Bearer ${plain}`, { key: plain }])
+      expect(JSON.stringify(outcome)).toContain('[redacted]')
+      for (const form of forms) expect(JSON.stringify(outcome)).not.toContain(form)
+    }
+  })
+
+  test('of every character are found in JSON', async () => {
+    const body = { method: 'POST', body: { key: '{SECRET_A}' }, secrets: ['SECRET_A'] }
+    const outcome = await run({ ...body, result: '/body' }, { id: 1 })
+    expect(outcome).toEqual(text('{"key":"[redacted]"}'))
+  })
+
+  test.each([
+    ['slashes escaped, as PHP does', '{"error":"bad key s3cr+t\\/\\"é\\\\"}'],
+    ['characters escaped, as Python does', '{"error":"bad key s3cr+t/\\"\\u00e9\\\\"}'],
+    ['both', '{"error":"bad key s3cr+t\\/\\"\\u00E9\\\\"}'],
+    ['a URL with small digits', 'bad key s3cr%2bt%2f%22%c3%a9%5c'],
+    ['a form', 'bad key s3cr%2Bt%2F%22%C3%A9%5C'],
+  ])('are found in texts with %s', async (_, said) => {
+    for (const [status, type] of [
+      [400, 'application/json'],
+      [200, 'text/plain'],
+    ] as const) {
+      const outcome = await run({ ...call, result: 'text' }, { id: 1 }, answer(status, type, said))
+      expect(JSON.stringify(outcome)).toContain('bad key [redacted]')
+      expect(JSON.stringify(outcome)).not.toContain('s3cr')
+    }
+  })
+
+  test('are cut out of the head of a long error', async () => {
+    const long: Handler = answer(500, 'text/plain', `${' '.repeat(16_384 - 3)}${SECRET}`)
+    expect(await run(call, { id: 1 }, long)).toEqual(failed('http_500', 'answered 500.', undefined, true))
+  })
+
+  test('that are a number are found as one', async () => {
+    handler = answer(200, 'application/json', '{"pin":4711,"other":47110}')
+    const outcome = await callHttp(
+      't',
+      stored(call),
+      options({ secret: () => '4711' }),
+    )(toolRequest('t', { id: 1 }), CONTROL)
+    expect(outcome).toMatchObject({ structured: { pin: '[redacted]', other: 47110 } })
+  })
+
+  test.each<[string, Partial<HttpOptions>, string]>([
+    ['without a value', { secret: () => undefined }, 'SECRET_A has no value'],
+    ['without a grant', { hosts: {} }, 'expected an origin that HTTP_TOOL_HOSTS allows, received '],
+  ])('%s, nothing is sent', async (_, rest, detail) => {
+    const outcome = await callHttp(
+      't',
+      stored(call),
+      options({ fetch: refuse, ...rest }),
+    )(toolRequest('t', { id: 1 }), CONTROL)
+    expect(outcome).toMatchObject({
+      error: {
+        code: 'tool_misconfigured',
+        message: 'The tool "t" is not set up.',
+        detail: expect.stringContaining(detail),
+      },
+    })
+  })
+})
+
+function failed(code: string, what: string, detail?: string, retryable?: boolean): ToolOutcome {
+  const rest = { ...(detail !== undefined && { detail }), ...(retryable !== undefined && { retryable }) }
+  return { ok: false, error: { code, message: `The service of "t" ${what}`, ...rest } }
+}

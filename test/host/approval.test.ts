@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import type { Approval } from '../../src/contract/tool.ts'
+import { needsApproval } from '../../src/host/approval.ts'
+
+const small: Approval = { unless: { '/amount': { minimum: 0, maximum: 100 }, '/to': { like: ['*@acme.com'] } } }
+
+test.each<[Approval | undefined, object | string, boolean]>([
+  [undefined, {}, false],
+  ['never', {}, false],
+  ['always', {}, true],
+  [small, { amount: 100, to: 'a@acme.com' }, false],
+  [small, { amount: 101, to: 'a@acme.com' }, true],
+  [small, { amount: -1, to: 'a@acme.com' }, true],
+  [small, { amount: '5', to: 'a@acme.com' }, true],
+  [small, { amount: 5, to: 'a@acme.com.evil.org' }, true],
+  [small, { amount: 5 }, true],
+  [small, 'no JSON', true],
+  [{ unless: { '/kind': { enum: ['draft', null] } } }, { kind: 'draft' }, false],
+  [{ unless: { '/kind': { enum: ['draft', null] } } }, { kind: null }, false],
+  [{ unless: { '/kind': { enum: ['draft'] } } }, { kind: ['draft'] }, true],
+  [{ unless: { '/a/0/b~1c': { maximum: 1 } } }, { a: [{ 'b/c': 1 }] }, false],
+  [{ unless: { '/__proto__': { enum: [null] } } }, {}, true],
+  [{ unless: { '/to': {} } }, { to: 'anybody' }, false],
+  [{ unless: { '/to': {} } }, {}, true],
+  [{ unless: {} }, {}, true],
+])('%j of %j: %s', (approval, args, expected) => {
+  expect(needsApproval(approval, typeof args === 'string' ? args : JSON.stringify(args))).toBe(expected)
+})

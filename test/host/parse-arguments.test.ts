@@ -1,0 +1,69 @@
+import * as v from 'valibot'
+import { describe, expect, test } from 'vitest'
+import { defineTool } from '../../src/tool/define.ts'
+import { parseArguments } from '../../src/host/parse-arguments.ts'
+import { CONTEXT } from '../fixtures/run-context.ts'
+import { text } from './source/calls.ts'
+
+test.each<[string, string, object]>([
+  ['an object', '{"a":[1,null]}', { a: [1, null] }],
+  ['nothing', '  ', {}],
+  ['null', 'null', {}],
+  ['empty text', '""', {}],
+  ['an object as text', '"{\\"a\\":1}"', { a: 1 }],
+])('%s', (_, written, value) => {
+  expect(parseArguments('x', written)).toEqual({ ok: true, value })
+})
+
+test.each<[string, string, string]>([
+  ['an array', '[1]', 'received an array'],
+  ['a number', '5', 'received 5'],
+  ['text', '"hello"', 'received "hello"'],
+  ['false', 'false', 'received false'],
+  ['half of it', '{"a":', 'Unexpected end of JSON input'],
+  ['what is too deep', `{"a":${'['.repeat(100)}${']'.repeat(100)}}`, 'nested over 100 levels deep'],
+  ['half of it as text', '"{\\"a\\":"', 'Unexpected end of JSON input'],
+])('not %s', (_, written, reason) => {
+  expect(parseArguments('x', written)).toEqual({
+    ok: false,
+    error: {
+      code: 'invalid_arguments',
+      message: `The arguments of "x" are not a JSON object: ${reason}. Send one JSON object that fits its schema.`,
+    },
+  })
+})
+
+describe('numbers', () => {
+  test.each<[string, unknown]>([
+    ['9007199254740991', 9007199254740991],
+    ['-9007199254740993', '-9007199254740993'],
+    ['9007199254740992', 9007199254740992],
+    ['12345678901234567890', '12345678901234567890'],
+    ['100000000000000000000', 100000000000000000000],
+    ['1e300', 1e300],
+    ['1e400', '1e400'],
+    ['0.1', 0.1],
+  ])('%s is itself, as a number or as its text', (written, value) => {
+    expect(parseArguments('x', `{"a":[${written}]}`)).toEqual({ ok: true, value: { a: [value] } })
+    expect(parseArguments('x', JSON.stringify(`{"a":[${written}]}`))).toEqual({ ok: true, value: { a: [value] } })
+  })
+
+  const sent = (written: string) => {
+    const parsed = parseArguments('x', `{"it":${written}}`)
+    return parsed.ok ? parsed.value : {}
+  }
+  const tool = (it: v.GenericSchema) =>
+    defineTool({ name: 'x', description: 'X.', input: v.object({ it }), run: ({ it }) => `${typeof it} ${String(it)}` })
+
+  test('keep all their digits where the schema has room for them, and are never rounded to another integer', async () => {
+    const digits = '12345678901234567891'
+    expect(await tool(v.bigint()).call(sent(digits), CONTEXT)).toEqual(text(`bigint ${digits}`))
+    expect(await tool(v.string()).call(sent(digits), CONTEXT)).toEqual(text(`string ${digits}`))
+    expect(await tool(v.number()).call(sent('1234567890123456789.5'), CONTEXT)).toEqual(
+      text('number 1234567890123456800'),
+    )
+    expect(await tool(v.pipe(v.number(), v.integer())).call(sent(digits), CONTEXT)).toMatchObject({
+      error: { message: expect.stringContaining(`- it: expected number, received "${digits}"`) },
+    })
+  })
+})

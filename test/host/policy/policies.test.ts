@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'vitest'
+import type { ToolDefinition } from '../../../src/contract/tool.ts'
+import { isAllowed, policiesOf, readPolicies, tighten } from '../../../src/host/policy/policies.ts'
+import { tool } from '../../fixtures/play.ts'
+
+const { definition } = tool('sendMail', undefined, { tags: ['out'], annotations: { openWorld: true } })
+
+describe('policies', () => {
+  test('are read whole', () => {
+    const policies = {
+      sendMail: {
+        scopes: ['mail'],
+        tenants: ['acme'],
+        rate: 'RATE_MAIL',
+        concurrency: 2,
+        timeoutMs: 500,
+        maxResultBytes: 100,
+        approval: { unless: { '/to': { like: ['*@acme.com'] } } },
+        hosts: ['api.acme.com'],
+        annotations: { untrusted: true, private: true, idempotent: false },
+      },
+    }
+    expect(readPolicies({ TOOL_POLICY: policies })).toEqual(policies)
+    expect(readPolicies({ TOOL_POLICY: JSON.stringify(policies) })).toEqual(policies)
+    expect(readPolicies({})).toEqual({})
+  })
+
+  test.each<[string, unknown, string]>([
+    ['no JSON', '{', ''],
+    ['a list', [], '; at : expected an object'],
+    ['an unknown word', { a: { scope: ['x'] } }, '; at a.scope: '],
+    ['a count of none', { a: { concurrency: 0 } }, '; at a.concurrency: must be a whole number from 1.'],
+    ['an approval', { a: { approval: 'sometimes' } }, '; at a.approval: must be "never", "always" or'],
+    ['a pointer', { a: { approval: { unless: { to: {} } } } }, '; at a.approval.unless.to: '],
+    [
+      'a pointer to nothing',
+      { a: { approval: { unless: { constructor: {} } } } },
+      '; at a.approval.unless.constructor: ',
+    ],
+    ['a word for __proto__', '{"__proto__":{"scope":["x"]}}', '; at __proto__.scope: '],
+  ])('say what is wrong, and where: %s', (_, value, where) => {
+    const message = `TOOL_POLICY must be a JSON object of policies${where}`
+    expect(() => readPolicies({ TOOL_POLICY: value })).toThrow(message)
+  })
+
+  test.each(['constructor', 'prototype', '__proto__'])('are kept whoever is named so: %s', (name) => {
+    const policies = readPolicies({ TOOL_POLICY: `{"a":{},"${name}":{"scopes":["x"]}}` })
+    expect(Object.entries(policies)).toEqual([
+      ['a', {}],
+      [name, { scopes: ['x'] }],
+    ])
+    expect(policiesOf(policies, { definition: { name }, place: 'edge' })).toEqual([{ scopes: ['x'] }])
+    expect(Object.getPrototypeOf(policies)).toBe(Object.prototype)
+  })
+
+  test('name tools by their names, tags and places, with globs', () => {
+    const of = (...keys: string[]) => {
+      const policies = Object.fromEntries(keys.map((key) => [key, { rate: key }]))
+      return policiesOf(policies, { definition, place: 'TOOL_MAIL' }).map(({ rate }) => rate)
+    }
+    expect(of('sendMail', '#out', '@TOOL_MAIL')).toEqual(['sendMail', '#out', '@TOOL_MAIL'])
+    expect(of('send*', '*', '#*', '@TOOL_*')).toEqual(['send*', '*', '#*', '@TOOL_*'])
+    expect(of('out', 'TOOL_MAIL', '#sendMail', '@sendMail', 'sendmail')).toEqual([])
+  })
+
+  test('let a caller through who has every scope, of the tenants that they name', () => {
+    const caller = { tenant: 'acme', scopes: ['chat', 'mail'] }
+    expect(isAllowed([], caller)).toBe(true)
+    expect(isAllowed([{ scopes: ['mail'] }, { tenants: ['acme', 'other'] }], caller)).toBe(true)
+    expect(isAllowed([{ scopes: ['mail'] }, { scopes: ['admin'] }], caller)).toBe(false)
+    expect(isAllowed([{ scopes: ['mail', 'admin'] }], caller)).toBe(false)
+    expect(isAllowed([{ tenants: [] }], caller)).toBe(false)
+  })
+})
+
+describe('a definition under its policies', () => {
+  const of = (own: Partial<ToolDefinition>, ...policies: Parameters<typeof tighten>[1][number][]) =>
+    tighten({ ...definition, ...own }, policies)
+
+  test('keeps the strictest of each limit, its own among them', () => {
+    expect(of({})).toEqual(definition)
+    expect(of({ timeoutMs: 900 }, { timeoutMs: 500, concurrency: 4 }, { timeoutMs: 700, concurrency: 2 })).toEqual({
+      ...definition,
+      timeoutMs: 500,
+      maxConcurrent: 2,
+    })
+    expect(of({ timeoutMs: 100, maxResultBytes: 5 }, { timeoutMs: 500 })).toMatchObject({
+      timeoutMs: 100,
+      maxResultBytes: 5,
+    })
+  })
+
+  test('takes the annotations of the last policy that has them', () => {
+    const made = of({}, { annotations: { idempotent: true, openWorld: false } }, { annotations: { idempotent: false } })
+    expect(made.annotations).toEqual({ openWorld: false, idempotent: false })
+  })
+
+  test('is approved as each of them demands', () => {
+    const to = { unless: { '/to': { like: ['*@acme.com'] } } }
+    const amount = { unless: { '/amount': { maximum: 9 } } }
+    expect(of({}, { approval: to }).approval).toEqual(to)
+    expect(of({ approval: 'always' }, { approval: 'never' }).approval).toBe('always')
+    expect(of({ approval: to }, { approval: amount }).approval).toEqual({ unless: { ...to.unless, ...amount.unless } })
+    expect(of({ approval: amount }, { approval: { unless: { '/amount': { minimum: 0 } } } }).approval).toEqual({
+      unless: { '/amount': { minimum: 0, maximum: 9 } },
+    })
+    expect(of({ approval: amount }, { approval: { unless: { '/amount': { maximum: 90 } } } }).approval).toBe('always')
+  })
+})

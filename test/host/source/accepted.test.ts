@@ -1,0 +1,124 @@
+import { expect, test, vi } from 'vitest'
+import type { AcceptanceService } from '../../../src/contract/acceptance.ts'
+import { acceptedTools } from '../../../src/host/source/approved-definitions.ts'
+import { ACCEPTED_KEY } from '../../../src/host/stored/copy.ts'
+import { freezeClock } from '../../fixtures/frozen-clock.ts'
+import { testCatalogue } from '../../catalogue/object.ts'
+import { elsewhereOf } from './fake-kv.ts'
+
+const by = { tenant: 'acme' }
+
+freezeClock(1_000_000)
+
+const seen = (name: string, hash: string, place = 'TOOL_MCP') => ({ name, place, hash })
+
+/** A catalogue whose questions are counted, and what an isolate knows of it; `elsewhere` is another one. */
+function setup() {
+  const catalogue = testCatalogue()
+  const { kv, object } = catalogue
+  const reports: object[] = []
+  const asked: string[] = []
+  const state: { failure?: Error } = {}
+  const service: AcceptanceService = {
+    accept: async (tools, author) => {
+      if (!author) asked.push(`seen ${tools.map(({ name }) => name).join()}`)
+      if (state.failure) throw state.failure
+      return object.accept(tools, author)
+    },
+  }
+  const isolate = (namespace = elsewhereOf(kv)) =>
+    acceptedTools({ namespace, catalogue: service, report: (entry) => void reports.push(entry) })
+  const pass = (ms: number) => void vi.setSystemTime(Date.now() + ms)
+  /** Brings the copy up, and lets what is remembered of it grow old. */
+  const copied = async () => {
+    await catalogue.settle()
+    pass(10_000)
+    kv.asked.length = 0
+    asked.length = 0
+  }
+  return { kv, state, asked, reports, here: isolate(), elsewhere: isolate, pass, copied }
+}
+
+test('the first that anybody saw is accepted, for all', async () => {
+  const { here, elsewhere } = setup()
+  expect(await here.of([seen('a', '1'), seen('a', '2', 'TOOL_B')])).toEqual([{ hash: '1' }, { hash: '2' }])
+  expect(await elsewhere().of([seen('a', 'x'), seen('a', 'x', 'TOOL_B')])).toEqual([{ hash: '1' }, { hash: '2' }])
+})
+
+test('of several who see it first at the same time, one is right', async () => {
+  const { elsewhere } = setup()
+  const found = await Promise.all(['1', '2', '3'].map((hash) => elsewhere().of([seen('a', hash)])))
+  expect(new Set(found.map(([first]) => first?.hash)).size).toBe(1)
+})
+
+test('what was accepted here counts at once, and elsewhere once the copy has it', async () => {
+  const { here, elsewhere, copied } = setup()
+  const other = elsewhere()
+  await here.of([seen('a', '1')])
+  await copied()
+  expect(await other.of([seen('a', '2')])).toEqual([{ hash: '1' }])
+  await here.accept(seen('a', '2'), by)
+  expect([await here.of([seen('a', '2')]), await other.of([seen('a', '2')])]).toEqual([
+    [{ hash: '2' }],
+    [{ hash: '1' }],
+  ])
+  await copied()
+  expect(await other.of([seen('a', '2')])).toEqual([{ hash: '2' }])
+  // An older copy, from farther away, changes nothing.
+  expect(await here.of([seen('a', '1')])).toEqual([{ hash: '2' }])
+})
+
+test('costs one read in ten seconds, however many ask at the same time, and none for no tool', async () => {
+  const { kv, asked, here, copied, pass } = setup()
+  await here.of([])
+  expect(kv.asked).toEqual([])
+  await here.of([seen('a', '1')])
+  await copied()
+  const all = [seen('a', '1'), seen('a', '1', 'TOOL_MCP'), seen('a', '1')]
+  await Promise.all(all.map((tool) => here.of([tool])))
+  pass(9999)
+  await here.of(all)
+  expect([kv.asked, asked]).toEqual([['get 1'], []])
+  pass(1)
+  await here.of(all)
+  expect(kv.asked).toEqual(['get 1', 'get 1'])
+})
+
+test('where KV fails, what is remembered counts, and the catalogue is asked of the rest', async () => {
+  const { kv, asked, here, elsewhere, copied } = setup()
+  await here.of([seen('a', '1')])
+  await copied()
+  await here.of([seen('a', '1')])
+  await copied()
+  kv.failure = new Error('429')
+  expect(await here.of([seen('a', '2')])).toEqual([{ hash: '1' }])
+  expect(asked).toEqual([])
+  expect(await elsewhere().of([seen('a', '2')])).toEqual([{ hash: '1' }])
+  expect(asked).toEqual(['seen a'])
+})
+
+test('where both fail, nothing is taken for accepted that is not remembered', async () => {
+  const { kv, state, here, elsewhere, copied } = setup()
+  await here.of([seen('a', '1')])
+  await copied()
+  kv.failure = new Error('429')
+  state.failure = new Error('no catalogue')
+  expect(await here.of([seen('a', '1'), seen('new', '1')])).toEqual([{ hash: '1' }, { fault: 'no catalogue' }])
+  expect(await elsewhere().of([seen('a', '1')])).toEqual([{ fault: 'no catalogue' }])
+})
+
+test('a copy that cannot be read is no copy', async () => {
+  const { kv, here, elsewhere, copied } = setup()
+  await here.of([seen('a', '1')])
+  await copied()
+  kv.stored.set(ACCEPTED_KEY, 'x')
+  expect(await elsewhere().of([seen('a', '2')])).toEqual([{ hash: '1' }])
+})
+
+test('a change is reported once, and again when it is another', async () => {
+  const { here, reports } = setup()
+  for (const hash of ['1', '2', '2', '3', '3', '1', '2']) await here.of([seen('a', hash)])
+  expect(reports).toEqual(
+    ['2', '3', '2'].map((hash) => ({ event: 'tool.held', name: 'a', place: 'TOOL_MCP', accepted: '1', hash })),
+  )
+})

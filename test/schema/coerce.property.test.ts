@@ -1,0 +1,95 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { JsonSchema } from '../../src/contract/json.ts'
+import { coerce } from '../../src/schema/coerce.ts'
+import { jsonSchema } from '../../src/tool/json-schema.ts'
+import { misfits } from '../../src/schema/fit.ts'
+import { defineTool } from '../../src/tool/define.ts'
+import { CONTEXT } from '../fixtures/run-context.ts'
+
+const leaf = fc.constantFrom<JsonSchema>(
+  { type: 'string' },
+  { type: 'number' },
+  { type: 'integer' },
+  { type: 'boolean' },
+  { type: ['string', 'null'] },
+  { enum: ['a', 'B', '1', 2] },
+  { const: 'On' },
+  {},
+)
+
+const { schema } = fc.letrec<{ schema: JsonSchema }>((tie) => ({
+  schema: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    leaf,
+    tie('schema').map((items) => ({ type: 'array', items })),
+    fc
+      .record({
+        properties: fc.dictionary(fc.constantFrom('a', 'b', 'c'), tie('schema'), { maxKeys: 3 }),
+        isClosed: fc.boolean(),
+        isNeeded: fc.boolean(),
+      })
+      .map(({ properties, isClosed, isNeeded }) => ({
+        type: 'object',
+        properties,
+        ...(isNeeded && { required: Object.keys(properties) }),
+        ...(isClosed && { additionalProperties: false }),
+      })),
+    fc.array(tie('schema'), { minLength: 1, maxLength: 3 }).map((anyOf) => ({ anyOf })),
+  ),
+}))
+
+const value = fc.jsonValue({ depthSize: 'small', maxDepth: 3 })
+const text = fc.constantFrom('5', ' 5.0 ', 'true', '[1]', '{"a":"5"}', 'on', 'b', '', 'null')
+const { sent } = fc.letrec<{ sent: unknown }>((tie) => ({
+  sent: fc.oneof(
+    { depthSize: 'small' },
+    value,
+    text,
+    fc.array(tie('sent'), { maxLength: 3 }),
+    fc.dictionary(fc.constantFrom('a', 'b', 'c', 'input'), tie('sent'), { maxKeys: 3 }),
+  ),
+}))
+
+/** Texts in a value, each with where it is. */
+function textsOf(value: unknown, at = ''): string[] {
+  if (typeof value === 'string') return [`${at}=${value}`]
+  return Object.entries(Object(value)).flatMap(([key, inner]) => textsOf(inner, `${at}/${key}`))
+}
+
+test('arguments that fit reach the tool as they were sent', async () => {
+  const object = fc.dictionary(fc.constantFrom('a', 'b', 'c', 'input'), sent, { maxKeys: 3 })
+  await fc.assert(
+    fc.asyncProperty(schema, object, async (field, sent) => {
+      const root = { type: 'object', properties: { a: field } }
+      fc.pre(misfits(root, sent).length === 0)
+      let got: unknown
+      const tool = defineTool({ name: 'x', description: 'X.', input: jsonSchema(root), run: (it) => void (got = it) })
+      expect(await tool.call(sent, CONTEXT)).toMatchObject({ ok: true })
+      expect(got).toBe(sent)
+    }),
+  )
+})
+
+test('mending is settled: a second time changes nothing, and what it took a value for is what it then fits', () => {
+  fc.assert(
+    fc.property(schema, sent, (field, it) => {
+      const root = { type: 'object', properties: { it: field }, required: ['it'] }
+      const once = coerce(root, { it })
+      expect(coerce(root, once)).toEqual(once)
+      if (misfits(root, { it }).length === 0) expect(misfits(root, once)).toEqual([])
+    }),
+  )
+})
+
+test('a text that stays a text stays the same text', () => {
+  fc.assert(
+    fc.property(fc.string(), fc.boolean(), (text, isNested) => {
+      const field = isNested ? { type: 'array', items: { type: 'string' } } : { type: 'string' }
+      const root = { type: 'object', properties: { it: field, n: { type: 'integer' } }, required: ['n'] }
+      const it = isNested ? [text] : text
+      expect(coerce(root, { it, n: '5' })).toEqual({ it, n: 5 })
+      expect(textsOf(coerce(root, { it, n: 5 }))).toEqual(textsOf({ it }))
+    }),
+  )
+})

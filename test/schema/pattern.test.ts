@@ -1,0 +1,110 @@
+import { describe, expect, test } from 'vitest'
+import { matcher, MOST_STEPS } from '../../src/schema/pattern.ts'
+
+/** Whether the pattern matches, where nothing was run before it. */
+function isMatch(pattern: string, text: string): boolean | undefined {
+  return matcher(pattern)(text, { steps: MOST_STEPS })
+}
+
+/** As long as a text can be that a model writes into one argument, within reason. */
+const LONG = 'a'.repeat(1000)
+
+describe('a pattern that can hold the engine for hours is not run', () => {
+  test.each([
+    '(a+)+$',
+    '(a*)*',
+    '([a-z]+)*$',
+    '(a|a)*b',
+    '(a|aa)+$',
+    '(?:a|b|ab)*c',
+    '(x+x+)+y',
+    '(\\w|\\d)+$',
+    '^(\\w+\\s?)*$',
+    '(\\s*\\w+\\s*)*',
+    '(a?a?)*b',
+    '(a{1,5})+',
+    '(a{2,})+',
+    '((ab)+)+',
+    '(?:[-a-z][a-z]+)*',
+    '(?=(a+)+$)a',
+    '(?<!a+)b',
+    '(ü|ü)*x',
+    '([^x]|y)*z',
+    '(.|\\s)*x',
+    '^(([a-z])+.)+[A-Z]([a-z])+$',
+    '(.*a){20}',
+    '(a|a){30}b',
+    '(a)\\1',
+    '(?<n>a)\\k<n>',
+    `${'a?'.repeat(60)}${'a'.repeat(60)}$`,
+    `${'(a|a)'.repeat(40)}b`,
+    '.*.*.*.*.*.*=.*',
+    '\\s+$',
+    '((a{1000}){1000}){1000}',
+  ])('%s', (pattern) => {
+    expect(isMatch(pattern, `${LONG}${LONG}${LONG}${LONG}${LONG}${LONG}${LONG}${LONG}!`)).toBeUndefined()
+  })
+
+  test('nor on a short text, where it has more ways than the text has places', () => {
+    expect(isMatch(`${'(|)'.repeat(60)}b`, '')).toBeUndefined()
+    expect(isMatch('(a+)+$', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!')).toBeUndefined()
+  })
+})
+
+describe('a harmless one may not be run either, and refuses nothing then', () => {
+  test.each([
+    '^[a-z0-9]+(?:-[a-z0-9]+)*$',
+    '^[\\w.+-]+@[\\w-]+(\\.[\\w-]+)+$',
+    '^(0|[1-9]\\d*)\\.(0|[1-9]\\d*)\\.(0|[1-9]\\d*)(?:-((?:0|[1-9]\\d*|\\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\\.(?:0|[1-9]\\d*|\\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?$',
+    '^(?=.*[A-Z])(?=.*\\d).{8,}$',
+    'a'.repeat(257),
+    '[',
+    '(?P<year>\\d+)',
+    '\\_',
+  ])('%s', (pattern) => {
+    expect(isMatch(pattern, '!')).toBeUndefined()
+  })
+})
+
+describe('a plain one is run', () => {
+  test.each<[string, string, string]>([
+    ['\\S', 'a', ' '],
+    ['^[A-Z]{3}$', 'USD', 'usd'],
+    ['^(latest|\\d{4}-\\d{2}-\\d{2})$', '2026-01-31', '31.1.2026'],
+    ['^\\d{4}-\\d{2}-\\d{2}$', '2026-01-31', '2026-1-31'],
+    ['^([0-9a-f]{2})+$', 'c0ffee', 'c0ffe'],
+    [
+      '^[0-9a-f]{8}-[0-9a-f]{4}-[1-5][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$',
+      '9b2f0c1e-5a77-4d0a-8f3e-0123456789ab',
+      '9b2f0c1e-5a77-0d0a-8f3e-0123456789ab',
+    ],
+    ['^([01]\\d|2[0-3]):[0-5]\\d$', '23:59', '24:00'],
+    ['^\\+?[1-9]\\d{1,14}$', '+4915112345678', '0151'],
+    ['^https?://[^\\s/$.?#].[^\\s]*$', 'https://example.com/a', 'ftp://example.com/'],
+    ['^\\w+@\\w+$', 'me@here', 'me at here'],
+    ['^\\p{Lu}\\p{L}*$', 'Élan', 'élan'],
+    ['^[\\](){}|*+?\\\\]+$', '(a|b)*'.replace(/[ab]/g, ''), 'a'],
+    ['^(?<year>\\d{4})(?:-(?<month>\\d{2}))?$', '2026-01', '2026-1'],
+    ['^\\u{1F600}$', '\u{1F600}', 'x'],
+    ['^.{1,2000}$', LONG, ''],
+  ])('%s', (pattern, good, bad) => {
+    expect([isMatch(pattern, good), isMatch(pattern, bad)]).toEqual([true, false])
+  })
+
+  test('for as long as its text is short enough', () => {
+    expect([100, 1000, 10_000].map((length) => isMatch('^a+b*$', 'a'.repeat(length)))).toEqual([
+      true,
+      undefined,
+      undefined,
+    ])
+    expect([100, 1_000_000].map((length) => isMatch('^a{3}', 'a'.repeat(length)))).toEqual([true, true])
+  })
+})
+
+test('many texts share one budget', () => {
+  const budget = { steps: 1000 }
+  const isMatch = matcher('^a{3}$')
+  expect([isMatch('aaa', budget), budget.steps]).toEqual([true, 985])
+  expect([isMatch('a'.repeat(400), budget), isMatch('b', { steps: 0 })]).toEqual([undefined, undefined])
+  expect([isMatch('aa', budget), budget.steps]).toEqual([false, 973])
+})

@@ -1,0 +1,288 @@
+import { describe, expect, test } from 'vitest'
+import type { RunRequest, ToolSelection } from '../../src/contract/run.ts'
+import type { Tool, ToolDefinition } from '../../src/contract/tool.ts'
+import { createFinder } from '../../src/search/finder.ts'
+import { searchHook } from '../../src/search/hook.ts'
+import { createKeywordIndex } from '../../src/search/keyword-index.ts'
+import { createToolSearch } from '../../src/search/tool-search.ts'
+import { ask, play, requestOf, say, tool, types } from '../fixtures/play.ts'
+
+const weather = tool('getWeather', ({ city }) => `18 degrees in ${String(city)}`, {
+  description: 'Tells the weather and the temperature of a city.',
+})
+const filler = (count: number, definition: Partial<ToolDefinition> = {}) =>
+  Array.from({ length: count }, (_, index) =>
+    tool(`ledgerEntry${index}`, undefined, { description: `Posts ledger entry number ${index}.`, ...definition }),
+  )
+
+const QUESTION = { input: [{ role: 'user', content: "What's the weather in Amsterdam?" }] as const }
+
+describe('tool search', () => {
+  test('tells the model of the search alone, then of what it found; the tool runs, the answer follows', async () => {
+    const { requests, state, events } = await play({
+      script: [
+        ask(['tool_search', { query: 'weather in a city' }]),
+        ask(['getWeather', { city: 'Amsterdam' }]),
+        say('18 degrees.'),
+      ],
+      tools: [...filler(60), weather, tool('help', undefined, { tags: ['always'] })],
+      request: { ...QUESTION, system: 'Be brief.' },
+      loop: { hooks: [searchHook()] },
+    })
+    const names = requests.map(({ tools }) => tools.map(({ name }) => name))
+    expect(names[0]?.toSorted()).toEqual(['help', 'tool_search'])
+    expect(names[1]).toContain('getWeather')
+    expect(names[1]?.length).toBeLessThanOrEqual(7)
+    expect(state.finished?.answer).toBe('18 degrees.')
+    expect(requests[0]?.messages[0]).toEqual({
+      role: 'system',
+      content: expect.stringMatching(/^Be brief\.\n\nMost tools are not listed\./),
+    })
+    expect(state.messages.every(({ role }) => role !== 'system')).toBe(true)
+    expect(types(events)).toContain('tools.added')
+  })
+
+  test('tells which results made which tools known, of those on offer, and keeps none of it', async () => {
+    const { requests, state } = await play({
+      script: [ask(['tool_search', { query: 'weather in a city' }]), ask(['getWeather', { city: 'Delft' }]), say('ok')],
+      tools: [...filler(60), weather],
+      request: QUESTION,
+      loop: { hooks: [searchHook({ maxResults: 1 })] },
+    })
+    const found = requests.map(({ messages }) => messages.flatMap((each) => (each.role === 'tool' && each.found) || []))
+    expect(found).toEqual([[], ['getWeather'], ['getWeather']])
+    expect(state.messages.some((each) => 'found' in each)).toBe(false)
+  })
+
+  test('is off by itself for few tools, and where it is told so', async () => {
+    const offer = async (count: number, hook = searchHook()) => {
+      const { requests } = await play({ script: [say('hi')], tools: filler(count), loop: { hooks: [hook] } })
+      return requests[0]?.tools.length
+    }
+    expect(await offer(9)).toBe(9)
+    expect(await offer(40)).toBe(40)
+    expect(await offer(41)).toBe(1)
+    expect(await offer(41, searchHook({ when: 'off' }))).toBe(41)
+    expect(await offer(3, searchHook({ when: 'on' }))).toBe(1)
+  })
+
+  test('is on for fewer tools whose definitions are long', async () => {
+    const { requests } = await play({
+      script: [say('hi')],
+      tools: filler(12, { description: 'Posts an entry. '.repeat(300) }),
+      loop: { hooks: [searchHook()] },
+    })
+    expect(requests[0]?.tools.map(({ name }) => name)).toEqual(['tool_search'])
+  })
+
+  test('remembers what earlier turns found', async () => {
+    const history = [
+      { role: 'user', content: 'Weather?' },
+      {
+        role: 'assistant',
+        content: '',
+        calls: [{ callId: 'c', tool: 'tool_search', arguments: '{"query":"weather"}' }],
+      },
+      {
+        role: 'tool',
+        callId: 'c',
+        tool: 'tool_search',
+        ok: true,
+        content: [{ type: 'text', text: 'getWeather: Tells the weather.\ngone: Not known any more.' }],
+      },
+    ] as const
+    const { requests } = await play({
+      script: [say('hi')],
+      tools: [...filler(60), weather],
+      history,
+      loop: { hooks: [searchHook()] },
+    })
+    expect(requests[0]?.tools.map(({ name }) => name).toSorted()).toEqual(['getWeather', 'tool_search'])
+  })
+
+  test('takes off offer what a later search did not find, where only the latest counts', async () => {
+    const { requests } = await play({
+      script: [
+        ask(['tool_search', { query: 'weather in a city', maxResults: 1 }]),
+        ask(['tool_search', { query: 'ledger entry', maxResults: 1 }]),
+        say('hi'),
+      ],
+      tools: [...filler(60), weather],
+      loop: { hooks: [searchHook({ keep: 'latest' })] },
+    })
+    expect(requests.map(({ tools }) => tools.map(({ name }) => name).toSorted())).toEqual([
+      ['tool_search'],
+      ['getWeather', 'tool_search'],
+      ['ledgerEntry0', 'tool_search'],
+    ])
+  })
+
+  test('leaves what the caller brings on offer, and refuses what was not found', async () => {
+    const { requests, state } = await play({
+      script: [ask(['getWeather', { city: 'Oslo' }]), say('sorry')],
+      tools: [...filler(60), weather],
+      request: { clientTools: [{ name: 'pick', description: 'Picks', inputSchema: { type: 'object' } }] },
+      loop: { hooks: [searchHook()] },
+    })
+    expect(requests[0]?.tools.map(({ name }) => name).toSorted()).toEqual(['pick', 'tool_search'])
+    expect(state.calls[0]?.settled?.error?.code).toBe('unknown_tool')
+  })
+
+  test('may go without the hint', async () => {
+    const { requests } = await play({
+      script: [say('hi')],
+      tools: filler(60),
+      loop: { hooks: [searchHook({ hint: '' })] },
+    })
+    expect(requests[0]?.messages).toEqual([{ role: 'user', content: 'Hello' }])
+  })
+})
+
+test('conversations of one name are two sessions where they are of two tenants', async () => {
+  const used: string[] = []
+  const eviction = { onAccess: (session: string) => (used.push(session), []), onRemoved: () => {} }
+  const hook = searchHook({ when: 'on', eviction })
+  for (const tenant of ['acme', 'other']) {
+    const request = { conversation: 'conv_1', caller: { tenant, scopes: [] } }
+    await play({ script: [say('hi')], tools: [tool('look')], request, loop: { hooks: [hook] } })
+  }
+  expect(used).toEqual(['acme/conv_1', 'other/conv_1'])
+})
+
+test('whoever holds its search lets go of a session', async () => {
+  let filled = 0
+  const search = createToolSearch({
+    index: () => {
+      filled += 1
+      return createKeywordIndex()
+    },
+  })
+  const hook = searchHook({ when: 'on', search })
+  const filledBy = async (request: Partial<RunRequest>) => {
+    const before = filled
+    const caller = { tenant: 'acme', scopes: [] }
+    await play({ script: [say('hi')], tools: [tool('look')], request: { ...request, caller }, loop: { hooks: [hook] } })
+    return filled - before
+  }
+  const [talk, alone] = [{ conversation: 'conv_1' }, { runId: 'run_1' }]
+  expect([await filledBy(talk), await filledBy(talk), await filledBy(alone)]).toEqual([1, 0, 0])
+  search.evict('acme/conv_1')
+  // The run without a conversation has the same set.
+  expect(await filledBy(talk)).toBe(0)
+  for (const session of ['acme/conv_1', 'acme/run_1']) search.evict(session)
+  expect([await filledBy(talk), await filledBy(talk)]).toEqual([1, 0])
+})
+
+test('a tool that the request has chosen is on offer without a search', async () => {
+  const { requests } = await play({
+    script: [ask(['look']), say('hi')],
+    tools: [tool('look'), tool('other')],
+    request: { toolChoice: { tool: 'look' } },
+    loop: { hooks: [searchHook({ when: 'on' })] },
+  })
+  expect(requests[0]?.toolChoice).toEqual({ tool: 'look' })
+  expect(requests[0]?.tools.map(({ name }) => name)).toEqual(['look', 'tool_search'])
+})
+
+describe('a search of all tools of the edge', () => {
+  const finderOver = (...tools: readonly Tool[]) =>
+    createFinder({ list: async () => ({ tools, unavailable: [] }), offered: async () => [], find: async () => [] })
+  const help = tool('help')
+  const search = ask(['tool_search', { query: 'weather in a city' }])
+
+  /** What each step is offered, in a run that was accepted with this finder. */
+  async function offers(
+    { tools, others }: { readonly tools: readonly Tool[]; readonly others: readonly Tool[] },
+    { script = [search, ask(['getWeather']), say('18')], selection, when }: Partial<Asked> = {},
+  ) {
+    const hook = searchHook({ finder: finderOver(...tools, ...others), ...(when && { when }) })
+    const request = requestOf({ ...QUESTION, ...(selection && { selection }) })
+    const run = (await hook.accept?.(request)) ?? request
+    if (typeof run === 'string') throw new Error(run)
+    const played = await play({ script, tools, others: [...tools, ...others], request: run, loop: { hooks: [hook] } })
+    return { ...played, offers: played.requests.map(({ tools }) => tools.map(({ name }) => name).toSorted()) }
+  }
+  interface Asked {
+    readonly script: Parameters<typeof play>[0]['script']
+    readonly selection: ToolSelection
+    readonly when: 'auto' | 'on'
+  }
+
+  test('finds what is not on offer, beside what is', async () => {
+    const { offers: each, state } = await offers({ tools: [help], others: [...filler(60), weather] })
+    expect(each).toEqual([
+      ['help', 'tool_search'],
+      ['getWeather', 'help', 'tool_search'],
+      ['getWeather', 'help', 'tool_search'],
+    ])
+    expect(state.finished?.answer).toBe('18')
+  })
+
+  test('finds both what is on offer, where that is much, and what is not', async () => {
+    const { offers: each } = await offers({ tools: filler(60), others: [weather] })
+    expect(each.slice(0, 2)).toEqual([['tool_search'], ['getWeather', 'tool_search']])
+  })
+
+  test('is off where there are few tools in all, and on where that is asked for', async () => {
+    const few = { tools: [help], others: [...filler(8), weather] }
+    expect((await offers(few, { script: [say('hi')] })).offers).toEqual([['help']])
+    expect((await offers(few, { when: 'on', script: [search, say('hi')] })).offers).toEqual([
+      ['tool_search'],
+      ['getWeather', 'tool_search'],
+    ])
+  })
+
+  test('finds nothing beside what a request names, and nothing that it removes', async () => {
+    const many = { tools: [help], others: [...filler(60), weather] }
+    const named = await offers(many, { selection: ['help'], script: [say('hi')] })
+    expect(named.offers).toEqual([['help']])
+    const removed = await offers(many, { selection: { remove: ['getWeather'] }, script: [search, say('hi')] })
+    expect(removed.offers).toEqual([
+      ['help', 'tool_search'],
+      ['help', 'tool_search'],
+    ])
+  })
+
+  test('finds only what is there for the run, however far down that is', async () => {
+    const hidden = Array.from({ length: 200 }, (_, index) =>
+      tool(`weather_${index}`, undefined, { description: 'Weather in a city.' }),
+    )
+    const finder = finderOver(...hidden, weather)
+    const hook = searchHook({ finder })
+    const { state } = await play({
+      script: [search, say('hi')],
+      others: [weather],
+      request: { ...QUESTION, searchesAll: true },
+      loop: { hooks: [hook] },
+    })
+    expect(state.calls[0]?.settled?.content).toEqual([
+      { type: 'text', text: 'getWeather: Tells the weather and the temperature of a city.' },
+    ])
+  })
+
+  test('remembers what earlier turns found; what is gone since is left out', async () => {
+    const found = 'getWeather: Tells the weather.\ngone: Not there any more.'
+    const { requests } = await play({
+      script: [say('hi')],
+      others: [weather],
+      history: [
+        { role: 'user', content: 'Weather?' },
+        { role: 'assistant', content: '', calls: [{ callId: 'c', tool: 'tool_search', arguments: '{}' }] },
+        { role: 'tool', callId: 'c', tool: 'tool_search', ok: true, content: [{ type: 'text', text: found }] },
+      ],
+      request: { searchesAll: true },
+      loop: { hooks: [searchHook({ finder: finderOver(weather) })] },
+    })
+    expect(requests[0]?.tools.map(({ name }) => name)).toEqual(['tool_search', 'getWeather'])
+  })
+})
+
+test('a caller who runs the calls itself is offered no search, which it could not run', async () => {
+  const { requests } = await play({
+    script: [say('hi')],
+    tools: filler(60),
+    request: { execution: 'caller' },
+    loop: { hooks: [searchHook()] },
+  })
+  expect(requests[0]?.tools).toHaveLength(60)
+})

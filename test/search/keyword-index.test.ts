@@ -1,0 +1,188 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { ToolDefinition } from '../../src/contract/tool.ts'
+import { createKeywordIndex } from '../../src/search/keyword-index.ts'
+import { definitionOf } from './definitions.ts'
+import { TOOLS } from './questions.ts'
+
+async function find(tools: readonly ToolDefinition[], text: string, limit = 5): Promise<readonly string[]> {
+  const index = createKeywordIndex()
+  await index.add(tools)
+  return (await index.search(text, limit)).map(({ name }) => name)
+}
+
+const named = (...names: readonly string[]) =>
+  names.map((name) => definitionOf({ name, description: 'Something else.' }))
+
+describe('names', () => {
+  test.each([
+    ['get_user_profile', 'user profile'],
+    ['getUserProfile', 'user profile'],
+    ['get-user-profile', 'user profile'],
+    ['UserProfileGet', 'user profile'],
+    ['HTTPServerStart', 'http server'],
+    ['s3_put_object', 'S3'],
+    ['utf8_decode', 'utf8'],
+    ['parsePDFs', 'pdf'],
+    ['github_search', 'GitHub'],
+    ['git_hub_search', 'GitHub'],
+    ['wordCloud', 'wordcloud'],
+    ['wordcloud', 'word cloud'],
+  ])('%s is found by %s', async (name, text) => {
+    expect(await find(named('other_thing', name, 'next_matter'), text)).toEqual([name])
+  })
+
+  test('the tool of exactly that name comes first', async () => {
+    const tools = named('list_users_admin', 'users_list', 'list_users', 'list_users_by_group')
+    for (const { name } of tools) expect((await find(tools, name))[0]).toBe(name)
+  })
+
+  test('a word in the name counts more than in the description, and that more than in a parameter', async () => {
+    const inputSchema = { type: 'object', properties: { invoice: { type: 'string' } } }
+    const tools = [
+      definitionOf({ name: 'first', inputSchema }),
+      definitionOf({ name: 'second', description: 'Sends an invoice.' }),
+      definitionOf({ name: 'third', title: 'Invoice', description: 'Sends it.' }),
+      definitionOf({ name: 'send_invoice', description: 'Sends it.' }),
+    ]
+    expect(await find(tools, 'invoice')).toEqual(['send_invoice', 'third', 'second', 'first'])
+  })
+})
+
+test('tags, values of enums, and parameters inside of others are searched', async () => {
+  const nested = {
+    type: 'object',
+    properties: {
+      order: {
+        type: 'array',
+        items: {
+          anyOf: [{ type: 'object', properties: { topping: { enum: ['pineapple'], description: 'On the pizza' } } }],
+        },
+      },
+    },
+  }
+  const tools = [definitionOf({ name: 'a', tags: ['billing'] }), definitionOf({ name: 'b', inputSchema: nested })]
+  expect(await find(tools, 'billing')).toEqual(['a'])
+  expect(await find(tools, 'pineapple')).toEqual(['b'])
+  expect(await find(tools, 'topping')).toEqual(['b'])
+  expect(await find(tools, 'pizza')).toEqual(['b'])
+})
+
+test.each([
+  ['cities', 'city'],
+  ['booking', 'book'],
+  ['stopped', 'stop'],
+  ['translation', 'translator'],
+  ['boxes', 'box'],
+  ['photo', 'photographs'],
+  ['Wetter', 'wettervorhersage'],
+])('%s finds %s', async (asked, word) => {
+  expect(await find(named('other_thing', word), asked)).toEqual([word])
+})
+
+describe('misspellings', () => {
+  test.each(['forcast', 'forecsat', 'forecaast', 'forecest'])('%s finds forecast', async (asked) => {
+    expect(await find(named('forecast', 'other_thing'), asked)).toEqual(['forecast'])
+  })
+
+  test('a word that is there is never taken for another', async () => {
+    expect(await find(named('message_send', 'massage_book'), 'massage')).toEqual(['massage_book'])
+  })
+
+  test('the word itself comes before its other forms, and these before words that begin with it', async () => {
+    const tools = named('translator_x', 'translates_x', 'translate_x')
+    expect(await find(tools, 'translate')).toEqual(['translate_x', 'translates_x', 'translator_x'])
+  })
+})
+
+test.each([
+  ['天气', '查询天气', '发送邮件'],
+  ['天氣預報', '取得天氣預報', '寄送郵件'],
+  ['東京の天気', '天気を調べる', 'メールを送る'],
+  ['날씨를', '현재 날씨 조회', '메일 보내기'],
+  ['พยากรณ์', 'ดูพยากรณ์อากาศ', 'ส่งอีเมล'],
+  ['прогноза', 'Прогноз погоды', 'Отправить письмо'],
+  ['météo', 'Prévisions METEO', 'Envoyer un message'],
+])('%s finds “%s”', async (asked, description, other) => {
+  const tools = [definitionOf({ name: 'other', description: other }), definitionOf({ name: 'wanted', description })]
+  expect(await find(tools, asked)).toEqual(['wanted'])
+})
+
+test('paths and addresses in a question count by host and ending alone', async () => {
+  const tools = named('list_home_data', 'read_pdf', 'github_fork')
+  expect(await find(tools, '/home/ann/data/list.pdf')).toEqual(['read_pdf'])
+  expect(await find(tools, 'https://github.com/home/data')).toEqual(['github_fork'])
+})
+
+test('ids in a question are not taken apart', async () => {
+  const tools = named('sc_list', 'camera_show')
+  expect(await find(tools, "camera 'YgSC7KRZI'")).toEqual(['camera_show'])
+})
+
+test('fillers count only where a question has no other words', async () => {
+  const tools = named('get_it', 'weather')
+  expect(await find(tools, 'can you please get me the weather')).toEqual(['weather'])
+  expect(await find(tools, 'get')).toEqual(['get_it'])
+})
+
+test('nothing is found without a word that fits', async () => {
+  expect(await find(named('weather'), '')).toEqual([])
+  expect(await find(named('weather'), '?! \u0000 🙂')).toEqual([])
+  expect(await find(named('weather'), 'zebra')).toEqual([])
+  expect(await find([], 'weather')).toEqual([])
+  expect(await find(named('weather'), 'weather', 0)).toEqual([])
+})
+
+test('tools that fit as well come by name, as many as are asked for', async () => {
+  expect(await find(named('c_mail', 'a_mail', 'd_mail', 'b_mail'), 'mail', 3)).toEqual(['a_mail', 'b_mail', 'c_mail'])
+})
+
+test('a tool that is added again takes the place of the old one', async () => {
+  const index = createKeywordIndex()
+  await index.add([definitionOf({ name: 'a', description: 'Sends mail.' })])
+  expect((await index.search('mail', 5)).length).toBe(1)
+  await index.add([definitionOf({ name: 'a', description: 'Reads news.' })])
+  expect(await index.search('mail', 5)).toEqual([])
+  expect((await index.search('news', 5)).map(({ name }) => name)).toEqual(['a'])
+})
+
+test('an index answers alike however its tools came and went', async () => {
+  const all = TOOLS.map(([name, description]) => definitionOf({ name, description }))
+  const names = fc.uniqueArray(fc.integer({ min: 0, max: all.length - 1 }), { minLength: 1, maxLength: 60 })
+  const steps = fc.array(fc.record({ add: names, remove: names, search: fc.boolean() }), { maxLength: 5 })
+  const of = (numbers: readonly number[]) => numbers.flatMap((number) => all[number] ?? [])
+  await fc.assert(
+    fc.asyncProperty(steps, async (steps) => {
+      const changed = createKeywordIndex()
+      const left = new Map<string, ToolDefinition>()
+      for (const { add, remove, search } of steps) {
+        await changed.add(of(add))
+        for (const tool of of(add)) left.set(tool.name, tool)
+        if (search) await changed.search('price of a hotel', 5)
+        await changed.remove(of(remove).map(({ name }) => name))
+        for (const { name } of of(remove)) left.delete(name)
+      }
+      const fresh = createKeywordIndex()
+      await fresh.add([...left.values()])
+      for (const text of ['price of a hotel', 'create calendar event', '天气', 'searching flihgts']) {
+        const [a, b] = [await changed.search(text, 10), await fresh.search(text, 10)]
+        expect(a.map(({ name, score }) => [name, score.toFixed(9)])).toEqual(
+          b.map(({ name, score }) => [name, score.toFixed(9)]),
+        )
+      }
+    }),
+    { numRuns: 60 },
+  )
+})
+
+test('any text is searched without a fault', async () => {
+  const index = createKeywordIndex()
+  await index.add(TOOLS.map(([name, description]) => definitionOf({ name, description })))
+  await fc.assert(
+    fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 100 }), async (text) => {
+      const found = await index.search(text, 5)
+      expect(found.length).toBeLessThanOrEqual(5)
+      for (const { score } of found) expect(score).toBeGreaterThan(0)
+    }),
+  )
+})

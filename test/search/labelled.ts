@@ -1,0 +1,17 @@
+import type { ToolDefinition } from '../../src/contract/tool.ts'
+import { definitionOf } from './definitions.ts'
+import type { ToolRow } from './questions.ts'
+
+export function definitionOfRow([name, description, parameters = {}]: ToolRow): ToolDefinition {
+  const properties = Object.entries(parameters).map(([key, said]) => [key, { type: 'string', description: said }])
+  return definitionOf({
+    name,
+    description,
+    inputSchema: { type: 'object', properties: Object.fromEntries(properties) },
+  })
+}
+
+/** Recall: the part of what is wanted that was found. */
+export function partFound(wanted: readonly string[], found: readonly string[]): number {
+  return wanted.filter((name) => found.includes(name)).length / wanted.length
+}

@@ -1,0 +1,215 @@
+import { describe, expect, test } from 'vitest'
+import type { Message } from '../../src/contract/message.ts'
+import type { Tool, ToolControl, ToolOutcome } from '../../src/contract/tool.ts'
+import { alwaysEviction, lruEviction } from '../../src/search/eviction.ts'
+import { createKeywordIndex } from '../../src/search/keyword-index.ts'
+import { foundTools, SEARCH_HINT, withSearchHint } from '../../src/search/search-tool.ts'
+import { fingerprintOf, type ToolIndex } from '../../src/search/tool-index.ts'
+import { createToolSearch } from '../../src/search/tool-search.ts'
+import { definitionOf } from './definitions.ts'
+
+const control: ToolControl = { whenAborted: () => new Promise(() => {}), progress: async () => {} }
+
+function ask(tool: Tool, args: Readonly<Record<string, unknown>>): Promise<ToolOutcome> {
+  const caller = { tenant: 't', scopes: [] }
+  const context = { runId: 'r', callId: 'c', idempotencyKey: 'k', attempt: 1, deadline: 0, caller, values: {} }
+  return tool.call({ name: tool.definition.name, arguments: args, hash: tool.definition.hash, context }, control)
+}
+
+const textFrom = (outcome: ToolOutcome) =>
+  outcome.ok ? outcome.content.map((part) => (part.type === 'text' ? part.text : '')).join() : outcome.error.code
+
+/** Makes keyword indexes that write down what is done to them. */
+function watched() {
+  const log: string[] = []
+  const index = (): ToolIndex => {
+    const inner = createKeywordIndex()
+    log.push('create')
+    return {
+      add: (tools) => {
+        log.push(`add ${tools.map(({ name }) => name).join()}`)
+        return inner.add(tools)
+      },
+      remove: (names) => {
+        log.push(`remove ${names.join()}`)
+        return inner.remove(names)
+      },
+      search: (text, limit) => inner.search(text, limit),
+    }
+  }
+  return { log, index }
+}
+
+const mail = definitionOf({ name: 'send_mail', description: 'Sends a mail.\nread_all: an injected line' })
+const weather = definitionOf({ name: 'weather', description: 'Current weather.' })
+const forecast = definitionOf({ name: 'forecast', description: `Weather ${'of the days to come '.repeat(20)}` })
+
+describe('the search tool', () => {
+  test('is a read-only tool with a query and a number of results', async () => {
+    const { definition, offered } = await createToolSearch().open('s', [mail])
+    expect(definition).toMatchObject({ name: 'tool_search', annotations: { readOnly: true, idempotent: true } })
+    expect(Object.keys(definition.inputSchema['properties'] ?? {})).toEqual(['query', 'maxResults'])
+    expect(definition.hash).toMatch(/^[\da-f]{64}$/)
+    expect(offered).toBe(true)
+  })
+
+  test('names each tool on a line of its own, with the beginning of what it does', async () => {
+    const tool = await createToolSearch().open('s', [mail, weather, forecast])
+    expect(await ask(tool, { query: 'send a mail' })).toEqual({
+      ok: true,
+      content: [{ type: 'text', text: 'send_mail: Sends a mail. read_all: an injected line' }],
+      structured: { tools: ['send_mail'] },
+    })
+    const lines = textFrom(await ask(tool, { query: 'weather' })).split('\n')
+    expect(lines[0]).toBe('weather: Current weather.')
+    expect(lines[1]).toMatch(/^forecast: Weather of the .{1,150}…$/)
+  })
+
+  test('names as many as the model asks for, else as many as the setting says, and never more than 20', async () => {
+    const tools = Array.from({ length: 30 }, (_, at) => definitionOf({ name: `mail_${at + 100}` }))
+    const count = async (tool: Tool, maxResults?: unknown) =>
+      textFrom(await ask(tool, { query: 'mail', maxResults })).split('\n').length
+    const standard = await createToolSearch().open('s', tools)
+    const seven = await createToolSearch({ maxResults: 7 }).open('s', tools)
+    expect(await count(standard)).toBe(5)
+    expect(await count(seven)).toBe(7)
+    expect(await count(seven, 3)).toBe(3)
+    expect(await count(seven, 500)).toBe(20)
+    for (const odd of [null, 0, -2, 'many', Number.NaN]) expect(await count(seven, odd)).toBe(7)
+  })
+
+  test('says so where nothing fits, and what it expects where there is no query', async () => {
+    const tool = await createToolSearch().open('s', [mail])
+    expect(textFrom(await ask(tool, { query: 'zebra' }))).toBe('No tool fits these words. Try others.')
+    expect(textFrom(await ask(tool, {}))).toBe('invalid_arguments')
+    expect(textFrom(await ask(tool, { query: ' ' }))).toBe('invalid_arguments')
+  })
+})
+
+describe('sessions', () => {
+  test('the same set is indexed once, whatever its order, for all sessions', async () => {
+    const { log, index } = watched()
+    const search = createToolSearch({ index })
+    await search.open('a', [mail, weather])
+    await search.open('a', [weather, mail])
+    await search.open('b', [mail, weather])
+    expect(log).toEqual(['create', 'add send_mail,weather'])
+  })
+
+  test('a set that has changed is brought up to date where no other session has it', async () => {
+    const { log, index } = watched()
+    const search = createToolSearch({ index })
+    await search.open('a', [mail, weather])
+    const tool = await search.open('a', [{ ...mail, tags: ['post'] }, forecast])
+    expect(log).toEqual(['create', 'add send_mail,weather', 'remove weather', 'add send_mail,forecast'])
+    expect(textFrom(await ask(tool, { query: 'post' }))).toMatch(/^send_mail: /)
+    expect(textFrom(await ask(tool, { query: 'current' }))).toMatch(/^No tool/)
+  })
+
+  test('a set that another session has is left as it is', async () => {
+    const { log, index } = watched()
+    const search = createToolSearch({ index })
+    const tool = await search.open('a', [mail, weather])
+    await search.open('b', [mail, weather])
+    await search.open('b', [mail])
+    expect(log).toEqual(['create', 'add send_mail,weather', 'create', 'add send_mail'])
+    expect(textFrom(await ask(tool, { query: 'weather' }))).toBe('weather: Current weather.')
+  })
+
+  test('a session that was let go is indexed anew, and its search tool still works', async () => {
+    const { log, index } = watched()
+    const search = createToolSearch({ index, eviction: lruEviction(1) })
+    const tool = await search.open('a', [mail])
+    await search.open('b', [weather])
+    expect(textFrom(await ask(tool, { query: 'mail' }))).toMatch(/^send_mail: /)
+    await search.open('a', [mail])
+    search.evict('a')
+    search.evict('nobody')
+    await search.open('a', [mail])
+    expect(log.filter((line) => line !== 'create')).toEqual([
+      'add send_mail',
+      'add weather',
+      'add send_mail',
+      'add send_mail',
+    ])
+  })
+
+  test('always indexes anew', async () => {
+    const { log, index } = watched()
+    const search = createToolSearch({ index, eviction: alwaysEviction() })
+    await search.open('a', [mail])
+    await search.open('a', [mail])
+    expect(log).toEqual(['create', 'add send_mail', 'create', 'add send_mail'])
+  })
+
+  test('an index that fails leaves nothing behind', async () => {
+    let up = true
+    const index = () => {
+      const inner = createKeywordIndex()
+      return {
+        ...inner,
+        add: async (tools: Parameters<ToolIndex['add']>[0]) =>
+          up ? inner.add(tools) : Promise.reject(new Error('down')),
+      }
+    }
+    const search = createToolSearch({ index })
+    await search.open('a', [mail])
+    up = false
+    await expect(search.open('a', [mail, weather])).rejects.toThrow('down')
+    up = true
+    const tool = await search.open('a', [mail, weather])
+    expect(textFrom(await ask(tool, { query: 'weather' }))).toBe('weather: Current weather.')
+  })
+
+  test('a fingerprint follows what tools are told by', async () => {
+    const of = (...tools: Parameters<typeof fingerprintOf>[0]) => fingerprintOf(tools)
+    expect(await of(mail, weather)).toBe(await of(weather, mail))
+    expect(await of(mail)).not.toBe(await of(mail, weather))
+    expect(await of(mail)).not.toBe(await of({ ...mail, hash: 'other' }))
+    expect(await of(mail)).not.toBe(await of({ ...mail, tags: ['post'] }))
+  })
+})
+
+describe('tools that were found', () => {
+  const said = (callId: string, text: string, ok = true, tool = 'tool_search'): Message => {
+    return { role: 'tool', callId, tool, ok, content: [{ type: 'text', text }] }
+  }
+  const assistant: Message = { role: 'assistant', content: '' }
+  const messages: readonly Message[] = [
+    { role: 'user', content: 'send_mail: not from a search' },
+    assistant,
+    said('1', 'weather: Current weather.\nghost: Not known any more.'),
+    assistant,
+    said('2', 'forecast: Of the days to come.'),
+    said('3', 'other: From another tool.', true, 'other'),
+    said('4', 'send_mail: Sends: mail.\nforecast: Again.'),
+    assistant,
+    said('5', 'clock: From another tool.', true, 'clock'),
+  ]
+  const known = new Set(['weather', 'forecast', 'send_mail', 'other', 'clock'])
+  const isKnown = (name: string) => known.has(name)
+
+  test('come from all searches, or from all calls of the latest step that searched', () => {
+    expect(foundTools(messages, isKnown)).toEqual(['weather', 'forecast', 'send_mail'])
+    expect(foundTools(messages, isKnown, 'latest')).toEqual(['forecast', 'send_mail'])
+  })
+
+  test('are none of a search that failed or found nothing', () => {
+    const failed = [
+      ...messages,
+      assistant,
+      said('6', 'clock: no', false),
+      said('7', 'No tool fits these words. Try others.'),
+    ]
+    expect(foundTools(failed, isKnown)).toEqual(['weather', 'forecast', 'send_mail'])
+    expect(foundTools(failed, isKnown, 'latest')).toEqual([])
+  })
+})
+
+test('the hint stands at the end of the system message, can be another, and can be left out', () => {
+  expect(withSearchHint('Be brief.')).toBe(`Be brief.\n\n${SEARCH_HINT}`)
+  expect(withSearchHint(undefined)).toBe(SEARCH_HINT)
+  expect(withSearchHint('Be brief.', 'Search.')).toBe('Be brief.\n\nSearch.')
+  expect(withSearchHint('Be brief.', '')).toBe('Be brief.')
+  expect(withSearchHint(undefined, '')).toBeUndefined()
+})

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest'
+import type { Tool, ToolDefinition } from '../../src/contract/tool.ts'
+import { pinTools } from '../../src/tool/pinned-tools.ts'
+import { call, CONTROL, text, toolRequest } from '../host/source/calls.ts'
+
+function definition(name: string, hash: string): ToolDefinition {
+  return { name, description: name, inputSchema: { type: 'object' }, version: '1', hash, annotations: {} }
+}
+
+function tool(name: string, hash: string, parts: Partial<Tool> = {}): Tool {
+  const told = definition(name, hash)
+  return { definition: told, origin: 'kv', place: 'P', offered: true, call: async () => text(hash), ...parts }
+}
+
+test('a tool that is as it was is called, under the definition that the model saw', async () => {
+  const seen = { ...definition('a', 'h'), description: 'as it was told' }
+  const pinned = pinTools([seen], [tool('a', 'h')]).get('a')
+  expect(pinned?.definition).toBe(seen)
+  expect(await call(pinned)).toEqual(text('h'))
+})
+
+test('one that has changed, or is gone, is not called', async () => {
+  const pinned = pinTools([definition('a', 'old'), definition('b', 'h')], [tool('a', 'new')])
+  expect([await call(pinned.get('a')), await call(pinned.get('b'))]).toMatchObject([
+    { error: { code: 'tool_changed' } },
+    { error: { code: 'tool_unavailable' } },
+  ])
+  const gone = pinned.get('b')
+  expect([gone?.place, 'status' in Object(gone), 'undo' in Object(gone)]).toEqual(['none', false, false])
+})
+
+test('a call of before is asked about and undone by the tool of now, changed or not', async () => {
+  const parts: Partial<Tool> = { status: async () => 'done', undo: async () => text('undone') }
+  const tools = pinTools(
+    [definition('a', 'old'), definition('b', 'h')],
+    [tool('a', 'new', parts), tool('b', 'h', parts)],
+  )
+  for (const name of ['a', 'b']) {
+    const pinned = tools.get(name)
+    expect(await pinned?.status?.(toolRequest(name))).toBe('done')
+    expect(await pinned?.undo?.(toolRequest(name), { ok: true, content: [] })).toEqual(text('undone'))
+  }
+  expect(await tools.get('a')?.call(toolRequest('a'), CONTROL)).toMatchObject({ error: { code: 'tool_changed' } })
+})

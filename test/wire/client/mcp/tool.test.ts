@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'vitest'
+import type { Content } from '../../../../src/contract/message.ts'
+import type { ToolDefinition } from '../../../../src/contract/tool.ts'
+import { failure } from '../../../../src/contract/tool.ts'
+import { progressNotices, toCallResult, toMcpTool } from '../../../../src/wire/client/mcp/tool.ts'
+
+const definition: ToolDefinition = {
+  name: 'forecast',
+  description: 'Forecasts.',
+  inputSchema: { type: 'object' },
+  version: '1',
+  hash: 'h',
+  annotations: {},
+}
+const outputSchema = { type: 'object', properties: { a: { type: 'number' } } }
+/** As a client reads it. */
+const sent = (value: object): unknown => JSON.parse(JSON.stringify(value))
+
+test('a tool is listed with what a client may know of it', () => {
+  const annotations = { readOnly: true, destructive: false, idempotent: true, openWorld: false }
+  expect(sent(toMcpTool({ ...definition, title: 'Weather', outputSchema, annotations, timeoutMs: 5 }))).toEqual({
+    name: 'forecast',
+    title: 'Weather',
+    description: 'Forecasts.',
+    inputSchema: { type: 'object' },
+    outputSchema,
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  })
+  expect(sent(toMcpTool(definition))).toEqual({
+    name: 'forecast',
+    description: 'Forecasts.',
+    inputSchema: { type: 'object' },
+    annotations: {},
+  })
+})
+
+test('a schema of something else than an object is not told', () => {
+  expect(sent(toMcpTool({ ...definition, outputSchema: { type: 'string' } }))).not.toHaveProperty('outputSchema')
+})
+
+describe('an outcome', () => {
+  const content: Content[] = [{ type: 'text', text: 'Here' }]
+
+  test('in parts has them all', () => {
+    const parts: Content[] = [
+      ...content,
+      { type: 'image', mediaType: 'image/png', data: 'AA==' },
+      { type: 'file', mediaType: 'audio/wav', data: 'BB==' },
+      { type: 'file', mediaType: 'application/pdf', data: 'CC==' },
+    ]
+    expect(toCallResult({ ok: true, content: parts }, definition, true)).toEqual({
+      content: [
+        { type: 'text', text: 'Here' },
+        { type: 'image', mimeType: 'image/png', data: 'AA==' },
+        { type: 'audio', mimeType: 'audio/wav', data: 'BB==' },
+        { type: 'resource', resource: { uri: 'part:3', mimeType: 'application/pdf', blob: 'CC==' } },
+      ],
+    })
+  })
+
+  test('with a structured value has that too; a list only where any value may stand', () => {
+    const structured = { a: 1 }
+    const shown = { content, structuredContent: structured }
+    expect(toCallResult({ ok: true, content, structured }, definition, false)).toEqual(shown)
+    expect(toCallResult({ ok: true, content, structured: [1] }, definition, false)).toEqual({ content })
+    expect(toCallResult({ ok: true, content, structured: [1] }, definition, true)).toEqual({
+      content,
+      structuredContent: [1],
+    })
+  })
+
+  test('that lacks the value which was promised is an error that can be read', () => {
+    const promised = { ...definition, outputSchema }
+    expect(toCallResult({ ok: true, content }, promised, true)).toEqual({ content, isError: true })
+  })
+
+  test('that is a failure tells the model, and no one of its detail', () => {
+    expect(toCallResult(failure('timeout', 'Too late.', 'secret'), definition, true)).toEqual({
+      content: [{ type: 'text', text: 'Too late.' }],
+      isError: true,
+    })
+  })
+})
+
+test('progress always grows', () => {
+  const noticeOf = progressNotices('token')
+  const params = [{ message: 'Begun' }, { fraction: 0.5 }, { fraction: 0.2, message: 'Back' }, { fraction: 1 }].map(
+    (news) => sent(noticeOf(news)),
+  )
+  const notice = (progress: number, message?: string) => ({
+    jsonrpc: '2.0',
+    method: 'notifications/progress',
+    params: { progressToken: 'token', progress, total: 1, ...(message && { message }) },
+  })
+  expect(params).toEqual([notice(0.001, 'Begun'), notice(0.5), notice(0.501, 'Back'), notice(1)])
+})

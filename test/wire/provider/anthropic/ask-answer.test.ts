@@ -1,0 +1,194 @@
+import { describe, expect, test } from 'vitest'
+import type { ModelEvent, ModelFinish } from '../../../../src/contract/model.ts'
+import type { Usage } from '../../../../src/contract/usage.ts'
+import { anthropicAnswers } from '../../../../src/wire/provider/anthropic/ask-answer.ts'
+import { call, first, more, reasoning, text } from '../../model-events.ts'
+import { readWhole, testRecorded } from '../../recorded.ts'
+
+const USAGE = { inputTokens: 12, outputTokens: 7 }
+const finish = (finish: ModelFinish, usage: Usage | undefined = USAGE, data?: unknown): ModelEvent => ({
+  type: 'finish',
+  finish,
+  ...(usage && { usage }),
+  ...(data !== undefined && { opaque: { codec: 'anthropic', data } }),
+})
+const error = (code: string, message: string, retryable = true): ModelEvent => ({
+  type: 'error',
+  error: { code, message, retryable },
+})
+
+const OSLO = '{"place":"Oslo"}'
+const UTC = '{"zone":"UTC"}'
+const CUT = error('model_stream_cut', "The model's answer was cut off.")
+const NOTHING = error('model_bad_response', 'The model server answered nothing.')
+
+/** What each recorded stream says. */
+const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
+  text: [
+    text('It is '),
+    text('half past four, naïve friend 🕟.'),
+    finish('stop', { inputTokens: 24, outputTokens: 7, cachedInputTokens: 8, reasoningTokens: 3 }),
+  ],
+  'stop-sequence': [text('One, two'), finish('stop')],
+  comments: [text('Through the '), text('noise.'), finish('stop')],
+  'no-event-names': [text('Plain.'), finish('stop')],
+  'unknown-events': [text('Hel'), text('lo.'), finish('stop')],
+  'block-never-began': [text('Just so.'), finish('stop')],
+  'after-the-stop': [text('Enough.'), finish('stop')],
+  'stop-without-reason': [text('Enough.'), finish('stop', { inputTokens: 12, outputTokens: 1 })],
+  'reason-without-stop': [text('Enough.'), finish('stop')],
+  'last-line-without-break': [text('Done.'), finish('stop')],
+  'usage-at-the-end': [text('Here.'), finish('stop', { inputTokens: 11, outputTokens: 4, cachedInputTokens: 2 })],
+  'usage-zeros-at-the-end': [text('Here.'), finish('stop', { inputTokens: 11, outputTokens: 4, cachedInputTokens: 2 })],
+  'no-usage': [text('Short.'), { type: 'finish', finish: 'stop' }],
+
+  thinking: [
+    reasoning('Two and two. '),
+    reasoning('Four.'),
+    text('4'),
+    finish('stop', USAGE, [{ type: 'thinking', thinking: 'Two and two. Four.', signature: 'EqQBCgIYAhIM' }, 1]),
+  ],
+  'thinking-then-call': [
+    reasoning('A clock is needed.'),
+    text('Let me look.'),
+    reasoning('Which zone?'),
+    first(0, 'clock'),
+    more(0, UTC),
+    call(0, 'clock', UTC),
+    finish('tool_calls', USAGE, [
+      { type: 'thinking', thinking: 'A clock is needed.', signature: 'sig-a' },
+      12,
+      { type: 'thinking', thinking: 'Which zone?', signature: 'sig-b' },
+      null,
+    ]),
+  ],
+  'thinking-omitted': [
+    first(0, 'now'),
+    more(0, '{}'),
+    call(0, 'now', '{}'),
+    finish('tool_calls', USAGE, [{ type: 'thinking', thinking: '', signature: 'sig-a' }, null]),
+  ],
+  'thinking-redacted': [text('Done.'), finish('stop', USAGE, [{ type: 'redacted_thinking', data: 'EmwKAhgB' }, 5])],
+  'thinking-cut-by-length': [reasoning('I think that'), finish('length')],
+
+  call: [first(0, 'weather'), more(0, '{"place":'), more(0, '"Oslo"}'), call(0, 'weather', OSLO), finish('tool_calls')],
+  'text-then-calls': [
+    text('Let me look.'),
+    first(0, 'weather'),
+    more(0, OSLO),
+    first(1, 'clock'),
+    more(1, '{"zone":'),
+    more(1, '"UTC"}'),
+    call(0, 'weather', OSLO),
+    call(1, 'clock', UTC),
+    finish('tool_calls'),
+  ],
+  'calls-interleaved': [
+    first(0, 'weather'),
+    first(1, 'clock'),
+    more(0, '{"place"'),
+    more(1, '{"zone"'),
+    more(0, ':"Oslo"}'),
+    more(1, ':"UTC"}'),
+    call(0, 'weather', OSLO),
+    call(1, 'clock', UTC),
+    finish('tool_calls'),
+  ],
+  'no-arguments': [
+    first(0, 'now'),
+    first(1, 'now'),
+    more(0, '{}'),
+    call(0, 'now', '{}'),
+    more(1, '{}'),
+    call(1, 'now', '{}'),
+    finish('tool_calls'),
+  ],
+  'input-whole': [
+    first(0, 'weather'),
+    first(1, 'clock'),
+    more(0, OSLO),
+    call(0, 'weather', OSLO),
+    more(1, UTC),
+    call(1, 'clock', UTC),
+    finish('tool_calls'),
+  ],
+  'arguments-not-json': [
+    first(0, 'weather'),
+    more(0, '{place: Oslo'),
+    call(0, 'weather', '{place: Oslo'),
+    finish('tool_calls'),
+  ],
+  'no-indexes': [text('Hi. '), first(0, 'clock'), more(0, UTC), call(0, 'clock', UTC), finish('tool_calls')],
+  'length-in-a-call': [text('I shall'), first(0, 'weather'), more(0, '{"place":"Os'), finish('length')],
+  'length-of-the-window': [text('So much'), finish('length')],
+  refusal: [text('Well, '), finish('content_filter')],
+  'refusal-before-a-word': [finish('content_filter')],
+
+  cut: [text('I was about to'), CUT],
+  'cut-in-a-call': [first(0, 'weather'), more(0, '{"place":'), CUT],
+  'cut-after-a-call': [first(0, 'weather'), more(0, OSLO), CUT],
+  'cut-in-a-frame': [text('Half'), CUT],
+  'stop-in-a-call': [first(0, 'weather'), more(0, '{"place":'), CUT],
+  empty: [CUT],
+  'nothing-but-stop': [NOTHING],
+  pause: [error('model_bad_response', 'The model stopped: pause_turn.')],
+  'call-without-a-name': [first(0, ''), error('model_bad_response', 'The model asked for a tool without a name.')],
+  'error-overloaded': [text('Work'), error('model_unavailable', 'Overloaded')],
+  'error-rate-limit': [error('model_rate_limited', 'Slow down.')],
+  'error-in-the-request': [error('model_refused_request', 'messages: bad', false)],
+  'not-json': [text('Good '), error('model_bad_response', 'The model server sent what is not JSON.')],
+}
+
+const whole = (body: unknown) => readWhole(anthropicAnswers, body)
+
+testRecorded('anthropic', anthropicAnswers, SAID)
+
+describe('a whole answer', () => {
+  const message = (content: unknown, stop_reason: string | null = 'end_turn') => ({
+    id: 'msg_01',
+    type: 'message',
+    role: 'assistant',
+    content,
+    stop_reason,
+    usage: { input_tokens: 4, output_tokens: 2 },
+  })
+  const usage = { inputTokens: 4, outputTokens: 2 }
+
+  test('says what a stream would say', () => {
+    const thinking = { type: 'thinking', thinking: 'A tool.', signature: 'sig' }
+    const content = [
+      thinking,
+      { type: 'text', text: 'Looking.' },
+      { type: 'tool_use', id: 'toolu_1', name: 'weather', input: { place: 'Oslo' } },
+      { type: 'tool_use', id: 'toolu_2', name: 'now', input: {} },
+    ]
+    expect(whole(message(content, 'tool_use'))).toEqual([
+      reasoning('A tool.'),
+      text('Looking.'),
+      first(0, 'weather'),
+      first(1, 'now'),
+      more(0, OSLO),
+      call(0, 'weather', OSLO),
+      more(1, '{}'),
+      call(1, 'now', '{}'),
+      finish('tool_calls', usage, [thinking, 8, null, null]),
+    ])
+  })
+
+  test('that breaks off for length tells no calls', () => {
+    const content = [{ type: 'tool_use', id: 'toolu_1', name: 'weather', input: {} }]
+    expect(whole(message(content, 'max_tokens'))).toEqual([first(0, 'weather'), finish('length', usage)])
+  })
+
+  test('needs a message, or else an error that says why there is none', () => {
+    const refused = { type: 'error', error: { type: 'not_found_error', message: 'model: claude-9' } }
+    expect(whole(refused)).toEqual([error('model_not_found', 'model: claude-9', false)])
+    expect([{}, [], null, { type: 'ping' }].map(whole)).toEqual([[NOTHING], [NOTHING], [NOTHING], [NOTHING]])
+    expect(whole(message(null))).toEqual([finish('stop', usage)])
+  })
+})
+
+test('an error says what the server said', () => {
+  const body = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' }, request_id: 'req_1' }
+  expect(anthropicAnswers.explain(body)).toEqual({ message: 'Overloaded', code: 'overloaded_error' })
+})

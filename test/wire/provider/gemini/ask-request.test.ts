@@ -1,0 +1,283 @@
+import { describe, expect, test } from 'vitest'
+import type { AssistantMessage, Content, Message } from '../../../../src/contract/message.ts'
+import type { ModelRequest } from '../../../../src/contract/model.ts'
+import { geminiAnswers } from '../../../../src/wire/provider/gemini/ask-answer.ts'
+import { encodeRequest } from '../../../../src/wire/provider/gemini/ask-request.ts'
+import { call, CLOCK, counted, NOON, PICTURE, result, USER } from '../../clock.ts'
+
+const HI = { role: 'user', parts: [{ text: 'What time is it?' }] }
+
+const bodyOf = (request: Partial<ModelRequest>): Record<string, unknown> =>
+  JSON.parse(encodeRequest({ messages: [USER], tools: [], ...request }))
+
+const contentsOf = (...messages: Message[]): unknown => bodyOf({ messages }).contents
+
+const UNSIGNED = { thoughtSignature: 'skip_thought_signature_validator' }
+const asked = (args: unknown = { zone: 'UTC' }, id?: string) => ({
+  functionCall: { ...(id && { id }), name: 'clock', args },
+})
+const answered = (response: object, id?: string) => ({
+  functionResponse: { ...(id && { id }), name: 'clock', response },
+})
+
+describe('the request', () => {
+  test('says nothing of tools where there are none', () => {
+    expect(bodyOf({ toolChoice: 'required' })).toEqual({ generationConfig: {}, contents: [HI] })
+  })
+
+  test('has the sampling fields that the format knows, in its words', () => {
+    const sampling = {
+      temperature: 0.2,
+      top_p: 0.9,
+      stop: 'END',
+      seed: 7,
+      presence_penalty: 0.1,
+      frequency_penalty: 0.3,
+      max_tokens: 9,
+      logit_bias: {},
+    }
+    expect(bodyOf({ sampling }).generationConfig).toEqual({
+      temperature: 0.2,
+      topP: 0.9,
+      seed: 7,
+      presencePenalty: 0.1,
+      frequencyPenalty: 0.3,
+      maxOutputTokens: 9,
+      stopSequences: ['END'],
+    })
+    const other = { stop: ['a', 'b'], top_k: 5, max_tokens: 9, max_completion_tokens: 7 }
+    expect(bodyOf({ sampling: other }).generationConfig).toEqual({
+      topK: 5,
+      maxOutputTokens: 7,
+      stopSequences: ['a', 'b'],
+    })
+  })
+
+  test.each([
+    ['none', { thinkingLevel: 'low', includeThoughts: false }],
+    ['minimal', { thinkingLevel: 'low', includeThoughts: true }],
+    ['medium', { thinkingLevel: 'medium', includeThoughts: true }],
+    ['xhigh', { thinkingLevel: 'high', includeThoughts: true }],
+  ])('with the effort %s thinks as %j', (reasoning_effort, thinkingConfig) => {
+    expect(bodyOf({ sampling: { reasoning_effort } }).generationConfig).toEqual({ thinkingConfig })
+  })
+
+  test('has the system messages in their own place', () => {
+    const messages: Message[] = [
+      { role: 'system', content: 'Be brief.' },
+      USER,
+      { role: 'system', content: '' },
+      { role: 'system', content: 'Be kind.' },
+    ]
+    expect(bodyOf({ messages })).toMatchObject({
+      systemInstruction: { parts: [{ text: 'Be brief.' }, { text: 'Be kind.' }] },
+      contents: [HI],
+    })
+  })
+
+  test('offers tools', () => {
+    const { tools, toolConfig } = bodyOf({ tools: [CLOCK, { ...CLOCK, name: 'sundial' }] })
+    const parametersJsonSchema = CLOCK.inputSchema
+    expect([tools, toolConfig]).toEqual([
+      [
+        {
+          functionDeclarations: [
+            { name: 'clock', description: 'Tells the time.', parametersJsonSchema },
+            { name: 'sundial', description: 'Tells the time.', parametersJsonSchema },
+          ],
+        },
+      ],
+      undefined,
+    ])
+  })
+
+  test.each([
+    ['auto', { mode: 'AUTO' }],
+    ['none', { mode: 'NONE' }],
+    ['required', { mode: 'ANY' }],
+    [{ tool: 'clock' }, { mode: 'ANY', allowedFunctionNames: ['clock'] }],
+  ] as const)('with the choice %j asks for %j', (toolChoice, functionCallingConfig) => {
+    expect(bodyOf({ tools: [CLOCK], toolChoice }).toolConfig).toEqual({ functionCallingConfig })
+  })
+
+  test('keeps to the words of JSON Schema that Gemini documents, and tells the others', () => {
+    const inputSchema = {
+      $schema: 'http://json-schema.org/draft-07/schema#',
+      type: 'object',
+      properties: {
+        kind: { const: 'cat', description: 'Always this.' },
+        age: { type: ['integer', 'null'], minimum: 0, exclusiveMaximum: 99 },
+        at: { $ref: '#/definitions/place', description: 'lost' },
+        pattern: { type: 'string', pattern: '^a', format: 'date' },
+        pair: { type: 'array', prefixItems: [{ const: 1 }, { oneOf: [{ type: 'string' }, true] }], maxItems: 2 },
+        extra: { type: 'object', additionalProperties: { type: 'number', multipleOf: 2 } },
+      },
+      required: ['kind'],
+      additionalProperties: false,
+      definitions: { place: { type: 'object', properties: { up: { $ref: '#/definitions/place' } } } },
+      allOf: [{ required: ['age'] }],
+    }
+    expect(bodyOf({ tools: [{ ...CLOCK, inputSchema }] }).tools).toMatchObject([
+      {
+        functionDeclarations: [
+          {
+            parametersJsonSchema: {
+              description: '{"allOf":[{"required":["age"]}]}',
+              type: 'object',
+              properties: {
+                kind: { enum: ['cat'], description: 'Always this.' },
+                age: { type: ['integer', 'null'], minimum: 0, description: '{"exclusiveMaximum":99}' },
+                at: { $ref: '#/$defs/place' },
+                pattern: { type: 'string', format: 'date', description: '{"pattern":"^a"}' },
+                pair: { type: 'array', prefixItems: [{ enum: [1] }, { anyOf: [{ type: 'string' }, {}] }], maxItems: 2 },
+                extra: { type: 'object', additionalProperties: { type: 'number', description: '{"multipleOf":2}' } },
+              },
+              required: ['kind'],
+              additionalProperties: false,
+              $defs: { place: { type: 'object', properties: { up: { $ref: '#/$defs/place' } } } },
+            },
+          },
+        ],
+      },
+    ])
+  })
+
+  test.each([
+    [{ type: 'text' }, {}],
+    [{ type: 'json_object' }, { responseMimeType: 'application/json' }],
+    [
+      { type: 'json_schema', name: 'answer', schema: { type: 'object', properties: { a: { const: 1 } } } },
+      {
+        responseMimeType: 'application/json',
+        responseJsonSchema: { type: 'object', properties: { a: { enum: [1] } } },
+      },
+    ],
+  ] as const)('asks for the form %j', (responseFormat, generationConfig) => {
+    expect(bodyOf({ responseFormat, tools: [CLOCK] }).generationConfig).toEqual(generationConfig)
+  })
+
+  test('encodes tools and messages once', () => {
+    const { reads, tool, message } = counted()
+    const request = { messages: [message], tools: [tool] }
+    expect(encodeRequest(request)).toBe(encodeRequest(request))
+    expect(reads.count).toBe(2)
+  })
+})
+
+describe('the history', () => {
+  test('has results as the user’s, by name', () => {
+    expect(
+      contentsOf(
+        USER,
+        { role: 'assistant', content: 'I look.', calls: [call('a'), call('b', '')] },
+        result('a', [NOON, { type: 'text', text: 'sharp' }]),
+        result('b', [{ type: 'text', text: 'Broken.' }], false),
+        { role: 'assistant', content: 'Noon.' },
+        { role: 'user', content: 'Thanks.' },
+      ),
+    ).toEqual([
+      HI,
+      { role: 'model', parts: [{ text: 'I look.' }, { ...asked(), ...UNSIGNED }, asked({})] },
+      { role: 'user', parts: [answered({ output: 'noon\nsharp' }), answered({ error: 'Broken.' })] },
+      { role: 'model', parts: [{ text: 'Noon.' }] },
+      { role: 'user', parts: [{ text: 'Thanks.' }] },
+    ])
+  })
+
+  test('has pictures and files in results, and names what may not be there', () => {
+    const sound: Content = { type: 'file', mediaType: 'audio/wav', data: 'UklG' }
+    expect(contentsOf(USER, result('a', [NOON, PICTURE, sound]))).toMatchObject([
+      {
+        parts: [
+          { text: 'What time is it?' },
+          {
+            functionResponse: {
+              response: { output: 'noon\n[file: audio/wav]' },
+              parts: [{ inlineData: { mimeType: 'image/png', data: 'AAAA' } }],
+            },
+          },
+        ],
+      },
+    ])
+  })
+
+  test('has the pictures and files of users, and nothing that is empty', () => {
+    const content: Content[] = [
+      { type: 'text', text: '' },
+      PICTURE,
+      { type: 'file', mediaType: 'application/pdf', data: 'QQ==' },
+    ]
+    expect(
+      contentsOf({ role: 'user', content: '' }, { role: 'assistant', content: '' }, { role: 'user', content }, USER),
+    ).toEqual([
+      {
+        role: 'user',
+        parts: [
+          { inlineData: { mimeType: 'image/png', data: 'AAAA' } },
+          { inlineData: { mimeType: 'application/pdf', data: 'QQ==' } },
+          { text: 'What time is it?' },
+        ],
+      },
+    ])
+  })
+
+  test.each([
+    ['{"a":1}', { a: 1 }],
+    ['{place: Oslo', { unreadable: '{place: Oslo' }],
+    ['null', { unreadable: 'null' }],
+  ])('has only objects as arguments: %j as %j', (text, args) => {
+    expect(contentsOf({ role: 'assistant', content: '', calls: [call('a', text)] })).toEqual([
+      { role: 'model', parts: [{ ...asked(args), ...UNSIGNED }] },
+    ])
+  })
+})
+
+describe('what was signed', () => {
+  const answerOf = (parts: readonly object[], calls: number): AssistantMessage => {
+    const decoder = geminiAnswers.decoder()
+    const chunk = { candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP' }] }
+    const events = [...decoder.push({ data: JSON.stringify(chunk) }), ...decoder.end()]
+    const end = events.at(-1)
+    return {
+      role: 'assistant',
+      content: events.map((event) => (event.type === 'text' ? event.text : '')).join(''),
+      calls: Array.from({ length: calls }, (_, index) => call(`call_${index}`)),
+      ...(end?.type === 'finish' && end.opaque && { opaque: end.opaque }),
+    }
+  }
+
+  test('comes back in its very part, and calls with their ids', () => {
+    const parts = [
+      { text: 'Hm.', thought: true, thoughtSignature: 'T' },
+      { text: 'Let me look. 🕟' },
+      { ...asked({ zone: 'UTC' }, 'fc-1'), thoughtSignature: 'A' },
+      asked({ zone: 'UTC' }, 'fc-2'),
+      { text: '', thoughtSignature: 'B' },
+    ]
+    const results = [result('call_0', [NOON]), result('call_1', [NOON])]
+    expect(contentsOf(USER, answerOf(parts, 2), ...results)).toEqual([
+      HI,
+      { role: 'model', parts },
+      { role: 'user', parts: [answered({ output: 'noon' }, 'fc-1'), answered({ output: 'noon' }, 'fc-2')] },
+    ])
+  })
+
+  test('is not made one with what was not', () => {
+    const parts = [{ text: 'One. ' }, { text: 'Two. ', thoughtSignature: 'A' }, { text: 'Three.' }]
+    expect(contentsOf(answerOf(parts, 0))).toEqual([{ role: 'model', parts }])
+  })
+
+  test('of another provider is not read, and its calls go unsigned', () => {
+    const opaque = { codec: 'anthropic', data: [{ call: true, thoughtSignature: 'A' }] }
+    expect(contentsOf({ role: 'assistant', content: '', calls: [call('a'), call('b')], opaque })).toEqual([
+      { role: 'model', parts: [{ ...asked(), ...UNSIGNED }, asked()] },
+    ])
+  })
+
+  test('does not lose what was said since', () => {
+    const answer = answerOf([{ text: 'Yes' }, { ...asked(), thoughtSignature: 'A' }], 2)
+    expect(contentsOf({ ...answer, content: 'Yes, but.' })).toEqual([
+      { role: 'model', parts: [{ text: 'Yes' }, { ...asked(), thoughtSignature: 'A' }, { text: ', but.' }, asked()] },
+    ])
+  })
+})
