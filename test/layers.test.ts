@@ -66,6 +66,27 @@ test('rooms import only what the matrix allows', () => {
   expect(wrong).toEqual([])
 })
 
+/** The folders inside a room that must not import a folder beside them, which imports them. */
+const INNER: readonly (readonly [from: string, to: string])[] = [
+  ['src/wire/provider/', 'src/wire/client/'],
+  ['src/http/runs/', 'src/http/respond/'],
+  ['src/http/runs/', 'src/http/surfaces/'],
+  ['src/http/respond/', 'src/http/surfaces/'],
+  ['src/conversation/store/', 'src/conversation/run/'],
+  ['src/conversation/store/', 'src/conversation/history/'],
+]
+
+test('folders inside a room import in one direction', () => {
+  const wrong = filesOf('src').flatMap((file) =>
+    importsOf(file)
+      .filter((path) => path.startsWith('.'))
+      .map((path) => join(dirname(file), path))
+      .filter((to) => INNER.some(([from, forbidden]) => file.startsWith(from) && to.startsWith(forbidden)))
+      .map((to) => `${file} -> ${to}`),
+  )
+  expect(wrong).toEqual([])
+})
+
 test('the matrix names every room', () => {
   const rooms = new Set(
     filesOf('src')

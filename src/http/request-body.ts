@@ -1,5 +1,5 @@
 import { depthOf, isObject, MOST_LEVELS } from '../contract/json.ts'
-import { Problem } from './respond/problem.ts'
+import { Problem } from './problem.ts'
 
 /**
  * Reads the JSON body of a request. Throws a Problem: 415 for another content type; 413 for more than `limit` bytes,

@@ -2,7 +2,7 @@ import type { Author } from '../../contract/catalogue.ts'
 import type { ApiKey, Config } from '../../contract/config.ts'
 import { sha256 } from '../../contract/json.ts'
 import type { Caller } from '../../contract/tool.ts'
-import { Problem } from '../respond/problem.ts'
+import { Problem } from '../problem.ts'
 
 export type Scope = 'chat' | 'tools:read' | 'tools:write' | 'approve'
 

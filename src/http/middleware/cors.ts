@@ -1,5 +1,5 @@
 import type { MiddlewareHandler } from 'hono'
-import type { EdgeEnv } from '../app/context.ts'
+import type { EdgeEnv } from '../context.ts'
 
 const EXPOSED =
   'x-run-id, x-conversation-id, x-total-count, x-run-joined, x-should-retry, idempotent-replayed, etag, location, retry-after'

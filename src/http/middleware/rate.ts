@@ -1,7 +1,7 @@
 import type { Setup } from '../../contract/setup.ts'
 import type { Caller } from '../../contract/tool.ts'
 import { keyOf } from './auth.ts'
-import { Problem } from '../respond/problem.ts'
+import { Problem } from '../problem.ts'
 
 /** When to retry. A binding's period is 10 or 60 seconds; the binding does not tell which, so this is the longer. */
 const RETRY_MS = 60_000

@@ -2,7 +2,7 @@ import { AgUiEncoder } from '../../wire/client/ag-ui/events.ts'
 import { UI_MESSAGE_HEADERS, UiMessageEncoder } from '../../wire/client/ui-message/stream.ts'
 import type { Launched } from '../runs/run-handle.ts'
 import { answerRun } from './native.ts'
-import { Problem } from './problem.ts'
+import { Problem } from '../problem.ts'
 import { type StreamOptions, streamRun } from './stream.ts'
 
 /** Answers with a run. `onFirst`: as in the options of `streamRun`. */

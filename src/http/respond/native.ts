@@ -1,9 +1,9 @@
 import { isTerminal, type RunRecord } from '../../contract/run.ts'
 import { encodeEvent } from '../../wire/events.ts'
 import type { Launched } from '../runs/run-handle.ts'
-import { failedProblem } from './failed-run.ts'
-import { Problem } from './problem.ts'
-import { type RunPlace, runHeaders } from './run-headers.ts'
+import { failedProblem } from '../runs/failed-run.ts'
+import { Problem } from '../problem.ts'
+import { type RunPlace, runHeaders } from '../runs/run-headers.ts'
 import { streamRun } from './stream.ts'
 
 /** How long a JSON response waits for its run, by default and at most, in milliseconds. */

@@ -1,7 +1,7 @@
 import type { RunEvent } from '../../contract/event.ts'
 import type { Launched } from '../runs/run-handle.ts'
-import { throwIfFailed } from './failed-run.ts'
-import { runHeaders } from './run-headers.ts'
+import { throwIfFailed } from '../runs/failed-run.ts'
+import { runHeaders } from '../runs/run-headers.ts'
 
 const HEARTBEAT_MS = 15_000
 const HEARTBEAT = ': alive\n\n'

@@ -2,7 +2,7 @@ import { runIdOf } from '../../contract/id.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { copyMessages } from './copy-messages.ts'
 import { conversationOf, jurisdictionOf } from './conversation-stub.ts'
-import { granted } from '../respond/problem.ts'
+import { granted } from '../problem.ts'
 
 export interface Branching {
   readonly tenant: string

@@ -2,8 +2,8 @@ import type { Context } from 'hono'
 import { type Budget, type Left, type Period, periodOf, spendOf, type Spent } from '../../contract/budget.ts'
 import type { Usage } from '../../contract/usage.ts'
 import { demand, keyOf } from '../middleware/auth.ts'
-import type { Asking, EdgeEnv } from '../app/context.ts'
-import { Problem } from '../respond/problem.ts'
+import type { Asking, EdgeEnv } from '../context.ts'
+import { Problem } from '../problem.ts'
 
 interface Spending extends Spent {
   readonly budget: Budget

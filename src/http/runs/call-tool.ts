@@ -6,7 +6,7 @@ import { needsApproval } from '../../host/approval.ts'
 import { execute } from '../../host/execute.ts'
 import { keyOf } from '../middleware/auth.ts'
 import { countSpend } from './budget.ts'
-import type { WaitUntil } from '../app/context.ts'
+import type { WaitUntil } from '../context.ts'
 import { requestValues } from './request-values.ts'
 
 export interface CallOptions {

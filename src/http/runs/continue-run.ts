@@ -7,11 +7,11 @@ import type { Caller } from '../../contract/tool.ts'
 import type { CallAnswers } from '../../wire/client/call-answer.ts'
 import type { RunBody as NativeBody } from '../../wire/client/request.ts'
 import { accept, type RunBody } from './prepare-run.ts'
-import type { Asked } from '../app/context.ts'
+import type { Asked } from '../context.ts'
 import { demand } from '../middleware/auth.ts'
 import { type Kept, keeperOf } from './conversation-stub.ts'
 import { following, type Launched } from './run-handle.ts'
-import { granted, Problem } from '../respond/problem.ts'
+import { granted, Problem } from '../problem.ts'
 import { type Place, startThere } from './place-run.ts'
 
 /** A run that was started, or goes on with answers to its calls. */

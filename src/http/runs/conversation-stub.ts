@@ -5,8 +5,8 @@ import {
   type Location,
 } from '../../contract/conversation.ts'
 import type { Setup } from '../../contract/setup.ts'
-import type { Asking } from '../app/context.ts'
-import { Problem } from '../respond/problem.ts'
+import type { Asking } from '../context.ts'
+import { Problem } from '../problem.ts'
 
 /**
  * Returns the Durable Object of a conversation; each tenant has its own. The id names the jurisdiction, so that the id

@@ -1,5 +1,5 @@
 import type { ConversationService } from '../../contract/conversation.ts'
-import { granted } from '../respond/problem.ts'
+import { granted } from '../problem.ts'
 import { type End, pagesOf } from './message-pages.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { ConversationService, StoredMessage } from '../../contract/conversation.ts'
-import { granted } from '../respond/problem.ts'
+import { granted } from '../problem.ts'
 
 /** The number of messages that are fetched at a time. */
 const PAGE = 500

@@ -2,12 +2,12 @@ import type { StartRequest } from '../../contract/conversation.ts'
 import { ID } from '../../contract/id.ts'
 import type { RunEvent } from '../../contract/event.ts'
 import type { Finish, RunError } from '../../contract/run.ts'
-import type { Asked } from '../app/context.ts'
+import type { Asked } from '../context.ts'
 import { type Accepted, launchHere, launchHidden, launchThere } from './start-run.ts'
 import type { Launched } from './run-handle.ts'
-import { runHeaders } from '../respond/run-headers.ts'
-import { failedProblem } from '../respond/failed-run.ts'
-import { Problem } from '../respond/problem.ts'
+import { runHeaders } from './run-headers.ts'
+import { failedProblem } from './failed-run.ts'
+import { Problem } from '../problem.ts'
 
 export interface Place {
   readonly id: string

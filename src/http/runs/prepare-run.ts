@@ -6,11 +6,11 @@ import { type ClientTool, type Limits, mostCalls, type RunRequest, type ToolSele
 import type { Setup } from '../../contract/setup.ts'
 import type { Caller } from '../../contract/tool.ts'
 import { budgetOf } from './budget.ts'
-import type { Asked, Asking } from '../app/context.ts'
+import type { Asked, Asking } from '../context.ts'
 import { keeperOf } from './conversation-stub.ts'
 import type { Accepted } from './start-run.ts'
 import { offer } from './select-tools.ts'
-import { Problem } from '../respond/problem.ts'
+import { Problem } from '../problem.ts'
 import { settingsOf, withDefaults } from './conversation-settings.ts'
 import { requestValues } from './request-values.ts'
 

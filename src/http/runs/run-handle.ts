@@ -2,9 +2,9 @@ import type { RunEvent } from '../../contract/event.ts'
 import { pause } from '../../contract/pause.ts'
 import type { RunRecord } from '../../contract/run.ts'
 import { decodeEvents } from '../../wire/events.ts'
-import type { Asking } from '../app/context.ts'
+import type { Asking } from '../context.ts'
 import { type Kept, keeperOf } from './conversation-stub.ts'
-import { granted, Problem } from '../respond/problem.ts'
+import { granted, Problem } from '../problem.ts'
 
 /** A run that was accepted, and whose events can be followed once. */
 export interface Launched {

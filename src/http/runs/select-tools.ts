@@ -2,7 +2,7 @@ import type { LoopSetup } from '../../contract/hook.ts'
 import type { RunRequest, ToolSelection } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { Tool, ToolSource } from '../../contract/tool.ts'
-import { Problem } from '../respond/problem.ts'
+import { Problem } from '../problem.ts'
 
 /**
  * Returns the edge's tools on offer in a run, with those that the setup's hooks add. Throws a Problem for a selected

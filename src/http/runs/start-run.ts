@@ -9,10 +9,10 @@ import { run } from '../../loop/run.ts'
 import { loopPorts } from '../../loop/running.ts'
 import { newState } from '../../loop/state.ts'
 import { countSpend } from './budget.ts'
-import type { Asked } from '../app/context.ts'
+import type { Asked } from '../context.ts'
 import { keeperOf } from './conversation-stub.ts'
 import { following, type Launched } from './run-handle.ts'
-import { granted, Problem } from '../respond/problem.ts'
+import { granted, Problem } from '../problem.ts'
 
 /** A checked request for a run, and the edge's tools on offer in the run. */
 export interface Accepted {

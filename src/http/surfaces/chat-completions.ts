@@ -7,11 +7,11 @@ import { type ChatRequest, decodeRequest } from '../../wire/client/openai-chat/r
 import { completionEncoder } from '../../wire/client/openai-chat/answer.ts'
 import { demand } from '../middleware/auth.ts'
 import { readJson } from '../request-body.ts'
-import { type Asked, askedBy, type EdgeEnv } from '../app/context.ts'
+import { type Asked, askedBy, type EdgeEnv } from '../context.ts'
 import { type Continued, systemOf, takeTurn } from '../runs/continue-run.ts'
 import { continueAlone } from '../runs/continue-stateless.ts'
 import type { Launched } from '../runs/run-handle.ts'
-import { checked } from '../respond/problem.ts'
+import { checked } from '../problem.ts'
 import { collectRun, type Place, placeOf } from '../runs/place-run.ts'
 import { streamRun } from '../respond/stream.ts'
 

@@ -2,7 +2,7 @@ import { Hono } from 'hono/tiny'
 import type { Setup } from '../../contract/setup.ts'
 import { modelOf } from '../runs/prepare-run.ts'
 import { demand } from '../middleware/auth.ts'
-import type { EdgeEnv } from '../app/context.ts'
+import type { EdgeEnv } from '../context.ts'
 
 /** `GET /v1/models`: the models with exact names. `GET /v1/models/{name}`: any model that a request may use. */
 export const models = new Hono<EdgeEnv>()

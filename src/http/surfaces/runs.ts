@@ -3,10 +3,10 @@ import { decodeRunBody } from '../../wire/client/request.ts'
 import { accept } from '../runs/prepare-run.ts'
 import { demand } from '../middleware/auth.ts'
 import { readJson } from '../request-body.ts'
-import { askedBy, type EdgeEnv } from '../app/context.ts'
+import { askedBy, type EdgeEnv } from '../context.ts'
 import { answering } from '../respond/format.ts'
 import { launchHere, launchHidden } from '../runs/start-run.ts'
-import { Problem } from '../respond/problem.ts'
+import { Problem } from '../problem.ts'
 
 /** `POST /runs`: a run without a conversation. It is stored only with an Idempotency-Key, for a day. */
 export const runs = new Hono<EdgeEnv>()

@@ -7,11 +7,11 @@ import { UI_MESSAGE_HEADERS, UiMessageEncoder } from '../../wire/client/ui-messa
 import { demand } from '../middleware/auth.ts'
 import { readJson } from '../request-body.ts'
 import { budgetOf } from '../runs/budget.ts'
-import { type Asked, askedBy, type EdgeEnv } from '../app/context.ts'
+import { type Asked, askedBy, type EdgeEnv } from '../context.ts'
 import { takeTurn } from '../runs/continue-run.ts'
 import { conversationOf } from '../runs/conversation-stub.ts'
 import { following, type Launched } from '../runs/run-handle.ts'
-import { granted } from '../respond/problem.ts'
+import { granted } from '../problem.ts'
 import { invalidRequest } from './runs.ts'
 import { streamRun } from '../respond/stream.ts'
 

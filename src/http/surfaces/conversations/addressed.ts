@@ -1,8 +1,8 @@
 import type { ConversationService } from '../../../contract/conversation.ts'
 import { ID } from '../../../contract/id.ts'
-import type { EdgeEnv } from '../../app/context.ts'
+import type { EdgeEnv } from '../../context.ts'
 import { conversationOf } from '../../runs/conversation-stub.ts'
-import { Problem } from '../../respond/problem.ts'
+import { Problem } from '../../problem.ts'
 import { invalidRequest } from '../runs.ts'
 
 interface Routed {

@@ -3,8 +3,8 @@ import { digestOf } from '../../../host/definition-digest.ts'
 import { untightened } from '../../../host/policy/policies.ts'
 import { authorOf, demand } from '../../middleware/auth.ts'
 import { readHash } from '../../request-body.ts'
-import type { EdgeEnv } from '../../app/context.ts'
-import { Problem } from '../../respond/problem.ts'
+import type { EdgeEnv } from '../../context.ts'
+import { Problem } from '../../problem.ts'
 
 /** `POST /tools/{name}/accept`: accepts the current definition of a tool, if its hash is the one in the body. */
 export async function acceptTool(c: Context<EdgeEnv>, name: string): Promise<Response> {

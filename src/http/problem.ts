@@ -2,8 +2,8 @@
  * http/: the HTTP surfaces of the edge, in Hono. `edge.ts` is the route table; each surface has a file. May import
  * contract/, wire/, tool/ and loop/. Must never know a binding: it gets a Setup.
  */
-import type { Refusal } from '../../contract/conversation.ts'
-import type { OpenAiFault } from '../../wire/client/openai-chat/body.ts'
+import type { Refusal } from '../contract/conversation.ts'
+import type { OpenAiFault } from '../wire/client/openai-chat/body.ts'
 
 export interface ProblemDetails {
   readonly status: number

@@ -1,6 +1,6 @@
 import type { RunEvent, RunFinished } from '../../contract/event.ts'
 import type { RunRecord } from '../../contract/run.ts'
-import { Problem } from './problem.ts'
+import { Problem } from '../problem.ts'
 import { type RunPlace, runHeaders } from './run-headers.ts'
 
 /** Makes the Problem of a failed run. `started`: a tool call had started, so clients must not retry by themselves. */

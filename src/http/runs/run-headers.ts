@@ -1,4 +1,4 @@
-import type { Launched } from '../runs/run-handle.ts'
+import type { Launched } from './run-handle.ts'
 
 export type RunPlace = Pick<Launched, 'runId' | 'conversation' | 'replayed' | 'joined'>
 

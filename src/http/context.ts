@@ -1,5 +1,5 @@
-import type { Setup } from '../../contract/setup.ts'
-import type { Caller } from '../../contract/tool.ts'
+import type { Setup } from '../contract/setup.ts'
+import type { Caller } from '../contract/tool.ts'
 
 /** Lets work go on after the response has been sent, or after the caller has disconnected. */
 export type WaitUntil = (work: Promise<unknown>) => void
