@@ -28,9 +28,9 @@ test('a one-tool Worker is small, and holds nothing of the edge', async () => {
     expect(code).not.toContain(foreign)
 })
 
-test('the edge Worker with all its providers and surfaces stays under 101 KiB gzip, and carries no library that it must not', async () => {
+test('the edge Worker with all its providers and surfaces stays under 108 KiB gzip, and carries no library that it must not', async () => {
   const code = await bundle('wrangler.toml', '--minify')
-  expect(gzipSync(code).byteLength).toBeLessThan(101 * KIB)
+  expect(gzipSync(code).byteLength).toBeLessThan(108 * KIB)
   for (const foreign of ['ZodError', 'ajv', '@ai-sdk']) expect(code).not.toContain(foreign)
 })
 

@@ -1,55 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { ConfigError, readConfig } from '../contract/config.ts'
 import { sha256 } from '../contract/json.ts'
+import { variableNames } from './document/configuration.ts'
 import { Failure } from './failure.ts'
 
 type Vars = Readonly<Record<string, unknown>>
 
-/** The edge's variables, as listed in the README, that are passed on from the environment, as is each `SECRET_*`. */
-const NAMES = new Set([
-  'MODEL',
-  'MODELS',
-  ...['OPENAI', 'ANTHROPIC', 'GEMINI'].flatMap((vendor) => [`${vendor}_BASE_URL`, `${vendor}_API_KEY`]),
-  'AUTH',
-  'API_KEYS',
-  'SYSTEM_PROMPT',
-  'DEFAULT_TOOLS',
-  'TOOL_SEARCH',
-  'MAX_STEPS',
-  'MAX_CALLS',
-  'MAX_CALLS_PER_TOOL',
-  'MAX_SAME_CALLS',
-  'CALL_TIMEOUT_MS',
-  'RUN_TIMEOUT_MS',
-  'MAX_RESULT_BYTES',
-  'MAX_CONCURRENT_CALLS',
-  'MAX_TOKENS',
-  'MAX_COST',
-  'MODEL_PRICES',
-  'ON_LIMIT',
-  'TOOL_ERRORS',
-  'TOOL_EXECUTION',
-  'COMPENSATE',
-  'EAGER_CALLS',
-  'COMPAT',
-  'TOOL_POLICY',
-  'TAINT_RULE',
-  'TOOL_CONTEXT',
-  'MEMORY_MESSAGES',
-  'MEMORY_TOKENS',
-  'MEMORY_SHOW',
-  'MEMORY_SUMMARY',
-  'MAX_QUEUE',
-  'MAX_BODY_BYTES',
-  'CORS_ORIGINS',
-  'PLAYGROUND',
-  'HTTP_TOOL_HOSTS',
-  'HOLD_CHANGED',
-  'WEBHOOK_HOSTS',
-  'WEBHOOK_SECRET',
-  'LOG',
-  'INCLUDE_CONTENT',
-])
+/** The names of the edge's variables, which are passed on from the environment, as is each `SECRET_*`. */
+const NAMES = new Set(variableNames())
 
 /** The settings of a local edge in addition to its wrangler.toml. */
 export interface LocalEdge {

@@ -1,5 +1,6 @@
 import type { JsonSchema } from './json.ts'
-import type { Limits, ToolSelection } from './run.ts'
+import type { Limits } from './limits.ts'
+import type { ToolSelection } from './run.ts'
 import type { ToolAnnotations } from './tool.ts'
 
 /** A model with its own instructions and tools, which other models ask by calling it as a tool. */

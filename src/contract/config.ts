@@ -2,7 +2,8 @@ import { type Budget, isBudget } from './budget.ts'
 import type { WindowOptions } from './conversation.ts'
 import { ID } from './id.ts'
 import { isObject } from './json.ts'
-import { type Compat, DEFAULT_LIMITS, type Limits, type OnLimit, type RunRequest } from './run.ts'
+import { initialLimits, LIMITS, type Limits, limitsOf } from './limits.ts'
+import { type Compat, optionsOf, type RunOptionValues } from './run-options.ts'
 import type { Price } from './usage.ts'
 import { ConfigError, count, json, list, object, oneOf, text, type Vars } from './vars.ts'
 
@@ -23,7 +24,7 @@ export interface ApiKey {
 }
 
 /** The configuration of the edge, read from its variables and validated. */
-export interface Config {
+export interface Config extends RunOptionValues {
   readonly model?: string
   readonly models: readonly string[]
   readonly auth: 'keys' | 'open'
@@ -33,11 +34,6 @@ export interface Config {
   readonly limits: Limits
   readonly maxQueue: number
   readonly maxBodyBytes: number
-  readonly toolErrors: RunRequest['toolErrors']
-  readonly execution: RunRequest['execution']
-  readonly onLimit: OnLimit
-  readonly compensate: boolean
-  readonly eager: boolean
   /** Whether a call that reaches outward needs approval once the run has read both untrusted and private data. */
   readonly taintRule: boolean
   readonly compat?: Compat
@@ -77,11 +73,7 @@ export function readConfig(vars: Vars): Config {
     limits: readLimits(vars, compat),
     maxQueue: count(vars, 'MAX_QUEUE', 128),
     maxBodyBytes: count(vars, 'MAX_BODY_BYTES', 1024 * 1024),
-    toolErrors: oneOf(vars, 'TOOL_ERRORS', ['model', 'fail']),
-    execution: oneOf(vars, 'TOOL_EXECUTION', ['edge', 'caller']),
-    onLimit: oneOf(vars, 'ON_LIMIT', compat ? ['fail', 'answer', 'model'] : ['answer', 'model', 'fail']),
-    compensate: oneOf(vars, 'COMPENSATE', ['off', 'on']) === 'on',
-    eager: oneOf(vars, 'EAGER_CALLS', ['off', 'on']) === 'on',
+    ...readOptions(vars, compat),
     taintRule: oneOf(vars, 'TAINT_RULE', ['on', 'off']) === 'on',
     ...(compat && { compat }),
     toolSearch: oneOf(vars, 'TOOL_SEARCH', ['auto', 'on', 'off']),
@@ -98,32 +90,30 @@ export function readConfig(vars: Vars): Config {
   }
 }
 
-/** The defaults of the two libraries where they differ from ours; for no limit, one that is never reached. */
-const COMPAT_LIMITS: Readonly<Record<Compat, Partial<Limits>>> = {
-  'spring-ai': { steps: 1_000_000, concurrentCalls: 1 },
-  langchain4j: { steps: 100, calls: 1_000_000, callsPerTool: 1_000_000, concurrentCalls: 1 },
+function readOptions(vars: Vars, compat: Compat | undefined): RunOptionValues {
+  return optionsOf(({ variable, values, compat: ofLibrary }) => {
+    const [initial, ...others] = values
+    if (typeof initial === 'boolean') return oneOf(vars, variable, ['off', 'on']) === 'on'
+    const first = (compat && ofLibrary) ?? initial
+    return oneOf(vars, variable, [first, ...[initial, ...others].map(String).filter((value) => value !== first)])
+  })
 }
 
 function readLimits(vars: Vars, compat: Compat | undefined): Limits {
-  const most = { ...DEFAULT_LIMITS, ...(compat && COMPAT_LIMITS[compat]) }
-  const ofTools = json(vars, 'MAX_CALLS_PER_TOOL', CALLS_PER_TOOL)
-  const perTool = isObject(ofTools) ? object(vars, 'MAX_CALLS_PER_TOOL', CALLS_PER_TOOL, isCount) : undefined
-  const optional = {
-    sameCalls: count(vars, 'MAX_SAME_CALLS', 0),
-    tokens: count(vars, 'MAX_TOKENS', 0),
-    cost: cost(vars, 'MAX_COST'),
-  }
-  return {
-    ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value > 0)),
-    ...(perTool && { tools: perTool }),
-    steps: count(vars, 'MAX_STEPS', most.steps),
-    calls: count(vars, 'MAX_CALLS', most.calls),
-    callsPerTool: perTool ? (perTool['*'] ?? most.callsPerTool) : count(vars, 'MAX_CALLS_PER_TOOL', most.callsPerTool),
-    callMs: count(vars, 'CALL_TIMEOUT_MS', most.callMs),
-    runMs: count(vars, 'RUN_TIMEOUT_MS', most.runMs),
-    resultBytes: count(vars, 'MAX_RESULT_BYTES', most.resultBytes),
-    concurrentCalls: count(vars, 'MAX_CONCURRENT_CALLS', most.concurrentCalls),
-  }
+  const initial = initialLimits(compat)
+  const byTool = readCallsByTool(vars)
+  const limits = limitsOf(({ variable, above }, name) => {
+    if (name === 'callsPerTool' && byTool) return byTool['*'] ?? Reflect.get(initial, name)
+    if (vars[variable] === undefined || vars[variable] === '') return Reflect.get(initial, name)
+    return above === undefined ? count(vars, variable, 0) : numberAbove(vars, variable, above)
+  })
+  return { ...limits, ...(byTool && { tools: byTool }) }
+}
+
+/** Reads `MAX_CALLS_PER_TOOL` where it is a JSON object of limits by the names of tools. */
+function readCallsByTool(vars: Vars): Record<string, number> | undefined {
+  const { variable } = LIMITS.callsPerTool
+  return isObject(json(vars, variable, COUNT_BY_TOOL)) ? object(vars, variable, COUNT_BY_TOOL, isCount) : undefined
 }
 
 function readWindow(vars: Vars): Partial<WindowOptions> {
@@ -136,7 +126,7 @@ function readWindow(vars: Vars): Partial<WindowOptions> {
   }
 }
 
-const CALLS_PER_TOOL = 'a whole number from 1, or a JSON object of them by the names of tools ("*" for the rest)'
+const COUNT_BY_TOOL = 'a whole number from 1, or a JSON object of them by the names of tools ("*" for the rest)'
 const PRICES = 'a JSON object { "provider/name": { "input", "output", "cachedInput"? } }, prices of a million tokens'
 
 function isCount(value: unknown): value is number {
@@ -149,9 +139,9 @@ function isPrice(value: unknown): value is Price {
   return [input, output, cachedInput].every((price) => typeof price === 'number' && price >= 0)
 }
 
-function cost(vars: Vars, name: string): number {
-  const value = Number(vars[name] ?? 0)
-  if (!(value >= 0)) throw new ConfigError(name, 'a number above 0')
+function numberAbove(vars: Vars, name: string, least: number): number {
+  const value = Number(vars[name])
+  if (!(value > least)) throw new ConfigError(name, `a number above ${least}`)
   return value
 }
 

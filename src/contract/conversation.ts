@@ -1,7 +1,9 @@
 import type { Spend, Spent } from './budget.ts'
 import type { Content, Message } from './message.ts'
 import type { Usage } from './usage.ts'
-import type { Limits, OnBusy, RunRecord, RunRequest, RunStatus, ToolSelection } from './run.ts'
+import type { Limits } from './limits.ts'
+import type { RunOptionValues } from './run-options.ts'
+import type { OnBusy, RunRecord, RunRequest, RunStatus, ToolSelection } from './run.ts'
 import type { ToolDefinition } from './tool.ts'
 
 /** Why a conversation refused a request. `code` is stable. */
@@ -28,9 +30,7 @@ export interface Refusal {
 export type Reply<Value> = ({ readonly ok: true } & Value) | Refusal
 
 /** Defaults for the runs of a conversation, used where a request does not say otherwise. */
-export interface RunDefaults extends Partial<
-  Pick<RunRequest, 'system' | 'context' | 'execution' | 'toolErrors' | 'onLimit' | 'compensate' | 'eager' | 'compat'>
-> {
+export interface RunDefaults extends Partial<Pick<RunRequest, 'system' | 'context' | 'compat'> & RunOptionValues> {
   readonly model?: string
   readonly tools?: ToolSelection
   readonly limits?: Partial<Limits>

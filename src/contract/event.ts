@@ -1,7 +1,8 @@
 import type { Content, DataMark, Message, Opaque, ToolCall } from './message.ts'
 import type { ModelFinish } from './model.ts'
 import type { Usage } from './usage.ts'
-import type { Finish, LimitName, RunError, RunRecord } from './run.ts'
+import type { Finish, RunError, RunRecord } from './run.ts'
+import type { LimitName } from './limits.ts'
 import type { ToolDefinition } from './tool.ts'
 
 /**

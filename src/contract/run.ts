@@ -2,62 +2,10 @@ import type { Left } from './budget.ts'
 import type { JsonSchema } from './json.ts'
 import type { Content, Message } from './message.ts'
 import type { ResponseFormat, ToolChoice } from './model.ts'
+import type { LimitName, Limits } from './limits.ts'
+import type { Compat, RunOptionValues } from './run-options.ts'
 import type { Usage } from './usage.ts'
 import type { Caller } from './tool.ts'
-
-/**
- * The limits of a run. By default a limit that is reached leads to one last answer without tools (see {@link OnLimit});
- * only `runMs` ends the run at once.
- */
-export interface Limits {
-  /** Model answers that ask for tools; the final answer is not counted. */
-  readonly steps: number
-  readonly calls: number
-  readonly callsPerTool: number
-  /** The time limit of one call, in milliseconds. */
-  readonly callMs: number
-  /** The time limit of the run, in milliseconds; the time in which it waits for people or its caller is not counted. */
-  readonly runMs: number
-  /** The most bytes of one result that the model sees. */
-  readonly resultBytes: number
-  readonly concurrentCalls: number
-  /** Input and output tokens summed over the steps. Default: no limit. */
-  readonly tokens?: number
-  /** The cost of the steps together, in the currency of the model prices. Default: no limit. */
-  readonly cost?: number
-  /** The most calls of one tool with the same arguments; further ones are refused. Default: no limit. */
-  readonly sameCalls?: number
-  /** The most calls of single tools, by name, instead of `callsPerTool`. */
-  readonly tools?: Readonly<Record<string, number>>
-}
-
-/** The limits of a run if nothing else is configured. */
-export const DEFAULT_LIMITS: Limits = {
-  steps: 50,
-  calls: 150,
-  callsPerTool: 40,
-  callMs: 30_000,
-  runMs: 900_000,
-  resultBytes: 65_536,
-  concurrentCalls: 8,
-}
-
-/** Returns how many calls of a tool a run may make. */
-export function mostCalls({ tools = {}, callsPerTool }: Pick<Limits, 'tools' | 'callsPerTool'>, tool: string): number {
-  return (Object.hasOwn(tools, tool) ? tools[tool] : undefined) ?? callsPerTool
-}
-
-/** The name of a limit that was reached, as in the `limits` of a request. */
-export type LimitName = 'steps' | 'calls' | 'callsPerTool' | 'runMs' | 'tokens' | 'cost'
-
-/**
- * What happens when a limit is reached. `answer`: one last answer without tools. `model`: the call is refused and the
- * model goes on with its tools; for `steps`, `tokens` and `cost` this is the same as `answer`. `fail`: the run fails.
- */
-export type OnLimit = 'answer' | 'model' | 'fail'
-
-/** The library whose defaults and texts are used where ours differ: for limits, failed calls and results. */
-export type Compat = 'spring-ai' | 'langchain4j'
 
 /** The tools to offer instead of the default set: exactly those named, or the default set with changes. */
 export type ToolSelection =
@@ -77,7 +25,9 @@ export interface ClientTool {
 export type OnBusy = 'queue' | 'reject' | 'interrupt' | 'steer'
 
 /** An accepted request for a run: validated, complete, plain data. */
-export interface RunRequest {
+type SomeOptions = Pick<RunOptionValues, 'execution' | 'toolErrors'> & Partial<RunOptionValues>
+
+export interface RunRequest extends SomeOptions {
   readonly runId: string
   readonly conversation?: string
   /** Whether the run is stored: only then can it wait for people and its caller, and outlive the request. */
@@ -107,16 +57,6 @@ export interface RunRequest {
    * usage of the run is not counted for a key.
    */
   readonly budget?: Left
-  /** Who runs the edge's tools. With `caller`, their calls are handed to the caller too. */
-  readonly execution: 'edge' | 'caller'
-  /** What a failed call leads to: the model gets its error, or the run fails. */
-  readonly toolErrors: 'model' | 'fail'
-  /** Default: `answer`. */
-  readonly onLimit?: OnLimit
-  /** Whether the finished calls of the run are undone, newest first, when a call fails. Default: no. */
-  readonly compensate?: boolean
-  /** Whether calls of read-only and idempotent tools start before the model's answer is complete. Default: no. */
-  readonly eager?: boolean
   /** Whether calls that reach outward need approval after untrusted and private data were read. Default: yes. */
   readonly taintRule?: boolean
   readonly compat?: Compat

@@ -3,7 +3,8 @@ import type { Config } from '../contract/config.ts'
 import type { LoopSetup } from '../contract/hook.ts'
 import { runIdOf, TOOL_NAME } from '../contract/id.ts'
 import { canonicalJson, parseJson, sha256 } from '../contract/json.ts'
-import { DEFAULT_LIMITS, type Limits, type RunRequest } from '../contract/run.ts'
+import { DEFAULT_LIMITS, type Limits } from '../contract/limits.ts'
+import { type RunRequest } from '../contract/run.ts'
 import type { ModelChooser, Report } from '../contract/setup.ts'
 import {
   type Caller,

@@ -6,7 +6,8 @@ import type { CallSettled, RunFinished } from '../contract/event.ts'
 import type { DataMark, Message, ToolCall } from '../contract/message.ts'
 import type { ModelFinish } from '../contract/model.ts'
 import { NO_USAGE, type Usage } from '../contract/usage.ts'
-import type { LimitName, RunRequest, RunStatus } from '../contract/run.ts'
+import type { LimitName } from '../contract/limits.ts'
+import type { RunRequest, RunStatus } from '../contract/run.ts'
 import type { ToolDefinition } from '../contract/tool.ts'
 
 /** A call of a run. `asked`: a person must approve it. `handed`: the caller runs it. */

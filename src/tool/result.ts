@@ -1,6 +1,6 @@
 import { parseJson } from '../contract/json.ts'
 import type { BinaryContent, Content } from '../contract/message.ts'
-import type { Compat } from '../contract/run.ts'
+import type { Compat } from '../contract/run-options.ts'
 import type { ToolOutcome } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 

@@ -1,4 +1,6 @@
 import * as v from 'valibot'
+import { type Limit, limitRules } from '../contract/limits.ts'
+import { optionRules, type RunOptionValues } from '../contract/run-options.ts'
 import { ID, TOOL_NAME } from '../contract/id.ts'
 import { isObject } from '../contract/json.ts'
 import type { Content } from '../contract/message.ts'
@@ -97,19 +99,19 @@ const named = v.custom<Record<string, unknown>>(isObject, 'expected an object')
 /** An optional whole number, at least 1. */
 export const count = v.exactOptional(wholeFrom(1))
 
-const limits = v.strictObject({
-  steps: count,
-  calls: count,
-  callsPerTool: count,
-  callMs: count,
-  runMs: count,
-  resultBytes: count,
-  concurrentCalls: count,
-  tokens: count,
-  cost: v.exactOptional(v.pipe(v.number(), v.gtValue(0, 'must be above 0.'))),
-  sameCalls: count,
-  tools: v.exactOptional(byName(v.string(), wholeFrom(1))),
-})
+const limitSchemas: Readonly<Record<Limit, typeof count>> = Object.fromEntries(
+  limitRules().map(([name, { above }]): readonly unknown[] => [
+    name,
+    above === undefined ? count : v.exactOptional(numberAbove(above)),
+  ]),
+)
+
+/** The limits that a request may lower. */
+const limits = v.strictObject({ ...limitSchemas, tools: v.exactOptional(byName(v.string(), wholeFrom(1))) })
+
+function numberAbove(least: number): v.GenericSchema<number> {
+  return v.pipe(v.number(), v.gtValue(least, `must be above ${least}.`))
+}
 
 const MOST_CONTEXT = 16 * 1024
 
@@ -129,15 +131,22 @@ const selection = either(
   v.strictObject({ add: v.exactOptional(toolNames), remove: v.exactOptional(toolNames) }),
 )
 
+function oneOfThese(values: readonly (string | boolean)[]): v.GenericSchema<string | boolean> {
+  const texts = values.filter((value) => typeof value === 'string')
+  return texts.length === 0 ? v.boolean() : v.picklist(texts)
+}
+
+const optionSchemas: {
+  readonly [Name in keyof RunOptionValues]: v.ExactOptionalSchema<v.GenericSchema<RunOptionValues[Name]>, undefined>
+} = Object.fromEntries(
+  optionRules().map(([name, { values }]): readonly unknown[] => [name, v.exactOptional(oneOfThese(values))]),
+)
+
 /** The options of a run that all surfaces share. */
 export const runOptions = {
   tools: v.exactOptional(selection),
   context: v.exactOptional(context),
   limits: v.exactOptional(limits),
-  execution: v.exactOptional(v.picklist(['edge', 'caller'])),
-  toolErrors: v.exactOptional(v.picklist(['model', 'fail'])),
-  onLimit: v.exactOptional(v.picklist(['answer', 'model', 'fail'])),
-  compensate: v.exactOptional(v.boolean()),
-  eager: v.exactOptional(v.boolean()),
+  ...optionSchemas,
   compat: v.exactOptional(v.picklist(['spring-ai', 'langchain4j'])),
 }

@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { documentText } from '../../src/cli/document/document.ts'
+import { configurationText, variableNames } from '../../src/cli/document/configuration.ts'
+import { CONFIGURATION, documentText } from '../../src/cli/document/document.ts'
+import { readConfig } from '../../src/contract/config.ts'
+import { readPolicies } from '../../src/host/policy/policies.ts'
 import { routes } from '../../src/http/app/edge.ts'
 
 const ROOT = new URL('../..', import.meta.url).pathname
@@ -19,6 +22,24 @@ function allAt(key: string, tree: unknown): unknown[] {
 test('the bundled document is that of this code: else run `npm run openapi`', () => {
   expect(readFileSync(`${ROOT}src/http/openapi.txt`, 'utf8')).toBe(documentText(ROOT))
 })
+
+test('docs/configuration.md is made from this code: else run `npm run openapi`', () => {
+  expect(readFileSync(`${ROOT}${CONFIGURATION}`, 'utf8')).toBe(configurationText())
+})
+
+test('docs/configuration.md has every variable that the edge reads, and no other', () => {
+  const names = new Set<string>()
+  const vars = new Proxy({}, { get: (_, name) => void names.add(String(name)) })
+  readConfig(vars)
+  readPolicies(vars)
+  const others = ['WEBHOOK_SECRET', 'SECRET_*', ...['OPENAI', 'ANTHROPIC', 'GEMINI'].flatMap(urlAndKey)]
+  expect([...variableNames()].sort()).toEqual([...names, ...others].sort())
+})
+
+/** The variables that src/setup.ts reads by itself, for each provider. */
+function urlAndKey(vendor: string): string[] {
+  return [`${vendor}_BASE_URL`, `${vendor}_API_KEY`]
+}
 
 test('it has the routes of the edge, no more and no fewer', () => {
   // What is registered for all methods is no route of its own: middleware, and the 405 of /mcp.

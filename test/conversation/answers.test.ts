@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { DEFAULT_LIMITS } from '../../src/contract/run.ts'
+import { DEFAULT_LIMITS } from '../../src/contract/limits.ts'
 import { ask, id, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
 

@@ -9,6 +9,7 @@ import { body as responsesBody } from '../../wire/client/openai-responses/reques
 import { callBody, message, runBody } from '../../wire/client/request.ts'
 import { contentPart, parametersSchema, runOptions } from '../../wire/schema.ts'
 import { body as useChatBody } from '../../wire/client/ui-message/request.ts'
+import { limitTexts } from './configuration.ts'
 import { describable } from './describable.ts'
 
 /** The Valibot schemas with which the edge checks requests, by their names in the document. */
@@ -101,6 +102,7 @@ function withWords(made: Readonly<Record<string, object>>): Readonly<Record<stri
   const edgecall = { anyOf: [{ $ref: ref('RunOptions') }, { type: 'null' }] }
   return {
     InputSchema: { type: 'object', properties: { type: { const: 'object' } }, description: 'A JSON Schema.' },
+    Limits: describedLimits(made['Limits']),
     ToolContext: { type: 'object', description: 'For tools, never shown to a model; at most 16 KiB of JSON.' },
     UseChatBody: { ...made['UseChatBody'], properties: { ...propertiesOf(made['UseChatBody']), edgecall } },
     RunAgentInput: {
@@ -108,6 +110,16 @@ function withWords(made: Readonly<Record<string, object>>): Readonly<Record<stri
       description: 'A `RunAgentInput` of AG-UI. `forwardedProps.edgecall` has the members of RunOptions.',
     },
   }
+}
+
+/** Adds to each limit what it does. */
+function describedLimits(schema: { readonly properties?: object } | undefined): JsonSchema {
+  const texts = limitTexts()
+  const properties = Object.entries(propertiesOf(schema)).map(([name, property]) => {
+    const description = texts[name]
+    return [name, { ...property, ...(description !== undefined && { description }) }]
+  })
+  return { ...schema, properties: Object.fromEntries(properties) }
 }
 
 function propertiesOf(schema: { readonly properties?: object } | undefined): object {

@@ -1,15 +1,18 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isObject, type JsonObject } from '../../contract/json.ts'
 import { ANSWERS } from './answers.ts'
 import { bodySchemas } from './bodies.ts'
 import { CLIENT_ROUTES } from './client-routes.ts'
+import { configurationText } from './configuration.ts'
 import { named, operationOf } from './operation.ts'
 import { RUN_ROUTES } from './run-routes.ts'
 import { TOOL_ROUTES } from './tool-routes.ts'
 
 /** The file of the JSON document. Its name ends in `.txt` because wrangler bundles such a file as text. */
 const FILE = 'src/http/openapi.txt'
+
+export const CONFIGURATION = 'docs/configuration.md'
 
 const ROUTES = { ...CLIENT_ROUTES, ...RUN_ROUTES, ...TOOL_ROUTES }
 
@@ -56,10 +59,16 @@ export function documentText(root: string): string {
   return `${head}${lines(paths)},\n"components":${tail}${lines(schemas)}}}\n`
 }
 
-/** Writes the document to the file that the edge imports. */
+/** Writes the OpenAPI document, which the edge imports, and docs/configuration.md. */
 export function writeDocument(root: string): void {
-  writeFileSync(join(root, FILE), documentText(root))
-  process.stdout.write(`${FILE} is written\n`)
+  mkdirSync(join(root, 'docs'), { recursive: true })
+  for (const [file, text] of [
+    [FILE, documentText(root)],
+    [CONFIGURATION, configurationText()],
+  ] as const) {
+    writeFileSync(join(root, file), text)
+    process.stdout.write(`wrote ${file}\n`)
+  }
 }
 
 function versionOf(root: string): string {

@@ -1,5 +1,5 @@
 import { isObject, parseJson } from '../../contract/json.ts'
-import type { Compat } from '../../contract/run.ts'
+import type { Compat } from '../../contract/run-options.ts'
 import type { ToolOutcome } from '../../contract/tool.ts'
 import { failure } from '../../contract/tool.ts'
 import { readBody } from '../http/body.ts'

@@ -2,7 +2,9 @@ import { newId, runIdOf } from '../../contract/id.ts'
 import { canonicalJson, sha256 } from '../../contract/json.ts'
 import type { Message } from '../../contract/message.ts'
 import type { ResponseFormat, ToolChoice } from '../../contract/model.ts'
-import { type ClientTool, type Limits, mostCalls, type RunRequest, type ToolSelection } from '../../contract/run.ts'
+import type { ClientTool, RunRequest, ToolSelection } from '../../contract/run.ts'
+import { type Limits, tighten } from '../../contract/limits.ts'
+import { chooseOptions, type RunOptionValues } from '../../contract/run-options.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { Caller } from '../../contract/tool.ts'
 import { budgetOf } from './budget.ts'
@@ -15,7 +17,7 @@ import { settingsOf, withDefaults } from './conversation-settings.ts'
 import { requestValues } from './request-values.ts'
 
 /** A decoded request for a run, in the form that all surfaces share. */
-export interface RunBody {
+export interface RunBody extends Partial<RunOptionValues> {
   readonly input: readonly Message[]
   readonly system?: string | undefined
   readonly model?: string | undefined
@@ -26,11 +28,6 @@ export interface RunBody {
   readonly limits?: Partial<Limits> | undefined
   readonly responseFormat?: ResponseFormat | undefined
   readonly sampling?: Readonly<Record<string, unknown>> | undefined
-  readonly execution?: RunRequest['execution'] | undefined
-  readonly toolErrors?: RunRequest['toolErrors'] | undefined
-  readonly onLimit?: RunRequest['onLimit'] | undefined
-  readonly compensate?: boolean | undefined
-  readonly eager?: boolean | undefined
   readonly compat?: RunRequest['compat'] | undefined
 }
 
@@ -70,11 +67,7 @@ export async function accept(
     context: requestValues(request, { ...config.context, ...body.context }),
     limits: tighten(config.limits, body.limits ?? {}),
     ...(budget && { budget }),
-    execution: body.execution ?? config.execution,
-    toolErrors: body.toolErrors ?? config.toolErrors,
-    onLimit: body.onLimit ?? (body.compat && !config.compat ? 'fail' : config.onLimit),
-    compensate: body.compensate ?? config.compensate,
-    eager: body.eager ?? config.eager,
+    ...chooseOptions(config, body),
     ...(!config.taintRule && { taintRule: false }),
     ...(compat && { compat }),
     ...(trusted && { trusted }),
@@ -152,18 +145,5 @@ function checkFiles(messages: readonly Message[]): void {
       const message = `The data of each ${part.type} must be base64, as RFC 4648 has it in section 4.`
       throw new Problem({ status: 400, code: 'invalid_request', message })
     }
-  }
-}
-
-/** Lowers the edge's limits to those of a request, which may ask for less than the edge allows, never for more. */
-function tighten(limits: Limits, { tools, ...wished }: Partial<Limits>): Limits {
-  const most: Readonly<Record<string, unknown>> = { ...limits }
-  const least = (value: number, bound: unknown) => (typeof bound === 'number' ? Math.min(value, bound) : value)
-  const tighter = Object.entries(wished).map(([name, value]) => [name, least(value, most[name])])
-  const ofTools = Object.entries(tools ?? {}).map(([name, value]) => [name, Math.min(value, mostCalls(limits, name))])
-  return {
-    ...limits,
-    ...Object.fromEntries(tighter),
-    ...(tools && { tools: { ...limits.tools, ...Object.fromEntries(ofTools) } }),
   }
 }

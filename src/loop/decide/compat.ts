@@ -1,5 +1,6 @@
 import type { CallFault } from '../../contract/hook.ts'
-import { type Compat, type LimitName, type Limits, mostCalls } from '../../contract/run.ts'
+import { type Compat } from '../../contract/run-options.ts'
+import { type LimitName, type Limits, mostCalls } from '../../contract/limits.ts'
 
 /** How Spring AI or LangChain4j treats faults and limits, where it differs from us. */
 interface LibraryRules {

@@ -1,6 +1,6 @@
 import type { CallSettled, RunFact, RunFinished } from '../../contract/event.ts'
 import type { ToolCall } from '../../contract/message.ts'
-import type { LimitName } from '../../contract/run.ts'
+import type { LimitName } from '../../contract/limits.ts'
 import { failure, type ToolFailure } from '../../contract/tool.ts'
 import { needsApproval } from '../../host/approval.ts'
 import { parseArguments } from '../../host/parse-arguments.ts'

@@ -1,6 +1,6 @@
 import type { RunFinished } from '../../contract/event.ts'
 import { textOf } from '../../contract/message.ts'
-import type { LimitName } from '../../contract/run.ts'
+import type { LimitName } from '../../contract/limits.ts'
 import { compatLimit } from './compat.ts'
 import { NO_MORE_TOOLS } from './limits.ts'
 import type { CallState, RunState, StepState } from '../state.ts'

@@ -1,4 +1,4 @@
-import { type LimitName, mostCalls } from '../../contract/run.ts'
+import { type LimitName, mostCalls } from '../../contract/limits.ts'
 import { failure, type ToolFailure } from '../../contract/tool.ts'
 import { compatLimit } from './compat.ts'
 import type { CallState, RunState } from '../state.ts'

@@ -1,5 +1,5 @@
 import type { ToolCall } from '../../contract/message.ts'
-import { mostCalls } from '../../contract/run.ts'
+import { mostCalls } from '../../contract/limits.ts'
 import { needsApproval } from '../../host/approval.ts'
 import { parseArguments } from '../../host/parse-arguments.ts'
 import { groupOf, perform } from './act.ts'

@@ -2,7 +2,9 @@ import * as v from 'valibot'
 import { isObject } from '../../contract/json.ts'
 import type { Message } from '../../contract/message.ts'
 import type { ResponseFormat, ToolChoice } from '../../contract/model.ts'
-import type { ClientTool, Limits, OnBusy, RunRequest, ToolSelection } from '../../contract/run.ts'
+import type { Limits } from '../../contract/limits.ts'
+import type { RunOptionValues } from '../../contract/run-options.ts'
+import type { ClientTool, OnBusy, RunRequest, ToolSelection } from '../../contract/run.ts'
 import { type Decoded, parseBody, sameName } from './body.ts'
 import { checkHistory } from './history.ts'
 import {
@@ -23,9 +25,7 @@ import {
 export type Rounds = 'final' | 'all'
 
 /** The options of a run that all surfaces share. */
-export interface RunOptions extends Partial<
-  Pick<RunRequest, 'context' | 'execution' | 'toolErrors' | 'onLimit' | 'compensate' | 'eager' | 'compat'>
-> {
+export interface RunOptions extends Partial<Pick<RunRequest, 'context' | 'compat'> & RunOptionValues> {
   readonly tools?: ToolSelection
   readonly limits?: Partial<Limits>
 }

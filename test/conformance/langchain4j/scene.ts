@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { CallFault, LoopSetup } from '../../../src/contract/hook.ts'
-import type { Compat } from '../../../src/contract/run.ts'
+import type { Compat } from '../../../src/contract/run-options.ts'
 import type { Tool, ToolSuccess } from '../../../src/contract/tool.ts'
 import { executeToolCalls } from '../../../src/loop.ts'
 import { defineTool } from '../../../src/tool.ts'

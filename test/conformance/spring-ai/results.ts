@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { expect } from 'vitest'
-import type { Compat } from '../../../src/contract/run.ts'
+import type { Compat } from '../../../src/contract/run-options.ts'
 import { executeToolCalls } from '../../../src/loop.ts'
 import { content, defineTool } from '../../../src/tool.ts'
 import { different, type Row, same } from '../rows.ts'

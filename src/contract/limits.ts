@@ -1,0 +1,97 @@
+import type { Compat } from './run-options.ts'
+
+/** The rule of one limit: where an edge sets it, and what it is by default. */
+interface LimitRule {
+  /** The variable of the edge that sets the limit. A request may lower it by the member of `limits` of the same name. */
+  readonly variable: string
+  /** The value if the variable is not set. Default: no limit. */
+  readonly initial?: number
+  /** The values that take the place of `initial` in an edge with `COMPAT`. */
+  readonly compat?: Readonly<Partial<Record<Compat, number>>>
+  /** The least value, which need not be whole. Default: whole numbers from 1. */
+  readonly above?: number
+}
+
+/** Stands for “no limit” where a library has none and ours has. */
+const NEVER = 1_000_000
+
+/**
+ * The limits of a run. This is the only list of them: the configuration, the schema of requests, the OpenAPI document
+ * and docs/configuration.md are made from it, the texts from the comments here. By default, a limit that is reached
+ * leads to one last answer without tools (see `OnLimit`); only `runMs` ends the run at once.
+ */
+export const LIMITS = {
+  /** The most model answers that ask for tools; the final answer is not counted. */
+  steps: { variable: 'MAX_STEPS', initial: 50, compat: { 'spring-ai': NEVER, langchain4j: 100 } },
+  /** The most tool calls of a run. */
+  calls: { variable: 'MAX_CALLS', initial: 150, compat: { langchain4j: NEVER } },
+  /** The most calls of any one tool. */
+  callsPerTool: { variable: 'MAX_CALLS_PER_TOOL', initial: 40, compat: { langchain4j: NEVER } },
+  /** The time limit of one call, in milliseconds. */
+  callMs: { variable: 'CALL_TIMEOUT_MS', initial: 30_000 },
+  /** The time limit of the run, in milliseconds, without the time in which it waits for people or for its caller. */
+  runMs: { variable: 'RUN_TIMEOUT_MS', initial: 900_000 },
+  /** The most bytes of a result that the model sees; it reads the rest with `read_result`. */
+  resultBytes: { variable: 'MAX_RESULT_BYTES', initial: 65_536 },
+  /** The most calls that run at the same time. */
+  concurrentCalls: { variable: 'MAX_CONCURRENT_CALLS', initial: 8, compat: { 'spring-ai': 1, langchain4j: 1 } },
+  /** The most input and output tokens, summed over all steps. */
+  tokens: { variable: 'MAX_TOKENS' },
+  /** The highest cost of all steps together, in the currency of `MODEL_PRICES`. */
+  cost: { variable: 'MAX_COST', above: 0 },
+  /** The most calls of one tool with the same arguments; further ones are refused. */
+  sameCalls: { variable: 'MAX_SAME_CALLS' },
+} as const satisfies Readonly<Record<string, LimitRule>>
+
+type Rules = typeof LIMITS
+/** The name of a limit, as in the `limits` of a request. */
+export type Limit = keyof Rules
+type Initial = { [Name in Limit]: Rules[Name] extends { readonly initial: number } ? Name : never }[Limit]
+
+/** The limits of a run, by name; those that are not here do not limit it. */
+export type Limits = { readonly [Name in Initial]: number } & {
+  readonly [Name in Exclude<Limit, Initial>]?: number
+} & {
+  /** The most calls of single tools, by name, instead of `callsPerTool`. */
+  readonly tools?: Readonly<Record<string, number>>
+}
+
+/** A limit that ends a run, or its use of tools, when it is reached. */
+export type LimitName = Extract<Limit, 'steps' | 'calls' | 'callsPerTool' | 'runMs' | 'tokens' | 'cost'>
+
+/** Returns the limits with their rules. */
+export function limitRules(): readonly (readonly [name: string, rule: LimitRule])[] {
+  return Object.entries(LIMITS)
+}
+
+/** Returns the initial values of the limits; with `compat`, those of a library. */
+export function initialLimits(compat?: Compat): Limits {
+  return limitsOf((rule) => (compat && rule.compat?.[compat]) ?? rule.initial)
+}
+
+/** Makes limits of a value for each of them; undefined stands for no limit. */
+export function limitsOf(valueOf: (rule: LimitRule, name: string) => number | undefined): Limits {
+  const entries = limitRules().map(([name, rule]): readonly unknown[] => [name, valueOf(rule, name)])
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined))
+}
+
+/** The limits of a run if nothing else is configured. */
+export const DEFAULT_LIMITS = initialLimits()
+
+/** Returns how many calls of a tool a run may make. */
+export function mostCalls({ tools = {}, callsPerTool }: Pick<Limits, 'tools' | 'callsPerTool'>, tool: string): number {
+  return (Object.hasOwn(tools, tool) ? tools[tool] : undefined) ?? callsPerTool
+}
+
+/** Lowers limits to those of a request, which may ask for less than the edge allows, never for more. */
+export function tighten(limits: Limits, { tools, ...request }: Partial<Limits>): Limits {
+  const edge: Partial<Record<string, unknown>> = limits
+  const lower = (value: number, most: unknown) => (typeof most === 'number' ? Math.min(value, most) : value)
+  const lowered = Object.entries(request).map(([name, value]) => [name, lower(value, edge[name])])
+  const byTool = Object.entries(tools ?? {}).map(([name, value]) => [name, Math.min(value, mostCalls(limits, name))])
+  return {
+    ...limits,
+    ...Object.fromEntries(lowered),
+    ...(tools && { tools: { ...limits.tools, ...Object.fromEntries(byTool) } }),
+  }
+}
