@@ -63,6 +63,7 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
     throw new ConfigError('HOLD_CHANGED', '"off" without the bindings CATALOG and TOOLS')
   }
   const services = serviceSource({
+    report,
     bindings: toolWorkers(env),
     offered: (name) => matches(config.defaultTools, name),
     hold: (binding) =>
@@ -85,6 +86,7 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
       hostsOf: (tool) => policiesOf(policies, tool).map(({ hosts }) => hosts),
       secret: (name) => secretOf(env, name),
       services,
+      report,
     })
   const models = modelChooser({
     providers: { ...providersOf(env), ...providers },
@@ -92,7 +94,7 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
     allowed: config.models,
     prices: config.prices,
   })
-  const tools = chain(stored ? [services, stored] : [services])
+  const tools = chain(stored ? [services, stored] : [services], report)
   const finder = createFinder(tools)
   return {
     config,

@@ -26,10 +26,13 @@ export async function send(
     ...(body !== undefined && { 'content-type': 'application/json' }),
     ...(accept !== undefined && { accept }),
   }
+  let response: Response
   try {
-    return await fetch(url + path, {
+    response = await fetch(url + path, {
       method,
       headers,
+      // Another server must not get the key.
+      redirect: 'manual',
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(signal && { signal }),
     })
@@ -38,6 +41,10 @@ export async function send(
     const { cause } = error instanceof Error ? error : {}
     throw new Failure(`${url} does not answer: ${cause instanceof Error ? cause.message : String(error)}`)
   }
+  const location = response.headers.get('location')
+  if (response.status < 300 || response.status >= 400 || location === null) return response
+  await response.body?.cancel()
+  throw new Failure(`${url} redirects to ${new URL(location, url).origin}.`, 'Give the URL of the edge itself.')
 }
 
 /** Reads an error response: its stable code, and as the message the issues of the request, or else its detail. */

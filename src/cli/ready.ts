@@ -64,7 +64,8 @@ async function findObstacle(edge: Edge, options: ReadyOptions): Promise<Obstacle
     const broken = (await listTools(edge, signal)).filter(isBroken)
     if (broken.length === 0) return undefined
     const reasons = broken.map(({ name, reason = 'not available' }) => `${name}: ${reason}`)
-    return { reason: reasons.join('\n'), isPlain: true, lasting: false }
+    // The edge logs the details, which it tells no caller.
+    return { reason: reasons.join('\n'), isPlain: false, lasting: false }
   } catch (error) {
     // The code does not build: wrangler has reported it and waits for a change of the files.
     if (options.output.hasFailed())

@@ -4,8 +4,8 @@ import { retryAfterMs } from '../contract/retry-after.ts'
 /** An error that an edge answered, or a failure of the connection to it. */
 export class EdgecallError extends Error {
   /**
-   * A stable code, such as `unknown_tool`. `unreachable`, `stream_cut` and `bad_answer` mean that no edge answered, or
-   * not completely; `http_` and the status, that an error response had no code.
+   * A stable code, such as `unknown_tool`. `unreachable`, `redirected`, `stream_cut` and `bad_answer` mean that no edge
+   * answered, or not completely; `http_` and the status, that an error response had no code.
    */
   readonly code: string
   /** The HTTP status; 0 without a response. */

@@ -24,13 +24,21 @@ export function sender({ url, key, headers, fetch = globalThis.fetch.bind(global
         ...sending.headers,
       },
       ...(json !== undefined && { body: JSON.stringify(json) }),
+      // Another server must not get the key.
+      redirect: 'manual',
       ...(signal && { signal }),
     }
     const response = await fetch(base + path, init).catch((cause: unknown) => {
       signal?.throwIfAborted()
       throw new EdgecallError(`The edge at ${base} was not reached.`, { code: 'unreachable', cause })
     })
-    if (!response.ok) throw await errorOf(response)
+    const { ok, status } = response
+    // A browser shows a redirect that it did not follow as status 0.
+    if (!ok && status < 400) {
+      await response.body?.cancel()
+      throw new EdgecallError(`${base} redirects; give the URL of the edge itself.`, { code: 'redirected', status })
+    }
+    if (!ok) throw await errorOf(response)
     return response
   }
 }

@@ -46,6 +46,8 @@ export function postModels(options: PostModels): ModelProvider {
       const post = (isOther: boolean, said = request) =>
         send(url(model), {
           method: 'POST',
+          // The key and the conversation go to the configured server alone.
+          redirect: 'manual',
           headers: { 'content-type': 'application/json', accept: 'text/event-stream', ...headers },
           body: encode(model, said, isOther),
           signal,

@@ -7,9 +7,17 @@ import { modelError, type ProviderFault } from '../wire/provider/model-error.ts'
 /** Matches the delay before a retry, which Google gives only in the body (`google.rpc.RetryInfo`). */
 const RETRY_INFO = /"retryDelay": *"([\d.]+)s"/
 
+const REDIRECT =
+  'The model server answered with a redirect, which is not followed: correct the base URL of the provider.'
+
 /** Converts an error response: the status decides the code, the body explains it, the headers say when to retry. */
 export async function refusal(response: Response, explain: AnswerCodec['explain']): Promise<ModelError> {
   const { status, headers } = response
+  // A browser's fetch shows a redirect that it did not follow as status 0.
+  if (status < 400) {
+    await response.body?.cancel()
+    return modelError({ message: REDIRECT, status })
+  }
   // A body that breaks off is ignored; the status is enough.
   const text = await readText(response).catch(() => '')
   const fault = explained(text, explain) ?? { message: `The model server answered with status ${status}.` }

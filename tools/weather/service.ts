@@ -59,7 +59,7 @@ export async function askForecast(
     const said = await withTimeLimit(
       timeoutMs,
       async (within) => {
-        const response = await ask(url, { signal: within })
+        const response = await ask(url, { redirect: 'manual', signal: within })
         if (response.ok) return await response.json()
         await response.body?.cancel()
         throw response.status === 404 ? unknownPlace(place) : unavailable(`it answered HTTP ${response.status}`)

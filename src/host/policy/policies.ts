@@ -11,7 +11,10 @@ export function readPolicies(vars: Vars): ToolPolicies {
   const parsed = v.safeParse(POLICIES, json(vars, 'TOOL_POLICY', expected) ?? {})
   if (parsed.success) return parsed.output
   const [issue] = parsed.issues
-  throw new ConfigError('TOOL_POLICY', `${expected}; at ${v.getDotPath(issue) ?? ''}: ${issue.message}`)
+  throw new ConfigError(
+    'TOOL_POLICY',
+    `${expected}; at ${v.getDotPath(issue) ?? ''}: ${issue.message.replace(/ but received .*$/s, '')}`,
+  )
 }
 
 /** Returns the policies that apply to a tool, in their order. */

@@ -44,7 +44,8 @@ export function acceptedTools({ namespace, catalogue, report, now = Date.now }: 
       await currentIndex(namespace, ACCEPTED_KEY, memory, now()).catch(() => {})
       let fault = 'too many tools'
       await accept(tools.filter((tool) => hashOf(memory, tool) === undefined)).catch((error: unknown) => {
-        fault = messageOf(error)
+        fault = 'the catalogue failed'
+        report({ event: 'tool.unknown_approval', detail: messageOf(error) })
       })
       return tools.map((tool) => {
         const accepted = hashOf(memory, tool)

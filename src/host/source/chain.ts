@@ -1,3 +1,4 @@
+import type { Report } from '../../contract/setup.ts'
 import type { Tool, ToolListing, ToolSource, ToolText } from '../../contract/tool.ts'
 import { merge } from './merge.ts'
 import { sameOr, sizeOf, tellTexts } from '../../search/source-texts.ts'
@@ -6,9 +7,9 @@ import { messageOf } from '../../contract/thrown.ts'
 /**
  * Combines several sources into one. The same tool from two of them, by name and hash, is one tool; a name with two
  * definitions is listed as unavailable at both places, and cannot be called. A source that fails is listed as
- * unavailable, and hides no other.
+ * unavailable and reported, and hides no other.
  */
-export function chain(sources: readonly ToolSource[]): ToolSource {
+export function chain(sources: readonly ToolSource[], report: Report = () => {}): ToolSource {
   const gather = async (ask: (source: ToolSource) => Promise<readonly Tool[]>): Promise<readonly Tool[]> =>
     (await Promise.all(sources.map((source) => ask(source).catch(() => [])))).flat()
   const find = async (names: readonly string[]): Promise<readonly Tool[]> => {
@@ -21,7 +22,9 @@ export function chain(sources: readonly ToolSource[]): ToolSource {
   return {
     find,
     list: async (page) => {
-      const listings = await Promise.all(sources.map((source, index) => source.list(page).catch(brokenSource(index))))
+      const listings = await Promise.all(
+        sources.map((source, index) => source.list(page).catch(brokenSource(index, report))),
+      )
       const isPaged = listings.some(({ total }) => total !== undefined)
       return { ...merge(listings), ...(isPaged && { total: totalOf(listings, page?.origin) }) }
     },
@@ -53,9 +56,10 @@ function totalOf(listings: readonly ToolListing[], origin: string | undefined): 
 const NO_TEXTS: readonly ToolText[] = []
 
 /** Lists a source that rejected as unavailable. Sources must not reject: the fault is in this Worker's own code. */
-function brokenSource(index: number): (error: unknown) => ToolListing {
+function brokenSource(index: number, report: Report): (error: unknown) => ToolListing {
   return (error) => {
     const place = `source ${index + 1}`
-    return { tools: [], unavailable: [{ origin: 'inline', place, reason: messageOf(error) }] }
+    report({ event: 'tools.unavailable', place, detail: messageOf(error) })
+    return { tools: [], unavailable: [{ origin: 'inline', place, reason: 'it failed to list its tools' }] }
   }
 }

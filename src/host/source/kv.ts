@@ -1,6 +1,7 @@
 import type { DefinitionIssue, DefinitionService, ReadDefinition, ToolHosts } from '../../contract/definition.ts'
 import { TOOL_NAME } from '../../contract/id.ts'
 import { parseJson } from '../../contract/json.ts'
+import type { Report } from '../../contract/setup.ts'
 import type { ListPage, Tool, ToolListing, ToolSource, Unavailable } from '../../contract/tool.ts'
 import { changed } from '../../tool/pinned-tools.ts'
 import type { CatalogueService, StoredTools, VersionWrite, WriteReply, WriteTerms } from '../../contract/catalogue.ts'
@@ -26,8 +27,12 @@ export interface KvOptions {
   readonly secret: (name: string) => string | undefined
   /** The tool Workers. A stored definition may be an alias of one of their tools, but may not take its name. */
   readonly services: ServiceSource
+  /** Receives why stored definitions cannot be read. Default: nobody does. */
+  readonly report?: Report
   readonly now?: () => number
 }
+
+const UNREADABLE = 'the stored definitions cannot be read now'
 
 /** The terms of a write whose author is not known. */
 const UNNAMED: WriteTerms = { by: { tenant: 'unknown' } }
@@ -40,7 +45,12 @@ const UNNAMED: WriteTerms = { by: { tenant: 'unknown' } }
  */
 export function kvSource(options: KvOptions): ToolSource & StoredTools {
   const { namespace, catalogue, definitions, hosts, now = Date.now } = options
-  const cache = openVersionCache(namespace, (kept) => definitions.read(kept, hosts), now)
+  const fail = (error: unknown): string => {
+    options.report?.({ event: 'tools.unavailable', place: 'TOOLS', detail: messageOf(error) })
+    return UNREADABLE
+  }
+  const readValues = (kept: Parameters<DefinitionService['read']>[0]) => definitions.read(kept, hosts)
+  const cache = openVersionCache(namespace, { readValues, fail, now })
 
   const load = async (names: readonly string[]): Promise<ToolListing> => {
     const tools: Tool[] = []
@@ -63,7 +73,7 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
   }
   const broken = (error: unknown): ToolListing => ({
     tools: [],
-    unavailable: [{ origin: 'kv', place: 'TOOLS', reason: `KV: ${messageOf(error)}` }],
+    unavailable: [{ origin: 'kv', place: 'TOOLS', reason: fail(error) }],
   })
   const write = async (
     name: string,

@@ -1,3 +1,4 @@
+import type { Report } from '../../contract/setup.ts'
 import type { Tool, ToolListing, ToolSource } from '../../contract/tool.ts'
 import { describeBinding } from '../worker/describe.ts'
 import { merge } from './merge.ts'
@@ -11,6 +12,8 @@ export interface ServiceOptions {
   readonly offered: (name: string) => boolean
   /** Returns the function that holds back a binding's changed tools (`holdBack`), if they are to be. Default: none. */
   readonly hold?: (binding: string) => ((tools: readonly Tool[]) => Promise<ToolListing>) | undefined
+  /** Receives why a Worker's description is of no use. Default: nobody does. */
+  readonly report?: Report
   readonly now?: () => number
   /** How long one Worker may take to describe itself, in milliseconds. Default 5,000. */
   readonly describeMs?: number
@@ -29,10 +32,18 @@ type Place = readonly [name: string, binding: ToolBinding]
  * a Worker that is absent, slow, broken or badly described is listed as unavailable, and does not affect the others.
  */
 export function serviceSource(options: ServiceOptions): ServiceSource {
-  const { bindings, offered, now = Date.now, describeMs: timeoutMs = 5000 } = options
+  const { bindings, offered, report, now = Date.now, describeMs: timeoutMs = 5000 } = options
+  /** The details that were reported last, by place. */
+  const reported = new Map<string, string>()
   const listPlace = async ([place, binding]: Place): Promise<ToolListing> => {
     const described = await describeBinding(binding, { now, timeoutMs })
-    if (!described.ok) return { tools: [], unavailable: [{ origin: 'service', place, reason: described.reason }] }
+    if (!described.ok) {
+      const { reason, detail } = described
+      if (reported.get(place) !== detail) report?.({ event: 'tools.unavailable', place, detail })
+      reported.set(place, detail)
+      return { tools: [], unavailable: [{ origin: 'service', place, reason }] }
+    }
+    reported.delete(place)
     const hold = options.hold?.(place)
     const describe = () => describeBinding(binding, { now, timeoutMs, fresh: true })
     const tools = described.tools.map((definition) => ({

@@ -2,7 +2,6 @@ import type { ReadDefinition } from '../../contract/definition.ts'
 import type { ToolText } from '../../contract/tool.ts'
 import { type CatalogueIndex, INDEX_KEY, versionKey } from './copy.ts'
 import { type CatalogueTexts, NO_TEXTS, readTexts, TEXTS_KEY } from './texts.ts'
-import { messageOf } from '../../contract/thrown.ts'
 import { currentIndex, forgetOlder, FRESH_MS, type IndexMemory, ownWrite } from './index-memory.ts'
 
 /** The part of a KV namespace that is used here. */
@@ -61,7 +60,15 @@ interface Memory extends IndexMemory<OwnWrite> {
 /** Caches by namespace. They hold values, never promises: a promise belongs to the request that made it. */
 const memories = new WeakMap<ToolNamespace, Memory>()
 
-export function openVersionCache(namespace: ToolNamespace, readValues: ReadValues, now: () => number): VersionCache {
+export interface CachePorts {
+  readonly readValues: ReadValues
+  /** Reports an error of KV to operators. Returns the reason to give to callers. */
+  readonly fail: (error: unknown) => string
+  readonly now: () => number
+}
+
+export function openVersionCache(namespace: ToolNamespace, ports: CachePorts): VersionCache {
+  const { now } = ports
   const memory = memories.get(namespace) ?? newMemory()
   memories.set(namespace, memory)
   const { own, records, useless } = memory
@@ -100,7 +107,7 @@ export function openVersionCache(namespace: ToolNamespace, readValues: ReadValue
       }
       const reads = Array.from({ length: Math.ceil(unread.length / KEYS_A_READ) }, async (_, part) => {
         const some = unread.slice(part * KEYS_A_READ, (part + 1) * KEYS_A_READ)
-        for (const [name, record] of await readSome(namespace, memory, readValues, some)) found.set(name, record)
+        for (const [name, record] of await readSome(namespace, memory, ports, some)) found.set(name, record)
       })
       await Promise.all(reads)
       return found
@@ -143,7 +150,7 @@ async function currentTexts(
 async function readSome(
   namespace: ToolNamespace,
   { records, useless }: Memory,
-  readValues: ReadValues,
+  { readValues, fail }: CachePorts,
   versions: readonly Version[],
 ): Promise<(readonly [name: string, record: StoredRecord])[]> {
   try {
@@ -166,7 +173,8 @@ async function readSome(
     }
     return keyed.map(({ name, key }) => [name, records.get(key) ?? useless.get(key) ?? MISSING])
   } catch (error) {
-    return versions.map(({ name }) => [name, `KV: ${messageOf(error)}`])
+    const reason = fail(error)
+    return versions.map(({ name }) => [name, reason])
   }
 }
 

@@ -32,7 +32,7 @@ export function callService(
     const outcome = await send(request, control, options)
     if (!isMismatch(outcome)) return outcome
     const described = await options.describe()
-    if (!described.ok) return unreachable(name, described.reason)
+    if (!described.ok) return unreachable(name, described.detail)
     const now = described.tools.find((tool) => tool.name === name)
     if (!now) return failure('tool_unavailable', `The tool "${name}" is not available any more.`)
     // The arguments still mean the same only if the model saw this definition and the input schema is unchanged.

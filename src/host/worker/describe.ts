@@ -7,10 +7,13 @@ import { ANNOTATIONS, APPROVAL } from '../../wire/policy.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { askByFetch, isMissingMethod, missingMethod, readAnswer, type ToolBinding } from './answer.ts'
 
-/** The tools of a tool Worker, and whether it described them over RPC or `fetch`; or why there is no description. */
+/**
+ * The tools of a tool Worker, and whether it described them over RPC or `fetch`; or why there is no description:
+ * `reason` for callers, without any text or value of the Worker, and `detail` for operators.
+ */
 export type Described =
   | { readonly ok: true; readonly transport: 'rpc' | 'fetch'; readonly tools: readonly ToolDefinition[] }
-  | { readonly ok: false; readonly reason: string }
+  | { readonly ok: false; readonly reason: string; readonly detail: string }
 
 export interface DescribeOptions {
   readonly now: () => number
@@ -32,15 +35,15 @@ export async function describeBinding(binding: ToolBinding, options: DescribeOpt
   if (known && now() - known.at < (known.described.ok ? SUCCESS_MS : FAILURE_MS)) return known.described
   const { promise: late, resolve } = Promise.withResolvers<Described>()
   const timer = setTimeout(() => resolve(useless(`no answer within ${timeoutMs} ms`)), timeoutMs)
-  const asked = ask(binding).catch((error: unknown) => useless(messageOf(error)))
+  const asked = ask(binding).catch((error: unknown) => useless('it failed to describe itself', messageOf(error)))
   const described = await Promise.race([asked, late])
   clearTimeout(timer)
   remembered.set(binding, { at: now(), described })
   return described
 }
 
-function useless(reason: string): Described {
-  return { ok: false, reason }
+function useless(reason: string, detail = reason): Described {
+  return { ok: false, reason, detail }
 }
 
 async function ask(binding: ToolBinding): Promise<Described> {
@@ -54,7 +57,11 @@ async function ask(binding: ToolBinding): Promise<Described> {
     transport = 'fetch'
   }
   const description = readAnswer(Description, answer)
-  if (typeof description === 'string') return useless(`bad description: ${description}`)
+  if (typeof description === 'string') {
+    const detail = `bad description: ${description}`
+    // Valibot's messages end with the value that was received.
+    return useless(detail.replace(/ but received .*$/s, ''), detail)
+  }
   return { ok: true, transport, tools: description.value.tools }
 }
 

@@ -2,7 +2,7 @@ import { Hono } from 'hono/tiny'
 import { ConfigError } from '../../contract/config.ts'
 import { type MakeSetup, type Setup, setupOf } from '../../contract/setup.ts'
 import { agUi } from '../surfaces/ag-ui.ts'
-import { authenticate } from '../middleware/auth.ts'
+import { authenticate, isLoopback } from '../middleware/auth.ts'
 import { usage } from '../runs/budget.ts'
 import { chatCompletions } from '../surfaces/chat-completions.ts'
 import type { EdgeEnv, WaitUntil } from '../context.ts'
@@ -33,7 +33,7 @@ export function edge<Env extends object>(
       try {
         setup = setupOf(makeSetup, env)
       } catch (error) {
-        return misconfigured(new URL(request.url).pathname, error)
+        return misconfigured(new URL(request.url), error)
       }
       return app.fetch(request, { setup, waitUntil: (work) => ctx?.waitUntil(work) })
     },
@@ -80,8 +80,10 @@ function answer(path: string, problem: Problem): Response {
   return path.startsWith('/v1/') ? openAiError(problem) : problemJson(problem)
 }
 
-function misconfigured(path: string, error: unknown): Response {
-  const message = error instanceof ConfigError ? error.message : 'The setup of this edge failed.'
+/** Answers for an edge whose setup failed. Only its developer, who asks over loopback, is told what is wrong. */
+function misconfigured({ pathname: path, hostname }: URL, error: unknown): Response {
+  const isLocal = isLoopback(hostname) && error instanceof ConfigError
+  const message = isLocal ? error.message : 'The setup of this edge failed; its log has the reason.'
   console.error(JSON.stringify({ event: 'edge.misconfigured', detail: String(error) }))
   return answer(path, new Problem({ status: 503, code: 'misconfigured', message }))
 }

@@ -48,8 +48,13 @@ export function authorOf({ tenant, key }: Caller): Author {
   return { tenant, ...(key !== undefined && { key }) }
 }
 
+/** Whether a request to this host comes from the machine that the edge runs on. */
+export function isLoopback(hostname: string): boolean {
+  return LOOPBACK.has(hostname)
+}
+
 function openCaller(request: Request): Caller {
-  if (LOOPBACK.has(new URL(request.url).hostname)) return { tenant: 'local', scopes: EVERY_SCOPE }
+  if (isLoopback(new URL(request.url).hostname)) return { tenant: 'local', scopes: EVERY_SCOPE }
   const message = 'AUTH is "open", which is answered on loopback alone; set it to "keys".'
   throw new Problem({ status: 503, code: 'auth_open_not_local', message })
 }

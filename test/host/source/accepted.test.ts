@@ -103,8 +103,8 @@ test('where both fail, nothing is taken for accepted that is not remembered', as
   await copied()
   kv.failure = new Error('429')
   state.failure = new Error('no catalogue')
-  expect(await here.of([seen('a', '1'), seen('new', '1')])).toEqual([{ hash: '1' }, { fault: 'no catalogue' }])
-  expect(await elsewhere().of([seen('a', '1')])).toEqual([{ fault: 'no catalogue' }])
+  expect(await here.of([seen('a', '1'), seen('new', '1')])).toEqual([{ hash: '1' }, { fault: 'the catalogue failed' }])
+  expect(await elsewhere().of([seen('a', '1')])).toEqual([{ fault: 'the catalogue failed' }])
 })
 
 test('a copy that cannot be read is no copy', async () => {

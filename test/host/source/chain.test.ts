@@ -86,7 +86,7 @@ test('a source that fails is listed, and hides no other', async () => {
   const tools = chain([source(tool('a', '1')), broken])
   const listing = await tools.list()
   expect(names(listing.tools)).toEqual(['a'])
-  expect(listing.unavailable).toEqual([{ origin: 'inline', place: 'source 2', reason: 'no list' }])
+  expect(listing.unavailable).toEqual([{ origin: 'inline', place: 'source 2', reason: 'it failed to list its tools' }])
   expect(names(await tools.find(['a']))).toEqual(['a'])
   expect(names(await tools.offered())).toEqual(['a'])
 })

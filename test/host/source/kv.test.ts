@@ -279,7 +279,7 @@ describe('a value that cannot be used is listed with the reason, and breaks no o
   test.each(['', '{}', '{"revision":"1","offered":[]}\n', '[1]\n'])('an index that is none: %j', async (index) => {
     const { kv, elsewhere } = setup()
     kv.stored.set(INDEX_KEY, index)
-    const reason = 'KV: tools:index holds no index'
+    const reason = 'the stored definitions cannot be read now'
     expect(await elsewhere().list()).toEqual({ tools: [], unavailable: [{ origin: 'kv', place: 'TOOLS', reason }] })
   })
 })
@@ -517,7 +517,7 @@ describe('while KV fails', () => {
     kv.failure = new Error('down')
     expect(await tools.list()).toEqual({
       tools: [],
-      unavailable: [{ origin: 'kv', place: 'TOOLS', reason: 'KV: down' }],
+      unavailable: [{ origin: 'kv', place: 'TOOLS', reason: 'the stored definitions cannot be read now' }],
     })
     expect(await tools.find(['a'])).toEqual([])
     expect(await tools.offered()).toEqual([])
@@ -531,7 +531,7 @@ describe('while KV fails', () => {
     kv.during = () => (kv.failure = new Error('too large'))
     expect(await other.list()).toEqual({
       tools: [],
-      unavailable: [{ origin: 'kv', place: 'tool:a', reason: 'KV: too large', name: 'a' }],
+      unavailable: [{ origin: 'kv', place: 'tool:a', reason: 'the stored definitions cannot be read now', name: 'a' }],
     })
     kv.during = () => {}
     kv.failure = undefined
@@ -706,7 +706,7 @@ describe('an alias of a tool Worker', () => {
     at.now = 120_000
     expect(await tools.put('b', alias('b', 'TOOL_CLOCK', 'now'))).toEqual({
       ok: false,
-      issues: [{ path: 'binding', message: 'TOOL_CLOCK cannot be asked for its tools: down' }],
+      issues: [{ path: 'binding', message: 'TOOL_CLOCK cannot be asked for its tools: it failed to describe itself' }],
     })
   })
 

@@ -56,45 +56,62 @@ test('the tools of all Workers: listed, found, called', async () => {
 })
 
 describe('one Worker takes no other down', () => {
+  const FAILED = 'it failed to describe itself'
   const self: Record<string, unknown> = {}
   self['self'] = self
 
-  test.each<[string, ToolBinding, string]>([
+  test.each<[string, ToolBinding, string, string?]>([
     [
       'absent',
       broken(new Error('Worker "shop" not found. Make sure it is running locally.')),
+      FAILED,
       'Worker "shop" not found. Make sure it is running locally.',
     ],
-    ['throwing text', broken('boom'), 'boom'],
-    ['throwing an object', broken({ code: 7 }), '{"code":7}'],
-    ['throwing nothing', broken(undefined), 'nothing was said'],
+    ['throwing text', broken('boom'), FAILED, 'boom'],
+    ['throwing an object', broken({ code: 7 }), FAILED, '{"code":7}'],
+    ['throwing nothing', broken(undefined), FAILED, 'nothing was said'],
     ['slow', { describe: () => new Promise(() => {}) }, 'no answer within 20 ms'],
-    ['without any method', {}, 'GET /describe was answered by nobody'],
-    ['no tool Worker', foreign(async () => new Response('no', { status: 404 })), 'GET /describe was answered 404'],
+    ['without any method', {}, FAILED, 'GET /describe was answered by nobody'],
+    [
+      'no tool Worker',
+      foreign(async () => new Response('no', { status: 404 })),
+      FAILED,
+      'GET /describe was answered 404',
+    ],
     [
       'redirecting',
       foreign(async () => new Response(null, { status: 302, headers: { location: 'https://evil.example/' } })),
+      FAILED,
       'GET /describe was answered 302',
     ],
     [
       'answering no JSON',
       foreign(async () => new Response('<html>')),
+      FAILED,
       `Unexpected token '<', "<html>" is not valid JSON`,
     ],
-    ['saying nothing', says(undefined), 'bad description: it: Invalid type: Expected Object but received null'],
+    [
+      'saying nothing',
+      says(undefined),
+      'bad description: it: Invalid type: Expected Object',
+      'bad description: it: Invalid type: Expected Object but received null',
+    ],
     [
       'of another contract',
       says({ contract: 2, tools: [] }),
+      'bad description: contract: Invalid type: Expected 1',
       'bad description: contract: Invalid type: Expected 1 but received 2',
     ],
     [
       'naming a tool badly',
       says({ contract: 1, tools: [definition('a b')] }),
+      'bad description: tools.0.name: Invalid format: Expected /^[a-zA-Z0-9_-]{1,64}$/',
       'bad description: tools.0.name: Invalid format: Expected /^[a-zA-Z0-9_-]{1,64}$/ but received "a b"',
     ],
     [
       'describing a tool badly',
       says({ contract: 1, tools: [definition('a', { description: ' ' })] }),
+      'bad description: tools.0.description: Invalid format: Expected /\\S/',
       'bad description: tools.0.description: Invalid format: Expected /\\S/ but received " "',
     ],
     [
@@ -132,11 +149,18 @@ describe('one Worker takes no other down', () => {
       says(JSON.parse('{"contract":1,"tools":[],"__proto__":{}}')),
       'bad description: "__proto__" is no JSON',
     ],
-  ])('%s', async (_, bad, reason) => {
-    const tools = source({ TOOL_BAD: bad, TOOL_GOOD: worker([definition('now')]).binding }, { describeMs: 20 })
+  ])('%s', async (_, bad, reason, detail = reason) => {
+    const reported: object[] = []
+    const tools = source(
+      { TOOL_BAD: bad, TOOL_GOOD: worker([definition('now')]).binding },
+      { describeMs: 20, report: (entry) => void reported.push(entry) },
+    )
     const listing = await tools.list()
+    await tools.list()
     expect(names(listing)).toEqual(['now'])
     expect(listing.unavailable).toEqual([{ origin: 'service', place: 'TOOL_BAD', reason }])
+    // Operators are told the detail, once.
+    expect(reported).toEqual([{ event: 'tools.unavailable', place: 'TOOL_BAD', detail }])
     expect(await call((await tools.find(['now']))[0])).toEqual(text('done'))
   })
 })
@@ -176,7 +200,8 @@ describe('what a Worker says is remembered', () => {
     for (at of [0, 1999]) await list()
     expect([good.asked.describe, failures]).toEqual([1, 1])
     at = 2000
-    expect((await list()).unavailable).toMatchObject([{ reason: 'failure 2' }])
+    expect((await list()).unavailable).toMatchObject([{ reason: 'it failed to describe itself' }])
+    expect(failures).toBe(2)
     at = 59_999
     await list()
     expect([good.asked.describe, failures]).toEqual([1, 3])

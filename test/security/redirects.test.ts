@@ -1,0 +1,115 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { createClient } from '../../src/client.ts'
+import { edge } from '../../src/http/app/edge.ts'
+import { send } from '../../src/cli/edge.ts'
+import { setup } from '../../src/setup.ts'
+
+/** A server that answers every request with a 307 to a second one, which records what reaches it. */
+async function redirectingServer(): Promise<{ url: string; arrived: string[] }> {
+  const arrived: string[] = []
+  const listen = async (answer: Parameters<typeof createServer>[1]): Promise<string> => {
+    const server = createServer(answer ?? (() => {}))
+    onTestFinished(() => void server.close())
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  }
+  const other = await listen((request, response) => {
+    arrived.push(`${request.method} ${request.url} ${JSON.stringify(request.headers)}`)
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
+  })
+  const url = await listen((request, response) => {
+    response.writeHead(307, { location: other + request.url, connection: 'close' }).end()
+  })
+  return { url, arrived }
+}
+
+const nobody = () => {
+  throw new Error('This edge has no Durable Objects')
+}
+
+describe('a redirect is never followed with credentials', () => {
+  test.each([
+    ['openai', 'OPENAI'],
+    ['responses', 'OPENAI'],
+    ['anthropic', 'ANTHROPIC'],
+    ['gemini', 'GEMINI'],
+  ])('by a request to a model of %s', async (provider, prefix) => {
+    vi.spyOn(console, 'error').mockImplementation(() => {})
+    const { url, arrived } = await redirectingServer()
+    const env = {
+      CONVERSATIONS: { getByName: nobody },
+      DIRECTORIES: { getByName: nobody },
+      AUTH: 'open',
+      MODEL: `${provider}/test`,
+      [`${prefix}_BASE_URL`]: url,
+      [`${prefix}_API_KEY`]: 'sk-the-key',
+    }
+    const body = JSON.stringify({ input: 'a private conversation' })
+    const headers = { 'content-type': 'application/json' }
+    const response = await edge(setup).fetch(
+      new Request('http://127.0.0.1:8787/runs', { method: 'POST', headers, body }),
+      env,
+    )
+    expect(arrived).toEqual([])
+    expect([response.status, await response.json()]).toMatchObject([
+      502,
+      {
+        code: 'model_bad_response',
+        detail:
+          'The model server answered with a redirect, which is not followed: correct the base URL of the provider.',
+      },
+    ])
+    expect(JSON.stringify(vi.mocked(console.error).mock.calls)).not.toContain('sk-the-key')
+  })
+
+  test('by the client', async () => {
+    const { url, arrived } = await redirectingServer()
+    await expect(createClient({ url, key: 'key' }).run('Hello')).rejects.toMatchObject({
+      code: 'redirected',
+      status: 307,
+    })
+    expect(arrived).toEqual([])
+  })
+
+  test('by a command', async () => {
+    const { url, arrived } = await redirectingServer()
+    await expect(send({ url, key: 'key' }, { method: 'POST', path: '/runs', body: {} })).rejects.toThrow(
+      /redirects to http:\/\/127/,
+    )
+    expect(arrived).toEqual([])
+  })
+})
+
+/** Files of `src` and `tools` that say `fetch` in their code and send nothing to another origin with it. */
+const SENDS_NOTHING = new Set([
+  'src/agent.ts',
+  'src/client.ts',
+  'src/client/types.ts',
+  'src/definitions/code/main.ts',
+  'src/definitions/code/worker.ts',
+  'src/http/app/edge.ts',
+  'src/stored.ts',
+  'src/tool/serve.ts',
+  'src/model/offline/vocabulary.ts',
+  // Both pass the function on to a file that sends.
+  'src/definitions/service.ts',
+  'tools/web/tools.ts',
+  'tools/mcp/index.ts',
+])
+
+test('every file of src and tools that sends requests tells `fetch` not to follow redirects', () => {
+  const files = ['src', 'tools'].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts') && !file.includes('node_modules'))
+      .map((file) => `${folder}/${file}`),
+  )
+  const senders = files.filter((file) => {
+    const code = readFileSync(file, 'utf8').replaceAll(/\/\*[^]*?\*\/|\/\/.*|'[^'\n]*'/g, '')
+    return /\bfetch\b/.test(code) && !SENDS_NOTHING.has(file)
+  })
+  expect(senders.length).toBeGreaterThan(10)
+  expect(senders.filter((file) => !/redirect: 'manual'/.test(readFileSync(file, 'utf8')))).toEqual([])
+})
