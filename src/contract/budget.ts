@@ -11,7 +11,7 @@ export interface Budget {
 }
 
 /** What is left of a budget. */
-export interface Left {
+export interface BudgetRemainder {
   readonly tokens?: number | undefined
   readonly cost?: number | undefined
 }
@@ -23,7 +23,7 @@ export interface Period {
 }
 
 /** The usage of an API key's runs in a period. */
-export interface Spent {
+export interface SpendTotals {
   readonly tokens: number
   readonly cost: number
   readonly runs: number

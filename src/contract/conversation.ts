@@ -1,4 +1,4 @@
-import type { Spend, Spent } from './budget.ts'
+import type { Spend, SpendTotals } from './budget.ts'
 import type { Content, Message } from './message.ts'
 import type { Usage } from './usage.ts'
 import type { Limits } from './limits.ts'
@@ -214,7 +214,7 @@ export interface DirectoryService {
   /** Counts the usage of a run. Reporting the same usage again adds nothing. */
   count(spend: Spend): Promise<void>
   /** Returns the usage of a key's runs in a day (`2026-02-28`) or a month (`2026-02`). */
-  spent(key: string, period: string): Promise<Spent>
+  spent(key: string, period: string): Promise<SpendTotals>
 }
 
 export const JURISDICTIONS = ['eu', 'us', 'fedramp', 'fedramp-high'] as const

@@ -21,7 +21,7 @@ export function newId(prefix: 'conv' | 'run' | 'key'): string {
 }
 
 /** Derives a run's id from texts: the same texts give the same id, which is as hard to guess as they are. */
-export async function runIdOf(...texts: readonly string[]): Promise<string> {
+export async function deriveRunId(...texts: readonly string[]): Promise<string> {
   const bytes = new TextEncoder().encode(JSON.stringify(texts))
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
   return `run_${Array.from(digest.subarray(0, LENGTH), (byte) => ALPHABET[byte % ALPHABET.length]).join('')}`

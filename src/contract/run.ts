@@ -1,4 +1,4 @@
-import type { Left } from './budget.ts'
+import type { BudgetRemainder } from './budget.ts'
 import type { JsonSchema } from './json.ts'
 import type { Content, Message } from './message.ts'
 import type { ResponseFormat, ToolChoice } from './model.ts'
@@ -56,7 +56,7 @@ export interface RunRequest extends SomeOptions {
    * What was left of the budget of the caller's key when the run was accepted; it acts as a limit too. If absent, the
    * usage of the run is not counted for a key.
    */
-  readonly budget?: Left
+  readonly budget?: BudgetRemainder
   /** Whether calls that reach outward need approval after untrusted and private data were read. Default: yes. */
   readonly taintRule?: boolean
   readonly compat?: Compat

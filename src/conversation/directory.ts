@@ -1,5 +1,5 @@
 import { DurableObject } from 'cloudflare:workers'
-import type { Spend, Spent } from '../contract/budget.ts'
+import type { Spend, SpendTotals } from '../contract/budget.ts'
 import type { DirectoryService } from '../contract/conversation.ts'
 import { SpendLedger } from './spend-ledger.ts'
 
@@ -33,7 +33,7 @@ export class Directory extends DurableObject implements DirectoryService {
     this.#ledger.count(spend, Date.now())
   }
 
-  async spent(key: string, period: string): Promise<Spent> {
+  async spent(key: string, period: string): Promise<SpendTotals> {
     return this.#ledger.spent(`${key}/${period}`)
   }
 }

@@ -1,4 +1,4 @@
-import { periodOf, type Spend, type Spent } from '../contract/budget.ts'
+import { periodOf, type Spend, type SpendTotals } from '../contract/budget.ts'
 
 /** Two of the longest months: a period is counted to its end, and known for as long again. */
 const MOST_AGE_MS = 62 * 24 * 60 * 60 * 1000
@@ -37,8 +37,8 @@ export class SpendLedger {
   }
 
   /** Returns the usage of a run, or of a key in a period. */
-  spent(id: string): Spent {
+  spent(id: string): SpendTotals {
     const query = 'SELECT total(tokens) AS tokens, total(cost) AS cost, total(runs) AS runs FROM spent WHERE id = ?'
-    return this.#storage.sql.exec<Spent & Record<string, number>>(query, id).one()
+    return this.#storage.sql.exec<SpendTotals & Record<string, number>>(query, id).one()
   }
 }

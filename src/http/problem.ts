@@ -34,7 +34,7 @@ export class Problem extends Error {
 }
 
 /** Returns the request that a body was decoded to. Throws the Problem of a body that OpenAI's surfaces refuse. */
-export function checked<Request>(
+export function unwrapRequest<Request>(
   decoded: { readonly ok: true; readonly request: Request } | { readonly ok: false; readonly error: OpenAiFault },
 ): Request {
   if (decoded.ok) return decoded.request
@@ -82,7 +82,7 @@ const REFUSALS: Partial<Record<Refusal['code'], number>> = {
 const QUEUE_RETRY_MS = 5000
 
 /** Returns the reply of a conversation. Throws a Problem if the reply is a refusal. */
-export function granted<Value>(reply: ({ ok: true } & Value) | Refusal): { ok: true } & Value {
+export function unwrapReply<Value>(reply: ({ ok: true } & Value) | Refusal): { ok: true } & Value {
   if (reply.ok) return reply
   const { code, message, run } = reply
   throw new Problem({

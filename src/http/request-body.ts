@@ -15,26 +15,26 @@ export async function readJson(request: Request, limit: number): Promise<unknown
     })
   }
   const text = await readText(request, limit)
-  if (text.trim() === '') throw malformed('There is no body; send a JSON object.')
-  if (depthOf(text) > MOST_LEVELS) throw malformed(`The body is nested over ${MOST_LEVELS} levels deep.`)
+  if (text.trim() === '') throw malformedBody('There is no body; send a JSON object.')
+  if (depthOf(text) > MOST_LEVELS) throw malformedBody(`The body is nested over ${MOST_LEVELS} levels deep.`)
   try {
-    return HALF.test(text) ? JSON.parse(text, wellFormed) : JSON.parse(text)
+    return SURROGATE_ESCAPE.test(text) ? JSON.parse(text, wellFormed) : JSON.parse(text)
   } catch (error) {
-    throw malformed(`The body is not JSON: ${error instanceof Error ? error.message : String(error)}`)
+    throw malformedBody(`The body is not JSON: ${error instanceof Error ? error.message : String(error)}`)
   }
 }
 
 /** Reads the hash of `what` from a body `{ "hash": … }`, as `readJson` does. Throws a Problem 422 if it is missing. */
-export async function readHash(request: Request, limit: number, what: string): Promise<string> {
+export async function readHash(request: Request, limit: number, subject: string): Promise<string> {
   const body = await readJson(request, limit)
   const hash = isObject(body) ? body['hash'] : undefined
   if (typeof hash === 'string') return hash
-  const message = `Send { "hash": … } with the hash of ${what}.`
+  const message = `Send { "hash": … } with the hash of ${subject}.`
   throw new Problem({ status: 422, code: 'invalid_request', message, param: 'hash' })
 }
 
 /** A JSON escape of a surrogate, which may lack its other half. */
-const HALF = /\\ud[89a-f]/i
+const SURROGATE_ESCAPE = /\\ud[89a-f]/i
 
 /** Replaces lone surrogates by U+FFFD: providers refuse every request that has one in its history. */
 function wellFormed(_: string, value: unknown): unknown {
@@ -44,34 +44,34 @@ function wellFormed(_: string, value: unknown): unknown {
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
 
 async function readText(request: Request, limit: number): Promise<string> {
-  const said = Number(request.headers.get('content-length') ?? NaN)
-  if (said > limit) throw tooLarge(limit)
+  const announcedBytes = Number(request.headers.get('content-length') ?? NaN)
+  if (announcedBytes > limit) throw bodyTooLarge(limit)
   // A body of an announced, allowed length is read at once: reading in pieces is a good part of a short run's cost.
-  const bytes = said <= limit ? await request.arrayBuffer() : await gather(request.body, limit)
-  if (bytes.byteLength > limit) throw tooLarge(limit)
+  const bytes = announcedBytes <= limit ? await request.arrayBuffer() : await readBounded(request.body, limit)
+  if (bytes.byteLength > limit) throw bodyTooLarge(limit)
   try {
     return UTF8.decode(bytes)
   } catch {
-    throw malformed('The body is not UTF-8 text.')
+    throw malformedBody('The body is not UTF-8 text.')
   }
 }
 
 /** Reads a body of unknown length, and stops once it exceeds the limit. */
-async function gather(body: ReadableStream<Uint8Array<ArrayBuffer>> | null, limit: number): Promise<ArrayBuffer> {
+async function readBounded(body: ReadableStream<Uint8Array<ArrayBuffer>> | null, limit: number): Promise<ArrayBuffer> {
   const pieces: Uint8Array<ArrayBuffer>[] = []
   let size = 0
   for await (const piece of body ?? []) {
     pieces.push(piece)
     size += piece.byteLength
-    if (size > limit) throw tooLarge(limit)
+    if (size > limit) throw bodyTooLarge(limit)
   }
   return new Blob(pieces).arrayBuffer()
 }
 
-function tooLarge(limit: number): Problem {
+function bodyTooLarge(limit: number): Problem {
   return new Problem({ status: 413, code: 'body_too_large', message: `The body is over ${limit} bytes.` })
 }
 
-function malformed(message: string): Problem {
+function malformedBody(message: string): Problem {
   return new Problem({ status: 400, code: 'malformed_body', message })
 }

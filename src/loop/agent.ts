@@ -1,7 +1,7 @@
 import type { AgentOptions } from '../contract/agent.ts'
 import type { Config } from '../contract/config.ts'
 import type { LoopSetup } from '../contract/hook.ts'
-import { runIdOf, TOOL_NAME } from '../contract/id.ts'
+import { deriveRunId, TOOL_NAME } from '../contract/id.ts'
 import { canonicalJson, parseJson, sha256 } from '../contract/json.ts'
 import { DEFAULT_LIMITS, type Limits } from '../contract/limits.ts'
 import { type RunRequest } from '../contract/run.ts'
@@ -173,7 +173,7 @@ async function requestOf(
   depth: number,
 ): Promise<Omit<RunRequest, 'model' | 'limits'>> {
   return {
-    runId: await runIdOf(context.idempotencyKey, name),
+    runId: await deriveRunId(context.idempotencyKey, name),
     durable: false,
     caller: context.caller,
     input: [{ role: 'user', content: render(template, args) }],

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { JURISDICTIONS, type StoredMessage } from '../../src/contract/conversation.ts'
 import type { Setup } from '../../src/contract/setup.ts'
-import { conversationOf } from '../../src/http/runs/conversation-stub.ts'
+import { conversationStub } from '../../src/http/runs/conversation-stub.ts'
 import { withDefaults } from '../../src/http/runs/conversation-settings.ts'
 import { ask, requestOf, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
@@ -213,8 +213,9 @@ describe('where a conversation lives', () => {
       jurisdiction: (jurisdiction: string) => objects(jurisdiction),
     })
     const setup = { conversations: objects('anywhere') } as unknown as Setup
-    for (const id of ['conv_1', 'eu_1', ...JURISDICTIONS.map((each) => `${each}__1`)]) conversationOf(setup, 'acme', id)
-    conversationOf(setup, 'acme', 'conv_2', 'weur')
+    for (const id of ['conv_1', 'eu_1', ...JURISDICTIONS.map((each) => `${each}__1`)])
+      conversationStub(setup, 'acme', id)
+    conversationStub(setup, 'acme', 'conv_2', 'weur')
     expect(asked).toEqual([
       ['anywhere', 'v1/acme/conv_1'],
       ['anywhere', 'v1/acme/eu_1'],

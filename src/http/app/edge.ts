@@ -3,7 +3,7 @@ import { ConfigError } from '../../contract/config.ts'
 import { type MakeSetup, type Setup, setupOf } from '../../contract/setup.ts'
 import { agUi } from '../surfaces/ag-ui.ts'
 import { authenticate, isLoopback } from '../middleware/auth.ts'
-import { usage } from '../runs/budget.ts'
+import { answerUsage } from '../runs/budget.ts'
 import { chatCompletions } from '../surfaces/chat-completions.ts'
 import type { EdgeEnv, WaitUntil } from '../context.ts'
 import { conversations } from '../surfaces/conversations/conversations.ts'
@@ -33,7 +33,7 @@ export function edge<Env extends object>(
       try {
         setup = setupOf(makeSetup, env)
       } catch (error) {
-        return misconfigured(new URL(request.url), error)
+        return answerMisconfigured(new URL(request.url), error)
       }
       return app.fetch(request, { setup, waitUntil: (work) => ctx?.waitUntil(work) })
     },
@@ -61,31 +61,31 @@ export function routes(page: string, openapi: string): Hono<EdgeEnv> {
   app.route('/chat', uiChat)
   app.route('/ag-ui', agUi)
   app.route('/tools', tools)
-  app.get('/usage', usage)
+  app.get('/usage', answerUsage)
   app.route('/mcp', mcp)
   app.notFound((c) =>
-    answer(c.req.path, new Problem({ status: 404, code: 'not_found', message: 'There is nothing here.' })),
+    answerProblem(c.req.path, new Problem({ status: 404, code: 'not_found', message: 'There is nothing here.' })),
   )
   app.onError((error, c) => {
-    if (error instanceof Problem) return answer(c.req.path, error)
+    if (error instanceof Problem) return answerProblem(c.req.path, error)
     c.env.setup.report({ event: 'edge.failed', path: c.req.path, detail: error.stack ?? error.message })
-    return answer(c.req.path, new Problem({ status: 500, code: 'internal_error', message: 'The edge failed.' }))
+    return answerProblem(c.req.path, new Problem({ status: 500, code: 'internal_error', message: 'The edge failed.' }))
   })
   return app
 }
 
 /** Answers with a Problem in the error format of the surface. */
-function answer(path: string, problem: Problem): Response {
+function answerProblem(path: string, problem: Problem): Response {
   if (path === '/mcp') return mcpProblem(problem)
   return path.startsWith('/v1/') ? openAiError(problem) : problemJson(problem)
 }
 
 /** Answers for an edge whose setup failed. Only its developer, who asks over loopback, is told what is wrong. */
-function misconfigured({ pathname: path, hostname }: URL, error: unknown): Response {
+function answerMisconfigured({ pathname: path, hostname }: URL, error: unknown): Response {
   const isLocal = isLoopback(hostname) && error instanceof ConfigError
   const message = isLocal ? error.message : 'The setup of this edge failed; its log has the reason.'
   console.error(JSON.stringify({ event: 'edge.misconfigured', detail: String(error) }))
-  return answer(path, new Problem({ status: 503, code: 'misconfigured', message }))
+  return answerProblem(path, new Problem({ status: 503, code: 'misconfigured', message }))
 }
 
 const JSON_HEADERS = { 'content-type': 'application/json' }

@@ -21,24 +21,24 @@ export async function authenticate(request: Request, config: Config, now: number
     throw new Problem({ status: 503, code: 'auth_not_configured', message: 'No API keys are configured.' })
   }
   const key = /^Bearer +(\S+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
-  const found = key && (await findKey(key, config.apiKeys))
-  if (!found)
+  const apiKey = key && (await findKey(key, config.apiKeys))
+  if (!apiKey)
     throw new Problem({ status: 401, code: 'unauthorized', message: 'Send a valid key: Authorization: Bearer …' })
-  if (found.expires <= now) {
+  if (apiKey.expires <= now) {
     throw new Problem({ status: 401, code: 'key_expired', message: 'This key has expired.' })
   }
-  return { tenant: found.tenant, key: found.sha256.slice(0, KEY_DIGITS), scopes: found.scopes }
+  return { tenant: apiKey.tenant, key: apiKey.sha256.slice(0, KEY_DIGITS), scopes: apiKey.scopes }
 }
 
 /** Returns the configuration of the caller's API key; undefined for a caller without a key (`AUTH=open`). */
-export function keyOf({ apiKeys }: Config, { tenant, key }: Caller): ApiKey | undefined {
+export function apiKeyOf({ apiKeys }: Config, { tenant, key }: Caller): ApiKey | undefined {
   return key === undefined
     ? undefined
     : apiKeys.findLast((each) => each.tenant === tenant && each.sha256.startsWith(key))
 }
 
 /** Throws a Problem for a caller without the scope. */
-export function demand(caller: Caller, scope: Scope): void {
+export function requireScope(caller: Caller, scope: Scope): void {
   if (caller.scopes.includes(scope)) return
   throw new Problem({ status: 403, code: 'missing_scope', message: `This needs a key with the scope "${scope}".` })
 }
@@ -62,9 +62,9 @@ function openCaller(request: Request): Caller {
 /** Finds a key by its hash. Every configured hash is compared to its end, so that timing reveals nothing of any key. */
 async function findKey(key: string, keys: readonly ApiKey[]): Promise<ApiKey | undefined> {
   const hash = await sha256(key)
-  let found: ApiKey | undefined
-  for (const candidate of keys) if (isSame(hash, candidate.sha256)) found = candidate
-  return found
+  let match: ApiKey | undefined
+  for (const candidate of keys) if (isSame(hash, candidate.sha256)) match = candidate
+  return match
 }
 
 function isSame(a: string, b: string): boolean {

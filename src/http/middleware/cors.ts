@@ -1,7 +1,7 @@
 import type { MiddlewareHandler } from 'hono'
 import type { EdgeEnv } from '../context.ts'
 
-const EXPOSED =
+const EXPOSED_HEADERS =
   'x-run-id, x-conversation-id, x-total-count, x-run-joined, x-should-retry, idempotent-replayed, etag, location, retry-after'
 
 /** Allows pages of the configured origins, compared exactly, and never credentials (CORS protocol, Fetch standard). */
@@ -17,11 +17,14 @@ export const cors: MiddlewareHandler<EdgeEnv> = async (c, next) => {
   headers.append('vary', 'origin')
   if (!isAllowed) return
   headers.set('access-control-allow-origin', origin)
-  headers.set('access-control-expose-headers', EXPOSED)
+  headers.set('access-control-expose-headers', EXPOSED_HEADERS)
 }
 
 /** Answers a preflight request. Any header may be sent: access depends on the API key in one of them alone. */
 function preflight(headers = ''): Response {
-  const allowed = { 'access-control-allow-methods': 'GET, POST, PUT, DELETE', 'access-control-allow-headers': headers }
-  return new Response(null, { status: 204, headers: { ...allowed, 'access-control-max-age': '86400' } })
+  const allowHeaders = {
+    'access-control-allow-methods': 'GET, POST, PUT, DELETE',
+    'access-control-allow-headers': headers,
+  }
+  return new Response(null, { status: 204, headers: { ...allowHeaders, 'access-control-max-age': '86400' } })
 }

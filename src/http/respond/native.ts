@@ -1,9 +1,9 @@
 import { isTerminal, type RunRecord } from '../../contract/run.ts'
 import { encodeEvent } from '../../wire/events.ts'
-import type { Launched } from '../runs/run-handle.ts'
+import type { RunHandle } from '../runs/run-handle.ts'
 import { failedProblem } from '../runs/failed-run.ts'
 import { Problem } from '../problem.ts'
-import { type RunPlace, runHeaders } from '../runs/run-headers.ts'
+import { type RunRef, runHeaders } from '../runs/run-headers.ts'
 import { streamRun } from './stream.ts'
 
 /** How long a JSON response waits for its run, by default and at most, in milliseconds. */
@@ -13,27 +13,27 @@ const MOST_WAIT_MS = 240_000
  * Answers with a run as the request wants it: as events, as the record at once (`Prefer: respond-async`, in a
  * conversation), or as the record once the run has ended or waits.
  */
-export async function answerRun(request: Request, launched: Launched): Promise<Response> {
-  if (wantsEvents(request)) return streamRun(launched, { event: encodeEvent, end: () => '' })
+export async function answerRun(request: Request, handle: RunHandle): Promise<Response> {
+  if (wantsEvents(request)) return streamRun(handle, { event: encodeEvent, end: () => '' })
   const prefer = request.headers.get('prefer') ?? ''
-  if (/\brespond-async\b/i.test(prefer) && launched.conversation !== undefined) {
-    return Response.json(await launched.record(0), { status: 202, headers: there(launched) })
+  if (/\brespond-async\b/i.test(prefer) && handle.conversation !== undefined) {
+    return Response.json(await handle.record(0), { status: 202, headers: pendingRunHeaders(handle) })
   }
-  return answerRecord(await launched.record(waitMs(prefer)), launched)
+  return answerRecord(await handle.record(waitMs(prefer)), handle)
 }
 
 /**
  * Answers with the record of a run: 200 if the run has ended, 202 if it waits for others. Throws the Problem of a run
  * that failed with an error, and a Problem 504 if the run still goes on.
  */
-export function answerRecord(record: RunRecord, launched: RunPlace): Response {
+export function answerRecord(record: RunRecord, handle: RunRef): Response {
   const { status, calls, error, finish = 'error' } = record
   if (status === 'failed' && finish === 'error') {
-    const started = calls.some((call) => call.ok !== undefined)
-    throw failedProblem({ finish, error }, { place: launched, started, record })
+    const hasStarted = calls.some((call) => call.ok !== undefined)
+    throw failedProblem({ finish, error }, { run: handle, hasStarted, record })
   }
-  if (isTerminal(status)) return Response.json(record, { headers: runHeaders(launched) })
-  const headers = there(launched)
+  if (isTerminal(status)) return Response.json(record, { headers: runHeaders(handle) })
+  const headers = pendingRunHeaders(handle)
   if (status === 'waiting') return Response.json(record, { status: 202, headers })
   const message = 'The run goes on; ask for it by its id.'
   throw new Problem({ status: 504, code: 'wait_elapsed', message, extra: { runId: record.id, run: record }, headers })
@@ -44,10 +44,10 @@ export function wantsEvents(request: Request): boolean {
 }
 
 /** Returns the headers of a run that has not ended: in a conversation, also the `location` of its record. */
-function there(place: RunPlace): Record<string, string> {
-  const { runId, conversation } = place
+function pendingRunHeaders(run: RunRef): Record<string, string> {
+  const { runId, conversation } = run
   return {
-    ...runHeaders(place),
+    ...runHeaders(run),
     ...(conversation !== undefined && { location: `/conversations/${conversation}/runs/${runId}` }),
   }
 }

@@ -1,5 +1,5 @@
 import type { RunEvent } from '../../contract/event.ts'
-import type { Launched } from '../runs/run-handle.ts'
+import type { RunHandle } from '../runs/run-handle.ts'
 import { throwIfFailed } from '../runs/failed-run.ts'
 import { runHeaders } from '../runs/run-headers.ts'
 
@@ -7,7 +7,7 @@ const HEARTBEAT_MS = 15_000
 const HEARTBEAT = ': alive\n\n'
 
 /** How many bytes may wait for a client before the reading of a stored run pauses: its events are in the journal. */
-const MOST_WAITING = 1024 * 1024
+const MOST_BUFFERED_BYTES = 1024 * 1024
 
 /** Encodes the events of a run as the text of a response. */
 export interface EventEncoder {
@@ -27,7 +27,7 @@ export interface StreamOptions {
   /** In addition to the headers of every run. */
   readonly headers?: Readonly<Record<string, string>>
   /** Receives the first visible event, and may throw. Default: throws the Problem of a run that failed. */
-  readonly onFirst?: ((event: RunEvent, launched: Launched) => void) | undefined
+  readonly onFirst?: ((event: RunEvent, handle: RunHandle) => void) | undefined
 }
 
 /**
@@ -35,25 +35,25 @@ export interface StreamOptions {
  * event, so that a run that fails before can still have an error status.
  */
 export async function streamRun(
-  launched: Launched,
+  handle: RunHandle,
   encoder: EventEncoder,
   { headers, onFirst = throwIfFailed }: StreamOptions = {},
 ): Promise<Response> {
-  const begun = Promise.withResolvers<void>()
+  const firstEvent = Promise.withResolvers<void>()
   const bytes = new TextEncoder()
-  let room = Promise.withResolvers<void>()
+  let drain = Promise.withResolvers<void>()
   /** The number of bytes queued since the client last had read everything. */
-  let waiting = 0
-  let left = false
+  let bufferedBytes = 0
+  let isDisconnected = false
   let hasBegun = false
   /** The text of the events before the first visible one. Sent in one chunk with it, because each chunk costs time. */
   let prelude = ''
   const source: UnderlyingSource<Uint8Array> = {
     start: (controller) => {
       const send = (text: string) => {
-        if (text === '' || left) return
+        if (text === '' || isDisconnected) return
         const chunk = bytes.encode(text)
-        waiting += chunk.byteLength
+        bufferedBytes += chunk.byteLength
         controller.enqueue(chunk)
       }
       const onEvent = (event: RunEvent) => {
@@ -62,45 +62,45 @@ export async function streamRun(
             prelude += encoder.event(event)
             return undefined
           }
-          onFirst(event, launched)
+          onFirst(event, handle)
           hasBegun = true
-          begun.resolve()
+          firstEvent.resolve()
         }
         send(prelude + encoder.event(event))
         prelude = ''
-        if (left || waiting < MOST_WAITING) return undefined
-        room = Promise.withResolvers()
-        return room.promise
+        if (isDisconnected || bufferedBytes < MOST_BUFFERED_BYTES) return undefined
+        drain = Promise.withResolvers()
+        return drain.promise
       }
       const heartbeat = setInterval(() => send(HEARTBEAT), HEARTBEAT_MS)
       const end = () => {
-        begun.resolve()
+        firstEvent.resolve()
         send(prelude + encoder.end())
-        if (!left) controller.close()
+        if (!isDisconnected) controller.close()
       }
       const fail = (error: unknown) => {
-        begun.reject(error)
-        if (!left) controller.error(error)
+        firstEvent.reject(error)
+        if (!isDisconnected) controller.error(error)
       }
-      void launched
+      void handle
         .follow(onEvent)
         .then(end, fail)
         .finally(() => clearInterval(heartbeat))
     },
     // With the default strategy, this is called when the queue is empty; with one that counts bytes, for every chunk.
     pull: () => {
-      waiting = 0
-      room.resolve()
+      bufferedBytes = 0
+      drain.resolve()
     },
     cancel: () => {
-      left = true
-      launched.leave()
-      room.resolve()
+      isDisconnected = true
+      handle.disconnect()
+      drain.resolve()
     },
   }
   const stream = new ReadableStream(source)
-  await begun.promise
-  return new Response(stream, { headers: { ...SSE_HEADERS, ...runHeaders(launched), ...headers } })
+  await firstEvent.promise
+  return new Response(stream, { headers: { ...SSE_HEADERS, ...runHeaders(handle), ...headers } })
 }
 
 function isPrelude({ type }: RunEvent): boolean {

@@ -1,10 +1,10 @@
-import { runIdOf } from '../../contract/id.ts'
+import { deriveRunId } from '../../contract/id.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { copyMessages } from './copy-messages.ts'
-import { conversationOf, jurisdictionOf } from './conversation-stub.ts'
-import { granted } from '../problem.ts'
+import { conversationStub, jurisdictionOf } from './conversation-stub.ts'
+import { unwrapReply } from '../problem.ts'
 
-export interface Branching {
+export interface BranchRequest {
   readonly tenant: string
   /** The conversation to branch from. It is not changed. */
   readonly id: string
@@ -20,14 +20,17 @@ export interface Branching {
  * Copies a conversation up to the end of a run into a new conversation, which is not listed, and returns the new id.
  * Throws a Problem if the run does not exist or has not ended.
  */
-export async function branch(setup: Setup, { tenant, id, previous, runId, expires }: Branching): Promise<string> {
-  const source = conversationOf(setup, tenant, id)
-  const { settings } = granted(await source.settings())
-  const place = jurisdictionOf(id)
-  const name = (await runIdOf(tenant, 'branch', id, previous, runId)).replace('run', 'conv')
-  const made = { tenant, id: place ? `${place}__${name}` : name, settings, expires }
-  const service = conversationOf(setup, tenant, made.id)
-  granted(await service.create(made))
-  await copyMessages(source, service, { upTo: previous })
-  return made.id
+export async function branchConversation(
+  setup: Setup,
+  { tenant, id, previous, runId, expires }: BranchRequest,
+): Promise<string> {
+  const source = conversationStub(setup, tenant, id)
+  const { settings } = unwrapReply(await source.settings())
+  const jurisdiction = jurisdictionOf(id)
+  const name = (await deriveRunId(tenant, 'branch', id, previous, runId)).replace('run', 'conv')
+  const request = { tenant, id: jurisdiction ? `${jurisdiction}__${name}` : name, settings, expires }
+  const target = conversationStub(setup, tenant, request.id)
+  unwrapReply(await target.create(request))
+  await copyMessages(source, target, { upTo: previous })
+  return request.id
 }

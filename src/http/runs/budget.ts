@@ -1,30 +1,40 @@
 import type { Context } from 'hono'
-import { type Budget, type Left, type Period, periodOf, spendOf, type Spent } from '../../contract/budget.ts'
+import {
+  type Budget,
+  type BudgetRemainder,
+  type Period,
+  periodOf,
+  spendOf,
+  type SpendTotals,
+} from '../../contract/budget.ts'
 import type { Usage } from '../../contract/usage.ts'
-import { demand, keyOf } from '../middleware/auth.ts'
-import type { Asking, EdgeEnv } from '../context.ts'
+import { requireScope, apiKeyOf } from '../middleware/auth.ts'
+import type { EdgeContext, EdgeEnv } from '../context.ts'
 import { Problem } from '../problem.ts'
 
-interface Spending extends Spent {
+interface BudgetUsage extends SpendTotals {
   readonly budget: Budget
   readonly period: Period
 }
 
 /** `GET /usage`: the usage of the caller's key in the period of its budget; without a budget nothing is counted. */
-export async function usage(c: Context<EdgeEnv>): Promise<Response> {
-  demand(c.env.caller, 'chat')
-  return c.json({ key: c.env.caller.key, ...(await spendingOf(c.env)) })
+export async function answerUsage(c: Context<EdgeEnv>): Promise<Response> {
+  requireScope(c.env.caller, 'chat')
+  return c.json({ key: c.env.caller.key, ...(await budgetUsageOf(c.env)) })
 }
 
 /**
  * Returns what is left of the budget of the caller's key; undefined if it has none. Throws a Problem 429 if the budget
  * is used up, unless `isKnown` says that the request starts nothing new.
  */
-export async function budgetOf(asking: Asking, isKnown?: () => Promise<boolean>): Promise<Left | undefined> {
-  const spending = await spendingOf(asking)
-  if (!spending) return undefined
-  const { budget, period, ...spent } = spending
-  const which = (['tokens', 'cost'] as const).find((name) => spent[name] >= (budget[name] ?? Infinity))
+export async function remainingBudget(
+  context: EdgeContext,
+  isKnown?: () => Promise<boolean>,
+): Promise<BudgetRemainder | undefined> {
+  const budgetUsage = await budgetUsageOf(context)
+  if (!budgetUsage) return undefined
+  const { budget, period, ...totals } = budgetUsage
+  const which = (['tokens', 'cost'] as const).find((name) => totals[name] >= (budget[name] ?? Infinity))
   if (which && !(await isKnown?.()))
     throw new Problem({
       status: 429,
@@ -35,11 +45,11 @@ export async function budgetOf(asking: Asking, isKnown?: () => Promise<boolean>)
       extra: { which },
     })
   const { tokens, cost } = budget
-  return { tokens: tokens && tokens - spent.tokens, cost: cost && cost - spent.cost }
+  return { tokens: tokens && tokens - totals.tokens, cost: cost && cost - totals.cost }
 }
 
-async function spendingOf({ setup, caller }: Asking): Promise<Spending | undefined> {
-  const budget = keyOf(setup.config, caller)?.budget
+async function budgetUsageOf({ setup, caller }: EdgeContext): Promise<BudgetUsage | undefined> {
+  const budget = apiKeyOf(setup.config, caller)?.budget
   if (!budget) return undefined
   const period = periodOf(budget.per, Date.now())
   const { tenant, key = '' } = caller
@@ -48,7 +58,7 @@ async function spendingOf({ setup, caller }: Asking): Promise<Spending | undefin
 
 /** Counts a run's usage for its caller's key. Never rejects: usage that is not counted is reported to operators. */
 export async function countSpend(
-  { setup, caller: { tenant, key = '' } }: Asking,
+  { setup, caller: { tenant, key = '' } }: EdgeContext,
   run: string,
   usage: Usage,
 ): Promise<void> {

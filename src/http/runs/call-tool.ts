@@ -4,7 +4,7 @@ import type { Caller, Progress, Tool, ToolOutcome } from '../../contract/tool.ts
 import { failure } from '../../contract/tool.ts'
 import { needsApproval } from '../../host/approval.ts'
 import { execute } from '../../host/execute.ts'
-import { keyOf } from '../middleware/auth.ts'
+import { apiKeyOf } from '../middleware/auth.ts'
 import { countSpend } from './budget.ts'
 import type { WaitUntil } from '../context.ts'
 import { requestValues } from './request-values.ts'
@@ -27,12 +27,12 @@ export interface CallOptions {
  * The usage of models inside the tool is counted for the caller's key, and the detail of a failure is reported to
  * operators. Never rejects.
  */
-export async function callOnce(
+export async function callTool(
   tool: Tool,
-  { setup, caller, request, waitUntil, progress = () => {}, signal = request.signal, ...asked }: CallOptions,
+  { setup, caller, request, waitUntil, progress = () => {}, signal = request.signal, ...body }: CallOptions,
 ): Promise<ToolOutcome> {
   const { name, hash, approval, timeoutMs: ownMs = Infinity, maxResultBytes = Infinity } = tool.definition
-  if (needsApproval(approval, JSON.stringify(asked.arguments))) {
+  if (needsApproval(approval, JSON.stringify(body.arguments))) {
     const message = `The tool "${name}" needs a person's approval, which takes a run in a conversation.`
     return failure('approval_needs_conversation', message)
   }
@@ -44,7 +44,7 @@ export async function callOnce(
     tool,
     {
       name,
-      arguments: asked.arguments,
+      arguments: body.arguments,
       hash,
       context: {
         runId,
@@ -53,7 +53,7 @@ export async function callOnce(
         attempt: 1,
         deadline: Date.now() + timeoutMs,
         caller,
-        values: requestValues(request, { ...context, ...asked.context }),
+        values: requestValues(request, { ...context, ...body.context }),
         ...(trusted && { trusted }),
         ...(compat && { compat }),
       },
@@ -61,7 +61,7 @@ export async function callOnce(
     { signal, timeoutMs, progress, resultBytes: Math.min(maxResultBytes, limits.resultBytes) },
   )
   const { usage } = outcome
-  if (usage && keyOf(setup.config, caller)?.budget) waitUntil(countSpend({ setup, caller }, runId, usage))
+  if (usage && apiKeyOf(setup.config, caller)?.budget) waitUntil(countSpend({ setup, caller }, runId, usage))
   if (!outcome.ok && outcome.error.detail !== undefined) {
     const { code, detail } = outcome.error
     setup.report({ event: 'call.failed', runId, tool: name, code, detail })

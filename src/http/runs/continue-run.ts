@@ -6,24 +6,24 @@ import type { CallRecord, RunRecord } from '../../contract/run.ts'
 import type { Caller } from '../../contract/tool.ts'
 import type { CallAnswers } from '../../wire/client/call-answer.ts'
 import type { RunBody as NativeBody } from '../../wire/client/request.ts'
-import { accept, type RunBody } from './prepare-run.ts'
-import type { Asked } from '../context.ts'
-import { demand } from '../middleware/auth.ts'
-import { type Kept, keeperOf } from './conversation-stub.ts'
-import { following, type Launched } from './run-handle.ts'
-import { granted, Problem } from '../problem.ts'
-import { type Place, startThere } from './place-run.ts'
+import { prepareRun, type RunBody } from './prepare-run.ts'
+import type { RequestContext } from '../context.ts'
+import { requireScope } from '../middleware/auth.ts'
+import { type RunLocation, conversationStubOfRun } from './conversation-stub.ts'
+import { storedRunHandle, type RunHandle } from './run-handle.ts'
+import { unwrapReply, Problem } from '../problem.ts'
+import { type ConversationTarget, startInListedConversation } from './place-run.ts'
 
 /** A run that was started, or goes on with answers to its calls. */
-export interface Continued {
-  readonly launched: Launched
+export interface ContinuedRun {
+  readonly handle: RunHandle
   /** The number of the last event before the answers. */
   readonly after?: number
   /** The calls that waited for approval before the answers. */
-  readonly asked?: readonly CallRecord[]
+  readonly approvals?: readonly CallRecord[]
 }
 
-export interface Turn extends Place {
+export interface Turn extends ConversationTarget {
   readonly answers: CallAnswers
   readonly run?: (RunBody & Pick<NativeBody, 'onBusy'>) | undefined
   /** The run whose turn this one replaces, together with all later turns. */
@@ -31,7 +31,7 @@ export interface Turn extends Place {
   /** The run that must be the latest one, as in `StartRequest`. */
   readonly after?: string | undefined
   /** Starts a new run. Default: `startThere`. */
-  readonly begin?: typeof startThere
+  readonly start?: typeof startInListedConversation
 }
 
 /** Returns the run of the last answered call that an edge made; undefined if no edge made any of them. */
@@ -41,7 +41,7 @@ export function runOfAnswers(answers: CallAnswers): string | undefined {
 
 const TERMS = ['model', 'system', 'clientTools', 'toolChoice', 'responseFormat', 'sampling'] as const
 
-interface Answering {
+interface AnswerRequest {
   readonly answers: CallAnswers
   /** Messages that follow the answers. */
   readonly input: readonly Message[]
@@ -61,103 +61,112 @@ interface Answering {
  * Gives a run the answers that it waits for, and the messages that follow them. Other answers are left out: the run was
  * given them before, or produced them itself. Undefined if it waits for none of them, and there are further messages.
  */
-export async function continueRun(asked: Asked, kept: Kept, answering: Answering): Promise<Continued | undefined> {
-  const { runId } = kept
-  const { answers, input, stateless } = answering
-  const isAlone = input.length === 0
-  const service = keeperOf(asked, kept)
+export async function continueRun(
+  context: RequestContext,
+  location: RunLocation,
+  request: AnswerRequest,
+): Promise<ContinuedRun | undefined> {
+  const { runId } = location
+  const { answers, input, stateless } = request
+  const hasNoInput = input.length === 0
+  const service = conversationStubOfRun(context, location)
   const reply = await service.record(runId, 0)
-  if (!reply.ok && !isAlone) return undefined
-  const { calls } = granted(reply).record
-  const waits = new Map(calls.map((call) => [call.id, call.status]))
-  const open = Object.entries(answers).filter(
-    ([callId, answer]) => waits.get(callId) === ('decision' in answer ? 'approval' : 'caller'),
+  if (!reply.ok && !hasNoInput) return undefined
+  const { calls } = unwrapReply(reply).record
+  const statuses = new Map(calls.map((call) => [call.id, call.status]))
+  const openAnswers = Object.entries(answers).filter(
+    ([callId, answer]) => statuses.get(callId) === ('decision' in answer ? 'approval' : 'caller'),
   )
-  if (open.length === 0 && !isAlone) return undefined
+  if (openAnswers.length === 0 && !hasNoInput) return undefined
   /** If the run has all answers already: the calls that must settle before its events are sent once more. */
-  const before = new Set(Object.keys(answers).filter((callId) => waits.has(callId)))
-  if (open.length === 0 && (!stateless || before.size === 0)) throw notAsked()
-  if (open.some(([, answer]) => 'decision' in answer)) demand(asked.caller, 'approve')
+  const unsettled = new Set(Object.keys(answers).filter((callId) => statuses.has(callId)))
+  if (openAnswers.length === 0 && (!stateless || unsettled.size === 0)) throw nothingToAnswer()
+  if (openAnswers.some(([, answer]) => 'decision' in answer)) requireScope(context.caller, 'approve')
   let after = 0
-  if (open.length > 0) {
-    const signed = Object.fromEntries(open.map(([callId, answer]) => [callId, signedBy(asked.caller, answer)]))
-    const given = await service.answer(runId, signed, await continuationOf(asked, kept, answering))
+  if (openAnswers.length > 0) {
+    const signedAnswers = Object.fromEntries(
+      openAnswers.map(([callId, answer]) => [callId, signAnswer(context.caller, answer)]),
+    )
+    const answerReply = await service.answer(runId, signedAnswers, await continuationOf(context, location, request))
     // Otherwise the same request, sent twice at once, has given them meanwhile.
-    if (given.ok || given.code !== 'call_already_answered' || !stateless || !isAlone) {
-      after = granted(given).after
-      before.clear()
+    if (answerReply.ok || answerReply.code !== 'call_already_answered' || !stateless || !hasNoInput) {
+      after = unwrapReply(answerReply).after
+      unsettled.clear()
     }
   }
-  const launched = following(asked, { ...kept, after })
-  const follow: Launched['follow'] = async (onEvent) => {
+  const handle = storedRunHandle(context, { ...location, after })
+  const follow: RunHandle['follow'] = async (onEvent) => {
     let last: RunEvent | undefined
-    await launched.follow((event) => {
+    await handle.follow((event) => {
       last = event
-      if (before.size === 0) return onEvent(event)
-      if (event.type === 'call.settled') before.delete(event.callId)
+      if (unsettled.size === 0) return onEvent(event)
+      if (event.type === 'call.settled') unsettled.delete(event.callId)
     })
     if (last?.type === 'run.finished' || last?.type === 'run.waiting') return
-    for (const event of stillAsked(await launched.record(0), last?.seq ?? after)) await onEvent(event)
+    for (const event of waitingEvents(await handle.record(0), last?.seq ?? after)) await onEvent(event)
   }
-  return { launched: { ...launched, follow }, after, asked: calls.filter((call) => call.status === 'approval') }
+  return { handle: { ...handle, follow }, after, approvals: calls.filter((call) => call.status === 'approval') }
 }
 
 /** Checks what a request brings with its answers; undefined if it brings nothing. */
 async function continuationOf(
-  asked: Asked,
-  { conversation }: Kept,
-  { input, stateless, body = { input } }: Answering,
+  context: RequestContext,
+  { conversation }: RunLocation,
+  { input, stateless, body = { input } }: AnswerRequest,
 ): Promise<Continuation | undefined> {
-  const said = TERMS.filter((name) => stateless || Object.keys(Object(body[name])).length > 0)
-  if (input.length + said.length === 0) return undefined
-  const { run } = await accept(asked, { ...body, input }, { conversation })
-  const terms = Object.fromEntries(said.map((name) => [name, run[name]]))
+  const termNames = TERMS.filter((name) => stateless || Object.keys(Object(body[name])).length > 0)
+  if (input.length + termNames.length === 0) return undefined
+  const { run } = await prepareRun(context, { ...body, input }, { conversation })
+  const terms = Object.fromEntries(termNames.map((name) => [name, run[name]]))
   // Hooks may change what is said, but there is nothing to add to answers alone.
-  return { key: asked.caller.key, input: input.length > 0 ? run.input : [], terms }
+  return { key: context.caller.key, input: input.length > 0 ? run.input : [], terms }
 }
 
 /** Adds to a decision who made it: the first digits of the key's hash, or the tenant. */
-export function signedBy({ key, tenant }: Caller, answer: CallAnswer): CallAnswer {
+export function signAnswer({ key, tenant }: Caller, answer: CallAnswer): CallAnswer {
   return 'decision' in answer ? { ...answer, by: key ?? tenant } : answer
 }
 
 /** Returns events that tell one reader what a run still waits for, after only some of its calls were answered. */
-function stillAsked({ id: runId, status, calls }: RunRecord, seq: number): RunEvent[] {
+function waitingEvents({ id: runId, status, calls }: RunRecord, seq: number): RunEvent[] {
   if (status !== 'waiting') return []
-  const place = { runId, seq }
-  const open = calls.filter((call) => call.status === 'approval' || call.status === 'caller')
-  const asks = open.map(({ id: callId, tool, arguments: value, status }): RunEvent => {
+  const eventId = { runId, seq }
+  const openCalls = calls.filter((call) => call.status === 'approval' || call.status === 'caller')
+  const requests = openCalls.map(({ id: callId, tool, arguments: value, status }): RunEvent => {
     const text = typeof value === 'string' ? value : JSON.stringify(value)
     const type = status === 'approval' ? 'approval.requested' : 'call.requested'
-    return { type, callId, tool, arguments: text, ...place }
+    return { type, callId, tool, arguments: text, ...eventId }
   })
-  const waits = open.some((call) => call.status === 'approval') ? 'approval' : 'caller'
-  return [...asks, { type: 'run.waiting', for: waits, at: Date.now(), ...place }]
+  const waitsFor = openCalls.some((call) => call.status === 'approval') ? 'approval' : 'caller'
+  return [...requests, { type: 'run.waiting', for: waitsFor, at: Date.now(), ...eventId }]
 }
 
 /**
  * Takes a turn of a chat in its conversation: goes on with the run that waits for the answers or, if none does, starts
  * a run with the new messages, which may replace an earlier run and all that followed it.
  */
-export async function takeTurn(asked: Asked, { answers, run, begin = startThere, ...place }: Turn): Promise<Continued> {
-  const conversation = place.id
+export async function takeTurn(
+  context: RequestContext,
+  { answers, run, start = startInListedConversation, ...target }: Turn,
+): Promise<ContinuedRun> {
+  const conversation = target.id
   const runId = runOfAnswers(answers)
   const input = run?.input ?? []
-  const continued = runId && (await continueRun(asked, { runId, conversation }, { answers, input, body: run }))
-  if (continued) return continued
-  if (!run || input.length === 0) throw notAsked()
-  const start = { ...place, onBusy: run.onBusy, onward: true }
-  return { launched: await begin(asked, await accept(asked, run, { conversation }), start) }
+  const continuedRun = runId && (await continueRun(context, { runId, conversation }, { answers, input, body: run }))
+  if (continuedRun) return continuedRun
+  if (!run || input.length === 0) throw nothingToAnswer()
+  const startOptions = { ...target, onBusy: run.onBusy, onward: true }
+  return { handle: await start(context, await prepareRun(context, run, { conversation }), startOptions) }
 }
 
 /** Joins a request's instructions and system messages into one system prompt; undefined if there are none. */
 export function systemOf(messages: readonly Message[], instructions = ''): string | undefined {
-  const told = messages.flatMap((message) => (message.role === 'system' ? message.content : []))
-  return [instructions, ...told].filter((text) => text !== '').join('\n\n') || undefined
+  const systemTexts = messages.flatMap((message) => (message.role === 'system' ? message.content : []))
+  return [instructions, ...systemTexts].filter((text) => text !== '').join('\n\n') || undefined
 }
 
 /** Makes the Problem of a request that has no new messages, and whose answers no call waits for. */
-export function notAsked(): Problem {
+export function nothingToAnswer(): Problem {
   const message = 'Nothing is asked, and no call waits for these answers.'
   return new Problem({ status: 409, code: 'call_already_answered', message, mayRetry: false })
 }

@@ -1,23 +1,23 @@
-import { runIdOf } from '../../contract/id.ts'
+import { deriveRunId } from '../../contract/id.ts'
 import type { Message } from '../../contract/message.ts'
 import type { CallAnswers } from '../../wire/client/call-answer.ts'
-import { accept, type RunBody } from './prepare-run.ts'
-import type { Asked } from '../context.ts'
-import { type Continued, continueRun, notAsked, runOfAnswers, systemOf } from './continue-run.ts'
-import { keeperOf } from './conversation-stub.ts'
-import { launchHidden } from './start-run.ts'
-import { following, type Launched } from './run-handle.ts'
-import { pagesOf } from './message-pages.ts'
-import { startAlone } from './place-run.ts'
+import { prepareRun, type RunBody } from './prepare-run.ts'
+import type { RequestContext } from '../context.ts'
+import { type ContinuedRun, continueRun, nothingToAnswer, runOfAnswers, systemOf } from './continue-run.ts'
+import { conversationStubOfRun } from './conversation-stub.ts'
+import { startEphemeral } from './start-run.ts'
+import { storedRunHandle, type RunHandle } from './run-handle.ts'
+import { messagePages } from './message-pages.ts'
+import { startStateless } from './place-run.ts'
 
 /** The new part of a request that sends its whole history: answers to calls, and the messages that follow them. */
-export interface Said {
+export interface StatelessTurn {
   readonly answers: CallAnswers
   readonly input: readonly Message[]
   /** The conversation of the run that waits for the answers. Default: the run's hidden conversation. */
   readonly conversation?: string | undefined
   /** Starts a new run. Default: as `startAlone` does. */
-  readonly begin?: ((body: RunBody) => Promise<Launched>) | undefined
+  readonly start?: ((body: RunBody) => Promise<RunHandle>) | undefined
 }
 
 /**
@@ -25,44 +25,49 @@ export interface Said {
  * them already, its events are sent once more; if it failed, a new run goes on from there. Otherwise a new run starts
  * from the messages that were sent.
  */
-export async function continueAlone(
-  asked: Asked,
-  sent: RunBody,
-  { answers, input, conversation, begin = async (said) => startAlone(asked, await accept(asked, said)) }: Said,
-): Promise<Continued> {
-  const isAlone = input.length === 0
+export async function continueStateless(
+  context: RequestContext,
+  body: RunBody,
+  {
+    answers,
+    input,
+    conversation,
+    start = async (newBody) => startStateless(context, await prepareRun(context, newBody)),
+  }: StatelessTurn,
+): Promise<ContinuedRun> {
+  const hasNoInput = input.length === 0
   // The leading system messages become the system prompt, which a request that continues the run sends again.
-  const told = Math.max(
+  const systemCount = Math.max(
     0,
-    sent.input.findIndex(({ role }) => role !== 'system'),
+    body.input.findIndex(({ role }) => role !== 'system'),
   )
-  const system = systemOf(sent.input.slice(0, told), sent.system)
-  const body = { ...sent, system, input: sent.input.slice(told) }
-  const answering = { answers, input, body, stateless: true }
+  const system = systemOf(body.input.slice(0, systemCount), body.system)
+  const request = { ...body, system, input: body.input.slice(systemCount) }
+  const answerRequest = { answers, input, body: request, stateless: true }
   let runId = runOfAnswers(answers)
   /** All messages of the failed run, from which the new run goes on, so that no call is performed twice. */
   let history: Message[] | undefined
   while (runId !== undefined) {
-    const keeper = keeperOf(asked, { runId, conversation })
-    const reply = await keeper.record(runId, 0)
+    const stub = conversationStubOfRun(context, { runId, conversation })
+    const reply = await stub.record(runId, 0)
     if (!reply.ok) break
     if (reply.record.status !== 'failed') {
-      if (history && isAlone) return { launched: following(asked, { runId, conversation, after: 0 }) }
-      const continued = history ? undefined : await continueRun(asked, { runId, conversation }, answering)
-      if (continued) return continued
+      if (history && hasNoInput) return { handle: storedRunHandle(context, { runId, conversation, after: 0 }) }
+      const continuedRun = history ? undefined : await continueRun(context, { runId, conversation }, answerRequest)
+      if (continuedRun) return continuedRun
       break
     }
     history = []
     conversation = undefined
-    for await (const page of pagesOf(keeper, {})) {
+    for await (const page of messagePages(stub, {})) {
       history.unshift(...page.flatMap(({ message, replaced }) => (replaced ? [] : message)))
     }
     // The new run's id follows from the failed run's, so that the same request, sent once more, finds the new run.
-    runId = await runIdOf(asked.caller.tenant, 'again', runId)
+    runId = await deriveRunId(context.caller.tenant, 'again', runId)
   }
-  const said = history ? { ...body, input: [...history, ...input] } : body
-  if (said.input.length === 0) throw notAsked()
-  if (!history || !isAlone || runId === undefined) return { launched: await begin(said) }
-  const { run, tools } = await accept(asked, said)
-  return { launched: await launchHidden(asked.setup, { run: { ...run, runId }, tools }) }
+  const newBody = history ? { ...request, input: [...history, ...input] } : request
+  if (newBody.input.length === 0) throw nothingToAnswer()
+  if (!history || !hasNoInput || runId === undefined) return { handle: await start(newBody) }
+  const { run, tools } = await prepareRun(context, newBody)
+  return { handle: await startEphemeral(context.setup, { run: { ...run, runId }, tools }) }
 }

@@ -5,22 +5,22 @@ import {
   type Location,
 } from '../../contract/conversation.ts'
 import type { Setup } from '../../contract/setup.ts'
-import type { Asking } from '../context.ts'
+import type { EdgeContext } from '../context.ts'
 import { Problem } from '../problem.ts'
 
 /**
  * Returns the Durable Object of a conversation; each tenant has its own. The id names the jurisdiction, so that the id
  * alone is enough to find the object. `location`: the preferred region of an object that does not exist yet.
  */
-export function conversationOf(
+export function conversationStub(
   setup: Setup,
   tenant: string,
   conversation: string,
   location?: Location,
 ): ConversationService {
-  const objects = objectsIn(setup, jurisdictionOf(conversation))
+  const namespace = namespaceIn(setup, jurisdictionOf(conversation))
   const name = `v1/${tenant}/${conversation}`
-  return location === undefined ? objects.getByName(name) : objects.getByName(name, { locationHint: location })
+  return location === undefined ? namespace.getByName(name) : namespace.getByName(name, { locationHint: location })
 }
 
 /** Returns the jurisdiction that the prefix of a conversation's id names, such as `eu__`. */
@@ -28,11 +28,11 @@ export function jurisdictionOf(conversation: string): Jurisdiction | undefined {
   return JURISDICTIONS.find((jurisdiction) => conversation.startsWith(`${jurisdiction}__`))
 }
 
-function objectsIn({ conversations }: Setup, jurisdiction?: Jurisdiction): Setup['conversations'] {
+function namespaceIn({ conversations }: Setup, jurisdiction?: Jurisdiction): Setup['conversations'] {
   if (jurisdiction === undefined) return conversations
   try {
-    const there = conversations.jurisdiction?.(jurisdiction)
-    if (there) return there
+    const namespace = conversations.jurisdiction?.(jurisdiction)
+    if (namespace) return namespace
   } catch {
     // The platform has no jurisdictions, as on a developer's machine.
   }
@@ -41,13 +41,16 @@ function objectsIn({ conversations }: Setup, jurisdiction?: Jurisdiction): Setup
 }
 
 /** Where a run is stored. Without a `conversation`: in a hidden one, of which the caller does not know. */
-export interface Kept {
+export interface RunLocation {
   readonly runId: string
   readonly conversation?: string | undefined
 }
 
 /** Returns the conversation that stores a run: the caller's or, so that the run can be found again, a hidden one. */
-export function keeperOf({ setup, caller }: Asking, { runId, conversation }: Kept): ConversationService {
+export function conversationStubOfRun(
+  { setup, caller }: EdgeContext,
+  { runId, conversation }: RunLocation,
+): ConversationService {
   // No caller can name a hidden conversation: no id contains a tilde.
-  return conversationOf(setup, caller.tenant, conversation ?? `~${runId}`)
+  return conversationStub(setup, caller.tenant, conversation ?? `~${runId}`)
 }

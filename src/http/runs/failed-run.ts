@@ -1,12 +1,12 @@
 import type { RunEvent, RunFinished } from '../../contract/event.ts'
 import type { RunRecord } from '../../contract/run.ts'
 import { Problem } from '../problem.ts'
-import { type RunPlace, runHeaders } from './run-headers.ts'
+import { type RunRef, runHeaders } from './run-headers.ts'
 
 /** Makes the Problem of a failed run. `started`: a tool call had started, so clients must not retry by themselves. */
 export function failedProblem(
   { error, finish }: Pick<RunFinished, 'finish'> & { readonly error?: RunFinished['error'] | undefined },
-  { place, started, record }: { place: RunPlace; started: boolean; record?: RunRecord },
+  { run, hasStarted, record }: { run: RunRef; hasStarted: boolean; record?: RunRecord },
 ): Problem {
   const { code = 'run_failed', message = 'The run failed.', retryAfterMs } = error ?? {}
   return new Problem({
@@ -14,16 +14,16 @@ export function failedProblem(
     code,
     message,
     retryAfterMs,
-    mayRetry: !started,
-    extra: { runId: place.runId, run: record },
-    headers: runHeaders(place),
+    mayRetry: !hasStarted,
+    extra: { runId: run.runId, run: record },
+    headers: runHeaders(run),
   })
 }
 
 /** Throws the Problem of a run that failed before any visible event: its response can still have an error status. */
-export function throwIfFailed(event: RunEvent, place: RunPlace): void {
+export function throwIfFailed(event: RunEvent, run: RunRef): void {
   if (event.type !== 'run.finished' || event.status !== 'failed') return
-  throw failedProblem(event, { place, started: false })
+  throw failedProblem(event, { run, hasStarted: false })
 }
 
 function statusOf(code: string, finish: RunFinished['finish']): number {

@@ -1,19 +1,22 @@
 import type { ConversationService, StoredMessage } from '../../contract/conversation.ts'
-import { granted } from '../problem.ts'
+import { unwrapReply } from '../problem.ts'
 
 /** The number of messages that are fetched at a time. */
 const PAGE = 500
 
 /** Where to stop: before a position, or at the end of a run. Default: after the newest message. */
-export interface End {
+export interface MessageRange {
   readonly before?: number
   readonly upTo?: string
 }
 
 /** Reads the messages of a conversation, newest page first, with the complete content of results that were cut. */
-export async function* pagesOf(source: ConversationService, end: End): AsyncGenerator<readonly StoredMessage[]> {
+export async function* messagePages(
+  source: ConversationService,
+  end: MessageRange,
+): AsyncGenerator<readonly StoredMessage[]> {
   for (let page = end; ;) {
-    const { messages } = granted(await source.messages({ ...page, limit: PAGE, wholes: true }))
+    const { messages } = unwrapReply(await source.messages({ ...page, limit: PAGE, wholes: true }))
     const [oldest] = messages
     if (!oldest) return
     yield messages

@@ -2,21 +2,25 @@ import type { StartRequest } from '../../contract/conversation.ts'
 import { ID } from '../../contract/id.ts'
 import type { RunEvent } from '../../contract/event.ts'
 import type { Finish, RunError } from '../../contract/run.ts'
-import type { Asked } from '../context.ts'
-import { type Accepted, launchHere, launchHidden, launchThere } from './start-run.ts'
-import type { Launched } from './run-handle.ts'
+import type { RequestContext } from '../context.ts'
+import { type PreparedRun, runInWorker, startEphemeral, startInConversation } from './start-run.ts'
+import type { RunHandle } from './run-handle.ts'
 import { runHeaders } from './run-headers.ts'
 import { failedProblem } from './failed-run.ts'
 import { Problem } from '../problem.ts'
 
-export interface Place {
+export interface ConversationTarget {
   readonly id: string
   /** Whether the conversation is created if it does not exist. */
   readonly create: boolean
 }
 
 /** Returns the conversation that a request names: in a header, which also creates it, or in its body, at `param`. */
-export function placeOf({ headers }: Request, inBody: string | undefined, param: string): Place | undefined {
+export function targetOf(
+  { headers }: Request,
+  inBody: string | undefined,
+  param: string,
+): ConversationTarget | undefined {
   const header = headers.get('x-conversation-id') ?? undefined
   const id = header ?? inBody
   if (id === undefined) return undefined
@@ -25,7 +29,7 @@ export function placeOf({ headers }: Request, inBody: string | undefined, param:
   throw new Problem({ status: 400, code: 'invalid_conversation_id', message, param })
 }
 
-type Begun = Pick<StartRequest, 'replaces' | 'onward' | 'after'> & {
+type StartOptions = Pick<StartRequest, 'replaces' | 'onward' | 'after'> & {
   readonly onBusy?: StartRequest['onBusy'] | undefined
 }
 
@@ -33,15 +37,15 @@ type Begun = Pick<StartRequest, 'replaces' | 'onward' | 'after'> & {
  * Starts a run in a conversation. A conversation that is created for it is listed. Default of `onBusy`: refused while
  * the run before waits for others, so that somebody who chats is told of that at once.
  */
-export async function startThere(
-  { setup, caller }: Asked,
-  accepted: Accepted,
-  { onBusy = 'queue-unless-waiting', ...start }: Place & Begun,
-): Promise<Launched> {
+export async function startInListedConversation(
+  { setup, caller }: RequestContext,
+  preparedRun: PreparedRun,
+  { onBusy = 'queue-unless-waiting', ...start }: ConversationTarget & StartOptions,
+): Promise<RunHandle> {
   const { id } = start
-  const launched = await launchThere(setup, accepted, { ...start, onBusy })
-  if (launched.created) await setup.directories.getByName(caller.tenant).add(id)
-  return launched
+  const handle = await startInConversation(setup, preparedRun, { ...start, onBusy })
+  if (handle.created) await setup.directories.getByName(caller.tenant).add(id)
+  return handle
 }
 
 /**
@@ -49,10 +53,12 @@ export async function startThere(
  * caller: then it runs in a hidden conversation, which the ids of those calls find again, so that nothing runs twice. A
  * run with an Idempotency-Key does so too.
  */
-export function startAlone(asked: Asked, accepted: Accepted): Launched | Promise<Launched> {
-  const { run, tools } = accepted
-  const handsOut = run.clientTools.length > 0 && tools.length > 0 && run.execution === 'edge'
-  return handsOut || run.fingerprint !== undefined ? launchHidden(asked.setup, accepted) : launchHere(asked, accepted)
+export function startStateless(context: RequestContext, preparedRun: PreparedRun): RunHandle | Promise<RunHandle> {
+  const { run, tools } = preparedRun
+  const handsOutCalls = run.clientTools.length > 0 && tools.length > 0 && run.execution === 'edge'
+  return handsOutCalls || run.fingerprint !== undefined
+    ? startEphemeral(context.setup, preparedRun)
+    : runInWorker(context, preparedRun)
 }
 
 /** Collects a run's events into a response that is not streamed. */
@@ -63,20 +69,20 @@ export interface Collector {
 }
 
 /** Answers with a run in a response that is not streamed. Throws the Problem of a run that failed. */
-export async function collectRun(launched: Launched, collector: Collector): Promise<Response> {
-  let started = false
+export async function collectRun(handle: RunHandle, collector: Collector): Promise<Response> {
+  let hasStarted = false
   let finish: Finish = 'error'
   const onEvent = (event: RunEvent) => {
     // A run that was resumed has taken its answers, which cannot be sent again.
-    started ||= event.type === 'call.started' || event.type === 'run.resumed'
+    hasStarted ||= event.type === 'call.started' || event.type === 'run.resumed'
     if (event.type === 'run.finished') finish = event.finish
     collector.event(event)
   }
-  await launched.follow(onEvent).catch((error: unknown) => {
+  await handle.follow(onEvent).catch((error: unknown) => {
     // Otherwise the events broke off, and the collector has an error for that.
-    if (!started) throw error
+    if (!hasStarted) throw error
   })
   const result = collector.result()
-  if (result.ok) return Response.json(result.body, { headers: runHeaders(launched) })
-  throw failedProblem({ finish, error: result.error }, { place: launched, started })
+  if (result.ok) return Response.json(result.body, { headers: runHeaders(handle) })
+  throw failedProblem({ finish, error: result.error }, { run: handle, hasStarted })
 }

@@ -1,4 +1,4 @@
-import { newId, runIdOf } from '../../contract/id.ts'
+import { newId, deriveRunId } from '../../contract/id.ts'
 import { canonicalJson, sha256 } from '../../contract/json.ts'
 import type { Message } from '../../contract/message.ts'
 import type { ResponseFormat, ToolChoice } from '../../contract/model.ts'
@@ -7,11 +7,11 @@ import { type Limits, tighten } from '../../contract/limits.ts'
 import { chooseOptions, type RunOptionValues } from '../../contract/run-options.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { Caller } from '../../contract/tool.ts'
-import { budgetOf } from './budget.ts'
-import type { Asked, Asking } from '../context.ts'
-import { keeperOf } from './conversation-stub.ts'
-import type { Accepted } from './start-run.ts'
-import { offer } from './select-tools.ts'
+import { remainingBudget } from './budget.ts'
+import type { RequestContext, EdgeContext } from '../context.ts'
+import { conversationStubOfRun } from './conversation-stub.ts'
+import type { PreparedRun } from './start-run.ts'
+import { selectTools } from './select-tools.ts'
 import { Problem } from '../problem.ts'
 import { settingsOf, withDefaults } from './conversation-settings.ts'
 import { requestValues } from './request-values.ts'
@@ -35,23 +35,25 @@ export interface RunBody extends Partial<RunOptionValues> {
  * Checks a request for a run against this edge (its model, tools, limits and budget) and completes it. Throws a Problem
  * for anything that the edge does not know or allow; nothing has been stored then.
  */
-export async function accept(
-  { setup, caller, request }: Asked,
-  said: RunBody,
+export async function prepareRun(
+  { setup, caller, request }: RequestContext,
+  runBody: RunBody,
   { conversation }: { conversation?: string | undefined } = {},
-): Promise<Accepted> {
+): Promise<PreparedRun> {
   const { config } = setup
-  checkFiles(said.input)
+  checkFiles(runBody.input)
   const body =
-    conversation === undefined ? said : withDefaults(await settingsOf(setup, caller.tenant, conversation), said)
+    conversation === undefined ? runBody : withDefaults(await settingsOf(setup, caller.tenant, conversation), runBody)
   const model = modelOf(setup, body.model)
-  const identity = await identify(request, caller, { body: said, conversation })
-  const budget = await budgetOf({ setup, caller }, () => isKnown({ setup, caller }, { ...identity, conversation }))
+  const identity = await identifyRun(request, caller, { body: runBody, conversation })
+  const budget = await remainingBudget({ setup, caller }, () =>
+    isKnown({ setup, caller }, { ...identity, conversation }),
+  )
   const system = [config.system, body.system].filter((text) => text !== undefined && text !== '').join('\n\n')
   const trusted = setup.trusted?.(caller)
   const compat = body.compat ?? config.compat
   const selection = body.tools ?? setup.toolsOf?.(model.name)
-  const run = await hooked(setup, {
+  const run = await applyHooks(setup, {
     ...identity,
     ...(conversation !== undefined && { conversation }),
     durable: conversation !== undefined,
@@ -72,7 +74,7 @@ export async function accept(
     ...(compat && { compat }),
     ...(trusted && { trusted }),
   })
-  const tools = await offer(setup, run)
+  const tools = await selectTools(setup, run)
   checkChoice(run.toolChoice, [
     ...tools.map((tool) => tool.definition.name),
     ...run.clientTools.map(({ name }) => name),
@@ -82,14 +84,14 @@ export async function accept(
 
 /** Resolves a model by its name, or the default model. Throws a Problem if this edge does not serve it. */
 export function modelOf({ models }: Setup, name: string | undefined): { readonly name: string } {
-  const found = models.resolve(name)
-  if (found.ok) return found
-  const { code, message } = found
+  const resolution = models.resolve(name)
+  if (resolution.ok) return resolution
+  const { code, message } = resolution
   throw new Problem({ status: code === 'model_not_configured' ? 503 : 404, code, message, param: 'model' })
 }
 
 /** Passes a request through the hooks, which may change it. Throws a Problem 403 if one of them refuses it. */
-async function hooked({ loop, report }: Setup, request: RunRequest): Promise<RunRequest> {
+async function applyHooks({ loop, report }: Setup, request: RunRequest): Promise<RunRequest> {
   let run = request
   for (const hook of loop?.hooks ?? []) {
     const next = await hook.accept?.(run)
@@ -103,7 +105,7 @@ async function hooked({ loop, report }: Setup, request: RunRequest): Promise<Run
 }
 
 /** Returns the run's id: derived from the Idempotency-Key, if any, so that a key stands for one run; else a new id. */
-async function identify(
+async function identifyRun(
   request: Request,
   { tenant }: Caller,
   { body, conversation = '' }: { body: RunBody; conversation?: string | undefined },
@@ -114,17 +116,17 @@ async function identify(
     const message = 'An Idempotency-Key is 1 to 255 printable ASCII characters without spaces.'
     throw new Problem({ status: 400, code: 'invalid_idempotency_key', message })
   }
-  const runId = await runIdOf(tenant, conversation, new URL(request.url).pathname, key)
+  const runId = await deriveRunId(tenant, conversation, new URL(request.url).pathname, key)
   return { runId, fingerprint: await sha256(canonicalJson(body)) }
 }
 
 /** Whether the run of a request exists already, because its Idempotency-Key was used before. */
 async function isKnown(
-  asking: Asking,
-  { fingerprint, ...kept }: { runId: string; fingerprint?: string; conversation: string | undefined },
+  context: EdgeContext,
+  { fingerprint, ...location }: { runId: string; fingerprint?: string; conversation: string | undefined },
 ): Promise<boolean> {
   if (fingerprint === undefined) return false
-  return (await keeperOf(asking, kept).record(kept.runId, 0)).ok
+  return (await conversationStubOfRun(context, location).record(location.runId, 0)).ok
 }
 
 function checkChoice(choice: ToolChoice | undefined, names: readonly string[]): void {

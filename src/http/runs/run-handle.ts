@@ -2,12 +2,12 @@ import type { RunEvent } from '../../contract/event.ts'
 import { pause } from '../../contract/pause.ts'
 import type { RunRecord } from '../../contract/run.ts'
 import { decodeEvents } from '../../wire/events.ts'
-import type { Asking } from '../context.ts'
-import { type Kept, keeperOf } from './conversation-stub.ts'
-import { granted, Problem } from '../problem.ts'
+import type { EdgeContext } from '../context.ts'
+import { type RunLocation, conversationStubOfRun } from './conversation-stub.ts'
+import { unwrapReply, Problem } from '../problem.ts'
 
 /** A run that was accepted, and whose events can be followed once. */
-export interface Launched {
+export interface RunHandle {
   readonly runId: string
   readonly conversation?: string | undefined
   /** The run existed already: its Idempotency-Key was sent again. */
@@ -22,7 +22,7 @@ export interface Launched {
   /** Returns the record once the run has ended or waits, or after `waitMs` as it stands then. Not after `follow`. */
   record(waitMs: number): Promise<RunRecord>
   /** Called when the caller has disconnected: ends a run that is not stored; of a stored run, only stops `follow`. */
-  leave(): void
+  disconnect(): void
 }
 
 /** How often, at most, a request is repeated because the object was lost. */
@@ -33,45 +33,45 @@ const AFTER_LOSS_MS = 200
  * Follows a stored run after an event, even if its object is lost meanwhile and another instance goes on. `keeper`: an
  * existing stub of the object.
  */
-export function following(
-  asking: Asking,
-  { after, ...kept }: Kept & { readonly after: number },
-  keeper = keeperOf(asking, kept),
-): Launched {
-  const { runId } = kept
-  let left = false
+export function storedRunHandle(
+  context: EdgeContext,
+  { after, ...location }: RunLocation & { readonly after: number },
+  stub = conversationStubOfRun(context, location),
+): RunHandle {
+  const { runId } = location
+  let isDisconnected = false
   /** Repeats a request if the object was lost: deployed anew, or evicted. Its stub stays broken, so another is made. */
-  async function throughLosses<Value>(ask: () => Promise<Value>): Promise<Value> {
+  async function retryOnLoss<Value>(request: () => Promise<Value>): Promise<Value> {
     for (let losses = 1; ; losses++) {
       try {
-        return await ask()
+        return await request()
       } catch (error) {
         // A refusal would be the same again, and an overloaded object must not get more requests.
         if (error instanceof Problem || Object(error).overloaded || losses > MOST_LOSSES) throw error
         await pause(AFTER_LOSS_MS)
-        keeper = keeperOf(asking, kept)
+        stub = conversationStubOfRun(context, location)
       }
     }
   }
   return {
-    ...kept,
+    ...location,
     follow: (onEvent) =>
-      throughLosses(async () => {
-        if (left) return
-        const { stream } = granted(await keeper.events(runId, after))
+      retryOnLoss(async () => {
+        if (isDisconnected) return
+        const { stream } = unwrapReply(await stub.events(runId, after))
         for await (const event of decodeEvents(stream)) {
           const wait = onEvent(event)
           after = event.seq
           if (wait) await wait
-          if (left) return
+          if (isDisconnected) return
         }
       }),
     record: (waitMs) => {
       const until = Date.now() + waitMs
-      return throughLosses(async () => granted(await keeper.record(runId, until - Date.now())).record)
+      return retryOnLoss(async () => unwrapReply(await stub.record(runId, until - Date.now())).record)
     },
-    leave: () => {
-      left = true
+    disconnect: () => {
+      isDisconnected = true
     },
   }
 }

@@ -1,9 +1,9 @@
-import type { Launched } from './run-handle.ts'
+import type { RunHandle } from './run-handle.ts'
 
-export type RunPlace = Pick<Launched, 'runId' | 'conversation' | 'replayed' | 'joined'>
+export type RunRef = Pick<RunHandle, 'runId' | 'conversation' | 'replayed' | 'joined'>
 
 /** Returns the headers of every response with a run, in all formats. */
-export function runHeaders({ runId, conversation, replayed, joined }: RunPlace): Record<string, string> {
+export function runHeaders({ runId, conversation, replayed, joined }: RunRef): Record<string, string> {
   return {
     'x-run-id': runId,
     ...(conversation !== undefined && { 'x-conversation-id': conversation }),

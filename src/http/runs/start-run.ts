@@ -9,13 +9,13 @@ import { run } from '../../loop/run.ts'
 import { loopPorts } from '../../loop/running.ts'
 import { newState } from '../../loop/state.ts'
 import { countSpend } from './budget.ts'
-import type { Asked } from '../context.ts'
-import { keeperOf } from './conversation-stub.ts'
-import { following, type Launched } from './run-handle.ts'
-import { granted, Problem } from '../problem.ts'
+import type { RequestContext } from '../context.ts'
+import { conversationStubOfRun } from './conversation-stub.ts'
+import { storedRunHandle, type RunHandle } from './run-handle.ts'
+import { unwrapReply, Problem } from '../problem.ts'
 
 /** A checked request for a run, and the edge's tools on offer in the run. */
-export interface Accepted {
+export interface PreparedRun {
   readonly run: RunRequest
   readonly tools: readonly Tool[]
 }
@@ -24,28 +24,31 @@ export interface Accepted {
  * Prepares a run in this Worker; `follow` or `record` starts it. Nothing of it is stored, and it ends if its caller
  * disconnects. However it ends, its usage is counted for the caller's key.
  */
-export function launchHere({ setup, request: asked, waitUntil }: Asked, { run: request, tools }: Accepted): Launched {
-  const resolved = setup.models.resolve(request.model)
-  if (!resolved.ok) throw new Problem({ status: 503, code: resolved.code, message: resolved.message })
-  const { model } = resolved
+export function runInWorker(
+  { setup, request: httpRequest, waitUntil }: RequestContext,
+  { run: request, tools }: PreparedRun,
+): RunHandle {
+  const resolution = setup.models.resolve(request.model)
+  if (!resolution.ok) throw new Problem({ status: 503, code: resolution.code, message: resolution.message })
+  const { model } = resolution
   const byName = new Map(tools.map((tool) => [tool.definition.name, tool]))
   const abort = new AbortController()
   const state = newState(request, new Map(tools.map(({ definition }) => [definition.name, definition])))
   const follow = (onEvent: (event: RunEvent) => void) => {
-    const running = run(state, {
+    const completion = run(state, {
       model,
       tools: byName,
       find: (names) => setup.tools(request.caller).find(names),
       history: [],
       journal: memoryJournal(request.runId, onEvent),
-      signal: AbortSignal.any([abort.signal, asked.signal]),
+      signal: AbortSignal.any([abort.signal, httpRequest.signal]),
       now: () => Date.now(),
       ...loopPorts(setup, request.runId),
     })
     const { runId, caller, budget } = request
     const count = () => countSpend({ setup, caller }, runId, state.usage)
-    if (budget) waitUntil(running.then(count, count))
-    return running
+    if (budget) waitUntil(completion.then(count, count))
+    return completion
   }
   return {
     runId: request.runId,
@@ -62,7 +65,7 @@ export function launchHere({ setup, request: asked, waitUntil }: Asked, { run: r
         clearTimeout(timer)
       }
     },
-    leave: () => abort.abort(new Error('the caller left')),
+    disconnect: () => abort.abort(new Error('the caller left')),
   }
 }
 
@@ -70,24 +73,24 @@ export function launchHere({ setup, request: asked, waitUntil }: Asked, { run: r
 const HIDDEN_MS = 24 * 60 * 60 * 1000
 
 /** Starts a run in a hidden conversation, which is kept for a day. */
-export function launchHidden(setup: Setup, { run, tools }: Accepted): Promise<Launched> {
-  const kept = { run: { ...run, durable: true }, tools }
-  return launchThere(setup, kept, { onBusy: 'queue', create: true, expires: Date.now() + HIDDEN_MS })
+export function startEphemeral(setup: Setup, { run, tools }: PreparedRun): Promise<RunHandle> {
+  const durableRun = { run: { ...run, durable: true }, tools }
+  return startInConversation(setup, durableRun, { onBusy: 'queue', create: true, expires: Date.now() + HIDDEN_MS })
 }
 
 /** Starts a run in its conversation, where it goes on whether followed or not. Without an `id`: in a hidden one. */
-export async function launchThere(
+export async function startInConversation(
   setup: Setup,
-  { run, tools }: Accepted,
+  { run, tools }: PreparedRun,
   { id: conversation, ...start }: Omit<StartRequest, 'run' | 'tools'> & { readonly id?: string },
-): Promise<Launched & { readonly created: boolean }> {
+): Promise<RunHandle & { readonly created: boolean }> {
   const definitions = tools.map((tool) => tool.definition)
-  const asking = { setup, caller: run.caller }
-  const keeper = keeperOf(asking, { runId: run.runId, conversation })
-  const reply = granted(await keeper.start({ run, tools: definitions, ...start }))
+  const context = { setup, caller: run.caller }
+  const stub = conversationStubOfRun(context, { runId: run.runId, conversation })
+  const reply = unwrapReply(await stub.start({ run, tools: definitions, ...start }))
   const { runId, created, replayed, joinedAfter } = reply
   return {
-    ...following(asking, { runId, conversation, after: joinedAfter ?? 0 }, keeper),
+    ...storedRunHandle(context, { runId, conversation, after: joinedAfter ?? 0 }, stub),
     created,
     replayed,
     joined: joinedAfter !== undefined,

@@ -1,9 +1,9 @@
 import { Hono } from 'hono/tiny'
 import { AgUiEncoder } from '../../wire/client/ag-ui/events.ts'
 import { decodeAgUi } from '../../wire/client/ag-ui/request.ts'
-import { demand } from '../middleware/auth.ts'
+import { requireScope } from '../middleware/auth.ts'
 import { readJson } from '../request-body.ts'
-import { askedBy, type EdgeEnv } from '../context.ts'
+import { requestContext, type EdgeEnv } from '../context.ts'
 import { takeTurn } from '../runs/continue-run.ts'
 import { invalidRequest } from './runs.ts'
 import { streamRun } from '../respond/stream.ts'
@@ -13,10 +13,10 @@ export const agUi = new Hono<EdgeEnv>()
 
 agUi.post('/', async (c) => {
   const { setup, caller } = c.env
-  demand(caller, 'chat')
+  requireScope(caller, 'chat')
   const decoded = decodeAgUi(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
-  const { answers, run, ...place } = decoded.request
-  const { launched } = await takeTurn(askedBy(c), { id: place.threadId, create: true, answers, run })
-  return streamRun(launched, new AgUiEncoder(place))
+  const { answers, run, ...ids } = decoded.request
+  const { handle } = await takeTurn(requestContext(c), { id: ids.threadId, create: true, answers, run })
+  return streamRun(handle, new AgUiEncoder(ids))
 })

@@ -17,11 +17,11 @@ import {
 import { progressNotices, toCallResult, toMcpTool } from '../../wire/client/mcp/tool.ts'
 import { decodeCallBody } from '../../wire/client/request.ts'
 import { encodeData } from '../../wire/sse.ts'
-import { demand } from '../middleware/auth.ts'
+import { requireScope } from '../middleware/auth.ts'
 import { readJson } from '../request-body.ts'
-import { budgetOf } from '../runs/budget.ts'
-import { callOnce } from '../runs/call-tool.ts'
-import { type Asked, askedBy, type EdgeEnv } from '../context.ts'
+import { remainingBudget } from '../runs/budget.ts'
+import { callTool } from '../runs/call-tool.ts'
+import { type RequestContext, requestContext, type EdgeEnv } from '../context.ts'
 import { Problem, problemHeaders } from '../problem.ts'
 import { SSE_HEADERS } from '../respond/stream.ts'
 import { toolPage } from './tools/tool-page.ts'
@@ -48,8 +48,8 @@ mcp.use(async (c, next) => {
   if (!isOwn && !c.env.setup.config.corsOrigins.includes(origin)) {
     throw new Problem({ status: 403, code: 'origin_refused', message: 'CORS_ORIGINS does not name this origin.' })
   }
-  demand(c.env.caller, 'tools:read')
-  demand(c.env.caller, 'chat')
+  requireScope(c.env.caller, 'tools:read')
+  requireScope(c.env.caller, 'chat')
   await next()
 })
 
@@ -58,7 +58,7 @@ mcp.post('/', async (c) => {
   const message = readMessage(await readJson(c.req.raw, setup.config.maxBodyBytes), c.req.raw.headers)
   if (isFault(message)) return reply(message, message)
   if (message.id === undefined) return c.body(null, 202)
-  if (message.method === 'tools/call') return call(message, askedBy(c))
+  if (message.method === 'tools/call') return call(message, requestContext(c))
   return reply(message, await answer(message, setup.tools(caller)))
 })
 
@@ -73,10 +73,10 @@ export function mcpProblem({ details }: Problem): Response {
 }
 
 async function answer({ method, params, modern }: McpMessage, tools: ToolSource): Promise<object> {
-  const cached = modern && { ttlMs: TTL_MS, cacheScope: 'private' }
-  if (method === 'tools/list') return list(tools, params['cursor'], cached)
+  const cacheFields = modern && { ttlMs: TTL_MS, cacheScope: 'private' }
+  if (method === 'tools/list') return list(tools, params['cursor'], cacheFields)
   if (modern) {
-    if (method === 'server/discover') return { supportedVersions: VERSIONS, capabilities: CAPABILITIES, ...cached }
+    if (method === 'server/discover') return { supportedVersions: VERSIONS, capabilities: CAPABILITIES, ...cacheFields }
   } else if (method === 'ping') return {}
   else if (method === 'initialize') {
     const [, latest, ...older] = VERSIONS
@@ -87,32 +87,32 @@ async function answer({ method, params, modern }: McpMessage, tools: ToolSource)
 }
 
 /** Lists a page of the tools that can be called here: tools that always need a person's approval cannot. */
-async function list(source: ToolSource, cursor: unknown = '', cached: object | false): Promise<object> {
-  const read = typeof cursor === 'string' ? /^(?:after:(.*))?$/s.exec(cursor) : null
-  if (!read) return mcpFault(INVALID_PARAMS, 'This cursor is not one of ours.')
-  const [, after = ''] = read
-  const { listed, next } = await toolPage(source, { after, limit: PAGE })
-  const tools = listed.flatMap((each) => ('definition' in each ? [each.definition] : []))
+async function list(source: ToolSource, cursor: unknown = '', cacheFields: object | false): Promise<object> {
+  const cursorMatch = typeof cursor === 'string' ? /^(?:after:(.*))?$/s.exec(cursor) : null
+  if (!cursorMatch) return mcpFault(INVALID_PARAMS, 'This cursor is not one of ours.')
+  const [, after = ''] = cursorMatch
+  const { entries, next } = await toolPage(source, { after, limit: PAGE })
+  const tools = entries.flatMap((each) => ('definition' in each ? [each.definition] : []))
   const callable = tools.filter(({ approval }) => approval !== 'always')
-  return { tools: callable.map(toMcpTool), ...(next !== undefined && { nextCursor: `after:${next}` }), ...cached }
+  return { tools: callable.map(toMcpTool), ...(next !== undefined && { nextCursor: `after:${next}` }), ...cacheFields }
 }
 
 /** Performs a call. Answers with its result as JSON, or streams progress and result if the client asks for that. */
-async function call(message: McpMessage, asked: Asked): Promise<Response> {
+async function call(message: McpMessage, context: RequestContext): Promise<Response> {
   const { params, meta, modern } = message
   const name = String(params['name'])
-  const [tool] = await asked.setup.tools(asked.caller).find([name])
+  const [tool] = await context.setup.tools(context.caller).find([name])
   if (!tool) return reply(message, mcpFault(INVALID_PARAMS, `Unknown tool: ${name}`))
   const decoded = decodeCallBody({ arguments: params['arguments'] ?? {}, context: contextOf(meta) })
   if (!decoded.ok) return reply(message, mcpFault(INVALID_PARAMS, decoded.error.message))
-  await budgetOf(asked)
+  await remainingBudget(context)
   const perform = async (control: { signal?: AbortSignal; progress?: (news: Progress) => void }) =>
-    toCallResult(await callOnce(tool, { ...decoded.request, ...asked, ...control }), tool.definition, modern)
+    toCallResult(await callTool(tool, { ...decoded.request, ...context, ...control }), tool.definition, modern)
   const { progressToken } = meta
-  const takesEvents = asked.request.headers.get('accept')?.includes('text/event-stream')
+  const takesEvents = context.request.headers.get('accept')?.includes('text/event-stream')
   if (progressToken === undefined || !takesEvents) return reply(message, await perform({}))
   const noticeOf = progressNotices(progressToken)
-  return streamed(asked.request.signal, async (signal, send) => {
+  return streamMessages(context.request.signal, async (signal, send) => {
     send(toMessage(message, await perform({ signal, progress: (news) => send(noticeOf(news)) })))
   })
 }
@@ -124,28 +124,28 @@ function contextOf(meta: McpMessage['meta']): Record<string, unknown> {
 
 const PROTOCOL_KEYS = /\/|^(?:progressToken|traceparent|tracestate|baggage)$/
 
-function reply(message: Partial<McpMessage>, made: object): Response {
-  return Response.json(toMessage(message, made), { status: isFault(made) ? made.status : 200 })
+function reply(message: Partial<McpMessage>, payload: object): Response {
+  return Response.json(toMessage(message, payload), { status: isFault(payload) ? payload.status : 200 })
 }
 
 /** Streams the messages that `work` sends. Its signal aborts with that of the request, or when the reader leaves. */
-function streamed(
-  asked: AbortSignal,
+function streamMessages(
+  requestSignal: AbortSignal,
   work: (signal: AbortSignal, send: (message: object) => void) => Promise<void>,
 ): Response {
   const bytes = new TextEncoder()
-  const left = new AbortController()
+  const disconnection = new AbortController()
   const stream = new ReadableStream<Uint8Array>({
     start: (controller) => {
       const send = (message: object) => {
-        if (!left.signal.aborted) controller.enqueue(bytes.encode(encodeData(message)))
+        if (!disconnection.signal.aborted) controller.enqueue(bytes.encode(encodeData(message)))
       }
-      work(AbortSignal.any([asked, left.signal]), send).then(
-        () => left.signal.aborted || controller.close(),
+      work(AbortSignal.any([requestSignal, disconnection.signal]), send).then(
+        () => disconnection.signal.aborted || controller.close(),
         (error: unknown) => controller.error(error),
       )
     },
-    cancel: () => left.abort(),
+    cancel: () => disconnection.abort(),
   })
   return new Response(stream, { headers: SSE_HEADERS })
 }

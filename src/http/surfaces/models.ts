@@ -1,25 +1,25 @@
 import { Hono } from 'hono/tiny'
 import type { Setup } from '../../contract/setup.ts'
 import { modelOf } from '../runs/prepare-run.ts'
-import { demand } from '../middleware/auth.ts'
+import { requireScope } from '../middleware/auth.ts'
 import type { EdgeEnv } from '../context.ts'
 
 /** `GET /v1/models`: the models with exact names. `GET /v1/models/{name}`: any model that a request may use. */
 export const models = new Hono<EdgeEnv>()
 
 models.get('/', (c) => {
-  demand(c.env.caller, 'chat')
-  return c.json({ object: 'list', data: c.env.setup.models.list().map((name) => describe(c.env.setup, name)) })
+  requireScope(c.env.caller, 'chat')
+  return c.json({ object: 'list', data: c.env.setup.models.list().map((name) => describeModel(c.env.setup, name)) })
 })
 
 models.get('/:name{.+}', (c) => {
-  demand(c.env.caller, 'chat')
-  return c.json(describe(c.env.setup, modelOf(c.env.setup, c.req.param('name')).name))
+  requireScope(c.env.caller, 'chat')
+  return c.json(describeModel(c.env.setup, modelOf(c.env.setup, c.req.param('name')).name))
 })
 
-function describe({ models }: Setup, id: string): object {
-  const found = models.resolve(id)
-  const { capabilities } = found.ok ? found.model : {}
+function describeModel({ models }: Setup, id: string): object {
+  const resolution = models.resolve(id)
+  const { capabilities } = resolution.ok ? resolution.model : {}
   return {
     id,
     object: 'model',

@@ -1,20 +1,26 @@
 import { Hono } from 'hono/tiny'
-import { newId, runIdOf } from '../../contract/id.ts'
+import { newId, deriveRunId } from '../../contract/id.ts'
 import { type ResponseOptions, ResponseReader } from '../../wire/client/openai-responses/answer.ts'
 import { responseEncoder } from '../../wire/client/openai-responses/encode.ts'
 import { parseResponseId, responseId } from '../../wire/client/openai-responses/id.ts'
 import { decodeResponses, type ResponsesRequest } from '../../wire/client/openai-responses/request.ts'
-import { accept, type RunBody } from '../runs/prepare-run.ts'
-import { demand } from '../middleware/auth.ts'
+import { prepareRun, type RunBody } from '../runs/prepare-run.ts'
+import { requireScope } from '../middleware/auth.ts'
 import { readJson } from '../request-body.ts'
-import { branch } from '../runs/branch.ts'
-import { type Asked, askedBy, type EdgeEnv } from '../context.ts'
-import { type Continued, systemOf, takeTurn } from '../runs/continue-run.ts'
-import { continueAlone } from '../runs/continue-stateless.ts'
-import { type Accepted, launchThere } from '../runs/start-run.ts'
-import type { Launched } from '../runs/run-handle.ts'
-import { checked, Problem } from '../problem.ts'
-import { type Collector, collectRun, type Place, placeOf, startThere } from '../runs/place-run.ts'
+import { branchConversation } from '../runs/branch.ts'
+import { type RequestContext, requestContext, type EdgeEnv } from '../context.ts'
+import { type ContinuedRun, systemOf, takeTurn } from '../runs/continue-run.ts'
+import { continueStateless } from '../runs/continue-stateless.ts'
+import { type PreparedRun, startInConversation } from '../runs/start-run.ts'
+import type { RunHandle } from '../runs/run-handle.ts'
+import { unwrapRequest, Problem } from '../problem.ts'
+import {
+  type Collector,
+  collectRun,
+  type ConversationTarget,
+  targetOf,
+  startInListedConversation,
+} from '../runs/place-run.ts'
 import { storedResponse } from './stored-response.ts'
 import { streamRun } from '../respond/stream.ts'
 
@@ -28,78 +34,86 @@ responses.get('/:id', storedResponse)
 
 responses.post('/', async (c) => {
   const { setup, caller } = c.env
-  demand(caller, 'chat')
-  const body = checked(decodeResponses(await readJson(c.req.raw, setup.config.maxBodyBytes)))
-  const place = placeOf(c.req.raw, body.conversation, 'conversation')
-  const { launched, after = 0, asked = [] } = await launch(askedBy(c), body, place)
-  const { runId, conversation } = launched
+  requireScope(caller, 'chat')
+  const body = unwrapRequest(decodeResponses(await readJson(c.req.raw, setup.config.maxBodyBytes)))
+  const target = targetOf(c.req.raw, body.conversation, 'conversation')
+  const { handle, after = 0, approvals = [] } = await startOrContinue(requestContext(c), body, target)
+  const { runId, conversation } = handle
   const options: ResponseOptions = {
     id: responseId({ runId, conversation, after }),
     model: body.model ?? setup.config.model ?? '',
     created: Math.floor(Date.now() / 1000),
-    echo: { ...body.echo, ...(place && { conversation: { id: place.id } }) },
+    echo: { ...body.echo, ...(target && { conversation: { id: target.id } }) },
     conversation,
     rounds: body.rounds,
-    asked,
+    asked: approvals,
   }
-  if (!body.stream) return collectRun(launched, collectorOf(new ResponseReader(options)))
-  return streamRun(launched, responseEncoder(options))
+  if (!body.stream) return collectRun(handle, collectorOf(new ResponseReader(options)))
+  return streamRun(handle, responseEncoder(options))
 })
 
 /**
  * Starts or continues the run of a response: in the conversation that the request names, or in that of the previous
  * response or of the item that it refers to. Any other response is stored in a conversation of its own, or not at all.
  */
-async function launch(asked: Asked, body: ResponsesRequest, place: Place | undefined): Promise<Continued> {
-  if (place) return goOn(asked, body, place)
-  if (body.previous !== undefined) return goOn(asked, body, previousPlace(body.previous))
+async function startOrContinue(
+  context: RequestContext,
+  body: ResponsesRequest,
+  target: ConversationTarget | undefined,
+): Promise<ContinuedRun> {
+  if (target) return continueConversation(context, body, target)
+  if (body.previous !== undefined) return continueConversation(context, body, previousResponse(body.previous))
   if (body.reference) {
     const { conversation, runId } = body.reference
-    return goOn(asked, body, { id: conversation, previous: runId })
+    return continueConversation(context, body, { id: conversation, previous: runId })
   }
   const { answers, input, messages, store, handed } = body
-  const begin = store ? (said: RunBody) => startStored(asked, said) : undefined
-  return continueAlone(asked, { ...runBody(body), input: messages }, { answers, input, begin, conversation: handed })
+  const start = store ? (requestBody: RunBody) => startInNewConversation(context, requestBody) : undefined
+  return continueStateless(
+    context,
+    { ...runBody(body), input: messages },
+    { answers, input, start, conversation: handed },
+  )
 }
 
 /**
  * Takes a turn in a conversation, to which only the messages after the last answer are new. If another response has
  * followed `previous` already, the run starts in a branch of the conversation.
  */
-async function goOn(
-  asked: Asked,
+async function continueConversation(
+  context: RequestContext,
   body: ResponsesRequest,
   { id, previous, create = false }: { readonly id: string; readonly previous?: string; readonly create?: boolean },
-): Promise<Continued> {
+): Promise<ContinuedRun> {
   const { answers, input } = body
   const run = { ...runBody(body), system: systemOf(body.messages, body.instructions), input }
-  const begin: typeof startThere = (_, accepted, start) =>
-    startThere(asked, accepted, start).catch((error: unknown) => {
+  const start: typeof startInListedConversation = (_, preparedRun, startOptions) =>
+    startInListedConversation(context, preparedRun, startOptions).catch((error: unknown) => {
       if (previous === undefined || !(error instanceof Problem) || error.details.code !== 'run_not_last') throw error
-      return launchInBranch(asked, accepted, { id, previous })
+      return startInBranch(context, preparedRun, { id, previous })
     })
-  return takeTurn(asked, { id, create, after: previous, answers, run, begin })
+  return takeTurn(context, { id, create, after: previous, answers, run, start })
 }
 
 /** Starts a run in a branch, because another response has followed `previous`: each goes on in its own conversation. */
-async function launchInBranch(
-  { setup, caller: { tenant } }: Asked,
-  { run, tools }: Accepted,
+async function startInBranch(
+  { setup, caller: { tenant } }: RequestContext,
+  { run, tools }: PreparedRun,
   { id, previous }: { readonly id: string; readonly previous: string },
-): Promise<Launched> {
+): Promise<RunHandle> {
   const expires = Date.now() + STORED_MS
-  const conversation = await branch(setup, { tenant, id, previous, runId: run.runId, expires })
+  const conversation = await branchConversation(setup, { tenant, id, previous, runId: run.runId, expires })
   const start = { id: conversation, onBusy: 'queue', create: false } as const
-  return launchThere(setup, { run: { ...run, conversation }, tools }, start)
+  return startInConversation(setup, { run: { ...run, conversation }, tools }, start)
 }
 
 /** Starts a run in a new conversation, which is not listed; the ids of its responses contain its id. */
-async function startStored(asked: Asked, body: RunBody): Promise<Launched> {
-  const { setup, caller, request } = asked
+async function startInNewConversation(context: RequestContext, body: RunBody): Promise<RunHandle> {
+  const { setup, caller, request } = context
   const key = request.headers.get('idempotency-key')
-  const id = key === null ? newId('conv') : `conv_${(await runIdOf(caller.tenant, 'responses', key)).slice(4)}`
-  const accepted = await accept(asked, body, { conversation: id })
-  return launchThere(setup, accepted, { id, onBusy: 'queue', create: true, expires: Date.now() + STORED_MS })
+  const id = key === null ? newId('conv') : `conv_${(await deriveRunId(caller.tenant, 'responses', key)).slice(4)}`
+  const preparedRun = await prepareRun(context, body, { conversation: id })
+  return startInConversation(setup, preparedRun, { id, onBusy: 'queue', create: true, expires: Date.now() + STORED_MS })
 }
 
 function collectorOf(reader: ResponseReader): Collector {
@@ -112,7 +126,7 @@ function collectorOf(reader: ResponseReader): Collector {
   }
 }
 
-function previousPlace(previous: string): { id: string; previous: string } {
+function previousResponse(previous: string): { id: string; previous: string } {
   const place = parseResponseId(previous)
   if (place) return { id: place.conversation, previous: place.runId }
   const message = 'There is no such response, or it was not stored.'

@@ -1,27 +1,29 @@
 import { Hono } from 'hono/tiny'
 import { decodeRunBody } from '../../wire/client/request.ts'
-import { accept } from '../runs/prepare-run.ts'
-import { demand } from '../middleware/auth.ts'
+import { prepareRun } from '../runs/prepare-run.ts'
+import { requireScope } from '../middleware/auth.ts'
 import { readJson } from '../request-body.ts'
-import { askedBy, type EdgeEnv } from '../context.ts'
-import { answering } from '../respond/format.ts'
-import { launchHere, launchHidden } from '../runs/start-run.ts'
+import { requestContext, type EdgeEnv } from '../context.ts'
+import { answerFormat } from '../respond/format.ts'
+import { runInWorker, startEphemeral } from '../runs/start-run.ts'
 import { Problem } from '../problem.ts'
 
 /** `POST /runs`: a run without a conversation. It is stored only with an Idempotency-Key, for a day. */
 export const runs = new Hono<EdgeEnv>()
 
 runs.post('/', async (c) => {
-  demand(c.env.caller, 'chat')
+  requireScope(c.env.caller, 'chat')
   const { setup } = c.env
-  const answer = answering(c.req.raw)
+  const answer = answerFormat(c.req.raw)
   const decoded = decodeRunBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
-  const asked = askedBy(c)
-  const accepted = await accept(asked, decoded.request)
-  const launched =
-    accepted.run.fingerprint === undefined ? launchHere(asked, accepted) : await launchHidden(setup, accepted)
-  return answer(launched)
+  const context = requestContext(c)
+  const preparedRun = await prepareRun(context, decoded.request)
+  const handle =
+    preparedRun.run.fingerprint === undefined
+      ? runInWorker(context, preparedRun)
+      : await startEphemeral(setup, preparedRun)
+  return answer(handle)
 })
 
 export function invalidRequest({ message, path }: { message: string; path: string }): Problem {

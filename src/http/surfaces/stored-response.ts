@@ -5,10 +5,10 @@ import { ResponseReader } from '../../wire/client/openai-responses/answer.ts'
 import { responseEncoder } from '../../wire/client/openai-responses/encode.ts'
 import { parseResponseId } from '../../wire/client/openai-responses/id.ts'
 import { DEFAULT_ECHO } from '../../wire/client/openai-responses/request.ts'
-import { demand } from '../middleware/auth.ts'
+import { requireScope } from '../middleware/auth.ts'
 import type { EdgeEnv } from '../context.ts'
-import { keeperOf } from '../runs/conversation-stub.ts'
-import { following, type Launched } from '../runs/run-handle.ts'
+import { conversationStubOfRun } from '../runs/conversation-stub.ts'
+import { storedRunHandle, type RunHandle } from '../runs/run-handle.ts'
 import { Problem } from '../problem.ts'
 import { invalidRequest } from './runs.ts'
 import { streamRun } from '../respond/stream.ts'
@@ -22,26 +22,26 @@ const MOST_WAIT_MS = 1000
  * response repeats of its request have their defaults: the request is not stored in this form.
  */
 export async function storedResponse(c: Context<EdgeEnv>): Promise<Response> {
-  demand(c.env.caller, 'chat')
+  requireScope(c.env.caller, 'chat')
   const id = c.req.param('id') ?? ''
   const place = parseResponseId(id)
-  const reply = place && (await keeperOf(c.env, place).record(place.runId, 0))
+  const reply = place && (await conversationStubOfRun(c.env, place).record(place.runId, 0))
   if (!place || !reply?.ok) {
     const message = 'There is no such response, or it was not stored.'
     throw new Problem({ status: 404, code: 'response_not_found', message })
   }
   const { conversation, after } = place
-  const asked: Pick<CallRecord, 'id' | 'arguments'>[] = []
-  const options = { id, model: '', created: 0, echo: DEFAULT_ECHO, conversation, asked }
-  const run = following(c.env, { runId: place.runId, conversation, after: 0 })
-  const follow: Launched['follow'] = (onEvent) =>
+  const approvals: Pick<CallRecord, 'id' | 'arguments'>[] = []
+  const options = { id, model: '', created: 0, echo: DEFAULT_ECHO, conversation, asked: approvals }
+  const run = storedRunHandle(c.env, { runId: place.runId, conversation, after: 0 })
+  const follow: RunHandle['follow'] = (onEvent) =>
     run.follow((event) => {
       if (event.type === 'run.started') {
         options.model = event.model
         options.created = Math.floor(event.at / 1000)
       }
       if (event.seq > after) return onEvent(event)
-      if (event.type === 'approval.requested') asked.push({ id: event.callId, arguments: event.arguments })
+      if (event.type === 'approval.requested') approvals.push({ id: event.callId, arguments: event.arguments })
     })
   const { stream, starting_after: last = '-1' } = c.req.query()
   if (!/^(?:-1|\d{1,15})$/.test(last))
@@ -50,12 +50,12 @@ export async function storedResponse(c: Context<EdgeEnv>): Promise<Response> {
     return streamRun({ ...run, follow }, responseEncoder(options, Number(last)), { onFirst: () => {} })
   }
   const reader = new ResponseReader(options)
-  const over = Promise.withResolvers<void>()
+  const completion = Promise.withResolvers<void>()
   follow((event) => {
     reader.collect(event)
-    if (reader.isOver) over.resolve()
-  }).then(over.resolve, over.reject)
-  await within(MOST_WAIT_MS, over.promise, undefined)
-  run.leave()
+    if (reader.isOver) completion.resolve()
+  }).then(completion.resolve, completion.reject)
+  await within(MOST_WAIT_MS, completion.promise, undefined)
+  run.disconnect()
   return c.json(reader.response)
 }

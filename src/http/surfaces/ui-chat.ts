@@ -4,14 +4,14 @@ import { ID, newId } from '../../contract/id.ts'
 import { isTerminal } from '../../contract/run.ts'
 import { decodeUiChat, type UiChatRequest } from '../../wire/client/ui-message/request.ts'
 import { UI_MESSAGE_HEADERS, UiMessageEncoder } from '../../wire/client/ui-message/stream.ts'
-import { demand } from '../middleware/auth.ts'
+import { requireScope } from '../middleware/auth.ts'
 import { readJson } from '../request-body.ts'
-import { budgetOf } from '../runs/budget.ts'
-import { type Asked, askedBy, type EdgeEnv } from '../context.ts'
+import { remainingBudget } from '../runs/budget.ts'
+import { type RequestContext, requestContext, type EdgeEnv } from '../context.ts'
 import { takeTurn } from '../runs/continue-run.ts'
-import { conversationOf } from '../runs/conversation-stub.ts'
-import { following, type Launched } from '../runs/run-handle.ts'
-import { granted } from '../problem.ts'
+import { conversationStub } from '../runs/conversation-stub.ts'
+import { storedRunHandle, type RunHandle } from '../runs/run-handle.ts'
+import { unwrapReply } from '../problem.ts'
 import { invalidRequest } from './runs.ts'
 import { streamRun } from '../respond/stream.ts'
 
@@ -20,15 +20,15 @@ export const uiChat = new Hono<EdgeEnv>()
 
 uiChat.post('/', async (c) => {
   const { setup, caller } = c.env
-  demand(caller, 'chat')
+  requireScope(caller, 'chat')
   const json = await readJson(c.req.raw, setup.config.maxBodyBytes)
   const turn = turnOf(json)
   const { conversation, version } = turn
-  const asked = askedBy(c)
-  const launched =
-    (await answerAgain(asked, turn)) ??
-    (await say(asked, turn.again === undefined ? turn : turnOf(json, 'submit-message')))
-  return streamRun(launched, new UiMessageEncoder({ version, conversation }), { headers: UI_MESSAGE_HEADERS })
+  const context = requestContext(c)
+  const handle =
+    (await regenerateTurn(context, turn)) ??
+    (await startTurn(context, turn.again === undefined ? turn : turnOf(json, 'submit-message')))
+  return streamRun(handle, new UiMessageEncoder({ version, conversation }), { headers: UI_MESSAGE_HEADERS })
 })
 
 function turnOf(json: unknown, trigger?: string): UiChatRequest {
@@ -37,54 +37,57 @@ function turnOf(json: unknown, trigger?: string): UiChatRequest {
   return decoded.request
 }
 
-async function say(asked: Asked, { conversation, answers, run, follows }: UiChatRequest): Promise<Launched> {
-  const service = conversationOf(asked.setup, asked.caller.tenant, conversation)
+async function startTurn(
+  context: RequestContext,
+  { conversation, answers, run, follows }: UiChatRequest,
+): Promise<RunHandle> {
+  const service = conversationStub(context.setup, context.caller.tenant, conversation)
   const replaces = follows === undefined ? undefined : await turnAfter(service, follows)
-  return (await takeTurn(asked, { id: conversation, create: true, answers, run, replaces })).launched
+  return (await takeTurn(context, { id: conversation, create: true, answers, run, replaces })).handle
 }
 
 /**
  * Runs a turn again, in place of that turn and all later ones; the id of an answer is that of its run. Undefined if the
  * request does not ask for that, or if the message to be answered never arrived: then that is said as a new one.
  */
-async function answerAgain(
-  asked: Asked,
+async function regenerateTurn(
+  context: RequestContext,
   { conversation, again, follows = '' }: UiChatRequest,
-): Promise<Launched | undefined> {
+): Promise<RunHandle | undefined> {
   if (again === undefined) return undefined
-  const { setup, caller } = asked
-  const service = conversationOf(setup, caller.tenant, conversation)
-  const budget = await budgetOf(asked)
-  const anew = { runId: newId('run'), caller, ...(budget && { budget }) }
-  const repeat = (run = '') => service.regenerate(run, anew, { onward: true })
+  const { setup, caller } = context
+  const service = conversationStub(setup, caller.tenant, conversation)
+  const budget = await remainingBudget(context)
+  const newRun = { runId: newId('run'), caller, ...(budget && { budget }) }
+  const regenerate = (run = '') => service.regenerate(run, newRun, { onward: true })
   const runs = again === '' ? await service.runs({ limit: 1 }) : undefined
   const last = runs?.ok ? runs.runs.at(-1)?.id : again
-  let reply = await repeat(last === follows ? '' : last)
+  let reply = await regenerate(last === follows ? '' : last)
   if (!reply.ok && reply.code.startsWith('unknown')) {
     const run = await turnAfter(service, follows)
     if (run === undefined) return undefined
-    reply = await repeat(run)
+    reply = await regenerate(run)
   }
-  return following(asked, { runId: granted(reply).runId, conversation, after: 0 })
+  return storedRunHandle(context, { runId: unwrapReply(reply).runId, conversation, after: 0 })
 }
 
 /** Returns the run of the turn after a given run's, if any. For '': the first turn; a new chat does not have one. */
 async function turnAfter(service: ConversationService, run: string): Promise<string | undefined> {
   const reply = await service.turnAfter(run)
-  return !reply.ok && run === '' ? undefined : granted(reply).run
+  return !reply.ok && run === '' ? undefined : unwrapReply(reply).run
 }
 
 /** Streams the answer that is under way, from its start; 204 if there is none, as the client expects. */
 uiChat.get('/:id/stream', async (c) => {
   const { setup, caller } = c.env
-  demand(caller, 'chat')
+  requireScope(caller, 'chat')
   const conversation = c.req.param('id')
   if (!ID.test(conversation)) return c.body(null, 204)
-  const service = conversationOf(setup, caller.tenant, conversation)
+  const service = conversationStub(setup, caller.tenant, conversation)
   const reply = await service.runs({ limit: 1 })
   if (!reply.ok && reply.code === 'unknown_conversation') return c.body(null, 204)
-  const run = granted(reply).runs.at(-1)
+  const run = unwrapReply(reply).runs.at(-1)
   if (!run || isTerminal(run.status) || run.status === 'waiting') return c.body(null, 204)
-  const launched = following(c.env, { runId: run.id, conversation, after: 0 })
-  return streamRun(launched, new UiMessageEncoder({ conversation }), { headers: UI_MESSAGE_HEADERS })
+  const handle = storedRunHandle(c.env, { runId: run.id, conversation, after: 0 })
+  return streamRun(handle, new UiMessageEncoder({ conversation }), { headers: UI_MESSAGE_HEADERS })
 })

@@ -1,38 +1,38 @@
 import type { ConversationService } from '../../../contract/conversation.ts'
 import { ID } from '../../../contract/id.ts'
 import type { EdgeEnv } from '../../context.ts'
-import { conversationOf } from '../../runs/conversation-stub.ts'
+import { conversationStub } from '../../runs/conversation-stub.ts'
 import { Problem } from '../../problem.ts'
 import { invalidRequest } from '../runs.ts'
 
-interface Routed {
+interface RouteContext {
   readonly req: { param(name: 'id' | 'run'): string }
   readonly env: EdgeEnv['Bindings']
 }
 
 /** Returns the conversation that the path names. */
-export function serviceOf(c: Routed): ConversationService {
-  return conversationOf(c.env.setup, c.env.caller.tenant, idOf(c))
+export function conversationOfPath(c: RouteContext): ConversationService {
+  return conversationStub(c.env.setup, c.env.caller.tenant, conversationIdOfPath(c))
 }
 
 /** Returns the conversation's id in the path. An invalid id gets the same 404 as an unknown one or another tenant's. */
-export function idOf(c: Routed): string {
+export function conversationIdOfPath(c: RouteContext): string {
   const id = c.req.param('id')
   if (ID.test(id)) return id
   throw new Problem({ status: 404, code: 'unknown_conversation', message: 'There is no such conversation.' })
 }
 
 /** Returns the run's id in the path. Throws a Problem 404 for an invalid one. */
-export function runIdOf(c: Routed): string {
+export function runIdOfPath(c: RouteContext): string {
   const run = c.req.param('run')
   if (ID.test(run)) return run
   throw new Problem({ status: 404, code: 'unknown_run', message: 'This conversation has no such run.' })
 }
 
-const MOST_LISTED = 1000
+const MOST_PER_PAGE = 1000
 
 export function pageSize(limit: string | undefined): number {
-  return limit === undefined ? MOST_LISTED : Math.min(positive(limit, 'limit'), MOST_LISTED)
+  return limit === undefined ? MOST_PER_PAGE : Math.min(positive(limit, 'limit'), MOST_PER_PAGE)
 }
 
 /** Reads which page a query asks for: `limit` entries, all before the number `before`. */

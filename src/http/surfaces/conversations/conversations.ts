@@ -3,18 +3,18 @@ import { canonicalJson, isObject, sha256 } from '../../../contract/json.ts'
 import type { CallAnswer, ConversationService } from '../../../contract/conversation.ts'
 import { parseEventId } from '../../../wire/events.ts'
 import { decodeRunBody } from '../../../wire/client/request.ts'
-import { accept } from '../../runs/prepare-run.ts'
-import { idOf, pageOf, pageSize, runIdOf, serviceOf } from './addressed.ts'
-import { demand } from '../../middleware/auth.ts'
+import { prepareRun } from '../../runs/prepare-run.ts'
+import { conversationIdOfPath, pageOf, pageSize, runIdOfPath, conversationOfPath } from './addressed.ts'
+import { requireScope } from '../../middleware/auth.ts'
 import { readJson } from '../../request-body.ts'
-import { askedBy, type EdgeEnv } from '../../context.ts'
-import { signedBy } from '../../runs/continue-run.ts'
+import { requestContext, type EdgeEnv } from '../../context.ts'
+import { signAnswer } from '../../runs/continue-run.ts'
 import { conversationLife } from './conversation-life.ts'
-import { answering, formatOf } from '../../respond/format.ts'
-import { launchThere } from '../../runs/start-run.ts'
-import { following } from '../../runs/run-handle.ts'
+import { answerFormat, queryFormat } from '../../respond/format.ts'
+import { startInConversation } from '../../runs/start-run.ts'
+import { storedRunHandle } from '../../runs/run-handle.ts'
 import { answerRecord } from '../../respond/native.ts'
-import { granted, Problem } from '../../problem.ts'
+import { unwrapReply, Problem } from '../../problem.ts'
 import { runHeaders } from '../../runs/run-headers.ts'
 import { invalidRequest } from '../runs.ts'
 import { SSE_HEADERS } from '../../respond/stream.ts'
@@ -25,7 +25,7 @@ export const conversations = new Hono<EdgeEnv>()
 conversations.route('/', conversationLife)
 
 conversations.get('/', async (c) => {
-  demand(c.env.caller, 'chat')
+  requireScope(c.env.caller, 'chat')
   const { setup, caller } = c.env
   const { after = '', limit } = c.req.query()
   const ids = await setup.directories.getByName(caller.tenant).list(after, pageSize(limit))
@@ -33,55 +33,56 @@ conversations.get('/', async (c) => {
 })
 
 conversations.get('/:id/runs', async (c) => {
-  demand(c.env.caller, 'chat')
+  requireScope(c.env.caller, 'chat')
   const { before, limit } = c.req.query()
-  return c.json(granted(await serviceOf(c).runs({ before, limit: pageSize(limit) })).runs)
+  return c.json(unwrapReply(await conversationOfPath(c).runs({ before, limit: pageSize(limit) })).runs)
 })
 
 conversations.get('/:id/messages', async (c) => {
-  demand(c.env.caller, 'chat')
-  return c.json(granted(await serviceOf(c).messages(pageOf(c.req.query()))).messages)
+  requireScope(c.env.caller, 'chat')
+  return c.json(unwrapReply(await conversationOfPath(c).messages(pageOf(c.req.query()))).messages)
 })
 
 conversations.get('/:id/usage', async (c) => {
-  demand(c.env.caller, 'chat')
-  const { usage, runs } = granted(await serviceOf(c).usage())
+  requireScope(c.env.caller, 'chat')
+  const { usage, runs } = unwrapReply(await conversationOfPath(c).usage())
   return c.json({ ...usage, runs })
 })
 
 conversations.post('/:id/runs', async (c) => {
-  demand(c.env.caller, 'chat')
+  requireScope(c.env.caller, 'chat')
   const { setup } = c.env
-  const id = idOf(c)
-  const answer = answering(c.req.raw)
+  const id = conversationIdOfPath(c)
+  const answer = answerFormat(c.req.raw)
   const decoded = decodeRunBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
-  const accepted = await accept(askedBy(c), decoded.request, { conversation: id })
+  const preparedRun = await prepareRun(requestContext(c), decoded.request, { conversation: id })
   const { onBusy = 'queue' } = decoded.request
-  return answer(await launchThere(setup, accepted, { id, onBusy, create: false }))
+  return answer(await startInConversation(setup, preparedRun, { id, onBusy, create: false }))
 })
 
 conversations.get('/:id/runs/:run', async (c) => {
-  demand(c.env.caller, 'chat')
-  return c.json(granted(await serviceOf(c).record(runIdOf(c), 0)).record)
+  requireScope(c.env.caller, 'chat')
+  return c.json(unwrapReply(await conversationOfPath(c).record(runIdOfPath(c), 0)).record)
 })
 
 conversations.get('/:id/runs/:run/events', async (c) => {
-  demand(c.env.caller, 'chat')
-  const runId = runIdOf(c)
-  const format = formatOf(c.req.raw)
+  requireScope(c.env.caller, 'chat')
+  const runId = runIdOfPath(c)
+  const format = queryFormat(c.req.raw)
   // The failure of a run is sent as an event: this request itself has not failed.
-  if (format) return format(following(c.env, { runId, conversation: idOf(c), after: 0 }), () => {})
-  const after = cursor(runId, c.req.header('last-event-id') ?? c.req.query('after'))
-  const { stream } = granted(await serviceOf(c).events(runId, after))
+  if (format)
+    return format(storedRunHandle(c.env, { runId, conversation: conversationIdOfPath(c), after: 0 }), () => {})
+  const after = eventNumber(runId, c.req.header('last-event-id') ?? c.req.query('after'))
+  const { stream } = unwrapReply(await conversationOfPath(c).events(runId, after))
   return new Response(stream, {
     headers: { ...SSE_HEADERS, ...runHeaders({ runId, conversation: c.req.param('id') }) },
   })
 })
 
 conversations.post('/:id/runs/:run/cancel', async (c) => {
-  demand(c.env.caller, 'chat')
-  const { status } = granted(await serviceOf(c).cancel(runIdOf(c)))
+  requireScope(c.env.caller, 'chat')
+  const { status } = unwrapReply(await conversationOfPath(c).cancel(runIdOfPath(c)))
   return c.json({ status })
 })
 
@@ -90,12 +91,12 @@ conversations.post('/:id/runs/:run/calls/:call', async (c) => {
   const body = await readJson(c.req.raw, setup.config.maxBodyBytes)
   const answer = callAnswer(body)
   const isDecision = 'decision' in answer
-  demand(caller, isDecision ? 'approve' : 'chat')
-  const service = serviceOf(c)
-  const runId = runIdOf(c)
+  requireScope(caller, isDecision ? 'approve' : 'chat')
+  const service = conversationOfPath(c)
+  const runId = runIdOfPath(c)
   const call = c.req.param('call')
-  if (isDecision) await checkSeen(service, { runId, call, body })
-  const { record } = granted(await service.answer(runId, { [call]: signedBy(caller, answer) }))
+  if (isDecision) await checkArgumentsHash(service, { runId, call, body })
+  const { record } = unwrapReply(await service.answer(runId, { [call]: signAnswer(caller, answer) }))
   return record.status === 'running' ? c.json(record) : answerRecord(record, { runId, conversation: c.req.param('id') })
 })
 
@@ -103,7 +104,7 @@ conversations.post('/:id/runs/:run/calls/:call', async (c) => {
  * Parses the id of the event after which to read: `<run>.<seq>`, or `<seq>` alone; empty for all events. Any other text
  * becomes Infinity, which the conversation refuses.
  */
-function cursor(runId: string, text = ''): number {
+function eventNumber(runId: string, text = ''): number {
   if (/^\d{0,15}$/.test(text)) return Number(text)
   const id = parseEventId(text)
   return id?.runId === runId ? id.seq : Infinity
@@ -127,15 +128,15 @@ function callAnswer(body: unknown): CallAnswer {
  * Throws a Problem 409 if a decision names the arguments that it is about (`argumentsHash`, the SHA-256 of their
  * canonical JSON), and the call has others.
  */
-async function checkSeen(
+async function checkArgumentsHash(
   service: ConversationService,
   { runId, call, body }: { runId: string; call: string; body: unknown },
 ): Promise<void> {
-  const seen = isObject(body) ? body.argumentsHash : undefined
-  if (seen === undefined) return
-  const { calls } = granted(await service.record(runId, 0)).record
-  const asked = calls.find(({ id }) => id === call)
-  if (!asked || (await sha256(canonicalJson(asked.arguments))) === seen) return
+  const argumentsHash = isObject(body) ? body.argumentsHash : undefined
+  if (argumentsHash === undefined) return
+  const { calls } = unwrapReply(await service.record(runId, 0)).record
+  const record = calls.find(({ id }) => id === call)
+  if (!record || (await sha256(canonicalJson(record.arguments))) === argumentsHash) return
   const message = 'The arguments of this call are others than those that were decided about.'
   throw new Problem({ status: 409, code: 'arguments_changed', message, param: 'argumentsHash' })
 }

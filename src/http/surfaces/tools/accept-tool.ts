@@ -1,7 +1,7 @@
 import type { Context } from 'hono'
 import { digestOf } from '../../../host/definition-digest.ts'
 import { untightened } from '../../../host/policy/policies.ts'
-import { authorOf, demand } from '../../middleware/auth.ts'
+import { authorOf, requireScope } from '../../middleware/auth.ts'
 import { readHash } from '../../request-body.ts'
 import type { EdgeEnv } from '../../context.ts'
 import { Problem } from '../../problem.ts'
@@ -9,24 +9,24 @@ import { Problem } from '../../problem.ts'
 /** `POST /tools/{name}/accept`: accepts the current definition of a tool, if its hash is the one in the body. */
 export async function acceptTool(c: Context<EdgeEnv>, name: string): Promise<Response> {
   const { caller, setup } = c.env
-  demand(caller, 'tools:write')
+  requireScope(caller, 'tools:write')
   const hash = await readHash(c.req.raw, setup.config.maxBodyBytes, 'a definition')
   const { tools, unavailable } = await setup.tools(caller).list()
   const all = [...tools, ...unavailable.flatMap(({ place, held }) => (held ? { place, ...held } : []))]
-  const found = await Promise.all(
+  const candidates = await Promise.all(
     all
       .filter(({ definition }) => definition.name === name)
       .map(async ({ definition, place }) => ({ name, place, hash: await digestOf(untightened(definition)) })),
   )
-  const accepted = found.find((tool) => tool.hash === hash)
-  if (accepted) {
-    await setup.accepted?.accept(accepted, authorOf(caller))
+  const match = candidates.find((tool) => tool.hash === hash)
+  if (match) {
+    await setup.accepted?.accept(match, authorOf(caller))
     return c.json({ name, hash })
   }
-  const [other] = found
-  if (!other) throw unknownTool(name)
+  const [candidate] = candidates
+  if (!candidate) throw unknownTool(name)
   const message = `The tool "${name}" has another definition now.`
-  throw new Problem({ status: 409, code: 'tool_changed', message, extra: { current: other.hash } })
+  throw new Problem({ status: 409, code: 'tool_changed', message, extra: { current: candidate.hash } })
 }
 
 export function unknownTool(name: string): Problem {

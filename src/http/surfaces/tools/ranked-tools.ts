@@ -18,13 +18,13 @@ export async function rankedTools(
   { query, after, limit, origin }: ListPage & { readonly query: string },
 ): Promise<ToolPage> {
   const names = await finder.search(query, MOST_RANKED)
-  const there = new Map<string, Tool>()
+  const byName = new Map<string, Tool>()
   for (let at = 0; at < names.length; at += AT_A_TIME) {
     for (const tool of await source.find(names.slice(at, at + AT_A_TIME))) {
-      if (tool.origin === (origin ?? tool.origin)) there.set(tool.definition.name, tool)
+      if (tool.origin === (origin ?? tool.origin)) byName.set(tool.definition.name, tool)
     }
   }
   const from = after === '' ? 0 : names.indexOf(after) + 1
-  const listed = names.slice(from).flatMap((name) => there.get(name) ?? [])
-  return { listed: listed.slice(0, limit), total: there.size }
+  const entries = names.slice(from).flatMap((name) => byName.get(name) ?? [])
+  return { entries: entries.slice(0, limit), total: byName.size }
 }

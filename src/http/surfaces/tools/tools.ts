@@ -5,14 +5,14 @@ import type { WriteReply, WriteTerms } from '../../../contract/catalogue.ts'
 import { decodeCallBody } from '../../../wire/client/request.ts'
 import { acceptTool, unknownTool } from './accept-tool.ts'
 import { pageOf, pageSize } from '../conversations/addressed.ts'
-import { authorOf, demand } from '../../middleware/auth.ts'
+import { authorOf, requireScope } from '../../middleware/auth.ts'
 import { readHash, readJson } from '../../request-body.ts'
-import { budgetOf } from '../../runs/budget.ts'
-import { callOnce } from '../../runs/call-tool.ts'
-import { askedBy, type EdgeEnv } from '../../context.ts'
+import { remainingBudget } from '../../runs/budget.ts'
+import { callTool } from '../../runs/call-tool.ts'
+import { requestContext, type EdgeEnv } from '../../context.ts'
 import { Problem } from '../../problem.ts'
 import { rankedTools } from './ranked-tools.ts'
-import { nameOf, toolPage } from './tool-page.ts'
+import { entryName, toolPage } from './tool-page.ts'
 
 const DEFAULT_VERSIONS = '100'
 
@@ -20,41 +20,41 @@ const DEFAULT_VERSIONS = '100'
 export const tools = new Hono<EdgeEnv>()
 
 tools.get('/', async (c) => {
-  demand(c.env.caller, 'tools:read')
+  requireScope(c.env.caller, 'tools:read')
   const { source, query, after = '', limit } = c.req.query()
   const page = { after, limit: pageSize(limit), origin: source }
-  const { listed, total } = query?.trim()
+  const { entries, total } = query?.trim()
     ? await rankedTools(toolsOf(c), c.env.setup.finder, { query, ...page })
     : await toolPage(toolsOf(c), page)
-  const entries = listed.map((each) => ('definition' in each ? toEntry(each) : toGone(each)))
-  return c.json(entries, 200, { 'x-total-count': String(total) })
+  const body = entries.map((each) => ('definition' in each ? availableEntry(each) : unavailableEntry(each)))
+  return c.json(body, 200, { 'x-total-count': String(total) })
 })
 
 tools.get('/:name', async (c) => {
-  demand(c.env.caller, 'tools:read')
+  requireScope(c.env.caller, 'tools:read')
   const [name, source] = [c.req.param('name'), toolsOf(c)]
   const [tool] = await source.find([name])
   if (!tool) {
-    const gone = (await source.list()).unavailable.find((each) => nameOf(each) === name)
-    if (gone) return c.json(toGone(gone))
+    const unavailable = (await source.list()).unavailable.find((each) => entryName(each) === name)
+    if (unavailable) return c.json(unavailableEntry(unavailable))
     throw unknownTool(name)
   }
   const { hash } = tool.definition
   // A tool Worker chooses its hash freely: not every text may stand in an ETag.
   if (/^[!#-~]+$/.test(hash)) c.header('etag', `"${hash}"`)
-  return c.json(toEntry(tool))
+  return c.json(availableEntry(tool))
 })
 
 tools.put('/:name', async (c) => {
-  demand(c.env.caller, 'tools:write')
+  requireScope(c.env.caller, 'tools:write')
   const { setup } = c.env
   const definition = await readJson(c.req.raw, setup.config.maxBodyBytes)
   const name = c.req.param('name')
-  return written(c, name, await setup.stored.put(name, definition, termsOf(c)))
+  return answerWrite(c, name, await setup.stored.put(name, definition, writeTermsOf(c)))
 })
 
 tools.get('/:name/versions', async (c) => {
-  demand(c.env.caller, 'tools:read')
+  requireScope(c.env.caller, 'tools:read')
   const page = pageOf({ limit: DEFAULT_VERSIONS, ...c.req.query() })
   const name = c.req.param('name')
   await checkKnown(c, name)
@@ -64,7 +64,7 @@ tools.get('/:name/versions', async (c) => {
 })
 
 tools.get('/:name/versions/:hash', async (c) => {
-  demand(c.env.caller, 'tools:read')
+  requireScope(c.env.caller, 'tools:read')
   const { name, hash } = c.req.param()
   await checkKnown(c, name)
   const definition = await c.env.setup.stored.version(name, hash)
@@ -73,23 +73,23 @@ tools.get('/:name/versions/:hash', async (c) => {
 })
 
 tools.post('/:name/rollback', async (c) => {
-  demand(c.env.caller, 'tools:write')
+  requireScope(c.env.caller, 'tools:write')
   const { setup } = c.env
   const hash = await readHash(c.req.raw, setup.config.maxBodyBytes, 'a version')
   const name = c.req.param('name')
-  const reply = await setup.stored.rollback(name, hash, termsOf(c))
+  const reply = await setup.stored.rollback(name, hash, writeTermsOf(c))
   if (!reply) throw unknownVersion(name, hash)
-  return written(c, name, reply)
+  return answerWrite(c, name, reply)
 })
 
 tools.post('/:name/accept', (c) => acceptTool(c, c.req.param('name')))
 
 tools.delete('/:name', async (c) => {
-  demand(c.env.caller, 'tools:write')
+  requireScope(c.env.caller, 'tools:write')
   const name = c.req.param('name')
   const { stored } = c.env.setup
-  if (await stored.remove(name, termsOf(c).by)) return c.body(null, 204)
-  const { origin } = await find(toolsOf(c), name)
+  if (await stored.remove(name, writeTermsOf(c).by)) return c.body(null, 204)
+  const { origin } = await findTool(toolsOf(c), name)
   // Another request has just removed the tool, which `find` does not see yet.
   if (origin === 'kv') throw unknownTool(name)
   const message = `The tool "${name}" is not stored (its source is "${origin}"), so it cannot be removed here.`
@@ -97,17 +97,17 @@ tools.delete('/:name', async (c) => {
 })
 
 tools.post('/:name/call', async (c) => {
-  demand(c.env.caller, 'chat')
+  requireScope(c.env.caller, 'chat')
   const { setup, caller } = c.env
-  const tool = await find(toolsOf(c), c.req.param('name'))
+  const tool = await findTool(toolsOf(c), c.req.param('name'))
   const decoded = decodeCallBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) {
     const { message, path } = decoded.error
     throw new Problem({ status: 422, code: 'invalid_request', message, param: path })
   }
-  await budgetOf({ setup, caller })
+  await remainingBudget({ setup, caller })
   const startedAt = Date.now()
-  const outcome = await callOnce(tool, { ...decoded.request, ...askedBy(c) })
+  const outcome = await callTool(tool, { ...decoded.request, ...requestContext(c) })
   const durationMs = Date.now() - startedAt
   if (outcome.ok) return c.json({ ...outcome, durationMs })
   const { code, message } = outcome.error
@@ -125,15 +125,15 @@ type Entry = Omit<ToolDefinition, 'inputSchema' | 'version' | 'hash' | 'annotati
     accepted?: string | null
   }
 
-function toEntry({ definition, origin, place }: Tool): Entry {
+function availableEntry({ definition, origin, place }: Tool): Entry {
   return { ...definition, source: origin, place, available: true }
 }
 
-function toGone(gone: Unavailable): Entry {
-  const { origin, place, reason, held } = gone
+function unavailableEntry(unavailable: Unavailable): Entry {
+  const { origin, place, reason, held } = unavailable
   return {
     ...held?.definition,
-    name: nameOf(gone),
+    name: entryName(unavailable),
     ...(held && { hash: held.hash, accepted: held.accepted }),
     source: origin,
     place,
@@ -149,10 +149,10 @@ function toolsOf(c: Context<EdgeEnv>): ToolSource {
 
 /** Throws a Problem 404 unless the caller may write tools or know of this one: only writers read of removed tools. */
 async function checkKnown(c: Context<EdgeEnv>, name: string): Promise<void> {
-  if (!c.env.caller.scopes.includes('tools:write')) await find(toolsOf(c), name)
+  if (!c.env.caller.scopes.includes('tools:write')) await findTool(toolsOf(c), name)
 }
 
-async function find(source: ToolSource, name: string): Promise<Tool> {
+async function findTool(source: ToolSource, name: string): Promise<Tool> {
   const [tool] = await source.find([name])
   if (tool) return tool
   throw unknownTool(name)
@@ -164,7 +164,7 @@ function unknownVersion(name: string, hash: string): Problem {
 }
 
 /** Returns the author of a write, and its precondition by `If-Match` and `If-None-Match: *` (RFC 9110). */
-function termsOf(c: Context<EdgeEnv>): WriteTerms {
+function writeTermsOf(c: Context<EdgeEnv>): WriteTerms {
   const match = c.req.header('if-match')
   const isNew = c.req.header('if-none-match')?.trim() === '*'
   const expects = isNew ? [] : match?.split(',').map((tag) => tag.trim().replace(/^(?:W\/)?"(.*)"$/, '$1'))
@@ -175,7 +175,7 @@ function termsOf(c: Context<EdgeEnv>): WriteTerms {
  * Answers a write: 201 if it created the tool, 200 if it replaced a version. Throws a Problem if it was refused: 412 if
  * another version is current, 422 with the paths of what is invalid.
  */
-function written(c: Context<EdgeEnv>, name: string, reply: WriteReply): Response {
+function answerWrite(c: Context<EdgeEnv>, name: string, reply: WriteReply): Response {
   if (reply.ok) {
     const { status, hash, change, breaks } = reply
     c.header('etag', `"${hash}"`)
