@@ -1,6 +1,32 @@
 import type { RunEvent } from '../contract/event.ts'
 import { textOf } from '../contract/message.ts'
 
+/** The events that are not printed. An event that is new to the union must be handled, or added here. */
+type Ignored =
+  | 'run.started'
+  | 'input.added'
+  | 'tools.added'
+  | 'history.repaired'
+  | 'history.compacted'
+  | 'step.started'
+  | 'step.answered'
+  | 'answer.rejected'
+  | 'answer.cut'
+  | 'approval.requested'
+  | 'approval.decided'
+  | 'call.requested'
+  | 'call.interrupted'
+  | 'call.undone'
+  | 'step.finished'
+  | 'step.restarted'
+  | 'limit.reached'
+  | 'run.waiting'
+  | 'run.resumed'
+  | 'run.cancelling'
+  | 'run.snapshot'
+  | 'reasoning.delta'
+  | 'call.delta'
+
 export interface RunPrinterOptions {
   readonly write: (text: string) => void
   /** Returns where a tool comes from: the name of its Worker, or its source. */
@@ -42,6 +68,7 @@ export function runPrinter({ write, origin }: RunPrinterOptions): (event: RunEve
         write('\n')
         return
       default:
+        event.type satisfies Ignored
     }
   }
 }

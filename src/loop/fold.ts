@@ -1,4 +1,4 @@
-import type { CallSettled, RunEventBody } from '../contract/event.ts'
+import type { CallSettled, RunEventBody, RunFinished } from '../contract/event.ts'
 import { type DataMark, marksAmong, type ToolCall, type ToolMessage } from '../contract/message.ts'
 import { addUsage } from '../contract/usage.ts'
 import { compatUndone } from './decide/compat.ts'
@@ -24,12 +24,8 @@ export function fold(state: RunState, event: RunEventBody): void {
     case 'tools.added':
       state.offered = new Map([...state.offered, ...event.tools.map((tool) => [tool.name, tool] as const)])
       return
-    case 'step.started': {
-      const { step, tools } = event
-      state.steps = step
-      state.step = { step, attempt: 1, calls: [], early: [], rejected: [], ...(tools && { tools }) }
-      return
-    }
+    case 'step.started':
+      return foldStep(state, event)
     case 'step.restarted':
       if (state.step) state.step.attempt = event.attempt
       return
@@ -76,18 +72,35 @@ export function fold(state: RunState, event: RunEventBody): void {
       state.status = 'cancelling'
       return
     case 'run.finished':
-      state.status = event.status
-      state.finished = event
-      // Input that arrived meanwhile joins the history, even if the step it waited for never finished.
-      foldAdded(state)
-      // A result returned directly becomes the assistant's answer in the history: the user's turn follows.
-      if (event.finish === 'return_direct') state.messages.push({ role: 'assistant', content: event.answer })
+      return foldFinished(state, event)
+    case 'history.repaired':
+    case 'run.snapshot':
+    case 'reasoning.delta':
+    case 'text.delta':
+    case 'call.delta':
+    case 'call.proposed':
+    case 'call.progress':
       return
     default:
+      event satisfies never
   }
 }
 
+function foldFinished(state: RunState, event: RunFinished): void {
+  state.status = event.status
+  state.finished = event
+  // Input that arrived meanwhile joins the history, even if the step it waited for never finished.
+  foldAdded(state)
+  // A result returned directly becomes the assistant's answer in the history: the user's turn follows.
+  if (event.finish === 'return_direct') state.messages.push({ role: 'assistant', content: event.answer })
+}
+
 type Folded<Type extends RunEventBody['type']> = Extract<RunEventBody, { type: Type }>
+
+function foldStep(state: RunState, { step, tools }: Folded<'step.started'>): void {
+  state.steps = step
+  state.step = { step, attempt: 1, calls: [], early: [], rejected: [], ...(tools && { tools }) }
+}
 
 function foldAnswer(state: RunState, event: Folded<'step.answered'>): void {
   const { step, text, reasoning, finish, usage, opaque, execution, approvals = [] } = event

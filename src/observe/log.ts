@@ -26,21 +26,51 @@ export function logs(report: Report, { includeContent = false }: { includeConten
   }
 }
 
+/** The events that are not logged. An event that is new to the union must be handled, or added here. */
+type Ignored =
+  | 'run.started'
+  | 'input.added'
+  | 'tools.added'
+  | 'history.repaired'
+  | 'history.compacted'
+  | 'step.started'
+  | 'answer.rejected'
+  | 'answer.cut'
+  | 'approval.requested'
+  | 'approval.decided'
+  | 'call.requested'
+  | 'call.started'
+  | 'call.interrupted'
+  | 'call.undone'
+  | 'step.finished'
+  | 'step.restarted'
+  | 'limit.reached'
+  | 'run.waiting'
+  | 'run.resumed'
+  | 'run.cancelling'
+  | 'step.answered'
+
 function entryOf(event: RunFact, run: RunRequest): { readonly event: string } | undefined {
-  if (event.type === 'call.settled') {
-    const { callId, tool, ok, error, durationMs, content = [] } = event
-    const bytes = content.reduce((sum, part) => sum + (part.type === 'text' ? part.text.length : part.data.length), 0)
-    return { event: 'call', ...{ callId, tool, ok, durationMs, bytes }, ...(error && { code: error.code }) }
-  }
-  if (event.type !== 'run.finished') return undefined
-  const { status, finish, which, usage, error } = event
-  const { conversation, model } = run
-  return {
-    event: 'run',
-    ...{ model, status, finish, usage },
-    ...(conversation !== undefined && { conversation }),
-    ...(which && { which }),
-    ...(error && { code: error.code }),
+  switch (event.type) {
+    case 'call.settled': {
+      const { callId, tool, ok, error, durationMs, content = [] } = event
+      const bytes = content.reduce((sum, part) => sum + (part.type === 'text' ? part.text.length : part.data.length), 0)
+      return { event: 'call', ...{ callId, tool, ok, durationMs, bytes }, ...(error && { code: error.code }) }
+    }
+    case 'run.finished': {
+      const { status, finish, which, usage, error } = event
+      const { conversation, model } = run
+      return {
+        event: 'run',
+        ...{ model, status, finish, usage },
+        ...(conversation !== undefined && { conversation }),
+        ...(which && { which }),
+        ...(error && { code: error.code }),
+      }
+    }
+    default:
+      event.type satisfies Ignored
+      return undefined
   }
 }
 

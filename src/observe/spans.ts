@@ -4,6 +4,29 @@ import type { Observer } from '../contract/hook.ts'
 import type { RunRequest } from '../contract/run.ts'
 import type { Usage } from '../contract/usage.ts'
 
+/** The events that end no span. An event that is new to the union must be handled, or added here. */
+type Ignored =
+  | 'run.started'
+  | 'input.added'
+  | 'tools.added'
+  | 'history.repaired'
+  | 'history.compacted'
+  | 'step.started'
+  | 'answer.rejected'
+  | 'answer.cut'
+  | 'approval.requested'
+  | 'approval.decided'
+  | 'call.requested'
+  | 'call.started'
+  | 'call.interrupted'
+  | 'call.undone'
+  | 'step.finished'
+  | 'step.restarted'
+  | 'limit.reached'
+  | 'run.waiting'
+  | 'run.resumed'
+  | 'run.cancelling'
+
 /** A span in OpenTelemetry's sense, for an exporter to send. Times are in epoch milliseconds. */
 export interface Span {
   readonly name: string
@@ -83,6 +106,7 @@ function spanOf(open: OpenRun, event: RunFact, context: SpanContext): Span | und
     case 'run.finished':
       return runSpan(open, event, context)
     default:
+      event.type satisfies Ignored
       return undefined
   }
 }

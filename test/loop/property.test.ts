@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { Validator } from '@cfworker/json-schema'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { RunEvent } from '../../src/contract/event.ts'
@@ -96,10 +98,26 @@ test('for any script, failures and cancels: one end, one outcome a call, a valid
       expectValidHistory(played.state)
       expectLimits(played.events, { ...DEFAULT_LIMITS, ...limits })
       expectReplay(played, request)
+      expectDocumented(played.events)
     }),
     { numRuns: 600 },
   )
 })
+
+const document = JSON.parse(readFileSync('src/http/openapi.txt', 'utf8')) as Record<string, any>
+const validators = new Map<string, Validator>()
+
+/** Each event fits its schema in the OpenAPI document, and has no member that is not there. */
+function expectDocumented(events: readonly RunEvent[]): void {
+  for (const event of events) {
+    const { components } = document
+    const schema = components.schemas[`RunEvent.${event.type}`]
+    const validator = validators.get(event.type) ?? new Validator({ ...schema, components }, '2020-12')
+    validators.set(event.type, validator)
+    expect(validator.validate(JSON.parse(JSON.stringify(event))).errors).toEqual([])
+    expect(Object.keys(schema.properties)).toEqual(expect.arrayContaining(Object.keys(event)))
+  }
+}
 
 function expectOneEnd({ events, state }: Played, durable: boolean): void {
   const ends = events.filter((event) => event.type === 'run.finished')

@@ -1,11 +1,9 @@
 import type { JsonSchema } from '../../contract/json.ts'
+import { count, flag, list, object, ref, text } from './json-schema.ts'
 
-const TEXT = { type: 'string' }
-const COUNT = { type: 'integer', minimum: 0 }
-const FLAG = { type: 'boolean' }
 const OBJECT = { type: 'object' }
-const USAGE = { $ref: '#/components/schemas/Usage' }
-const FAULT = object({ code: TEXT, message: TEXT })
+const USAGE = ref('Usage')
+const FAULT = object({ code: text, message: text })
 const FINISH = [
   'stop',
   'return_direct',
@@ -22,151 +20,144 @@ const STATUS = ['queued', 'running', 'waiting', 'cancelling', 'completed', 'fail
 /** The schemas of the edge's answers, by their names in the document. Answers may have more members than are named. */
 export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
   Problem: {
-    ...object({ status: COUNT, code: TEXT, detail: TEXT }, { param: TEXT, runId: TEXT, issues: list(OBJECT) }),
+    ...object({ status: count, code: text, detail: text }, { param: text, runId: text, issues: list(OBJECT) }),
     description: 'RFC 9457. `code` is stable, `detail` is for people, `param` says where in the request.',
   },
   OpenAIError: object({
     error: object({
-      message: TEXT,
-      type: TEXT,
+      message: text,
+      type: text,
       param: { type: ['string', 'null'] },
       code: { type: ['string', 'null'] },
     }),
   }),
   Usage: object(
-    { inputTokens: COUNT, outputTokens: COUNT },
-    { cachedInputTokens: COUNT, reasoningTokens: COUNT, cost: { type: 'number' } },
+    { inputTokens: count, outputTokens: count },
+    { cachedInputTokens: count, reasoningTokens: count, cost: { type: 'number' } },
   ),
+  Finish: { enum: FINISH },
   Call: object(
-    { id: TEXT, tool: TEXT, arguments: {}, status: { enum: ['open', 'approval', 'caller', 'settled'] } },
+    { id: text, tool: text, arguments: {}, status: { enum: ['open', 'approval', 'caller', 'settled'] } },
     {
-      ok: FLAG,
-      durationMs: COUNT,
-      content: list({ $ref: '#/components/schemas/Content' }),
+      ok: flag,
+      durationMs: count,
+      content: list(ref('Content')),
       structured: {},
       error: FAULT,
-      late: object({ ok: FLAG }),
-      undone: FLAG,
+      late: object({ ok: flag }),
+      undone: flag,
     },
   ),
   Run: object(
     {
-      id: TEXT,
+      id: text,
       status: { enum: STATUS },
-      answer: TEXT,
-      steps: COUNT,
+      answer: text,
+      steps: count,
       usage: USAGE,
-      calls: list({ $ref: '#/components/schemas/Call' }),
+      calls: list(ref('Call')),
     },
     {
-      conversation: TEXT,
-      preambles: list(TEXT),
-      finish: { enum: FINISH },
+      conversation: text,
+      preambles: list(text),
+      finish: ref('Finish'),
       which: { type: 'string', description: 'The limit behind `finish: "limit"`.' },
       error: FAULT,
     },
   ),
   RunSummary: object({
-    id: TEXT,
+    id: text,
     status: { enum: STATUS },
     created: { type: 'integer', description: 'Epoch milliseconds.' },
   }),
-  StoredMessage: object({ position: COUNT, run: TEXT, message: OBJECT }, { replaced: { const: true } }),
-  Named: object({ id: TEXT }),
+  StoredMessage: object({ position: count, run: text, message: OBJECT }, { replaced: { const: true } }),
+  Named: object({ id: text }),
   Model: object(
-    { id: TEXT, object: { const: 'model' }, created: COUNT, owned_by: TEXT },
-    { edgecall: { $ref: '#/components/schemas/ModelCapabilities' } },
+    { id: text, object: { const: 'model' }, created: count, owned_by: text },
+    { edgecall: ref('ModelCapabilities') },
   ),
   ModelCapabilities: {
     ...object({
-      tools: FLAG,
-      parallelCalls: FLAG,
-      singleCalls: FLAG,
-      toolChoice: FLAG,
-      streamedArguments: FLAG,
-      imagesInResults: FLAG,
-      structuredOutput: FLAG,
+      tools: flag,
+      parallelCalls: flag,
+      singleCalls: flag,
+      toolChoice: flag,
+      streamedArguments: flag,
+      imagesInResults: flag,
+      structuredOutput: flag,
     }),
     description: 'What can be said to the model and heard of it, as far as the edge’s codec goes.',
   },
-  ModelList: object({ object: { const: 'list' }, data: list({ $ref: '#/components/schemas/Model' }) }),
-  Accepted: object({ name: TEXT, hash: TEXT }),
+  ModelList: object({ object: { const: 'list' }, data: list(ref('Model')) }),
+  Accepted: object({ name: text, hash: text }),
   Spend: object(
     {},
     {
-      key: TEXT,
-      period: object({ from: TEXT, to: TEXT }),
-      tokens: COUNT,
+      key: text,
+      period: object({ from: text, to: text }),
+      tokens: count,
       cost: { type: 'number' },
-      runs: COUNT,
+      runs: count,
       budget: OBJECT,
     },
   ),
   ChatCompletion: {
     ...object({
-      id: TEXT,
+      id: text,
       object: { const: 'chat.completion' },
-      created: COUNT,
-      model: TEXT,
+      created: count,
+      model: text,
       choices: list(OBJECT),
       usage: OBJECT,
-      edgecall: { $ref: '#/components/schemas/Report' },
+      edgecall: ref('Report'),
     }),
     description: 'As OpenAI has it. Calls that ran at the edge are in `edgecall` alone.',
   },
   Response: {
     ...object({
-      id: TEXT,
+      id: text,
       object: { const: 'response' },
       status: { enum: ['completed', 'incomplete', 'failed', 'in_progress'] },
-      model: TEXT,
+      model: text,
       output: list(OBJECT),
       edgecall: OBJECT,
     }),
     description: 'As OpenAI has it. Calls that ran at the edge are items of type `mcp_call`.',
   },
-  Report: object({ runId: TEXT, steps: COUNT, calls: list(OBJECT), finish: { enum: FINISH } }, { conversation: TEXT }),
+  Report: object({ runId: text, steps: count, calls: list(OBJECT), finish: ref('Finish') }, { conversation: text }),
   Tool: object(
-    { name: TEXT, source: TEXT, place: TEXT, available: FLAG },
+    { name: text, source: text, place: text, available: flag },
     {
-      title: TEXT,
-      description: TEXT,
+      title: text,
+      description: text,
       inputSchema: OBJECT,
       outputSchema: OBJECT,
-      version: TEXT,
-      hash: TEXT,
+      version: text,
+      hash: text,
       annotations: OBJECT,
       returnDirect: { enum: ['always', 'if-last'] },
       approval: { enum: ['never', 'always'] },
-      tags: list(TEXT),
+      tags: list(text),
       reason: { type: 'string', description: 'Why it is not available.' },
     },
   ),
   Outcome: object(
-    { ok: FLAG, content: list({ $ref: '#/components/schemas/Content' }), durationMs: COUNT },
+    { ok: flag, content: list(ref('Content')), durationMs: count },
     { structured: {}, usage: USAGE, error: FAULT },
   ),
   Version: object({
-    name: TEXT,
-    hash: TEXT,
+    name: text,
+    hash: text,
     change: { enum: ['created', 'unchanged', 'compatible', 'breaking'] },
     breaks: list(OBJECT),
   }),
   HistoryEntry: object(
     {
-      revision: COUNT,
+      revision: count,
       action: { enum: ['put', 'rollback', 'delete'] },
       by: OBJECT,
       at: { type: 'string', format: 'date-time' },
     },
-    { hash: TEXT, version: TEXT, change: TEXT, breaks: list(OBJECT) },
+    { hash: text, version: text, change: text, breaks: list(OBJECT) },
   ),
-}
-
-function object(required: Readonly<Record<string, JsonSchema>>, optional: Readonly<Record<string, JsonSchema>> = {}) {
-  return { type: 'object', properties: { ...required, ...optional }, required: Object.keys(required) }
-}
-
-function list(items: JsonSchema): JsonSchema {
-  return { type: 'array', items }
 }

@@ -11,6 +11,7 @@ import { contentPart, parametersSchema, runOptions } from '../../wire/schema.ts'
 import { body as useChatBody } from '../../wire/client/ui-message/request.ts'
 import { limitTexts } from './configuration.ts'
 import { describable } from './describable.ts'
+import { ref } from './json-schema.ts'
 
 /** The Valibot schemas with which the edge checks requests, by their names in the document. */
 const CHECKED = {
@@ -38,12 +39,7 @@ const CHECKED = {
 /** The schemas of bodies that the edge checks without a Valibot schema. */
 const READ = {
   Definition: {
-    oneOf: [
-      { $ref: ref('HttpTool') },
-      { $ref: ref('ToolAlias') },
-      { $ref: ref('StaticTool') },
-      { $ref: ref('CodeTool') },
-    ],
+    oneOf: [ref('HttpTool'), ref('ToolAlias'), ref('StaticTool'), ref('CodeTool')],
   },
   CallAnswer: {
     anyOf: [
@@ -90,7 +86,7 @@ export function bodySchemas(): Readonly<Record<string, JsonSchema>> {
       typeMode: 'input',
       // JSON Schema cannot express checks by code; the descriptions state them.
       ignoreActions: ['check'],
-      overrideRef: ({ referenceId }) => ref(referenceId),
+      overrideRef: ({ referenceId }) => `#/components/schemas/${referenceId}`,
       overrideSchema: ({ jsonSchema }) => withoutEmpty(jsonSchema),
     },
   )
@@ -99,7 +95,7 @@ export function bodySchemas(): Readonly<Record<string, JsonSchema>> {
 
 /** Describes what code checks: in JSON Schema where that is possible, else in a description. */
 function withWords(made: Readonly<Record<string, object>>): Readonly<Record<string, JsonSchema>> {
-  const edgecall = { anyOf: [{ $ref: ref('RunOptions') }, { type: 'null' }] }
+  const edgecall = { anyOf: [ref('RunOptions'), { type: 'null' }] }
   return {
     InputSchema: { type: 'object', properties: { type: { const: 'object' } }, description: 'A JSON Schema.' },
     Limits: describedLimits(made['Limits']),
@@ -130,8 +126,4 @@ function propertiesOf(schema: { readonly properties?: object } | undefined): obj
 function withoutEmpty({ properties, required, ...rest }: MadeSchema): MadeSchema {
   const isBare = properties === undefined || Object.keys(properties).length === 0
   return { ...rest, ...(!isBare && { properties }), ...(required?.length && { required }) }
-}
-
-function ref(name: string): string {
-  return `#/components/schemas/${name}`
 }

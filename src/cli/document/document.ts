@@ -5,7 +5,9 @@ import { ANSWERS } from './answers.ts'
 import { bodySchemas } from './bodies.ts'
 import { CLIENT_ROUTES } from './client-routes.ts'
 import { configurationText } from './configuration.ts'
-import { named, operationOf } from './operation.ts'
+import { eventSchemas } from './events.ts'
+import { ref } from './json-schema.ts'
+import { operationOf } from './operation.ts'
 import { RUN_ROUTES } from './run-routes.ts'
 import { TOOL_ROUTES } from './tool-routes.ts'
 
@@ -42,10 +44,10 @@ export function openApiDocument(version: string): JsonObject {
     components: {
       securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'A key of API_KEYS.' } },
       responses: {
-        Problem: { description: 'An error.', content: { 'application/problem+json': { schema: named('Problem') } } },
-        OpenAIError: { description: 'An error.', content: { 'application/json': { schema: named('OpenAIError') } } },
+        Problem: { description: 'An error.', content: { 'application/problem+json': { schema: ref('Problem') } } },
+        OpenAIError: { description: 'An error.', content: { 'application/json': { schema: ref('OpenAIError') } } },
       },
-      schemas: { ...bodySchemas(), ...ANSWERS },
+      schemas: { ...bodySchemas(), ...ANSWERS, ...eventSchemas() },
     },
   }
 }

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonSchema } from '../../contract/json.ts'
+import { ref, text } from './json-schema.ts'
 
 /** The content of a successful answer: JSON, with a schema or the name of one, or text of another type. */
 export type Answer =
@@ -32,18 +33,18 @@ export function operationOf(path: string, route: Route): JsonObject {
   const { tag, id, summary, scope, body } = route
   const said = [route.description, scope && `Scope of the key: ${scope}.`].filter(Boolean).join(' ')
   const parameters = [
-    ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: TEXT })),
+    ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: text })),
     ...Object.entries(route.query ?? {}).map(([name, description]) => ({
       name,
       in: 'query',
       description,
-      schema: TEXT,
+      schema: text,
     })),
     ...Object.entries(route.headers ?? {}).map(([name, description]) => ({
       name,
       in: 'header',
       description,
-      schema: TEXT,
+      schema: text,
     })),
   ]
   return {
@@ -56,15 +57,20 @@ export function operationOf(path: string, route: Route): JsonObject {
     ...(body !== undefined && {
       requestBody: {
         required: route.bodyIsOptional !== true,
-        content: { 'application/json': { schema: named(body) } },
+        content: { 'application/json': { schema: ref(body) } },
       },
     }),
     responses: { ...mapped(route.answers, responseOf), ...errorsOf(path, route) },
   }
 }
 
-const TEXT = { type: 'string' }
-const EVENTS = { 'text/event-stream': { schema: TEXT } }
+const EVENT_STREAM = {
+  type: 'string',
+  description: 'Server-sent events. The `data` of each is a RunEvent.',
+  contentMediaType: 'text/event-stream',
+  contentSchema: ref('RunEvent'),
+}
+const EVENTS = { 'text/event-stream': { schema: EVENT_STREAM } }
 
 const KEYED = { 401: 'No valid key was sent.', 403: 'The key lacks the scope.' }
 const WITH_BODY = {
@@ -84,16 +90,13 @@ function responseOf(answer: Answer): JsonObject {
   const { says: description } = answer
   if (!('json' in answer)) {
     const { type } = answer
-    return { description, ...(type !== undefined && { content: { [type]: { schema: TEXT } } }) }
+    if (type === 'events') return { description, content: EVENTS }
+    return { description, ...(type !== undefined && { content: { [type]: { schema: text } } }) }
   }
   const { json, or, headers } = answer
-  const schema = typeof json === 'string' ? named(json) : json
+  const schema = typeof json === 'string' ? ref(json) : json
   const content = { 'application/json': { schema }, ...(or === 'events' && EVENTS) }
   return { description, ...(headers && { headers }), content }
-}
-
-export function named(schema: string): JsonSchema {
-  return { $ref: `#/components/schemas/${schema}` }
 }
 
 function mapped<Value>(record: Readonly<Record<string, Value>>, make: (value: Value) => JsonObject): JsonObject {

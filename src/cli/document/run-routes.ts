@@ -1,4 +1,5 @@
-import { named, type Routes } from './operation.ts'
+import { ref } from './json-schema.ts'
+import type { Routes } from './operation.ts'
 
 const UNKNOWN = { 404: 'There is no such conversation or run, or it is another tenant’s.', 410: 'It was deleted.' }
 const FAILED = {
@@ -63,7 +64,7 @@ export const RUN_ROUTES: Routes = {
       summary: 'The conversations of the tenant',
       scope: 'chat',
       query: { after: 'The id after which to begin.', limit: 'At most 1000.' },
-      answers: { 200: { says: 'Ids, in their order.', json: { type: 'array', items: named('Named') } } },
+      answers: { 200: { says: 'Ids, in their order.', json: { type: 'array', items: ref('Named') } } },
     },
     post: {
       tag: 'Conversations',
@@ -119,7 +120,7 @@ export const RUN_ROUTES: Routes = {
       summary: 'The messages of a conversation, oldest first',
       scope: 'chat',
       query: { before: 'The position before which to end.', limit: 'At most 1000.' },
-      answers: { 200: { says: 'The newest messages before.', json: { type: 'array', items: named('StoredMessage') } } },
+      answers: { 200: { says: 'The newest messages before.', json: { type: 'array', items: ref('StoredMessage') } } },
       errors: UNKNOWN,
     },
   },
@@ -140,7 +141,7 @@ export const RUN_ROUTES: Routes = {
       summary: 'The runs of a conversation, oldest first',
       scope: 'chat',
       query: { before: 'The run before which to end.', limit: 'At most 1000.' },
-      answers: { 200: { says: 'The newest runs before.', json: { type: 'array', items: named('RunSummary') } } },
+      answers: { 200: { says: 'The newest runs before.', json: { type: 'array', items: ref('RunSummary') } } },
       errors: UNKNOWN,
     },
     post: {
@@ -179,7 +180,7 @@ export const RUN_ROUTES: Routes = {
       scope: 'chat',
       query: { after: 'The `seq` after which to begin.', ...FORMAT },
       headers: { 'Last-Event-ID': 'The event after which to begin.' },
-      answers: { 200: { says: 'Events, until the run ends or waits.', type: 'text/event-stream' } },
+      answers: { 200: { says: 'Events, until the run ends or waits.', type: 'events' } },
       errors: { ...UNKNOWN, 400: 'This is no event of the run.' },
     },
   },

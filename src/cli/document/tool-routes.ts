@@ -1,4 +1,5 @@
-import { named, type Routes } from './operation.ts'
+import { ref } from './json-schema.ts'
+import type { Routes } from './operation.ts'
 
 const UNKNOWN = { 404: 'There is no such tool or version.' }
 const WRITTEN = { says: 'The version that is the current one now.', json: 'Version' }
@@ -28,7 +29,7 @@ export const TOOL_ROUTES: Routes = {
       answers: {
         200: {
           says: 'Tools by name; what cannot be had says why.',
-          json: { type: 'array', items: named('Tool') },
+          json: { type: 'array', items: ref('Tool') },
           headers: {
             'X-Total-Count': {
               description: 'How many there are in all; with `query`, of the 1,000 that fit it best.',
@@ -76,7 +77,7 @@ export const TOOL_ROUTES: Routes = {
       description: 'Of one that is gone or held back, for keys that write tools alone; likewise its versions.',
       scope: 'tools:read',
       query: { before: 'The revision before which to begin.', limit: 'At most 1000; 100 by default.' },
-      answers: { 200: { says: 'Its history.', json: { type: 'array', items: named('HistoryEntry') } } },
+      answers: { 200: { says: 'Its history.', json: { type: 'array', items: ref('HistoryEntry') } } },
       errors: UNKNOWN,
     },
   },

@@ -1,6 +1,31 @@
 import type { RunEvent } from '../../contract/event.ts'
 import { eventId } from '../events.ts'
 
+/** The events without text. An event that is new to the union must be handled, or added here. */
+type Ignored =
+  | 'run.started'
+  | 'input.added'
+  | 'tools.added'
+  | 'history.repaired'
+  | 'history.compacted'
+  | 'answer.cut'
+  | 'approval.requested'
+  | 'approval.decided'
+  | 'call.requested'
+  | 'call.started'
+  | 'call.interrupted'
+  | 'call.undone'
+  | 'step.finished'
+  | 'limit.reached'
+  | 'run.waiting'
+  | 'run.resumed'
+  | 'run.cancelling'
+  | 'run.snapshot'
+  | 'call.delta'
+  | 'call.proposed'
+  | 'call.progress'
+  | 'call.settled'
+
 /** A change of a block, which is a text or some reasoning. A block starts, grows and ends before another one starts. */
 export interface Block {
   readonly kind: 'text' | 'reasoning'
@@ -46,6 +71,7 @@ export class Blocks {
         return [...this.close(), ...(isNew ? this.#grow(event, 'text', event.answer) : []), ...this.close()]
       }
       default:
+        event.type satisfies Ignored
         return []
     }
   }

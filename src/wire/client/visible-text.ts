@@ -6,6 +6,23 @@ import type { Rounds } from './request.ts'
 import { BROKEN_OFF, runErrorOf } from './run-error.ts'
 import type { ChatFinish } from '../provider/openai-chat/types.ts'
 
+/** The events that change neither the visible text nor the end of an answer. An event that is new to the union must be handled, or added here. */
+type Ignored =
+  | 'input.added'
+  | 'tools.added'
+  | 'history.repaired'
+  | 'answer.cut'
+  | 'call.started'
+  | 'call.interrupted'
+  | 'call.undone'
+  | 'step.finished'
+  | 'limit.reached'
+  | 'run.resumed'
+  | 'run.cancelling'
+  | 'call.delta'
+  | 'call.proposed'
+  | 'call.progress'
+
 export interface ShownOptions {
   /** Default `final`. */
   readonly rounds?: Rounds | undefined
@@ -105,6 +122,7 @@ export class Shown {
       case 'run.finished':
         return this.#finished(event)
       default:
+        event.type satisfies Ignored
         return NOTHING
     }
   }

@@ -7,6 +7,23 @@ import { eventId } from '../../events.ts'
 import { BROKEN_OFF, runErrorOf } from '../run-error.ts'
 import { encodeData } from '../../sse.ts'
 
+/** The events that add nothing to this format. An event that is new to the union must be handled, or added here. */
+type Ignored =
+  | 'input.added'
+  | 'tools.added'
+  | 'history.repaired'
+  | 'history.compacted'
+  | 'answer.cut'
+  | 'call.interrupted'
+  | 'call.undone'
+  | 'limit.reached'
+  | 'run.cancelling'
+  | 'run.snapshot'
+  | 'reasoning.delta'
+  | 'text.delta'
+  | 'call.delta'
+  | 'call.proposed'
+
 export interface AgUiOptions {
   /** Both as the request named them. */
   readonly threadId: string
@@ -136,6 +153,7 @@ export class AgUiEncoder {
         this.#end = this.#ended(event)
         return []
       default:
+        event.type satisfies Ignored
         return []
     }
   }

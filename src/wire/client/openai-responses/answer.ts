@@ -8,6 +8,34 @@ import { Output, type ResponseEvent } from './output.ts'
 import { argumentsText } from '../../provider/openai-responses/arguments-text.ts'
 import { type End, errorOf, finishOf, INCOMPLETE, type Json, statusOf, usageOf } from './shapes.ts'
 
+/** The events that add nothing to this format. An event that is new to the union must be handled, or added here. */
+type Ignored =
+  | 'run.started'
+  | 'input.added'
+  | 'tools.added'
+  | 'history.repaired'
+  | 'history.compacted'
+  | 'step.started'
+  | 'answer.rejected'
+  | 'answer.cut'
+  | 'approval.decided'
+  | 'call.requested'
+  | 'call.interrupted'
+  | 'call.undone'
+  | 'step.finished'
+  | 'step.restarted'
+  | 'limit.reached'
+  | 'run.waiting'
+  | 'run.resumed'
+  | 'run.cancelling'
+  | 'run.snapshot'
+  | 'reasoning.delta'
+  | 'text.delta'
+  | 'call.delta'
+  | 'call.proposed'
+  | 'call.progress'
+  | 'run.finished'
+
 type AskedCall = Pick<CallRecord, 'id' | 'arguments'>
 
 export interface ResponseOptions {
@@ -154,6 +182,7 @@ export class ResponseReader {
       case 'call.settled':
         return this.#settled(event)
       default:
+        event.type satisfies Ignored
         return []
     }
   }

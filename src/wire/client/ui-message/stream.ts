@@ -5,6 +5,26 @@ import { Blocks } from '../blocks.ts'
 import { BROKEN_OFF, runErrorOf } from '../run-error.ts'
 import { encodeData } from '../../sse.ts'
 
+/** The events that add nothing to this format. An event that is new to the union must be handled, or added here. */
+type Ignored =
+  | 'run.started'
+  | 'input.added'
+  | 'tools.added'
+  | 'history.repaired'
+  | 'history.compacted'
+  | 'answer.rejected'
+  | 'answer.cut'
+  | 'approval.decided'
+  | 'call.interrupted'
+  | 'call.undone'
+  | 'step.restarted'
+  | 'limit.reached'
+  | 'run.cancelling'
+  | 'run.snapshot'
+  | 'reasoning.delta'
+  | 'text.delta'
+  | 'call.proposed'
+
 /** The header that tells a client which stream protocol it reads. */
 export const UI_MESSAGE_HEADERS = { 'x-vercel-ai-ui-message-stream': 'v1' }
 
@@ -110,6 +130,7 @@ export class UiMessageEncoder {
         this.#last = this.#finished(event)
         return []
       default:
+        event.type satisfies Ignored
         return []
     }
   }

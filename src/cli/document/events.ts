@@ -1,0 +1,179 @@
+import type { RunEventBody } from '../../contract/event.ts'
+import type { JsonSchema } from '../../contract/json.ts'
+import { count, flag, list, object, ref, text } from './json-schema.ts'
+
+type EventType = RunEventBody['type']
+type EventOf<Type extends EventType> = Omit<Extract<RunEventBody, { readonly type: Type }>, 'type'>
+type OptionalKey<Event> = { [Key in keyof Event]-?: object extends Pick<Event, Key> ? Key : never }[keyof Event]
+
+/** The schema of an event: one of each member, so that the compiler names the events that lack one. */
+type EventSchema<Event> = { readonly summary: string } & {
+  readonly required: { readonly [Key in Exclude<keyof Event, OptionalKey<Event>>]: JsonSchema }
+} & ([OptionalKey<Event>] extends [never]
+    ? object
+    : { readonly optional: { readonly [Key in OptionalKey<Event> & keyof Event]: JsonSchema } })
+
+const time = { type: 'integer', description: 'Epoch milliseconds.' }
+const usage = ref('Usage')
+const callId = { type: 'string', description: 'The id of the call, as the model gave it or the edge minted it.' }
+const step = { type: 'integer', minimum: 1 }
+const errorOfCall = object({ code: text, message: text })
+const modelFinish = { enum: ['stop', 'tool_calls', 'length', 'content_filter'] }
+const finish = ref('Finish')
+const limit = { enum: ['steps', 'calls', 'callsPerTool', 'runMs', 'tokens', 'cost'] }
+const argumentsText = { type: 'string', description: 'JSON text, as the model wrote it.' }
+
+const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
+  'run.started': {
+    summary: 'The run began.',
+    required: { model: text, tools: list(text), at: time },
+    optional: { conversation: text },
+  },
+  'input.added': {
+    summary: 'The caller sent more input while the run was under way; the model sees it in its next step.',
+    required: { messages: list(ref('Message')) },
+  },
+  'tools.added': {
+    summary: 'Tools joined the run, for example because the model searched for them.',
+    required: { tools: list({ type: 'object' }) },
+  },
+  'history.repaired': {
+    summary: 'Messages of the history were left out, or missing results were added, so that the provider accepts it.',
+    required: { dropped: count, filled: count },
+  },
+  'history.compacted': {
+    summary: 'The messages before position `upTo` were summarised.',
+    required: { upTo: count },
+    optional: { usage },
+  },
+  'step.started': {
+    summary: 'The model is asked.',
+    required: { step },
+    optional: { tools: { ...list(text), description: 'The tools on offer, if they are not all tools of the run.' } },
+  },
+  'step.answered': {
+    summary: 'The model’s answer is complete. Its calls come next.',
+    required: {
+      step,
+      text,
+      calls: list(object({ callId, tool: text, arguments: argumentsText })),
+      finish: modelFinish,
+    },
+    optional: {
+      reasoning: text,
+      usage,
+      opaque: { type: 'object', description: 'What the provider wants back unchanged.' },
+      approvals: list(callId),
+      execution: { enum: ['edge', 'caller'] },
+    },
+  },
+  'answer.rejected': {
+    summary: 'The answer does not fit the requested format. The model is told why and asked again.',
+    required: { step, text, issues: text },
+    optional: { usage },
+  },
+  'answer.cut': {
+    summary: 'The run was aborted during this answer. Its usage counts; it is estimated if the model reported none.',
+    required: { step, usage },
+  },
+  'approval.requested': {
+    summary: 'A person must decide on this call.',
+    required: { callId, tool: text, arguments: argumentsText },
+    optional: {
+      hash: { type: 'string', description: 'The hash of the definition that is to be approved.' },
+      because: { const: 'untrusted_data' },
+    },
+  },
+  'approval.decided': {
+    summary: 'A person decided on this call.',
+    required: { callId, decision: { enum: ['approve', 'reject'] } },
+    optional: { reason: text, by: { type: 'string', description: 'The key that decided, or the tenant.' } },
+  },
+  'call.requested': {
+    summary: 'The caller must run this call and send its result.',
+    required: { callId, tool: text, arguments: argumentsText },
+  },
+  'call.started': {
+    summary: 'The call is sent to its tool.',
+    required: { callId, tool: text, attempt: step, at: time, deadline: time },
+    optional: { arguments: argumentsText },
+  },
+  'call.interrupted': {
+    summary: 'The edge stopped while the call ran. The call is sent again with the same idempotency key.',
+    required: { callId, tool: text },
+  },
+  'call.settled': {
+    summary: 'The call has its result, which the model reads next.',
+    required: { callId, tool: text, ok: flag, durationMs: count },
+    optional: {
+      content: list(ref('Content')),
+      cut: { ...count, description: 'Bytes of the complete result, if `content` is only a part of it.' },
+      structured: {},
+      error: object({ code: text, message: text }, { fatal: { const: true } }),
+      usage: { ...usage, description: 'The usage of models that ran inside the tool.' },
+      marks: list({ enum: ['untrusted', 'private'] }),
+    },
+  },
+  'call.undone': {
+    summary: 'A finished call was undone because the call `because` failed.',
+    required: { callId, tool: text, ok: flag, because: callId },
+    optional: { error: errorOfCall },
+  },
+  'step.finished': {
+    summary: 'All calls of the step are settled.',
+    required: { step, finish: modelFinish },
+    optional: { usage },
+  },
+  'step.restarted': {
+    summary: 'The model is asked again. Text of the earlier attempt is not part of the answer.',
+    required: { step, attempt: step },
+  },
+  'limit.reached': { summary: 'A limit of the run is reached.', required: { which: limit } },
+  'run.waiting': {
+    summary: 'The run waits for a decision, or for results of its caller.',
+    required: { for: { enum: ['approval', 'caller'] }, at: time },
+  },
+  'run.resumed': { summary: 'The run goes on after waiting.', required: { at: time } },
+  'run.cancelling': { summary: 'The run is being cancelled; its open calls are told to stop.', required: {} },
+  'run.finished': {
+    summary: 'The run has ended. Always the last event, exactly once.',
+    required: { status: { enum: ['completed', 'failed', 'cancelled'] }, finish, answer: text, usage },
+    optional: { which: limit, error: errorOfCall },
+  },
+  'run.snapshot': {
+    summary: 'Stands for events that are no longer stored: the run as it was after them. Never stored itself.',
+    required: { record: ref('Run') },
+  },
+  'reasoning.delta': { summary: 'A piece of the model’s reasoning. Not stored.', required: { step, text } },
+  'text.delta': { summary: 'A piece of the model’s text. Not stored.', required: { step, text } },
+  'call.delta': {
+    summary: 'A piece of the arguments of a call. Not stored.',
+    required: { step, index: count, callId, arguments: text },
+    optional: { name: { type: 'string', description: 'The tool; in the first piece of a call.' } },
+  },
+  'call.proposed': {
+    summary: 'The arguments of a call are complete; the model may still be answering. Not stored.',
+    required: { callId, tool: text, arguments: argumentsText },
+  },
+  'call.progress': {
+    summary: 'A tool reports its progress. Not stored.',
+    required: { callId },
+    optional: { message: text, fraction: { type: 'number' }, data: {} },
+  },
+}
+
+/** Returns the schemas of events: `RunEvent`, and one for each type, such as `RunEvent.text.delta`. */
+export function eventSchemas(): Readonly<Record<string, JsonSchema>> {
+  const schemas = Object.entries(EVENTS).map(([type, event]) => {
+    const optional = 'optional' in event ? event.optional : {}
+    const members = { type: { const: type }, runId: text, seq: step, ...event.required }
+    return [`RunEvent.${type}`, { ...object(members, optional), description: event.summary }] as const
+  })
+  const RunEvent = {
+    description:
+      'One line of `data` in a stream of events. The `event` of the stream is `type`, its `id` is `<runId>.<seq>`. ' +
+      'A client ignores types and members that it does not know.',
+    oneOf: schemas.map(([name]) => ref(name)),
+  }
+  return { RunEvent, ...Object.fromEntries(schemas) }
+}

@@ -1,0 +1,25 @@
+import type { JsonSchema } from '../../contract/json.ts'
+
+/** Short forms of the JSON Schemas of which the OpenAPI document is made. */
+export const text = { type: 'string' }
+export const count = { type: 'integer', minimum: 0 }
+export const flag = { type: 'boolean' }
+
+/** Makes the schema of an object. It may have further members. */
+export function object(
+  required: Readonly<Record<string, JsonSchema>>,
+  optional: Readonly<Record<string, JsonSchema>> = {},
+): JsonSchema {
+  const names = Object.keys(required)
+  return { type: 'object', properties: { ...required, ...optional }, ...(names.length > 0 && { required: names }) }
+}
+
+/** Makes the schema of an array. */
+export function list(items: JsonSchema): JsonSchema {
+  return { type: 'array', items }
+}
+
+/** Returns a reference to a schema of the document. */
+export function ref(name: string): JsonSchema {
+  return { $ref: `#/components/schemas/${name}` }
+}
