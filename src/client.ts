@@ -3,7 +3,7 @@
  */
 import { EdgecallError } from './client/error.ts'
 import { follow } from './client/follow.ts'
-import { ask, hasId, type Send, sender } from './client/request.ts'
+import { requestJson, hasId, type Send, sender } from './client/request.ts'
 import type { AskOptions, ClientOptions, EventOf, RecordOf, RunInput } from './client/types.ts'
 import type { RunSummary, StoredMessage } from './contract/conversation.ts'
 import { newId } from './contract/id.ts'
@@ -61,22 +61,22 @@ export function createClient<Tool extends string = string>(options: ClientOption
   const conversation = (id: string) => conversationOf<Tool>(send, id)
   return {
     run: async (input, { signal, idempotencyKey } = {}) => {
-      const headers = keyed(idempotencyKey)
-      return ask(send, '/runs', hasId, { json: bodyOf(input), headers, signal })
+      const headers = idempotencyHeader(idempotencyKey)
+      return requestJson(send, '/runs', hasId, { json: bodyOf(input), headers, signal })
     },
     stream: (input, { signal, idempotencyKey } = {}) => {
-      const headers = { ...EVENTS, ...keyed(idempotencyKey) }
+      const headers = { ...EVENTS, ...idempotencyHeader(idempotencyKey) }
       const open = () => send('/runs', { json: bodyOf(input), headers, signal })
       return follow<Tool>(open, { mayReopen: false, signal })
     },
     conversation,
-    createConversation: async (wished) => {
-      const { id } = await ask<{ id: string }>(send, '/conversations', hasId, { json: { id: wished } })
+    createConversation: async (chosenId) => {
+      const { id } = await requestJson<{ id: string }>(send, '/conversations', hasId, { json: { id: chosenId } })
       return conversation(id)
     },
     listConversations: async (page) => {
-      const listed = await ask<{ id: string }[]>(send, `/conversations${query(page)}`, areWithId)
-      return listed.map((each) => each.id)
+      const entries = await requestJson<{ id: string }[]>(send, `/conversations${query(page)}`, areWithId)
+      return entries.map((each) => each.id)
     },
   }
 }
@@ -84,9 +84,9 @@ export function createClient<Tool extends string = string>(options: ClientOption
 function conversationOf<Tool extends string>(send: Send, id: string): Conversation<Tool> {
   const path = `/conversations/${encodeURIComponent(id)}`
   const pathOf = (runId: string) => `${path}/runs/${encodeURIComponent(runId)}`
-  const record = (runId: string) => ask<RecordOf<Tool>>(send, pathOf(runId), hasId)
+  const record = (runId: string) => requestJson<RecordOf<Tool>>(send, pathOf(runId), hasId)
   const answer = (runId: string, callId: string, json: object) =>
-    ask<RecordOf<Tool>>(send, `${pathOf(runId)}/calls/${encodeURIComponent(callId)}`, hasId, { json })
+    requestJson<RecordOf<Tool>>(send, `${pathOf(runId)}/calls/${encodeURIComponent(callId)}`, hasId, { json })
   const eventsAfter = (runId: string, after: number, signal: AbortSignal | undefined) =>
     send(`${pathOf(runId)}/events`, { headers: { 'last-event-id': eventId(runId, after) }, signal })
 
@@ -97,19 +97,19 @@ function conversationOf<Tool extends string>(send: Send, id: string): Conversati
     id,
     run: async (input, { signal, idempotencyKey } = {}) => {
       try {
-        const headers = keyed(idempotencyKey)
-        return await ask(send, `${path}/runs`, hasId, { json: bodyOf(input), headers, signal })
+        const headers = idempotencyHeader(idempotencyKey)
+        return await requestJson(send, `${path}/runs`, hasId, { json: bodyOf(input), headers, signal })
       } catch (error) {
         const runId = error instanceof EdgecallError && error.code === 'wait_elapsed' ? error.runId : undefined
         if (runId === undefined) throw error
         const events = resume(runId, { ...(signal && { signal }) })
         while (!(await events.next()).done) continue
-        return succeeded(await record(runId))
+        return requireSuccess(await record(runId))
       }
     },
     stream: (input, { signal, idempotencyKey = newId('key') } = {}) => {
       // With the key, the request can be sent again when it is not known whether it arrived.
-      const headers = { ...EVENTS, ...keyed(idempotencyKey) }
+      const headers = { ...EVENTS, ...idempotencyHeader(idempotencyKey) }
       const open = () => send(`${path}/runs`, { json: bodyOf(input), headers, signal })
       return follow<Tool>((last) => (last ? eventsAfter(last.runId, last.seq, signal) : open()), {
         mayReopen: true,
@@ -123,18 +123,18 @@ function conversationOf<Tool extends string>(send: Send, id: string): Conversati
     giveResult: (runId, callId, result, ok) => answer(runId, callId, { result: result ?? null, ok }),
     cancel: async (runId) => {
       const at = `${pathOf(runId)}/cancel`
-      const answered = await ask<Cancelled>(send, at, isCancelled, { method: 'POST' })
-      return answered.status
+      const reply = await requestJson<CancelReply>(send, at, isCancelled, { method: 'POST' })
+      return reply.status
     },
-    messages: (page) => ask(send, `${path}/messages${query(page)}`, Array.isArray),
-    runs: (page) => ask(send, `${path}/runs${query(page)}`, areWithId),
-    usage: () => ask(send, `${path}/usage`, isObject),
+    messages: (page) => requestJson(send, `${path}/messages${query(page)}`, Array.isArray),
+    runs: (page) => requestJson(send, `${path}/runs${query(page)}`, areWithId),
+    usage: () => requestJson(send, `${path}/usage`, isObject),
     delete: async () => void (await send(path, { method: 'DELETE' })),
   }
 }
 
 /** Returns the record; throws if the run failed, as the edge does when it answers once the run has ended. */
-function succeeded<Tool extends string>(record: RecordOf<Tool>): RecordOf<Tool> {
+function requireSuccess<Tool extends string>(record: RecordOf<Tool>): RecordOf<Tool> {
   const { id: runId, status, finish, error } = record
   if (status !== 'failed' || finish !== 'error') return record
   const { code = 'run_failed', message = 'The run failed.', retryAfterMs } = error ?? {}
@@ -143,7 +143,7 @@ function succeeded<Tool extends string>(record: RecordOf<Tool>): RecordOf<Tool> 
 
 const EVENTS = { accept: 'text/event-stream' }
 
-function keyed(key: string | undefined): Record<string, string> {
+function idempotencyHeader(key: string | undefined): Record<string, string> {
   return key === undefined ? {} : { 'idempotency-key': key }
 }
 
@@ -152,12 +152,12 @@ function bodyOf<Tool extends string>(input: string | RunInput<Tool>): object {
 }
 
 function query(page: object = {}): string {
-  const named = Object.entries(page).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
-  const text = new URLSearchParams(named).toString()
+  const params = Object.entries(page).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
+  const text = new URLSearchParams(params).toString()
   return text && `?${text}`
 }
 
-interface Cancelled {
+interface CancelReply {
   readonly status: 'cancelled' | 'already_terminal'
 }
 

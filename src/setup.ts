@@ -58,8 +58,8 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
   const config = readConfig(env)
   const { TOOLS: namespace, DEFINITIONS: definitions, CATALOG: catalogues } = env
   const catalogue = catalogues && catalogueStub(catalogues)
-  const accepted = namespace && catalogue && acceptedTools({ namespace, catalogue, report })
-  if (!accepted && env['HOLD_CHANGED'] && config.holdChanged.length > 0) {
+  const acceptances = namespace && catalogue && acceptedTools({ namespace, catalogue, report })
+  if (!acceptances && env['HOLD_CHANGED'] && config.holdChanged.length > 0) {
     throw new ConfigError('HOLD_CHANGED', '"off" without the bindings CATALOG and TOOLS')
   }
   const services = serviceSource({
@@ -67,7 +67,7 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
     bindings: toolWorkers(env),
     offered: (name) => matches(config.defaultTools, name),
     hold: (binding) =>
-      accepted && matches(config.holdChanged, binding) ? (tools) => holdBack(tools, accepted) : undefined,
+      acceptances && matches(config.holdChanged, binding) ? (tools) => holdBack(tools, acceptances) : undefined,
   })
   const policies = readPolicies(env)
   const rates = rateLimits(
@@ -102,7 +102,7 @@ export function setup(env: Env, providers: Readonly<Record<string, ModelProvider
     tools: policed(tools, { policies, rates }),
     finder,
     stored: stored ?? NOTHING_STORED,
-    ...(accepted && { accepted }),
+    ...(acceptances && { acceptances }),
     conversations: env.CONVERSATIONS,
     directories: env.DIRECTORIES,
     report,
@@ -132,14 +132,14 @@ export function catalogueParts({ TOOLS: namespace, DEFINITIONS: definitions }: E
 /** Returns the model providers, by the part of model names before the slash. Transient failures are retried. */
 function providersOf(env: Env): Record<string, ModelProvider> {
   const openAi = { baseUrl: env.OPENAI_BASE_URL, apiKey: env.OPENAI_API_KEY }
-  const made: Record<string, ModelProvider> = {
+  const makers: Record<string, ModelProvider> = {
     openai: openai(openAi),
     responses: responses(openAi),
     anthropic: anthropic({ baseUrl: env.ANTHROPIC_BASE_URL, apiKey: env.ANTHROPIC_API_KEY }),
     gemini: gemini({ baseUrl: env.GEMINI_BASE_URL, apiKey: env.GEMINI_API_KEY }),
     ...(env.AI && { 'workers-ai': workersAi(env.AI) }),
   }
-  return Object.fromEntries(Object.entries(made).map(([name, make]) => [name, (model) => retrying(make(model))]))
+  return Object.fromEntries(Object.entries(makers).map(([name, make]) => [name, (model) => retrying(make(model))]))
 }
 
 /** Logs a fault. */

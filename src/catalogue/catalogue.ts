@@ -1,5 +1,5 @@
 import { DurableObject } from 'cloudflare:workers'
-import type { Acceptance, AcceptanceService, SeenTool } from '../contract/acceptance.ts'
+import type { Acceptance, AcceptanceService, ToolFingerprint } from '../contract/acceptance.ts'
 import type { Report } from '../contract/setup.ts'
 import type { ToolNamespace } from '../host/stored/version-cache.ts'
 import type {
@@ -12,8 +12,8 @@ import type {
   VersionReply,
   VersionWrite,
 } from '../contract/catalogue.ts'
-import { Copier } from './copier.ts'
-import { CatalogueStore, type Current } from './store.ts'
+import { KvSync } from './kv-sync.ts'
+import { CatalogueStore, type CurrentVersion } from './store.ts'
 
 /** The parts that a catalogue is made of. */
 export interface CatalogueParts {
@@ -24,7 +24,7 @@ export interface CatalogueParts {
   readonly report: Report
 }
 
-const CREATED: Change = { change: 'created', breaks: [] }
+const FIRST_CHANGE: Change = { change: 'created', breaks: [] }
 
 /**
  * The Durable Object that orders the writes of an edge's stored definitions, and of the accepted definitions of other
@@ -32,7 +32,7 @@ const CREATED: Change = { change: 'created', breaks: [] }
  */
 export abstract class CatalogueObject<Env> extends DurableObject<Env> implements CatalogueService, AcceptanceService {
   readonly #store: CatalogueStore
-  readonly #copier: Copier
+  readonly #kvSync: KvSync
   readonly #compare: CatalogueParts['compare']
 
   constructor(ctx: DurableObjectState, env: Env, { namespace, compare, report }: CatalogueParts) {
@@ -41,7 +41,7 @@ export abstract class CatalogueObject<Env> extends DurableObject<Env> implements
     this.#store = new CatalogueStore(storage)
     this.#compare = compare
     const setAlarm = (time: number) => void storage.setAlarm(time)
-    this.#copier = new Copier({ store: this.#store, namespace, setAlarm, now: () => Date.now(), report })
+    this.#kvSync = new KvSync({ store: this.#store, namespace, setAlarm, now: () => Date.now(), report })
   }
 
   async write(write: VersionWrite): Promise<VersionReply> {
@@ -52,11 +52,11 @@ export abstract class CatalogueObject<Env> extends DurableObject<Env> implements
       if (before?.hash === write.hash) {
         return { ok: true, status: 'replaced', revision: before.revision, change: 'unchanged', breaks: [] }
       }
-      const change = before ? await this.#compare(before.text, write.text) : CREATED
+      const change = before ? await this.#compare(before.text, write.text) : FIRST_CHANGE
       // If another write came meanwhile, this one is checked again, against that version.
       if (this.#store.current(write.name)?.revision !== before?.revision) continue
       const revision = this.#store.add(write, change, Date.now())
-      this.#copier.wake()
+      this.#kvSync.wake()
       return { ok: true, status: before ? 'replaced' : 'created', revision, ...change }
     }
   }
@@ -64,7 +64,7 @@ export abstract class CatalogueObject<Env> extends DurableObject<Env> implements
   async remove(name: string, by: Author): Promise<number | undefined> {
     if (!this.#store.current(name)) return undefined
     const revision = this.#store.remove(name, by, Date.now())
-    this.#copier.wake()
+    this.#kvSync.wake()
     return revision
   }
 
@@ -76,18 +76,18 @@ export abstract class CatalogueObject<Env> extends DurableObject<Env> implements
     return this.#store.text(name, hash)
   }
 
-  async accept(tools: readonly SeenTool[], by?: Author): Promise<(Acceptance | null)[]> {
-    const accepted = this.#store.accept(tools, by, Date.now())
-    this.#copier.wake()
-    return accepted
+  async accept(tools: readonly ToolFingerprint[], by?: Author): Promise<(Acceptance | null)[]> {
+    const acceptances = this.#store.accept(tools, by, Date.now())
+    this.#kvSync.wake()
+    return acceptances
   }
 
   override async alarm(): Promise<void> {
-    await this.#copier.ring()
+    await this.#kvSync.onAlarm()
   }
 }
 
-function mismatchOf({ name, expects }: VersionWrite, before: Current | undefined): VersionMismatch | undefined {
+function mismatchOf({ name, expects }: VersionWrite, before: CurrentVersion | undefined): VersionMismatch | undefined {
   const isExpected = before ? expects?.some((hash) => hash === '*' || hash === before.hash) : expects?.length === 0
   if (expects === undefined || isExpected) return undefined
   const message = before ? `the current version of "${name}" is ${before.hash}` : `there is no "${name}"`

@@ -1,5 +1,5 @@
 import type { Author, Change, HistoryEntry, HistoryPage, VersionWrite } from '../contract/catalogue.ts'
-import type { Acceptance, SeenTool } from '../contract/acceptance.ts'
+import type { Acceptance, ToolFingerprint } from '../contract/acceptance.ts'
 import { acceptedKey, type IndexEntry } from '../host/stored/copy.ts'
 import type { VersionText } from '../host/stored/texts.ts'
 import { type HistoryRow, toEntry } from './entry.ts'
@@ -12,7 +12,7 @@ import { MIGRATIONS } from './migrations.ts'
  */
 
 /** The current version of a name. */
-export interface Current {
+export interface CurrentVersion {
   readonly revision: number
   readonly hash: string
   readonly text: string
@@ -40,7 +40,7 @@ export class CatalogueStore {
     })
   }
 
-  current(name: string): Current | undefined {
+  current(name: string): CurrentVersion | undefined {
     const [last] = this.#rows<{ revision: number; hash: string | null; text: string | null }>(
       `SELECT revision, hash, text FROM history LEFT JOIN versions USING (name, hash)
        WHERE name = ? AND place IS NULL ORDER BY revision DESC LIMIT 1`,
@@ -54,7 +54,7 @@ export class CatalogueStore {
   add(write: VersionWrite, { change, breaks }: Change, at: number): number {
     const { name, hash, text, version, offered, action, by } = write
     return this.#storage.transactionSync(() => {
-      const [added] = this.#rows(
+      const [newRow] = this.#rows(
         `INSERT INTO versions (name, hash, version, offered, text) VALUES (?, ?, ?, ?, ?)
          ON CONFLICT DO NOTHING RETURNING hash`,
         name,
@@ -64,7 +64,7 @@ export class CatalogueStore {
         text,
       )
       const revision = this.#note(name, action, hash, change, JSON.stringify(breaks), JSON.stringify(by), at, null)
-      if (added) this.#rows('INSERT INTO uncopied VALUES (?, ?, ?)', revision, name, hash)
+      if (newRow) this.#rows('INSERT INTO uncopied VALUES (?, ?, ?)', revision, name, hash)
       return revision
     })
   }
@@ -77,16 +77,16 @@ export class CatalogueStore {
    * Returns what is accepted of each tool. Without `by`, a definition is accepted only if it is the first of its name
    * at its place, and the place has room for one more.
    */
-  accept(tools: readonly SeenTool[], by: Author | undefined, at: number): (Acceptance | null)[] {
+  accept(tools: readonly ToolFingerprint[], by: Author | undefined, at: number): (Acceptance | null)[] {
     return this.#storage.transactionSync(() =>
       tools.map(({ name, place, hash }) => {
         if (by) return { revision: this.#note(name, 'accept', hash, null, null, JSON.stringify(by), at, place), hash }
-        const [known] = this.#rows<{ revision: number; hash: string }>(
+        const [previous] = this.#rows<{ revision: number; hash: string }>(
           'SELECT revision, hash FROM history WHERE name = ? AND place = ? ORDER BY revision DESC LIMIT 1',
           name,
           place,
         )
-        if (known) return known
+        if (previous) return previous
         const query = "SELECT revision FROM history WHERE place = ? AND action = 'first_seen' LIMIT 1 OFFSET ?"
         if (this.#rows(query, place, MOST_AT_A_PLACE - 1).length > 0) return null
         return { revision: this.#note(name, 'first_seen', hash, null, null, 'null', at, place), hash }
@@ -169,7 +169,7 @@ export class CatalogueStore {
   }
 
   /** Returns the accepted definitions as of a revision, ordered by key. */
-  accepted(revision: number): IndexEntry[] {
+  acceptances(revision: number): IndexEntry[] {
     return this.#rows<{ name: string; place: string; hash: string }>(
       `SELECT name, place, hash
        FROM (SELECT max(revision) AS revision FROM history WHERE revision <= ? AND place IS NOT NULL GROUP BY name, place)

@@ -1,5 +1,5 @@
 import { isObject, type JsonSchema } from '../contract/json.ts'
-import { keysOf, partAt } from '../contract/json-pointer.ts'
+import { pointerKeys, partAt } from '../contract/json-pointer.ts'
 import { HOLDS } from '../schema/keywords.ts'
 import { ASSERTING } from '../schema/assertions.ts'
 
@@ -19,7 +19,7 @@ export function resolved(document: unknown, value: unknown): unknown {
   let at = value
   for (let hops = 0; isObject(at) && typeof at['$ref'] === 'string'; hops++) {
     const { $ref } = at
-    const target = $ref.startsWith('#/') ? partAt(document, keysOf(decoded($ref.slice(1)))) : undefined
+    const target = $ref.startsWith('#/') ? partAt(document, pointerKeys(decoded($ref.slice(1)))) : undefined
     if (target === undefined || hops === MOST_HOPS)
       throw new UnsupportedError(`the reference ${$ref} leads nowhere in the document`)
     at = target

@@ -33,7 +33,8 @@ export async function* follow<Tool extends string>(
       signal?.throwIfAborted()
       const delay = DELAYS_MS[attempt]
       if (cause instanceof EdgecallError && !isPassing(cause)) throw cause
-      if (!mayReopen || delay === undefined) throw cause instanceof EdgecallError ? cause : cut(last?.runId, cause)
+      if (!mayReopen || delay === undefined)
+        throw cause instanceof EdgecallError ? cause : connectionLost(last?.runId, cause)
       await pause(delay, signal)
       signal?.throwIfAborted()
     }
@@ -52,6 +53,6 @@ function isPassing({ code }: EdgecallError): boolean {
   return code === 'unreachable' || code.startsWith('http_5')
 }
 
-function cut(runId: string | undefined, cause: unknown): EdgecallError {
+function connectionLost(runId: string | undefined, cause: unknown): EdgecallError {
   return new EdgecallError('The events of the run broke off.', { code: 'stream_cut', runId, cause })
 }

@@ -2,7 +2,7 @@ import { isObject } from '../contract/json.ts'
 import { EdgecallError, errorOf } from './error.ts'
 import type { ClientOptions } from './types.ts'
 
-export interface Sending {
+export interface SendOptions {
   readonly method?: string
   readonly json?: unknown
   readonly headers?: Readonly<Record<string, string>>
@@ -10,18 +10,18 @@ export interface Sending {
 }
 
 /** Sends one request. Throws an EdgecallError unless it succeeds, and the signal's reason if that aborts. */
-export type Send = (path: string, sending?: Sending) => Promise<Response>
+export type Send = (path: string, options?: SendOptions) => Promise<Response>
 
 export function sender({ url, key, headers, fetch = globalThis.fetch.bind(globalThis) }: ClientOptions): Send {
   const base = url.replace(/\/+$/, '')
-  return async (path, { method, json, signal, ...sending } = {}) => {
+  return async (path, { method, json, signal, ...options } = {}) => {
     const init: RequestInit = {
       method: method ?? (json === undefined ? 'GET' : 'POST'),
       headers: {
         ...(key !== undefined && { authorization: `Bearer ${key}` }),
         ...(json !== undefined && { 'content-type': 'application/json' }),
         ...headers,
-        ...sending.headers,
+        ...options.headers,
       },
       ...(json !== undefined && { body: JSON.stringify(json) }),
       // Another server must not get the key.
@@ -52,19 +52,19 @@ export function hasId(value: unknown): boolean {
  * Sends one request and parses its JSON answer, of which only `isOfShape` is checked. Throws as `send` does, and an
  * EdgecallError for an answer that is incomplete or has another shape.
  */
-export async function ask<Value>(
+export async function requestJson<Value>(
   send: Send,
   path: string,
   isOfShape: (value: unknown) => boolean,
-  sending: Sending = {},
+  options: SendOptions = {},
 ): Promise<Value> {
-  const response = await send(path, sending)
+  const response = await send(path, options)
   try {
     const value: Value = await response.json()
     if (isOfShape(value)) return value
     throw new TypeError('Something in between answered.')
   } catch (cause) {
-    sending.signal?.throwIfAborted()
+    options.signal?.throwIfAborted()
     const { status } = response
     throw new EdgecallError('The answer is none that an edge gives.', { code: 'bad_answer', status, cause })
   }

@@ -5,16 +5,16 @@ import type { CallRecord, ClientTool, OnBusy, RunRecord } from '../contract/run.
 import type { RunOptions } from '../wire/client/request.ts'
 
 /** A type with its member `tool` narrowed to the names in `Tool`. */
-type Named<Value, Tool> = Value extends { readonly tool: string }
+type WithToolName<Value, Tool> = Value extends { readonly tool: string }
   ? Omit<Value, 'tool'> & { readonly tool: Tool }
   : Value
 
 /** An event of a run, with the names of tools narrowed to `Tool`. */
-export type EventOf<Tool extends string = string> = Named<RunEvent, Tool>
+export type EventOf<Tool extends string = string> = WithToolName<RunEvent, Tool>
 
 /** The record of a run, with the names of tools narrowed to `Tool`. */
 export type RecordOf<Tool extends string = string> = Omit<RunRecord, 'calls'> & {
-  readonly calls: readonly Named<CallRecord, Tool>[]
+  readonly calls: readonly WithToolName<CallRecord, Tool>[]
 }
 
 /** The input and options of a run, as in `POST …/runs`. A text as `input` is one user message. */

@@ -1,7 +1,7 @@
 import type { Author } from './catalogue.ts'
 
 /** A tool as its source lists it now; `hash` covers its whole definition except version and limits. */
-export interface SeenTool {
+export interface ToolFingerprint {
   readonly name: string
   /** The operator's name for its source, such as the binding `TOOL_MCP`. */
   readonly place: string
@@ -22,18 +22,18 @@ export interface AcceptanceService {
    * first one seen under its name at its place, whoever asks first; the entry is null if the place already has as many
    * remembered tools as it may. With `by`, the definition is accepted and replaces the one accepted before.
    */
-  accept(tools: readonly SeenTool[], by?: Author): Promise<readonly (Acceptance | null)[]>
+  accept(tools: readonly ToolFingerprint[], by?: Author): Promise<readonly (Acceptance | null)[]>
 }
 
 /** The accepted definitions of tools, as this edge knows them. */
-export interface AcceptedTools {
+export interface Acceptances {
   /** Returns the accepted hash of each tool, in order, or why it is not known. Never rejects; an empty list is free. */
-  of(tools: readonly SeenTool[]): Promise<readonly AcceptedHash[]>
+  of(tools: readonly ToolFingerprint[]): Promise<readonly AcceptanceLookup[]>
   /** Accepts a definition in place of the one before; seen here at once. Rejects if nothing was recorded. */
-  accept(tool: SeenTool, by: Author): Promise<void>
+  accept(tool: ToolFingerprint, by: Author): Promise<void>
 }
 
-export interface AcceptedHash {
+export interface AcceptanceLookup {
   readonly hash?: string
   /** Why the hash is not known. */
   readonly fault?: string

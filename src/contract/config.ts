@@ -84,7 +84,7 @@ export function readConfig(vars: Vars): Config {
     context: object(vars, 'TOOL_CONTEXT', 'a JSON object', (_value): _value is unknown => true),
     prices: object(vars, 'MODEL_PRICES', PRICES, isPrice),
     httpToolHosts: object(vars, 'HTTP_TOOL_HOSTS', 'a JSON object { host: [secret names] }', isStrings),
-    holdChanged: readHeld(vars),
+    holdChanged: readHoldChanged(vars),
     corsOrigins: listOf(vars, 'CORS_ORIGINS', ORIGINS, /^\w+:\/\/[^/*]+$/) ?? [],
     playground: oneOf(vars, 'PLAYGROUND', ['on', 'off']) === 'on',
   }
@@ -145,7 +145,7 @@ function numberAbove(vars: Vars, name: string, least: number): number {
   return value
 }
 
-function readHeld(vars: Vars): string[] {
+function readHoldChanged(vars: Vars): string[] {
   if (text(vars, 'HOLD_CHANGED') === 'off') return []
   return listOf(vars, 'HOLD_CHANGED', '"off" or a list of TOOL_… bindings', /^(?:TOOL_|\*)/) ?? ['TOOL_MCP*']
 }

@@ -126,7 +126,7 @@ export interface StoredMessage {
   /** Models no longer see it, because its turn was replaced by a newer run. */
   readonly replaced?: true
   /** The complete content of a result that was cut, if the reader asked for it. */
-  readonly whole?: readonly Content[] | undefined
+  readonly fullResult?: readonly Content[] | undefined
 }
 
 export type CallAnswer =
@@ -169,7 +169,7 @@ export interface ConversationService {
    * Runs the request of a finished run again, as a new run; models no longer see the old turn. With `onward` the old
    * run need not have finished, and the turns after it are replaced too.
    */
-  regenerate(runId: string, again: Repeat, options?: Pick<StartRequest, 'onward'>): Promise<Reply<StartReply>>
+  regenerate(runId: string, repeat: Repeat, options?: Pick<StartRequest, 'onward'>): Promise<Reply<StartReply>>
   /** Returns the run of the first turn after a given run's that models still see; for '', the first turn of all. */
   turnAfter(runId: string): Promise<Reply<{ readonly run: string | undefined }>>
   /** Exports everything as JSON lines, each with its `type`: `conversation`, then all `run`s, then all `message`s. */
@@ -190,7 +190,7 @@ export interface ConversationService {
     before?: number | undefined
     upTo?: string
     limit: number
-    wholes?: boolean
+    fullResults?: boolean
   }): Promise<Reply<{ readonly messages: readonly StoredMessage[] }>>
   usage(): Promise<Reply<{ readonly usage: Usage; readonly runs: number }>>
   cancel(runId: string): Promise<Reply<{ readonly status: 'cancelled' | 'already_terminal' }>>
@@ -214,7 +214,7 @@ export interface DirectoryService {
   /** Counts the usage of a run. Reporting the same usage again adds nothing. */
   count(spend: Spend): Promise<void>
   /** Returns the usage of a key's runs in a day (`2026-02-28`) or a month (`2026-02`). */
-  spent(key: string, period: string): Promise<SpendTotals>
+  spendTotals(key: string, period: string): Promise<SpendTotals>
 }
 
 export const JURISDICTIONS = ['eu', 'us', 'fedramp', 'fedramp-high'] as const

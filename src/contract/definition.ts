@@ -11,13 +11,13 @@ export interface DefinitionIssue {
 export type ToolHosts = Readonly<Record<string, readonly string[]>>
 
 /** A definition as it is stored: its text, and metadata that tells what is offered by default. */
-export interface KeptDefinition {
+export interface StoredDefinition {
   readonly text: string
   readonly metadata: { readonly default: boolean; readonly hash: string }
 }
 
 /** A stored definition that has been read and can be used. */
-export interface ReadDefinition {
+export interface UsableDefinition {
   readonly definition: ToolDefinition
   readonly offered: boolean
   /** The tool of a tool Worker that this definition presents under its own name and description. */
@@ -46,14 +46,14 @@ export interface DefinitionService {
     definition: unknown,
     hosts: ToolHosts,
   ): Promise<
-    | { readonly ok: true; readonly kept: KeptDefinition; readonly read: ReadDefinition }
+    | { readonly ok: true; readonly kept: StoredDefinition; readonly read: UsableDefinition }
     | { readonly ok: false; readonly issues: readonly DefinitionIssue[] }
   >
   /** Reads what was stored under these names. For a definition that cannot be used the entry is the reason. */
   read(
-    kept: readonly { readonly name: string; readonly text: string }[],
+    definitions: readonly { readonly name: string; readonly text: string }[],
     hosts: ToolHosts,
-  ): Promise<readonly (ReadDefinition | string)[]>
+  ): Promise<readonly (UsableDefinition | string)[]>
   /**
    * Validates the arguments, performs the call and validates its result. Undefined for a `alias` whose arguments are
    * valid: the edge calls the tool behind it.

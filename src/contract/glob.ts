@@ -1,9 +1,9 @@
 /** Returns whether a name matches any of the globs, in which each `*` stands for any text, even none. */
 export function matches(globs: readonly string[], name: string): boolean {
-  return globs.some((glob) => fits(glob, name))
+  return globs.some((glob) => matchesGlob(glob, name))
 }
 
-function fits(glob: string, name: string): boolean {
+function matchesGlob(glob: string, name: string): boolean {
   const [head = '', ...rest] = glob.split('*')
   const tail = rest.pop()
   if (tail === undefined) return head === name
@@ -11,9 +11,9 @@ function fits(glob: string, name: string): boolean {
   // The leftmost match of each piece leaves the most room for the next, so that no backtracking is needed.
   let at = head.length
   for (const piece of rest) {
-    const found = name.indexOf(piece, at)
-    if (found === -1) return false
-    at = found + piece.length
+    const index = name.indexOf(piece, at)
+    if (index === -1) return false
+    at = index + piece.length
   }
   return at <= name.length - tail.length
 }

@@ -4,7 +4,7 @@ import { isObject } from './json.ts'
 export const POINTER = /^(?:\/(?:[^~/]|~[01])*)*$/
 
 /** Returns the keys of a JSON pointer, from the root on. */
-export function keysOf(pointer: string): string[] {
+export function pointerKeys(pointer: string): string[] {
   return pointer
     .split('/')
     .slice(1)

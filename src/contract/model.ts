@@ -64,7 +64,7 @@ export interface ModelCapabilities {
 }
 
 /** The capabilities of a codec that supports everything. */
-export const EVERYTHING: ModelCapabilities = {
+export const ALL_CAPABILITIES: ModelCapabilities = {
   tools: true,
   parallelCalls: true,
   singleCalls: true,

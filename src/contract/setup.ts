@@ -1,4 +1,4 @@
-import type { AcceptedTools } from './acceptance.ts'
+import type { Acceptances } from './acceptance.ts'
 import type { StoredTools } from './catalogue.ts'
 import type { Config } from './config.ts'
 import type { ConversationService, DirectoryService, Objects, WebhookSetup } from './conversation.ts'
@@ -32,7 +32,7 @@ export interface Setup {
   readonly finder?: ToolFinder
   readonly stored: StoredTools
   /** Records which definitions of tools are accepted; others are held back. Default: none are held back. */
-  readonly accepted?: AcceptedTools
+  readonly acceptances?: Acceptances
   readonly conversations: Objects<ConversationService>
   readonly directories: Objects<DirectoryService>
   readonly report: Report
@@ -50,12 +50,12 @@ export interface Setup {
 
 export type MakeSetup<Env> = (env: Env) => Setup
 
-const made = new WeakMap<object, WeakMap<object, Setup>>()
+const setupCache = new WeakMap<object, WeakMap<object, Setup>>()
 
 /** Returns the setup of an env, made once per isolate: Worker and objects share its caches, such as a search index. */
 export function setupOf<Env extends object>(makeSetup: MakeSetup<Env>, env: Env): Setup {
-  const setups = made.get(makeSetup) ?? new WeakMap<object, Setup>()
-  made.set(makeSetup, setups)
+  const setups = setupCache.get(makeSetup) ?? new WeakMap<object, Setup>()
+  setupCache.set(makeSetup, setups)
   const setup = setups.get(env) ?? makeSetup(env)
   setups.set(env, setup)
   return setup

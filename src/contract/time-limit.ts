@@ -10,13 +10,16 @@ export async function withTimeLimit<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
   signal?: AbortSignal,
 ): Promise<Result> {
-  const late = new AbortController()
-  const timer = setTimeout(() => late.abort(new OutOfTime(`no answer within ${ms} ms`)), Math.min(ms, LONGEST_TIMER_MS))
+  const timeout = new AbortController()
+  const timer = setTimeout(
+    () => timeout.abort(new OutOfTime(`no answer within ${ms} ms`)),
+    Math.min(ms, LONGEST_TIMER_MS),
+  )
   try {
-    return await work(signal ? AbortSignal.any([signal, late.signal]) : late.signal)
+    return await work(signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal)
   } catch (error) {
     // Runtimes reject with different errors on an abort; the reason of the abort is always the same.
-    throw late.signal.aborted && !signal?.aborted ? late.signal.reason : error
+    throw timeout.signal.aborted && !signal?.aborted ? timeout.signal.reason : error
   } finally {
     clearTimeout(timer)
   }

@@ -216,17 +216,17 @@ export interface Unavailable {
   /** The name of the tool, if a single tool is not available. */
   readonly name?: string
   /** Set if a single tool is held back because it has changed. */
-  readonly held?: HeldTool
+  readonly pending?: PendingDefinition
 }
 
 /** A tool that is not called until a person has accepted its current definition. */
-export interface HeldTool {
+export interface PendingDefinition {
   /** The current definition. */
   readonly definition: ToolDefinition
   /** The hash of the current definition, by which it is accepted. */
   readonly hash: string
   /** The hash of the accepted definition; absent if it is not known. */
-  readonly accepted?: string
+  readonly acceptedHash?: string
 }
 
 export interface ToolListing {

@@ -21,19 +21,19 @@ export interface Price {
 export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0 }
 
 export function addUsage(a: Usage, b: Usage): Usage {
-  const cached = (a.cachedInputTokens ?? 0) + (b.cachedInputTokens ?? 0)
-  const reasoning = (a.reasoningTokens ?? 0) + (b.reasoningTokens ?? 0)
+  const cachedTokens = (a.cachedInputTokens ?? 0) + (b.cachedInputTokens ?? 0)
+  const reasoningTokens = (a.reasoningTokens ?? 0) + (b.reasoningTokens ?? 0)
   return {
     inputTokens: a.inputTokens + b.inputTokens,
     outputTokens: a.outputTokens + b.outputTokens,
-    ...(cached > 0 && { cachedInputTokens: cached }),
-    ...(reasoning > 0 && { reasoningTokens: reasoning }),
+    ...(cachedTokens > 0 && { cachedInputTokens: cachedTokens }),
+    ...(reasoningTokens > 0 && { reasoningTokens }),
     ...((a.cost ?? b.cost) !== undefined && { cost: (a.cost ?? 0) + (b.cost ?? 0) }),
   }
 }
 
 /** Returns the usage with its cost. */
-export function priced(usage: Usage, { input, output, cachedInput = input }: Price): Usage {
+export function withCost(usage: Usage, { input, output, cachedInput = input }: Price): Usage {
   const { inputTokens, outputTokens, cachedInputTokens = 0 } = usage
   const cost = (inputTokens - cachedInputTokens) * input + cachedInputTokens * cachedInput + outputTokens * output
   return { ...usage, cost: cost / 1e6 }

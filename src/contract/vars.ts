@@ -63,9 +63,9 @@ export function count(vars: Vars, name: string, fallback: number): number {
 export function oneOf<Value extends string>(vars: Vars, name: string, values: readonly [Value, ...Value[]]): Value {
   const value = text(vars, name)
   if (value === undefined) return values[0]
-  const found = values.find((candidate) => candidate === value)
-  if (found === undefined) throw new ConfigError(name, values.map((each) => `"${each}"`).join(' or '))
-  return found
+  const match = values.find((candidate) => candidate === value)
+  if (match === undefined) throw new ConfigError(name, values.map((each) => `"${each}"`).join(' or '))
+  return match
 }
 
 /** Reads a variable as JSON; undefined if it is not set. */

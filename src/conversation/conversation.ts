@@ -16,16 +16,16 @@ import { isTerminal, type RunRecord } from '../contract/run.ts'
 import { type MakeSetup, type Setup, setupOf } from '../contract/setup.ts'
 import type { Usage } from '../contract/usage.ts'
 import { repeatedRequest } from './run/repeated-request.ts'
-import { answersTo } from './run/answers.ts'
-import { exported } from './history/export.ts'
-import { takeIn } from './run/accept-run.ts'
+import { answerEvents } from './run/answers.ts'
+import { exportStream } from './history/export.ts'
+import { acceptRun } from './run/accept-run.ts'
 import { positionOf } from './store/messages.ts'
 import { Readers } from './run/readers.ts'
 import { DELETED, refuse, UNKNOWN, UNKNOWN_RUN } from './run/refusals.ts'
 import { RunView } from './run/run-view.ts'
 import { Runner } from './run/runner.ts'
 import { Store } from './store/store.ts'
-import { Upkeep } from './run/alarms.ts'
+import { Alarms } from './run/alarms.ts'
 import { Waiters } from './run/waiters.ts'
 import { WINDOW } from '../loop/perform/window.ts'
 
@@ -33,36 +33,36 @@ import { WINDOW } from '../loop/perform/window.ts'
 export abstract class ConversationObject<Env> extends DurableObject<Env> implements ConversationService {
   readonly #setup: Setup
   readonly #store: Store
-  readonly #upkeep: Upkeep
+  readonly #alarms: Alarms
   readonly #runner: Runner
   readonly #view: RunView
   /** Whether the conversation is being deleted. All requests are refused while its runs are cancelled. */
-  #isGoing = false
+  #isDeleting = false
 
   constructor(ctx: DurableObjectState, env: Env, setup: Setup) {
     super(ctx, env)
     const store = new Store(ctx.storage, (row) => setup.report({ event: 'row.set_aside', ...row }))
-    const upkeep = new Upkeep({ setup, store, setAlarm: (time) => void ctx.storage.setAlarm(time) })
+    const alarms = new Alarms({ setup, store, setAlarm: (time) => void ctx.storage.setAlarm(time) })
     const [readers, waiters] = [new Readers(), new Waiters()]
     this.#setup = setup
     this.#store = store
-    this.#upkeep = upkeep
+    this.#alarms = alarms
     this.#runner = new Runner({
       setup,
       store,
       readers,
       waiters,
       now: () => Date.now(),
-      wakeAt: (time) => upkeep.wakeAt(time),
+      wakeAt: (time) => alarms.wakeAt(time),
       window: () => ({ ...WINDOW, ...setup.config.window, ...store.settings().window }),
-      onStatus: (state, eventId) => upkeep.changed(state, eventId),
+      onStatus: (state, eventId) => alarms.onStatus(state, eventId),
     })
     this.#view = new RunView({ store, runs: this.#runner.runs, readers, waiters })
     try {
       // A run that an earlier instance left unfinished goes on, whatever woke this instance.
       if (store.life() === 'open') this.#runner.pump()
     } catch (error) {
-      upkeep.failed(error)
+      alarms.reportFailure(error)
     }
   }
 
@@ -70,14 +70,14 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     const life = this.#life()
     if (life === 'deleted') return DELETED
     if (life === 'open') return { ok: true, created: false }
-    this.#store.make()
+    this.#store.create()
     this.#store.transaction(() => {
       this.#store.setFact('owner', { tenant, id })
       if (Object.keys(settings).length > 0) this.#store.setFact('settings', settings)
       if (expires !== undefined) this.#store.setFact('expires', expires)
-      this.#upkeep.used()
+      this.#alarms.touch()
     })
-    if (expires !== undefined) this.#upkeep.wakeAt(expires)
+    if (expires !== undefined) this.#alarms.wakeAt(expires)
     return { ok: true, created: true }
   }
 
@@ -90,30 +90,30 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       this.#store.transaction(() => {
         this.#store.messages.add(messages)
         this.#store.mark(messages.map(({ message }) => message))
-        for (const { message, whole } of messages)
-          if (whole && message.role === 'tool') this.#store.wholes.keep(message.callId, whole)
+        for (const { message, fullResult } of messages)
+          if (fullResult && message.role === 'tool') this.#store.fullResults.keep(message.callId, fullResult)
       })
       return { ok: true }
     })
   }
 
   async export(): Promise<Reply<{ stream: ReadableStream<Uint8Array> }>> {
-    return this.#whenOpen(async () => ({ ok: true, stream: exported(this.#store, this.#store.settings()) }))
+    return this.#whenOpen(async () => ({ ok: true, stream: exportStream(this.#store, this.#store.settings()) }))
   }
 
   async regenerate(
     runId: string,
-    again: Repeat,
+    repeat: Repeat,
     options: Pick<StartRequest, 'onward'> = {},
   ): Promise<Reply<StartReply>> {
     return this.#whenOpen(async () => {
       const row = this.#store.runs.row(runId)
-      const stored = row && this.#store.runs.get(runId)
-      if (!stored) return UNKNOWN_RUN
-      if (!options.onward && !isTerminal(stored.status))
+      const storedRun = row && this.#store.runs.get(runId)
+      if (!storedRun) return UNKNOWN_RUN
+      if (!options.onward && !isTerminal(storedRun.status))
         return refuse('conversation_busy', 'This run has not ended yet.')
-      const asked = await repeatedRequest(this.#setup, stored, again)
-      return this.start({ ...asked, onBusy: 'queue', create: false, replaces: runId, ...options })
+      const request = await repeatedRequest(this.#setup, storedRun, repeat)
+      return this.start({ ...request, onBusy: 'queue', create: false, replaces: runId, ...options })
     })
   }
 
@@ -129,7 +129,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     const life = this.#life()
     if (life === 'deleted') return DELETED
     if (life === 'none' && !request.create) return UNKNOWN
-    if (life === 'none') this.#store.make()
+    if (life === 'none') this.#store.create()
     const { replaces = '', onward, run } = request
     // Cancelled runs still store their messages; that must happen before `takeIn` hides these from models.
     if (onward && this.#store.runs.row(replaces) && !this.#store.runs.row(run.runId)) {
@@ -137,16 +137,16 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       // The conversation may have been deleted meanwhile, or a deletion may have begun.
       if (this.#life() !== 'open') return DELETED
     }
-    const taken = takeIn(request, {
+    const acceptReply = acceptRun(request, {
       store: this.#store,
       runner: this.#runner,
-      upkeep: this.#upkeep,
+      alarms: this.#alarms,
       maxQueue: this.#setup.config.maxQueue,
     })
-    if (!taken.ok) return taken
-    if (taken.toCancel) await this.#cancel(taken.toCancel)
+    if (!acceptReply.ok) return acceptReply
+    if (acceptReply.toCancel) await this.#cancel(acceptReply.toCancel)
     this.#runner.pump()
-    return { ok: true, ...taken.reply, created: life === 'none' }
+    return { ok: true, ...acceptReply.reply, created: life === 'none' }
   }
 
   async record(runId: string, waitMs: number): Promise<Reply<{ record: RunRecord }>> {
@@ -175,14 +175,14 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     before,
     upTo,
     limit,
-    wholes,
+    fullResults,
   }: Parameters<ConversationService['messages']>[0]): Promise<Reply<{ messages: StoredMessage[] }>> {
     return this.#whenOpen(async () => {
       const row = upTo === undefined ? undefined : this.#store.runs.row(upTo)
       if (upTo !== undefined && !row) return UNKNOWN_RUN
       if (row && !isTerminal(row.status)) return refuse('conversation_busy', 'This run has not ended yet.')
       const end = before ?? (row ? positionOf(row.place + 1) : Number.MAX_SAFE_INTEGER)
-      return { ok: true, messages: this.#store.messages.page(end, limit, wholes && this.#store.wholes) }
+      return { ok: true, messages: this.#store.messages.page(end, limit, fullResults && this.#store.fullResults) }
     })
   }
 
@@ -214,31 +214,31 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       const isOwn = continuation?.key === open.stored.request.caller.key
       if (!isOwn && continuation?.input.length)
         return refuse('run_waiting', 'Another key started this run: send its answers alone.')
-      const events = answersTo(open, answers)
+      const events = answerEvents(open, answers)
       if ('ok' in events) return events
       const after = open.journal.last
       this.#runner.answer(open, events, isOwn ? continuation : undefined)
-      this.#upkeep.used()
+      this.#alarms.touch()
       return { ...(await this.record(runId, 0)), after }
     })
   }
 
   async remove(): Promise<Reply<object>> {
     return this.#whenOpen(async () => {
-      this.#isGoing = true
+      this.#isDeleting = true
       try {
         await this.#cancel(this.#store.runs.unfinished())
-        await this.#upkeep.settle()
-        await this.#store.bury()
+        await this.#alarms.reportSpend()
+        await this.#store.deleteForGood()
       } finally {
-        this.#isGoing = false
+        this.#isDeleting = false
       }
       return { ok: true }
     })
   }
 
   override async alarm(): Promise<void> {
-    if (this.#store.life() === 'open') await this.#upkeep.ring(this.#runner)
+    if (this.#store.life() === 'open') await this.#alarms.onAlarm(this.#runner)
     if (this.#store.life() === 'none') this.#view.end()
   }
 
@@ -257,7 +257,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   }
 
   #life(): ReturnType<Store['life']> {
-    return this.#isGoing ? 'deleted' : this.#store.life()
+    return this.#isDeleting ? 'deleted' : this.#store.life()
   }
 }
 

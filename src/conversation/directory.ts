@@ -33,7 +33,7 @@ export class Directory extends DurableObject implements DirectoryService {
     this.#ledger.count(spend, Date.now())
   }
 
-  async spent(key: string, period: string): Promise<SpendTotals> {
-    return this.#ledger.spent(`${key}/${period}`)
+  async spendTotals(key: string, period: string): Promise<SpendTotals> {
+    return this.#ledger.totals(`${key}/${period}`)
   }
 }

@@ -27,8 +27,8 @@ export class SpendLedger {
     if (at < oldest) return
     this.#storage.transactionSync(() => {
       sql.exec('DELETE FROM spent WHERE at < ?', oldest)
-      const known = this.spent(run)
-      const more = [Math.max(0, tokens - known.tokens), Math.max(0, cost - known.cost), 1 - known.runs]
+      const previous = this.totals(run)
+      const more = [Math.max(0, tokens - previous.tokens), Math.max(0, cost - previous.cost), 1 - previous.runs]
       const add = `INSERT INTO spent VALUES (?, ?, ?, ?, ?)
         ON CONFLICT DO UPDATE SET tokens = tokens + ?2, cost = cost + ?3, runs = runs + ?4`
       for (const id of [run, `${key}/${periodOf('day', at).from}`, `${key}/${periodOf('month', at).from}`])
@@ -37,7 +37,7 @@ export class SpendLedger {
   }
 
   /** Returns the usage of a run, or of a key in a period. */
-  spent(id: string): SpendTotals {
+  totals(id: string): SpendTotals {
     const query = 'SELECT total(tokens) AS tokens, total(cost) AS cost, total(runs) AS runs FROM spent WHERE id = ?'
     return this.#storage.sql.exec<SpendTotals & Record<string, number>>(query, id).one()
   }

@@ -1,4 +1,4 @@
-import type { KeptDefinition } from '../contract/definition.ts'
+import type { StoredDefinition } from '../contract/definition.ts'
 import { canonicalJson, parseJson, sha256 } from '../contract/json.ts'
 import type { ToolDefinition } from '../contract/tool.ts'
 import { parseStored, type StoredTool } from './definition.ts'
@@ -11,7 +11,7 @@ type StoredRecord = { readonly stored: StoredTool; readonly definition: ToolDefi
  * is that of the whole text, so that a run that has pinned it calls exactly what it was told of: another host or policy
  * is another version too.
  */
-export async function keep(stored: StoredTool): Promise<{ kept: KeptDefinition; definition: ToolDefinition }> {
+export async function keep(stored: StoredTool): Promise<{ kept: StoredDefinition; definition: ToolDefinition }> {
   const text = canonicalJson(stored)
   const hash = await sha256(text)
   return {

@@ -1,4 +1,4 @@
-import type { DefinitionIssue, ReadDefinition, ToolHosts } from '../contract/definition.ts'
+import type { DefinitionIssue, UsableDefinition, ToolHosts } from '../contract/definition.ts'
 import { isObject } from '../contract/json.ts'
 import type { ToolControl, ToolOutcome, ToolRequest } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
@@ -103,7 +103,7 @@ function grantIssues(stored: StoredTool, hosts: ToolHosts, code: CodeHost | unde
   return code ? checkCodeHosts(stored.code, hosts) : [{ path: 'code', message: CODE_IS_OFF }]
 }
 
-function toRead(stored: StoredTool, definition: ReadDefinition['definition']): ReadDefinition {
+function toRead(stored: StoredTool, definition: UsableDefinition['definition']): UsableDefinition {
   return {
     definition,
     offered: stored.default === true,

@@ -1,7 +1,7 @@
 import { parseJson } from '../contract/json.ts'
 import type { Approval, Condition } from '../contract/tool.ts'
 import { matches } from '../contract/glob.ts'
-import { keysOf, partAt } from '../contract/json-pointer.ts'
+import { pointerKeys, partAt } from '../contract/json-pointer.ts'
 
 /**
  * Returns whether a person must agree to a call, given its arguments as the text that the model wrote. An argument that
@@ -11,7 +11,9 @@ export function needsApproval(approval: Approval = 'never', text: string): boole
   if (typeof approval === 'string') return approval === 'always'
   const value = parseJson(text)
   const conditions = Object.entries(approval.unless)
-  return !conditions[0] || !conditions.every(([pointer, condition]) => fits(partAt(value, keysOf(pointer)), condition))
+  return (
+    !conditions[0] || !conditions.every(([pointer, condition]) => fits(partAt(value, pointerKeys(pointer)), condition))
+  )
 }
 
 function fits(value: unknown, { minimum, maximum, enum: values, like }: Condition): boolean {

@@ -1,4 +1,4 @@
-import { type ChatModel, EVERYTHING, type ModelCapabilities, type ModelEvent } from '../contract/model.ts'
+import { type ChatModel, ALL_CAPABILITIES, type ModelCapabilities, type ModelEvent } from '../contract/model.ts'
 import { partsDecoder } from '../wire/provider/ai-sdk/ask-answer.ts'
 import { thrownError } from '../wire/provider/ai-sdk/ask-error.ts'
 import { type AiSdkVersion, toCallOptions } from '../wire/provider/ai-sdk/ask-request.ts'
@@ -29,7 +29,7 @@ export interface AiSdkOptions extends Timeouts {
 }
 
 /** What the specification can express. It has no `parallel_tool_calls`, which only `providerOptions` can set. */
-const CAPABILITIES: ModelCapabilities = { ...EVERYTHING, singleCalls: false }
+const CAPABILITIES: ModelCapabilities = { ...ALL_CAPABILITIES, singleCalls: false }
 
 /**
  * Makes a ChatModel of an AI SDK model of specification v2, v3 or v4, without a dependency on the SDK. Throws an Error

@@ -1,4 +1,4 @@
-import { EVERYTHING, type ModelProvider } from '../contract/model.ts'
+import { ALL_CAPABILITIES, type ModelProvider } from '../contract/model.ts'
 import { anthropicAnswers } from '../wire/provider/anthropic/ask-answer.ts'
 import { encodeRequest } from '../wire/provider/anthropic/ask-request.ts'
 import { postModels, type ServerOptions } from './post-models.ts'
@@ -25,7 +25,7 @@ export function anthropic(options: AnthropicOptions = {}): ModelProvider {
   return postModels({
     ...rest,
     provider,
-    capabilities: EVERYTHING,
+    capabilities: ALL_CAPABILITIES,
     url: () => url,
     headers: { 'anthropic-version': '2023-06-01', ...(rest.apiKey && { 'x-api-key': rest.apiKey }) },
     codec: anthropicAnswers,

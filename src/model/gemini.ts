@@ -1,11 +1,11 @@
-import { EVERYTHING, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
+import { ALL_CAPABILITIES, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
 import { geminiAnswers } from '../wire/provider/gemini/ask-answer.ts'
 import { encodeRequest } from '../wire/provider/gemini/ask-request.ts'
 import { postModels, type ServerOptions, withoutSlash } from './post-models.ts'
 
 const GOOGLE = 'https://generativelanguage.googleapis.com/v1beta'
 
-const CAPABILITIES: ModelCapabilities = { ...EVERYTHING, singleCalls: false, streamedArguments: false }
+const CAPABILITIES: ModelCapabilities = { ...ALL_CAPABILITIES, singleCalls: false, streamedArguments: false }
 
 /**
  * Makes the models of Google Gemini, and of any server that speaks its `generateContent`. `baseUrl` is the URL before

@@ -1,10 +1,10 @@
-import { EVERYTHING, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
+import { ALL_CAPABILITIES, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
 import { chatCodec } from '../wire/provider/openai-chat/ask-answer.ts'
 import { encodeRequest } from '../wire/provider/openai-chat/ask-request.ts'
 import { forMistral } from '../wire/provider/openai-chat/mistral.ts'
 import { postModels, type ServerOptions, withoutSlash } from './post-models.ts'
 
-const CAPABILITIES: ModelCapabilities = { ...EVERYTHING, imagesInResults: false }
+const CAPABILITIES: ModelCapabilities = { ...ALL_CAPABILITIES, imagesInResults: false }
 
 /**
  * Makes the models of any server that speaks Chat Completions: OpenAI, Ollama, vLLM, Groq, a gateway. `baseUrl` is the

@@ -1,4 +1,4 @@
-import { EVERYTHING, type ModelProvider } from '../contract/model.ts'
+import { ALL_CAPABILITIES, type ModelProvider } from '../contract/model.ts'
 import { responsesAnswers } from '../wire/provider/openai-responses/ask-answer.ts'
 import { encodeRequest } from '../wire/provider/openai-responses/ask-request.ts'
 import { openAiServer } from './openai.ts'
@@ -25,7 +25,7 @@ export function responses(options: ResponsesOptions = {}): ModelProvider {
     ...rest,
     ...server,
     provider,
-    capabilities: EVERYTHING,
+    capabilities: ALL_CAPABILITIES,
     codec: responsesAnswers,
     encode: (model, request, isPlain) => encodeRequest(model, request, isPlain, !isPlain && defers(model)),
     // Models without reasoning refuse a request for it; a server cannot decrypt the reasoning of another account.

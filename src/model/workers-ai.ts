@@ -1,4 +1,4 @@
-import { EVERYTHING, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
+import { ALL_CAPABILITIES, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
 import { workersAiAnswers } from '../wire/provider/workers-ai/ask-answer.ts'
 import { toInputs } from '../wire/provider/workers-ai/ask-request.ts'
 import { httpModels } from './http-models.ts'
@@ -22,7 +22,7 @@ export interface WorkersAiOptions extends Timeouts {
   readonly provider?: string | undefined
 }
 
-const CAPABILITIES: ModelCapabilities = { ...EVERYTHING, imagesInResults: false }
+const CAPABILITIES: ModelCapabilities = { ...ALL_CAPABILITIES, imagesInResults: false }
 
 /** Makes the models of Workers AI, by their names there, such as `@cf/meta/llama-4-scout-17b-16e-instruct`. */
 export function workersAi(binding: AiBinding, options: WorkersAiOptions = {}): ModelProvider {

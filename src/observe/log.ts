@@ -14,14 +14,14 @@ import type { Report } from '../contract/setup.ts'
  */
 export function logs(report: Report, { includeContent = false }: { includeContent?: boolean } = {}): Observer {
   /** The calls of the newest step of each run under way, by run id, if their arguments are logged. */
-  const asked = new Map<string, readonly ToolCall[]>()
+  const callsByRun = new Map<string, readonly ToolCall[]>()
   return (event, run) => {
     const { runId } = run
-    if (includeContent && event.type === 'step.answered') asked.set(runId, event.calls)
-    if (event.type === 'run.finished') asked.delete(runId)
+    if (includeContent && event.type === 'step.answered') callsByRun.set(runId, event.calls)
+    if (event.type === 'run.finished') callsByRun.delete(runId)
     const entry = entryOf(event, run)
     if (!entry) return
-    const content = includeContent ? contentOf(event, asked.get(runId)) : {}
+    const content = includeContent ? contentOf(event, callsByRun.get(runId)) : {}
     report({ ...entry, runId, tenant: run.caller.tenant, ...content })
   }
 }
@@ -74,11 +74,11 @@ function entryOf(event: RunFact, run: RunRequest): { readonly event: string } | 
   }
 }
 
-function contentOf(event: RunFact, asked: readonly ToolCall[] = []): object {
+function contentOf(event: RunFact, calls: readonly ToolCall[] = []): object {
   if (event.type === 'run.finished')
     return { answer: event.answer, ...(event.error && { message: event.error.message }) }
   if (event.type !== 'call.settled') return {}
   const { callId, content, error } = event
-  const text = asked.find((call) => call.callId === callId)?.arguments
+  const text = calls.find((call) => call.callId === callId)?.arguments
   return { ...(text !== undefined && { arguments: argumentsOf(text) }), ...(content ? { content } : { error }) }
 }

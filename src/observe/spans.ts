@@ -48,7 +48,7 @@ export interface SpanOptions {
   readonly includeContent?: boolean
 }
 
-interface OpenRun {
+interface RunTimes {
   readonly start: number
   /** When each step began, by its number. */
   readonly steps: Map<number, number>
@@ -65,19 +65,19 @@ export function spans(
   emit: (span: Span) => void,
   { now = Date.now, includeContent = false }: SpanOptions = {},
 ): Observer {
-  const runs = new Map<string, OpenRun>()
+  const runs = new Map<string, RunTimes>()
   return (event, run) => {
-    const open = runs.get(run.runId) ?? begun(now())
-    runs.set(run.runId, open)
-    note(open, event, now())
-    const span = spanOf(open, event, { run, now: now(), includeContent })
+    const times = runs.get(run.runId) ?? newRun(now())
+    runs.set(run.runId, times)
+    note(times, event, now())
+    const span = spanOf(times, event, { run, now: now(), includeContent })
     if (span) emit(span)
     if (event.type === 'run.finished') runs.delete(run.runId)
   }
 }
 
 /** Records the start of later spans. */
-function note({ steps, calls }: OpenRun, event: RunFact, now: number): void {
+function note({ steps, calls }: RunTimes, event: RunFact, now: number): void {
   if (event.type === 'step.started') {
     steps.set(event.step, now)
   } else if (event.type === 'step.answered') {
@@ -97,14 +97,14 @@ interface SpanContext {
 }
 
 /** Returns the span that an event ends, if any. */
-function spanOf(open: OpenRun, event: RunFact, context: SpanContext): Span | undefined {
+function spanOf(times: RunTimes, event: RunFact, context: SpanContext): Span | undefined {
   switch (event.type) {
     case 'step.answered':
-      return chatSpan(open, event, context)
+      return chatSpan(times, event, context)
     case 'call.settled':
-      return toolSpan(open, event, context)
+      return toolSpan(times, event, context)
     case 'run.finished':
-      return runSpan(open, event, context)
+      return runSpan(times, event, context)
     default:
       event.type satisfies Ignored
       return undefined
@@ -113,7 +113,7 @@ function spanOf(open: OpenRun, event: RunFact, context: SpanContext): Span | und
 
 type Fact<Type extends RunFact['type']> = Extract<RunFact, { type: Type }>
 
-function chatSpan(open: OpenRun, { step, finish, usage }: Fact<'step.answered'>, { run, now }: SpanContext): Span {
+function chatSpan(times: RunTimes, { step, finish, usage }: Fact<'step.answered'>, { run, now }: SpanContext): Span {
   const attributes = {
     'gen_ai.operation.name': 'chat',
     'gen_ai.request.model': run.model,
@@ -122,10 +122,10 @@ function chatSpan(open: OpenRun, { step, finish, usage }: Fact<'step.answered'>,
     ...usageOf(usage),
   }
   const place = { traceId: traceOf(run), spanId: spanIdOf(run, step), parentId: spanIdOf(run) }
-  return { name: `chat ${run.model}`, ...place, start: open.steps.get(step) ?? now, end: now, attributes }
+  return { name: `chat ${run.model}`, ...place, start: times.steps.get(step) ?? now, end: now, attributes }
 }
 
-function toolSpan({ calls }: OpenRun, event: CallSettled, { run, now, includeContent }: SpanContext): Span {
+function toolSpan({ calls }: RunTimes, event: CallSettled, { run, now, includeContent }: SpanContext): Span {
   const { callId, tool, ok, error, durationMs } = event
   const { start = now, text = '', attempt = 1 } = calls.get(callId) ?? {}
   calls.delete(callId)
@@ -146,7 +146,7 @@ function toolSpan({ calls }: OpenRun, event: CallSettled, { run, now, includeCon
   return { name: `execute_tool ${tool}`, ...place, ...times, attributes, ...(error && { error: error.code }) }
 }
 
-function runSpan({ start }: OpenRun, event: Fact<'run.finished'>, { run, now }: SpanContext): Span {
+function runSpan({ start }: RunTimes, event: Fact<'run.finished'>, { run, now }: SpanContext): Span {
   const attributes = {
     'gen_ai.operation.name': 'invoke_agent',
     'gen_ai.request.model': run.model,
@@ -159,7 +159,7 @@ function runSpan({ start }: OpenRun, event: Fact<'run.finished'>, { run, now }: 
   return { name: 'invoke_agent', traceId: traceOf(run), spanId: spanIdOf(run), start, end: now, attributes, ...failed }
 }
 
-function begun(start: number): OpenRun {
+function newRun(start: number): RunTimes {
   return { start, steps: new Map(), calls: new Map() }
 }
 

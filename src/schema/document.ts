@@ -1,5 +1,5 @@
 import { isObject, type JsonObject, type JsonSchema } from '../contract/json.ts'
-import { keysOf, partAt } from '../contract/json-pointer.ts'
+import { pointerKeys, partAt } from '../contract/json-pointer.ts'
 import { HOLDS, SAME_VALUE } from './keywords.ts'
 import { matcher, type Matcher } from './pattern.ts'
 
@@ -92,7 +92,7 @@ function openDocument(root: JsonSchema): SchemaDocument {
     resolve: (from, ref) => {
       const address = addressOf(ref, bases.get(from) ?? BASE)
       const [resource = '', fragment = ''] = address.split('#')
-      return /^[^/]/.test(fragment) ? named.get(address) : partAt(named.get(resource), keysOf(decoded(fragment)))
+      return /^[^/]/.test(fragment) ? named.get(address) : partAt(named.get(resource), pointerKeys(decoded(fragment)))
     },
     matcher: (pattern) => {
       const known = matchers.get(pattern) ?? matcher(pattern)

@@ -1,5 +1,5 @@
 import { canonicalJson, isObject, type JsonObject, type JsonSchema } from '../contract/json.ts'
-import { keysOf, partAt } from '../contract/json-pointer.ts'
+import { pointerKeys, partAt } from '../contract/json-pointer.ts'
 
 /**
  * The key under which a schema made by `convertInput` names the kind of value that JSON lacks and that it stands for,
@@ -35,7 +35,7 @@ export function step<Made>(walk: Walk, otherwise: Made, work: () => Made): Made 
 
 /** Returns the schema that `$ref` names, if that is in the same document. */
 export function target({ root }: Walk, { $ref }: JsonObject): unknown {
-  return typeof $ref === 'string' && $ref.startsWith('#') ? partAt(root, keysOf($ref.slice(1))) : undefined
+  return typeof $ref === 'string' && $ref.startsWith('#') ? partAt(root, pointerKeys($ref.slice(1))) : undefined
 }
 
 export function listOf(value: unknown): readonly unknown[] {

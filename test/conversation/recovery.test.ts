@@ -32,7 +32,7 @@ class World {
     this.#script = script
     this.#annotations = annotations
     this.#approval = approval
-    this.store().make()
+    this.store().create()
   }
 
   store(onTransaction?: (moment: 'before' | 'after') => void): Store {
@@ -69,14 +69,14 @@ class World {
       wakeAt: (time) => void (this.wakeAt = time),
       window: () => WINDOW,
     })
-    runner.tend()
+    runner.checkCurrent()
     runner.pump()
     const current = runner.runs.current()
     if (this.cancels && current) {
       await runner.cancel(current)
       expect(current.state.status).toBe('cancelled')
     }
-    await Promise.race([died.promise, runner.runs.current()?.driving])
+    await Promise.race([died.promise, runner.runs.current()?.completion])
   }
 
   /** Lives until the run has ended, woken as the object would be, and says how many lives that took. */

@@ -75,14 +75,14 @@ describe('what is larger than a row', () => {
     )
     await there.run(0)
     expect(there.journal(0).find((event) => event.type === 'call.settled')).toMatchObject({ cut: text.length })
-    const [whole] = there.store.wholes.of(`call_${runId(0).slice(4)}_1_0`) ?? []
+    const [whole] = there.store.fullResults.of(`call_${runId(0).slice(4)}_1_0`) ?? []
     expect(whole?.type === 'text' && whole.text === text).toBe(true)
   })
 
   test('is never cut within a character', () => {
     const { there } = large()
     const chunks = new Chunks(memorySql(there.database))
-    there.store.make()
+    there.store.create()
     for (const text of ['😀'.repeat(200_000), `a${'😀'.repeat(200_000)}`]) {
       const kept = chunks.keep(text)
       expect(kept.length).toBeLessThan(20)

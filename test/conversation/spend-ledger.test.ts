@@ -13,7 +13,7 @@ function book(database = new DatabaseSync(':memory:')) {
     database,
     count: (run: string, time: string, { key = 'k', tokens = 10, cost = 0.5, now = time } = {}) =>
       ledger.count({ run, key, at: at(time), tokens, cost }, at(now)),
-    spent: (per: 'day' | 'month', time: string, key = 'k') => ledger.spent(`${key}/${periodOf(per, at(time)).from}`),
+    spent: (per: 'day' | 'month', time: string, key = 'k') => ledger.totals(`${key}/${periodOf(per, at(time)).from}`),
     ids: () =>
       database
         .prepare('SELECT id FROM spent ORDER BY id')
@@ -66,5 +66,9 @@ test('a directory of before has it too, and keeps its list', async () => {
   const now = Date.now()
   await directory.count({ run: 'a', key: 'k', at: now, tokens: 3, cost: 0 })
   expect(await directory.list('', 10)).toEqual(['c'])
-  expect(await makeDirectory(database).spent('k', periodOf('day', now).from)).toEqual({ tokens: 3, cost: 0, runs: 1 })
+  expect(await makeDirectory(database).spendTotals('k', periodOf('day', now).from)).toEqual({
+    tokens: 3,
+    cost: 0,
+    runs: 1,
+  })
 })

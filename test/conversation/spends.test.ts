@@ -45,7 +45,7 @@ describe('what a run used', () => {
     await there.ring()
     expect(told).toEqual([['acme', spend(15)]])
     await there.ring()
-    expect([told.length, there.store.owed()]).toEqual([1, []])
+    expect([told.length, there.store.unreportedSpend()]).toEqual([1, []])
   })
 
   test('is not told of a key without a budget', async () => {

@@ -75,7 +75,7 @@ describe('a webhook', () => {
     const signed = `${String(headers['webhook-id'])}.${BEGIN / 1000}.${body}`
     const signature = createHmac('sha256', 'a secret of many bytes').update(signed).digest('base64')
     expect(headers['webhook-signature']).toBe(`v1,${signature}`)
-    expect(there.store.notices.nextDue()).toBe(Infinity)
+    expect(there.store.outbox.nextDue()).toBe(Infinity)
   })
 
   test('tells of a run that waits for a decision, and of its end', async () => {
@@ -102,7 +102,7 @@ describe('a webhook', () => {
     await there.run(0)
     status = 503
     const at: number[] = []
-    while (there.store.notices.nextDue() < Infinity) {
+    while (there.store.outbox.nextDue() < Infinity) {
       const before = received.length
       await there.ring()
       if (received.length > before) at.push((Date.now() - BEGIN) / 1000)
@@ -122,7 +122,7 @@ describe('a webhook', () => {
     expect(received).toHaveLength(1)
     status = 410
     await there.ring()
-    expect([received.length, there.store.notices.nextDue()]).toEqual([2, Infinity])
+    expect([received.length, there.store.outbox.nextDue()]).toEqual([2, Infinity])
   })
 
   test('goes nowhere that the edge does not allow any more', async () => {

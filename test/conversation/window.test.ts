@@ -135,7 +135,7 @@ describe('a conversation of 10,000 messages', () => {
     },
   } as unknown as DurableObjectStorage
   const store = new Store(counted)
-  store.make()
+  store.create()
   const turns = 1000
   database.exec('BEGIN')
   for (let place = 1; place <= turns; place++) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { EVERYTHING, type ModelError, type ModelEvent, type ModelProvider } from '../../src/contract/model.ts'
+import { ALL_CAPABILITIES, type ModelError, type ModelEvent, type ModelProvider } from '../../src/contract/model.ts'
 import type { ToolDefinition } from '../../src/contract/tool.ts'
 import { type ChooserOptions, modelChooser } from '../../src/model/choose.ts'
 import { scripted } from '../../src/model/scripted.ts'
@@ -119,7 +119,7 @@ describe('a model that knows no tools', () => {
         // Its record says so.
         local: (model) => ({
           ...scripted([noon], `local/${model}`),
-          capabilities: { ...EVERYTHING, tools: false },
+          capabilities: { ...ALL_CAPABILITIES, tools: false },
         }),
       },
       allowed,

@@ -1,9 +1,9 @@
 import type { ConversationSettings } from '../../contract/conversation.ts'
-import { pastRecord } from '../run/replay.ts'
+import { replayRecord } from '../run/replay.ts'
 import type { Store } from '../store/store.ts'
 
 /** Streams a conversation as lines of JSON, each made only when it is read. */
-export function exported(store: Store, settings: ConversationSettings): ReadableStream<Uint8Array> {
+export function exportStream(store: Store, settings: ConversationSettings): ReadableStream<Uint8Array> {
   const lines = linesOf(store, settings)
   const encoder = new TextEncoder()
   return new ReadableStream({
@@ -19,7 +19,7 @@ export function exported(store: Store, settings: ConversationSettings): Readable
 function* linesOf(store: Store, settings: ConversationSettings): Generator<object> {
   yield { type: 'conversation', settings }
   for (const { id, created } of store.runs.all()) {
-    const run = pastRecord(store, id)
+    const run = replayRecord(store, id)
     if (run) yield { type: 'run', created, ...run }
   }
   for (const message of store.messages.all()) yield { type: 'message', ...message }

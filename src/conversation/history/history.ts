@@ -1,7 +1,7 @@
 import type { StoredMessage, WindowOptions } from '../../contract/conversation.ts'
 import type { MessageTable } from '../store/messages.ts'
 import { positionOf } from '../store/messages.ts'
-import { repair, type Repaired } from './repair.ts'
+import { repair, type RepairedHistory } from './repair.ts'
 import { tokensOf, windowOf } from '../../loop/perform/window.ts'
 
 /** The most system messages that are still shown from turns before those that are read. */
@@ -15,7 +15,7 @@ export function historyBefore(
   messages: MessageTable,
   place: number,
   options: WindowOptions,
-): Repaired & { readonly from: number } {
+): RepairedHistory & { readonly from: number } {
   if (options.show === 'none') return { ...repair([]), from: 0 }
   const newest: StoredMessage[] = []
   let tokens = 0
@@ -27,6 +27,6 @@ export function historyBefore(
     tokens += tokensOf(message.message)
   }
   const oldest = newest.at(-1)?.position ?? 0
-  const shown = windowOf(newest.reverse(), options, messages.system(oldest, MOST_SYSTEM))
-  return { ...repair(shown.messages), from: Math.min(shown.from, positionOf(place)) }
+  const window = windowOf(newest.reverse(), options, messages.system(oldest, MOST_SYSTEM))
+  return { ...repair(window.messages), from: Math.min(window.from, positionOf(place)) }
 }

@@ -1,7 +1,7 @@
 import type { Message, ToolCall, ToolMessage } from '../../contract/message.ts'
 
 /** A history that models accept, and how many messages were dropped from it and filled in. */
-export interface Repaired {
+export interface RepairedHistory {
   readonly messages: readonly Message[]
   readonly dropped: number
   readonly filled: number
@@ -11,8 +11,8 @@ export interface Repaired {
  * Ensures that every call has exactly one result, right after the calls and in their order: results without a call are
  * dropped, missing results are filled in as interrupted.
  */
-export function repair(messages: readonly Message[]): Repaired {
-  const repaired: Message[] = []
+export function repair(messages: readonly Message[]): RepairedHistory {
+  const history: Message[] = []
   let dropped = 0
   let filled = 0
   for (let at = 0; at < messages.length; at++) {
@@ -22,7 +22,7 @@ export function repair(messages: readonly Message[]): Repaired {
       dropped += 1
       continue
     }
-    repaired.push(message)
+    history.push(message)
     if (message.role !== 'assistant') continue
     const results = new Map<string, ToolMessage>()
     const calls = message.calls ?? []
@@ -33,12 +33,12 @@ export function repair(messages: readonly Message[]): Repaired {
       at += 1
     }
     filled += calls.length - results.size
-    repaired.push(...calls.map((call) => results.get(call.callId) ?? interrupted(call)))
+    history.push(...calls.map((call) => results.get(call.callId) ?? interruptedResult(call)))
   }
-  return { messages: repaired, dropped, filled }
+  return { messages: history, dropped, filled }
 }
 
-function interrupted({ callId, tool }: ToolCall): ToolMessage {
+function interruptedResult({ callId, tool }: ToolCall): ToolMessage {
   const text = 'interrupted: the result of this call was lost; whether it took effect is unknown.'
   return { role: 'tool', callId, tool, ok: false, content: [{ type: 'text', text }] }
 }

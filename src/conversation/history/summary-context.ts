@@ -7,15 +7,15 @@ import type { Store } from '../store/store.ts'
 import { notesOf, summarize, type Summary } from './summary.ts'
 
 /** How many messages may leave the window before notes are made of them; until then, the model still sees them. */
-const MOST_UNTOLD = 20
+const MOST_UNCOVERED = 20
 /** The most messages that notes are made of at a time; if there are more, only the newest. */
 const MOST_READ = 400
 
 /** What a model sees in place of the messages that have left its window. */
-export interface Recalled {
+export interface SummaryContext {
   readonly messages: readonly Message[]
   /** Set if new notes were made. */
-  readonly made?: RunFact
+  readonly compaction?: RunFact
 }
 
 /**
@@ -23,27 +23,27 @@ export interface Recalled {
  * these are more than 20, `model` makes new notes, which are stored for later runs. If it fails, only the old notes are
  * returned.
  */
-export async function recall(
+export async function summaryContext(
   store: Store,
   model: ChatModel,
   { from, signal }: { readonly from: number; readonly signal: AbortSignal },
-): Promise<Recalled> {
+): Promise<SummaryContext> {
   const summary = summaryOf(store)
-  const untold: Message[] = []
+  const uncovered: Message[] = []
   for (const { position, message } of store.messages.newest(from, 'current')) {
-    if (position < (summary?.upTo ?? 0) || untold.length >= MOST_READ) break
+    if (position < (summary?.upTo ?? 0) || uncovered.length >= MOST_READ) break
     // The window shows system messages all the same.
-    if (message.role !== 'system') untold.unshift(message)
+    if (message.role !== 'system') uncovered.unshift(message)
   }
   const notes = summary ? [notesOf(summary)] : []
-  if (untold.length <= MOST_UNTOLD) return { messages: [...notes, ...repair(untold).messages] }
+  if (uncovered.length <= MOST_UNCOVERED) return { messages: [...notes, ...repair(uncovered).messages] }
   const earlier = summary ? { earlier: summary.text } : {}
-  const made = await summarize(model, { ...earlier, messages: untold }, signal)
-  if (!made) return { messages: notes }
-  const now: Summary = { text: made.text, upTo: from }
-  store.setFact('summary', now)
-  const fact: RunFact = { type: 'history.compacted', upTo: from, ...(made.usage && { usage: made.usage }) }
-  return { messages: [notesOf(now)], made: fact }
+  const newNotes = await summarize(model, { ...earlier, messages: uncovered }, signal)
+  if (!newNotes) return { messages: notes }
+  const newSummary: Summary = { text: newNotes.text, upTo: from }
+  store.setFact('summary', newSummary)
+  const fact: RunFact = { type: 'history.compacted', upTo: from, ...(newNotes.usage && { usage: newNotes.usage }) }
+  return { messages: [notesOf(newSummary)], compaction: fact }
 }
 
 function summaryOf(store: Store): Summary | undefined {

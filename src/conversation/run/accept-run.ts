@@ -1,40 +1,40 @@
 import type { Refusal, StartReply, StartRequest } from '../../contract/conversation.ts'
 import { recordOf } from '../../loop/record.ts'
-import { type OpenRun, waits } from './open-run.ts'
+import { type OpenRun, isWaiting } from './open-run.ts'
 import { refuse, UNKNOWN_RUN } from './refusals.ts'
 import type { Runner } from './runner.ts'
 import type { Store } from '../store/store.ts'
-import type { Upkeep } from './alarms.ts'
+import type { Alarms } from './alarms.ts'
 
-export interface IntakePorts {
+export interface AcceptPorts {
   readonly store: Store
   readonly runner: Runner
-  readonly upkeep: Upkeep
+  readonly alarms: Alarms
   /** The most runs that may wait for their turn. */
   readonly maxQueue: number
 }
 
-type Taken = Omit<StartReply, 'created'>
+type RunReply = Omit<StartReply, 'created'>
 
 /** The answer to a request for a run. `toCancel`: the unfinished runs that the new run interrupts. */
-type Intake = { readonly ok: true; readonly reply: Taken; readonly toCancel?: readonly string[] } | Refusal
+type AcceptReply = { readonly ok: true; readonly reply: RunReply; readonly toCancel?: readonly string[] } | Refusal
 
 /** Accepts a request durably: as a new run, as a replay of a known one, or as more input for the run under way. */
-export function takeIn(request: StartRequest, ports: IntakePorts): Intake {
-  const { store, runner, upkeep, maxQueue } = ports
+export function acceptRun(request: StartRequest, ports: AcceptPorts): AcceptReply {
+  const { store, runner, alarms, maxQueue } = ports
   const { run, tools, onBusy, expires, replaces, onward = false, after } = request
-  const known = knownOf(request, store) ?? (onBusy === 'steer' ? join(request, ports) : undefined)
-  if (known) return known
-  const replaced = replaces === undefined ? undefined : store.runs.row(replaces)
-  if (replaces !== undefined && !replaced) return UNKNOWN_RUN
-  if (replaced && !onward && store.messages.isRetired(replaced.place)) {
+  const knownReply = replayOf(request, store) ?? (onBusy === 'steer' ? join(request, ports) : undefined)
+  if (knownReply) return knownReply
+  const replacedRow = replaces === undefined ? undefined : store.runs.row(replaces)
+  if (replaces !== undefined && !replacedRow) return UNKNOWN_RUN
+  if (replacedRow && !onward && store.messages.isRetired(replacedRow.place)) {
     return refuse('run_replaced', 'This turn was run again already; what took its place can be.')
   }
   if (after !== undefined && store.runs.lastFor(after) !== after) {
     return refuse('run_not_last', 'Another run has followed that one.')
   }
   const current = onBusy === 'queue-unless-waiting' ? runner.runs.current() : undefined
-  if (current && waits(current)) return waiting(current)
+  if (current && isWaiting(current)) return refuseWhileWaiting(current)
   const unfinished = store.runs.unfinished()
   if (onBusy === 'reject' && unfinished.length > 0)
     return refuse('conversation_busy', 'A run of this conversation is under way.')
@@ -44,33 +44,33 @@ export function takeIn(request: StartRequest, ports: IntakePorts): Intake {
   store.transaction(() => {
     store.runs.add(run, tools, Date.now())
     if (expires !== undefined) store.setFact('expires', expires)
-    if (replaced) store.retire(replaced.place, onward)
-    upkeep.used()
+    if (replacedRow) store.retire(replacedRow.place, onward)
+    alarms.touch()
   })
-  upkeep.watch()
+  alarms.watch()
   const isQueued = unfinished.length > 0 && onBusy !== 'interrupt'
   const reply = { runId: run.runId, status: isQueued ? 'queued' : 'running', replayed: false } as const
   return { ok: true, reply, ...(onBusy === 'interrupt' && { toCancel: unfinished }) }
 }
 
 /** Refuses a request, sent with `queue-unless-waiting`, because the run under way waits for others. */
-function waiting({ state, stored: { id, request } }: OpenRun): Refusal {
+function refuseWhileWaiting({ state, stored: { id, request } }: OpenRun): Refusal {
   const run = recordOf(state)
   const url = `/conversations/${request.conversation}/runs/${id}`
   const calls = run.calls.filter(({ status }) => status === 'approval' || status === 'caller')
-  const open = calls.map((call) => `"${call.tool}" (POST ${url}/calls/${call.id})`)
-  const message = `The run ${id} waits for others: answer ${open.join(' and ')}, or POST ${url}/cancel; then ask again.`
+  const openCalls = calls.map((call) => `"${call.tool}" (POST ${url}/calls/${call.id})`)
+  const message = `The run ${id} waits for others: answer ${openCalls.join(' and ')}, or POST ${url}/cancel; then ask again.`
   return { ...refuse('run_waiting', message), run }
 }
 
 /** Answers a request whose Idempotency-Key was used before; undefined if it was not. */
-function knownOf({ run }: StartRequest, store: Store): Intake | undefined {
+function replayOf({ run }: StartRequest, store: Store): AcceptReply | undefined {
   const { runId, fingerprint } = run
-  const joined = fingerprint === undefined ? undefined : store.joined(runId)
-  const row = store.runs.row(joined?.run ?? runId)
+  const joinedRun = fingerprint === undefined ? undefined : store.joinedRun(runId)
+  const row = store.runs.row(joinedRun?.run ?? runId)
   if (!row) return undefined
-  const known = joined ? joined.fingerprint : store.runs.get(runId)?.request.fingerprint
-  if (known !== fingerprint)
+  const fingerprintBefore = joinedRun ? joinedRun.fingerprint : store.runs.get(runId)?.request.fingerprint
+  if (fingerprintBefore !== fingerprint)
     return refuse('idempotency_mismatch', 'This Idempotency-Key came with another body before.')
   return { ok: true, reply: { runId: row.id, status: row.status, replayed: true } }
 }
@@ -79,15 +79,15 @@ function knownOf({ run }: StartRequest, store: Store): Intake | undefined {
  * Adds the input to the run under way. Undefined if there is none to join, or if another API key started it: the run
  * has that key's tools and trusted values, to which the sender of the input may have no right.
  */
-function join({ run }: StartRequest, { store, runner, upkeep }: IntakePorts): Intake | undefined {
-  const joined = store.transaction(() => {
+function join({ run }: StartRequest, { store, runner, alarms }: AcceptPorts): AcceptReply | undefined {
+  const joinResult = store.transaction(() => {
     const open = runner.joinable()
     if (!open || open.stored.request.caller.key !== run.caller.key) return undefined
     store.setJoined(run, open.stored.id)
-    upkeep.used()
+    alarms.touch()
     return runner.join(open, run.input)
   })
-  if (!joined) return undefined
-  const { stored, state } = joined.open
-  return { ok: true, reply: { runId: stored.id, status: state.status, replayed: false, joinedAfter: joined.after } }
+  if (!joinResult) return undefined
+  const { stored, state } = joinResult.open
+  return { ok: true, reply: { runId: stored.id, status: state.status, replayed: false, joinedAfter: joinResult.after } }
 }

@@ -7,22 +7,25 @@ import { shownOf } from '../../loop/decide/truncated-result.ts'
 import type { OpenRun } from './open-run.ts'
 import { refuse } from './refusals.ts'
 
-type Answered = Pick<OpenRun, 'state' | 'journal'>
+type AnswerableRun = Pick<OpenRun, 'state' | 'journal'>
 
 /** Returns the events of answers to calls; or, if any of them is not a valid answer, the refusal of all. */
-export function answersTo(run: Answered, answers: Readonly<Record<string, CallAnswer>>): readonly RunFact[] | Refusal {
-  const answered: (readonly [CallState, CallAnswer])[] = []
+export function answerEvents(
+  run: AnswerableRun,
+  answers: Readonly<Record<string, CallAnswer>>,
+): readonly RunFact[] | Refusal {
+  const pairs: (readonly [CallState, CallAnswer])[] = []
   for (const [callId, answer] of Object.entries(answers)) {
     const call = run.state.calls.find((candidate) => candidate.callId === callId)
     if (!call) return refuse('unknown_call', `This run has no call "${callId}".`)
     if (call.status !== ('decision' in answer ? 'asked' : 'handed'))
       return refuse('call_already_answered', `The call "${callId}" waits for no such answer.`)
-    answered.push([call, answer])
+    pairs.push([call, answer])
   }
-  return answered.map(([call, answer]) => answerTo(call, answer, run))
+  return pairs.map(([call, answer]) => answerEvent(call, answer, run))
 }
 
-function answerTo(call: CallState, answer: CallAnswer, { state, journal }: Answered): RunFact {
+function answerEvent(call: CallState, answer: CallAnswer, { state, journal }: AnswerableRun): RunFact {
   const { callId } = call
   if ('decision' in answer) return { type: 'approval.decided', callId, ...answer }
   const { ok, result } = answer
@@ -32,7 +35,7 @@ function answerTo(call: CallState, answer: CallAnswer, { state, journal }: Answe
 }
 
 /** Returns the event of a call that was not answered in time: an approval is rejected, a handed-out call fails. */
-export function expired(call: CallState): RunFact {
+export function expiryEvent(call: CallState): RunFact {
   const { callId, status } = call
   if (status === 'asked')
     return { type: 'approval.decided', callId, decision: 'reject', reason: 'nobody decided in time' }

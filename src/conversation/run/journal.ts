@@ -6,7 +6,7 @@ import type { Journal } from '../../loop/journal.ts'
 import { recordOf } from '../../loop/record.ts'
 import type { RunState } from '../../loop/state.ts'
 import { encodeLine, eventId, frameOfLine } from '../../wire/events.ts'
-import { type Frames, framesOf, pastFrames } from './replay.ts'
+import { type Frames, framesAfter, replayFrames } from './replay.ts'
 import type { Readers } from './readers.ts'
 import type { StoredRun } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
@@ -35,12 +35,12 @@ export class RunJournal implements Journal {
   #reserved: number
   #pending: string[] = []
   #pendingSize = 0
-  readonly #wholes = new Map<string, readonly Content[]>()
+  readonly #fullResults = new Map<string, readonly Content[]>()
   #projected: number
   #status: RunStatus
-  #heardAt: number
+  #lastEventAt: number
   /** Whether the run was interrupted since its last progress. */
-  #stalled: boolean
+  #isStalled: boolean
 
   constructor(ports: JournalPorts, run: StoredRun) {
     const { store, now } = ports
@@ -50,8 +50,8 @@ export class RunJournal implements Journal {
     this.#reserved = this.#last
     this.#projected = store.messages.countOf(run.place)
     this.#status = run.status
-    this.#heardAt = now()
-    this.#stalled = run.stalled !== null
+    this.#lastEventAt = now()
+    this.#isStalled = run.stalled !== null
   }
 
   /** The number of the newest event. */
@@ -60,8 +60,8 @@ export class RunJournal implements Journal {
   }
 
   /** The time of the newest event since this journal was opened, or of its opening, in epoch milliseconds. */
-  get heardAt(): number {
-    return this.#heardAt
+  get lastEventAt(): number {
+    return this.#lastEventAt
   }
 
   commit(events: readonly RunFact[], state: RunState): void {
@@ -70,10 +70,10 @@ export class RunJournal implements Journal {
     const frames = events.map((event) => this.#take(event))
     store.transaction(() => {
       this.#flush()
-      for (const [call, content] of this.#wholes) store.wholes.keep(call, content)
-      this.#wholes.clear()
+      for (const [call, content] of this.#fullResults) store.fullResults.keep(call, content)
+      this.#fullResults.clear()
       this.#project(state)
-      if (this.#stalled && events.some(isAhead)) this.#gotAhead()
+      if (this.#isStalled && events.some(isProgress)) this.#recordProgress()
     })
     readers.push(this.#run.id, frames.join(''), this.#last)
   }
@@ -90,35 +90,35 @@ export class RunJournal implements Journal {
   }
 
   keep(callId: string, content: readonly Content[]): void {
-    this.#wholes.set(callId, content)
+    this.#fullResults.set(callId, content)
   }
 
   late(callId: string, outcome: ToolOutcome): void {
     const { store } = this.#ports
     // The call may outlast the conversation.
-    if (store.life() === 'open') store.wholes.keepLate(this.#run.id, callId, outcome)
+    if (store.life() === 'open') store.fullResults.addLate(this.#run.id, callId, outcome)
   }
 
   kept(callId: string): readonly Content[] | undefined {
-    return this.#wholes.get(callId) ?? this.#ports.store.wholes.of(callId)
+    return this.#fullResults.get(callId) ?? this.#ports.store.fullResults.of(callId)
   }
 
   /** Returns the next frames after a number, whether their events are stored yet or not. */
   read(after: number): Frames {
-    const kept = pastFrames(this.#ports.store, this.#run.id, after)
-    if (kept.frames !== '') return kept
-    return { frames: framesOf(this.#run.id, this.#pending, after), last: Math.max(after, this.#last) }
+    const storedFrames = replayFrames(this.#ports.store, this.#run.id, after)
+    if (storedFrames.frames !== '') return storedFrames
+    return { frames: framesAfter(this.#run.id, this.#pending, after), last: Math.max(after, this.#last) }
   }
 
   /** Counts an interruption of the run, which is stalled until it next makes progress. */
   countInterruption(): void {
     const { store, now } = this.#ports
     store.runs.countInterruption(this.#run.id, now())
-    this.#stalled = true
+    this.#isStalled = true
   }
 
   #take(event: RunEventBody): string {
-    this.#heardAt = this.#ports.now()
+    this.#lastEventAt = this.#ports.now()
     this.#last += 1
     const line = encodeLine({ ...event, runId: this.#run.id, seq: this.#last })
     this.#pending.push(line)
@@ -133,9 +133,9 @@ export class RunJournal implements Journal {
     this.#pendingSize = 0
   }
 
-  #gotAhead(): void {
-    this.#stalled = false
-    this.#ports.store.runs.gotAhead(this.#run.id)
+  #recordProgress(): void {
+    this.#isStalled = false
+    this.#ports.store.runs.clearStall(this.#run.id)
   }
 
   #project(state: RunState): void {
@@ -157,6 +157,6 @@ export class RunJournal implements Journal {
 }
 
 /** Whether an event is progress: work that would not be repeated after a restart. */
-function isAhead({ type }: RunFact): boolean {
+function isProgress({ type }: RunFact): boolean {
   return type === 'step.answered' || type === 'call.settled'
 }

@@ -21,15 +21,15 @@ export interface OpenRun {
   /** Whether a part of the journal is lost, so that what the run did cannot be known. */
   readonly isBroken: boolean
   /** Set if the run was under way when it was opened, until that interruption has been counted. */
-  interrupted: boolean
+  wasInterrupted: boolean
   /** Set once the state in memory may differ from the journal; this OpenRun is then not driven again. */
   isLost?: boolean
-  driving?: Promise<void>
+  completion?: Promise<void>
 }
 
 /** Opens a run: folds its state from its journal. */
 export function openRun(ports: JournalPorts & { readonly setup: Setup }, stored: StoredRun): OpenRun {
-  const { state, whole } = stateOf(ports.store, stored)
+  const { state, isComplete } = stateOf(ports.store, stored)
   const journal = new RunJournal(ports, stored)
   return {
     stored,
@@ -37,13 +37,13 @@ export function openRun(ports: JournalPorts & { readonly setup: Setup }, stored:
     journal,
     ledger: openLedger(state, { journal, ...loopPorts(ports.setup, stored.id) }),
     abort: new AbortController(),
-    isBroken: !whole,
-    interrupted: state.status === 'running',
+    isBroken: !isComplete,
+    wasInterrupted: state.status === 'running',
   }
 }
 
 /** Whether a run waits for a person or for its caller. */
-export function waits({ state }: OpenRun): boolean {
+export function isWaiting({ state }: OpenRun): boolean {
   return state.status === 'waiting' && (state.step?.calls.some(isWithOthers) ?? false)
 }
 
@@ -69,13 +69,13 @@ export function reasonToEnd({ stored, isBroken, state }: OpenRun, now: number): 
 }
 
 /** Whether a run under way has had no event for too long. Its calls in flight may take until their deadlines. */
-export function hangs({ state, journal }: OpenRun, now: number): boolean {
+export function isHanging({ state, journal }: OpenRun, now: number): boolean {
   const deadlines = started(state).map((call) => call.deadline ?? 0)
-  return now - Math.max(journal.heardAt, ...deadlines) >= MOST_IDLE_MS
+  return now - Math.max(journal.lastEventAt, ...deadlines) >= MOST_IDLE_MS
 }
 
 /** Returns the events that end a run with this error, or as cancelled if it is being cancelled. */
-export function givenUp({ state }: OpenRun, { code, message }: RunError): RunFact[] {
+export function giveUpEvents({ state }: OpenRun, { code, message }: RunError): RunFact[] {
   if (state.status === 'cancelling') return windDown(state, 'cancelled')
   return cutShort(state, message, failedRun(state, { code, message }))
 }

@@ -36,7 +36,7 @@ export class OpenRuns {
   }
 
   /** Returns a run only if it is in memory. */
-  held(id: string): OpenRun | undefined {
+  inMemory(id: string): OpenRun | undefined {
     return this.#open.get(id)
   }
 

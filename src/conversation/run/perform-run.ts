@@ -8,7 +8,7 @@ import type { RunState } from '../../loop/state.ts'
 import { pinTools } from '../../tool/pinned-tools.ts'
 import { historyBefore } from '../history/history.ts'
 import { commit, type OpenRun } from './open-run.ts'
-import { recall } from '../history/summary-context.ts'
+import { summaryContext } from '../history/summary-context.ts'
 import type { Store } from '../store/store.ts'
 
 export interface PerformPorts {
@@ -44,8 +44,8 @@ async function portsOf(open: OpenRun, { setup, store, now, window }: PerformPort
   const options = window()
   const { messages, dropped, filled, from } = historyBefore(store.messages, stored.place, options)
   if (dropped + filled > 0) commit(open, { type: 'history.repaired', dropped, filled })
-  const recalled = options.summary ? await recall(store, model.model, { from, signal: abort.signal }) : undefined
-  if (recalled?.made) commit(open, recalled.made)
+  const summary = options.summary ? await summaryContext(store, model.model, { from, signal: abort.signal }) : undefined
+  if (summary?.compaction) commit(open, summary.compaction)
   return {
     get model() {
       // Terms that come with an approval may name another model while calls are still under way.
@@ -55,7 +55,7 @@ async function portsOf(open: OpenRun, { setup, store, now, window }: PerformPort
     tools,
     find: (names: readonly string[]) => setup.tools(state.request.caller).find(names),
     marks: store.marks(),
-    history: [...(recalled?.messages ?? []), ...messages],
+    history: [...(summary?.messages ?? []), ...messages],
     journal,
     signal: abort.signal,
     now,

@@ -4,7 +4,7 @@ const MOST_STALL_MS = 30_000
 /** How many bytes are fetched for a reader ahead of its reading. */
 const AHEAD = 64 * 1024
 /** The most bytes in the queue of a reader; above that the reader falls behind. */
-const MOST_QUEUED = 256 * 1024
+const MOST_QUEUED_BYTES = 256 * 1024
 
 const encoder = new TextEncoder()
 const HEARTBEAT = encoder.encode(': alive\n\n')
@@ -25,7 +25,7 @@ interface Reader {
   /** Whether frames are queued as they arrive. Otherwise the reader is behind, and gets them from the source. */
   live: boolean
   /** Whether the stream ends once the reader has all events. */
-  ended: boolean
+  isEnded: boolean
   /** The time at which the stream last asked for more, in epoch milliseconds. */
   readAt: number
 }
@@ -46,7 +46,7 @@ export class Readers {
   open(
     run: string,
     source: FrameSource,
-    { after, ended }: { after: number; ended: boolean },
+    { after, isEnded }: { after: number; isEnded: boolean },
   ): ReadableStream<Uint8Array> {
     let reader: Reader | undefined
     return new ReadableStream(
@@ -54,7 +54,16 @@ export class Readers {
         type: 'bytes',
         start: (controller) => {
           const heartbeat = setInterval(() => reader && this.#beat(reader), HEARTBEAT_MS)
-          reader = { run, source, controller, heartbeat, cursor: after, live: false, ended, readAt: this.#now() }
+          reader = {
+            run,
+            source,
+            controller,
+            heartbeat,
+            cursor: after,
+            live: false,
+            isEnded,
+            readAt: this.#now(),
+          }
           this.#readers.add(reader)
         },
         pull: () => {
@@ -74,7 +83,7 @@ export class Readers {
     const bytes = encoder.encode(frames)
     for (const reader of this.#readers) {
       if (reader.run !== run || !reader.live) continue
-      if ((reader.controller.desiredSize ?? 0) < AHEAD - MOST_QUEUED) {
+      if ((reader.controller.desiredSize ?? 0) < AHEAD - MOST_QUEUED_BYTES) {
         reader.live = false
         continue
       }
@@ -88,7 +97,7 @@ export class Readers {
   close(run: string): void {
     for (const reader of this.#readers) {
       if (reader.run !== run) continue
-      reader.ended = true
+      reader.isEnded = true
       if (reader.live) this.#finish(reader)
     }
   }
@@ -108,7 +117,7 @@ export class Readers {
       return
     }
     reader.live = true
-    if (reader.ended) this.#finish(reader)
+    if (reader.isEnded) this.#finish(reader)
   }
 
   #beat(reader: Reader): void {

@@ -8,16 +8,16 @@ import type { StoredRun } from '../store/runs.ts'
  */
 export async function repeatedRequest(
   setup: Setup,
-  { request: asked, tools: offered }: StoredRun,
-  again: Repeat,
+  { request: original, tools: offered }: StoredRun,
+  repeat: Repeat,
 ): Promise<Pick<StartRequest, 'run' | 'tools'>> {
-  const { fingerprint: _fingerprint, budget: _budget, trusted: _trusted, chosenAt: _chosenAt, ...request } = asked
-  const trusted = setup.trusted?.(again.caller)
+  const { fingerprint: _fingerprint, budget: _budget, trusted: _trusted, chosenAt: _chosenAt, ...request } = original
+  const trusted = setup.trusted?.(repeat.caller)
   const names = offered.map(({ name }) => name)
-  const found = names.length === 0 ? [] : await setup.tools(again.caller).find(names)
-  const known = new Map(found.map(({ definition }) => [definition.name, definition]))
+  const tools = names.length === 0 ? [] : await setup.tools(repeat.caller).find(names)
+  const byName = new Map(tools.map(({ definition }) => [definition.name, definition]))
   return {
-    run: { ...request, ...again, ...(trusted && { trusted }) },
-    tools: names.flatMap((name) => known.get(name) ?? []),
+    run: { ...request, ...repeat, ...(trusted && { trusted }) },
+    tools: names.flatMap((name) => byName.get(name) ?? []),
   }
 }

@@ -17,39 +17,39 @@ export interface Frames {
 }
 
 /** Folds the state of a run from its journal. `whole`: nothing of the journal is lost. */
-export function stateOf(store: Store, stored: StoredRun): { readonly state: RunState; readonly whole: boolean } {
+export function stateOf(store: Store, stored: StoredRun): { readonly state: RunState; readonly isComplete: boolean } {
   const state = newState(stored.request, new Map(stored.tools.map((tool) => [tool.name, tool])))
-  let whole = true
+  let isComplete = true
   for (const row of store.events.after(stored.id, 0)) {
     const events = row.lines.map((line) => decodeLine(line))
-    whole &&= row.whole
+    isComplete &&= row.isComplete
     try {
       for (const event of events) if (event) fold(state, event)
     } catch {
       // A line is JSON, but not the event that was written.
-      whole = false
+      isComplete = false
     }
     // An undecoded line is broken only if it is not JSON: a newer edge may have written events unknown to this one.
-    if (events.includes(undefined) && !store.events.mend(stored.id, row)) whole = false
+    if (events.includes(undefined) && !store.events.mend(stored.id, row)) isComplete = false
   }
-  return { state, whole }
+  return { state, isComplete }
 }
 
 /** Returns the record of a run: folded from its journal or, if a finished run's journal is damaged, the stored one. */
-export function pastRecord(store: Store, id: string): RunRecord | undefined {
+export function replayRecord(store: Store, id: string): RunRecord | undefined {
   // The conversation may have expired while the caller waited for this record.
   if (store.life() !== 'open') return undefined
   const stored = store.runs.get(id)
   const state = stored && stateOf(store, stored).state
-  const kept = store.runs.record(id)
-  const record = state && (state.finished || !kept) ? recordOf(state) : kept
-  return record && store.wholes.withLate(record)
+  const storedRecord = store.runs.record(id)
+  const record = state && (state.finished || !storedRecord) ? recordOf(state) : storedRecord
+  return record && store.fullResults.withLateOutcomes(record)
 }
 
 /** Returns the next stored frames of a run after a number. A `run.snapshot` takes the place of pruned events. */
-export function pastFrames(store: Store, run: string, after: number): Frames {
+export function replayFrames(store: Store, run: string, after: number): Frames {
   const { pruned } = store.runs.row(run) ?? {}
-  const record = after < (pruned ?? 0) ? pastRecord(store, run) : undefined
+  const record = after < (pruned ?? 0) ? replayRecord(store, run) : undefined
   if (pruned && record) {
     const line = encodeLine({ type: 'run.snapshot', record, runId: run, seq: pruned })
     return { frames: frameOfLine('run.snapshot', eventId(run, pruned), line), last: pruned }
@@ -57,7 +57,7 @@ export function pastFrames(store: Store, run: string, after: number): Frames {
   let frames = ''
   let last = after
   for (const row of store.events.after(run, after)) {
-    frames += framesOf(run, row.lines, after)
+    frames += framesAfter(run, row.lines, after)
     last = row.last
     if (frames.length > PORTION) break
   }
@@ -65,7 +65,7 @@ export function pastFrames(store: Store, run: string, after: number): Frames {
 }
 
 /** Returns the frames of those lines whose events come after a number. */
-export function framesOf(run: string, lines: readonly string[], after: number): string {
+export function framesAfter(run: string, lines: readonly string[], after: number): string {
   let frames = ''
   for (const line of lines) {
     const number = numberOf(line)

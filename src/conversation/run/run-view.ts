@@ -1,8 +1,8 @@
 import { isTerminal, type RunRecord } from '../../contract/run.ts'
 import { recordOf } from '../../loop/record.ts'
-import { waits } from './open-run.ts'
+import { isWaiting } from './open-run.ts'
 import type { OpenRuns } from './open-runs.ts'
-import { pastFrames, pastRecord } from './replay.ts'
+import { replayFrames, replayRecord } from './replay.ts'
 import type { Readers } from './readers.ts'
 import type { Store } from '../store/store.ts'
 import type { Waiters } from './waiters.ts'
@@ -30,8 +30,8 @@ export class RunView {
     const isAwaited = waitMs > 0 && !isTerminal(row.status) && !this.#isWaiting(id)
     const record = isAwaited ? await waiters.wait(id, waitMs) : undefined
     if (record) return record
-    const open = runs.held(id)
-    return open ? store.wholes.withLate(recordOf(open.state)) : pastRecord(store, id)
+    const open = runs.inMemory(id)
+    return open ? store.fullResults.withLateOutcomes(recordOf(open.state)) : replayRecord(store, id)
   }
 
   /**
@@ -40,9 +40,9 @@ export class RunView {
    */
   follow(id: string, after: number): ReadableStream<Uint8Array> | undefined {
     const { store, runs, readers } = this.#ports
-    if (after > (runs.held(id)?.journal.last ?? store.runs.lastNumber(id))) return undefined
-    const read = (from: number) => runs.held(id)?.journal.read(from) ?? pastFrames(store, id, from)
-    return readers.open(id, { read }, { after, ended: this.#isAtRest(id) })
+    if (after > (runs.inMemory(id)?.journal.last ?? store.runs.lastNumber(id))) return undefined
+    const read = (from: number) => runs.inMemory(id)?.journal.read(from) ?? replayFrames(store, id, from)
+    return readers.open(id, { read }, { after, isEnded: this.#isAtRest(id) })
   }
 
   /** Ends all streams, and all waiting for records, because the conversation is gone. */
@@ -60,6 +60,6 @@ export class RunView {
   /** Whether a run waits for others and is not being driven. */
   #isWaiting(id: string): boolean {
     const open = this.#ports.runs.find(id)
-    return open !== undefined && !open.driving && waits(open)
+    return open !== undefined && !open.completion && isWaiting(open)
   }
 }

@@ -5,9 +5,9 @@ import { isWithOthers, windDown } from '../../loop/decide/decide.ts'
 import { recordOf } from '../../loop/record.ts'
 import { fence } from '../../loop/recover.ts'
 import { within } from '../../loop/perform/within.ts'
-import { expired } from './answers.ts'
+import { expiryEvent } from './answers.ts'
 import type { JournalPorts } from './journal.ts'
-import { commit, givenUp, hangs, NO_PROGRESS, type OpenRun, reasonToEnd, waits } from './open-run.ts'
+import { commit, giveUpEvents, isHanging, NO_PROGRESS, type OpenRun, reasonToEnd, isWaiting } from './open-run.ts'
 import { OpenRuns } from './open-runs.ts'
 import { performRun, type PerformPorts } from './perform-run.ts'
 import { WATCHDOG_MS } from './schedule.ts'
@@ -41,23 +41,23 @@ export class Runner {
   /** Starts or resumes the run whose turn it is, unless it is being driven or waits for others. */
   pump(): void {
     const open = this.runs.current()
-    if (open && !open.driving && !waits(open)) void this.#goOn(open)
+    if (open && !open.completion && !isWaiting(open)) void this.#resume(open)
   }
 
   /** Drives a run on, with the watchdog alarm set, whatever woke the object. */
-  #goOn(open: OpenRun): Promise<void> {
+  #resume(open: OpenRun): Promise<void> {
     const { wakeAt, now } = this.#ports
     wakeAt(now() + WATCHDOG_MS)
-    const over = (isOver: boolean) => {
-      delete open.driving
+    const onDriven = (isOver: boolean) => {
+      delete open.completion
       if (!isOver) return
       // The run may have been answered before the hooks around it returned: then it goes on.
-      if (open.state.finished || waits(open)) this.#rest(open)
+      if (open.state.finished || isWaiting(open)) this.#announceRest(open)
       else this.pump()
     }
-    return (open.driving = this.#drive(open)
-      .then(over)
-      .catch((error: unknown) => this.#lose(open, error)))
+    return (open.completion = this.#drive(open)
+      .then(onDriven)
+      .catch((error: unknown) => this.#dropLost(open, error)))
   }
 
   /**
@@ -65,10 +65,10 @@ export class Runner {
    * stands: it is folded anew when the alarm rings. Requests that wait for the record keep waiting; the streams of
    * readers end, and readers that reconnect go on after the last event.
    */
-  #lose(open: OpenRun, error: unknown): void {
+  #dropLost(open: OpenRun, error: unknown): void {
     const { setup, readers } = this.#ports
     const { id } = open.stored
-    delete open.driving
+    delete open.completion
     // Dropped already: another OpenRun may have taken its place.
     if (open.isLost) return
     open.isLost = true
@@ -86,17 +86,17 @@ export class Runner {
     const { state, stored, abort } = open
     if (state.status !== 'cancelling') this.#change(open, () => commit(open, { type: 'run.cancelling' }))
     abort.abort(new Error('cancelled'))
-    await this.#letEnd(open)
+    await this.#awaitEnd(open)
     // If the run was lost meanwhile, a new OpenRun has taken its place.
-    const left = this.runs.find(stored.id)
-    if (left && !left.state.finished) await this.#letEnd(left)
+    const successor = this.runs.find(stored.id)
+    if (successor && !successor.state.finished) await this.#awaitEnd(successor)
   }
 
   /** Waits for a cancelled run to end by itself, and ends it if that takes too long. */
-  async #letEnd(open: OpenRun): Promise<void> {
-    const driving = open.driving ?? this.#goOn(open)
+  async #awaitEnd(open: OpenRun): Promise<void> {
+    const driving = open.completion ?? this.#resume(open)
     await within(MOST_CANCEL_MS, driving, undefined)
-    if (driving === open.driving) this.#abandon(open, windDown(open.state, 'cancelled'))
+    if (driving === open.completion) this.#abandon(open, windDown(open.state, 'cancelled'))
   }
 
   /**
@@ -116,7 +116,8 @@ export class Runner {
       }
       ledger.commit(events)
       if (input.length > 0) ledger.commit([{ type: 'input.added', messages: input }])
-      if (state.status === 'waiting' && !waits(open)) ledger.commit([{ type: 'run.resumed', at: this.#ports.now() }])
+      if (state.status === 'waiting' && !isWaiting(open))
+        ledger.commit([{ type: 'run.resumed', at: this.#ports.now() }])
       ledger.flush()
     }
     this.#change(open, () => this.#ports.store.transaction(record))
@@ -141,7 +142,7 @@ export class Runner {
     try {
       work()
     } catch (error) {
-      this.#lose(open, error)
+      this.#dropLost(open, error)
       throw error
     }
   }
@@ -150,35 +151,35 @@ export class Runner {
   dueAt(): number {
     const open = this.runs.current()
     if (!open) return Infinity
-    return waits(open) ? (open.state.waitingSince ?? 0) + MOST_WAIT_MS : this.#ports.now() + WATCHDOG_MS
+    return isWaiting(open) ? (open.state.waitingSince ?? 0) + MOST_WAIT_MS : this.#ports.now() + WATCHDOG_MS
   }
 
   /**
    * Looks at the current run. If it has waited too long for a person or the caller, those calls are rejected or fail;
    * if it hangs while it is driven, it is given up.
    */
-  tend(): void {
+  checkCurrent(): void {
     const open = this.runs.current()
     if (!open) return
     const now = this.#ports.now()
-    if (waits(open)) {
-      const late = this.dueAt() <= now ? (open.state.step?.calls.filter(isWithOthers) ?? []) : []
-      if (late.length > 0) this.answer(open, late.map(expired))
+    if (isWaiting(open)) {
+      const overdueCalls = this.dueAt() <= now ? (open.state.step?.calls.filter(isWithOthers) ?? []) : []
+      if (overdueCalls.length > 0) this.answer(open, overdueCalls.map(expiryEvent))
       return
     }
-    if (!open.driving || !hangs(open, now)) return
-    this.#abandon(open, givenUp(open, NO_PROGRESS))
+    if (!open.completion || !isHanging(open, now)) return
+    this.#abandon(open, giveUpEvents(open, NO_PROGRESS))
   }
 
   /** Ends a run that does not end by itself. What the model or tools still answer is ignored. */
   #abandon(open: OpenRun, end: readonly RunFact[]): void {
     this.#change(open, () => commit(open, ...end))
     open.abort.abort(new Error('given up'))
-    this.#rest(open)
+    this.#announceRest(open)
   }
 
   /** Tells waiters and readers that a run has ended or waits for others. If it has ended, starts the next run. */
-  #rest(open: OpenRun): void {
+  #announceRest(open: OpenRun): void {
     const { readers, waiters } = this.#ports
     const { id } = open.stored
     waiters.tell(id, recordOf(open.state))
@@ -191,17 +192,17 @@ export class Runner {
   async #drive(open: OpenRun): Promise<boolean> {
     const { now, wakeAt } = this.#ports
     // A run that is being cancelled sends no call again, so it need not wait for the fence.
-    if (open.interrupted && open.state.status === 'running') {
+    if (open.wasInterrupted && open.state.status === 'running') {
       const fencedUntil = fence(open.state) + AFTER_FENCE_MS
       if (fencedUntil > now()) {
         wakeAt(fencedUntil)
         return false
       }
-      open.interrupted = false
+      open.wasInterrupted = false
       open.journal.countInterruption()
     }
     const error = reasonToEnd(open, now()) ?? (await performRun(open, this.#ports))
-    if (error) commit(open, ...givenUp(open, error))
+    if (error) commit(open, ...giveUpEvents(open, error))
     return true
   }
 }

@@ -3,47 +3,51 @@ import type { Report } from '../../contract/setup.ts'
 import type { RunState } from '../../loop/state.ts'
 import { isTerminal } from '../../contract/run.ts'
 import { recordOf } from '../../loop/record.ts'
-import type { NoticeTable } from '../store/webhook-outbox.ts'
+import type { WebhookOutbox } from '../store/webhook-outbox.ts'
 
 /** The delays before the second attempt and those after it, in milliseconds. */
-const WAITS = [5000, 5 * 60_000, 30 * 60_000, 2 * 3_600_000, 5 * 3_600_000, 10 * 3_600_000]
+const RETRY_DELAYS_MS = [5000, 5 * 60_000, 30 * 60_000, 2 * 3_600_000, 5 * 3_600_000, 10 * 3_600_000]
 /** The time-out of one attempt, in milliseconds. */
 const MOST_MS = 10_000
 
 /** Returns the body of the message on a run that has ended or waits for an approval; undefined for any other run. */
-export function notice(state: RunState, now: number): string | undefined {
+export function webhookBody(state: RunState, now: number): string | undefined {
   const { status, step } = state
-  const asks = status === 'waiting' && step?.calls.some((call) => call.status === 'asked')
-  if (!asks && !isTerminal(status)) return undefined
+  const needsApproval = status === 'waiting' && step?.calls.some((call) => call.status === 'asked')
+  if (!needsApproval && !isTerminal(status)) return undefined
   const { id, answer: _answer, preambles: _preambles, calls, ...record } = recordOf(state)
-  const open = calls.filter((call) => call.status === 'approval').map((call) => ({ id: call.id, tool: call.tool }))
-  const type = asks ? 'run.waiting' : 'run.finished'
-  return JSON.stringify({ type, timestamp: new Date(now).toISOString(), data: { run: id, ...record, calls: open } })
+  const openCalls = calls.filter((call) => call.status === 'approval').map((call) => ({ id: call.id, tool: call.tool }))
+  const type = needsApproval ? 'run.waiting' : 'run.finished'
+  return JSON.stringify({
+    type,
+    timestamp: new Date(now).toISOString(),
+    data: { run: id, ...record, calls: openCalls },
+  })
 }
 
 /**
  * Sends the messages that are due, each as a signed POST as in Standard Webhooks. A message that was not accepted is
  * sent again later with the same id, so a receiver may get it twice; after 410 or the last attempt it is given up.
  */
-export async function sendNotices(
-  notices: NoticeTable,
-  { url, webhook, isOpen, now, report }: NoticePorts,
+export async function sendWebhooks(
+  outbox: WebhookOutbox,
+  { url, webhook, isOpen, now, report }: WebhookPorts,
 ): Promise<void> {
-  for (const { id, body, attempt } of notices.due(now())) {
+  for (const { id, body, attempt } of outbox.due(now())) {
     const status =
       webhook && mayNotify(url, webhook, isOpen) ? await post(url, webhook.secret, { id, body, now: now() }) : 0
     if (status >= 200 && status < 300) {
-      notices.drop(id)
+      outbox.drop(id)
       continue
     }
-    const wait = status === 410 ? undefined : WAITS[attempt]
+    const wait = status === 410 ? undefined : RETRY_DELAYS_MS[attempt]
     report({ event: wait === undefined ? 'webhook.given_up' : 'webhook.failed', id, status, attempt: attempt + 1 })
-    if (wait === undefined) notices.drop(id)
-    else notices.delay(id, now() + wait)
+    if (wait === undefined) outbox.drop(id)
+    else outbox.delay(id, now() + wait)
   }
 }
 
-export interface NoticePorts {
+export interface WebhookPorts {
   readonly url: string
   readonly webhook: WebhookSetup | undefined
   /** Whether the edge answers on loopback alone. */

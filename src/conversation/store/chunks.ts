@@ -25,9 +25,9 @@ export class Chunks {
   }
 
   /** Returns the text of a column. Throws if a part of it is missing. */
-  read(kept: string): string {
-    const name = nameOf(kept)
-    if (!name) return kept
+  read(column: string): string {
+    const name = chunkName(column)
+    if (!name) return column
     const rows = this.#sql
       .exec<{ text: string }>('SELECT text FROM chunks WHERE id = ? ORDER BY part', name.id)
       .toArray()
@@ -36,8 +36,8 @@ export class Chunks {
   }
 
   /** Removes the parts of a column, if it has any. */
-  drop(kept: string): void {
-    const name = nameOf(kept)
+  drop(column: string): void {
+    const name = chunkName(column)
     if (name) this.#sql.exec('DELETE FROM chunks WHERE id = ?', name.id)
   }
 }
@@ -47,7 +47,7 @@ function isPairCut(text: string, at: number): boolean {
   return at < text.length && code >= 0xd800 && code < 0xdc00
 }
 
-function nameOf(kept: string): { readonly id: number; readonly parts: number } | undefined {
-  const [, id, parts] = /^@(\d+)\/(\d+)$/.exec(kept) ?? []
+function chunkName(column: string): { readonly id: number; readonly parts: number } | undefined {
+  const [, id, parts] = /^@(\d+)\/(\d+)$/.exec(column) ?? []
   return id === undefined ? undefined : { id: Number(id), parts: Number(parts) }
 }

@@ -29,19 +29,19 @@ export class Database {
   }
 
   /** Returns the value of a JSON column; undefined if it is broken, and then its content is set aside. */
-  value(kept: string, row: Omit<BrokenRow, 'reason'>): unknown {
-    const text = this.text(kept, row)
+  value(column: string, row: Omit<BrokenRow, 'reason'>): unknown {
+    const text = this.text(column, row)
     const value = text === undefined ? undefined : parseJson(text)
-    if (text !== undefined && value === undefined) this.setAside({ ...row, reason: 'no JSON' }, kept)
+    if (text !== undefined && value === undefined) this.setAside({ ...row, reason: 'no JSON' }, column)
     return value
   }
 
   /** Returns the text of a column; undefined if parts of it are missing, and then its content is set aside. */
-  text(kept: string, row: Omit<BrokenRow, 'reason'>): string | undefined {
+  text(column: string, row: Omit<BrokenRow, 'reason'>): string | undefined {
     try {
-      return this.chunks.read(kept)
+      return this.chunks.read(column)
     } catch (error) {
-      this.setAside({ ...row, reason: String(error) }, kept)
+      this.setAside({ ...row, reason: String(error) }, column)
       return undefined
     }
   }

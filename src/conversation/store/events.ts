@@ -8,11 +8,11 @@ export interface EventRow {
   readonly last: number
   readonly lines: readonly string[]
   /** Whether the row still holds everything that was written to it. */
-  readonly whole: boolean
+  readonly isComplete: boolean
 }
 
 /** The number of characters at which a row of a pruned run's events is full. */
-const PACKED = 128 * 1024
+const MOST_ROW_CHARACTERS = 128 * 1024
 
 /** The journals of all runs. */
 export class EventTable {
@@ -23,8 +23,8 @@ export class EventTable {
   }
 
   append(run: string, first: number, last: number, lines: readonly string[]): void {
-    const kept = this.#database.chunks.keep(lines.join('\n'))
-    this.#database.rows('INSERT INTO events VALUES (?, ?, ?, ?)', run, first, last, kept)
+    const column = this.#database.chunks.keep(lines.join('\n'))
+    this.#database.rows('INSERT INTO events VALUES (?, ?, ?, ?)', run, first, last, column)
   }
 
   /** Reads the rows that hold events after a number, in order. */
@@ -41,7 +41,7 @@ export class EventTable {
       if (text === undefined) this.#replace(run, row.first, '')
       const lines = text?.split('\n').filter((line) => line !== '') ?? []
       // A row that has lost something is empty or begins with an empty line.
-      yield { ...row, lines, whole: text !== undefined && text !== '' && !text.startsWith('\n') }
+      yield { ...row, lines, isComplete: text !== undefined && text !== '' && !text.startsWith('\n') }
     }
   }
 
@@ -56,43 +56,43 @@ export class EventTable {
     return false
   }
 
-  #replace(run: string, first: number, kept: string): void {
-    this.#database.rows('UPDATE events SET lines = ? WHERE run = ? AND first = ?', kept, run, first)
+  #replace(run: string, first: number, column: string): void {
+    this.#database.rows('UPDATE events SET lines = ? WHERE run = ? AND first = ?', column, run, first)
   }
 
   /** Removes a run's news and packs its facts into fewer rows. Returns the number of the last event removed, or 0. */
   prune(run: string): number {
-    let gone = 0
-    let packed: string[] = []
+    let lastRemoved = 0
+    let packedLines: string[] = []
     let size = 0
     const rows: string[][] = []
     for (const { lines } of this.after(run, 0)) {
       for (const line of lines) {
         if (isNews(line)) {
-          gone = numberOf(line)
+          lastRemoved = numberOf(line)
           continue
         }
-        packed.push(line)
+        packedLines.push(line)
         size += line.length
       }
-      if (size < PACKED) continue
-      rows.push(packed)
-      packed = []
+      if (size < MOST_ROW_CHARACTERS) continue
+      rows.push(packedLines)
+      packedLines = []
       size = 0
     }
-    if (packed.length > 0) rows.push(packed)
+    if (packedLines.length > 0) rows.push(packedLines)
     this.remove(run)
     for (const lines of rows) this.append(run, numberOf(lines[0]), numberOf(lines.at(-1)), lines)
-    return gone
+    return lastRemoved
   }
 
   /** Removes a run's journal. */
   remove(run: string): void {
-    const kept = this.#database.rows<{ lines: string }>(
+    const rows = this.#database.rows<{ lines: string }>(
       "SELECT lines FROM events WHERE run = ? AND lines LIKE '@%'",
       run,
     )
-    for (const { lines } of kept) this.#database.chunks.drop(lines)
+    for (const { lines } of rows) this.#database.chunks.drop(lines)
     this.#database.rows('DELETE FROM events WHERE run = ?', run)
   }
 }

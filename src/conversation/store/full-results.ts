@@ -5,7 +5,7 @@ import type { ToolOutcome } from '../../contract/tool.ts'
 import type { Database } from './database.ts'
 
 /** Data of calls outside the journal: complete results of which models see a part, and outcomes that came late. */
-export class WholeTable {
+export class FullResultTable {
   readonly #database: Database
 
   constructor(database: Database) {
@@ -14,8 +14,8 @@ export class WholeTable {
 
   /** Stores the complete result of a call. */
   keep(call: string, content: readonly Content[]): void {
-    const kept = this.#database.chunks.keep(JSON.stringify(content))
-    this.#database.rows('INSERT OR REPLACE INTO wholes VALUES (?, ?)', call, kept)
+    const column = this.#database.chunks.keep(JSON.stringify(content))
+    this.#database.rows('INSERT OR REPLACE INTO wholes VALUES (?, ?)', call, column)
   }
 
   of(call: string): readonly Content[] | undefined {
@@ -25,14 +25,14 @@ export class WholeTable {
   }
 
   /** Stores an outcome that came too late to count. Of several for one call, the first is kept. */
-  keepLate(run: string, call: string, outcome: ToolOutcome): void {
-    const kept = this.#database.chunks.keep(JSON.stringify(outcome))
-    this.#database.rows('INSERT OR IGNORE INTO wholes VALUES (?, ?)', `${lateOf(run)}${call}`, kept)
+  addLate(run: string, call: string, outcome: ToolOutcome): void {
+    const column = this.#database.chunks.keep(JSON.stringify(outcome))
+    this.#database.rows('INSERT OR IGNORE INTO wholes VALUES (?, ?)', `${latePrefix(run)}${call}`, column)
   }
 
   /** Returns the record with the late outcomes of its calls (`late`). */
-  withLate(record: RunRecord): RunRecord {
-    const prefix = lateOf(record.id)
+  withLateOutcomes(record: RunRecord): RunRecord {
+    const prefix = latePrefix(record.id)
     const rows = this.#database.rows<{ call: string; content: string }>(
       'SELECT call, content FROM wholes WHERE call > ? AND call < ?',
       prefix,
@@ -53,6 +53,6 @@ export class WholeTable {
 }
 
 /** Returns the prefix of the keys of a run's late outcomes. No call id begins with it. */
-function lateOf(run: string): string {
+function latePrefix(run: string): string {
   return `late/${run}/`
 }

@@ -2,7 +2,7 @@ import type { StoredMessage } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
 import type { Message } from '../../contract/message.ts'
 import type { Database } from './database.ts'
-import type { WholeTable } from './full-results.ts'
+import type { FullResultTable } from './full-results.ts'
 
 /** The number of positions that are reserved for the messages of each run. */
 export const MESSAGES_A_RUN = 1_000_000
@@ -67,12 +67,15 @@ export class MessageTable {
   }
 
   /** Returns the newest messages before a position, oldest first; fewer than `limit` if they are very long. */
-  page(before: number, limit: number, wholes?: WholeTable | false): StoredMessage[] {
+  page(before: number, limit: number, fullResults?: FullResultTable | false): StoredMessage[] {
     const page: StoredMessage[] = []
     let size = 0
-    for (const stored of this.newest(before)) {
-      const { message } = stored
-      const each = wholes && message.role === 'tool' ? { ...stored, whole: wholes.of(message.callId) } : stored
+    for (const storedMessage of this.newest(before)) {
+      const { message } = storedMessage
+      const each =
+        fullResults && message.role === 'tool'
+          ? { ...storedMessage, fullResult: fullResults.of(message.callId) }
+          : storedMessage
       page.push(each)
       size += JSON.stringify(each).length
       if (page.length >= limit || size > MOST_CHARACTERS) break
@@ -110,8 +113,8 @@ export class MessageTable {
     return rows.flatMap((row) => this.#read(row) ?? [])
   }
 
-  #read({ position, run, message: kept, kind }: MessageRow): StoredMessage | undefined {
-    const message = this.#database.value(kept, { table: 'messages', key: position })
+  #read({ position, run, message: column, kind }: MessageRow): StoredMessage | undefined {
+    const message = this.#database.value(column, { table: 'messages', key: position })
     if (isMessage(message)) return { position, run, message, ...(kind === 'old' && { replaced: true }) }
     this.#database.rows('DELETE FROM messages WHERE position = ?', position)
     return undefined

@@ -27,7 +27,7 @@ const SCHEMA = `
   CREATE INDEX messages_system ON messages (position) WHERE kind = 'system';`
 
 /** Tables that are created by the same statements in a new database and in the first migration. */
-const ADDED = `
+const LATER_TABLES = `
   CREATE TABLE chunks (id INTEGER NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, part))
     WITHOUT ROWID;
   CREATE TABLE wholes (call TEXT PRIMARY KEY, content TEXT NOT NULL) WITHOUT ROWID;
@@ -52,7 +52,7 @@ const MIGRATIONS: readonly string[] = [
      WHERE CASE WHEN json_valid(message) THEN json_extract(message, '$.role') <> 'tool'
        AND json_extract(message, '$.calls') IS NULL END;
    CREATE INDEX messages_system ON messages (position) WHERE kind = 'system';
-   ${ADDED}
+   ${LATER_TABLES}
    INSERT INTO meta SELECT 'usage', json_object('runs', count(*), 'usage', json_object(
        'inputTokens', ifnull(sum(json_extract(record, '$.usage.inputTokens')), 0),
        'outputTokens', ifnull(sum(json_extract(record, '$.usage.outputTokens')), 0),
@@ -66,11 +66,11 @@ const NEWEST = MIGRATIONS.length + 1
 /** Creates the database, or migrates it to the newest version, in one transaction. */
 export function migrate(storage: DurableObjectStorage): void {
   const { sql } = storage
-  const version = isMade(storage) ? versionOf(sql) : 0
+  const version = hasSchema(storage) ? versionOf(sql) : 0
   // The database of a newer edge is left unchanged: that edge may be deployed again.
   if (version >= NEWEST) return
   storage.transactionSync(() => {
-    if (version === 0) sql.exec(SCHEMA + ADDED)
+    if (version === 0) sql.exec(SCHEMA + LATER_TABLES)
     else for (const statements of MIGRATIONS.slice(version - 1)) sql.exec(statements)
     sql.exec("INSERT OR REPLACE INTO meta VALUES ('version', ?)", String(NEWEST))
   })
@@ -84,6 +84,6 @@ function versionOf(sql: SqlStorage): number {
 }
 
 /** Whether the database has been created. The check itself creates nothing. */
-export function isMade({ sql }: DurableObjectStorage): boolean {
+export function hasSchema({ sql }: DurableObjectStorage): boolean {
   return sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'").toArray().length > 0
 }

@@ -50,11 +50,11 @@ export class RunTable {
 
   /** Returns the id of a list of tools, stored once for all its runs; a list too long for one row is stored per run. */
   #toolset(definitions: string): number {
-    const kept = this.#database.chunks.keep(definitions)
+    const column = this.#database.chunks.keep(definitions)
     const query = 'SELECT id FROM toolsets WHERE definitions = ? LIMIT 1'
-    const [known] = this.#database.rows<{ id: number }>(query, kept)
+    const [existing] = this.#database.rows<{ id: number }>(query, column)
     const add = 'INSERT INTO toolsets (definitions) VALUES (?) RETURNING id'
-    return (known ?? this.#database.sql.exec<{ id: number }>(add, kept).one()).id
+    return (existing ?? this.#database.sql.exec<{ id: number }>(add, column).one()).id
   }
 
   row(id: string): RunRow | undefined {
@@ -75,10 +75,10 @@ export class RunTable {
   get(id: string): StoredRun | undefined {
     const row = this.row(id)
     const query = 'SELECT request, definitions FROM runs JOIN toolsets ON toolsets.id = toolset WHERE runs.id = ?'
-    const [kept] = this.#database.rows<{ request: string; definitions: string }>(query, id)
-    if (!row || !kept || kept.request === '') return undefined
-    const request = this.#database.value(kept.request, { table: 'runs', key: id })
-    const tools = this.#database.value(kept.definitions, { table: 'toolsets', key: id })
+    const [texts] = this.#database.rows<{ request: string; definitions: string }>(query, id)
+    if (!row || !texts || texts.request === '') return undefined
+    const request = this.#database.value(texts.request, { table: 'runs', key: id })
+    const tools = this.#database.value(texts.definitions, { table: 'toolsets', key: id })
     if (isRequest(request) && isTools(tools)) return { ...row, request, tools }
     // Content that was set aside is not read again.
     this.#database.rows("UPDATE runs SET request = '' WHERE id = ?", id)
@@ -132,8 +132,8 @@ export class RunTable {
   end(record: RunRecord, now: number): boolean {
     const query =
       'UPDATE runs SET status = ?, record = ?, ended = ?, reserved = 0 WHERE id = ? AND record IS NULL RETURNING id'
-    const kept = this.#database.chunks.keep(JSON.stringify(light(record)))
-    return this.#database.rows(query, record.status, kept, now, record.id).length > 0
+    const column = this.#database.chunks.keep(JSON.stringify(withoutContent(record)))
+    return this.#database.rows(query, record.status, column, now, record.id).length > 0
   }
 
   /** Replaces the request of a run. */
@@ -155,7 +155,7 @@ export class RunTable {
     )
   }
 
-  gotAhead(id: string): void {
+  clearStall(id: string): void {
     this.#database.rows('UPDATE runs SET stalled = NULL WHERE id = ?', id)
   }
 
@@ -182,8 +182,8 @@ export class RunTable {
   }
 }
 
-function light({ calls, preambles: _preambles, ...record }: RunRecord): object {
-  const few = calls.map(({ id, tool, status, ok, durationMs }) => ({
+function withoutContent({ calls, preambles: _preambles, ...record }: RunRecord): object {
+  const shortCalls = calls.map(({ id, tool, status, ok, durationMs }) => ({
     id,
     tool,
     arguments: null,
@@ -191,7 +191,7 @@ function light({ calls, preambles: _preambles, ...record }: RunRecord): object {
     ok,
     durationMs,
   }))
-  return { ...record, calls: few }
+  return { ...record, calls: shortCalls }
 }
 
 /** Only this object writes the rows, so a shallow check is enough, here and below. */

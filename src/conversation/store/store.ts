@@ -9,10 +9,10 @@ import { encodeLine } from '../../wire/events.ts'
 import { EventTable } from './events.ts'
 import { Database, type OnBroken } from './database.ts'
 import { LAST_PLACE, MessageTable, positionOf } from './messages.ts'
-import { isMade, migrate } from './migrations.ts'
-import { NoticeTable } from './webhook-outbox.ts'
+import { hasSchema, migrate } from './migrations.ts'
+import { WebhookOutbox } from './webhook-outbox.ts'
 import { type RunRow, RunTable, type StoredRun } from './runs.ts'
-import { WholeTable } from './full-results.ts'
+import { FullResultTable } from './full-results.ts'
 
 /** The names of the values that are stored for a conversation as a whole. */
 export type Fact = 'deleted' | 'expires' | 'idle' | 'marks' | 'owed' | 'owner' | 'settings' | 'summary' | 'usage'
@@ -25,13 +25,13 @@ export class Store {
   readonly runs: RunTable
   readonly events: EventTable
   readonly messages: MessageTable
-  readonly notices: NoticeTable
-  readonly wholes: WholeTable
+  readonly outbox: WebhookOutbox
+  readonly fullResults: FullResultTable
   readonly #storage: DurableObjectStorage
   readonly #database: Database
   /** A cache of the facts that were read or written. It is never stale, because only this instance writes them. */
   readonly #facts = new Map<Fact, unknown>()
-  #isMade = false
+  #exists = false
 
   constructor(storage: DurableObjectStorage, onBroken: OnBroken = () => {}) {
     this.#storage = storage
@@ -39,35 +39,35 @@ export class Store {
     this.runs = new RunTable(this.#database)
     this.events = new EventTable(this.#database)
     this.messages = new MessageTable(this.#database)
-    this.notices = new NoticeTable(this.#database)
-    this.wholes = new WholeTable(this.#database)
-    this.#isMade = isMade(storage)
-    if (this.#isMade) migrate(storage)
+    this.outbox = new WebhookOutbox(this.#database)
+    this.fullResults = new FullResultTable(this.#database)
+    this.#exists = hasSchema(storage)
+    if (this.#exists) migrate(storage)
   }
 
   /** `none`: not created yet (requests that only read create nothing), or expired. `deleted`: a tombstone, for ever. */
   life(): 'none' | 'open' | 'deleted' {
-    if (!this.#isMade) return 'none'
+    if (!this.#exists) return 'none'
     return this.fact('deleted') === undefined ? 'open' : 'deleted'
   }
 
-  make(): void {
+  create(): void {
     migrate(this.#storage)
-    this.#isMade = true
+    this.#exists = true
   }
 
   /** Deletes everything, as if the conversation had never existed. */
-  async forget(): Promise<void> {
+  async deleteAll(): Promise<void> {
     await this.#storage.deleteAlarm()
     await this.#storage.deleteAll()
     this.#facts.clear()
-    this.#isMade = false
+    this.#exists = false
   }
 
   /** Deletes everything and leaves a tombstone. */
-  async bury(): Promise<void> {
-    await this.forget()
-    this.make()
+  async deleteForGood(): Promise<void> {
+    await this.deleteAll()
+    this.create()
     this.setFact('deleted', true)
   }
 
@@ -91,8 +91,8 @@ export class Store {
   }
 
   setFact(name: Fact, value: unknown): void {
-    const kept = this.#database.chunks.keep(JSON.stringify(value))
-    this.#database.rows('INSERT OR REPLACE INTO meta VALUES (?, ?)', name, kept)
+    const column = this.#database.chunks.keep(JSON.stringify(value))
+    this.#database.rows('INSERT OR REPLACE INTO meta VALUES (?, ?)', name, column)
     this.#facts.set(name, value)
   }
 
@@ -115,15 +115,15 @@ export class Store {
 
   /** Remembers the marks of these messages. */
   mark(messages: readonly Message[]): void {
-    const known = this.marks()
-    const all = new Set([...known, ...marksAmong(messages)])
-    if (all.size > known.length) this.setFact('marks', [...all])
+    const previous = this.marks()
+    const all = new Set([...previous, ...marksAmong(messages)])
+    if (all.size > previous.length) this.setFact('marks', [...all])
   }
 
   /** Returns the usage of runs that has not been reported to their tenant's directory yet. */
-  owed(): readonly Owed[] {
-    const owed = this.fact('owed')
-    return isOwed(owed) ? owed : []
+  unreportedSpend(): readonly UnreportedSpend[] {
+    const spend = this.fact('owed')
+    return isUnreportedSpend(spend) ? spend : []
   }
 
   /** Returns the usage of all finished runs, and their number. */
@@ -156,8 +156,8 @@ export class Store {
     const end = { status: 'failed', finish: 'error', answer: '', usage: NO_USAGE, error } as const
     this.transaction(() => {
       const seq = this.runs.lastNumber(id) + 1
-      const finished: RunFinished = { type: 'run.finished', ...end }
-      this.events.append(id, seq, seq, [encodeLine({ ...finished, runId: id, seq })])
+      const event: RunFinished = { type: 'run.finished', ...end }
+      this.events.append(id, seq, seq, [encodeLine({ ...event, runId: id, seq })])
       this.end({ id, steps: 0, calls: [], ...end }, Date.now())
     })
   }
@@ -171,7 +171,7 @@ export class Store {
   }
 
   /** Returns which run a request's input joined, by the id that a run of its own would have had. */
-  joined(id: string): { readonly run: string; readonly fingerprint: string } | undefined {
+  joinedRun(id: string): { readonly run: string; readonly fingerprint: string } | undefined {
     return this.#database.rows<{ run: string; fingerprint: string }>(
       'SELECT run, fingerprint FROM joined WHERE id = ?',
       id,
@@ -191,13 +191,13 @@ export class Store {
 }
 
 /** Usage of a run that is to be reported to its tenant's directory. */
-export interface Owed {
+export interface UnreportedSpend {
   readonly tenant: string
   readonly spend: Spend
 }
 
 /** Only this object writes facts, so any list is trusted to be the one that was written. */
-function isOwed(value: unknown): value is readonly Owed[] {
+function isUnreportedSpend(value: unknown): value is readonly UnreportedSpend[] {
   return Array.isArray(value)
 }
 

@@ -10,7 +10,7 @@ export interface Notice extends Record<string, SqlStorageValue> {
 }
 
 /** The webhook messages that are to be sent. Times are in epoch milliseconds. */
-export class NoticeTable {
+export class WebhookOutbox {
   readonly #database: Database
 
   constructor(database: Database) {

@@ -1,7 +1,7 @@
 import type { ToolOutcome, ToolSuccess } from '../../contract/tool.ts'
 import { failure } from '../../contract/tool.ts'
 import { plainFault } from '../../schema/plain-json.ts'
-import { keysOf, partAt } from '../../contract/json-pointer.ts'
+import { pointerKeys, partAt } from '../../contract/json-pointer.ts'
 import { readBody } from './body.ts'
 import type { Redactor } from './redact.ts'
 
@@ -44,7 +44,7 @@ export async function readResult(
   }
   const fault = plainFault(value, JSON_LIMITS)
   if (fault) return fail('result_unusable', 'with unusable JSON.', fault.message)
-  const part = partAt(value, keysOf(pointer))
+  const part = partAt(value, pointerKeys(pointer))
   if (part === undefined) return fail('result_missing', `without "${pointer}".`)
   const shown = redact.json(part)
   return typeof shown === 'string' ? textOutcome(shown) : { ...textOutcome(JSON.stringify(shown)), structured: shown }

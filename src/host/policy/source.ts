@@ -50,8 +50,8 @@ export function policed(source: ToolSource, options: PolicyOptions): (caller: Ca
 }
 
 /** Returns whether a caller may be told that a tool is unavailable. */
-function isTold({ name = '', place, held }: Unavailable, policies: ToolPolicies, caller: Caller): boolean {
-  return isAllowed(policiesOf(policies, { definition: held?.definition ?? { name }, place }), caller)
+function isTold({ name = '', place, pending }: Unavailable, policies: ToolPolicies, caller: Caller): boolean {
+  return isAllowed(policiesOf(policies, { definition: pending?.definition ?? { name }, place }), caller)
 }
 
 function guard(tool: Tool, policies: readonly ToolPolicy[], { rates }: PolicyOptions): Tool {

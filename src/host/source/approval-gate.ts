@@ -1,4 +1,4 @@
-import type { AcceptedTools } from '../../contract/acceptance.ts'
+import type { Acceptances } from '../../contract/acceptance.ts'
 import type { Tool, ToolListing } from '../../contract/tool.ts'
 import { digestOf } from '../definition-digest.ts'
 
@@ -7,7 +7,7 @@ import { digestOf } from '../definition-digest.ts'
  * their new definition, until that is accepted too. The first definition that is seen of a name is accepted by itself.
  * A tool whose accepted definition cannot be found out is held back.
  */
-export async function holdBack(tools: readonly Tool[], accepted: AcceptedTools): Promise<ToolListing> {
+export async function holdBack(tools: readonly Tool[], accepted: Acceptances): Promise<ToolListing> {
   const seen = await Promise.all(
     tools.map(async ({ definition, origin, place }) => {
       return { name: definition.name, hash: await digestOf(definition), definition, origin, place }
@@ -22,8 +22,10 @@ export async function holdBack(tools: readonly Tool[], accepted: AcceptedTools):
         ? `what was accepted of it cannot be told: ${fault}`
         : `it has changed since it was accepted. To accept it now: POST /tools/${name}/accept { "hash": "${hash}" }`
     const reason = `The tool "${name}" is held back: ${why}`
-    return [{ origin, place, reason, held: { definition, hash, ...(known !== undefined && { accepted: known }) } }]
+    return [
+      { origin, place, reason, pending: { definition, hash, ...(known !== undefined && { acceptedHash: known }) } },
+    ]
   })
-  const changed = new Set(held.map(({ held: { definition } }) => definition))
+  const changed = new Set(held.map(({ pending: { definition } }) => definition))
   return { tools: tools.filter(({ definition }) => !changed.has(definition)), unavailable: held }
 }

@@ -1,4 +1,4 @@
-import type { Acceptance, AcceptanceService, AcceptedTools, SeenTool } from '../../contract/acceptance.ts'
+import type { Acceptance, AcceptanceService, Acceptances, ToolFingerprint } from '../../contract/acceptance.ts'
 import type { Author } from '../../contract/catalogue.ts'
 import type { Report } from '../../contract/setup.ts'
 import { ACCEPTED_KEY, acceptedKey } from '../stored/copy.ts'
@@ -27,10 +27,10 @@ const memories = new WeakMap<AcceptedOptions['namespace'], Memory>()
  * tool that the copy does not hold, or if KV fails, the catalogue itself is asked: a tool that is missing from the copy
  * need not be new. A change is reported once in an isolate, as `tool.held`.
  */
-export function acceptedTools({ namespace, catalogue, report, now = Date.now }: AcceptedOptions): AcceptedTools {
+export function acceptedTools({ namespace, catalogue, report, now = Date.now }: AcceptedOptions): Acceptances {
   const memory: Memory = memories.get(namespace) ?? { at: -Infinity, own: new Map(), last: new Map() }
   memories.set(namespace, memory)
-  const accept = async (tools: readonly SeenTool[], by?: Author): Promise<void> => {
+  const accept = async (tools: readonly ToolFingerprint[], by?: Author): Promise<void> => {
     const accepted = tools.length === 0 ? [] : await catalogue.accept(tools, by)
     for (const [index, tool] of tools.entries()) {
       const acceptance = accepted[index]
@@ -60,7 +60,7 @@ export function acceptedTools({ namespace, catalogue, report, now = Date.now }: 
   }
 }
 
-function hashOf({ own, index }: Memory, tool: SeenTool): string | undefined {
+function hashOf({ own, index }: Memory, tool: ToolFingerprint): string | undefined {
   const key = acceptedKey(tool)
   return own.get(key)?.hash ?? index?.hashOf(key)
 }

@@ -1,4 +1,4 @@
-import type { DefinitionIssue, DefinitionService, ReadDefinition, ToolHosts } from '../../contract/definition.ts'
+import type { DefinitionIssue, DefinitionService, UsableDefinition, ToolHosts } from '../../contract/definition.ts'
 import { TOOL_NAME } from '../../contract/id.ts'
 import { parseJson } from '../../contract/json.ts'
 import type { Report } from '../../contract/setup.ts'
@@ -128,7 +128,7 @@ function toTool(place: string, record: StoredRecord, options: KvOptions): Tool |
   return { definition, origin: 'kv', place, offered, call: callOf(place, record, options) }
 }
 
-function callOf(place: string, record: ReadDefinition, options: KvOptions): Tool['call'] {
+function callOf(place: string, record: UsableDefinition, options: KvOptions): Tool['call'] {
   const { definitions, services, secret, hostsOf } = options
   const { definition, alias, secrets: names, stored } = record
   const named = hostsOf?.({ definition, place }) ?? []
@@ -150,7 +150,7 @@ function callOf(place: string, record: ReadDefinition, options: KvOptions): Tool
 }
 
 async function serviceIssues(
-  { definition, alias }: ReadDefinition,
+  { definition, alias }: UsableDefinition,
   services: ServiceSource,
 ): Promise<DefinitionIssue[]> {
   const { name } = definition
@@ -158,7 +158,7 @@ async function serviceIssues(
   // The name of a tool that is held back, or that two Workers define, is taken too.
   const taken = [
     ...tools.map(({ definition }) => definition.name),
-    ...unavailable.map((gone) => gone.held?.definition.name ?? gone.name),
+    ...unavailable.map((gone) => gone.pending?.definition.name ?? gone.name),
   ]
   const issues = taken.includes(name)
     ? [{ path: 'name', message: `expected a free name: "${name}" is a tool of a bound Worker` }]
@@ -167,7 +167,7 @@ async function serviceIssues(
   const { binding, call } = alias
   const worker = await services.bound(binding)?.list()
   if (worker?.tools.some((tool) => tool.definition.name === call)) return issues
-  const broken = worker?.unavailable.find(({ held }) => !held || held.definition.name === call)
+  const broken = worker?.unavailable.find(({ pending }) => !pending || pending.definition.name === call)
   if (!worker) issues.push({ path: 'binding', message: `expected a service binding of this edge, received ${binding}` })
   else if (broken)
     issues.push({ path: 'binding', message: `${binding} cannot be asked for its tools: ${broken.reason}` })

@@ -1,4 +1,4 @@
-import type { ReadDefinition } from '../../contract/definition.ts'
+import type { UsableDefinition } from '../../contract/definition.ts'
 import type { ToolText } from '../../contract/tool.ts'
 import { type CatalogueIndex, INDEX_KEY, versionKey } from './copy.ts'
 import { type CatalogueTexts, NO_TEXTS, readTexts, TEXTS_KEY } from './texts.ts'
@@ -12,7 +12,7 @@ export interface ToolNamespace {
 }
 
 /** A definition that was read from a stored value, or the reason why the value cannot be used. */
-export type StoredRecord = ReadDefinition | string
+export type StoredRecord = UsableDefinition | string
 
 /** Turns stored values into records, in their order. */
 export type ReadValues = (kept: readonly { name: string; text: string }[]) => Promise<readonly StoredRecord[]>
@@ -21,7 +21,7 @@ export type ReadValues = (kept: readonly { name: string; text: string }[]) => Pr
 export interface OwnWrite {
   readonly revision: number
   /** Absent for a removal. */
-  readonly record?: ReadDefinition
+  readonly record?: UsableDefinition
 }
 
 /**
@@ -47,7 +47,7 @@ const MOST_REMEMBERED = 10_000
 
 interface Memory extends IndexMemory<OwnWrite> {
   /** Usable versions, by KV key. */
-  readonly records: Map<string, ReadDefinition>
+  readonly records: Map<string, UsableDefinition>
   /** Why a version cannot be used, by KV key; it is read again with every new index. */
   readonly useless: Map<string, string>
   texts: CatalogueTexts
@@ -73,7 +73,7 @@ export function openVersionCache(namespace: ToolNamespace, ports: CachePorts): V
   memories.set(namespace, memory)
   const { own, records, useless } = memory
   const current = () => currentIndex(namespace, INDEX_KEY, memory, now())
-  const ownNames = (isWanted: (record: ReadDefinition) => boolean) =>
+  const ownNames = (isWanted: (record: UsableDefinition) => boolean) =>
     [...own].flatMap(([name, { record }]) => (record && isWanted(record) ? [name] : []))
   return {
     names: async () => {

@@ -53,7 +53,7 @@ async function budgetUsageOf({ setup, caller }: EdgeContext): Promise<BudgetUsag
   if (!budget) return undefined
   const period = periodOf(budget.per, Date.now())
   const { tenant, key = '' } = caller
-  return { period, ...(await setup.directories.getByName(tenant).spent(key, period.from)), budget }
+  return { period, ...(await setup.directories.getByName(tenant).spendTotals(key, period.from)), budget }
 }
 
 /** Counts a run's usage for its caller's key. Never rejects: usage that is not counted is reported to operators. */

@@ -16,7 +16,7 @@ export async function* messagePages(
   end: MessageRange,
 ): AsyncGenerator<readonly StoredMessage[]> {
   for (let page = end; ;) {
-    const { messages } = unwrapReply(await source.messages({ ...page, limit: PAGE, wholes: true }))
+    const { messages } = unwrapReply(await source.messages({ ...page, limit: PAGE, fullResults: true }))
     const [oldest] = messages
     if (!oldest) return
     yield messages

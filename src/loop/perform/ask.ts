@@ -3,7 +3,7 @@ import type { StepAnswer } from '../../contract/hook.ts'
 import { callId } from '../../contract/id.ts'
 import type { ToolCall } from '../../contract/message.ts'
 import type { ModelError, ModelEvent, ModelRequest } from '../../contract/model.ts'
-import { addUsage, priced, type Usage } from '../../contract/usage.ts'
+import { addUsage, withCost, type Usage } from '../../contract/usage.ts'
 import { around, type Around, asHook } from './middleware.ts'
 import { tokensOf } from './window.ts'
 import { isGuarded, startEarly } from './eager.ts'
@@ -107,7 +107,7 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
   throw new ModelFailure({ code: 'model_stream_cut', message, retryable: true })
 
   function withPrice(usage: Usage): Usage {
-    return model.price ? priced(usage, model.price) : usage
+    return model.price ? withCost(usage, model.price) : usage
   }
 
   function about(): Usage {

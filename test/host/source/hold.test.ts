@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { AcceptedTools, SeenTool } from '../../../src/contract/acceptance.ts'
+import type { Acceptances, ToolFingerprint } from '../../../src/contract/acceptance.ts'
 import type { Tool, ToolDefinition } from '../../../src/contract/tool.ts'
 import { digestOf } from '../../../src/host/definition-digest.ts'
 import { pinTools } from '../../../src/tool/pinned-tools.ts'
@@ -9,11 +9,11 @@ import { call } from './calls.ts'
 import { definition, worker } from './worker.ts'
 
 /** What is accepted, in memory; the first of a name at a place is. While `fault` is set, nothing can be told. */
-class FakeAccepted implements AcceptedTools {
+class FakeAccepted implements Acceptances {
   readonly hashes = new Map<string, string>()
   fault: string | undefined
 
-  async of(tools: readonly SeenTool[]) {
+  async of(tools: readonly ToolFingerprint[]) {
     return tools.map(({ name, place, hash }) => {
       if (this.fault !== undefined) return { fault: this.fault }
       const key = `${place} ${name}`
@@ -22,7 +22,7 @@ class FakeAccepted implements AcceptedTools {
     })
   }
 
-  async accept({ name, place, hash }: SeenTool) {
+  async accept({ name, place, hash }: ToolFingerprint) {
     this.hashes.set(`${place} ${name}`, hash)
   }
 }
@@ -76,7 +76,7 @@ test('what is held back is listed with what it says now, both hashes, and how to
       origin: 'service',
       place: 'TOOL_MCP',
       reason: `The tool "a" is held back: it has changed since it was accepted. To accept it now: POST /tools/a/accept { "hash": "${hash}" }`,
-      held: { definition: now, hash, accepted: before },
+      pending: { definition: now, hash, acceptedHash: before },
     },
   ])
   await accepted.accept({ name: 'a', place: 'TOOL_MCP', hash })
@@ -125,7 +125,7 @@ test('where it cannot be told what was accepted, only what is to be held back is
         origin: 'service',
         place: 'TOOL_MCP',
         reason: `The tool "${name}" is held back: what was accepted of it cannot be told: no answer`,
-        held: { definition: definition(name), hash: await digestOf(definition(name)) },
+        pending: { definition: definition(name), hash: await digestOf(definition(name)) },
       })),
     ),
   )

@@ -12,7 +12,7 @@ export async function acceptTool(c: Context<EdgeEnv>, name: string): Promise<Res
   requireScope(caller, 'tools:write')
   const hash = await readHash(c.req.raw, setup.config.maxBodyBytes, 'a definition')
   const { tools, unavailable } = await setup.tools(caller).list()
-  const all = [...tools, ...unavailable.flatMap(({ place, held }) => (held ? { place, ...held } : []))]
+  const all = [...tools, ...unavailable.flatMap(({ place, pending }) => (pending ? { place, ...pending } : []))]
   const candidates = await Promise.all(
     all
       .filter(({ definition }) => definition.name === name)
@@ -20,7 +20,7 @@ export async function acceptTool(c: Context<EdgeEnv>, name: string): Promise<Res
   )
   const match = candidates.find((tool) => tool.hash === hash)
   if (match) {
-    await setup.accepted?.accept(match, authorOf(caller))
+    await setup.acceptances?.accept(match, authorOf(caller))
     return c.json({ name, hash })
   }
   const [candidate] = candidates

@@ -25,6 +25,6 @@ export async function toolPage(source: ToolSource, page: ListPage): Promise<Tool
 /** Returns the name of a tool, or the place of a whole source that is not available. */
 export function entryName(entry: Tool | Unavailable): string {
   if ('definition' in entry) return entry.definition.name
-  const { place, name = place, held } = entry
-  return held?.definition.name ?? name
+  const { place, name = place, pending } = entry
+  return pending?.definition.name ?? name
 }

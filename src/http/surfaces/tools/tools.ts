@@ -130,11 +130,11 @@ function availableEntry({ definition, origin, place }: Tool): Entry {
 }
 
 function unavailableEntry(unavailable: Unavailable): Entry {
-  const { origin, place, reason, held } = unavailable
+  const { origin, place, reason, pending } = unavailable
   return {
-    ...held?.definition,
+    ...pending?.definition,
     name: entryName(unavailable),
-    ...(held && { hash: held.hash, accepted: held.accepted }),
+    ...(pending && { hash: pending.hash, accepted: pending.acceptedHash }),
     source: origin,
     place,
     available: false,

@@ -4,7 +4,7 @@ import { ACCEPTED_KEY, encodeIndex, INDEX_KEY, versionKey } from '../host/stored
 import { encodeTexts, TEXTS_KEY } from '../host/stored/texts.ts'
 import type { CatalogueStore } from './store.ts'
 
-export interface CopierPorts {
+export interface KvSyncPorts {
   readonly store: CatalogueStore
   /** Where the copy is written. */
   readonly namespace: Pick<ToolNamespace, 'put'>
@@ -29,14 +29,14 @@ const AT_A_TIME = 6
  * and the texts for the tool search at most once in ten seconds, however many writes there are. A failed write is
  * retried until it succeeds.
  */
-export class Copier {
-  readonly #ports: CopierPorts
+export class KvSync {
+  readonly #ports: KvSyncPorts
   /** The time for which the alarm is set, if it is. */
   #due: number | undefined
   #lastAt = -Infinity
   #textsAt = -Infinity
 
-  constructor(ports: CopierPorts) {
+  constructor(ports: KvSyncPorts) {
     this.#ports = ports
   }
 
@@ -49,7 +49,7 @@ export class Copier {
   }
 
   /** Handles the alarm. Never rejects. */
-  async ring(): Promise<void> {
+  async onAlarm(): Promise<void> {
     this.#due = undefined
     const { now, store, report } = this.#ports
     // This alarm was set while the last copy was still being written.
@@ -83,8 +83,8 @@ export class Copier {
     const { ready, copied } = store.revisions()
     if (ready > copied) {
       await namespace.put(INDEX_KEY, encodeIndex(ready, store.index(ready)))
-      const accepted = store.accepted(ready)
-      if (accepted.length > 0) await namespace.put(ACCEPTED_KEY, encodeIndex(ready, accepted))
+      const acceptances = store.acceptances(ready)
+      if (acceptances.length > 0) await namespace.put(ACCEPTED_KEY, encodeIndex(ready, acceptances))
       store.setCopied(ready)
     }
     await this.#copyTexts()
