@@ -41,7 +41,7 @@ export class EdgecallError extends Error {
 }
 
 /** Converts an error response, which may also come from something other than an edge. */
-export async function errorOf(response: Response): Promise<EdgecallError> {
+export async function errorFromResponse(response: Response): Promise<EdgecallError> {
   const { status, statusText, headers } = response
   const text = await response.text().catch(() => '')
   const problem = parseJson(text)

@@ -1,5 +1,5 @@
 import { isObject } from '../contract/json.ts'
-import { EdgecallError, errorOf } from './error.ts'
+import { EdgecallError, errorFromResponse } from './error.ts'
 import type { ClientOptions } from './types.ts'
 
 export interface SendOptions {
@@ -38,7 +38,7 @@ export function sender({ url, key, headers, fetch = globalThis.fetch.bind(global
       await response.body?.cancel()
       throw new EdgecallError(`${base} redirects; give the URL of the edge itself.`, { code: 'redirected', status })
     }
-    if (!ok) throw await errorOf(response)
+    if (!ok) throw await errorFromResponse(response)
     return response
   }
 }

@@ -5,7 +5,7 @@ import { isObject } from './json.ts'
 import { initialLimits, LIMITS, type Limits, limitsOf } from './limits.ts'
 import { type Compat, optionsOf, type RunOptionValues } from './run-options.ts'
 import type { Price } from './usage.ts'
-import { ConfigError, count, json, list, object, oneOf, text, type Vars } from './vars.ts'
+import { ConfigError, countVar, jsonVar, listVar, objectVar, oneOfVar, textVar, type Vars } from './vars.ts'
 
 export { ConfigError } from './vars.ts'
 
@@ -60,42 +60,42 @@ export interface Config extends RunOptionValues {
 
 /** Reads the configuration. Throws a ConfigError that names the first invalid variable, but never its value. */
 export function readConfig(vars: Vars): Config {
-  const model = text(vars, 'MODEL')
-  const system = text(vars, 'SYSTEM_PROMPT')
-  const [compat] = [oneOf(vars, 'COMPAT', ['none', 'spring-ai', 'langchain4j'])].filter((name) => name !== 'none')
+  const model = textVar(vars, 'MODEL')
+  const system = textVar(vars, 'SYSTEM_PROMPT')
+  const [compat] = [oneOfVar(vars, 'COMPAT', ['none', 'spring-ai', 'langchain4j'])].filter((name) => name !== 'none')
   return {
     ...(model !== undefined && { model }),
     models: listOf(vars, 'MODELS', MODELS, /.\/.|\*$/) ?? (model === undefined ? [] : [model]),
-    auth: oneOf(vars, 'AUTH', ['keys', 'open']),
+    auth: oneOfVar(vars, 'AUTH', ['keys', 'open']),
     apiKeys: readKeys(vars),
     ...(system !== undefined && { system }),
-    defaultTools: list(vars, 'DEFAULT_TOOLS') ?? ['*'],
+    defaultTools: listVar(vars, 'DEFAULT_TOOLS') ?? ['*'],
     limits: readLimits(vars, compat),
-    maxQueue: count(vars, 'MAX_QUEUE', 128),
-    maxBodyBytes: count(vars, 'MAX_BODY_BYTES', 1024 * 1024),
+    maxQueue: countVar(vars, 'MAX_QUEUE', 128),
+    maxBodyBytes: countVar(vars, 'MAX_BODY_BYTES', 1024 * 1024),
     ...readOptions(vars, compat),
-    taintRule: oneOf(vars, 'TAINT_RULE', ['on', 'off']) === 'on',
+    taintRule: oneOfVar(vars, 'TAINT_RULE', ['on', 'off']) === 'on',
     ...(compat && { compat }),
-    toolSearch: oneOf(vars, 'TOOL_SEARCH', ['auto', 'on', 'off']),
-    log: oneOf(vars, 'LOG', ['faults', 'runs']),
-    includeContent: oneOf(vars, 'INCLUDE_CONTENT', ['false', 'true']) === 'true',
+    toolSearch: oneOfVar(vars, 'TOOL_SEARCH', ['auto', 'on', 'off']),
+    log: oneOfVar(vars, 'LOG', ['faults', 'runs']),
+    includeContent: oneOfVar(vars, 'INCLUDE_CONTENT', ['false', 'true']) === 'true',
     window: readWindow(vars),
-    webhookHosts: list(vars, 'WEBHOOK_HOSTS') ?? [],
-    context: object(vars, 'TOOL_CONTEXT', 'a JSON object', (_value): _value is unknown => true),
-    prices: object(vars, 'MODEL_PRICES', PRICES, isPrice),
-    httpToolHosts: object(vars, 'HTTP_TOOL_HOSTS', 'a JSON object { host: [secret names] }', isStrings),
+    webhookHosts: listVar(vars, 'WEBHOOK_HOSTS') ?? [],
+    context: objectVar(vars, 'TOOL_CONTEXT', 'a JSON object', (_value): _value is unknown => true),
+    prices: objectVar(vars, 'MODEL_PRICES', PRICES, isPrice),
+    httpToolHosts: objectVar(vars, 'HTTP_TOOL_HOSTS', 'a JSON object { host: [secret names] }', isStrings),
     holdChanged: readHoldChanged(vars),
     corsOrigins: listOf(vars, 'CORS_ORIGINS', ORIGINS, /^\w+:\/\/[^/*]+$/) ?? [],
-    playground: oneOf(vars, 'PLAYGROUND', ['on', 'off']) === 'on',
+    playground: oneOfVar(vars, 'PLAYGROUND', ['on', 'off']) === 'on',
   }
 }
 
 function readOptions(vars: Vars, compat: Compat | undefined): RunOptionValues {
   return optionsOf(({ variable, values, compat: ofLibrary }) => {
     const [initial, ...others] = values
-    if (typeof initial === 'boolean') return oneOf(vars, variable, ['off', 'on']) === 'on'
+    if (typeof initial === 'boolean') return oneOfVar(vars, variable, ['off', 'on']) === 'on'
     const first = (compat && ofLibrary) ?? initial
-    return oneOf(vars, variable, [first, ...[initial, ...others].map(String).filter((value) => value !== first)])
+    return oneOfVar(vars, variable, [first, ...[initial, ...others].map(String).filter((value) => value !== first)])
   })
 }
 
@@ -105,7 +105,7 @@ function readLimits(vars: Vars, compat: Compat | undefined): Limits {
   const limits = limitsOf(({ variable, above }, name) => {
     if (name === 'callsPerTool' && byTool) return byTool['*'] ?? Reflect.get(initial, name)
     if (vars[variable] === undefined || vars[variable] === '') return Reflect.get(initial, name)
-    return above === undefined ? count(vars, variable, 0) : numberAbove(vars, variable, above)
+    return above === undefined ? countVar(vars, variable, 0) : numberAbove(vars, variable, above)
   })
   return { ...limits, ...(byTool && { tools: byTool }) }
 }
@@ -113,16 +113,20 @@ function readLimits(vars: Vars, compat: Compat | undefined): Limits {
 /** Reads `MAX_CALLS_PER_TOOL` where it is a JSON object of limits by the names of tools. */
 function readCallsByTool(vars: Vars): Record<string, number> | undefined {
   const { variable } = LIMITS.callsPerTool
-  return isObject(json(vars, variable, COUNT_BY_TOOL)) ? object(vars, variable, COUNT_BY_TOOL, isCount) : undefined
+  return isObject(jsonVar(vars, variable, COUNT_BY_TOOL))
+    ? objectVar(vars, variable, COUNT_BY_TOOL, isCount)
+    : undefined
 }
 
 function readWindow(vars: Vars): Partial<WindowOptions> {
-  const [messages, tokens] = [count(vars, 'MEMORY_MESSAGES', 0), count(vars, 'MEMORY_TOKENS', 0)]
+  const [messages, tokens] = [countVar(vars, 'MEMORY_MESSAGES', 0), countVar(vars, 'MEMORY_TOKENS', 0)]
   return {
     ...(messages > 0 && { messages }),
     ...(tokens > 0 && { tokens }),
-    ...(text(vars, 'MEMORY_SHOW') !== undefined && { show: oneOf(vars, 'MEMORY_SHOW', ['all', 'answers', 'none']) }),
-    ...(oneOf(vars, 'MEMORY_SUMMARY', ['off', 'on']) === 'on' && { summary: true }),
+    ...(textVar(vars, 'MEMORY_SHOW') !== undefined && {
+      show: oneOfVar(vars, 'MEMORY_SHOW', ['all', 'answers', 'none']),
+    }),
+    ...(oneOfVar(vars, 'MEMORY_SUMMARY', ['off', 'on']) === 'on' && { summary: true }),
   }
 }
 
@@ -146,7 +150,7 @@ function numberAbove(vars: Vars, name: string, least: number): number {
 }
 
 function readHoldChanged(vars: Vars): string[] {
-  if (text(vars, 'HOLD_CHANGED') === 'off') return []
+  if (textVar(vars, 'HOLD_CHANGED') === 'off') return []
   return listOf(vars, 'HOLD_CHANGED', '"off" or a list of TOOL_… bindings', /^(?:TOOL_|\*)/) ?? ['TOOL_MCP*']
 }
 
@@ -155,7 +159,7 @@ const ORIGINS = 'a list of origins, such as https://app.example.com'
 
 /** Reads a list. Throws if an item does not match the pattern: it would silently have no effect. */
 function listOf(vars: Vars, name: string, expected: string, pattern: RegExp): string[] | undefined {
-  const items = list(vars, name)
+  const items = listVar(vars, name)
   if (items && !items.every((item) => pattern.test(item))) throw new ConfigError(name, expected)
   return items
 }
@@ -164,7 +168,7 @@ const KEYS =
   'a JSON array of { "sha256": 64 hex digits, "tenant": 1 to 64 letters, digits, "_" or "-", "scopes": [texts], "expires"?: ISO 8601 date or epoch milliseconds, "rate"?: text, "budget"?: { "tokens"?, "cost"?, "per": "day" or "month" } }'
 
 function readKeys(vars: Vars): ApiKey[] {
-  const keys = json(vars, 'API_KEYS', KEYS) ?? []
+  const keys = jsonVar(vars, 'API_KEYS', KEYS) ?? []
   if (!Array.isArray(keys)) throw new ConfigError('API_KEYS', KEYS)
   return keys.map((key: unknown) => {
     const { sha256, tenant, scopes, expires, rate, budget } = isObject(key) ? key : {}

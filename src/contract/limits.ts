@@ -84,14 +84,14 @@ export function mostCalls({ tools = {}, callsPerTool }: Pick<Limits, 'tools' | '
 }
 
 /** Lowers limits to those of a request, which may ask for less than the edge allows, never for more. */
-export function tighten(limits: Limits, { tools, ...request }: Partial<Limits>): Limits {
+export function lowerLimits(limits: Limits, { tools, ...request }: Partial<Limits>): Limits {
   const edge: Partial<Record<string, unknown>> = limits
   const lower = (value: number, most: unknown) => (typeof most === 'number' ? Math.min(value, most) : value)
-  const lowered = Object.entries(request).map(([name, value]) => [name, lower(value, edge[name])])
+  const lowerEntries = Object.entries(request).map(([name, value]) => [name, lower(value, edge[name])])
   const byTool = Object.entries(tools ?? {}).map(([name, value]) => [name, Math.min(value, mostCalls(limits, name))])
   return {
     ...limits,
-    ...Object.fromEntries(lowered),
+    ...Object.fromEntries(lowerEntries),
     ...(tools && { tools: { ...limits.tools, ...Object.fromEntries(byTool) } }),
   }
 }

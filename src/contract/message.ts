@@ -77,7 +77,7 @@ export function textOf(content: string | readonly Content[]): string {
 }
 
 /** Returns the arguments of a call as a value for people to read, or the text itself if it is not JSON. */
-export function argumentsOf(text: string): unknown {
+export function readableArguments(text: string): unknown {
   const value = parseShallow(text.trim() || '{}')
   return value === undefined ? text : value
 }

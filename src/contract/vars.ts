@@ -16,13 +16,13 @@ export class ConfigError extends Error {
 export type Vars = Readonly<Record<string, unknown>>
 
 /** Reads a variable as a JSON object; empty if it is not set. */
-export function object<Value>(
+export function objectVar<Value>(
   vars: Vars,
   name: string,
   expected: string,
   isValue: (value: unknown) => value is Value,
 ): Record<string, Value> {
-  const value = json(vars, name, expected) ?? {}
+  const value = jsonVar(vars, name, expected) ?? {}
   if (!isObject(value)) throw new ConfigError(name, expected)
   return Object.fromEntries(
     Object.entries(value).map(([key, each]) => {
@@ -33,7 +33,7 @@ export function object<Value>(
 }
 
 /** Reads a variable as trimmed text; undefined if it is not set or blank. */
-export function text(vars: Vars, name: string): string | undefined {
+export function textVar(vars: Vars, name: string): string | undefined {
   const value = vars[name]
   if (value === undefined || value === null) return undefined
   if (typeof value === 'boolean' || typeof value === 'number') return String(value)
@@ -42,15 +42,15 @@ export function text(vars: Vars, name: string): string | undefined {
 }
 
 /** Reads a variable as a comma-separated list; undefined if it is not set. */
-export function list(vars: Vars, name: string): string[] | undefined {
-  return text(vars, name)
+export function listVar(vars: Vars, name: string): string[] | undefined {
+  return textVar(vars, name)
     ?.split(',')
     .map((item) => item.trim())
     .filter((item) => item !== '')
 }
 
 /** Reads a variable as a whole number from 1. A number beyond the longest timer is taken for a typing error. */
-export function count(vars: Vars, name: string, fallback: number): number {
+export function countVar(vars: Vars, name: string, fallback: number): number {
   const value = vars[name]
   if (value === undefined || value === '') return fallback
   const number = Number(value)
@@ -60,8 +60,8 @@ export function count(vars: Vars, name: string, fallback: number): number {
 }
 
 /** Reads a variable as one of these texts; the first if it is not set. */
-export function oneOf<Value extends string>(vars: Vars, name: string, values: readonly [Value, ...Value[]]): Value {
-  const value = text(vars, name)
+export function oneOfVar<Value extends string>(vars: Vars, name: string, values: readonly [Value, ...Value[]]): Value {
+  const value = textVar(vars, name)
   if (value === undefined) return values[0]
   const match = values.find((candidate) => candidate === value)
   if (match === undefined) throw new ConfigError(name, values.map((each) => `"${each}"`).join(' or '))
@@ -69,7 +69,7 @@ export function oneOf<Value extends string>(vars: Vars, name: string, values: re
 }
 
 /** Reads a variable as JSON; undefined if it is not set. */
-export function json(vars: Vars, name: string, expected: string): unknown {
+export function jsonVar(vars: Vars, name: string, expected: string): unknown {
   const value = vars[name]
   if (value === undefined || value === '') return undefined
   // A variable of wrangler.toml may be parsed JSON already.

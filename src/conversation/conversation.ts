@@ -72,9 +72,9 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     if (life === 'open') return { ok: true, created: false }
     this.#store.create()
     this.#store.transaction(() => {
-      this.#store.setFact('owner', { tenant, id })
-      if (Object.keys(settings).length > 0) this.#store.setFact('settings', settings)
-      if (expires !== undefined) this.#store.setFact('expires', expires)
+      this.#store.setMeta('owner', { tenant, id })
+      if (Object.keys(settings).length > 0) this.#store.setMeta('settings', settings)
+      if (expires !== undefined) this.#store.setMeta('expires', expires)
       this.#alarms.touch()
     })
     if (expires !== undefined) this.#alarms.wakeAt(expires)
@@ -131,7 +131,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     if (life === 'none' && !request.create) return UNKNOWN
     if (life === 'none') this.#store.create()
     const { replaces = '', onward, run } = request
-    // Cancelled runs still store their messages; that must happen before `takeIn` hides these from models.
+    // Cancelled runs still store their messages; that must happen before `acceptRun` hides these from models.
     if (onward && this.#store.runs.row(replaces) && !this.#store.runs.row(run.runId)) {
       await this.#cancel(this.#store.runs.unfinished())
       // The conversation may have been deleted meanwhile, or a deletion may have begun.

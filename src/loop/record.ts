@@ -1,4 +1,4 @@
-import { argumentsOf } from '../contract/message.ts'
+import { readableArguments } from '../contract/message.ts'
 import type { CallRecord, RunRecord } from '../contract/run.ts'
 import type { CallState, RunState } from './state.ts'
 
@@ -30,7 +30,7 @@ function waitsForPeople(calls: readonly CallState[]): boolean {
 }
 
 function callRecord({ callId, tool, arguments: text, status, settled, undone }: CallState): CallRecord {
-  const call = { id: callId, tool, arguments: argumentsOf(text) }
+  const call = { id: callId, tool, arguments: readableArguments(text) }
   if (settled) {
     const { ok, durationMs, content, structured, error } = settled
     return {

@@ -4,7 +4,7 @@
  */
 import type { RunFact } from '../contract/event.ts'
 import type { Observer } from '../contract/hook.ts'
-import { argumentsOf, type ToolCall } from '../contract/message.ts'
+import { readableArguments, type ToolCall } from '../contract/message.ts'
 import type { RunRequest } from '../contract/run.ts'
 import type { Report } from '../contract/setup.ts'
 
@@ -27,7 +27,7 @@ export function logs(report: Report, { includeContent = false }: { includeConten
 }
 
 /** The events that are not logged. An event that is new to the union must be handled, or added here. */
-type Ignored =
+type IgnoredByLog =
   | 'run.started'
   | 'input.added'
   | 'tools.added'
@@ -69,7 +69,7 @@ function entryOf(event: RunFact, run: RunRequest): { readonly event: string } | 
       }
     }
     default:
-      event.type satisfies Ignored
+      event.type satisfies IgnoredByLog
       return undefined
   }
 }
@@ -80,5 +80,5 @@ function contentOf(event: RunFact, calls: readonly ToolCall[] = []): object {
   if (event.type !== 'call.settled') return {}
   const { callId, content, error } = event
   const text = calls.find((call) => call.callId === callId)?.arguments
-  return { ...(text !== undefined && { arguments: argumentsOf(text) }), ...(content ? { content } : { error }) }
+  return { ...(text !== undefined && { arguments: readableArguments(text) }), ...(content ? { content } : { error }) }
 }

@@ -5,7 +5,7 @@ import type { RunRequest } from '../contract/run.ts'
 import type { Usage } from '../contract/usage.ts'
 
 /** The events that end no span. An event that is new to the union must be handled, or added here. */
-type Ignored =
+type IgnoredBySpans =
   | 'run.started'
   | 'input.added'
   | 'tools.added'
@@ -106,7 +106,7 @@ function spanOf(times: RunTimes, event: RunFact, context: SpanContext): Span | u
     case 'run.finished':
       return runSpan(times, event, context)
     default:
-      event.type satisfies Ignored
+      event.type satisfies IgnoredBySpans
       return undefined
   }
 }
@@ -155,8 +155,16 @@ function runSpan({ start }: RunTimes, event: Fact<'run.finished'>, { run, now }:
     ...(run.conversation !== undefined && { 'gen_ai.conversation.id': run.conversation }),
     ...usageOf(event.usage),
   }
-  const failed = event.status === 'failed' ? { error: event.error?.code ?? 'failed' } : {}
-  return { name: 'invoke_agent', traceId: traceOf(run), spanId: spanIdOf(run), start, end: now, attributes, ...failed }
+  const errorField = event.status === 'failed' ? { error: event.error?.code ?? 'failed' } : {}
+  return {
+    name: 'invoke_agent',
+    traceId: traceOf(run),
+    spanId: spanIdOf(run),
+    start,
+    end: now,
+    attributes,
+    ...errorField,
+  }
 }
 
 function newRun(start: number): RunTimes {

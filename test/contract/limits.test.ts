@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/contract/config.ts'
-import { DEFAULT_LIMITS, initialLimits, LIMITS, tighten } from '../../src/contract/limits.ts'
+import { DEFAULT_LIMITS, initialLimits, LIMITS, lowerLimits } from '../../src/contract/limits.ts'
 import { chooseOptions, RUN_OPTIONS } from '../../src/contract/run-options.ts'
 
 const SOURCES = readdirSync('src', { recursive: true, encoding: 'utf8' })
@@ -39,7 +39,7 @@ describe('the tables of limits and options', () => {
 
 test('a request lowers a limit and never raises it', () => {
   const limits = { ...DEFAULT_LIMITS, tools: { pay: 2 } }
-  expect(tighten(limits, { steps: 5, calls: 1_000, tokens: 10, tools: { pay: 9, look: 3 } })).toEqual({
+  expect(lowerLimits(limits, { steps: 5, calls: 1_000, tokens: 10, tools: { pay: 9, look: 3 } })).toEqual({
     ...DEFAULT_LIMITS,
     steps: 5,
     tokens: 10,

@@ -19,7 +19,7 @@ export function historyBefore(
   if (options.show === 'none') return { ...repair([]), from: 0 }
   const newest: StoredMessage[] = []
   let tokens = 0
-  for (const message of messages.newest(positionOf(place), options.show === 'all' ? 'current' : 'said')) {
+  for (const message of messages.newest(positionOf(place), options.show === 'all' ? 'current' : 'answers')) {
     // A turn is always read back to its beginning, whatever its length.
     const isOver = newest.length >= options.messages || tokens > options.tokens
     if (isOver && message.run !== newest.at(-1)?.run) break

@@ -41,13 +41,13 @@ export async function summaryContext(
   const newNotes = await summarize(model, { ...earlier, messages: uncovered }, signal)
   if (!newNotes) return { messages: notes }
   const newSummary: Summary = { text: newNotes.text, upTo: from }
-  store.setFact('summary', newSummary)
+  store.setMeta('summary', newSummary)
   const fact: RunFact = { type: 'history.compacted', upTo: from, ...(newNotes.usage && { usage: newNotes.usage }) }
   return { messages: [notesOf(newSummary)], compaction: fact }
 }
 
 function summaryOf(store: Store): Summary | undefined {
-  const summary = store.fact('summary')
+  const summary = store.meta('summary')
   if (!isObject(summary)) return undefined
   const { text, upTo } = summary
   return typeof text === 'string' && typeof upTo === 'number' ? { text, upTo } : undefined

@@ -43,7 +43,7 @@ export function acceptRun(request: StartRequest, ports: AcceptPorts): AcceptRepl
   }
   store.transaction(() => {
     store.runs.add(run, tools, Date.now())
-    if (expires !== undefined) store.setFact('expires', expires)
+    if (expires !== undefined) store.setMeta('expires', expires)
     if (replacedRow) store.retire(replacedRow.place, onward)
     alarms.touch()
   })

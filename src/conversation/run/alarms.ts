@@ -94,13 +94,13 @@ export class Alarms {
     for (const unreportedSpend of store.unreportedSpend()) {
       await setup.directories.getByName(unreportedSpend.tenant).count(unreportedSpend.spend)
       const remainder = store.unreportedSpend().filter((each) => each !== unreportedSpend)
-      store.setFact('owed', remainder)
+      store.setMeta('owed', remainder)
     }
   }
 
   async #expire(runner: Runner): Promise<void> {
     const { store, setup } = this.#ports
-    const owner = store.fact('owner')
+    const owner = store.meta('owner')
     // A conversation with a fixed end is in no directory.
     if (store.time('expires') === Infinity && isObject(owner)) {
       const directory = setup.directories.getByName(String(owner.tenant))
@@ -123,7 +123,7 @@ export class Alarms {
     const { ttlSeconds } = store.settings()
     if (ttlSeconds === undefined) return
     const idle = Date.now() + ttlSeconds * 1000
-    store.setFact('idle', idle)
+    store.setMeta('idle', idle)
     this.wakeAt(idle)
   }
 
@@ -136,7 +136,7 @@ export class Alarms {
     const { key, tenant } = request.caller
     // A run that waits may do so for long, so its usage so far is counted now.
     if (request.budget && key !== undefined && (isTerminal(status) || status === 'waiting')) {
-      store.setFact('owed', [...store.unreportedSpend(), { tenant, spend: spendOf(key, request.runId, usage, now) }])
+      store.setMeta('owed', [...store.unreportedSpend(), { tenant, spend: spendOf(key, request.runId, usage, now) }])
       this.wakeAt(now)
     }
     const body = store.settings().webhook === undefined ? undefined : webhookBody(state, now)

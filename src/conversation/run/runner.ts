@@ -94,9 +94,9 @@ export class Runner {
 
   /** Waits for a cancelled run to end by itself, and ends it if that takes too long. */
   async #awaitEnd(open: OpenRun): Promise<void> {
-    const driving = open.completion ?? this.#resume(open)
-    await within(MOST_CANCEL_MS, driving, undefined)
-    if (driving === open.completion) this.#abandon(open, windDown(open.state, 'cancelled'))
+    const completion = open.completion ?? this.#resume(open)
+    await within(MOST_CANCEL_MS, completion, undefined)
+    if (completion === open.completion) this.#abandon(open, windDown(open.state, 'cancelled'))
   }
 
   /**

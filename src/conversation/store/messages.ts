@@ -18,12 +18,12 @@ const MOST_CHARACTERS = 4 * 1024 * 1024
 const COLUMNS = 'position, run, message, kind'
 
 /** Which messages to read: all, those that a model may see, or of these only user messages and final answers. */
-export type Choice = 'all' | 'current' | 'said'
+export type MessageSelection = 'all' | 'current' | 'answers'
 
-const CHOICES: Readonly<Record<Choice, string>> = {
+const SELECTIONS: Readonly<Record<MessageSelection, string>> = {
   all: '',
   current: "AND kind <> 'old'",
-  said: "AND kind IN ('user', 'answer')",
+  answers: "AND kind IN ('user', 'answer')",
 }
 
 /** The messages of a conversation. A message's position follows from the place of its run. */
@@ -84,8 +84,8 @@ export class MessageTable {
   }
 
   /** Reads the messages before a position lazily, newest first. Unreadable ones are left out. */
-  newest(before: number, choice: Choice = 'all'): Generator<StoredMessage> {
-    return this.#each(`position < ? ${CHOICES[choice]} ORDER BY position DESC`, before)
+  newest(before: number, selection: MessageSelection = 'all'): Generator<StoredMessage> {
+    return this.#each(`position < ? ${SELECTIONS[selection]} ORDER BY position DESC`, before)
   }
 
   /** Reads all messages lazily, oldest first. Unreadable ones are left out. */

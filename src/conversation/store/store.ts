@@ -15,7 +15,7 @@ import { type RunRow, RunTable, type StoredRun } from './runs.ts'
 import { FullResultTable } from './full-results.ts'
 
 /** The names of the values that are stored for a conversation as a whole. */
-export type Fact = 'deleted' | 'expires' | 'idle' | 'marks' | 'owed' | 'owner' | 'settings' | 'summary' | 'usage'
+export type MetaKey = 'deleted' | 'expires' | 'idle' | 'marks' | 'owed' | 'owner' | 'settings' | 'summary' | 'usage'
 
 /**
  * The tables of one conversation. Rows of runs and messages are projections of the events, written with them. Content
@@ -30,7 +30,7 @@ export class Store {
   readonly #storage: DurableObjectStorage
   readonly #database: Database
   /** A cache of the facts that were read or written. It is never stale, because only this instance writes them. */
-  readonly #facts = new Map<Fact, unknown>()
+  readonly #metaCache = new Map<MetaKey, unknown>()
   #exists = false
 
   constructor(storage: DurableObjectStorage, onBroken: OnBroken = () => {}) {
@@ -48,7 +48,7 @@ export class Store {
   /** `none`: not created yet (requests that only read create nothing), or expired. `deleted`: a tombstone, for ever. */
   life(): 'none' | 'open' | 'deleted' {
     if (!this.#exists) return 'none'
-    return this.fact('deleted') === undefined ? 'open' : 'deleted'
+    return this.meta('deleted') === undefined ? 'open' : 'deleted'
   }
 
   create(): void {
@@ -60,7 +60,7 @@ export class Store {
   async deleteAll(): Promise<void> {
     await this.#storage.deleteAlarm()
     await this.#storage.deleteAll()
-    this.#facts.clear()
+    this.#metaCache.clear()
     this.#exists = false
   }
 
@@ -68,48 +68,48 @@ export class Store {
   async deleteForGood(): Promise<void> {
     await this.deleteAll()
     this.create()
-    this.setFact('deleted', true)
+    this.setMeta('deleted', true)
   }
 
   transaction<Result>(work: () => Result): Result {
     try {
       return this.#storage.transactionSync(work)
     } catch (error) {
-      this.#facts.clear()
+      this.#metaCache.clear()
       throw error
     }
   }
 
-  fact(name: Fact): unknown {
-    if (!this.#facts.has(name)) this.#facts.set(name, this.#readFact(name))
-    return this.#facts.get(name)
+  meta(name: MetaKey): unknown {
+    if (!this.#metaCache.has(name)) this.#metaCache.set(name, this.#readMeta(name))
+    return this.#metaCache.get(name)
   }
 
-  #readFact(name: Fact): unknown {
+  #readMeta(name: MetaKey): unknown {
     const [row] = this.#database.rows<{ value: string }>('SELECT value FROM meta WHERE key = ?', name)
     return row && parseJson(this.#database.text(row.value, { table: 'meta', key: name }) ?? '')
   }
 
-  setFact(name: Fact, value: unknown): void {
+  setMeta(name: MetaKey, value: unknown): void {
     const column = this.#database.chunks.keep(JSON.stringify(value))
     this.#database.rows('INSERT OR REPLACE INTO meta VALUES (?, ?)', name, column)
-    this.#facts.set(name, value)
+    this.#metaCache.set(name, value)
   }
 
   /** Returns when the conversation expires, in any case or if idle, in epoch milliseconds; Infinity for never. */
   time(name: 'expires' | 'idle'): number {
-    const time = this.fact(name)
+    const time = this.meta(name)
     return typeof time === 'number' ? time : Infinity
   }
 
   settings(): ConversationSettings {
-    const settings = this.fact('settings')
+    const settings = this.meta('settings')
     return isObject(settings) ? settings : {}
   }
 
   /** Returns the marks of all results that models have read in this conversation, in the window or not. */
   marks(): readonly DataMark[] {
-    const marks = this.fact('marks')
+    const marks = this.meta('marks')
     return Array.isArray(marks) ? marks : []
   }
 
@@ -117,18 +117,18 @@ export class Store {
   mark(messages: readonly Message[]): void {
     const previous = this.marks()
     const all = new Set([...previous, ...marksAmong(messages)])
-    if (all.size > previous.length) this.setFact('marks', [...all])
+    if (all.size > previous.length) this.setMeta('marks', [...all])
   }
 
   /** Returns the usage of runs that has not been reported to their tenant's directory yet. */
   unreportedSpend(): readonly UnreportedSpend[] {
-    const spend = this.fact('owed')
+    const spend = this.meta('owed')
     return isUnreportedSpend(spend) ? spend : []
   }
 
   /** Returns the usage of all finished runs, and their number. */
   usage(): { readonly usage: Usage; readonly runs: number } {
-    const sum = this.fact('usage')
+    const sum = this.meta('usage')
     return isSum(sum) ? sum : { usage: NO_USAGE, runs: 0 }
   }
 
@@ -147,7 +147,7 @@ export class Store {
   end(record: RunRecord, now: number): void {
     if (!this.runs.end(record, now)) return
     const { usage, runs } = this.usage()
-    this.setFact('usage', { usage: addUsage(usage, record.usage), runs: runs + 1 })
+    this.setMeta('usage', { usage: addUsage(usage, record.usage), runs: runs + 1 })
   }
 
   #giveUp({ id, status }: RunRow): void {
@@ -185,8 +185,8 @@ export class Store {
   /** Hides the turn of a run from models and, if `onward`, all later turns. Discards a summary that covers any. */
   retire(place: number, onward: boolean): void {
     this.messages.retire(place, onward ? LAST_PLACE : place + 1)
-    const summary = this.fact('summary')
-    if (isObject(summary) && Number(summary.upTo) > positionOf(place)) this.setFact('summary', null)
+    const summary = this.meta('summary')
+    if (isObject(summary) && Number(summary.upTo) > positionOf(place)) this.setMeta('summary', null)
   }
 }
 

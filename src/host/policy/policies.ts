@@ -1,14 +1,14 @@
 import * as v from 'valibot'
 import type { ToolPolicies, ToolPolicy } from '../../contract/policy.ts'
 import type { Approval, Caller, ToolDefinition } from '../../contract/tool.ts'
-import { ConfigError, json, type Vars } from '../../contract/vars.ts'
+import { ConfigError, jsonVar, type Vars } from '../../contract/vars.ts'
 import { matches } from '../../contract/glob.ts'
 import { POLICIES } from '../../wire/policy.ts'
 
 /** Reads the operator's policies from `TOOL_POLICY`. Throws a ConfigError that says what is wrong, and where. */
 export function readPolicies(vars: Vars): ToolPolicies {
   const expected = 'a JSON object of policies'
-  const parsed = v.safeParse(POLICIES, json(vars, 'TOOL_POLICY', expected) ?? {})
+  const parsed = v.safeParse(POLICIES, jsonVar(vars, 'TOOL_POLICY', expected) ?? {})
   if (parsed.success) return parsed.output
   const [issue] = parsed.issues
   throw new ConfigError(

@@ -12,7 +12,7 @@ import { mcp, mcpProblem } from '../surfaces/mcp.ts'
 import { models } from '../surfaces/models.ts'
 import { openAiError, Problem, problemJson } from '../problem.ts'
 import { countRequest } from '../middleware/rate.ts'
-import { responses } from '../surfaces/responses.ts'
+import { responsesApi } from '../surfaces/responses.ts'
 import { runs } from '../surfaces/runs.ts'
 import { tools } from '../surfaces/tools/tools.ts'
 import { uiChat } from '../surfaces/ui-chat.ts'
@@ -54,7 +54,7 @@ export function routes(page: string, openapi: string): Hono<EdgeEnv> {
     await next()
   })
   app.route('/v1/chat/completions', chatCompletions)
-  app.route('/v1/responses', responses)
+  app.route('/v1/responses', responsesApi)
   app.route('/v1/models', models)
   app.route('/conversations', conversations)
   app.route('/runs', runs)

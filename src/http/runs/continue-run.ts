@@ -6,7 +6,7 @@ import type { CallRecord, RunRecord } from '../../contract/run.ts'
 import type { Caller } from '../../contract/tool.ts'
 import type { CallAnswers } from '../../wire/client/call-answer.ts'
 import type { RunBody as NativeBody } from '../../wire/client/request.ts'
-import { prepareRun, type RunBody } from './prepare-run.ts'
+import { prepareRun, type RunParameters } from './prepare-run.ts'
 import type { RequestContext } from '../context.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { type RunLocation, conversationStubOfRun } from './conversation-stub.ts'
@@ -23,9 +23,9 @@ export interface ContinuedRun {
   readonly approvals?: readonly CallRecord[]
 }
 
-export interface Turn extends ConversationTarget {
+export interface ChatTurn extends ConversationTarget {
   readonly answers: CallAnswers
-  readonly run?: (RunBody & Pick<NativeBody, 'onBusy'>) | undefined
+  readonly run?: (RunParameters & Pick<NativeBody, 'onBusy'>) | undefined
   /** The run whose turn this one replaces, together with all later turns. */
   readonly replaces?: string | undefined
   /** The run that must be the latest one, as in `StartRequest`. */
@@ -49,7 +49,7 @@ interface AnswerRequest {
    * The request whose terms the run goes on with. Terms that it leaves out stay as they were; with `stateless`, none
    * do. Default: all terms stay.
    */
-  readonly body?: RunBody | undefined
+  readonly body?: RunParameters | undefined
   /**
    * For requests that send their whole history. If the run already has the answers, the events after them are sent once
    * more, because the caller missed them. Also, `body` replaces all terms.
@@ -147,7 +147,7 @@ function waitingEvents({ id: runId, status, calls }: RunRecord, seq: number): Ru
  */
 export async function takeTurn(
   context: RequestContext,
-  { answers, run, start = startInListedConversation, ...target }: Turn,
+  { answers, run, start = startInListedConversation, ...target }: ChatTurn,
 ): Promise<ContinuedRun> {
   const conversation = target.id
   const runId = runOfAnswers(answers)

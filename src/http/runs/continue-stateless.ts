@@ -1,7 +1,7 @@
 import { deriveRunId } from '../../contract/id.ts'
 import type { Message } from '../../contract/message.ts'
 import type { CallAnswers } from '../../wire/client/call-answer.ts'
-import { prepareRun, type RunBody } from './prepare-run.ts'
+import { prepareRun, type RunParameters } from './prepare-run.ts'
 import type { RequestContext } from '../context.ts'
 import { type ContinuedRun, continueRun, nothingToAnswer, runOfAnswers, systemOf } from './continue-run.ts'
 import { conversationStubOfRun } from './conversation-stub.ts'
@@ -17,7 +17,7 @@ export interface StatelessTurn {
   /** The conversation of the run that waits for the answers. Default: the run's hidden conversation. */
   readonly conversation?: string | undefined
   /** Starts a new run. Default: as `startAlone` does. */
-  readonly start?: ((body: RunBody) => Promise<RunHandle>) | undefined
+  readonly start?: ((body: RunParameters) => Promise<RunHandle>) | undefined
 }
 
 /**
@@ -27,7 +27,7 @@ export interface StatelessTurn {
  */
 export async function continueStateless(
   context: RequestContext,
-  body: RunBody,
+  body: RunParameters,
   {
     answers,
     input,

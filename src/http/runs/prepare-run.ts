@@ -3,7 +3,7 @@ import { canonicalJson, sha256 } from '../../contract/json.ts'
 import type { Message } from '../../contract/message.ts'
 import type { ResponseFormat, ToolChoice } from '../../contract/model.ts'
 import type { ClientTool, RunRequest, ToolSelection } from '../../contract/run.ts'
-import { type Limits, tighten } from '../../contract/limits.ts'
+import { type Limits, lowerLimits } from '../../contract/limits.ts'
 import { chooseOptions, type RunOptionValues } from '../../contract/run-options.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { Caller } from '../../contract/tool.ts'
@@ -17,7 +17,7 @@ import { settingsOf, withDefaults } from './conversation-settings.ts'
 import { requestValues } from './request-values.ts'
 
 /** A decoded request for a run, in the form that all surfaces share. */
-export interface RunBody extends Partial<RunOptionValues> {
+export interface RunParameters extends Partial<RunOptionValues> {
   readonly input: readonly Message[]
   readonly system?: string | undefined
   readonly model?: string | undefined
@@ -37,15 +37,17 @@ export interface RunBody extends Partial<RunOptionValues> {
  */
 export async function prepareRun(
   { setup, caller, request }: RequestContext,
-  runBody: RunBody,
+  parameters: RunParameters,
   { conversation }: { conversation?: string | undefined } = {},
 ): Promise<PreparedRun> {
   const { config } = setup
-  checkFiles(runBody.input)
+  checkFiles(parameters.input)
   const body =
-    conversation === undefined ? runBody : withDefaults(await settingsOf(setup, caller.tenant, conversation), runBody)
+    conversation === undefined
+      ? parameters
+      : withDefaults(await settingsOf(setup, caller.tenant, conversation), parameters)
   const model = modelOf(setup, body.model)
-  const identity = await identifyRun(request, caller, { body: runBody, conversation })
+  const identity = await identifyRun(request, caller, { body: parameters, conversation })
   const budget = await remainingBudget({ setup, caller }, () =>
     isKnown({ setup, caller }, { ...identity, conversation }),
   )
@@ -67,7 +69,7 @@ export async function prepareRun(
     ...(body.responseFormat && { responseFormat: body.responseFormat }),
     ...(body.sampling && Object.keys(body.sampling).length > 0 && { sampling: body.sampling }),
     context: requestValues(request, { ...config.context, ...body.context }),
-    limits: tighten(config.limits, body.limits ?? {}),
+    limits: lowerLimits(config.limits, body.limits ?? {}),
     ...(budget && { budget }),
     ...chooseOptions(config, body),
     ...(!config.taintRule && { taintRule: false }),
@@ -108,7 +110,7 @@ async function applyHooks({ loop, report }: Setup, request: RunRequest): Promise
 async function identifyRun(
   request: Request,
   { tenant }: Caller,
-  { body, conversation = '' }: { body: RunBody; conversation?: string | undefined },
+  { body, conversation = '' }: { body: RunParameters; conversation?: string | undefined },
 ): Promise<{ runId: string; fingerprint?: string }> {
   const key = request.headers.get('idempotency-key')
   if (key === null) return { runId: newId('run') }

@@ -4,7 +4,7 @@ import { type ResponseOptions, ResponseReader } from '../../wire/client/openai-r
 import { responseEncoder } from '../../wire/client/openai-responses/encode.ts'
 import { parseResponseId, responseId } from '../../wire/client/openai-responses/id.ts'
 import { decodeResponses, type ResponsesRequest } from '../../wire/client/openai-responses/request.ts'
-import { prepareRun, type RunBody } from '../runs/prepare-run.ts'
+import { prepareRun, type RunParameters } from '../runs/prepare-run.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { readJson } from '../request-body.ts'
 import { branchConversation } from '../runs/branch.ts'
@@ -28,11 +28,11 @@ import { streamRun } from '../respond/stream.ts'
 const STORED_MS = 30 * 24 * 60 * 60 * 1000
 
 /** `/v1/responses`, for clients of OpenAI's Responses API. */
-export const responses = new Hono<EdgeEnv>()
+export const responsesApi = new Hono<EdgeEnv>()
 
-responses.get('/:id', storedResponse)
+responsesApi.get('/:id', storedResponse)
 
-responses.post('/', async (c) => {
+responsesApi.post('/', async (c) => {
   const { setup, caller } = c.env
   requireScope(caller, 'chat')
   const body = unwrapRequest(decodeResponses(await readJson(c.req.raw, setup.config.maxBodyBytes)))
@@ -68,7 +68,7 @@ async function startOrContinue(
     return continueConversation(context, body, { id: conversation, previous: runId })
   }
   const { answers, input, messages, store, handed } = body
-  const start = store ? (requestBody: RunBody) => startInNewConversation(context, requestBody) : undefined
+  const start = store ? (requestBody: RunParameters) => startInNewConversation(context, requestBody) : undefined
   return continueStateless(
     context,
     { ...runBody(body), input: messages },
@@ -108,7 +108,7 @@ async function startInBranch(
 }
 
 /** Starts a run in a new conversation, which is not listed; the ids of its responses contain its id. */
-async function startInNewConversation(context: RequestContext, body: RunBody): Promise<RunHandle> {
+async function startInNewConversation(context: RequestContext, body: RunParameters): Promise<RunHandle> {
   const { setup, caller, request } = context
   const key = request.headers.get('idempotency-key')
   const id = key === null ? newId('conv') : `conv_${(await deriveRunId(caller.tenant, 'responses', key)).slice(4)}`

@@ -24,11 +24,11 @@ export async function acceptTool(c: Context<EdgeEnv>, name: string): Promise<Res
     return c.json({ name, hash })
   }
   const [candidate] = candidates
-  if (!candidate) throw unknownTool(name)
+  if (!candidate) throw unknownToolProblem(name)
   const message = `The tool "${name}" has another definition now.`
   throw new Problem({ status: 409, code: 'tool_changed', message, extra: { current: candidate.hash } })
 }
 
-export function unknownTool(name: string): Problem {
+export function unknownToolProblem(name: string): Problem {
   return new Problem({ status: 404, code: 'unknown_tool', message: `There is no tool "${name}" at this edge.` })
 }

@@ -3,7 +3,7 @@ import { Hono } from 'hono/tiny'
 import type { Tool, ToolDefinition, ToolSource, Unavailable } from '../../../contract/tool.ts'
 import type { WriteReply, WriteTerms } from '../../../contract/catalogue.ts'
 import { decodeCallBody } from '../../../wire/client/request.ts'
-import { acceptTool, unknownTool } from './accept-tool.ts'
+import { acceptTool, unknownToolProblem } from './accept-tool.ts'
 import { pageOf, pageSize } from '../conversations/addressed.ts'
 import { authorOf, requireScope } from '../../middleware/auth.ts'
 import { readHash, readJson } from '../../request-body.ts'
@@ -37,7 +37,7 @@ tools.get('/:name', async (c) => {
   if (!tool) {
     const unavailable = (await source.list()).unavailable.find((each) => entryName(each) === name)
     if (unavailable) return c.json(unavailableEntry(unavailable))
-    throw unknownTool(name)
+    throw unknownToolProblem(name)
   }
   const { hash } = tool.definition
   // A tool Worker chooses its hash freely: not every text may stand in an ETag.
@@ -59,7 +59,7 @@ tools.get('/:name/versions', async (c) => {
   const name = c.req.param('name')
   await checkKnown(c, name)
   const entries = await c.env.setup.stored.history(name, page)
-  if (entries.length === 0 && page.before === undefined) throw unknownTool(name)
+  if (entries.length === 0 && page.before === undefined) throw unknownToolProblem(name)
   return c.json(entries)
 })
 
@@ -91,7 +91,7 @@ tools.delete('/:name', async (c) => {
   if (await stored.remove(name, writeTermsOf(c).by)) return c.body(null, 204)
   const { origin } = await findTool(toolsOf(c), name)
   // Another request has just removed the tool, which `find` does not see yet.
-  if (origin === 'kv') throw unknownTool(name)
+  if (origin === 'kv') throw unknownToolProblem(name)
   const message = `The tool "${name}" is not stored (its source is "${origin}"), so it cannot be removed here.`
   throw new Problem({ status: 422, code: 'tool_not_stored', message })
 })
@@ -155,7 +155,7 @@ async function checkKnown(c: Context<EdgeEnv>, name: string): Promise<void> {
 async function findTool(source: ToolSource, name: string): Promise<Tool> {
   const [tool] = await source.find([name])
   if (tool) return tool
-  throw unknownTool(name)
+  throw unknownToolProblem(name)
 }
 
 function unknownVersion(name: string, hash: string): Problem {

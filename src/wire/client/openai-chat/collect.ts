@@ -1,5 +1,5 @@
 import type { CallSettled, RunEvent } from '../../../contract/event.ts'
-import { argumentsOf, type ToolCall } from '../../../contract/message.ts'
+import { readableArguments, type ToolCall } from '../../../contract/message.ts'
 import type { RunError } from '../../../contract/run.ts'
 import type { CompletionOptions } from './answer.ts'
 import { toChatCall } from '../../provider/openai-chat/call.ts'
@@ -43,7 +43,7 @@ export function completionCollector(
     return asked.flatMap(({ callId, tool, arguments: text }) => {
       const outcome = settled.get(callId)
       if (!outcome) return []
-      return [{ id: callId, tool, arguments: argumentsOf(text), ok: outcome.ok, durationMs: outcome.durationMs }]
+      return [{ id: callId, tool, arguments: readableArguments(text), ok: outcome.ok, durationMs: outcome.durationMs }]
     })
   }
 

@@ -1,5 +1,5 @@
 import type { CallSettled, RunEvent, RunFinished } from '../../../contract/event.ts'
-import { argumentsOf, textOf, type ToolCall } from '../../../contract/message.ts'
+import { readableArguments, textOf, type ToolCall } from '../../../contract/message.ts'
 import type { Finish, RunError } from '../../../contract/run.ts'
 import { Blocks } from '../blocks.ts'
 import { BROKEN_OFF, runErrorOf } from '../run-error.ts'
@@ -166,14 +166,14 @@ export class UiMessageEncoder {
     const isTold = this.#told.has(callId)
     this.#told.add(callId)
     if (!call || isTold) return []
-    const input = argumentsOf(call.arguments)
+    const input = readableArguments(call.arguments)
     const chunk = { type: 'tool-input-available', toolCallId: callId, toolName: call.tool, input }
     return [isOurs ? { ...chunk, providerExecuted: true } : chunk]
   }
 
   #approval({ callId, tool, arguments: text }: ToolCall): Chunk {
     if (this.#options.version !== 5) return { type: 'tool-approval-request', approvalId: callId, toolCallId: callId }
-    const data = { toolCallId: callId, toolName: tool, input: argumentsOf(text) }
+    const data = { toolCallId: callId, toolName: tool, input: readableArguments(text) }
     return { type: 'data-approval', id: callId, data }
   }
 
