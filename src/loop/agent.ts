@@ -39,14 +39,14 @@ export interface AgentPorts {
   readonly now?: () => number
 }
 
-const QUESTION = {
+const QUESTION_SCHEMA = {
   type: 'object',
   properties: { question: { type: 'string', description: 'What to ask, with all that is needed to answer it.' } },
   required: ['question'],
 }
 
 /** How deeply agents may call agents. */
-const MOST_DEPTH = 4
+const MAX_DEPTH = 4
 const DEPTH = 'edgecall.depth'
 
 /**
@@ -59,19 +59,20 @@ const DEPTH = 'edgecall.depth'
 export function agentSource(agents: readonly AgentOptions[], ports: AgentPorts): ToolSource {
   const names = agents.map(({ name }) => name)
   if (new Set(names).size < names.length) throw new TypeError('Two agents have one name')
-  const bad = agents.find(({ name, description }) => !TOOL_NAME.test(name) || description.trim() === '')
-  if (bad) throw new TypeError(`The agent "${bad.name}" needs a name like ${TOOL_NAME.source} and a description`)
-  for (const { name, input = QUESTION } of agents) {
+  const invalid = agents.find(({ name, description }) => !TOOL_NAME.test(name) || description.trim() === '')
+  if (invalid)
+    throw new TypeError(`The agent "${invalid.name}" needs a name like ${TOOL_NAME.source} and a description`)
+  for (const { name, input = QUESTION_SCHEMA } of agents) {
     const [issue] = checkSchema(input, 'any')
     if (issue) throw new TypeError(`The agent "${name}": input: ${issue.path || 'it'}: ${issue.message}`)
   }
-  const find = (wanted: readonly string[]) =>
+  const find = (toolNames: readonly string[]) =>
     Promise.all(
-      agents.filter(({ name }) => wanted.includes(name)).map((agent) => agentTool(agent, { ...ports, tools })),
+      agents.filter(({ name }) => toolNames.includes(name)).map((agent) => agentTool(agent, { ...ports, tools })),
     )
   // Agents can find each other by name, but none is offered to another by default.
-  const others: ToolSource = { find, list: async () => ({ tools: [], unavailable: [] }), offered: async () => [] }
-  const tools = (caller: Caller) => (ports.tools ? chain([ports.tools(caller), others]) : others)
+  const siblings: ToolSource = { find, list: async () => ({ tools: [], unavailable: [] }), offered: async () => [] }
+  const tools = (caller: Caller) => (ports.tools ? chain([ports.tools(caller), siblings]) : siblings)
   return {
     find,
     list: async () => ({ tools: await find(names), unavailable: [] }),
@@ -81,12 +82,12 @@ export function agentSource(agents: readonly AgentOptions[], ports: AgentPorts):
 
 /** Makes a tool from one agent. */
 export async function agentTool(agent: AgentOptions, ports: AgentPorts): Promise<Tool> {
-  const { name, description, input = QUESTION, output, annotations = {}, returnDirect, timeoutMs, tags } = agent
-  const said = { name, description, inputSchema: input, ...(output && { outputSchema: output }) }
+  const { name, description, input = QUESTION_SCHEMA, output, annotations = {}, returnDirect, timeoutMs, tags } = agent
+  const declaration = { name, description, inputSchema: input, ...(output && { outputSchema: output }) }
   const definition: ToolDefinition = {
-    ...said,
+    ...declaration,
     version: '1',
-    hash: await sha256(canonicalJson({ ...said, instructions: agent.instructions, template: agent.template })),
+    hash: await sha256(canonicalJson({ ...declaration, instructions: agent.instructions, template: agent.template })),
     annotations,
     ...(returnDirect && { returnDirect }),
     ...(timeoutMs !== undefined && { timeoutMs }),
@@ -100,12 +101,12 @@ export async function agentTool(agent: AgentOptions, ports: AgentPorts): Promise
     call: async (request, control) => {
       if (request.hash !== definition.hash) return changed(name)
       const fitting = fittingArguments(definition, request.arguments)
-      return fitting.ok ? ask(agent, ports, { ...request, arguments: fitting.value }, control) : fitting
+      return fitting.ok ? runAgent(agent, ports, { ...request, arguments: fitting.value }, control) : fitting
     },
   }
 }
 
-async function ask(
+async function runAgent(
   agent: AgentOptions,
   ports: AgentPorts,
   request: ToolRequest,
@@ -114,44 +115,47 @@ async function ask(
   const resolved = ports.models.resolve(agent.model)
   if (!resolved.ok) return failure('agent_failed', `The agent "${agent.name}" has no model.`, resolved.message)
   const depth = Number(request.context.trusted?.[DEPTH] ?? 0) + 1
-  if (depth > MOST_DEPTH) return failure('agent_too_deep', 'Agents ask agents too deeply here; answer yourself.')
+  if (depth > MAX_DEPTH) return failure('agent_too_deep', 'Agents ask agents too deeply here; answer yourself.')
   const { now = Date.now } = ports
   const source = ports.tools?.(request.context.caller)
   const tools = await toolsOf(agent, source)
-  const inner: RunRequest = {
+  const innerRequest: RunRequest = {
     ...(await requestOf(agent, request, depth)),
     model: resolved.name,
     limits: limitsOf(agent, request.context.deadline - now()),
     ...(ports.config?.taintRule === false && { taintRule: false }),
   }
-  let told = Promise.resolve()
-  const state = await run(newState(inner, new Map(tools.map(({ definition }) => [definition.name, definition]))), {
-    model: resolved.model,
-    tools: new Map(tools.map((tool) => [tool.definition.name, tool])),
-    find: async (names) => source?.find(names) ?? [],
-    history: [],
-    marks: request.context.marks ?? [],
-    journal: memoryJournal(inner.runId, (event) => {
-      if (event.type !== 'run.finished') told = control.progress({ data: { event } }).catch(() => {})
-    }),
-    signal: signalOf(control),
-    now,
-    ...loopPorts(ports, inner.runId),
-  })
+  let lastProgress = Promise.resolve()
+  const state = await run(
+    newState(innerRequest, new Map(tools.map(({ definition }) => [definition.name, definition]))),
+    {
+      model: resolved.model,
+      tools: new Map(tools.map((tool) => [tool.definition.name, tool])),
+      find: async (names) => source?.find(names) ?? [],
+      history: [],
+      marks: request.context.marks ?? [],
+      journal: memoryJournal(innerRequest.runId, (event) => {
+        if (event.type !== 'run.finished') lastProgress = control.progress({ data: { event } }).catch(() => {})
+      }),
+      signal: signalOf(control),
+      now,
+      ...loopPorts(ports, innerRequest.runId),
+    },
+  )
   // Over RPC, news arrives in order, but the outcome could overtake it.
-  await told
+  await lastProgress
   const { status, answer = '', error } = state.finished ?? {}
-  const used = { usage: state.usage, ...(state.marks.size > 0 && { marks: [...state.marks] }) }
+  const accounting = { usage: state.usage, ...(state.marks.size > 0 && { marks: [...state.marks] }) }
   if (status !== 'completed') {
     const { message = 'it was stopped' } = error ?? {}
-    return { ...failure('agent_failed', `The agent "${agent.name}" failed: ${message}`), ...used }
+    return { ...failure('agent_failed', `The agent "${agent.name}" failed: ${message}`), ...accounting }
   }
   const structured = agent.output && parseJson(answer)
   return {
     ok: true,
     content: [{ type: 'text', text: answer }],
     ...(structured !== undefined && { structured }),
-    ...used,
+    ...accounting,
   }
 }
 
@@ -192,8 +196,8 @@ async function toolsOf({ name, tools }: AgentOptions, source: ToolSource | undef
   if (!source || tools === undefined) return []
   if ('length' in tools) return source.find(tools)
   const { add = [], remove = [] } = tools
-  const [offered, added] = await Promise.all([source.offered(), source.find(add)])
-  const all = new Map([...offered, ...added].map((tool) => [tool.definition.name, tool]))
+  const [offered, additions] = await Promise.all([source.offered(), source.find(add)])
+  const all = new Map([...offered, ...additions].map((tool) => [tool.definition.name, tool]))
   return [...all.values()].filter(({ definition }) => definition.name !== name && !remove.includes(definition.name))
 }
 

@@ -1,10 +1,10 @@
-import { act } from './perform/act.ts'
-import { ask } from './perform/ask.ts'
-import { begin } from './perform/begin.ts'
+import { runCalls } from './perform/act.ts'
+import { askModel } from './perform/ask.ts'
+import { beginStep } from './perform/begin.ts'
 import { decide, type Decision } from './decide/decide.ts'
 import type { Running } from './running.ts'
-import { judgeRefusal } from './perform/settle.ts'
-import { undo } from './perform/undo.ts'
+import { applyRefusalPolicy } from './perform/settle.ts'
+import { undoCalls } from './perform/undo.ts'
 
 /** How far a run is driven, and what is watched meanwhile. */
 export interface DriveOptions {
@@ -26,20 +26,20 @@ export async function drive(running: Running, { watch, isCancelled, until }: Dri
     switch (next.do) {
       case 'record':
         running.commit(
-          next.events.map((event) => (event.type === 'call.settled' ? judgeRefusal(running, event) : event)),
+          next.events.map((event) => (event.type === 'call.settled' ? applyRefusalPolicy(running, event) : event)),
         )
         break
       case 'begin':
-        await begin(running, next.step)
+        await beginStep(running, next.step)
         break
       case 'ask':
-        await ask(running, next.step)
+        await askModel(running, next.step)
         break
       case 'call':
-        await act(running, next.calls)
+        await runCalls(running, next.calls)
         break
       case 'undo':
-        await undo(running, next)
+        await undoCalls(running, next)
         break
       case 'wait':
       case 'end':

@@ -14,7 +14,7 @@ export function fold(state: RunState, event: RunEventBody): void {
       state.deadline = event.at + state.request.limits.runMs
       return
     case 'input.added':
-      state.added = [...state.added, ...event.messages]
+      state.pendingInput = [...state.pendingInput, ...event.messages]
       if (!state.step) foldAdded(state)
       return
     case 'history.compacted':
@@ -30,7 +30,7 @@ export function fold(state: RunState, event: RunEventBody): void {
       if (state.step) state.step.attempt = event.attempt
       return
     case 'answer.rejected':
-      if (state.step) state.step.rejected = [...state.step.rejected, event]
+      if (state.step) state.step.rejections = [...state.step.rejections, event]
       if (event.usage) state.usage = addUsage(state.usage, event.usage)
       return
     case 'step.answered':
@@ -38,22 +38,22 @@ export function fold(state: RunState, event: RunEventBody): void {
     case 'step.finished':
       return foldStepEnd(state)
     case 'approval.requested':
-      return patchCall(state, event.callId, { status: 'asked' })
+      return patchCall(state, event.callId, { status: 'awaiting_approval' })
     case 'approval.decided':
       return patchCall(state, event.callId, {
         status: event.decision === 'approve' ? 'approved' : 'rejected',
         ...(event.reason !== undefined && { reason: event.reason }),
       })
     case 'call.requested':
-      return patchCall(state, event.callId, { status: 'handed' })
+      return patchCall(state, event.callId, { status: 'awaiting_caller' })
     case 'call.started':
       return foldStarted(state, event)
     case 'call.interrupted':
       return patchCall(state, event.callId, { status: 'approved' })
     case 'call.settled':
       if (event.usage) state.usage = addUsage(state.usage, event.usage)
-      if (event.cut !== undefined) state.readable = true
-      return patchCall(state, event.callId, { status: 'settled', settled: event })
+      if (event.cut !== undefined) state.hasTruncatedResult = true
+      return patchCall(state, event.callId, { status: 'settled', result: event })
     case 'call.undone':
       return foldUndone(state, event)
     case 'limit.reached':
@@ -95,26 +95,26 @@ function foldFinished(state: RunState, event: RunFinished): void {
   if (event.finish === 'return_direct') state.messages.push({ role: 'assistant', content: event.answer })
 }
 
-type Folded<Type extends RunEventBody['type']> = Extract<RunEventBody, { type: Type }>
+type EventOf<Type extends RunEventBody['type']> = Extract<RunEventBody, { type: Type }>
 
-function foldStep(state: RunState, { step, tools }: Folded<'step.started'>): void {
+function foldStep(state: RunState, { step, tools }: EventOf<'step.started'>): void {
   state.steps = step
-  state.step = { step, attempt: 1, calls: [], early: [], rejected: [], ...(tools && { tools }) }
+  state.step = { step, attempt: 1, calls: [], early: [], rejections: [], ...(tools && { tools }) }
 }
 
-function foldAnswer(state: RunState, event: Folded<'step.answered'>): void {
+function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {
   const { step, text, reasoning, finish, usage, opaque, execution, approvals = [] } = event
   const early = [...(state.step?.early ?? [])]
-  const sent = state.step?.early.map(({ callId }) => callId) ?? []
+  const earlyIds = state.step?.early.map(({ callId }) => callId) ?? []
   const calls = event.calls.map((call) => {
-    const taken = takeOver(call, early)
-    const isOther = taken.attempt === 0 && sent.includes(call.callId)
+    const callState = takeOver(call, early)
+    const isOther = callState.attempt === 0 && earlyIds.includes(call.callId)
     // Tools already know this id as the key of another call, sent by a lost attempt at the step.
-    return isOther ? { ...taken, key: `${call.callId}_${state.step?.attempt ?? 1}` } : taken
+    return isOther ? { ...callState, key: `${call.callId}_${state.step?.attempt ?? 1}` } : callState
   })
-  for (const call of calls) if (approvals.includes(call.callId)) call.guarded = true
+  for (const call of calls) if (approvals.includes(call.callId)) call.isGuarded = true
   const answer = { text, finish, ...(usage && { usage }), ...(execution && { execution }) }
-  state.step = { attempt: 1, rejected: [], ...state.step, step, answer, calls, early: [] }
+  state.step = { attempt: 1, rejections: [], ...state.step, step, answer, calls, early: [] }
   state.calls.push(...calls)
   if (calls.length > 0) state.rounds += 1
   if (usage) state.usage = addUsage(state.usage, usage)
@@ -130,19 +130,22 @@ function foldAnswer(state: RunState, event: Folded<'step.answered'>): void {
 /** Returns the state of a call of the answer. If a call like it has started early, that one stands for it. */
 function takeOver(call: ToolCall, early: CallState[]): CallState {
   const isSame = ({ tool, arguments: text }: ToolCall) => tool === call.tool && text === call.arguments
-  const at = early.findIndex((sent) => isSame(sent) && sent.callId === call.callId)
-  const [sent] = early.splice(at < 0 ? early.findIndex(isSame) : at, at < 0 && !early.some(isSame) ? 0 : 1)
-  if (!sent) return { ...call, status: 'proposed', attempt: 0 }
+  const index = early.findIndex((candidate) => isSame(candidate) && candidate.callId === call.callId)
+  const [earlyCall] = early.splice(
+    index < 0 ? early.findIndex(isSame) : index,
+    index < 0 && !early.some(isSame) ? 0 : 1,
+  )
+  if (!earlyCall) return { ...call, status: 'proposed', attempt: 0 }
   const { callId } = call
   return {
-    ...sent,
+    ...earlyCall,
     ...call,
-    ...(sent.callId !== callId && { key: sent.key ?? sent.callId }),
-    ...(sent.settled && { settled: { ...sent.settled, callId } }),
+    ...(earlyCall.callId !== callId && { key: earlyCall.key ?? earlyCall.callId }),
+    ...(earlyCall.result && { result: { ...earlyCall.result, callId } }),
   }
 }
 
-function foldStarted(state: RunState, event: Folded<'call.started'>): void {
+function foldStarted(state: RunState, event: EventOf<'call.started'>): void {
   const { callId, tool, attempt, at, deadline, arguments: text } = event
   const { step } = state
   if (text !== undefined && step && !step.answer && !step.early.some((call) => call.callId === callId)) {
@@ -157,21 +160,21 @@ function foldStarted(state: RunState, event: Folded<'call.started'>): void {
  */
 function foldUndone(
   { calls, step, request }: RunState,
-  { callId, tool, ok, error, because }: Folded<'call.undone'>,
+  { callId, tool, ok, error, because }: EventOf<'call.undone'>,
 ): void {
   const call = calls.find((each) => each.callId === callId)
   const failed = step?.calls.find((each) => each.callId === because)
   if (!call || !failed) return
-  call.undone = ok
+  call.wasUndone = ok
   const what = `${tool}(${call.arguments})`
   if (!ok) {
     failed.notes = [...(failed.notes ?? []), `${what} was NOT undone: ${error?.message ?? ''}`]
-  } else if (call.settled && step?.calls.includes(call)) {
+  } else if (call.result && step?.calls.includes(call)) {
     const message =
       compatUndone(request.compat, tool, failed.tool) ??
       `The tool "${tool}" succeeded, and was undone since "${failed.tool}" failed.`
-    const { content: _, structured: __, ...settled } = call.settled
-    call.settled = { ...settled, ok: false, error: { code: 'undone', message } }
+    const { content: _, structured: __, ...settled } = call.result
+    call.result = { ...settled, ok: false, error: { code: 'undone', message } }
   } else {
     failed.notes = [...(failed.notes ?? []), `${what} was undone because of it.`]
   }
@@ -181,7 +184,7 @@ function foldUndone(
 function foldStepEnd(state: RunState): void {
   const calls = state.step?.calls ?? []
   const results = calls.flatMap((call) =>
-    call.settled ? [toolMessage(call.settled, call.notes, marksIn(state, call))] : [],
+    call.result ? [toolMessage(call.result, call.notes, marksIn(state, call))] : [],
   )
   for (const mark of marksAmong(results)) state.marks.add(mark)
   state.messages.push(...results)
@@ -193,17 +196,17 @@ function foldStepEnd(state: RunState): void {
  * Returns the marks of a result: those of its tool and those of the outcome itself. A failure contains nothing private,
  * but its text may be untrusted. The rest of a cut result has all marks read so far.
  */
-function marksIn({ offered, marks }: RunState, { tool, attempt, settled }: CallState): readonly DataMark[] {
+function marksIn({ offered, marks }: RunState, { tool, attempt, result }: CallState): readonly DataMark[] {
   if (tool === READ_RESULT) return [...marks]
   const definition = attempt > 0 ? offered.get(tool) : undefined
   const own = definition ? marksOf(definition) : []
-  const said = settled?.ok ? own : own.filter((mark) => mark === 'untrusted')
-  return [...new Set([...said, ...(settled?.marks ?? [])])]
+  const toolMarks = result?.ok ? own : own.filter((mark) => mark === 'untrusted')
+  return [...new Set([...toolMarks, ...(result?.marks ?? [])])]
 }
 
 function foldAdded(state: RunState): void {
-  state.messages.push(...state.added)
-  state.added = []
+  state.messages.push(...state.pendingInput)
+  state.pendingInput = []
 }
 
 function toolMessage(

@@ -13,26 +13,26 @@ export interface Journal {
   /** Hands news to readers. It need not be stored. */
   show(event: RunNews): void
   /** Stores the complete content of a result that was cut, in the same transaction as the next commit. */
-  keep(callId: string, content: readonly Content[]): void
+  storeFullResult(callId: string, content: readonly Content[]): void
   /**
    * Stores an outcome that came after its call had been settled without it, or after an answer that does not contain
    * the call. The run may have ended by then.
    */
-  late(callId: string, outcome: ToolOutcome): void
+  storeLateOutcome(callId: string, outcome: ToolOutcome): void
   /** Returns the stored content of a call's result; undefined if there is none. */
-  kept(callId: string): readonly Content[] | undefined
+  fullResult(callId: string): readonly Content[] | undefined
 }
 
 /** Makes a journal in memory, for one request: each event goes to its one reader, numbered from 1. */
 export function memoryJournal(runId: string, onEvent: (event: RunEvent) => void): Journal {
   let seq = 0
-  const number = (event: RunEventBody) => onEvent({ ...event, runId, seq: ++seq })
-  const wholes = new Map<string, readonly Content[]>()
+  const emit = (event: RunEventBody) => onEvent({ ...event, runId, seq: ++seq })
+  const fullResults = new Map<string, readonly Content[]>()
   return {
-    commit: (events) => events.forEach(number),
-    show: number,
-    keep: (callId, content) => void wholes.set(callId, content),
-    late: () => {},
-    kept: (callId) => wholes.get(callId),
+    commit: (events) => events.forEach(emit),
+    show: emit,
+    storeFullResult: (callId, content) => void fullResults.set(callId, content),
+    storeLateOutcome: () => {},
+    fullResult: (callId) => fullResults.get(callId),
   }
 }

@@ -8,7 +8,7 @@ import { type RunRequest } from '../contract/run.ts'
 import type { Tool } from '../contract/tool.ts'
 import { HookFailure } from './perform/middleware.ts'
 import { drive } from './drive.ts'
-import { isGuarded } from './perform/eager.ts'
+import { isGuardedBySetup } from './perform/eager.ts'
 import { openLedger, type Running } from './running.ts'
 import { memoryJournal } from './journal.ts'
 import { fold } from './fold.ts'
@@ -69,7 +69,7 @@ export async function executeToolCalls(options: ManualOptions, answer: StepAnswe
   fold(state, { type: 'step.started', step: 1 })
   const loop = options.loop ?? {}
   refuseDuplicateIds(answer.calls)
-  const approvals = guarded({ state, loop }, answer)
+  const approvals = approvalIds({ state, loop }, answer)
   fold(state, { type: 'step.answered', step: 1, ...answer, approvals })
   const ports = {
     journal: memoryJournal(request.runId, options.onEvent ?? (() => {})),
@@ -101,9 +101,9 @@ export async function executeToolCalls(options: ManualOptions, answer: StepAnswe
 }
 
 /** Returns the calls that the setup's `needsApproval` demands approval for. Throws its own error as it is. */
-function guarded(running: Pick<Running, 'state' | 'loop'>, { calls }: StepAnswer): string[] {
+function approvalIds(running: Pick<Running, 'state' | 'loop'>, { calls }: StepAnswer): string[] {
   try {
-    return calls.filter((call) => isGuarded(running, call)).map(({ callId }) => callId)
+    return calls.filter((call) => isGuardedBySetup(running, call)).map(({ callId }) => callId)
   } catch (error) {
     throw error instanceof HookFailure ? error.cause : error
   }
@@ -142,9 +142,9 @@ export class CollectError extends Error {
 export async function collect(stream: AsyncIterable<ModelEvent>): Promise<StepAnswer> {
   const runId = newId('run')
   const calls: ToolCall[] = []
-  const said = { text: '', reasoning: '' }
+  const texts = { text: '', reasoning: '' }
   for await (const event of stream) {
-    if (event.type === 'text' || event.type === 'reasoning') said[event.type] += event.text
+    if (event.type === 'text' || event.type === 'reasoning') texts[event.type] += event.text
     if (event.type === 'error') throw new CollectError(event.error)
     if (event.type === 'call') {
       const { index, tool, arguments: text } = event
@@ -152,7 +152,7 @@ export async function collect(stream: AsyncIterable<ModelEvent>): Promise<StepAn
     }
     if (event.type === 'finish') {
       const { type: _, ...end } = event
-      return { text: said.text, ...(said.reasoning !== '' && { reasoning: said.reasoning }), calls, ...end }
+      return { text: texts.text, ...(texts.reasoning !== '' && { reasoning: texts.reasoning }), calls, ...end }
     }
   }
   throw new CollectError({ code: 'model_stream_cut', message: 'The stream ended without a finish.', retryable: true })

@@ -12,22 +12,22 @@ export interface Memory {
 
 /** Makes an empty memory. Default limits: those of a conversation. */
 export function memory(options: Partial<WindowOptions> = {}): Memory {
-  const kept: { position: number; run: string; message: Message }[] = []
+  const entries: { position: number; run: string; message: Message }[] = []
   let turn = 0
   return {
     add: (...messages) => {
       for (const message of messages) {
-        if (message.role === 'user' && kept.at(-1)?.message.role !== 'user') turn += 1
-        kept.push({ position: kept.length, run: String(turn), message })
+        if (message.role === 'user' && entries.at(-1)?.message.role !== 'user') turn += 1
+        entries.push({ position: entries.length, run: String(turn), message })
       }
     },
     messages: () => {
-      const shown = window(kept, { ...WINDOW, ...options })
-      const last = kept.at(-1)?.message
-      if (last?.role !== 'tool' || shown.at(-1) === last) return shown
+      const visible = window(entries, { ...WINDOW, ...options })
+      const last = entries.at(-1)?.message
+      if (last?.role !== 'tool' || visible.at(-1) === last) return visible
       // The turn under way exceeds the window. Without its results the model would repeat its calls for ever.
       const isSeen = ({ run, message }: StoredMessage) => run === String(turn) || message.role === 'system'
-      return kept.filter(isSeen).map(({ message }) => message)
+      return entries.filter(isSeen).map(({ message }) => message)
     },
   }
 }

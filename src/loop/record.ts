@@ -26,13 +26,13 @@ export function recordOf(state: RunState): RunRecord {
 }
 
 function waitsForPeople(calls: readonly CallState[]): boolean {
-  return calls.some((call) => call.status === 'asked')
+  return calls.some((call) => call.status === 'awaiting_approval')
 }
 
-function callRecord({ callId, tool, arguments: text, status, settled, undone }: CallState): CallRecord {
+function callRecord({ callId, tool, arguments: text, status, result, wasUndone }: CallState): CallRecord {
   const call = { id: callId, tool, arguments: readableArguments(text) }
-  if (settled) {
-    const { ok, durationMs, content, structured, error } = settled
+  if (result) {
+    const { ok, durationMs, content, structured, error } = result
     return {
       ...call,
       status: 'settled',
@@ -40,8 +40,11 @@ function callRecord({ callId, tool, arguments: text, status, settled, undone }: 
       ...(content && { content }),
       ...(structured !== undefined && { structured }),
       ...(error && { error: { code: error.code, message: error.message } }),
-      ...(undone && { undone }),
+      ...(wasUndone && { undone: wasUndone }),
     }
   }
-  return { ...call, status: status === 'asked' ? 'approval' : status === 'handed' ? 'caller' : 'open' }
+  return {
+    ...call,
+    status: status === 'awaiting_approval' ? 'approval' : status === 'awaiting_caller' ? 'caller' : 'open',
+  }
 }

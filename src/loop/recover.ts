@@ -1,10 +1,10 @@
 import type { RunFact } from '../contract/event.ts'
 import { failure } from '../contract/tool.ts'
-import { settled } from './perform/settle.ts'
+import { callSettled } from './perform/settle.ts'
 import type { CallState, RunState } from './state.ts'
 
 /** How often a call may be sent before it is settled as `outcome_unknown`. */
-const MOST_ATTEMPTS = 3
+const MAX_ATTEMPTS = 3
 
 /**
  * Returns the events that a run needs to go on after a crash: an unfinished model step is asked again; a call in flight
@@ -13,12 +13,12 @@ const MOST_ATTEMPTS = 3
 export function recover(state: RunState, now: number): RunFact[] {
   const { step } = state
   if (!step || state.finished) return []
-  const calls = started(state).map((call) => recoverCall(state, call, now))
+  const calls = startedCalls(state).map((call) => recoverCall(state, call, now))
   return step.answer ? calls : [{ type: 'step.restarted', step: step.step, attempt: step.attempt + 1 }, ...calls]
 }
 
 /** Returns the calls that have started and have no outcome yet. */
-export function started({ step }: RunState): readonly CallState[] {
+export function startedCalls({ step }: RunState): readonly CallState[] {
   return [...(step?.early ?? []), ...(step?.calls ?? [])].filter((call) => call.status === 'started')
 }
 
@@ -26,13 +26,13 @@ export function started({ step }: RunState): readonly CallState[] {
  * Returns the time until which recovery must wait, in epoch milliseconds: until then an earlier attempt at a call that
  * may be sent again, or that its tool can tell of, may still be running.
  */
-export function fence(state: RunState): number {
-  const open = started(state).filter((call) => mayRepeat(state, call) || canTell(state, call))
-  return Math.max(0, ...open.map((call) => call.deadline ?? 0))
+export function recoveryTime(state: RunState): number {
+  const reconcilable = startedCalls(state).filter((call) => mayRepeat(state, call) || canReconcile(state, call))
+  return Math.max(0, ...reconcilable.map((call) => call.deadline ?? 0))
 }
 
 /** Whether the tool can tell what became of the call (`reconcile`). */
-export function canTell({ offered }: RunState, { tool }: CallState): boolean {
+export function canReconcile({ offered }: RunState, { tool }: CallState): boolean {
   return offered.get(tool)?.reconcile === true
 }
 
@@ -40,10 +40,10 @@ function recoverCall(state: RunState, call: CallState, now: number): RunFact {
   const { callId, tool } = call
   if (mayRepeat(state, call)) return { type: 'call.interrupted', callId, tool }
   const message = 'The edge stopped while this call ran; whether it took effect is unknown. It was not sent again.'
-  return settled(call, failure('outcome_unknown', message), Math.max(0, now - (call.startedAt ?? now)))
+  return callSettled(call, failure('outcome_unknown', message), Math.max(0, now - (call.startedAt ?? now)))
 }
 
 function mayRepeat({ offered }: RunState, call: CallState): boolean {
   const { idempotent, readOnly } = offered.get(call.tool)?.annotations ?? {}
-  return (idempotent === true || readOnly === true) && call.attempt < MOST_ATTEMPTS
+  return (idempotent === true || readOnly === true) && call.attempt < MAX_ATTEMPTS
 }

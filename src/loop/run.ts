@@ -1,8 +1,8 @@
 import { marksAmong } from '../contract/message.ts'
 import { messageOf } from '../contract/thrown.ts'
-import { around, type Around, HOOK_FAILED, HookFailure } from './perform/middleware.ts'
+import { compose, type Middleware, HOOK_FAILED, HookFailure } from './perform/middleware.ts'
 import { restoreTools } from './perform/begin.ts'
-import { cutShort } from './decide/decide.ts'
+import { endEarly } from './decide/decide.ts'
 import { drive } from './drive.ts'
 import { reconcile } from './perform/reconcile.ts'
 import { recover } from './recover.ts'
@@ -41,10 +41,10 @@ export async function run(state: RunState, ports: RunPorts, ledger = openLedger(
   }
   // Results that an earlier turn cut can be read on, too.
   const results = ports.history.filter((message) => message.role === 'tool')
-  if (results.some(({ cut }) => cut !== undefined)) state.readable = true
+  if (results.some(({ cut }) => cut !== undefined)) state.hasTruncatedResult = true
   for (const mark of [...(ports.marks ?? []), ...marksAmong([...ports.history, ...state.request.input])])
     state.marks.add(mark)
-  const ways = (running.loop.hooks ?? []).flatMap((hook): Around<void, void>[] =>
+  const middleware = (running.loop.hooks ?? []).flatMap((hook): Middleware<void, void>[] =>
     hook.run ? [(_, next) => hook.run?.(next, hookContext(running)) ?? next()] : [],
   )
   try {
@@ -53,7 +53,7 @@ export async function run(state: RunState, ports: RunPorts, ledger = openLedger(
     running.commit(recover(state, now()))
     running.flush()
     let isDriven = false
-    await around(ways, async () => {
+    await compose(middleware, async () => {
       await drive(running, { watch, isCancelled: () => ports.signal.aborted })
       isDriven = true
     })()
@@ -61,7 +61,7 @@ export async function run(state: RunState, ports: RunPorts, ledger = openLedger(
   } catch (error) {
     if (!(error instanceof HookFailure)) throw error
     ports.report({ code: HOOK_FAILED.code, detail: messageOf(error.cause) })
-    running.commit(cutShort(state, 'the run failed', failedRun(state, HOOK_FAILED)))
+    running.commit(endEarly(state, 'the run failed', failedRun(state, HOOK_FAILED)))
     running.flush()
   } finally {
     clearTimeout(timer)

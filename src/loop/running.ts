@@ -99,9 +99,9 @@ export function openLedger(state: RunState, ports: Pick<RunPorts, 'journal' | 'l
         if (state.finished) return
         journal.show(event)
       },
-      keep: (callId, content) => journal.keep(callId, content),
-      late: (callId, outcome) => journal.late(callId, outcome),
-      kept: (callId) => journal.kept(callId),
+      storeFullResult: (callId, content) => journal.storeFullResult(callId, content),
+      storeLateOutcome: (callId, outcome) => journal.storeLateOutcome(callId, outcome),
+      fullResult: (callId) => journal.fullResult(callId),
     },
   }
 }

@@ -10,9 +10,9 @@ import type { LimitName } from '../contract/limits.ts'
 import type { RunRequest, RunStatus } from '../contract/run.ts'
 import type { ToolDefinition } from '../contract/tool.ts'
 
-/** A call of a run. `asked`: a person must approve it. `handed`: the caller runs it. */
+/** A call of a run. `awaiting_approval`: a person must approve it. `awaiting_caller`: the caller runs it. */
 export interface CallState extends ToolCall {
-  status: 'proposed' | 'asked' | 'approved' | 'rejected' | 'handed' | 'started' | 'settled'
+  status: 'proposed' | 'awaiting_approval' | 'approved' | 'rejected' | 'awaiting_caller' | 'started' | 'settled'
   /** Why a person refused. */
   reason?: string
   attempt: number
@@ -20,15 +20,15 @@ export interface CallState extends ToolCall {
   startedAt?: number
   deadline?: number
   /** Whether the setup demands approval, whatever the tool says. */
-  guarded?: boolean
+  isGuarded?: boolean
   /**
    * The idempotency key, if it is not the call's id: another attempt at the step already sent this call under another
    * id, or sent another call under this id.
    */
   key?: string
-  settled?: CallSettled
+  result?: CallSettled
   /** Whether it was undone; absent if that was not tried. */
-  undone?: boolean
+  wasUndone?: boolean
   /** Lines that are added to its result for the model. */
   notes?: readonly string[]
 }
@@ -44,7 +44,7 @@ export interface StepState {
   /** Calls that started before the answer was complete. The answer's calls take them over. */
   early: readonly CallState[]
   /** Answers that did not fit the format, and why. Only the model sees them. */
-  rejected: readonly { readonly text: string; readonly issues: string }[]
+  rejections: readonly { readonly text: string; readonly issues: string }[]
 }
 
 interface Answer {
@@ -63,7 +63,7 @@ export interface RunState {
   /** The messages of this run: the input, then answers and results, each call with its result. */
   readonly messages: Message[]
   /** Input that arrived during a step. It joins the messages when the step has finished. */
-  added: readonly Message[]
+  pendingInput: readonly Message[]
   steps: number
   /** The step under way, if any. */
   step?: StepState
@@ -78,7 +78,7 @@ export interface RunState {
   /** The marks of all data that the model has read, in this run or before it. */
   readonly marks: Set<DataMark>
   /** Whether a result was cut, so that `read_result` is on offer. */
-  readable: boolean
+  hasTruncatedResult: boolean
   /** The limit that was reached, and in which step. The next answer is the last one, without tools. */
   limit?: { readonly which: LimitName; readonly step: number }
   finished?: RunFinished
@@ -90,9 +90,9 @@ export function newState(request: RunRequest, offered: ReadonlyMap<string, ToolD
     offered,
     status: 'queued',
     messages: [...request.input],
-    added: [],
+    pendingInput: [],
     marks: new Set(),
-    readable: false,
+    hasTruncatedResult: false,
     steps: 0,
     rounds: 0,
     calls: [],

@@ -51,7 +51,7 @@ async function sent(count: number, withSearch: boolean): Promise<number> {
     tools,
     ...(withSearch && { loop: { hooks: [searchHook({ when: 'on' })] } }),
   })
-  if (state.calls.at(-1)?.settled?.ok !== true) throw new Error(`${wanted} was not called`)
+  if (state.calls.at(-1)?.result?.ok !== true) throw new Error(`${wanted} was not called`)
   return requests.reduce((sum, request: ModelRequest) => sum + JSON.stringify(request.tools).length, 0)
 }
 

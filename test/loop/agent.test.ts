@@ -69,7 +69,7 @@ describe('an agent as a tool', () => {
       tools: [reads, card, tool('mail')],
     })
     expect(requests[1]?.messages.at(-1)).toMatchObject({ marks: ['untrusted'] })
-    expect(state.calls.at(-1)?.settled?.error?.code).toBe('approval_needs_conversation')
+    expect(state.calls.at(-1)?.result?.error?.code).toBe('approval_needs_conversation')
   })
 
   test('begins with what whoever asks it has read', async () => {
@@ -202,7 +202,7 @@ describe('an agent as a tool', () => {
     })
     const agent = await agentTool(expert('broken'), { models: chooser, now })
     const { state } = await play({ script: [ask(['broken', { question: 'x' }]), say('sorry')], tools: [agent] })
-    expect(state.calls[0]?.settled).toMatchObject({
+    expect(state.calls[0]?.result).toMatchObject({
       ok: false,
       error: { code: 'agent_failed', message: 'The agent "broken" failed: down' },
     })
@@ -228,7 +228,7 @@ describe('an agent as a tool', () => {
       messages: [{}, { role: 'user', content: 'Issue: It {{labels}}, labelled ["a"].' }],
       responseFormat: { type: 'json_schema', name: 'triage', schema: { type: 'object' } },
     })
-    expect(state.calls[0]?.settled?.structured).toEqual({ kind: 'bug' })
+    expect(state.calls[0]?.result?.structured).toEqual({ kind: 'bug' })
   })
 
   test('is not asked with what does not fit its schema, and is with what was meant', async () => {
@@ -240,7 +240,7 @@ describe('an agent as a tool', () => {
     })
     const refusal = (received: string) =>
       `The arguments of "legal" do not fit:\n- question: expected string, received ${received}\nCorrect them and call again.`
-    expect(state.calls.map(({ settled }) => settled?.error ?? settled?.content)).toEqual([
+    expect(state.calls.map(({ result }) => result?.error ?? result?.content)).toEqual([
       { code: 'invalid_arguments', message: refusal('undefined') },
       { code: 'invalid_arguments', message: refusal('Array') },
       [{ type: 'text', text: 'five' }],
@@ -309,5 +309,5 @@ test('an agent has no more time than it says itself, nor than its call has', asy
     { models: chooser, now: () => at, tools: () => source([look]) },
   )
   const { state } = await play({ script: [ask(['watcher', { question: 'What?' }]), say('done')], tools: [agent] })
-  expect(state.calls[0]?.settled?.error?.message).toContain('took longer than 5 ms')
+  expect(state.calls[0]?.result?.error?.message).toContain('took longer than 5 ms')
 })

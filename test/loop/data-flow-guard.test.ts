@@ -51,7 +51,7 @@ test('a failure of a private tool tells nothing private', async () => {
     script: [ask(['readPage'], ['readCard']), ask(['sendMail']), say('sent')],
     tools: [page, broken, mail],
   })
-  expect(state.calls.at(-1)?.settled).toMatchObject({ ok: true })
+  expect(state.calls.at(-1)?.result).toMatchObject({ ok: true })
 })
 
 test('once strangers’ words and private data have been read, a call that reaches outward waits for a person', async () => {
@@ -70,7 +70,7 @@ test('once strangers’ words and private data have been read, a call that reach
   })
   expect(state.status).toBe('waiting')
   expect(state.step?.calls.map(({ tool, status }) => [tool, status])).toEqual([
-    ['sendMail', 'asked'],
+    ['sendMail', 'awaiting_approval'],
     ['writeNote', 'settled'],
   ])
 })
@@ -80,7 +80,7 @@ test('without a conversation there is nobody to ask, and the call is refused', a
     script: [ask(['readCard'], ['readPage']), ask(['sendMail']), say('could not')],
     tools,
   })
-  expect(state.calls.at(-1)?.settled?.error?.code).toBe('approval_needs_conversation')
+  expect(state.calls.at(-1)?.result?.error?.code).toBe('approval_needs_conversation')
 })
 
 test.each([
@@ -93,7 +93,7 @@ test.each([
 
 test('calls of the step that reads are not affected: the model had read nothing when it asked for them', async () => {
   const { state } = await play({ script: [ask(['readPage'], ['readCard'], ['sendMail']), say('sent')], tools })
-  expect(state.calls.at(-1)?.settled).toMatchObject({ ok: true })
+  expect(state.calls.at(-1)?.result).toMatchObject({ ok: true })
 })
 
 test('the rule can be switched off', async () => {
@@ -102,7 +102,7 @@ test('the rule can be switched off', async () => {
     tools,
     request: { taintRule: false },
   })
-  expect(state.calls.at(-1)?.settled).toMatchObject({ ok: true })
+  expect(state.calls.at(-1)?.result).toMatchObject({ ok: true })
 })
 
 test('what earlier turns read still counts', async () => {
@@ -115,7 +115,7 @@ test('what earlier turns read still counts', async () => {
     marks: ['untrusted', 'private'],
   } as const
   const { state } = await play({ script: [ask(['sendMail']), say('no')], tools, history: [earlier] })
-  expect(state.calls[0]?.settled?.error?.code).toBe('approval_needs_conversation')
+  expect(state.calls[0]?.result?.error?.code).toBe('approval_needs_conversation')
 })
 
 test('a call that would leave early waits as well', async () => {
@@ -125,5 +125,5 @@ test('a call that would leave early waits as well', async () => {
     tools: [page, card, quick],
     request: { eager: true },
   })
-  expect(state.calls.at(-1)?.settled?.error?.code).toBe('approval_needs_conversation')
+  expect(state.calls.at(-1)?.result?.error?.code).toBe('approval_needs_conversation')
 })

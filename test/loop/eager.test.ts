@@ -75,7 +75,7 @@ test('a step that is asked again takes the outcome of a matching call, and does 
     },
   })
   expect(ran).toBe(0)
-  expect(state.calls.map(({ callId, settled }) => [callId, settled?.callId, settled?.content])).toEqual([
+  expect(state.calls.map(({ callId, result }) => [callId, result?.callId, result?.content])).toEqual([
     [id(1, 0), id(1, 0), [{ type: 'text', text: 'done' }]],
     [id(1, 1), id(1, 1), [{ type: 'text', text: 'seen before' }]],
   ])
@@ -122,7 +122,7 @@ test('limits count the calls that left early', async () => {
     request: { eager: true, limits: { calls: 2 } },
   })
   expect(ran).toBe(2)
-  expect(state.calls[2]?.settled?.error?.code).toBe('limit')
+  expect(state.calls[2]?.result?.error?.code).toBe('limit')
 })
 
 test('calls of a step that is asked again in one life get their own outcomes and keys, wherever they stand now', async () => {
@@ -152,7 +152,7 @@ test('calls of a step that is asked again in one life get their own outcomes and
     request: { eager: true },
     loop: { hooks: [again] },
   })
-  expect(state.calls.map(({ arguments: text, settled }) => [text, settled?.callId, settled?.content])).toEqual([
+  expect(state.calls.map(({ arguments: text, result }) => [text, result?.callId, result?.content])).toEqual([
     ['{"at":"b"}', id(1, 0), [{ type: 'text', text: 'b was seen' }]],
     ['{"at":"a"}', id(1, 1), [{ type: 'text', text: 'seen' }]],
   ])

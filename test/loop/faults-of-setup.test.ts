@@ -41,7 +41,7 @@ describe('a part of the setup that throws', () => {
       const { events, faults, state } = await play({ script, tools, loop, ...more })
       expect(types(events).filter((type) => type === 'run.finished')).toHaveLength(1)
       expect(events.at(-1)).toMatchObject(failed)
-      expect(state.calls.every(({ settled }) => settled)).toBe(true)
+      expect(state.calls.every(({ result }) => result)).toBe(true)
       expect(JSON.stringify(events)).not.toContain('secret detail')
       expect(JSON.stringify(faults)).toContain('secret detail')
     },
@@ -109,7 +109,7 @@ test('a limit of a tool that is named as every object has it is one number, not 
     tools: [tool('constructor')],
     request: { compat: 'spring-ai', onLimit: 'model', limits: { callsPerTool: 1, tools: { other: 5 } } },
   })
-  expect(state.calls.map(({ callId, settled }) => [callId, settled?.error?.message])).toEqual([
+  expect(state.calls.map(({ callId, result }) => [callId, result?.error?.message])).toEqual([
     [id(1, 0), undefined],
     [
       id(1, 1),

@@ -82,7 +82,7 @@ describe('hooks', () => {
       loop: { hooks: [guard] },
     })
     expect(called).toBe(1)
-    expect(state.calls.map(({ settled }) => [settled?.ok, settled?.error])).toEqual([
+    expect(state.calls.map(({ result }) => [result?.ok, result?.error])).toEqual([
       [false, { code: 'over_budget', message: 'At most 100; ask for less.' }],
       [true, undefined],
     ])
@@ -204,7 +204,7 @@ describe('tools of a step', () => {
       tools: [add, booking],
       loop: { hooks: [{ name: 'only booking', activate: () => ['book'] }] },
     })
-    expect(state.calls[0]?.settled?.error?.code).toBe('unknown_tool')
+    expect(state.calls[0]?.result?.error?.code).toBe('unknown_tool')
   })
 
   test('leave out a name that nobody knows', async () => {
@@ -229,7 +229,7 @@ describe('the application decides', () => {
         }),
       },
     })
-    expect(state.calls[0]?.settled?.content).toEqual([{ type: 'text', text: 'add by acme' }])
+    expect(state.calls[0]?.result?.content).toEqual([{ type: 'text', text: 'add by acme' }])
   })
 
   test('what the model reads of a fault, and which fault fails the run', async () => {
@@ -241,7 +241,7 @@ describe('the application decides', () => {
           code === 'gone' ? { fatal: true } : { message: `${name}: ${code} (${message.slice(0, 5)})` },
       },
     })
-    expect(state.calls.map(({ settled }) => settled?.error)).toEqual([
+    expect(state.calls.map(({ result }) => result?.error)).toEqual([
       { code: 'unknown_tool', message: 'nosuch: unknown_tool (There)' },
       { code: 'invalid_arguments', message: 'add: invalid_arguments (The a)' },
       { code: 'gone', message: 'It is gone.', fatal: true },
@@ -254,7 +254,7 @@ describe('the application decides', () => {
     const script = [ask(['add', { a: 1, b: 1 }]), say('2')]
     const handed = await play({ script, tools: [add], loop: { runsCalls: () => false } })
     expect(handed.state.finished).toMatchObject({ status: 'completed', finish: 'tool_calls' })
-    expect(handed.state.calls.map(({ status }) => status)).toEqual(['handed'])
+    expect(handed.state.calls.map(({ status }) => status)).toEqual(['awaiting_caller'])
     const run = await play({
       script,
       tools: [add],
@@ -272,7 +272,7 @@ describe('the application decides', () => {
       loop: { needsApproval: (call) => Number(/\d+/.exec(call.arguments)?.[0]) > 100 },
     })
     expect(state.status).toBe('waiting')
-    expect(state.calls.map(({ status }) => status)).toEqual(['settled', 'asked'])
+    expect(state.calls.map(({ status }) => status)).toEqual(['settled', 'awaiting_approval'])
     expect(types(events).filter((type) => type === 'approval.requested')).toHaveLength(1)
   })
 })

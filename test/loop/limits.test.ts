@@ -17,7 +17,7 @@ describe('a limit that is reached', () => {
       which: 'callsPerTool',
       error: { code: 'limit_reached', message: 'The limit "callsPerTool" is reached.' },
     })
-    expect(state.calls.every(({ settled }) => settled?.error?.code === 'cancelled')).toBe(true)
+    expect(state.calls.every(({ result }) => result?.error?.code === 'cancelled')).toBe(true)
     expect(types(events).at(-1)).toBe('run.finished')
   })
 
@@ -27,8 +27,8 @@ describe('a limit that is reached', () => {
       tools: [add, tool('sub')],
       request: { onLimit: 'model', limits: { tools: { add: 1 } } },
     })
-    expect(state.calls.map(({ settled }) => settled?.ok)).toEqual([true, true, false, true])
-    expect(state.calls[2]?.settled?.error?.message).toBe(
+    expect(state.calls.map(({ result }) => result?.ok)).toEqual([true, true, false, true])
+    expect(state.calls[2]?.result?.error?.message).toBe(
       'Not run: this run\'s limit "callsPerTool" is reached. No further call of "add" is run in it.',
     )
     expect(requests.map(({ tools }) => tools.length)).toEqual([2, 2, 2])
@@ -63,7 +63,7 @@ test('the same call over and over is refused, and the model told to use what it 
     tools: [add],
     request: { limits: { sameCalls: 2 } },
   })
-  expect(state.calls.map(({ settled }) => settled?.error?.code)).toEqual([
+  expect(state.calls.map(({ result }) => result?.error?.code)).toEqual([
     undefined,
     undefined,
     undefined,
@@ -113,7 +113,7 @@ describe('a limit', () => {
       request: { limits: { calls: 2 } },
     })
     expect(state.finished).toMatchObject({ finish: 'limit', which: 'calls' })
-    expect(state.calls.map((call) => call.settled?.ok)).toEqual([true, true, false])
+    expect(state.calls.map((call) => call.result?.ok)).toEqual([true, true, false])
     expect(types(events).filter((type) => type === 'call.started')).toHaveLength(2)
   })
 
@@ -124,7 +124,7 @@ describe('a limit', () => {
       request: { limits: { callsPerTool: 1 } },
     })
     expect(state.finished).toMatchObject({ finish: 'limit', which: 'callsPerTool' })
-    expect(state.calls.map((call) => call.settled?.ok)).toEqual([true, true, false, false])
+    expect(state.calls.map((call) => call.result?.ok)).toEqual([true, true, false, false])
   })
 
   test('on tokens counts input and output of all steps', async () => {
@@ -134,7 +134,7 @@ describe('a limit', () => {
       request: { limits: { tokens: 20 } },
     })
     expect(state.finished).toMatchObject({ finish: 'limit', which: 'tokens' })
-    expect(state.calls.map((call) => call.settled?.ok)).toEqual([true, false])
+    expect(state.calls.map((call) => call.result?.ok)).toEqual([true, false])
   })
 
   test('fails the run when the model asks again in its last answer, with every call settled', async () => {
@@ -149,7 +149,7 @@ describe('a limit', () => {
       which: 'steps',
       error: { code: 'limit_reached' },
     })
-    expect(state.calls.every((call) => call.settled)).toBe(true)
+    expect(state.calls.every((call) => call.result)).toBe(true)
   })
 
   test('on a call: the tool is told, the model learns that the outcome is unknown', async () => {
@@ -164,7 +164,7 @@ describe('a limit', () => {
       request: { limits: { callMs: 5 } },
     })
     expect(told).toBe('timeout')
-    expect(state.calls[0]?.settled?.error).toEqual({
+    expect(state.calls[0]?.result?.error).toEqual({
       code: 'timeout',
       message: 'The tool "slow" did not answer within 5 ms; whether it took effect is unknown.',
     })
@@ -173,7 +173,7 @@ describe('a limit', () => {
   test('of a tool on its own calls holds where it is shorter', async () => {
     const slow = tool('slow', (_args, _context, control) => control.whenAborted(), { timeoutMs: 5 })
     const { state } = await play({ script: [ask(['slow']), say('ok')], tools: [slow] })
-    expect(state.calls[0]?.settled?.error?.message).toContain('within 5 ms')
+    expect(state.calls[0]?.result?.error?.message).toContain('within 5 ms')
   })
 
   test('on the run: what is in flight is given up, and the run fails with its history valid', async () => {
@@ -305,7 +305,7 @@ describe('calls that others must answer', () => {
       script: [ask(['pay']), say('I may not.')],
       tools: [tool('pay', undefined, { approval: 'always' })],
     })
-    expect(state.calls[0]?.settled?.error?.code).toBe('approval_needs_conversation')
+    expect(state.calls[0]?.result?.error?.code).toBe('approval_needs_conversation')
   })
 
   test('with execution by the caller, the edge’s tools are handed out too', async () => {

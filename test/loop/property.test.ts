@@ -25,7 +25,7 @@ const TOOLS = [
   tool('waiting', (_args, _context, control) => control.whenAborted(), { timeoutMs: 1 }),
   tool('alone', undefined, { exclusive: true }),
   tool('direct', undefined, { returnDirect: 'always' }),
-  tool('asked', undefined, { approval: 'always' }),
+  tool('awaiting_approval', undefined, { approval: 'always' }),
   tool('reads', undefined, { annotations: { readOnly: true } }),
   { ...tool('undoable', undefined, { undo: true }), undo: async () => ({ ok: true, content: [] }) as const },
 ]
@@ -40,7 +40,7 @@ const call = fc.tuple(
     'waiting',
     'alone',
     'direct',
-    'asked',
+    'awaiting_approval',
     'reads',
     'undoable',
     'mine',
@@ -131,10 +131,10 @@ function expectOneEnd({ events, state }: Played, durable: boolean): void {
 function expectOneOutcomeEach(events: readonly RunEvent[], state: RunState): void {
   const settled = events.filter((event) => event.type === 'call.settled').map((event) => event.callId)
   expect(new Set(settled).size).toBe(settled.length)
-  const open = state.calls.filter((each) => !each.settled)
+  const open = state.calls.filter((each) => !each.result)
   const maybeOpen = state.status === 'waiting' || state.finished?.finish === 'tool_calls'
   if (!maybeOpen) expect(open).toEqual([])
-  expect(open.every((each) => each.status === 'handed' || each.status === 'asked')).toBe(true)
+  expect(open.every((each) => each.status === 'awaiting_caller' || each.status === 'awaiting_approval')).toBe(true)
 }
 
 /** Every call has exactly one result, contiguous and in order; only the step that waits may lack some. */

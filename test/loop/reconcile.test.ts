@@ -25,7 +25,7 @@ async function resume(status: () => Promise<CallStatus>) {
     },
   }
   const { state, faults } = await play({ script: [say('done')], tools: [pay], before: inFlight })
-  return { sent, keys, settled: state.calls[0]?.settled, faults }
+  return { sent, keys, settled: state.calls[0]?.result, faults }
 }
 
 test('a tool that can tell is asked what became of a call in flight, and its word stands', async () => {
@@ -62,7 +62,7 @@ test('a call that ran out of time is asked about before the model is told', asyn
     status: async (): Promise<CallStatus> => 'done',
   }
   const { state } = await play({ script: [ask(['pay']), say('ok')], tools: [slow] })
-  expect(state.calls[0]?.settled).toMatchObject({
+  expect(state.calls[0]?.result).toMatchObject({
     ok: true,
     content: [{ type: 'text', text: 'It took effect, after its time.' }],
   })

@@ -126,7 +126,7 @@ describe('a run', () => {
       tools: [add],
       request: { toolChoice: 'none', eager, clientTools: [{ name: 'mine', description: '', inputSchema: {} }] },
     })
-    expect(state.calls.map(({ tool, settled }) => [tool, settled?.error])).toEqual(
+    expect(state.calls.map(({ tool, result }) => [tool, result?.error])).toEqual(
       ['add', 'mine'].map((name) => [
         name,
         { code: 'unknown_tool', message: `There is no tool "${name}": no tools are on offer.` },
@@ -361,7 +361,7 @@ test('whatever a tool of the edge throws, its call has failed, and the run goes 
       script: [ask(['look']), say('sorry')],
       tools: [tool('look', () => fail(thrown))],
     })
-    expect(state.calls[0]?.settled?.error).toEqual({ code: 'tool_failed', message: 'The tool "look" failed.' })
+    expect(state.calls[0]?.result?.error).toEqual({ code: 'tool_failed', message: 'The tool "look" failed.' })
     expect(state.finished?.answer).toBe('sorry')
     expect(faults).toMatchObject([{ code: 'tool_failed', detail: expect.any(String) }])
   }

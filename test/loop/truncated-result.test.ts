@@ -39,7 +39,7 @@ test('a result that is too long is shown in part, and the model can read on in i
     ],
     [{ type: 'text', text: `${letters.slice(3900)}\n[3900 to 4000 of 4000 characters]` }],
   ])
-  expect(state.calls[0]?.settled?.cut).toBe(4000)
+  expect(state.calls[0]?.result?.cut).toBe(4000)
 })
 
 test('no character is cut in two, and past the end there is nothing', async () => {
@@ -50,7 +50,7 @@ test('no character is cut in two, and past the end there is nothing', async () =
     tools: [tool('faces', () => faces)],
     request: { limits: { resultBytes: 1004 } },
   })
-  expect(state.calls.slice(1).map(({ settled }) => settled?.content)).toEqual([
+  expect(state.calls.slice(1).map(({ result }) => result?.content)).toEqual([
     [{ type: 'text', text: `${'😀'.repeat(100)}\n[0 to 200 of 1000 characters; read on from offset 200]` }],
     [{ type: 'text', text: `${'😀'.repeat(100)}\n[200 to 400 of 1000 characters; read on from offset 400]` }],
     [{ type: 'text', text: '\n[1000 to 1000 of 1000 characters]' }],
@@ -74,14 +74,14 @@ test.each([2000, 5_000_000])('a value of %d bytes beside a short text is left ou
     request: { limits, compensate: true, toolErrors: 'fail' },
   })
   const [first, second] = state.calls
-  expect(first?.settled?.content).toEqual([
+  expect(first?.result?.content).toEqual([
     { type: 'text', text: 'Much.' },
     {
       type: 'text',
       text: `[value of ${bytes} bytes left out: over the limit for results; read_result reads on with the id "${id(1, 0)}" from offset 6]`,
     },
   ])
-  expect(second?.settled?.content).toEqual([
+  expect(second?.result?.content).toEqual([
     {
       type: 'text',
       text: `${text.slice(0, 200)}\n[6 to 206 of ${bytes + 6} characters; read on from offset 206]`,
@@ -97,7 +97,7 @@ test('nobody is told of it where nothing was cut, and it cannot be called then',
     tools: [tool('short', () => 'short')],
   })
   expect(requests[0]?.tools.map(({ name }) => name)).toEqual(['short'])
-  expect(state.calls[0]?.settled?.error?.code).toBe('unknown_tool')
+  expect(state.calls[0]?.result?.error?.code).toBe('unknown_tool')
 })
 
 test('an id that names no result is told so', async () => {
@@ -106,7 +106,7 @@ test('an id that names no result is told so', async () => {
     tools: [long],
     request: { limits },
   })
-  expect(state.calls.slice(1).map(({ settled }) => settled?.error?.code)).toEqual(['unknown_result', 'unknown_result'])
+  expect(state.calls.slice(1).map(({ result }) => result?.error?.code)).toEqual(['unknown_result', 'unknown_result'])
 })
 
 test('what an earlier turn cut can be read on too', async () => {

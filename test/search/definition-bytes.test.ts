@@ -14,7 +14,7 @@ async function sent(withSearch: boolean): Promise<readonly number[]> {
     tools: TOOLS.map((definition) => tool(definition.name, () => 'done', definition)),
     ...(withSearch && { loop: { hooks: [searchHook()] } }),
   })
-  expect(state.calls.at(-1)).toMatchObject({ tool: WANTED, settled: { ok: true } })
+  expect(state.calls.at(-1)).toMatchObject({ tool: WANTED, result: { ok: true } })
   return requests.map(({ tools }) => Buffer.byteLength(JSON.stringify(tools)))
 }
 

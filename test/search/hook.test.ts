@@ -125,7 +125,7 @@ describe('tool search', () => {
       loop: { hooks: [searchHook()] },
     })
     expect(requests[0]?.tools.map(({ name }) => name).toSorted()).toEqual(['pick', 'tool_search'])
-    expect(state.calls[0]?.settled?.error?.code).toBe('unknown_tool')
+    expect(state.calls[0]?.result?.error?.code).toBe('unknown_tool')
   })
 
   test('may go without the hint', async () => {
@@ -255,7 +255,7 @@ describe('a search of all tools of the edge', () => {
       request: { ...QUESTION, searchesAll: true },
       loop: { hooks: [hook] },
     })
-    expect(state.calls[0]?.settled?.content).toEqual([
+    expect(state.calls[0]?.result?.content).toEqual([
       { type: 'text', text: 'getWeather: Tells the weather and the temperature of a city.' },
     ])
   })

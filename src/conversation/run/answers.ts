@@ -1,9 +1,9 @@
 import type { CallAnswer, Refusal } from '../../contract/conversation.ts'
 import type { RunFact } from '../../contract/event.ts'
 import { failure, type ToolOutcome } from '../../contract/tool.ts'
-import { refused, settled } from '../../loop/perform/settle.ts'
+import { callRefused, callSettled } from '../../loop/perform/settle.ts'
 import type { CallState } from '../../loop/state.ts'
-import { shownOf } from '../../loop/decide/truncated-result.ts'
+import { visibleOutcome } from '../../loop/decide/truncated-result.ts'
 import type { OpenRun } from './open-run.ts'
 import { refuse } from './refusals.ts'
 
@@ -18,7 +18,7 @@ export function answerEvents(
   for (const [callId, answer] of Object.entries(answers)) {
     const call = run.state.calls.find((candidate) => candidate.callId === callId)
     if (!call) return refuse('unknown_call', `This run has no call "${callId}".`)
-    if (call.status !== ('decision' in answer ? 'asked' : 'handed'))
+    if (call.status !== ('decision' in answer ? 'awaiting_approval' : 'awaiting_caller'))
       return refuse('call_already_answered', `The call "${callId}" waits for no such answer.`)
     pairs.push([call, answer])
   }
@@ -30,14 +30,14 @@ function answerEvent(call: CallState, answer: CallAnswer, { state, journal }: An
   if ('decision' in answer) return { type: 'approval.decided', callId, ...answer }
   const { ok, result } = answer
   const outcome: ToolOutcome = ok ? { ok, content: [{ type: 'text', text: result }] } : failure('tool_failed', result)
-  const { shown, cut } = shownOf(outcome, { journal, callId, limit: state.request.limits.resultBytes })
-  return settled(call, shown, 0, cut)
+  const { visible, cut } = visibleOutcome(outcome, { journal, callId, limit: state.request.limits.resultBytes })
+  return callSettled(call, visible, 0, cut)
 }
 
 /** Returns the event of a call that was not answered in time: an approval is rejected, a handed-out call fails. */
 export function expiryEvent(call: CallState): RunFact {
   const { callId, status } = call
-  if (status === 'asked')
+  if (status === 'awaiting_approval')
     return { type: 'approval.decided', callId, decision: 'reject', reason: 'nobody decided in time' }
-  return refused(call, failure('expired', 'The caller sent no result in time.'))
+  return callRefused(call, failure('expired', 'The caller sent no result in time.'))
 }

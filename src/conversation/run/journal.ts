@@ -89,17 +89,17 @@ export class RunJournal implements Journal {
     readers.push(this.#run.id, frame, this.#last)
   }
 
-  keep(callId: string, content: readonly Content[]): void {
+  storeFullResult(callId: string, content: readonly Content[]): void {
     this.#fullResults.set(callId, content)
   }
 
-  late(callId: string, outcome: ToolOutcome): void {
+  storeLateOutcome(callId: string, outcome: ToolOutcome): void {
     const { store } = this.#ports
     // The call may outlast the conversation.
     if (store.life() === 'open') store.fullResults.addLate(this.#run.id, callId, outcome)
   }
 
-  kept(callId: string): readonly Content[] | undefined {
+  fullResult(callId: string): readonly Content[] | undefined {
     return this.#fullResults.get(callId) ?? this.#ports.store.fullResults.of(callId)
   }
 

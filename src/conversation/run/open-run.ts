@@ -1,8 +1,8 @@
 import type { RunFact } from '../../contract/event.ts'
 import type { RunError } from '../../contract/run.ts'
 import type { Setup } from '../../contract/setup.ts'
-import { cutShort, isWithOthers, windDown } from '../../loop/decide/decide.ts'
-import { started } from '../../loop/recover.ts'
+import { endEarly, isWaitingForOthers, windDown } from '../../loop/decide/decide.ts'
+import { startedCalls } from '../../loop/recover.ts'
 import { type Ledger, loopPorts, openLedger } from '../../loop/running.ts'
 import type { RunState } from '../../loop/state.ts'
 import { failedRun } from '../../loop/decide/finish.ts'
@@ -44,7 +44,7 @@ export function openRun(ports: JournalPorts & { readonly setup: Setup }, stored:
 
 /** Whether a run waits for a person or for its caller. */
 export function isWaiting({ state }: OpenRun): boolean {
-  return state.status === 'waiting' && (state.step?.calls.some(isWithOthers) ?? false)
+  return state.status === 'waiting' && (state.step?.calls.some(isWaitingForOthers) ?? false)
 }
 
 /** A run that is opened after this many counted interruptions, by the loss of the object or an error, is given up. */
@@ -70,14 +70,14 @@ export function reasonToEnd({ stored, isBroken, state }: OpenRun, now: number): 
 
 /** Whether a run under way has had no event for too long. Its calls in flight may take until their deadlines. */
 export function isHanging({ state, journal }: OpenRun, now: number): boolean {
-  const deadlines = started(state).map((call) => call.deadline ?? 0)
+  const deadlines = startedCalls(state).map((call) => call.deadline ?? 0)
   return now - Math.max(journal.lastEventAt, ...deadlines) >= MOST_IDLE_MS
 }
 
 /** Returns the events that end a run with this error, or as cancelled if it is being cancelled. */
 export function giveUpEvents({ state }: OpenRun, { code, message }: RunError): RunFact[] {
   if (state.status === 'cancelling') return windDown(state, 'cancelled')
-  return cutShort(state, message, failedRun(state, { code, message }))
+  return endEarly(state, message, failedRun(state, { code, message }))
 }
 
 /** Commits events to a run and stores them at once. */

@@ -1,9 +1,9 @@
 import type { Continuation } from '../../contract/conversation.ts'
 import type { RunFact } from '../../contract/event.ts'
 import type { Message } from '../../contract/message.ts'
-import { isWithOthers, windDown } from '../../loop/decide/decide.ts'
+import { isWaitingForOthers, windDown } from '../../loop/decide/decide.ts'
 import { recordOf } from '../../loop/record.ts'
-import { fence } from '../../loop/recover.ts'
+import { recoveryTime } from '../../loop/recover.ts'
 import { within } from '../../loop/perform/within.ts'
 import { expiryEvent } from './answers.ts'
 import type { JournalPorts } from './journal.ts'
@@ -163,7 +163,7 @@ export class Runner {
     if (!open) return
     const now = this.#ports.now()
     if (isWaiting(open)) {
-      const overdueCalls = this.dueAt() <= now ? (open.state.step?.calls.filter(isWithOthers) ?? []) : []
+      const overdueCalls = this.dueAt() <= now ? (open.state.step?.calls.filter(isWaitingForOthers) ?? []) : []
       if (overdueCalls.length > 0) this.answer(open, overdueCalls.map(expiryEvent))
       return
     }
@@ -193,7 +193,7 @@ export class Runner {
     const { now, wakeAt } = this.#ports
     // A run that is being cancelled sends no call again, so it need not wait for the fence.
     if (open.wasInterrupted && open.state.status === 'running') {
-      const fencedUntil = fence(open.state) + AFTER_FENCE_MS
+      const fencedUntil = recoveryTime(open.state) + AFTER_FENCE_MS
       if (fencedUntil > now()) {
         wakeAt(fencedUntil)
         return false

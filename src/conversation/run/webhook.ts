@@ -13,7 +13,7 @@ const MOST_MS = 10_000
 /** Returns the body of the message on a run that has ended or waits for an approval; undefined for any other run. */
 export function webhookBody(state: RunState, now: number): string | undefined {
   const { status, step } = state
-  const needsApproval = status === 'waiting' && step?.calls.some((call) => call.status === 'asked')
+  const needsApproval = status === 'waiting' && step?.calls.some((call) => call.status === 'awaiting_approval')
   if (!needsApproval && !isTerminal(status)) return undefined
   const { id, answer: _answer, preambles: _preambles, calls, ...record } = recordOf(state)
   const openCalls = calls.filter((call) => call.status === 'approval').map((call) => ({ id: call.id, tool: call.tool }))

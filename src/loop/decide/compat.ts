@@ -57,7 +57,7 @@ export function compatLimit(compat: Compat, which: LimitName, limits: Limits, to
 }
 
 /** Returns the library's text for a call that succeeded and was undone; undefined if the library undoes nothing. */
-export function compatUndone(compat: Compat | undefined, tool: string, failed: string): string | undefined {
+export function compatUndone(compat: Compat | undefined, tool: string, failedTool: string): string | undefined {
   if (compat !== 'langchain4j') return undefined
-  return `Tool '${tool}' was executed successfully but was rolled back due to failure of tool '${failed}'`
+  return `Tool '${tool}' was executed successfully but was rolled back due to failure of tool '${failedTool}'`
 }

@@ -9,7 +9,7 @@ import type { RunState } from '../state.ts'
  * reaches outward needs approval. The model reads results only when their step has finished, so they do not affect
  * calls of the same step.
  */
-export function isTainted({ marks, offered, request }: RunState, tool: string): boolean {
+export function needsDataFlowApproval({ marks, offered, request }: RunState, tool: string): boolean {
   const { openWorld } = offered.get(tool)?.annotations ?? {}
   return openWorld !== false && marks.has('untrusted') && marks.has('private') && request.taintRule !== false
 }
@@ -20,7 +20,7 @@ export function marksOf({ annotations }: Pick<ToolDefinition, 'annotations'>): r
   return [...(untrusted ? (['untrusted'] as const) : []), ...(isPrivate ? (['private'] as const) : [])]
 }
 
-const shown = new WeakMap<ToolMessage, ToolMessage>()
+const wrappedResults = new WeakMap<ToolMessage, ToolMessage>()
 
 /**
  * Returns a result as the model reads it: untrusted text is wrapped in JSON, which it cannot break out of, with a note.
@@ -28,13 +28,13 @@ const shown = new WeakMap<ToolMessage, ToolMessage>()
  */
 export function asData(message: ToolMessage): ToolMessage {
   if (!message.marks?.includes('untrusted')) return message
-  const known = shown.get(message)
-  if (known) return known
+  const cached = wrappedResults.get(message)
+  if (cached) return cached
   const content = message.content.map((part) =>
     part.type === 'text' ? { type: part.type, text: envelope(message.tool, part.text) } : part,
   )
   const data = { ...message, content }
-  shown.set(message, data)
+  wrappedResults.set(message, data)
   return data
 }
 

@@ -6,12 +6,12 @@ import { needsApproval } from '../../host/approval.ts'
 import { parseArguments } from '../../host/parse-arguments.ts'
 import { unknownTool } from '../../host/unknown-tool.ts'
 import { endingLimit, refuseOverLimit } from './limits.ts'
-import { refused } from '../perform/settle.ts'
+import { callRefused } from '../perform/settle.ts'
 import type { CallState, RunState, StepState } from '../state.ts'
-import { isTainted } from './data-flow-guard.ts'
-import { toUndo, type Undoing } from '../perform/undo.ts'
+import { needsDataFlowApproval } from './data-flow-guard.ts'
+import { planUndo, type UndoPlan } from '../perform/undo.ts'
 import { READ_RESULT } from './truncated-result.ts'
-import { cancelledRun, handedRun, limitedRun, timedOutRun, verdict } from './finish.ts'
+import { cancelledRun, handedOverRun, limitedRun, timedOutRun, runEnd } from './finish.ts'
 
 /** What comes next in a run. `record`: events that follow from the state alone. */
 export type Decision =
@@ -19,7 +19,7 @@ export type Decision =
   | { readonly do: 'begin'; readonly step: number }
   | { readonly do: 'ask'; readonly step: StepState }
   | { readonly do: 'call'; readonly calls: readonly CallState[] }
-  | ({ readonly do: 'undo' } & Undoing)
+  | ({ readonly do: 'undo' } & UndoPlan)
   | { readonly do: 'wait' }
   | { readonly do: 'end' }
 
@@ -31,84 +31,84 @@ export function decide(state: RunState, now: number): Decision {
   if (status === 'cancelling') return record(...windDown(state, 'cancelled'))
   if (status === 'running' && now >= state.deadline) return record(...windDown(state, 'runMs'))
   if (!step) return { do: 'begin', step: state.steps + 1 }
-  return step.answer ? afterAnswer(state, step, now) : { do: 'ask', step }
+  return step.answer ? decideAfterAnswer(state, step, now) : { do: 'ask', step }
 }
 
 /**
  * Decides once the model has answered: refuses calls, asks for approvals, runs calls and hands calls out, in this
  * order, until every call is settled.
  */
-function afterAnswer(state: RunState, step: StepState, now: number): Decision {
-  const open = step.calls.filter((call) => call.status !== 'settled')
+function decideAfterAnswer(state: RunState, step: StepState, now: number): Decision {
+  const openCalls = step.calls.filter((call) => call.status !== 'settled')
   if (state.status === 'waiting') {
-    return open.some(isWithOthers) ? { do: 'wait' } : record({ type: 'run.resumed', at: now })
+    return openCalls.some(isWaitingForOthers) ? { do: 'wait' } : record({ type: 'run.resumed', at: now })
   }
-  const which = limitReached(state, open)
+  const which = limitReached(state, openCalls)
   if (which && state.request.onLimit === 'fail') {
     const end = limitedRun(state, which)
-    return record({ type: 'limit.reached', which }, ...cutShort(state, `the limit "${which}" is reached`, end))
+    return record({ type: 'limit.reached', which }, ...endEarly(state, `the limit "${which}" is reached`, end))
   }
-  const refusals = open.flatMap((call) => refuse(state, step, call))
+  const refusals = openCalls.flatMap((call) => refuse(state, step, call))
   if (refusals.length > 0) return record(...(which ? [{ type: 'limit.reached', which } as const] : []), ...refusals)
 
-  const proposed = open.filter((call) => call.status === 'proposed')
-  const asks = proposed.flatMap((call) => {
-    const reason = reasonToAsk(state, step, call)
+  const proposed = openCalls.filter((call) => call.status === 'proposed')
+  const approvalRequests = proposed.flatMap((call) => {
+    const reason = approvalReason(state, step, call)
     return reason ? [approvalRequested(state, call, reason)] : []
   })
-  if (asks.length > 0) return record(...asks)
+  if (approvalRequests.length > 0) return record(...approvalRequests)
 
-  const ready = open.filter(
+  const ready = openCalls.filter(
     ({ status, ...call }) =>
-      status === 'approved' || status === 'started' || (status === 'proposed' && !isHanded(state, step, call)),
+      status === 'approved' || status === 'started' || (status === 'proposed' && !runsAtCaller(state, step, call)),
   )
   if (ready.length > 0) return { do: 'call', calls: ready }
   if (proposed.length > 0) return record(...proposed.map(callRequested))
 
-  if (open.length > 0 && !state.request.durable) return record(stepFinished(step), handedRun(state))
-  if (open.length > 0) {
-    const approval = open.some((call) => call.status === 'asked')
+  if (openCalls.length > 0 && !state.request.durable) return record(stepFinished(step), handedOverRun(state))
+  if (openCalls.length > 0) {
+    const approval = openCalls.some((call) => call.status === 'awaiting_approval')
     return record({ type: 'run.waiting', for: approval ? 'approval' : 'caller', at: now })
   }
-  const undoing = toUndo(state, step)
-  if (undoing) return { do: 'undo', ...undoing }
-  const end = verdict(state, step)
+  const undoPlan = planUndo(state, step)
+  if (undoPlan) return { do: 'undo', ...undoPlan }
+  const end = runEnd(state, step)
   return end ? record(stepFinished(step), end) : record(stepFinished(step))
 }
 
 /** Returns the events that end a run that was cancelled, or whose time is up. */
 export function windDown(state: RunState, cause: 'cancelled' | 'runMs'): RunFact[] {
   return cause === 'cancelled'
-    ? cutShort(state, 'the run was cancelled', cancelledRun(state))
-    : cutShort(state, "the run's time was up", timedOutRun(state))
+    ? endEarly(state, 'the run was cancelled', cancelledRun(state))
+    : endEarly(state, "the run's time was up", timedOutRun(state))
 }
 
 /** Returns the events that end a run within a step. Open calls get a result, so that the history stays valid. */
-export function cutShort({ step }: RunState, why: string, end: RunFinished): RunFact[] {
-  const open = [...(step?.early ?? []), ...(step?.calls ?? [])].filter((call) => call.status !== 'settled')
-  const settled = open.map((call) => refused(call, failure('cancelled', `Not finished: ${why}.`)))
-  return step?.answer ? [...settled, stepFinished(step), end] : [...settled, end]
+export function endEarly({ step }: RunState, cause: string, end: RunFinished): RunFact[] {
+  const openCalls = [...(step?.early ?? []), ...(step?.calls ?? [])].filter((call) => call.status !== 'settled')
+  const settlements = openCalls.map((call) => callRefused(call, failure('cancelled', `Not finished: ${cause}.`)))
+  return step?.answer ? [...settlements, stepFinished(step), end] : [...settlements, end]
 }
 
 /** Returns the result of a call that must not run; empty if it may run. */
 function refuse(state: RunState, step: StepState, call: CallState): CallSettled[] {
-  if (call.status === 'rejected') return [refused(call, rejected(call))]
+  if (call.status === 'rejected') return [callRefused(call, rejectionFailure(call))]
   if (call.status !== 'proposed') return []
-  const over = refuseOverLimit(state, call)
-  if (over) return [refused(call, over)]
+  const limitFailure = refuseOverLimit(state, call)
+  if (limitFailure) return [callRefused(call, limitFailure)]
   // Not every model keeps to that, nor every provider knows it.
   const onOffer = state.request.toolChoice === 'none' ? [] : namesOnOffer(state)
-  if (!onOffer.includes(call.tool)) return [refused(call, unknownTool(call.tool, onOffer))]
+  if (!onOffer.includes(call.tool)) return [callRefused(call, unknownTool(call.tool, onOffer))]
   const parsed = parseArguments(call.tool, call.arguments)
-  if (!parsed.ok) return [refused(call, parsed)]
-  return reasonToAsk(state, step, call) !== undefined && !state.request.conversation
-    ? [refused(call, NOBODY_TO_ASK)]
+  if (!parsed.ok) return [callRefused(call, parsed)]
+  return approvalReason(state, step, call) !== undefined && !state.request.conversation
+    ? [callRefused(call, NEEDS_CONVERSATION)]
     : []
 }
 
-function limitReached(state: RunState, open: readonly CallState[]): LimitName | undefined {
+function limitReached(state: RunState, openCalls: readonly CallState[]): LimitName | undefined {
   if (state.limit) return undefined
-  const which = open.filter((call) => call.status === 'proposed').map((call) => endingLimit(state, call))
+  const which = openCalls.filter((call) => call.status === 'proposed').map((call) => endingLimit(state, call))
   return which.find((name) => name !== undefined)
 }
 
@@ -118,17 +118,17 @@ function runStarted(state: RunState, now: number): RunFact {
 }
 
 /** Returns the names of the tools that the model is told of: those of the step, if it has fewer than the run. */
-export function namesOnOffer({ offered, request, step, readable }: RunState): readonly string[] {
+export function namesOnOffer({ offered, request, step, hasTruncatedResult }: RunState): readonly string[] {
   const names = step?.tools ?? [...offered.keys(), ...request.clientTools.map((tool) => tool.name)]
-  return readable ? [...names, READ_RESULT] : names
+  return hasTruncatedResult ? [...names, READ_RESULT] : names
 }
 
 /** Whether the call waits for a person or for the caller. */
-export function isWithOthers({ status }: CallState): boolean {
-  return status === 'asked' || status === 'handed'
+export function isWaitingForOthers({ status }: CallState): boolean {
+  return status === 'awaiting_approval' || status === 'awaiting_caller'
 }
 
-function isHanded({ request }: RunState, { answer }: StepState, { tool }: ToolCall): boolean {
+function runsAtCaller({ request }: RunState, { answer }: StepState, { tool }: ToolCall): boolean {
   const execution = answer?.execution ?? request.execution
   return execution === 'caller' || request.clientTools.some(({ name }) => name === tool)
 }
@@ -136,19 +136,19 @@ function isHanded({ request }: RunState, { answer }: StepState, { tool }: ToolCa
 type Reason = 'rule' | 'untrusted_data'
 
 /** Returns why a call that the edge runs needs approval; undefined if it needs none. */
-function reasonToAsk(state: RunState, step: StepState, call: CallState): Reason | undefined {
-  if (isHanded(state, step, call)) return undefined
-  const isGuarded = call.guarded === true || needsApproval(state.offered.get(call.tool)?.approval, call.arguments)
+function approvalReason(state: RunState, step: StepState, call: CallState): Reason | undefined {
+  if (runsAtCaller(state, step, call)) return undefined
+  const isGuarded = call.isGuarded === true || needsApproval(state.offered.get(call.tool)?.approval, call.arguments)
   if (isGuarded) return 'rule'
-  return isTainted(state, call.tool) ? 'untrusted_data' : undefined
+  return needsDataFlowApproval(state, call.tool) ? 'untrusted_data' : undefined
 }
 
-const NOBODY_TO_ASK = failure(
+const NEEDS_CONVERSATION = failure(
   'approval_needs_conversation',
   'Not run: a person must agree to this call, which takes a conversation.',
 )
 
-function rejected({ reason }: CallState): ToolFailure {
+function rejectionFailure({ reason }: CallState): ToolFailure {
   return failure('rejected', reason ? `A person refused this call: ${reason}` : 'A person refused this call.')
 }
 

@@ -6,51 +6,51 @@ import { NO_MORE_TOOLS } from './limits.ts'
 import type { CallState, RunState, StepState } from '../state.ts'
 
 /** Returns how the run ends with this step, whose calls are all settled; undefined if the model goes on. */
-export function verdict(state: RunState, step: StepState): RunFinished | undefined {
+export function runEnd(state: RunState, step: StepState): RunFinished | undefined {
   const { answer, calls } = step
-  const failed = calls.find((call) => !call.settled?.ok)
-  if (state.limit && calls.length > 0 && calls.every((call) => call.settled?.error?.code === NO_MORE_TOOLS))
+  const failed = calls.find((call) => !call.result?.ok)
+  if (state.limit && calls.length > 0 && calls.every((call) => call.result?.error?.code === NO_MORE_TOOLS))
     return limitedRun(state, state.limit.which)
-  const fatal = calls.find((call) => call.settled?.error?.fatal) ?? (state.request.toolErrors === 'fail' && failed)
+  const fatal = calls.find((call) => call.result?.error?.fatal) ?? (state.request.toolErrors === 'fail' && failed)
   if (fatal) {
-    const { code = 'tool_failed', message = '' } = fatal.settled?.error ?? {}
+    const { code = 'tool_failed', message = '' } = fatal.result?.error ?? {}
     return failedRun(state, { code, message })
   }
   // Input that arrived meanwhile is answered first.
-  if (state.added.length > 0) return undefined
-  if (calls.length === 0) return answered(state, answer)
+  if (state.pendingInput.length > 0) return undefined
+  if (calls.length === 0) return answeredRun(state, answer)
   if (failed === undefined && returnsDirect(state, calls)) {
-    const answer = calls.map((call) => textOf(call.settled?.content ?? [])).join('\n\n')
-    return finished(state, { status: 'completed', finish: 'return_direct', answer })
+    const answer = calls.map((call) => textOf(call.result?.content ?? [])).join('\n\n')
+    return runFinished(state, { status: 'completed', finish: 'return_direct', answer })
   }
   return undefined
 }
 
-function answered(state: RunState, answer: StepState['answer']): RunFinished {
+function answeredRun(state: RunState, answer: StepState['answer']): RunFinished {
   const text = answer?.text ?? ''
   if (state.limit)
-    return finished(state, { status: 'completed', finish: 'limit', which: state.limit.which, answer: text })
+    return runFinished(state, { status: 'completed', finish: 'limit', which: state.limit.which, answer: text })
   // Some servers finish with `tool_calls` without any call.
   const finish = answer === undefined || answer.finish === 'tool_calls' ? 'stop' : answer.finish
-  return finished(state, { status: 'completed', finish, answer: text })
+  return runFinished(state, { status: 'completed', finish, answer: text })
 }
 
 export function failedRun(state: RunState, error: NonNullable<RunFinished['error']>): RunFinished {
-  return finished(state, { status: 'failed', finish: 'error', answer: '', error })
+  return runFinished(state, { status: 'failed', finish: 'error', answer: '', error })
 }
 
 export function cancelledRun(state: RunState): RunFinished {
-  return finished(state, { status: 'cancelled', finish: 'cancelled', answer: '' })
+  return runFinished(state, { status: 'cancelled', finish: 'cancelled', answer: '' })
 }
 
 /** Ends a run that is not stored, at the point where it hands calls to its caller. */
-export function handedRun(state: RunState): RunFinished {
-  return finished(state, { status: 'completed', finish: 'tool_calls', answer: state.step?.answer?.text ?? '' })
+export function handedOverRun(state: RunState): RunFinished {
+  return runFinished(state, { status: 'completed', finish: 'tool_calls', answer: state.step?.answer?.text ?? '' })
 }
 
 export function timedOutRun(state: RunState): RunFinished {
   const error = { code: 'run_timeout', message: `The run took longer than ${state.request.limits.runMs} ms.` }
-  return finished(state, { status: 'failed', finish: 'limit', which: 'runMs', answer: '', error })
+  return runFinished(state, { status: 'failed', finish: 'limit', which: 'runMs', answer: '', error })
 }
 
 /** Ends a run that fails because of a limit: with `onLimit: 'fail'`, or if the model's last answer asked for tools. */
@@ -58,23 +58,23 @@ export function limitedRun(state: RunState, which: LimitName): RunFinished {
   const isLast = state.limit !== undefined
   const { compat, limits } = state.request
   const tool = state.calls.at(-1)?.tool ?? ''
-  const theirs = compat && compatLimit(compat, which, limits, tool)
-  const ours = `The limit "${which}" is reached${isLast ? ', and the model asked for tools instead of answering' : ''}.`
-  return finished(state, {
+  const libraryText = compat && compatLimit(compat, which, limits, tool)
+  const defaultText = `The limit "${which}" is reached${isLast ? ', and the model asked for tools instead of answering' : ''}.`
+  return runFinished(state, {
     status: 'failed',
     finish: 'limit',
     which,
     answer: '',
-    error: { code: 'limit_reached', message: theirs ?? ours },
+    error: { code: 'limit_reached', message: libraryText ?? defaultText },
   })
 }
 
-function finished(state: RunState, end: Omit<RunFinished, 'type' | 'usage'>): RunFinished {
+function runFinished(state: RunState, end: Omit<RunFinished, 'type' | 'usage'>): RunFinished {
   return { type: 'run.finished', ...end, usage: state.usage }
 }
 
 /** Whether the results, none of them failed, are the answer: all tools say `always`, or the last says `if-last`. */
 function returnsDirect({ offered }: RunState, calls: readonly CallState[]): boolean {
-  const wishes = calls.map((call) => offered.get(call.tool)?.returnDirect)
-  return wishes.every((wish) => wish === 'always') || wishes.at(-1) === 'if-last'
+  const modes = calls.map((call) => offered.get(call.tool)?.returnDirect)
+  return modes.every((mode) => mode === 'always') || modes.at(-1) === 'if-last'
 }

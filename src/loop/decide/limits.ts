@@ -10,9 +10,9 @@ export function overLimit({ request, rounds, calls, usage }: RunState, call: Cal
   if (rounds > limits.steps) return 'steps'
   if (usage.inputTokens + usage.outputTokens > Math.min(tokens, budget.tokens ?? Infinity)) return 'tokens'
   if ((usage.cost ?? 0) > Math.min(cost, budget.cost ?? Infinity)) return 'cost'
-  const upToHere = calls.slice(0, calls.indexOf(call) + 1)
-  if (upToHere.filter(({ tool }) => tool === call.tool).length > mostCalls(limits, call.tool)) return 'callsPerTool'
-  return upToHere.length > limits.calls ? 'calls' : undefined
+  const callsSoFar = calls.slice(0, calls.indexOf(call) + 1)
+  if (callsSoFar.filter(({ tool }) => tool === call.tool).length > mostCalls(limits, call.tool)) return 'callsPerTool'
+  return callsSoFar.length > limits.calls ? 'calls' : undefined
 }
 
 /**
@@ -21,8 +21,8 @@ export function overLimit({ request, rounds, calls, usage }: RunState, call: Cal
  */
 export function endingLimit(state: RunState, call: CallState): LimitName | undefined {
   const which = overLimit(state, call)
-  const isOfTools = which === 'calls' || which === 'callsPerTool'
-  return isOfTools && state.request.onLimit === 'model' ? undefined : which
+  const isCallLimit = which === 'calls' || which === 'callsPerTool'
+  return isCallLimit && state.request.onLimit === 'model' ? undefined : which
 }
 
 /** The code of a call in what should have been the last answer, after a limit was reached. */
@@ -35,8 +35,8 @@ export function refuseOverLimit(state: RunState, call: CallState): ToolFailure |
   const which = overLimit(state, call)
   if (which === undefined) return refuseRepeated(state, call)
   const { compat, limits } = state.request
-  const theirs = compat && compatLimit(compat, which, limits, call.tool)
-  if (theirs !== undefined) return failure('limit', theirs)
+  const libraryText = compat && compatLimit(compat, which, limits, call.tool)
+  if (libraryText !== undefined) return failure('limit', libraryText)
   if (endingLimit(state, call)) {
     return failure('limit', `Not run: this run's limit "${which}" is reached. Answer with what you have.`)
   }
@@ -46,9 +46,9 @@ export function refuseOverLimit(state: RunState, call: CallState): ToolFailure |
 
 function refuseRepeated({ request, calls }: RunState, call: CallState): ToolFailure | undefined {
   const { sameCalls = Infinity } = request.limits
-  const same = calls.slice(0, calls.indexOf(call)).filter((each) => isSame(each, call)).length
-  if (same < sameCalls) return undefined
-  const message = `Not run: "${call.tool}" was called ${same} times with these arguments. Use what it answered, or change them.`
+  const repeats = calls.slice(0, calls.indexOf(call)).filter((each) => isSame(each, call)).length
+  if (repeats < sameCalls) return undefined
+  const message = `Not run: "${call.tool}" was called ${repeats} times with these arguments. Use what it answered, or change them.`
   return failure('repeated_call', message)
 }
 

@@ -26,12 +26,12 @@ export const READ_RESULT_DEFINITION: ToolDefinition = {
 }
 
 /** The most bytes of one character in UTF-8. */
-const MOST_BYTES = 4
+const MAX_CHARACTER_BYTES = 4
 /** Bytes reserved for the note about the part. */
-const ROOM = 200
+const NOTE_BYTES = 200
 
-export interface ShownOptions {
-  readonly journal: Pick<Journal, 'keep'>
+export interface VisibleOptions {
+  readonly journal: Pick<Journal, 'storeFullResult'>
   readonly callId: string
   readonly limit: number
   /** Whether the model can read on. Default: true. */
@@ -39,46 +39,46 @@ export interface ShownOptions {
 }
 
 /** Returns what a model is shown of an outcome. If that is not all, the whole is stored; `cut` is its size in bytes. */
-export function shownOf(
+export function visibleOutcome(
   outcome: ToolOutcome,
-  { journal, callId, limit, isReadable = true }: ShownOptions,
-): { readonly shown: ToolOutcome; readonly cut?: number } {
+  { journal, callId, limit, isReadable = true }: VisibleOptions,
+): { readonly visible: ToolOutcome; readonly cut?: number } {
   const readOn = (offset: number) => `; ${READ_RESULT} reads on with the id "${callId}" from offset ${offset}`
-  const shown = boundOutcome(outcome, limit, isReadable ? readOn : undefined)
-  if (!outcome.ok || shown === outcome) return { shown }
-  const whole = wholeOf(outcome, limit)
-  journal.keep(callId, whole)
-  return { shown, cut: whole.reduce((sum, part) => sum + sizeOf(part), 0) }
+  const visible = boundOutcome(outcome, limit, isReadable ? readOn : undefined)
+  if (!outcome.ok || visible === outcome) return { visible }
+  const fullResult = wholeOf(outcome, limit)
+  journal.storeFullResult(callId, fullResult)
+  return { visible, cut: fullResult.reduce((sum, part) => sum + sizeOf(part), 0) }
 }
 
 export function readResultTool(journal: Journal, resultBytes: number): Tool {
-  const most = Math.max(2, Math.floor((resultBytes - ROOM) / MOST_BYTES))
+  const most = Math.max(2, Math.floor((resultBytes - NOTE_BYTES) / MAX_CHARACTER_BYTES))
   return {
     definition: READ_RESULT_DEFINITION,
     origin: 'inline',
     place: 'edge',
     offered: false,
-    call: async ({ arguments: args }) => part(journal, args, most),
+    call: async ({ arguments: args }) => readPart(journal, args, most),
   }
 }
 
-function part(journal: Journal, args: unknown, most: number): ToolOutcome {
+function readPart(journal: Journal, args: unknown, most: number): ToolOutcome {
   const { id, offset = 0 } = isObject(args) ? args : {}
-  const content = typeof id === 'string' ? journal.kept(id) : undefined
+  const content = typeof id === 'string' ? journal.fullResult(id) : undefined
   if (!content) return failure('unknown_result', 'There is no such result. Give the `id` that stands at the cut.')
   const text = textOf(content)
-  const from = between(text, typeof offset === 'number' ? Math.max(0, Math.floor(offset)) : 0)
-  const end = between(text, from + most)
-  const shown = text.slice(from, end)
-  const more = end < text.length ? `; read on from offset ${end}` : ''
+  const from = characterBoundary(text, typeof offset === 'number' ? Math.max(0, Math.floor(offset)) : 0)
+  const end = characterBoundary(text, from + most)
+  const excerpt = text.slice(from, end)
+  const continuation = end < text.length ? `; read on from offset ${end}` : ''
   return {
     ok: true,
-    content: [{ type: 'text', text: `${shown}\n[${from} to ${end} of ${text.length} characters${more}]` }],
+    content: [{ type: 'text', text: `${excerpt}\n[${from} to ${end} of ${text.length} characters${continuation}]` }],
   }
 }
 
 /** Returns the offset, or the one before it if it would split a surrogate pair. */
-function between(text: string, at: number): number {
-  if (at >= text.length) return text.length
-  return /[\uD800-\uDBFF][\uDC00-\uDFFF]/.test(text.slice(Math.max(0, at - 1), at + 1)) ? at - 1 : at
+function characterBoundary(text: string, offset: number): number {
+  if (offset >= text.length) return text.length
+  return /[\uD800-\uDBFF][\uDC00-\uDFFF]/.test(text.slice(Math.max(0, offset - 1), offset + 1)) ? offset - 1 : offset
 }

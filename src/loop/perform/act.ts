@@ -1,21 +1,21 @@
 import type { ToolOutcome, ToolRequest } from '../../contract/tool.ts'
 import { execute } from '../../host/execute.ts'
 import { unknownTool } from '../../host/unknown-tool.ts'
-import { around, type Around, HookFailure } from './middleware.ts'
+import { compose, type Middleware, HookFailure } from './middleware.ts'
 import { type Group, inPool } from './pool.ts'
-import { canTell, started } from '../recover.ts'
+import { canReconcile, startedCalls } from '../recover.ts'
 import { statusOf } from './reconcile.ts'
 import { toolRequest } from './tool-request.ts'
 import { hookContext, type Running } from '../running.ts'
-import { hookFailed, judge, settled } from './settle.ts'
+import { hookFailed, applyFaultPolicy, callSettled } from './settle.ts'
 import type { CallState } from '../state.ts'
-import { READ_RESULT, shownOf } from '../decide/truncated-result.ts'
+import { READ_RESULT, visibleOutcome } from '../decide/truncated-result.ts'
 
 /**
  * Runs the calls of a step, side by side up to the run's limit. A call is recorded as started before its request is
  * sent, and its outcome as soon as it is known. After an abort no further call starts.
  */
-export async function act(running: Running, calls: readonly CallState[]): Promise<void> {
+export async function runCalls(running: Running, calls: readonly CallState[]): Promise<void> {
   const { state, signal, flush, inFlight } = running
   await inPool(calls, {
     size: state.request.limits.concurrentCalls,
@@ -24,52 +24,52 @@ export async function act(running: Running, calls: readonly CallState[]): Promis
       if (call.status === 'started') {
         flush()
         await inFlight.get(call.key ?? call.callId)
-      } else if (!signal.aborted) await perform(running, call)
+      } else if (!signal.aborted) await runCall(running, call)
     },
   })
 }
 
 /** Runs one call. `early`: it starts before the model's answer is complete, so the record includes its arguments. */
-export async function perform(running: Running, call: CallState, early = false): Promise<void> {
+export async function runCall(running: Running, call: CallState, early = false): Promise<void> {
   const { state, signal, commit, flush, now, report, journal } = running
   const { callId, tool, arguments: text } = call
   const limit = state.request.limits.callMs
   const startedAt = now()
   const deadline = startedAt + Math.min(state.offered.get(tool)?.timeoutMs ?? Infinity, limit)
   const attempt = call.attempt + 1
-  const sent = early ? { arguments: text } : {}
-  commit([{ type: 'call.started', callId, tool, attempt, at: startedAt, deadline, ...sent }])
+  const earlyArguments = early ? { arguments: text } : {}
+  commit([{ type: 'call.started', callId, tool, attempt, at: startedAt, deadline, ...earlyArguments }])
   flush()
   const outcome = await outcomeOf(running, call, { attempt, deadline })
   if (!outcome.ok && outcome.error.detail !== undefined) {
     report({ callId, tool, code: outcome.error.code, detail: outcome.error.detail })
   }
-  const open = stillOpen(running, call)
-  if (open) record(running, open, outcome, now() - startedAt)
+  const openCall = findOpenCall(running, call)
+  if (openCall) recordOutcome(running, openCall, outcome, now() - startedAt)
   // The complete answer does not contain this call, or it was settled when the run ended.
-  else if (!signal.aborted) journal.late(callId, outcome)
+  else if (!signal.aborted) journal.storeLateOutcome(callId, outcome)
 }
 
 /** Records an outcome. One too large for the model is stored whole, and the model is told how to read on. */
-function record(running: Running, call: CallState, outcome: ToolOutcome, durationMs: number): void {
+function recordOutcome(running: Running, call: CallState, outcome: ToolOutcome, durationMs: number): void {
   const { state, commit, flush, journal, tools } = running
   const { callId, tool } = call
   const limit = Math.min(state.offered.get(tool)?.maxResultBytes ?? Infinity, state.request.limits.resultBytes)
-  const { shown, cut } = shownOf(outcome, { journal, callId, limit, isReadable: tools.has(READ_RESULT) })
-  commit([settled(call, judge(running, call, shown), durationMs, cut)])
+  const { visible, cut } = visibleOutcome(outcome, { journal, callId, limit, isReadable: tools.has(READ_RESULT) })
+  commit([callSettled(call, applyFaultPolicy(running, call, visible), durationMs, cut)])
   // The last outcome of a step is flushed together with the events that follow from it.
-  if (!state.step?.answer || started(state).length > 0) flush()
+  if (!state.step?.answer || startedCalls(state).length > 0) flush()
 }
 
 /**
  * Finds the call in its current state, if it is still open. A call that started early may have another id and place in
  * the complete answer; it keeps its key.
  */
-function stillOpen(
+function findOpenCall(
   { state }: Running,
   { callId, tool, arguments: text, key = callId }: CallState,
 ): CallState | undefined {
-  return started(state).find(
+  return startedCalls(state).find(
     (call) => (call.key ?? call.callId) === key && call.tool === tool && call.arguments === text,
   )
 }
@@ -87,7 +87,7 @@ async function outcomeOf(
   const request = toolRequest(running, call, times)
   if (!request.ok) return request
   const { definition } = tool
-  const ways = (loop.hooks ?? []).flatMap((hook): Around<ToolRequest, ToolOutcome>[] =>
+  const middleware = (loop.hooks ?? []).flatMap((hook): Middleware<ToolRequest, ToolOutcome>[] =>
     hook.call
       ? [(input, next) => hook.call?.(input, next, { ...hookContext(running), definition }) ?? next(input)]
       : [],
@@ -96,28 +96,30 @@ async function outcomeOf(
     const outcome = await (loop.execute ?? execute)(tool, input, {
       signal,
       timeoutMs: callMs,
-      resultBytes: MOST_KEPT,
+      resultBytes: MAX_STORED_BYTES,
       progress: (progress) => journal.show({ type: 'call.progress', callId, ...progress }),
-      onLate: (outcome) => journal.late(callId, outcome),
+      onLate: (outcome) => journal.storeLateOutcome(callId, outcome),
     })
-    return isTimeout(outcome) && canTell(state, call) ? told(running, { ...call, ...times }, outcome) : outcome
+    return isTimeout(outcome) && canReconcile(state, call)
+      ? reconcileTimeout(running, { ...call, ...times }, outcome)
+      : outcome
   }
   try {
-    return await around(ways, send)(request.value)
+    return await compose(middleware, send)(request.value)
   } catch (error) {
     return hookFailed(running, call, error instanceof HookFailure ? error.cause : error)
   }
 }
 
 /** The most bytes of a result that are stored whole. */
-const MOST_KEPT = 8 * 1024 * 1024
+const MAX_STORED_BYTES = 8 * 1024 * 1024
 
 function isTimeout(outcome: ToolOutcome): boolean {
   return !outcome.ok && outcome.error.code === 'timeout'
 }
 
 /** Asks the tool about a call that timed out: the call may have taken effect all the same. */
-async function told(running: Running, call: CallState, outcome: ToolOutcome): Promise<ToolOutcome> {
+async function reconcileTimeout(running: Running, call: CallState, outcome: ToolOutcome): Promise<ToolOutcome> {
   const status = await statusOf(running, call)
   if (status === 'done') return { ok: true, content: [{ type: 'text', text: 'It took effect, after its time.' }] }
   return typeof status === 'string' ? outcome : status

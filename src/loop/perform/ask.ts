@@ -4,10 +4,10 @@ import { callId } from '../../contract/id.ts'
 import type { ToolCall } from '../../contract/message.ts'
 import type { ModelError, ModelEvent, ModelRequest } from '../../contract/model.ts'
 import { addUsage, withCost, type Usage } from '../../contract/usage.ts'
-import { around, type Around, asHook } from './middleware.ts'
+import { compose, type Middleware, asHook } from './middleware.ts'
 import { tokensOf } from './window.ts'
-import { isGuarded, startEarly } from './eager.ts'
-import { misfit, MOST_REJECTED, unfit } from './response-format.ts'
+import { isGuardedBySetup, startEarly } from './eager.ts'
+import { formatIssues, MAX_REJECTIONS, invalidAnswer } from './response-format.ts'
 import { modelRequest } from './prompt.ts'
 import { hookContext, type Running } from '../running.ts'
 import type { StepState } from '../state.ts'
@@ -15,12 +15,12 @@ import { refuseDuplicateIds } from '../decide/duplicate-ids.ts'
 import { failedRun } from '../decide/finish.ts'
 
 /** Asks the model once and records its answer. If the model fails, the run ends. */
-export async function ask(running: Running, step: StepState): Promise<void> {
+export async function askModel(running: Running, step: StepState): Promise<void> {
   const { state, signal, commit, flush, inFlight } = running
   flush()
   try {
     const answer = await answerOf(running, step)
-    const facts = await asHook(() => verdictOn(running, step, answer))
+    const facts = await asHook(() => checkAnswer(running, step, answer))
     // After an abort the answer is dropped; the state tells how the run ends.
     if (signal.aborted) await Promise.all(inFlight.values())
     else commit(facts)
@@ -35,45 +35,45 @@ export async function ask(running: Running, step: StepState): Promise<void> {
 }
 
 /** Returns the answer as a fact or, if it does not fit the requested format, its rejection and what follows. */
-async function verdictOn(
+async function checkAnswer(
   running: Running,
-  { step, attempt, rejected }: StepState,
+  { step, attempt, rejections }: StepState,
   answer: StepAnswer,
 ): Promise<RunFact[]> {
   const { state, loop } = running
-  const issues = await misfit(running, answer)
+  const issues = await formatIssues(running, answer)
   if (issues === undefined) {
     const { calls, ...rest } = answer
     refuseDuplicateIds(calls)
-    const runs = loop.runsCalls && calls.length > 0 ? loop.runsCalls(answer, state.request) : undefined
-    const execution = runs === undefined ? {} : ({ execution: runs ? 'edge' : 'caller' } as const)
-    const guarded = calls.filter((call) => isGuarded(running, call)).map(({ callId }) => callId)
-    const approvals = guarded.length > 0 ? { approvals: guarded } : {}
+    const runsOnEdge = loop.runsCalls && calls.length > 0 ? loop.runsCalls(answer, state.request) : undefined
+    const execution = runsOnEdge === undefined ? {} : ({ execution: runsOnEdge ? 'edge' : 'caller' } as const)
+    const guardedIds = calls.filter((call) => isGuardedBySetup(running, call)).map(({ callId }) => callId)
+    const approvals = guardedIds.length > 0 ? { approvals: guardedIds } : {}
     return [{ type: 'step.answered', step, ...rest, calls, ...execution, ...approvals }]
   }
   const { text, usage } = answer
   const rejection: RunFact = { type: 'answer.rejected', step, text, issues, ...(usage && { usage }) }
-  if (rejected.length < MOST_REJECTED) return [rejection, { type: 'step.restarted', step, attempt: attempt + 1 }]
-  const end = failedRun(state, unfit(issues))
+  if (rejections.length < MAX_REJECTIONS) return [rejection, { type: 'step.restarted', step, attempt: attempt + 1 }]
+  const end = failedRun(state, invalidAnswer(issues))
   return [rejection, usage ? { ...end, usage: addUsage(end.usage, usage) } : end]
 }
 
 /** Gets the model's answer in this step, through the hooks that wrap it. */
 function answerOf(running: Running, { step }: StepState): Promise<StepAnswer> {
   const { state, loop, commit, flush } = running
-  let asked = 0
-  let spent: Usage | undefined
-  const inmost = async (request: ModelRequest): Promise<StepAnswer> => {
-    if (asked++ > 0) commit([{ type: 'step.restarted', step, attempt: (state.step?.attempt ?? 1) + 1 }])
+  let requestCount = 0
+  let totalUsage: Usage | undefined
+  const innermost = async (request: ModelRequest): Promise<StepAnswer> => {
+    if (requestCount++ > 0) commit([{ type: 'step.restarted', step, attempt: (state.step?.attempt ?? 1) + 1 }])
     flush()
     const answer = await listen(running, step, request)
-    if (answer.usage) spent = spent ? addUsage(spent, answer.usage) : answer.usage
-    return spent ? { ...answer, usage: spent } : answer
+    if (answer.usage) totalUsage = totalUsage ? addUsage(totalUsage, answer.usage) : answer.usage
+    return totalUsage ? { ...answer, usage: totalUsage } : answer
   }
-  const ways = (loop.hooks ?? []).flatMap((hook): Around<ModelRequest, StepAnswer>[] =>
+  const middleware = (loop.hooks ?? []).flatMap((hook): Middleware<ModelRequest, StepAnswer>[] =>
     hook.step ? [(request, next) => hook.step?.(request, next, hookContext(running)) ?? next(request)] : [],
   )
-  return around(ways, inmost)(modelRequest(running))
+  return compose(middleware, innermost)(modelRequest(running))
 }
 
 /** The error of a failed model, which hooks may catch. */
@@ -91,16 +91,17 @@ class ModelFailure extends Error {
 async function listen(running: Running, step: number, request: ModelRequest): Promise<StepAnswer> {
   const { model, journal, state, signal, commit } = running
   const calls: ToolCall[] = []
-  const said = { text: '', reasoning: '' }
+  const texts = { text: '', reasoning: '' }
   let answer: StepAnswer | undefined
   try {
     for await (const event of model.stream(request, signal)) {
       if (signal.aborted) break
-      take(event)
+      handleEvent(event)
     }
   } finally {
     // Providers report usage at the end of an answer. An answer that is aborted before that must still count.
-    if (signal.aborted && state.request.budget) commit([{ type: 'answer.cut', step, usage: answer?.usage ?? about() }])
+    if (signal.aborted && state.request.budget)
+      commit([{ type: 'answer.cut', step, usage: answer?.usage ?? estimateUsage() }])
   }
   if (answer) return answer
   const message = `The model ${model.name} ended its stream without a finish.`
@@ -110,17 +111,17 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
     return model.price ? withCost(usage, model.price) : usage
   }
 
-  function about(): Usage {
+  function estimateUsage(): Usage {
     const inputTokens = request.messages.reduce((sum, message) => sum + tokensOf(message), 0)
-    const outputTokens = tokensOf({ role: 'assistant', content: said.text + said.reasoning, calls })
+    const outputTokens = tokensOf({ role: 'assistant', content: texts.text + texts.reasoning, calls })
     return withPrice({ inputTokens, outputTokens })
   }
 
-  function take(event: ModelEvent): void {
+  function handleEvent(event: ModelEvent): void {
     switch (event.type) {
       case 'text':
       case 'reasoning':
-        said[event.type] += event.text
+        texts[event.type] += event.text
         return journal.show({ type: `${event.type}.delta`, step, text: event.text })
       case 'call.delta': {
         const { index, tool, arguments: text } = event
@@ -138,11 +139,11 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
       case 'finish': {
         const { finish, opaque } = event
         const usage = event.usage && withPrice(event.usage)
-        const { text, reasoning } = said
-        const thought = reasoning === '' ? {} : { reasoning }
+        const { text, reasoning } = texts
+        const reasoningField = reasoning === '' ? {} : { reasoning }
         // An answer that was cut short may lack calls that the model meant to ask for: it counts as one without calls.
         if (finish === 'length' || finish === 'content_filter') calls.length = 0
-        answer = { text, ...thought, calls, finish, ...(usage && { usage }), ...(opaque && { opaque }) }
+        answer = { text, ...reasoningField, calls, finish, ...(usage && { usage }), ...(opaque && { opaque }) }
         return
       }
       case 'error':

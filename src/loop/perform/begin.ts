@@ -8,54 +8,56 @@ import { hookContext, type Running } from '../running.ts'
  * Begins a step with the tools that the hooks choose. A tool that was not on offer before joins the run if it is found,
  * with its current definition pinned; otherwise it is left out.
  */
-export async function begin(running: Running, step: number): Promise<void> {
+export async function beginStep(running: Running, step: number): Promise<void> {
   const { state, commit, flush, find, tools } = running
-  const wanted = await wantedTools(running)
+  const chosen = await chooseTools(running)
   const before = namesOnOffer(state)
-  if (wanted.length === before.length && wanted.every((tool, index) => tool === before[index])) {
+  if (chosen.length === before.length && chosen.every((tool, index) => tool === before[index])) {
     return commit([{ type: 'step.started', step }])
   }
   const all = new Set(before)
-  const brought = wanted.filter((tool) => typeof tool !== 'string')
-  const names = wanted.map((tool) => (typeof tool === 'string' ? tool : tool.definition.name))
-  const missing = names.filter((name) => !all.has(name) && !brought.some(({ definition }) => definition.name === name))
+  const hookTools = chosen.filter((tool) => typeof tool !== 'string')
+  const names = chosen.map((tool) => (typeof tool === 'string' ? tool : tool.definition.name))
+  const missing = names.filter(
+    (name) => !all.has(name) && !hookTools.some(({ definition }) => definition.name === name),
+  )
   if (missing.length > 0) flush()
-  const found = missing.length === 0 ? [] : ((await find?.(missing)) ?? [])
-  const joined = [...brought, ...found].filter(({ definition }) => !all.has(definition.name))
-  for (const tool of [...brought, ...found]) tools.set(tool.definition.name, tool)
-  for (const { definition } of joined) all.add(definition.name)
+  const foundTools = missing.length === 0 ? [] : ((await find?.(missing)) ?? [])
+  const newTools = [...hookTools, ...foundTools].filter(({ definition }) => !all.has(definition.name))
+  for (const tool of [...hookTools, ...foundTools]) tools.set(tool.definition.name, tool)
+  for (const { definition } of newTools) all.add(definition.name)
   const active = [...new Set(names)].filter((name) => all.has(name))
-  const added: RunFact = { type: 'tools.added', tools: joined.map(({ definition }) => definition) }
-  commit([...(joined.length > 0 ? [added] : []), { type: 'step.started', step, tools: active }])
+  const added: RunFact = { type: 'tools.added', tools: newTools.map(({ definition }) => definition) }
+  commit([...(newTools.length > 0 ? [added] : []), { type: 'step.started', step, tools: active }])
 }
 
 /** Adds the tools that hooks bring to a step that began before a crash: calls of them may be in flight. */
 export async function restoreTools(running: Running): Promise<void> {
-  for (const tool of await wantedTools(running)) {
+  for (const tool of await chooseTools(running)) {
     if (typeof tool !== 'string') running.tools.set(tool.definition.name, tool)
   }
 }
 
 /** Asks the hooks for the tools of the step: names, and tools that the hooks bring. */
-async function wantedTools(running: Running): Promise<readonly (string | Tool)[]> {
+async function chooseTools(running: Running): Promise<readonly (string | Tool)[]> {
   const { state, loop, flush, find = async () => [] } = running
-  let wanted: readonly (string | Tool)[] = namesOnOffer(state)
+  let chosen: readonly (string | Tool)[] = namesOnOffer(state)
   try {
     for (const hook of loop.hooks ?? []) {
       if (!hook.activate) continue
-      const names = wanted.map((tool) => (typeof tool === 'string' ? tool : tool.definition.name))
-      const brought = new Map(
-        wanted.flatMap((tool) => (typeof tool === 'string' ? [] : [[tool.definition.name, tool]])),
+      const names = chosen.map((tool) => (typeof tool === 'string' ? tool : tool.definition.name))
+      const hookTools = new Map(
+        chosen.flatMap((tool) => (typeof tool === 'string' ? [] : [[tool.definition.name, tool]])),
       )
-      const asked = hook.activate(names, { ...hookContext(running), offered: state.offered, find })
+      const choice = hook.activate(names, { ...hookContext(running), offered: state.offered, find })
       // Anything but an array is a promise; `instanceof Promise` would miss that of an RPC stub.
-      if (!Array.isArray(asked)) flush()
-      const next = await asked
+      if (!Array.isArray(choice)) flush()
+      const next = await choice
       if (next === names) continue
-      wanted = next.map((tool) => (typeof tool === 'string' ? (brought.get(tool) ?? tool) : tool))
+      chosen = next.map((tool) => (typeof tool === 'string' ? (hookTools.get(tool) ?? tool) : tool))
     }
   } catch (error) {
     throw new HookFailure(error)
   }
-  return wanted
+  return chosen
 }

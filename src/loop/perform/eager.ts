@@ -2,30 +2,30 @@ import type { ToolCall } from '../../contract/message.ts'
 import { mostCalls } from '../../contract/limits.ts'
 import { needsApproval } from '../../host/approval.ts'
 import { parseArguments } from '../../host/parse-arguments.ts'
-import { groupOf, perform } from './act.ts'
+import { groupOf, runCall } from './act.ts'
 import { HookFailure } from './middleware.ts'
 import { namesOnOffer } from '../decide/decide.ts'
-import { started } from '../recover.ts'
+import { startedCalls } from '../recover.ts'
 import type { Running } from '../running.ts'
 import type { CallState } from '../state.ts'
-import { isTainted } from '../decide/data-flow-guard.ts'
+import { needsDataFlowApproval } from '../decide/data-flow-guard.ts'
 
 /**
  * Starts a call before the model's answer is complete, if the run wants that and nothing speaks against it: the tool is
  * read-only or idempotent, no approval is needed, and no limit would be exceeded.
  */
 export function startEarly(running: Running, call: ToolCall): void {
-  if (!mayLeave(running, call)) return
+  if (!mayStartEarly(running, call)) return
   const { inFlight } = running
   const state: CallState = { ...call, status: 'proposed', attempt: 0 }
-  const work = perform(running, state, true).finally(() => inFlight.delete(call.callId))
+  const work = runCall(running, state, true).finally(() => inFlight.delete(call.callId))
   // The rejection reaches those who await `inFlight`; this keeps it from being reported as unhandled before.
   work.catch(() => {})
   inFlight.set(call.callId, work)
 }
 
 /** Whether the setup's `needsApproval` demands approval. Throws a HookFailure if it throws. */
-export function isGuarded({ state, loop }: Pick<Running, 'state' | 'loop'>, call: ToolCall): boolean {
+export function isGuardedBySetup({ state, loop }: Pick<Running, 'state' | 'loop'>, call: ToolCall): boolean {
   const definition = state.offered.get(call.tool)
   try {
     return definition !== undefined && loop.needsApproval?.(call, definition, state.request) === true
@@ -34,7 +34,7 @@ export function isGuarded({ state, loop }: Pick<Running, 'state' | 'loop'>, call
   }
 }
 
-function mayLeave(running: Running, call: ToolCall): boolean {
+function mayStartEarly(running: Running, call: ToolCall): boolean {
   const { callId, tool, arguments: text } = call
   const { state, tools, signal } = running
   const { request, calls, rounds, step } = state
@@ -43,20 +43,20 @@ function mayLeave(running: Running, call: ToolCall): boolean {
   if (!eager || execution === 'caller' || toolChoice === 'none') return false
   if (signal.aborted || state.limit || !definition || !tools.has(tool)) return false
   const { readOnly, idempotent } = definition.annotations
-  const sent = [...calls, ...(step?.early ?? [])]
+  const earlierCalls = [...calls, ...(step?.early ?? [])]
   return (
     (readOnly === true || idempotent === true) &&
     !needsApproval(definition.approval, text) &&
-    !isTainted(state, tool) &&
-    !isGuarded(running, call) &&
+    !needsDataFlowApproval(state, tool) &&
+    !isGuardedBySetup(running, call) &&
     groupOf(running, { tool }) === undefined &&
     namesOnOffer(state).includes(tool) &&
     parseArguments(tool, text).ok &&
     // The same call must not have been sent already, nor another one with its id by a lost attempt at the step.
-    !sent.some((each) => each.callId === callId || (each.tool === tool && each.arguments === text)) &&
+    !earlierCalls.some((each) => each.callId === callId || (each.tool === tool && each.arguments === text)) &&
     rounds < limits.steps &&
-    sent.length < limits.calls &&
-    sent.filter((each) => each.tool === tool).length < mostCalls(limits, tool) &&
-    started(state).length < limits.concurrentCalls
+    earlierCalls.length < limits.calls &&
+    earlierCalls.filter((each) => each.tool === tool).length < mostCalls(limits, tool) &&
+    startedCalls(state).length < limits.concurrentCalls
   )
 }

@@ -1,5 +1,5 @@
 /** A wrapper of an operation. It may act before and after it, call `next` with another input, or not call it at all. */
-export type Around<In, Out> = (input: In, next: (input: In) => Promise<Out>) => Promise<Out>
+export type Middleware<In, Out> = (input: In, next: (input: In) => Promise<Out>) => Promise<Out>
 
 /** An error of a hook itself, not of the operation that it wraps. */
 export class HookFailure extends Error {
@@ -22,26 +22,26 @@ export async function asHook<Value>(work: () => Promise<Value>): Promise<Value> 
 }
 
 /** Wraps an operation in wrappers, the first outermost. Rejects with a HookFailure for an error of a wrapper itself. */
-export function around<In, Out>(
-  ways: readonly Around<In, Out>[],
-  inmost: (input: In) => Promise<Out>,
+export function compose<In, Out>(
+  middleware: readonly Middleware<In, Out>[],
+  innermost: (input: In) => Promise<Out>,
 ): (input: In) => Promise<Out> {
-  if (ways.length === 0) return inmost
-  const inner = new Set<unknown>()
+  if (middleware.length === 0) return innermost
+  const innerErrors = new Set<unknown>()
   const core = async (input: In) => {
     try {
-      return await inmost(input)
+      return await innermost(input)
     } catch (error) {
-      inner.add(error)
+      innerErrors.add(error)
       throw error
     }
   }
-  const whole = ways.reduceRight<typeof core>((next, way) => (input) => way(input, next), core)
+  const composed = middleware.reduceRight<typeof core>((next, wrapper) => (input) => wrapper(input, next), core)
   return async (input) => {
     try {
-      return await whole(input)
+      return await composed(input)
     } catch (error) {
-      throw inner.has(error) ? error : new HookFailure(error)
+      throw innerErrors.has(error) ? error : new HookFailure(error)
     }
   }
 }

@@ -14,38 +14,38 @@ export interface PoolOptions<Item> {
 
 /** Works on all items, starting each in order, as early as the limits of the pool and of its group allow. */
 export async function inPool<Item>(items: readonly Item[], { size, groupOf, work }: PoolOptions<Item>): Promise<void> {
-  const waiting = [...items]
-  const busy = new Map<string, number>()
+  const queue = [...items]
+  const activeCounts = new Map<string, number>()
   const isFree = (group: Group | undefined) => {
-    const count = group && busy.get(group.name)
+    const count = group && activeCounts.get(group.name)
     // One item of a group may always run; otherwise a group of size 0 would never finish.
     return !group || !count || count < group.size
   }
   const take = (): Item | undefined => {
-    const at = waiting.findIndex((item) => isFree(groupOf(item)))
-    return at < 0 ? undefined : waiting.splice(at, 1)[0]
+    const at = queue.findIndex((item) => isFree(groupOf(item)))
+    return at < 0 ? undefined : queue.splice(at, 1)[0]
   }
-  const running = new Set<Promise<void>>()
+  const active = new Set<Promise<void>>()
   const failures: unknown[] = []
   for (;;) {
     for (let item = take(); item !== undefined && failures.length === 0; item = take()) {
-      running.add(track(item))
-      if (running.size >= size) break
+      active.add(track(item))
+      if (active.size >= size) break
     }
-    if (running.size === 0) break
-    await Promise.race(running)
+    if (active.size === 0) break
+    await Promise.race(active)
   }
   if (failures.length > 0) throw failures[0]
 
   function track(item: Item): Promise<void> {
     const group = groupOf(item)
-    if (group) busy.set(group.name, (busy.get(group.name) ?? 0) + 1)
-    const done = work(item)
+    if (group) activeCounts.set(group.name, (activeCounts.get(group.name) ?? 0) + 1)
+    const task = work(item)
       .catch((error: unknown) => void failures.push(error))
       .finally(() => {
-        running.delete(done)
-        if (group) busy.set(group.name, (busy.get(group.name) ?? 1) - 1)
+        active.delete(task)
+        if (group) activeCounts.set(group.name, (activeCounts.get(group.name) ?? 1) - 1)
       })
-    return done
+    return task
   }
 }

@@ -11,7 +11,7 @@ import { READ_RESULT, READ_RESULT_DEFINITION } from '../decide/truncated-result.
 /** Builds the model request of the step under way. */
 export function modelRequest({ state, history }: Pick<Running, 'state' | 'history'>): ModelRequest {
   const { system, toolChoice, chosenAt = 0, responseFormat, sampling } = state.request
-  const rejected = state.step?.rejected ?? []
+  const rejected = state.step?.rejections ?? []
   // After a limit, and to correct its answer, the model must answer in text. A forced tool choice applies until the
   // model has called tools: forced on and on, it would never finish.
   const tools = state.limit || rejected.length > 0 ? [] : definitions(state)
@@ -35,14 +35,14 @@ function mayChoose(choice: ToolChoice, tools: readonly ToolDefinition[]): boolea
   return typeof choice === 'object' ? tools.some(({ name }) => name === choice.tool) : tools.length > 0
 }
 
-const told = new WeakMap<RunState['offered'], readonly ToolDefinition[]>()
+const definitionLists = new WeakMap<RunState['offered'], readonly ToolDefinition[]>()
 
 /** Returns the same array as long as the tools of the run stay the same, so that a codec can encode it once. */
-function definitions({ offered, request, step, readable }: RunState): readonly ToolDefinition[] {
-  let list = told.get(offered)
-  if (!list) told.set(offered, (list = [...offered.values(), ...request.clientTools.map(toDefinition)]))
+function definitions({ offered, request, step, hasTruncatedResult }: RunState): readonly ToolDefinition[] {
+  let list = definitionLists.get(offered)
+  if (!list) definitionLists.set(offered, (list = [...offered.values(), ...request.clientTools.map(toDefinition)]))
   const active = step?.tools ? list.filter(({ name }) => step.tools?.includes(name)) : list
-  return readable && !offered.has(READ_RESULT) ? [...active, READ_RESULT_DEFINITION] : active
+  return hasTruncatedResult && !offered.has(READ_RESULT) ? [...active, READ_RESULT_DEFINITION] : active
 }
 
 function toDefinition(tool: ClientTool): ToolDefinition {

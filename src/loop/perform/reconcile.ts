@@ -1,10 +1,10 @@
 import type { RunFact } from '../../contract/event.ts'
 import type { CallStatus } from '../../contract/tool.ts'
 import { messageOf } from '../../contract/thrown.ts'
-import { canTell, started } from '../recover.ts'
+import { canReconcile, startedCalls } from '../recover.ts'
 import { toolRequest } from './tool-request.ts'
 import type { Running } from '../running.ts'
-import { settled } from './settle.ts'
+import { callSettled } from './settle.ts'
 import type { CallState } from '../state.ts'
 import { within } from './within.ts'
 
@@ -13,17 +13,17 @@ const STATUS_MS = 10_000
 
 /** Asks the tools that can tell (`reconcile`) what became of the calls that were in flight when the run stopped. */
 export async function reconcile(running: Running): Promise<RunFact[]> {
-  const open = started(running.state).filter((call) => canTell(running.state, call))
-  return (await Promise.all(open.map((call) => tellOf(running, call)))).flat()
+  const openCalls = startedCalls(running.state).filter((call) => canReconcile(running.state, call))
+  return (await Promise.all(openCalls.map((call) => reconcileCall(running, call)))).flat()
 }
 
-async function tellOf(running: Running, call: CallState): Promise<RunFact[]> {
+async function reconcileCall(running: Running, call: CallState): Promise<RunFact[]> {
   const status = await statusOf(running, call)
   const { callId, tool } = call
   if (status === 'unknown') return []
   if (status === 'absent') return [{ type: 'call.interrupted', callId, tool }]
   const outcome = status === 'done' ? TOOK_EFFECT : status
-  return [settled(call, outcome, Math.max(0, running.now() - (call.startedAt ?? running.now())))]
+  return [callSettled(call, outcome, Math.max(0, running.now() - (call.startedAt ?? running.now())))]
 }
 
 /** Asks the tool what became of a call that was sent. Never rejects: `unknown` if the tool cannot tell. */

@@ -6,10 +6,10 @@ import type { Running } from '../running.ts'
 import type { StepState } from '../state.ts'
 
 /** How often a model may correct an answer that does not fit its format. */
-export const MOST_REJECTED = 2
+export const MAX_REJECTIONS = 2
 
 /** Returns why a text answer does not fit the requested format; undefined if it does, or if there is no format. */
-export async function misfit(
+export async function formatIssues(
   { state, loop }: Running,
   { text, calls, finish }: StepAnswer,
 ): Promise<string | undefined> {
@@ -25,7 +25,7 @@ export async function misfit(
 }
 
 /** Returns the messages that tell a model why its answers did not fit. */
-export function feedback(rejected: StepState['rejected']): Message[] {
+export function feedback(rejected: StepState['rejections']): Message[] {
   return rejected.flatMap(({ text, issues }): Message[] => [
     { role: 'assistant', content: text },
     {
@@ -35,7 +35,7 @@ export function feedback(rejected: StepState['rejected']): Message[] {
   ])
 }
 
-export function unfit(issues: string): RunError {
+export function invalidAnswer(issues: string): RunError {
   return {
     code: 'invalid_answer',
     message: `The model's answer does not fit the format that was asked for:\n${issues}`,

@@ -11,16 +11,24 @@ import type { CallState } from '../state.ts'
  * Returns the event of a call with this outcome. The detail for operators is left out. `cut`: the bytes of the complete
  * result, if the outcome is only a part of it.
  */
-export function settled(
+export function callSettled(
   { callId, tool }: CallState,
   outcome: ToolOutcome,
   durationMs: number,
   cut?: number,
 ): CallSettled {
   const { usage, marks } = outcome
-  const used = { ...(usage && { usage }), ...(marks && { marks }) }
+  const accounting = { ...(usage && { usage }), ...(marks && { marks }) }
   if (!outcome.ok)
-    return { type: 'call.settled', callId, tool, ok: false, error: told(outcome.error), ...used, durationMs }
+    return {
+      type: 'call.settled',
+      callId,
+      tool,
+      ok: false,
+      error: errorForModel(outcome.error),
+      ...accounting,
+      durationMs,
+    }
   const { content, structured } = outcome
   return {
     type: 'call.settled',
@@ -30,17 +38,17 @@ export function settled(
     content: content.map(wellFormed),
     ...(cut !== undefined && { cut }),
     ...(structured !== undefined && { structured }),
-    ...used,
+    ...accounting,
     durationMs,
   }
 }
 
 /** Returns the event of a call that was not run. */
-export function refused(call: CallState, failure: ToolFailure): CallSettled {
-  return settled(call, failure, 0)
+export function callRefused(call: CallState, failure: ToolFailure): CallSettled {
+  return callSettled(call, failure, 0)
 }
 
-function told({ code, message, fatal }: ToolFault): NonNullable<CallSettled['error']> {
+function errorForModel({ code, message, fatal }: ToolFault): NonNullable<CallSettled['error']> {
   return { code, message: message.toWellFormed(), ...(fatal === true && { fatal }) }
 }
 
@@ -50,21 +58,21 @@ function wellFormed(part: Content): Content {
 }
 
 /** Returns a failed outcome as `compat` and the setup's `onFault` change it. */
-export function judge(running: Judging, call: CallState, outcome: ToolOutcome): ToolOutcome {
+export function applyFaultPolicy(running: FaultPolicyPorts, call: CallState, outcome: ToolOutcome): ToolOutcome {
   if (outcome.ok) return outcome
   const { callId, tool, arguments: text } = call
   const { compat } = running.state.request
   const fault = { ...outcome.error, callId, tool, arguments: text }
-  const told = compat ? { ...fault, ...compatFault(compat, fault) } : fault
+  const compatible = compat ? { ...fault, ...compatFault(compat, fault) } : fault
   try {
-    const { message = told.message, fatal = told.fatal } = running.loop.onFault?.(told) ?? {}
+    const { message = compatible.message, fatal = compatible.fatal } = running.loop.onFault?.(compatible) ?? {}
     return { ...outcome, error: { ...outcome.error, message, ...(fatal !== undefined && { fatal }) } }
   } catch (error) {
     return { ...outcome, ...hookFailed(running, call, error) }
   }
 }
 
-type Judging = Pick<Running, 'state' | 'loop' | 'report'>
+type FaultPolicyPorts = Pick<Running, 'state' | 'loop' | 'report'>
 
 /** Returns the outcome of a call whose hook failed. It is fatal for the run; operators read the reason. */
 export function hookFailed(
@@ -77,9 +85,9 @@ export function hookFailed(
 }
 
 /** Does the same as `judge` for the event of a refused call. */
-export function judgeRefusal(running: Judging, event: CallSettled): CallSettled {
+export function applyRefusalPolicy(running: FaultPolicyPorts, event: CallSettled): CallSettled {
   const call = running.state.calls.find(({ callId }) => callId === event.callId)
   return event.error && call
-    ? settled(call, judge(running, call, { ok: false, error: event.error }), event.durationMs)
+    ? callSettled(call, applyFaultPolicy(running, call, { ok: false, error: event.error }), event.durationMs)
     : event
 }

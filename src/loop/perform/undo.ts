@@ -9,7 +9,7 @@ import type { CallState, RunState, StepState } from '../state.ts'
 import { within } from './within.ts'
 
 /** The finished calls to undo, newest first, and the failed call that is the reason. */
-export interface Undoing {
+export interface UndoPlan {
   readonly calls: readonly CallState[]
   readonly because: CallState
 }
@@ -18,23 +18,25 @@ export interface Undoing {
 const HARMLESS = new Set(['invalid_arguments', 'schema_mismatch', 'tool_changed'])
 
 /** Returns what to undo because of a failed call of this step, if the run compensates; undefined if nothing. */
-export function toUndo({ request, calls, offered }: RunState, step: StepState): Undoing | undefined {
+export function planUndo({ request, calls, offered }: RunState, step: StepState): UndoPlan | undefined {
   if (!request.compensate) return undefined
   const because = step.calls.find(
-    ({ settled, attempt }) => attempt > 0 && settled?.error && !HARMLESS.has(settled.error.code),
+    ({ result, attempt }) => attempt > 0 && result?.error && !HARMLESS.has(result.error.code),
   )
-  const open = calls.filter((call) => call.settled?.ok && call.undone === undefined && offered.get(call.tool)?.undo)
-  return because && open.length > 0 ? { calls: open.toReversed(), because } : undefined
+  const undoable = calls.filter(
+    (call) => call.result?.ok && call.wasUndone === undefined && offered.get(call.tool)?.undo,
+  )
+  return because && undoable.length > 0 ? { calls: undoable.toReversed(), because } : undefined
 }
 
 /**
  * Undoes calls one after the other. A call that cannot be undone is recorded as such and does not stop the others.
  * After a crash, each call without a record is undone again, with the same key.
  */
-export async function undo(running: Running, { calls, because }: Undoing): Promise<void> {
+export async function undoCalls(running: Running, { calls, because }: UndoPlan): Promise<void> {
   for (const call of calls) {
     running.flush()
-    const outcome = await undoOne(running, call)
+    const outcome = await undoCall(running, call)
     const { callId, tool } = call
     if (!outcome.ok && outcome.error.detail !== undefined) {
       running.report({ callId, tool, code: outcome.error.code, detail: outcome.error.detail })
@@ -45,25 +47,27 @@ export async function undo(running: Running, { calls, because }: Undoing): Promi
   }
 }
 
-async function undoOne(running: Running, call: CallState): Promise<ToolOutcome> {
+async function undoCall(running: Running, call: CallState): Promise<ToolOutcome> {
   const { state, tools, now } = running
   const tool = tools.get(call.tool)
   const { content, structured } = outcomeOf(running, call)
   const limit = state.request.limits.callMs
   const request = toolRequest(running, call, { attempt: call.attempt, deadline: now() + limit })
   if (!tool?.undo || !request.ok) return failure('tool_unavailable', 'Its tool is not available any more.')
-  const late = failure('timeout', `It was not undone within ${limit} ms.`)
+  const timeout = failure('timeout', `It was not undone within ${limit} ms.`)
   try {
-    const done = { ok: true, content, ...(structured !== undefined && { structured }) } as const
-    return await within<ToolOutcome>(limit, tool.undo(request.value, done), late)
+    const success = { ok: true, content, ...(structured !== undefined && { structured }) } as const
+    return await within<ToolOutcome>(limit, tool.undo(request.value, success), timeout)
   } catch (error) {
     return failure('tool_failed', 'Its undoing failed.', messageOf(error))
   }
 }
 
 /** Returns the full result of a call, with what was cut for the model. The text of a cut value is the last part. */
-function outcomeOf({ journal }: Running, { callId, settled }: CallState): Pick<ToolSuccess, 'content' | 'structured'> {
-  const { content = [], structured, cut } = settled ?? {}
-  const whole = cut === undefined ? undefined : journal.kept(callId)
-  return whole ? { content: whole, structured: parseJson(textOf(whole.slice(-1))) } : { content, structured }
+function outcomeOf({ journal }: Running, { callId, result }: CallState): Pick<ToolSuccess, 'content' | 'structured'> {
+  const { content = [], structured, cut } = result ?? {}
+  const fullResult = cut === undefined ? undefined : journal.fullResult(callId)
+  return fullResult
+    ? { content: fullResult, structured: parseJson(textOf(fullResult.slice(-1))) }
+    : { content, structured }
 }

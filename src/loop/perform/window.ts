@@ -24,46 +24,46 @@ export function windowOf(
   system: readonly StoredMessage[] = [],
 ): { readonly messages: Message[]; readonly from: number } {
   if (show === 'none') return { messages: [], from: 0 }
-  const shown: Message[][] = []
+  const visibleTurns: Message[][] = []
   let room = most
   let tokensLeft = tokens
   let from = Number.MAX_SAFE_INTEGER
-  for (const { position, said: whole } of turnsOf(messages).reverse()) {
-    const turn = show === 'all' ? whole : whole.filter(isSaid)
+  for (const { position, messages: fullTurn } of turnsOf(messages).reverse()) {
+    const turn = show === 'all' ? fullTurn : fullTurn.filter(isConversational)
     const cost = turn.reduce((sum, message) => sum + tokensOf(message), 0)
     const fits = turn.length <= room && cost <= tokensLeft
-    if (!fits && shown.length > 0) {
-      shown.unshift(whole.filter((message) => message.role === 'system'))
+    if (!fits && visibleTurns.length > 0) {
+      visibleTurns.unshift(fullTurn.filter((message) => message.role === 'system'))
       room = 0
       continue
     }
-    shown.unshift(fits ? turn : whole.filter(isSaid))
+    visibleTurns.unshift(fits ? turn : fullTurn.filter(isConversational))
     from = position
     room = fits ? room - turn.length : 0
     tokensLeft -= cost
   }
-  return { messages: [...system.map(({ message }) => message), ...shown.flat()], from }
+  return { messages: [...system.map(({ message }) => message), ...visibleTurns.flat()], from }
 }
 
 interface Turn {
   /** The position of its first message. */
   readonly position: number
-  readonly said: Message[]
+  readonly messages: Message[]
 }
 
 /** Groups messages into turns, one per run. */
 function turnsOf(messages: readonly StoredMessage[]): Turn[] {
   const turns: Turn[] = []
   let run: string | undefined
-  for (const { run: of, position, message } of messages) {
-    if (of !== run) turns.push({ position, said: [] })
-    turns.at(-1)?.said.push(message)
-    run = of
+  for (const { run: runOfMessage, position, message } of messages) {
+    if (runOfMessage !== run) turns.push({ position, messages: [] })
+    turns.at(-1)?.messages.push(message)
+    run = runOfMessage
   }
   return turns
 }
 
-function isSaid(message: Message): boolean {
+function isConversational(message: Message): boolean {
   return message.role === 'assistant' ? message.calls === undefined : message.role !== 'tool'
 }
 
