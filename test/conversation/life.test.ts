@@ -209,13 +209,17 @@ describe('where a conversation lives', () => {
   test('stands in its id', () => {
     const asked: unknown[] = []
     const objects = (place: string) => ({
-      getByName: (...name: unknown[]) => void asked.push([place, ...name]),
+      getByName: (...name: unknown[]) => {
+        asked.push([place, ...name])
+        return {}
+      },
       jurisdiction: (jurisdiction: string) => objects(jurisdiction),
     })
     const setup = { conversations: objects('anywhere') } as unknown as Setup
+    const caller = { tenant: 'acme', scopes: [] }
     for (const id of ['conv_1', 'eu_1', ...JURISDICTIONS.map((each) => `${each}__1`)])
-      conversationStub(setup, 'acme', id)
-    conversationStub(setup, 'acme', 'conv_2', 'weur')
+      conversationStub({ setup, caller }, id)
+    conversationStub({ setup, caller }, 'conv_2', 'weur')
     expect(asked).toEqual([
       ['anywhere', 'v1/acme/conv_1'],
       ['anywhere', 'v1/acme/eu_1'],

@@ -16,6 +16,7 @@ beforeAll(async () => {
   const keys = withKeys(
     apiKey('rated', { rate: 'RATE_STANDARD' }),
     apiKey('other', { rate: 'RATE_STANDARD' }),
+    apiKey('guesser'),
     ...['stateless', 'kept', 'leaving', 'going'].map((key) => apiKey(key, { budget })),
   )
   harness = createTestHarness({
@@ -57,6 +58,23 @@ describe('a key', () => {
     expect([statuses[0], statuses.at(-1)]).toEqual([200, 429])
     expect((await ask('/v1/models', 'other')).status).toBe(200)
   })
+
+  test('that guesses ids starts at most 100 objects in a minute', async () => {
+    const worker = harness.getWorker(NAME)
+    const before = (await worker.listDurableObjectIds('Conversation')).length
+    const statuses: number[] = []
+    const guess = async (id: number) => {
+      const response = await ask(`/conversations/guess${id}/messages`, 'guesser')
+      await response.body?.cancel()
+      statuses.push(response.status)
+    }
+    for (let id = 0; id < 400; id += 20) await Promise.all(Array.from({ length: 20 }, (_, at) => guess(id + at)))
+    expect(new Set(statuses)).toEqual(new Set([404, 429]))
+    const started = (await worker.listDurableObjectIds('Conversation')).length - before
+    expect(started).toBe(statuses.filter((status) => status === 404).length)
+    // Requests side by side may overshoot by those under way, and a minute may end meanwhile, once.
+    expect(started).toBeLessThanOrEqual(240)
+  }, 60_000)
 
   test('has a budget that runs without a conversation use up', async () => {
     reply = () => say('Hi.')

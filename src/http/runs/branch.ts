@@ -1,11 +1,10 @@
 import { deriveRunId } from '../../contract/id.ts'
-import type { Setup } from '../../contract/setup.ts'
+import type { EdgeContext } from '../context.ts'
 import { copyMessages } from './copy-messages.ts'
 import { conversationStub, jurisdictionOf } from './conversation-stub.ts'
 import { unwrapReply } from '../problem.ts'
 
 export interface BranchRequest {
-  readonly tenant: string
   /** The conversation to branch from. It is not changed. */
   readonly id: string
   /** The last run that the branch shares with that conversation. */
@@ -21,15 +20,16 @@ export interface BranchRequest {
  * Throws a Problem if the run does not exist or has not ended.
  */
 export async function branchConversation(
-  setup: Setup,
-  { tenant, id, previous, runId, expires }: BranchRequest,
+  context: EdgeContext,
+  { id, previous, runId, expires }: BranchRequest,
 ): Promise<string> {
-  const source = conversationStub(setup, tenant, id)
+  const { tenant } = context.caller
+  const source = conversationStub(context, id)
   const { settings } = unwrapReply(await source.settings())
   const jurisdiction = jurisdictionOf(id)
   const name = (await deriveRunId(tenant, 'branch', id, previous, runId)).replace('run', 'conv')
   const request = { tenant, id: jurisdiction ? `${jurisdiction}__${name}` : name, settings, expires }
-  const target = conversationStub(setup, tenant, request.id)
+  const target = conversationStub(context, request.id)
   unwrapReply(await target.create(request))
   await copyMessages(source, target, { upTo: previous })
   return request.id

@@ -1,5 +1,6 @@
 import type { ConversationSettings } from '../../contract/conversation.ts'
 import type { Setup } from '../../contract/setup.ts'
+import type { EdgeContext } from '../context.ts'
 import { conversationStub } from './conversation-stub.ts'
 
 /**
@@ -16,24 +17,23 @@ const settingsCache = new WeakMap<
 
 /** Caches the settings of a conversation, so that its next runs in this isolate need not ask for them. */
 export function cacheSettings(
-  setup: Setup,
-  tenant: string,
+  { setup, caller }: EdgeContext,
   conversation: string,
   settings: ConversationSettings,
 ): void {
   const entries = settingsCache.get(setup) ?? new Map()
   settingsCache.set(setup, entries)
   if (entries.size >= MOST_ENTRIES) entries.clear()
-  entries.set(`${tenant}/${conversation}`, { settings, until: Date.now() + MOST_AGE_MS })
+  entries.set(`${caller.tenant}/${conversation}`, { settings, until: Date.now() + MOST_AGE_MS })
 }
 
 /** Returns the settings of a conversation; empty if it does not exist, as its reply to the next request will tell. */
-export async function settingsOf(setup: Setup, tenant: string, conversation: string): Promise<ConversationSettings> {
-  const entry = settingsCache.get(setup)?.get(`${tenant}/${conversation}`)
+export async function settingsOf(context: EdgeContext, conversation: string): Promise<ConversationSettings> {
+  const entry = settingsCache.get(context.setup)?.get(`${context.caller.tenant}/${conversation}`)
   if (entry && entry.until > Date.now()) return entry.settings
-  const reply = await conversationStub(setup, tenant, conversation).settings()
+  const reply = await conversationStub(context, conversation).settings()
   if (!reply.ok) return {}
-  cacheSettings(setup, tenant, conversation, reply.settings)
+  cacheSettings(context, conversation, reply.settings)
   return reply.settings
 }
 

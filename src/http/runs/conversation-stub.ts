@@ -7,20 +7,22 @@ import {
 import type { Setup } from '../../contract/setup.ts'
 import type { EdgeContext } from '../context.ts'
 import { Problem } from '../problem.ts'
+import { limitGuesses } from './limit-guesses.ts'
 
 /**
  * Returns the Durable Object of a conversation; each tenant has its own. The id names the jurisdiction, so that the id
  * alone is enough to find the object. `location`: the preferred region of an object that does not exist yet.
  */
 export function conversationStub(
-  setup: Setup,
-  tenant: string,
+  { setup, caller }: EdgeContext,
   conversation: string,
   location?: Location,
 ): ConversationService {
   const namespace = namespaceIn(setup, jurisdictionOf(conversation))
-  const name = `v1/${tenant}/${conversation}`
-  return location === undefined ? namespace.getByName(name) : namespace.getByName(name, { locationHint: location })
+  const name = `v1/${caller.tenant}/${conversation}`
+  const stub = () =>
+    location === undefined ? namespace.getByName(name) : namespace.getByName(name, { locationHint: location })
+  return limitGuesses({ setup, caller }, name, stub)
 }
 
 /** Returns the jurisdiction that the prefix of a conversation's id names, such as `eu__`. */
@@ -47,10 +49,7 @@ export interface RunLocation {
 }
 
 /** Returns the conversation that stores a run: the caller's or, so that the run can be found again, a hidden one. */
-export function conversationStubOfRun(
-  { setup, caller }: EdgeContext,
-  { runId, conversation }: RunLocation,
-): ConversationService {
+export function conversationStubOfRun(context: EdgeContext, { runId, conversation }: RunLocation): ConversationService {
   // No caller can name a hidden conversation: no id contains a tilde.
-  return conversationStub(setup, caller.tenant, conversation ?? `~${runId}`)
+  return conversationStub(context, conversation ?? `~${runId}`)
 }

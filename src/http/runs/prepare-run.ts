@@ -45,7 +45,7 @@ export async function prepareRun(
   const body =
     conversation === undefined
       ? parameters
-      : withDefaults(await settingsOf(setup, caller.tenant, conversation), parameters)
+      : withDefaults(await settingsOf({ setup, caller }, conversation), parameters)
   const model = modelOf(setup, body.model)
   const identity = await identifyRun(request, caller, { body: parameters, conversation })
   const budget = await remainingBudget({ setup, caller }, () =>

@@ -97,14 +97,14 @@ async function continueConversation(
 
 /** Starts a run in a branch, because another response has followed `previous`: each goes on in its own conversation. */
 async function startInBranch(
-  { setup, caller: { tenant } }: RequestContext,
+  context: RequestContext,
   { run, tools }: PreparedRun,
   { id, previous }: { readonly id: string; readonly previous: string },
 ): Promise<RunHandle> {
   const expires = Date.now() + STORED_MS
-  const conversation = await branchConversation(setup, { tenant, id, previous, runId: run.runId, expires })
+  const conversation = await branchConversation(context, { id, previous, runId: run.runId, expires })
   const start = { id: conversation, onBusy: 'queue', create: false } as const
-  return startInConversation(setup, { run: { ...run, conversation }, tools }, start)
+  return startInConversation(context.setup, { run: { ...run, conversation }, tools }, start)
 }
 
 /** Starts a run in a new conversation, which is not listed; the ids of its responses contain its id. */

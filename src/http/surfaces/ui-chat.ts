@@ -19,9 +19,8 @@ import { streamRun } from '../respond/stream.ts'
 export const uiChat = new Hono<EdgeEnv>()
 
 uiChat.post('/', async (c) => {
-  const { setup, caller } = c.env
-  requireScope(caller, 'chat')
-  const json = await readJson(c.req.raw, setup.config.maxBodyBytes)
+  requireScope(c.env.caller, 'chat')
+  const json = await readJson(c.req.raw, c.env.setup.config.maxBodyBytes)
   const turn = turnOf(json)
   const { conversation, version } = turn
   const context = requestContext(c)
@@ -41,7 +40,7 @@ async function startTurn(
   context: RequestContext,
   { conversation, answers, run, follows }: UiChatRequest,
 ): Promise<RunHandle> {
-  const service = conversationStub(context.setup, context.caller.tenant, conversation)
+  const service = conversationStub(context, conversation)
   const replaces = follows === undefined ? undefined : await turnAfter(service, follows)
   return (await takeTurn(context, { id: conversation, create: true, answers, run, replaces })).handle
 }
@@ -55,8 +54,8 @@ async function regenerateTurn(
   { conversation, again, follows = '' }: UiChatRequest,
 ): Promise<RunHandle | undefined> {
   if (again === undefined) return undefined
-  const { setup, caller } = context
-  const service = conversationStub(setup, caller.tenant, conversation)
+  const { caller } = context
+  const service = conversationStub(context, conversation)
   const budget = await remainingBudget(context)
   const newRun = { runId: newId('run'), caller, ...(budget && { budget }) }
   const regenerate = (run = '') => service.regenerate(run, newRun, { onward: true })
@@ -79,11 +78,10 @@ async function turnAfter(service: ConversationService, run: string): Promise<str
 
 /** Streams the answer that is under way, from its start; 204 if there is none, as the client expects. */
 uiChat.get('/:id/stream', async (c) => {
-  const { setup, caller } = c.env
-  requireScope(caller, 'chat')
+  requireScope(c.env.caller, 'chat')
   const conversation = c.req.param('id')
   if (!ID.test(conversation)) return c.body(null, 204)
-  const service = conversationStub(setup, caller.tenant, conversation)
+  const service = conversationStub(c.env, conversation)
   const reply = await service.runs({ limit: 1 })
   if (!reply.ok && reply.code === 'unknown_conversation') return c.body(null, 204)
   const run = unwrapReply(reply).runs.at(-1)

@@ -12,7 +12,7 @@ interface RouteContext {
 
 /** Returns the conversation that the path names. */
 export function conversationOfPath(c: RouteContext): ConversationService {
-  return conversationStub(c.env.setup, c.env.caller.tenant, conversationIdOfPath(c))
+  return conversationStub(c.env, conversationIdOfPath(c))
 }
 
 /** Returns the conversation's id in the path. An invalid id gets the same 404 as an unknown one or another tenant's. */

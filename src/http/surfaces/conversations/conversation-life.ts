@@ -12,7 +12,7 @@ import { conversationOfPath, runIdOfPath } from './addressed.ts'
 import { requireScope } from '../../middleware/auth.ts'
 import { readJson } from '../../request-body.ts'
 import { remainingBudget } from '../../runs/budget.ts'
-import type { EdgeEnv } from '../../context.ts'
+import type { EdgeContext, EdgeEnv } from '../../context.ts'
 import { copyMessages } from '../../runs/copy-messages.ts'
 import { conversationStub, jurisdictionOf } from '../../runs/conversation-stub.ts'
 import { storedRunHandle } from '../../runs/run-handle.ts'
@@ -36,7 +36,7 @@ conversationLife.post('/', async (c) => {
     throw invalidRequest({ message: `The id of a conversation there begins with "${jurisdiction}__".`, path: 'id' })
   }
   checkSettings(setup, settings)
-  await createConversation(setup, { tenant: caller.tenant, id, settings, ...(location && { location }) })
+  await createConversation(c.env, { id, settings, ...(location && { location }) })
   await setup.directories.getByName(caller.tenant).add(id)
   return c.json({ id }, 201)
 })
@@ -62,7 +62,7 @@ conversationLife.post('/:id/fork', async (c) => {
   if (jurisdictionOf(id) !== jurisdiction) {
     throw invalidRequest({ message: 'A fork stays in the jurisdiction of its conversation.', path: 'id' })
   }
-  const target = await createConversation(setup, { tenant: caller.tenant, id, settings, isNew: true })
+  const target = await createConversation(c.env, { id, settings, isNew: true })
   await copyMessages(source, target, { before: at + 1 })
   await setup.directories.getByName(caller.tenant).add(id)
   return c.json({ id }, 201)
@@ -105,19 +105,19 @@ conversationLife.delete('/:id', async (c) => {
  * wants a new one: then throws a Problem 409.
  */
 async function createConversation(
-  setup: Setup,
-  { location, isNew = false, ...request }: NewConversation,
+  context: EdgeContext,
+  { location, isNew = false, id, settings }: NewConversation,
 ): Promise<ReturnType<typeof conversationStub>> {
-  const service = conversationStub(setup, request.tenant, request.id, location)
-  const { created } = unwrapReply(await service.create(request))
-  if (created) cacheSettings(setup, request.tenant, request.id, request.settings)
-  if (created || (!isNew && Object.keys(request.settings).length === 0)) return service
+  const { tenant } = context.caller
+  const service = conversationStub(context, id, location)
+  const { created } = unwrapReply(await service.create({ tenant, id, settings }))
+  if (created) cacheSettings(context, id, settings)
+  if (created || (!isNew && Object.keys(settings).length === 0)) return service
   const message = 'There is a conversation of this id already; its settings cannot be changed.'
   throw new Problem({ status: 409, code: 'conversation_exists', message, param: 'id' })
 }
 
 interface NewConversation {
-  readonly tenant: string
   readonly id: string
   readonly settings: ConversationSettings
   readonly location?: Location

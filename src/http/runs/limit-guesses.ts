@@ -1,0 +1,74 @@
+import type { ConversationService } from '../../contract/conversation.ts'
+import { isObject } from '../../contract/json.ts'
+import type { Setup } from '../../contract/setup.ts'
+import type { EdgeContext } from '../context.ts'
+import { Problem } from '../problem.ts'
+
+/** The most requests of one key for conversations that do not exist, in a minute and in one isolate. */
+const MOST_GUESSES = 100
+const WINDOW_MS = 60_000
+/** The most conversations that an isolate remembers to exist. */
+const MOST_KNOWN = 10_000
+
+interface Guesses {
+  count: number
+  /** Epoch milliseconds. */
+  until: number
+}
+
+interface Memory {
+  readonly byKey: Map<string, Guesses>
+  /** The names of objects that hold a conversation. */
+  readonly known: Set<string>
+}
+
+const memories = new WeakMap<Setup, Memory>()
+
+/**
+ * Returns a conversation that counts how often its caller's key asks for conversations that do not exist: the platform
+ * starts an object, with a database, for every id that is asked for. Throws a Problem 429 before an object is started
+ * once the key has done so 100 times in a minute; conversations that this isolate knows are answered all the same.
+ */
+export function limitGuesses(
+  { setup, caller }: EdgeContext,
+  name: string,
+  stub: () => ConversationService,
+): ConversationService {
+  const memory = memories.get(setup) ?? { byKey: new Map(), known: new Set() }
+  memories.set(setup, memory)
+  const { byKey, known } = memory
+  const key = `${caller.tenant}/${caller.key ?? ''}`
+  const guesses = byKey.get(key)
+  const now = Date.now()
+  if (guesses && guesses.count >= MOST_GUESSES && guesses.until > now && !known.has(name)) {
+    throw new Problem({
+      status: 429,
+      code: 'too_many_unknown',
+      message: `This key has asked for ${MOST_GUESSES} conversations or runs that do not exist within a minute.`,
+      retryAfterMs: guesses.until - now,
+      extra: { limit: MOST_GUESSES },
+    })
+  }
+  const note = (reply: unknown) => {
+    if (!isObject(reply)) return
+    if (reply['code'] === 'unknown_conversation') {
+      const current = byKey.get(key)
+      if (current && current.until > Date.now()) current.count += 1
+      else byKey.set(key, { count: 1, until: Date.now() + WINDOW_MS })
+    } else if (reply['ok'] === true) {
+      if (known.size >= MOST_KNOWN) known.clear()
+      known.add(name)
+    }
+  }
+  return new Proxy(stub(), {
+    get: (service, method) => {
+      const call: unknown = Reflect.get(service, method)
+      if (typeof call !== 'function') return call
+      return async (...args: unknown[]) => {
+        const reply: unknown = await Reflect.apply(call, service, args)
+        note(reply)
+        return reply
+      }
+    },
+  })
+}

@@ -1,0 +1,46 @@
+import { describe, expect, test, vi } from 'vitest'
+import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
+import { say } from '../fixtures/play.ts'
+import { keptEdge } from '../http/kept-edge.ts'
+
+const guesser = bearer('guesser')
+const other = bearer('other')
+
+/** The paths that ask for a conversation, a run or a response. */
+const PATHS: readonly ((id: string) => string)[] = [
+  (id) => `/conversations/${id}/runs`,
+  (id) => `/conversations/${id}/messages`,
+  (id) => `/conversations/${id}/usage`,
+  (id) => `/conversations/${id}/export`,
+  (id) => `/conversations/${id}/runs/run_x`,
+  (id) => `/conversations/${id}/runs/run_x/events`,
+  (id) => `/chat/${id}/stream`,
+  (id) => `/v1/responses/resp_${id}`,
+]
+
+describe('asking for conversations that do not exist', () => {
+  test('starts at most 100 objects in a minute for a key, by any route, and takes nothing from other keys', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const edge = keptEdge({ vars: withKeys(apiKey('guesser'), apiKey('other')), script: [say('Hi.')] })
+    await edge.post('/conversations', { id: 'mine' }, guesser)
+    expect(edge.objects.size).toBe(1)
+    const statuses = new Map<number, number>()
+    for (let guess = 0; guess < 2000; guess++) {
+      const path = PATHS[guess % PATHS.length]?.(`guess${guess}`) ?? ''
+      const { status, headers } = await edge.fetch(path, { headers: guesser })
+      statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      if (status === 429) expect(headers.get('retry-after')).toBe('60')
+    }
+    expect(edge.objects.size).toBeLessThanOrEqual(101)
+    expect(statuses.get(429)).toBeGreaterThan(1500)
+    const refused = await edge.fetch('/conversations/guess/runs', { headers: guesser })
+    expect([refused.status, await refused.json()]).toMatchObject([429, { code: 'too_many_unknown', limit: 100 }])
+
+    // A conversation that exists is answered, and other keys are not affected.
+    expect((await edge.fetch('/conversations/mine/runs', { headers: guesser })).status).toBe(200)
+    expect((await edge.fetch('/conversations/guess/runs', { headers: other })).status).toBe(404)
+    vi.setSystemTime(Date.now() + 60_000)
+    expect((await edge.fetch('/conversations/guess/runs', { headers: guesser })).status).toBe(404)
+    vi.useRealTimers()
+  })
+})
