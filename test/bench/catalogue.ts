@@ -1,29 +1,49 @@
+import { readdirSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import type { TestHarness } from 'wrangler'
+import { createTestHarness } from 'wrangler'
 import { canonicalJson, sha256 } from '../../src/contract/json.ts'
 import { CatalogueStore } from '../../src/catalogue/store.ts'
 import { encodeIndex, INDEX_KEY, versionKey } from '../../src/host/stored/copy.ts'
 import { encodeTexts, TEXTS_KEY, type VersionText } from '../../src/host/stored/texts.ts'
 import { createKeywordIndex } from '../../src/search/keyword-index.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
-import { cpuMs, runtimes } from './cpu.ts'
 import { manyTools } from './many-tools.ts'
-import { median } from './median.ts'
-import { SEARCH } from './model-server.ts'
+import { SEARCH } from './model-process.ts'
+import { startModelServer } from './model-server.ts'
+import { childWorkerds, processorMs } from './processor.ts'
+import { median } from './statistics.ts'
 
 const ROUNDS = 7
 const RUNS = 40
 /** How long an isolate goes by an index. */
 const FRESH_MS = 10_500
 
-export interface CatalogueBench {
-  readonly server: TestHarness
-  readonly url: URL
+/** Measures a run beside 10 stored definitions and beside 10,000, and what the catalogue writes of these. */
+export async function benchCatalogue(): Promise<void> {
+  const model = await startModelServer()
+  const tools = readdirSync(new URL('../../tools', import.meta.url).pathname)
+  const server = createTestHarness({
+    root: new URL('../..', import.meta.url).pathname,
+    workers: [
+      {
+        configPath: 'wrangler.toml',
+        vars: { AUTH: 'open', MODEL: 'openai/answer-8', MODELS: 'openai/*', OPENAI_BASE_URL: model.url },
+      },
+      ...tools.map((name) => ({ configPath: `tools/${name}/wrangler.toml` })),
+    ],
+  })
+  try {
+    const { url } = await server.listen()
+    const { TOOLS } = await server.getWorker<{ TOOLS: KVNamespace }>('edgecall').getEnv()
+    await benchRuns(url, TOOLS)
+  } finally {
+    await server.close()
+    model.stop()
+  }
+  await benchCopy()
 }
 
-/** What a run costs beside 10 stored definitions and beside 10,000, and what the catalogue writes of these. */
-export async function benchCatalogue({ server, url }: CatalogueBench): Promise<void> {
-  const { TOOLS } = await server.getWorker<{ TOOLS: KVNamespace }>('edgecall').getEnv()
+async function benchRuns(url: URL, TOOLS: KVNamespace): Promise<void> {
   const costs = new Map<string, number[]>()
   for (const count of [10, 10_000]) {
     const versions = await versionsOf(count)
@@ -35,19 +55,18 @@ export async function benchCatalogue({ server, url }: CatalogueBench): Promise<v
     await new Promise((resolve) => setTimeout(resolve, FRESH_MS))
     const [stored = ''] = used
     for (const [kind, model, tools] of [
-      ['by default', 'openai/steps-0', undefined],
-      ['with a stored tool', 'openai/steps-0', { add: [stored] }],
+      ['by default', 'openai/answer-8', undefined],
+      ['with a stored tool', 'openai/answer-8', { add: [stored] }],
       ['that searches', 'openai/search-1', undefined],
     ] as const) {
       const json = { input: 'What is the square root of 2?', model, ...(tools && { tools }) }
       const key = `a run ${kind}`
-      costs.set(key, [...(costs.get(key) ?? []), await costOf(new URL('/edge/runs', url), json)])
+      costs.set(key, [...(costs.get(key) ?? []), await costOf(new URL('/runs', url), json)])
     }
   }
   for (const [what, [few = 0, many = 0]] of costs) {
     tell(what, `${few.toFixed(2)} ms CPU beside 10 stored definitions, ${many.toFixed(2)} beside 10,000`)
   }
-  await benchCopy()
 }
 
 /** What the model's search finds: of the others no run reads more than the name. */
@@ -59,17 +78,18 @@ async function wantedOf(count: number): Promise<readonly string[]> {
 
 /** Processor time of one run, at the median of some batches; the first runs are not counted. */
 async function costOf(url: URL, json: object): Promise<number> {
-  const pids = runtimes()
+  const pids = childWorkerds()
+  const cpuMs = () => pids.reduce((sum, pid) => sum + processorMs(pid), 0)
   const costs: number[] = []
   for (let round = 0; round <= ROUNDS; round++) {
-    const before = cpuMs(pids)
+    const before = cpuMs()
     for (let sent = 0; sent < RUNS; sent++) {
       const headers = { 'content-type': 'application/json' }
       const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(json) })
       const text = await response.text()
       if (!response.ok) throw new Error(`${response.status} ${text}`)
     }
-    if (round > 0) costs.push((cpuMs(pids) - before) / RUNS)
+    if (round > 0) costs.push((cpuMs() - before) / RUNS)
   }
   return median(costs)
 }

@@ -3,7 +3,7 @@ import { createKeywordIndex } from '../../src/search/keyword-index.ts'
 import { searchHook } from '../../src/search/hook.ts'
 import { ask, play, say, tool } from '../fixtures/play.ts'
 import { manyQuestions, manyTools } from './many-tools.ts'
-import { median } from './median.ts'
+import { median } from './statistics.ts'
 
 const ROUNDS = 7
 
