@@ -110,7 +110,7 @@ describe('a streamed answer', () => {
     const rest = Promise.withResolvers<undefined>()
     const chunks = chunksOf({ text: 'One two three.' })
     script({ chunks: [...chunks.slice(0, 2), rest.promise, ...chunks.slice(2)] })
-    const response = await stage.ask(CHAT, { json: { ...hello, stream: true, edgecall: { rounds: 'all' } } })
+    const response = await stage.ask(CHAT, { json: { ...hello, stream: true } })
     const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
     let text = ''
     while (!text.includes('One')) text += (await reader.read()).value ?? ''
@@ -120,18 +120,20 @@ describe('a streamed answer', () => {
     expect(text.trimEnd().endsWith('data: [DONE]')).toBe(true)
   })
 
-  test('shows the answer alone, or with `rounds: "all"` what was said before the calls too', async () => {
+  test('has the text before calls if it is streamed, and not if it is complete, unless `rounds` says otherwise', async () => {
     const steps = [
       { chunks: chunksOf({ text: 'Let me see.', calls: [{ tool: 'squareRoot', arguments: '{"number":16}' }] }) },
       say('It is 4.'),
     ]
-    const content = async (rounds: string, stream: boolean) => {
+    const content = async (rounds: string | undefined, stream: boolean) => {
       script(...steps)
       const response = await stage.ask(CHAT, { json: { ...hello, stream, edgecall: { rounds } } })
       if (!stream) return ((await response.json()) as any).choices[0].message.content
       const events = await readEvents(response)
       return events.map((event: any) => event.choices?.[0]?.delta?.content ?? '').join('')
     }
+    expect(await content(undefined, true)).toBe('Let me see.\n\nIt is 4.')
+    expect(await content(undefined, false)).toBe('It is 4.')
     expect(await content('final', true)).toBe('It is 4.')
     expect(await content('final', false)).toBe('It is 4.')
     expect(await content('all', true)).toBe('Let me see.\n\nIt is 4.')

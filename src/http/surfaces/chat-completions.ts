@@ -5,6 +5,7 @@ import { answersOf, newPart } from '../../wire/client/call-answer.ts'
 import { completionCollector } from '../../wire/client/openai-chat/collect.ts'
 import { type ChatRequest, decodeRequest } from '../../wire/client/openai-chat/request.ts'
 import { completionEncoder } from '../../wire/client/openai-chat/answer.ts'
+import { defaultRounds, isHeldBack } from '../../wire/client/request.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { readJson } from '../request-body.ts'
 import { type RequestContext, requestContext, type EdgeEnv } from '../context.ts'
@@ -50,7 +51,7 @@ async function startOrContinue(
 
 function answerOptions(
   { runId, conversation }: RunHandle,
-  { model, messages, edgecall, responseFormat }: ChatRequest & { readonly model: string },
+  { model, messages, edgecall, responseFormat, stream }: ChatRequest & { readonly model: string },
 ) {
   // Each response of a run has its own id: one that goes on with results is named after the last call among them.
   const lastResult = newPart(messages).results.findLast(({ callId }) => runOfCall(callId) === runId)
@@ -59,8 +60,8 @@ function answerOptions(
     model,
     created: Math.floor(Date.now() / 1000),
     conversation,
-    rounds: edgecall.rounds,
-    whole: responseFormat?.type === 'json_schema',
+    rounds: edgecall.rounds ?? defaultRounds(stream),
+    whole: isHeldBack(responseFormat),
     waitingText: (calls: readonly ToolCall[]) => {
       const tools = calls.map((call) => `"${call.tool}"`).join(', ')
       const url = `/conversations/${conversation}/runs/${runId}/calls/`

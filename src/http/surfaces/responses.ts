@@ -4,6 +4,7 @@ import { type ResponseOptions, ResponseReader } from '../../wire/client/openai-r
 import { responseEncoder } from '../../wire/client/openai-responses/encode.ts'
 import { parseResponseId, responseId } from '../../wire/client/openai-responses/id.ts'
 import { decodeResponses, type ResponsesRequest } from '../../wire/client/openai-responses/request.ts'
+import { defaultRounds, isHeldBack } from '../../wire/client/request.ts'
 import { prepareRun, type RunParameters } from '../runs/prepare-run.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { readJson } from '../request-body.ts'
@@ -45,7 +46,8 @@ responsesApi.post('/', async (c) => {
     created: Math.floor(Date.now() / 1000),
     echo: { ...body.echo, ...(target && { conversation: { id: target.id } }) },
     conversation,
-    rounds: body.rounds,
+    rounds: body.rounds ?? defaultRounds(body.stream),
+    whole: !body.stream || isHeldBack(body.responseFormat),
     asked: approvals,
   }
   if (!body.stream) return collectRun(handle, collectorOf(new ResponseReader(options)))

@@ -2,6 +2,7 @@ import type { Context } from 'hono'
 import type { CallRecord } from '../../contract/run.ts'
 import { within } from '../../loop/perform/within.ts'
 import { ResponseReader } from '../../wire/client/openai-responses/answer.ts'
+import { defaultRounds } from '../../wire/client/request.ts'
 import { responseEncoder } from '../../wire/client/openai-responses/encode.ts'
 import { parseResponseId } from '../../wire/client/openai-responses/id.ts'
 import { DEFAULT_ECHO } from '../../wire/client/openai-responses/request.ts'
@@ -32,7 +33,11 @@ export async function storedResponse(c: Context<EdgeEnv>): Promise<Response> {
   }
   const { conversation, after } = place
   const approvals: Pick<CallRecord, 'id' | 'arguments'>[] = []
-  const options = { id, model: '', created: 0, echo: DEFAULT_ECHO, conversation, asked: approvals }
+  const { stream, starting_after: last = '-1' } = c.req.query()
+  const isStreamed = stream === 'true'
+  const rounds = defaultRounds(isStreamed)
+  const shown = { rounds, whole: !isStreamed }
+  const options = { id, model: '', created: 0, echo: DEFAULT_ECHO, conversation, asked: approvals, ...shown }
   const run = storedRunHandle(c.env, { runId: place.runId, conversation, after: 0 })
   const follow: RunHandle['follow'] = (onEvent) =>
     run.follow((event) => {
@@ -43,10 +48,9 @@ export async function storedResponse(c: Context<EdgeEnv>): Promise<Response> {
       if (event.seq > after) return onEvent(event)
       if (event.type === 'approval.requested') approvals.push({ id: event.callId, arguments: event.arguments })
     })
-  const { stream, starting_after: last = '-1' } = c.req.query()
   if (!/^(?:-1|\d{1,15})$/.test(last))
     throw invalidRequest({ message: 'It is a number of an event.', path: 'starting_after' })
-  if (stream === 'true') {
+  if (isStreamed) {
     return streamRun({ ...run, follow }, responseEncoder(options, Number(last)), { onFirst: () => {} })
   }
   const reader = new ResponseReader(options)

@@ -24,6 +24,19 @@ import {
 /** Which text of a run is shown: that of the answer alone (`final`), or also that before tool calls (`all`). */
 export type Rounds = 'final' | 'all'
 
+/**
+ * Whether the answer is only shown once it is known to fit its format. One with a strict schema is not: providers hold
+ * their models to it as the text is made.
+ */
+export function isHeldBack(format: ResponseFormat | undefined): boolean {
+  return format?.type === 'json_schema' && format.strict !== true
+}
+
+/** Returns which text is shown if a request does not say: a stream shows all at once, a complete answer the last step. */
+export function defaultRounds(isStreamed: boolean): Rounds {
+  return isStreamed ? 'all' : 'final'
+}
+
 /** The options of a run that all surfaces share. */
 export interface RunOptions extends Partial<Pick<RunRequest, 'context' | 'compat'> & RunOptionValues> {
   readonly tools?: ToolSelection

@@ -4,6 +4,11 @@ import type { RunError } from '../../contract/run.ts'
 /** The error of a run whose events break off before its end. */
 export const BROKEN_OFF: RunError = { code: 'run_interrupted', message: 'The events of the run broke off.' }
 
+/** The error of a stream in which parts of an answer were shown that was then rejected. */
+export function rejection(issues: string): RunError {
+  return { code: 'invalid_answer', message: `The streamed answer does not fit its format: ${issues}` }
+}
+
 /** Returns why a run was not completed. Only a run that was cancelled ends without an error of its own. */
 export function runErrorOf({ error }: RunFinished): RunError {
   return error ?? { code: 'run_cancelled', message: 'The run was cancelled.' }

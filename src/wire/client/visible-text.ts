@@ -3,7 +3,7 @@ import type { ToolCall } from '../../contract/message.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../contract/usage.ts'
 import type { Finish, RunError, RunRecord } from '../../contract/run.ts'
 import type { Rounds } from './request.ts'
-import { BROKEN_OFF, runErrorOf } from './run-error.ts'
+import { BROKEN_OFF, rejection, runErrorOf } from './run-error.ts'
 import type { ChatFinish } from '../provider/openai-chat/types.ts'
 
 /** The events that change neither the visible text nor the end of an answer. An event that is new to the union must be handled, or added here. */
@@ -24,9 +24,11 @@ type Ignored =
   | 'call.progress'
 
 export interface ShownOptions {
-  /** Default `final`. */
-  readonly rounds?: Rounds | undefined
-  /** Holds back each step's text until the step is answered: an answer that does not fit its format is rejected. */
+  readonly rounds: Rounds
+  /**
+   * Holds back each step's text until the step is answered: for a caller who reads the answer once it is complete, or
+   * because an answer that does not fit its format is rejected. Default: false.
+   */
   readonly whole?: boolean | undefined
   /** Returns the text for a caller whose run waits for approval of these calls. */
   readonly waitingText?: ((calls: readonly ToolCall[]) => string) | undefined
@@ -60,12 +62,12 @@ const NOTHING: readonly ShownPart[] = []
  *
  * With `rounds: "all"`, all text is shown as it comes. With `final`, text before calls of the edge's tools is not
  * shown; but while the text arrives, nobody knows whether calls will follow. So it is held back until the step is
- * answered without such calls, or until it is longer than a preamble: from then on it is shown as it comes. Text before
- * calls that the caller runs is shown: it is part of the message that the caller must send back.
+ * answered without such calls or, in a stream, until it is longer than a preamble: from then on it is shown as it comes.
+ * Text before calls that the caller runs is shown: it is part of the message that the caller must send back.
  */
 export class Shown {
   readonly #options: ShownOptions
-  #rounds: Rounds | undefined
+  #rounds: Rounds
   readonly #approvals = new Map<string, ToolCall>()
   /** The number of the block: a step, an attempt at one, or another separate text. An empty line parts two blocks. */
   #block = 0
@@ -101,10 +103,13 @@ export class Shown {
         return this.#begin()
       case 'step.answered':
         return this.#answered(event)
-      case 'history.compacted':
       case 'answer.rejected':
+        this.#count(event.usage)
+        // Another answer follows, but a part is never taken back.
+        return this.#shown > 0 ? [{ type: 'failure', error: rejection(event.issues) }] : NOTHING
+      case 'history.compacted':
       case 'call.settled':
-        if (event.usage) this.#usage = addUsage(this.#usage, event.usage)
+        this.#count(event.usage)
         return NOTHING
       case 'run.snapshot':
         return this.#snapshot(event.record)
@@ -139,6 +144,10 @@ export class Shown {
     return handed.map((call) => ({ type: 'call', call }))
   }
 
+  #count(usage: Usage | undefined): void {
+    if (usage) this.#usage = addUsage(this.#usage, usage)
+  }
+
   #begin(): readonly ShownPart[] {
     this.#block += 1
     this.#held = ''
@@ -170,7 +179,7 @@ export class Shown {
     calls,
     usage,
   }: Extract<RunEvent, { type: 'step.answered' }>): readonly ShownPart[] {
-    if (usage) this.#usage = addUsage(this.#usage, usage)
+    this.#count(usage)
     // A reader may have missed deltas; the step's answer has all their text.
     const missed = this.#last.reasoning === this.#block ? '' : reasoning
     this.#held = text.slice(this.#shown)

@@ -9,6 +9,7 @@ import { inPieces, replay } from '../../fixtures/replay.ts'
 
 const RUN = 'run_1'
 const HEAD = { id: 'chatcmpl-1', model: 'probe', created: 1790000000 }
+const FINAL = { ...HEAD, rounds: 'final' } as const
 const USAGE = { inputTokens: 10, outputTokens: 5 }
 const CHAT_USAGE = (inputs: number, outputs: number) => ({
   prompt_tokens: inputs,
@@ -61,7 +62,7 @@ type Options = Partial<Parameters<typeof completionEncoder>[0]>
 
 /** The text of the stream, event by event. */
 function encode(bodies: readonly RunEventBody[], options: Options = {}): string {
-  const encoder = completionEncoder({ ...HEAD, ...options })
+  const encoder = completionEncoder({ ...FINAL, ...options })
   return place(bodies).map(encoder.event).join('') + encoder.end()
 }
 
@@ -88,7 +89,7 @@ function deltasOf(text: string): Delta[] {
 }
 
 function collect(bodies: readonly RunEventBody[], options: Options & { conversation?: string } = {}) {
-  const collector = completionCollector({ ...HEAD, ...options })
+  const collector = completionCollector({ ...FINAL, ...options })
   for (const event of place(bodies)) collector.event(event)
   return collector.result()
 }
@@ -172,7 +173,7 @@ describe('a streamed answer', () => {
   })
 
   test('begins with the run and comes as the model speaks, once it is longer than a preamble', () => {
-    const encoder = completionEncoder(HEAD)
+    const encoder = completionEncoder(FINAL)
     const long = 'x'.repeat(250)
     const events = [
       started,
@@ -195,7 +196,7 @@ describe('a streamed answer', () => {
   })
 
   test('comes as the model speaks from its first word where there are no tools', () => {
-    const encoder = completionEncoder(HEAD)
+    const encoder = completionEncoder(FINAL)
     const events = [
       { ...started, tools: [] },
       step(1),
@@ -213,7 +214,7 @@ describe('a streamed answer', () => {
   })
 
   test('says nothing after its end', () => {
-    const encoder = completionEncoder(HEAD)
+    const encoder = completionEncoder(FINAL)
     const events = place([...ANSWER, delta(2, 'more')])
     expect(events.slice(0, -1).map(encoder.event).join('')).toBe(encode(ANSWER))
     expect([encoder.event(events.at(-1)!), encoder.end()]).toEqual(['', ''])
@@ -292,20 +293,6 @@ describe('which text is shown', () => {
     ['a short preamble is hidden', AFTER_TOOL, {}, 'Noon.'],
     ['all is shown with rounds "all"', AFTER_TOOL, { rounds: 'all' }, 'Let me look.\n\nNoon.'],
     [
-      'a long preamble is shown, for it might have been the answer',
-      [
-        started,
-        step(1),
-        delta(1, preamble),
-        answered(1, preamble, call('a')),
-        step(2),
-        answered(2, 'Noon.'),
-        finished('Noon.'),
-      ],
-      {},
-      `${preamble}\n\nNoon.`,
-    ],
-    [
       'an answer of which no delta was seen is shown',
       [started, step(1), answered(1, 'Noon.'), finished('Noon.')],
       {},
@@ -345,6 +332,52 @@ describe('which text is shown', () => {
   ] as const)('%s', (_, events, options, content) => {
     const said = { content, reason: 'stop' }
     expect(bothOf(events, options)).toEqual({ whole: said, streamed: said })
+  })
+
+  test('a stream shows a long preamble, which may be the answer, and a complete answer never shows it', () => {
+    const events = [
+      ...[started, step(1), delta(1, preamble), answered(1, preamble, call('a'))],
+      ...[step(2), answered(2, 'Noon.'), finished('Noon.')],
+    ]
+    expect(bothOf(events)).toEqual({
+      whole: { content: 'Noon.', reason: 'stop' },
+      streamed: { content: `${preamble}\n\nNoon.`, reason: 'stop' },
+    })
+  })
+
+  test('an answer that must be complete is held back until it is known to fit its format', () => {
+    const rejected: RunEventBody = { type: 'answer.rejected', step: 1, text: '{', issues: 'It is not JSON.' }
+    const restarted: RunEventBody = { type: 'step.restarted', step: 1, attempt: 2 }
+    const events = [
+      started,
+      step(1),
+      delta(1, '{'),
+      rejected,
+      restarted,
+      delta(1, '{}'),
+      answered(1, '{}'),
+      finished('{}'),
+    ]
+    const shown = deltasOf(encode(events, { rounds: 'all', whole: true }))
+    expect(shown).toEqual([ROLE, { content: '{}' }, { reason: 'stop' }, 'DONE'])
+  })
+
+  test('a stream ends in an error if the answer is rejected after parts of it were shown', () => {
+    const rejected: RunEventBody = { type: 'answer.rejected', step: 1, text: '{', issues: 'It is not JSON.' }
+    const restarted: RunEventBody = { type: 'step.restarted', step: 1, attempt: 2 }
+    const events = [
+      started,
+      step(1),
+      delta(1, '{'),
+      rejected,
+      restarted,
+      delta(1, '{}'),
+      answered(1, '{}'),
+      finished('{}'),
+    ]
+    const message = 'The streamed answer does not fit its format: It is not JSON.'
+    const error = { message, type: 'server_error', param: null, code: 'invalid_answer' }
+    expect(deltasOf(encode(events, { rounds: 'all' }))).toEqual([ROLE, { content: '{' }, { error }])
   })
 
   test('a step that is asked again begins anew; what was sent cannot be taken back', () => {

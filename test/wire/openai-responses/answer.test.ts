@@ -14,7 +14,7 @@ const RUN = RUN_ID.slice(4)
 type Event = { readonly type: string; readonly sequence_number: number } & Readonly<Record<string, any>>
 
 function encode(events: readonly RunEvent[], options: Partial<ResponseOptions> = {}): string {
-  const encoder = responseEncoder({ ...HEAD, echo: ECHO, ...options })
+  const encoder = responseEncoder({ ...HEAD, echo: ECHO, rounds: 'final', ...options })
   return events.map(encoder.event).join('') + encoder.end()
 }
 
@@ -49,7 +49,7 @@ async function readBySdk(text: string): Promise<OpenAiResponse> {
 
 /** The response as it is sent whole. */
 function collect(events: readonly RunEvent[], options: Partial<ResponseOptions> = {}) {
-  const reader = new ResponseReader({ ...HEAD, echo: ECHO, ...options })
+  const reader = new ResponseReader({ ...HEAD, echo: ECHO, rounds: 'final', whole: true, ...options })
   for (const event of events) if (!event.type.endsWith('.delta')) reader.take(event)
   return { error: reader.error, response: reader.response as unknown as OpenAiResponse }
 }

@@ -23,7 +23,7 @@ export function completionCollector(
   options: CompletionOptions & { readonly conversation?: string | undefined },
 ): CompletionCollector {
   const { id, created, model, conversation } = options
-  const shown = new Shown(options)
+  const shown = new Shown({ ...options, whole: true })
   const said = { text: '', reasoning: '' }
   const toolCalls: ChatToolCall[] = []
   const asked: ToolCall[] = []

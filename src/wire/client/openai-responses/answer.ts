@@ -47,8 +47,9 @@ export interface ResponseOptions {
   /** Fields of the request that the response repeats. */
   readonly echo: Readonly<Record<string, unknown>>
   readonly conversation?: string | undefined
-  /** Default `final`. */
-  readonly rounds?: Rounds | undefined
+  readonly rounds: Rounds
+  /** Whether the response is read once it is complete, and not as a stream. */
+  readonly whole?: boolean
   /** Calls for which an earlier response requested approval. May be added to before the first event. */
   readonly asked?: readonly AskedCall[]
 }
@@ -80,7 +81,7 @@ export class ResponseReader {
   constructor(options: ResponseOptions) {
     this.#options = options
     this.#suffix = itemSuffix(options.conversation)
-    this.#shown = new Shown({ rounds: options.rounds })
+    this.#shown = new Shown(options)
   }
 
   /** Returns the response's events for an event of the run. Those after the end belong to another response: ignored. */
