@@ -2,7 +2,7 @@ import { median, type Quartiles, quartiles } from './statistics.ts'
 import type { Subject } from './subjects.ts'
 import type { Workload } from './workloads.ts'
 
-const REQUESTS = 10
+const REQUESTS = 5
 
 const WORKLOAD: Workload = {
   ...{ name: 'first token', model: 'paced-30', stream: true, requests: REQUESTS },
