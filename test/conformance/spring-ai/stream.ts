@@ -27,13 +27,16 @@ export const stream: readonly Row[] = [
   {
     row: 53,
     says: 'of a run with calls the stream holds the answer alone',
-    verdict: same(async () => {
-      const script = [[{ type: 'text', text: 'Let me see.' } as const, ...sum], say('It is 3')]
-      const { texts, requests } = await chatStream({ script, tools: [add] })
-      expect([texts.join(''), requests.length]).toEqual(['It is 3', 2])
-      const all = await chatStream({ script, tools: [add], body: { edgecall: { rounds: 'all' } } })
-      expect(all.texts.join('')).toBe('Let me see.\n\nIt is 3')
-    }),
+    verdict: different(
+      'a stream has all text as it comes; `rounds: "final"` leaves out what precedes calls',
+      async () => {
+        const script = [[{ type: 'text', text: 'Let me see.' } as const, ...sum], say('It is 3')]
+        const { texts, requests } = await chatStream({ script, tools: [add] })
+        expect([texts.join(''), requests.length]).toEqual(['Let me see.\n\nIt is 3', 2])
+        const final = await chatStream({ script, tools: [add], body: { edgecall: { rounds: 'final' } } })
+        expect(final.texts.join('')).toBe('It is 3')
+      },
+    ),
   },
   {
     row: 54,
