@@ -16,15 +16,11 @@ import { retrying } from './model/retry.ts'
 import { type AiBinding, workersAi } from './model/workers-ai.ts'
 import { logs } from './observe/log.ts'
 import { matches } from './contract/glob.ts'
-import { createFinder } from './search/finder.ts'
 import { searchHook } from './search/hook.ts'
-import { policiesOf, readPolicies } from './host/policy/policies.ts'
-import { policed } from './host/policy/source.ts'
+import { readPolicies } from './host/policy/policies.ts'
+import { edgeTools } from './host/source/edge-tools.ts'
 import { acceptedTools } from './host/source/approved-definitions.ts'
-import { chain } from './host/source/chain.ts'
 import { holdBack } from './host/source/approval-gate.ts'
-import { kvSource } from './host/source/kv.ts'
-import { NOTHING_STORED } from './host/source/nothing-stored.ts'
 import { serviceSource } from './host/source/service.ts'
 
 /**
@@ -57,51 +53,55 @@ export interface Env {
 export function setup(env: Env, providers: Readonly<Record<string, ModelProvider>> = {}): Setup {
   const config = readConfig(env)
   const { TOOLS: namespace, DEFINITIONS: definitions, CATALOG: catalogues } = env
-  const catalogue = catalogues && catalogueStub(catalogues)
-  const acceptances = namespace && catalogue && acceptedTools({ namespace, catalogue, report })
+  const acceptances =
+    namespace && catalogues && acceptedTools({ namespace, catalogue: catalogueStub(catalogues), report })
   if (!acceptances && env['HOLD_CHANGED'] && config.holdChanged.length > 0) {
     throw new ConfigError('HOLD_CHANGED', '"off" without the bindings CATALOG and TOOLS')
   }
-  const services = serviceSource({
-    report,
-    bindings: toolWorkers(env),
-    offered: (name) => matches(config.defaultTools, name),
-    hold: (binding) =>
-      acceptances && matches(config.holdChanged, binding) ? (tools) => holdBack(tools, acceptances) : undefined,
-  })
+  // The tools of these bindings come from others, who may change them at any time.
+  const isForeign = (binding: string) => matches(config.holdChanged, binding)
+  const servicesOf = (isWanted: (binding: string) => boolean) =>
+    serviceSource({
+      report,
+      bindings: Object.fromEntries(Object.entries(toolWorkers(env)).filter(([binding]) => isWanted(binding))),
+      offered: (name) => matches(config.defaultTools, name),
+      hold: (binding) => (acceptances && isForeign(binding) ? (tools) => holdBack(tools, acceptances) : undefined),
+    })
   const policies = readPolicies(env)
   const rates = rateLimits(
     env,
     [...config.apiKeys, ...Object.values(policies)].flatMap(({ rate }) => rate ?? []),
   )
-  const stored =
-    namespace &&
-    definitions &&
-    catalogue &&
-    kvSource({
-      namespace,
-      catalogue,
-      definitions,
-      hosts: config.httpToolHosts,
-      hostsOf: (tool) => policiesOf(policies, tool).map(({ hosts }) => hosts),
-      secret: (name) => secretOf(env, name),
-      services,
-      report,
-    })
+  const { tools, finder, stored } = edgeTools({
+    services: servicesOf((binding) => !isForeign(binding)),
+    foreign: servicesOf(isForeign),
+    rules: { policies, rates },
+    ...(namespace &&
+      definitions &&
+      catalogues && {
+        stored: {
+          namespace,
+          catalogueOf: (owner) => catalogueStub(catalogues, owner),
+          definitions,
+          hosts: config.httpToolHosts,
+          secret: (name) => secretOf(env, name),
+          report,
+        },
+      }),
+    report,
+  })
   const models = modelChooser({
     providers: { ...providersOf(env), ...providers },
     defaultModel: config.model,
     allowed: config.models,
     prices: config.prices,
   })
-  const tools = chain(stored ? [services, stored] : [services], report)
-  const finder = createFinder(tools)
   return {
     config,
     models,
-    tools: policed(tools, { policies, rates }),
+    tools,
     finder,
-    stored: stored ?? NOTHING_STORED,
+    stored,
     ...(acceptances && { acceptances }),
     conversations: env.CONVERSATIONS,
     directories: env.DIRECTORIES,

@@ -74,7 +74,7 @@ describe('tools of other servers that change', () => {
     const tools = setup(env(bindings)).tools(CALLER)
     expect((await tools.offered()).map(({ definition }) => definition.name)).toEqual(['b'])
     const { unavailable } = await tools.list()
-    expect(unavailable).toMatchObject([{ place: 'TOOL_MCP', reason: expect.stringContaining('nobody is there') }])
+    expect(unavailable).toMatchObject([{ place: 'TOOL_MCP', reason: expect.stringContaining('the catalogue failed') }])
   })
 })
 

@@ -18,7 +18,7 @@ import { CatalogueStore, type CurrentVersion } from './store.ts'
 /** The parts that a catalogue is made of. */
 export interface CatalogueParts {
   /** Where its read copy is written. */
-  readonly namespace: Pick<ToolNamespace, 'put'>
+  readonly namespace: ToolNamespace
   /** Compares a new version with the one before it; both are the stored text of a definition. */
   readonly compare: (before: string, after: string) => Promise<Change>
   readonly report: Report

@@ -1,13 +1,14 @@
 import type { Report } from '../contract/setup.ts'
 import type { ToolNamespace } from '../host/stored/version-cache.ts'
 import { ACCEPTED_KEY, encodeIndex, INDEX_KEY, versionKey } from '../host/stored/copy.ts'
+import { copyOf } from '../host/stored/owned-copy.ts'
 import { encodeTexts, TEXTS_KEY } from '../host/stored/texts.ts'
 import type { CatalogueStore } from './store.ts'
 
 export interface KvSyncPorts {
   readonly store: CatalogueStore
   /** Where the copy is written. */
-  readonly namespace: Pick<ToolNamespace, 'put'>
+  readonly namespace: ToolNamespace
   readonly setAlarm: (time: number) => void
   readonly now: () => number
   readonly report: Report
@@ -69,7 +70,8 @@ export class KvSync {
   }
 
   async #copy(): Promise<void> {
-    const { store, namespace } = this.#ports
+    const { store } = this.#ports
+    const namespace = copyOf(this.#ports.namespace, store.owner())
     const versions = store.uncopied(VERSIONS_AN_ALARM)
     for (let at = 0; at < versions.length; at += AT_A_TIME) {
       const some = versions.slice(at, at + AT_A_TIME)
@@ -87,11 +89,11 @@ export class KvSync {
       if (acceptances.length > 0) await namespace.put(ACCEPTED_KEY, encodeIndex(ready, acceptances))
       store.setCopied(ready)
     }
-    await this.#copyTexts()
+    await this.#copyTexts(namespace)
   }
 
-  async #copyTexts(): Promise<void> {
-    const { store, namespace, now } = this.#ports
+  async #copyTexts(namespace: ToolNamespace): Promise<void> {
+    const { store, now } = this.#ports
     const { copied, areTextsOld } = store.revisions()
     if (!areTextsOld || now() < this.#textsAt + TEXTS_EVERY_MS) return
     await namespace.put(TEXTS_KEY, encodeTexts(copied, store.index(copied).length, store.texts(copied)))

@@ -15,4 +15,6 @@ export const MIGRATIONS: readonly string[] = [
   // place: the source of a tool that is not stored here and whose definition was accepted; its last row counts.
   `ALTER TABLE history ADD COLUMN place TEXT;
    CREATE INDEX history_of_place ON history (place, action);`,
+  // owner: whose definitions these are, and with that the keys of the copy. Catalogues from before are the edge's.
+  "ALTER TABLE copy ADD COLUMN owner TEXT NOT NULL DEFAULT 'edge'",
 ]

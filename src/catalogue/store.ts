@@ -1,4 +1,5 @@
 import type { Author, Change, HistoryEntry, HistoryPage, VersionWrite } from '../contract/catalogue.ts'
+import type { Owner } from '../contract/owner.ts'
 import type { Acceptance, ToolFingerprint } from '../contract/acceptance.ts'
 import { acceptedKey, type IndexEntry } from '../host/stored/copy.ts'
 import type { VersionText } from '../host/stored/texts.ts'
@@ -52,8 +53,9 @@ export class CatalogueStore {
 
   /** Adds a version, and returns the revision of the write. */
   add(write: VersionWrite, { change, breaks }: Change, at: number): number {
-    const { name, hash, text, version, offered, action, by } = write
+    const { owner = 'edge', name, hash, text, version, offered, action, by } = write
     return this.#storage.transactionSync(() => {
+      this.#rows('UPDATE copy SET owner = ?1 WHERE owner <> ?1', owner)
       const [newRow] = this.#rows(
         `INSERT INTO versions (name, hash, version, offered, text) VALUES (?, ?, ?, ?, ?)
          ON CONFLICT DO NOTHING RETURNING hash`,
@@ -178,6 +180,12 @@ export class CatalogueStore {
     )
       .map((row) => ({ name: acceptedKey(row), hash: row.hash, offered: false }))
       .sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  /** Returns whose definitions these are. */
+  owner(): Owner {
+    const [row] = this.#rows<{ owner: Owner }>('SELECT owner FROM copy')
+    return row?.owner ?? 'edge'
   }
 
   setCopied(revision: number): void {

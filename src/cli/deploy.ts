@@ -57,7 +57,7 @@ async function storeDefinitions(definitions: readonly DefinitionFile[], env: Nod
   print(`
 The definitions of tools/definitions were not stored: ${definitions.map(({ name }) => name).join(', ')}.
 To store them, run this again with EDGECALL_URL, the address of the edge, and EDGECALL_KEY, a key with the scope
-tools:write.
+tools:admin.
 `)
 }
 

@@ -17,7 +17,7 @@ export interface LocalEdge {
   readonly key: string | undefined
 }
 
-const SCOPES = ['chat', 'tools:read', 'tools:write', 'approve']
+const SCOPES = ['chat', 'tools:read', 'tools:write', 'tools:admin', 'approve']
 
 /**
  * Makes the variables of a local edge. The environment wins over the edge's wrangler.toml (`vars`), which wins over the

@@ -1,4 +1,5 @@
 import type { DefinitionIssue, DefinitionService } from './definition.ts'
+import type { Owner } from './owner.ts'
 import type { Caller } from './tool.ts'
 
 /** The author of a write: the tenant of an API key, and the first digits of the key's hash. */
@@ -21,6 +22,8 @@ export interface WriteTerms {
 
 /** A version of a definition that is to become the current one. */
 export interface VersionWrite extends WriteTerms {
+  /** The owner of the catalogue that is written to, which its copy in KV is named after. Default: `edge`. */
+  readonly owner?: Owner
   readonly name: string
   readonly hash: string
   readonly text: string
@@ -69,7 +72,7 @@ export interface HistoryPage {
 }
 
 /**
- * The catalogue's RPC methods. A single object takes all writes of an edge's stored definitions, one after another.
+ * The catalogue's RPC methods. Each owner has one object, which takes all writes of its definitions, one after another.
  * Versions never change and are never lost; a name has one current version, or none.
  */
 export interface CatalogueService {

@@ -28,9 +28,10 @@ export interface Setup {
   readonly models: ModelChooser
   /** Returns the tools that a caller may know of. */
   readonly tools: (caller: Caller) => ToolSource
-  /** Finds tools by words for `GET /tools?query=`, for any caller. Default: a search of those that `tools` lists. */
-  readonly finder?: ToolFinder
-  readonly stored: StoredTools
+  /** Finds tools by words for `GET /tools?query=`. Default: a search of those that `tools` lists. */
+  readonly finder?: (caller: Caller) => ToolFinder
+  /** Returns the stored definitions of the edge or of the caller's tenant, to be read and written as the caller may. */
+  readonly stored: (owner: 'edge' | 'tenant', caller: Caller) => StoredTools
   /** Records which definitions of tools are accepted; others are held back. Default: none are held back. */
   readonly acceptances?: Acceptances
   readonly conversations: Objects<ConversationService>

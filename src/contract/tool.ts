@@ -39,6 +39,11 @@ export interface ToolDefinition {
   /** Whether providers that can should force the model to follow the schema. Default: the provider's own. */
   readonly strict?: boolean
   readonly tags?: readonly string[]
+  /**
+   * The tool of a tool Worker that this one calls, if it is an alias. The limits and the concurrency of that tool count
+   * its calls too.
+   */
+  readonly aliasOf?: string
   /** Free data for hooks and listings. Models never see it. */
   readonly metadata?: JsonObject
 }

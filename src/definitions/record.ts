@@ -35,9 +35,8 @@ export async function readKept(name: string, text: string): Promise<StoredRecord
 
 function toDefinition(stored: StoredTool, hash: string): ToolDefinition {
   const { name, description, inputSchema, version = '1', annotations = {} } = stored
-  // A result from another host holds what somebody wrote there, unless the definition says otherwise.
-  const asks = 'http' in stored || ('code' in stored && (stored.code.hosts ?? []).length > 0)
-  const isFromElsewhere = asks && annotations.openWorld !== false
+  // Its arguments go to another host, and its results hold what somebody wrote there. The author cannot say otherwise.
+  const isOutbound = 'http' in stored || ('code' in stored && (stored.code.hosts ?? []).length > 0)
   const { title, outputSchema, returnDirect, approval, timeoutMs, maxResultBytes, tags } = stored
   return {
     name,
@@ -47,7 +46,7 @@ function toDefinition(stored: StoredTool, hash: string): ToolDefinition {
     ...(outputSchema && { outputSchema }),
     version,
     hash,
-    annotations: isFromElsewhere ? { untrusted: true, ...annotations } : annotations,
+    annotations: isOutbound ? { ...annotations, untrusted: true, openWorld: true } : annotations,
     ...(returnDirect && { returnDirect }),
     ...(approval && { approval }),
     ...(timeoutMs !== undefined && { timeoutMs }),

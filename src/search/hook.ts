@@ -1,7 +1,7 @@
 import type { Hook } from '../contract/hook.ts'
 import type { Message } from '../contract/message.ts'
 import type { ToolSelection } from '../contract/run.ts'
-import { type Tool, TOOL_SEARCH, type ToolDefinition, type ToolFinder } from '../contract/tool.ts'
+import { type Caller, type Tool, TOOL_SEARCH, type ToolDefinition, type ToolFinder } from '../contract/tool.ts'
 import { encodeOnce } from '../wire/encode-once.ts'
 import { matches } from '../contract/glob.ts'
 import { findTools } from './find-tools.ts'
@@ -30,7 +30,7 @@ export interface SearchHookOptions extends ToolSearchOptions {
    * Searches all tools of the edge, if there are more than `mostTools` or `when` is `on`. Default: only the tools on
    * offer are searched.
    */
-  readonly finder?: ToolFinder
+  readonly finder?: (caller: Caller) => ToolFinder
 }
 
 /**
@@ -58,10 +58,10 @@ export function searchHook(options: SearchHookOptions = {}): Hook {
     // Decided once for a run, so that a run that is resumed elsewhere searches the same tools as before.
     accept: async (run) => {
       if (!finder || namesAll(run.selection)) return run
-      return when === 'on' || (await finder.size()) > mostTools ? { ...run, searchesAll: true } : run
+      return when === 'on' || (await finder(run.caller).size()) > mostTools ? { ...run, searchesAll: true } : run
     },
     activate: (names, { run, offered, history, messages, find }) => {
-      const all = run.searchesAll ? finder : undefined
+      const all = run.searchesAll ? finder?.(run.caller) : undefined
       // A caller that executes the calls itself could not answer a search.
       if (run.execution === 'caller' || (when === 'auto' && offered.size < FEW && !all)) return names
       const active = new Set(names)

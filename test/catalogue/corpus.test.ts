@@ -104,9 +104,9 @@ function edgeOver({ kv, object }: ReturnType<typeof testCatalogue>) {
     definitions: definitionService({ fetch }),
     hosts: config.httpToolHosts,
     secret: () => undefined,
-    services,
+    worker: (binding) => services.bound(binding),
   })
-  return testEdge({ setup: { stored: tools, tools: () => chain([services, tools]) } })
+  return testEdge({ setup: { stored: () => tools, tools: () => chain([services, tools]) } })
 }
 
 test(`${COUNT} definitions of all shapes are put, found and called; of each, what is spoilt is refused with paths`, async () => {

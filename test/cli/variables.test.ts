@@ -52,7 +52,7 @@ test('an edge that wants keys gets a new one beside those that it has', async ()
   const { key = '', variables } = await localEdge(env, { vars: {}, hosts: HOSTS })
   expect(key).toMatch(/^ek_[\w-]{32}$/)
   const sha256 = createHash('sha256').update(key).digest('hex')
-  const scopes = ['chat', 'tools:read', 'tools:write', 'approve']
+  const scopes = ['chat', 'tools:read', 'tools:write', 'tools:admin', 'approve']
   expect(JSON.parse(variables['API_KEYS'] ?? '')).toEqual([theirs, { sha256, tenant: 'local', scopes }])
   const again = await localEdge({ AUTH: 'keys' }, { vars: {}, hosts: HOSTS })
   expect(again.key).not.toBe(key)

@@ -21,7 +21,7 @@ beforeAll(async () => {
     return { chunks: chunksOf({ calls: [{ tool: last.content, arguments: '{}' }] }) }
   })
   stage = await startStage({
-    API_KEYS: JSON.stringify([{ sha256, tenant: 'acme', scopes: ['chat', 'tools:read', 'tools:write', 'approve'] }]),
+    API_KEYS: JSON.stringify([{ sha256, tenant: 'acme', scopes: ['chat', 'tools:read', 'tools:admin', 'approve'] }]),
     MODEL: 'openai/test',
     OPENAI_BASE_URL: model.baseUrl,
   })

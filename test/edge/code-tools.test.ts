@@ -52,7 +52,7 @@ beforeAll(async () => {
     if (last.role === 'tool') return { chunks: chunksOf({ text: `It said ${last.content}` }) }
     return { chunks: chunksOf({ calls: [{ tool: last.content, arguments: '{"text":"Hello, World"}' }] }) }
   })
-  const scopes = ['chat', 'tools:read', 'tools:write']
+  const scopes = ['chat', 'tools:read', 'tools:write', 'tools:admin']
   const keys = Object.entries(KEYS).map(async ([tenant, key]) => ({ sha256: await sha256(key), tenant, scopes }))
   // The harness sends with Node's fetch, and loses that a redirect is not to be followed.
   const { fetch } = globalThis

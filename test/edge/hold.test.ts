@@ -35,7 +35,7 @@ beforeAll(async () => {
   server.call = ({ name }) => ({ content: [{ type: 'text', text: `${name} answered` }] })
   model = await startModelServer(async () => ({ chunks: chunksOf({ text: 'Done' }) }))
   const keys = [
-    { sha256: sha256(KEY), tenant: 'acme', scopes: ['chat', 'tools:read', 'tools:write'] },
+    { sha256: sha256(KEY), tenant: 'acme', scopes: ['chat', 'tools:read', 'tools:admin'] },
     { sha256: sha256(READER), tenant: 'acme', scopes: ['chat', 'tools:read'] },
   ]
   harness = createTestHarness({

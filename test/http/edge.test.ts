@@ -351,7 +351,7 @@ describe('tools over HTTP', () => {
         size: async () => 3,
         search: async (...question: unknown[]) => (asked.push(question), ['gone', 'sub', 'add', 'hidden']),
       }
-      const found = testEdge({ tools: [add, tool('sub')], setup: { finder } })
+      const found = testEdge({ tools: [add, tool('sub')], setup: { finder: () => finder } })
       expect(await answer('/tools?query=sum', found)).toEqual({ names: ['sub', 'add'], total: '2' })
       expect(await answer('/tools?query=sum&limit=1', found)).toEqual({ names: ['sub'], total: '2' })
       expect(await answer('/tools', found)).toEqual({ names: ['add', 'sub'], total: '2' })

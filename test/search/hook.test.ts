@@ -195,7 +195,7 @@ describe('a search of all tools of the edge', () => {
     { tools, others }: { readonly tools: readonly Tool[]; readonly others: readonly Tool[] },
     { script = [search, ask(['getWeather']), say('18')], selection, when }: Partial<Asked> = {},
   ) {
-    const hook = searchHook({ finder: finderOver(...tools, ...others), ...(when && { when }) })
+    const hook = searchHook({ finder: () => finderOver(...tools, ...others), ...(when && { when }) })
     const request = requestOf({ ...QUESTION, ...(selection && { selection }) })
     const run = (await hook.accept?.(request)) ?? request
     if (typeof run === 'string') throw new Error(run)
@@ -247,7 +247,8 @@ describe('a search of all tools of the edge', () => {
     const hidden = Array.from({ length: 200 }, (_, index) =>
       tool(`weather_${index}`, undefined, { description: 'Weather in a city.' }),
     )
-    const finder = finderOver(...hidden, weather)
+    const found = finderOver(...hidden, weather)
+    const finder = () => found
     const hook = searchHook({ finder })
     const { state } = await play({
       script: [search, say('hi')],
@@ -271,7 +272,7 @@ describe('a search of all tools of the edge', () => {
         { role: 'tool', callId: 'c', tool: 'tool_search', ok: true, content: [{ type: 'text', text: found }] },
       ],
       request: { searchesAll: true },
-      loop: { hooks: [searchHook({ finder: finderOver(weather) })] },
+      loop: { hooks: [searchHook({ finder: () => finderOver(weather) })] },
     })
     expect(requests[0]?.tools.map(({ name }) => name)).toEqual(['tool_search', 'getWeather'])
   })

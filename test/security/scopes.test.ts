@@ -173,7 +173,8 @@ describe('the answers that one key gives to the calls of another', () => {
 
 describe('what a caller may not call is not found either', () => {
   const finder = createFinder(source)
-  const search = { finder, loop: { hooks: [searchHook({ when: 'on', finder })] } }
+  const finders = () => finder
+  const search = { finder: finders, loop: { hooks: [searchHook({ when: 'on', finder: finders })] } }
   const asks = [ask(['tool_search', { query: 'secret' }]), ask(['secret']), say('ok')]
 
   test.each([
@@ -245,7 +246,7 @@ describe('the versions of a tool', () => {
     history: async () => [{ revision: 1, action: 'put', hash: 'h', at: '2026-01-01T00:00:00Z' }],
     version: async (name) => ({ name, description: 'How it is done.' }),
   }
-  const edge = testEdge({ vars: withKeys(...KEYS), setup: { ...setup, stored } })
+  const edge = testEdge({ vars: withKeys(...KEYS), setup: { ...setup, stored: () => stored } })
 
   test.each([
     ['plain', 'open', 200],

@@ -12,6 +12,11 @@ const IF_MATCH = {
   'If-None-Match': '`*`: only if there is none.',
 }
 
+const OWNER = {
+  owner:
+    '`edge` (scope `tools:admin`): the definitions that are there for every tenant; `tenant` (scope `tools:write`): those of the tenant of the key. By default the edge’s for a key with `tools:admin`.',
+}
+
 /** The routes of the tool catalogue. */
 export const TOOL_ROUTES: Routes = {
   '/tools': {
@@ -54,6 +59,7 @@ export const TOOL_ROUTES: Routes = {
       id: 'putTool',
       summary: 'Store a definition',
       scope: 'tools:write',
+      query: OWNER,
       headers: IF_MATCH,
       body: 'Definition',
       answers: { 200: WRITTEN, 201: WRITTEN },
@@ -65,6 +71,7 @@ export const TOOL_ROUTES: Routes = {
       summary: 'Remove a stored definition',
       description: 'Its versions stay.',
       scope: 'tools:write',
+      query: OWNER,
       answers: { 204: { says: 'It is gone.' } },
       errors: { ...UNKNOWN, 422: 'This tool is not a stored one.' },
     },
@@ -74,9 +81,10 @@ export const TOOL_ROUTES: Routes = {
       tag: 'Tools',
       id: 'listVersions',
       summary: 'What happened to a stored definition, newest first',
-      description: 'Of one that is gone or held back, for keys that write tools alone; likewise its versions.',
+      description:
+        'Of a tool that is gone or held back, only for keys that may write the definitions of its owner; likewise its versions. Authors of other tenants are left out, except for keys with `tools:admin`.',
       scope: 'tools:read',
-      query: { before: 'The revision before which to begin.', limit: 'At most 1000; 100 by default.' },
+      query: { before: 'The revision before which to begin.', limit: 'At most 1000; 100 by default.', ...OWNER },
       answers: { 200: { says: 'Its history.', json: { type: 'array', items: ref('HistoryEntry') } } },
       errors: UNKNOWN,
     },
@@ -87,6 +95,7 @@ export const TOOL_ROUTES: Routes = {
       id: 'getVersion',
       summary: 'A version as it was stored',
       scope: 'tools:read',
+      query: OWNER,
       answers: { 200: { says: 'The definition.', json: 'Definition' } },
       errors: UNKNOWN,
     },
@@ -97,6 +106,7 @@ export const TOOL_ROUTES: Routes = {
       id: 'rollbackTool',
       summary: 'Make an older version the current one',
       scope: 'tools:write',
+      query: OWNER,
       headers: IF_MATCH,
       body: 'HashBody',
       answers: { 200: WRITTEN, 201: WRITTEN },
@@ -109,7 +119,7 @@ export const TOOL_ROUTES: Routes = {
       id: 'acceptTool',
       summary: 'Accept what a changed tool says now',
       description: 'A tool of HOLD_CHANGED that has changed since it was accepted is not called before.',
-      scope: 'tools:write',
+      scope: 'tools:admin',
       body: 'HashBody',
       answers: { 200: { says: 'It is called again.', json: 'Accepted' } },
       errors: { ...UNKNOWN, 409: 'It says something else by now.', 422: 'The body has no hash.' },

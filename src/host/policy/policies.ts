@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { ToolPolicies, ToolPolicy } from '../../contract/policy.ts'
-import type { Approval, Caller, ToolDefinition } from '../../contract/tool.ts'
+import { isTenantPlace } from '../../contract/owner.ts'
+import type { Approval, Caller, ToolAnnotations, ToolDefinition } from '../../contract/tool.ts'
 import { ConfigError, jsonVar, type Vars } from '../../contract/vars.ts'
 import { matches } from '../../contract/glob.ts'
 import { POLICIES } from '../../wire/policy.ts'
@@ -17,16 +18,37 @@ export function readPolicies(vars: Vars): ToolPolicies {
   )
 }
 
-/** Returns the policies that apply to a tool, in their order. */
+/**
+ * Returns the policies that apply to a tool, in their order. A policy by name is about the edge's own tools: those that
+ * a tenant stores are named by their place (`@tenant:acme/*`), so that no name tells a tenant what else there is. What
+ * a policy by tag says of annotations only tightens, since a tool's author chooses its tags.
+ */
 export function policiesOf(
   policies: ToolPolicies,
   { definition, place }: { readonly definition: Pick<ToolDefinition, 'name' | 'tags'>; readonly place: string },
 ): readonly ToolPolicy[] {
   const { name, tags = [] } = definition
-  const known = [name, `@${place}`, ...tags.map((tag) => `#${tag}`)]
-  return Object.entries(policies).flatMap(([key, policy]) =>
-    known.some((each) => matches([key], each)) ? [policy] : [],
-  )
+  const names = [`@${place}`, ...(isTenantPlace(place) ? [] : [name])]
+  return Object.entries(policies).flatMap(([key, policy]) => {
+    if (names.some((each) => matches([key], each))) return [policy]
+    if (!tags.some((tag) => matches([key], `#${tag}`))) return []
+    return policy.annotations ? [{ ...policy, annotations: tightening(policy.annotations) }] : [policy]
+  })
+}
+
+/** The value of each annotation that makes the host more careful. */
+const CAREFUL: Required<ToolAnnotations> = {
+  readOnly: false,
+  idempotent: false,
+  destructive: true,
+  openWorld: true,
+  untrusted: true,
+  private: true,
+}
+
+function tightening(annotations: ToolAnnotations): ToolAnnotations {
+  const careful: Readonly<Record<string, boolean>> = CAREFUL
+  return Object.fromEntries(Object.entries(annotations).filter(([name, value]) => careful[name] === value))
 }
 
 /** Returns whether a caller may see and call a tool with these policies. */
@@ -57,6 +79,26 @@ export function tighten(definition: ToolDefinition, policies: readonly ToolPolic
   }
   own.set(tightened, definition)
   return tightened
+}
+
+/**
+ * Applies the controls of the tool that an alias calls: the stricter of both approvals, limits and annotations. An
+ * annotation that the alias alone makes, such as that it may be sent again, does not count.
+ */
+export function tightenAlias(alias: ToolDefinition, target: ToolDefinition): ToolDefinition {
+  const { name, approval, timeoutMs, maxResultBytes, maxConcurrent, exclusive } = target
+  const policy: ToolPolicy = {
+    ...(approval !== undefined && { approval }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(maxResultBytes !== undefined && { maxResultBytes }),
+    ...(maxConcurrent !== undefined && { concurrency: maxConcurrent }),
+  }
+  return {
+    ...tighten(alias, [policy]),
+    annotations: { ...target.annotations, ...tightening(alias.annotations) },
+    ...(exclusive !== undefined && { exclusive }),
+    aliasOf: name,
+  }
 }
 
 const own = new WeakMap<ToolDefinition, ToolDefinition>()

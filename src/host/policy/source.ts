@@ -10,12 +10,16 @@ export interface PolicyOptions {
 }
 
 /**
- * Returns a function that gives a caller the source with policies applied, wherever its tools come from. A tool that
- * the caller may not call is neither found nor listed; any other is bound by its policies. The policies are checked
- * again with each call, for the caller that the call's context names.
+ * Returns a function that gives a caller a source, or the caller's own source, with policies applied, wherever its
+ * tools come from. A tool that the caller may not call is neither found nor listed; any other is bound by its policies.
+ * The policies are checked again with each call, for the caller that the call's context names.
  */
-export function policed(source: ToolSource, options: PolicyOptions): (caller: Caller) => ToolSource {
-  if (Object.keys(options.policies).length === 0) return () => source
+export function policed(
+  source: ToolSource | ((caller: Caller) => ToolSource),
+  options: PolicyOptions,
+): (caller: Caller) => ToolSource {
+  const sourceFor = typeof source === 'function' ? source : () => source
+  if (Object.keys(options.policies).length === 0) return sourceFor
   // The same object each time, so that what is cached for a definition, such as its encoded form, serves the next run.
   const tightened = new WeakMap<ToolDefinition, { readonly place: string; readonly definition: ToolDefinition }>()
   const bind = (tool: Tool, policies: readonly ToolPolicy[]) => {
@@ -26,6 +30,7 @@ export function policed(source: ToolSource, options: PolicyOptions): (caller: Ca
     return guard({ ...tool, definition }, policies, options)
   }
   return (caller) => {
+    const source = sourceFor(caller)
     const allowed = (tools: readonly Tool[]) =>
       tools.flatMap((tool) => {
         const policies = policiesOf(options.policies, tool)
@@ -56,15 +61,16 @@ function isTold({ name = '', place, pending }: Unavailable, policies: ToolPolici
 
 function guard(tool: Tool, policies: readonly ToolPolicy[], { rates }: PolicyOptions): Tool {
   const { name } = tool.definition
-  const limiters = policies.flatMap(({ rate }) => (rate === undefined ? [] : (rates[rate] ?? [])))
+  const limiters = policies.flatMap(({ rate }) => (rate === undefined ? [] : [rates[rate]]))
   return {
     ...tool,
     call: async (request, control) => {
       const { caller } = request.context
       if (!isAllowed(policies, caller)) return unknownTool(name, [])
       const key = `${caller.tenant}/${name}`
-      const counted = await Promise.all(limiters.map((limiter) => limiter.limit({ key })))
-      return counted.every(({ success }) => success) ? tool.call(request, control) : tooOften(name)
+      // A rate whose binding is missing lets no call through.
+      const counted = await Promise.all(limiters.map(async (limiter) => (await limiter?.limit({ key }))?.success))
+      return counted.every((isWithin) => isWithin === true) ? tool.call(request, control) : tooOften(name)
     },
   }
 }

@@ -1,6 +1,6 @@
 import type { Report } from '../../contract/setup.ts'
 import type { Tool, ToolListing, ToolSource, ToolText } from '../../contract/tool.ts'
-import { merge } from './merge.ts'
+import { merge, mergeInOrder } from './merge.ts'
 import { sameOr, sizeOf, tellTexts } from '../../search/source-texts.ts'
 import { messageOf } from '../../contract/thrown.ts'
 
@@ -9,13 +9,24 @@ import { messageOf } from '../../contract/thrown.ts'
  * definitions is listed as unavailable at both places, and cannot be called. A source that fails is listed as
  * unavailable and reported, and hides no other.
  */
-export function chain(sources: readonly ToolSource[], report: Report = () => {}): ToolSource {
-  const gather = async (ask: (source: ToolSource) => Promise<readonly Tool[]>): Promise<readonly Tool[]> =>
-    (await Promise.all(sources.map((source) => ask(source).catch(() => [])))).flat()
-  const find = async (names: readonly string[]): Promise<readonly Tool[]> => {
-    const found = names.length === 0 ? [] : await gather((source) => source.find(names))
-    return merge([{ tools: found, unavailable: [] }]).tools
-  }
+export function chain(sources: readonly ToolSource[], report?: Report): ToolSource {
+  return combine(sources, merge, report)
+}
+
+/**
+ * Combines several sources into one, of which the earlier take precedence: a later tool of a name that an earlier
+ * source has is held back, listed with the reason. So no source can take the place of a tool of one before it, nor make
+ * it unavailable. A source that fails is listed as unavailable and reported, and hides no other.
+ */
+export function inOrder(sources: readonly ToolSource[], report?: Report): ToolSource {
+  return combine(sources, mergeInOrder, report)
+}
+
+function combine(sources: readonly ToolSource[], mergeListings: typeof merge, report: Report = () => {}): ToolSource {
+  const gather = async (ask: (source: ToolSource) => Promise<readonly Tool[]>): Promise<ToolListing[]> =>
+    Promise.all(sources.map(async (source) => ({ tools: await ask(source).catch((): Tool[] => []), unavailable: [] })))
+  const find = async (names: readonly string[]): Promise<readonly Tool[]> =>
+    names.length === 0 ? [] : mergeListings(await gather((source) => source.find(names))).tools
   const tellers = sources.map(tellTexts)
   let parts: readonly (readonly ToolText[])[] = []
   let texts: readonly ToolText[] = []
@@ -26,12 +37,12 @@ export function chain(sources: readonly ToolSource[], report: Report = () => {})
         sources.map((source, index) => source.list(page).catch(brokenSource(index, report))),
       )
       const isPaged = listings.some(({ total }) => total !== undefined)
-      return { ...merge(listings), ...(isPaged && { total: totalOf(listings, page?.origin) }) }
+      return { ...mergeListings(listings), ...(isPaged && { total: totalOf(listings, page?.origin) }) }
     },
     offered: async () => {
       const offered = await gather((source) => source.offered())
       // Looked up again by name: a tool that is not offered may be in conflict with one that is.
-      const tools = await find(offered.map((tool) => tool.definition.name))
+      const tools = await find(offered.flatMap(({ tools }) => tools.map((tool) => tool.definition.name)))
       return tools.filter((tool) => tool.offered)
     },
     size: async () => {

@@ -2,18 +2,21 @@ import type { DefinitionIssue, DefinitionService, UsableDefinition, ToolHosts } 
 import { TOOL_NAME } from '../../contract/id.ts'
 import { parseJson } from '../../contract/json.ts'
 import type { Report } from '../../contract/setup.ts'
-import type { ListPage, Tool, ToolListing, ToolSource, Unavailable } from '../../contract/tool.ts'
+import type { ListPage, Tool, ToolDefinition, ToolListing, ToolSource, Unavailable } from '../../contract/tool.ts'
 import { changed } from '../../tool/pinned-tools.ts'
 import type { CatalogueService, StoredTools, VersionWrite, WriteReply, WriteTerms } from '../../contract/catalogue.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { unreachable } from '../worker/call.ts'
-import type { ServiceSource } from './service.ts'
+import { type Owner, storedPlace } from '../../contract/owner.ts'
+import { tightenAlias } from '../policy/policies.ts'
 import { openVersionCache, type StoredRecord, type ToolNamespace } from '../stored/version-cache.ts'
 
 export interface KvOptions {
-  /** The catalogue's read copy. */
+  /** The owner of the definitions. Default: `edge`. */
+  readonly owner?: Owner
+  /** The owner's part of the catalogue's read copy. */
   readonly namespace: ToolNamespace
-  /** Takes all writes. */
+  /** Takes all writes of the owner's definitions. */
   readonly catalogue: CatalogueService
   /** Checks and performs the definitions. */
   readonly definitions: DefinitionService
@@ -25,11 +28,23 @@ export interface KvOptions {
   readonly hostsOf?: (tool: Pick<Tool, 'definition' | 'place'>) => readonly (readonly string[] | undefined)[]
   /** Returns the value of a secret, such as `SECRET_WEATHER`. */
   readonly secret: (name: string) => string | undefined
-  /** The tool Workers. A stored definition may be an alias of one of their tools, but may not take its name. */
-  readonly services: ServiceSource
+  /** Returns the tools of a bound Worker. A stored definition may be an alias of one of them. */
+  readonly worker: (binding: string) => ToolSource | undefined
+  /** The rights of the caller who reads or writes. Default: those of the operator, who may call any tool. */
+  readonly rights?: CallerRights
   /** Receives why stored definitions cannot be read. Default: nobody does. */
   readonly report?: Report
   readonly now?: () => number
+}
+
+/** What one caller may know of. Of everything else a stored definition neither calls nor tells anything. */
+export interface CallerRights {
+  /** The tools of a bound Worker that the caller may call, with the policies that bind them. */
+  readonly worker: (binding: string) => ToolSource | undefined
+  /** Whether the caller may know of a tool that its Worker does not have at present. */
+  readonly mayKnow: (target: { readonly definition: { readonly name: string }; readonly place: string }) => boolean
+  /** Returns what has a name already, which a definition may then not take, such as `a tool of a bound Worker`. */
+  readonly holderOf: (name: string) => Promise<string | undefined>
 }
 
 const UNREADABLE = 'the stored definitions cannot be read now'
@@ -44,7 +59,8 @@ const UNNAMED: WriteTerms = { by: { tenant: 'unknown' } }
  * is listed as unavailable.
  */
 export function kvSource(options: KvOptions): ToolSource & StoredTools {
-  const { namespace, catalogue, definitions, hosts, now = Date.now } = options
+  const { owner = 'edge', namespace, catalogue, definitions, hosts, now = Date.now } = options
+  const { rights = { worker: options.worker, mayKnow: () => true, holderOf: async () => undefined } } = options
   const fail = (error: unknown): string => {
     options.report?.({ event: 'tools.unavailable', place: 'TOOLS', detail: messageOf(error) })
     return UNREADABLE
@@ -56,10 +72,10 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
     const tools: Tool[] = []
     const unavailable: Unavailable[] = []
     for (const [name, record] of await cache.read(names)) {
-      const place = `tool:${name}`
-      const tool = toTool(place, record, options)
+      const place = storedPlace(owner, name)
+      const tool = await toTool(place, record, { ...options, rights })
       if (typeof tool === 'string') unavailable.push({ origin: 'kv', place, reason: tool, name })
-      else tools.push(tool)
+      else if (tool) tools.push(tool)
     }
     return { tools, unavailable }
   }
@@ -82,12 +98,12 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
   ): Promise<WriteReply> => {
     const written = await definitions.write(name, definition, hosts)
     if (!written.ok) return written
-    const issues = await serviceIssues(written.read, options.services)
+    const issues = await rightIssues(written.read, rights)
     if (issues.length > 0) return { ok: false, issues }
     const { text, metadata } = written.kept
     const { hash, default: offered } = metadata
     const { version } = written.read.definition
-    const reply = await catalogue.write({ ...terms, name, hash, text, offered, version })
+    const reply = await catalogue.write({ ...terms, owner, name, hash, text, offered, version })
     if (!reply.ok) return reply
     const { revision, ...rest } = reply
     cache.own(name, { revision, record: written.read })
@@ -120,57 +136,76 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
   }
 }
 
-/** Returns the tool of a record, or the reason why it cannot be called here. */
-function toTool(place: string, record: StoredRecord, options: KvOptions): Tool | string {
+type CallOptions = KvOptions & { readonly rights: CallerRights }
+
+/**
+ * Returns the tool of a record, or the reason why it cannot be called here; undefined for an alias of a tool that the
+ * caller may not know of.
+ */
+async function toTool(place: string, record: StoredRecord, options: CallOptions): Promise<Tool | string | undefined> {
   if (typeof record === 'string') return record
   const { definition, offered, alias } = record
-  if (alias && !options.services.bound(alias.binding)) return `there is no binding ${alias.binding}`
-  return { definition, origin: 'kv', place, offered, call: callOf(place, record, options) }
+  const common = { origin: 'kv', place, offered } as const
+  if (!alias) return { ...common, definition, call: callOf(place, record, options) }
+  const { binding, call } = alias
+  const { rights, worker } = options
+  const [target] = (await rights.worker(binding)?.find([call])) ?? []
+  if (target) {
+    return {
+      ...common,
+      definition: aliasOf(definition, target.definition),
+      call: callOf(place, record, options, target),
+    }
+  }
+  const [hidden] = (await worker(binding)?.find([call])) ?? []
+  const mayKnow = !hidden && rights.mayKnow({ definition: { name: call }, place: binding })
+  return mayKnow ? `${binding} has no tool "${call}" now` : undefined
 }
 
-function callOf(place: string, record: UsableDefinition, options: KvOptions): Tool['call'] {
-  const { definitions, services, secret, hostsOf } = options
-  const { definition, alias, secrets: names, stored } = record
-  const named = hostsOf?.({ definition, place }) ?? []
+/** The definitions of aliases, by their own and their target's: the same object each time, since much is cached by it. */
+const aliases = new WeakMap<ToolDefinition, { readonly target: ToolDefinition; readonly definition: ToolDefinition }>()
+
+function aliasOf(alias: ToolDefinition, target: ToolDefinition): ToolDefinition {
+  const known = aliases.get(alias)
+  if (known?.target === target) return known.definition
+  const definition = tightenAlias(alias, target)
+  aliases.set(alias, { target, definition })
+  return definition
+}
+
+/** `target`: the tool that an alias calls, as the caller may. */
+function callOf(place: string, record: UsableDefinition, options: CallOptions, target?: Tool): Tool['call'] {
+  const { definitions, secret, hostsOf } = options
+  const { definition, secrets: names, stored } = record
+  const policyHosts = hostsOf?.({ definition, place }) ?? []
   const hosts = Object.fromEntries(
-    Object.entries(options.hosts).filter(([host]) => named.every((some) => some?.includes(host) ?? true)),
+    Object.entries(options.hosts).filter(([host]) => policyHosts.every((some) => some?.includes(host) ?? true)),
   )
   const { name, hash } = definition
   return async (request, control) => {
     if (request.hash !== hash) return changed(name)
     const secrets = Object.fromEntries(names.map((each) => [each, secret(each) ?? '']))
     const outcome = await definitions.call(stored, request, { hosts, secrets }, control)
-    if (outcome) return outcome
-    const [tool] = (alias && (await services.bound(alias.binding)?.find([alias.call]))) ?? []
+    if (outcome || !target) return outcome ?? unreachable(name, 'the definition calls nothing')
     // The bound tool gets the same arguments, under the name and hash that its Worker knows.
-    if (!tool) return unreachable(name, `${alias?.binding} has no tool "${alias?.call}" now`)
-    const answered = await tool.call({ ...request, name: tool.definition.name, hash: tool.definition.hash }, control)
+    const { name: call, hash: targetHash } = target.definition
+    const answered = await target.call({ ...request, name: call, hash: targetHash }, control)
     return definition.outputSchema ? definitions.held(stored, answered) : answered
   }
 }
 
-async function serviceIssues(
-  { definition, alias }: UsableDefinition,
-  services: ServiceSource,
-): Promise<DefinitionIssue[]> {
+/** Returns what a caller may not store: a name that is taken, or an alias of a tool that the caller may not call. */
+async function rightIssues({ definition, alias }: UsableDefinition, rights: CallerRights): Promise<DefinitionIssue[]> {
   const { name } = definition
-  const { tools, unavailable } = await services.list()
-  // The name of a tool that is held back, or that two Workers define, is taken too.
-  const taken = [
-    ...tools.map(({ definition }) => definition.name),
-    ...unavailable.map((gone) => gone.pending?.definition.name ?? gone.name),
-  ]
-  const issues = taken.includes(name)
-    ? [{ path: 'name', message: `expected a free name: "${name}" is a tool of a bound Worker` }]
-    : []
+  const holder = await rights.holderOf(name)
+  const issues = holder === undefined ? [] : [{ path: 'name', message: `expected a free name: "${name}" is ${holder}` }]
   if (!alias) return issues
   const { binding, call } = alias
-  const worker = await services.bound(binding)?.list()
+  const worker = await rights.worker(binding)?.list()
   if (worker?.tools.some((tool) => tool.definition.name === call)) return issues
   const broken = worker?.unavailable.find(({ pending }) => !pending || pending.definition.name === call)
-  if (!worker) issues.push({ path: 'binding', message: `expected a service binding of this edge, received ${binding}` })
-  else if (broken)
-    issues.push({ path: 'binding', message: `${binding} cannot be asked for its tools: ${broken.reason}` })
-  else issues.push({ path: 'call', message: `expected a tool of ${binding}, received "${call}"` })
+  if (broken) issues.push({ path: 'binding', message: `${binding} cannot be asked for its tools: ${broken.reason}` })
+  // The same words whether there is no such binding, no such tool, or one that this caller may not call.
+  else issues.push({ path: 'call', message: `expected a tool that you may call, received "${call}" of ${binding}` })
   return issues
 }

@@ -18,3 +18,18 @@ export function merge(listings: readonly ToolListing[]): ToolListing {
   })
   return { tools, unavailable: [...listings.flatMap((listing) => listing.unavailable), ...conflicts] }
 }
+
+/** Merges the listings of several sources, the first of which takes precedence over those after it, and so on. */
+export function mergeInOrder(listings: readonly ToolListing[]): ToolListing {
+  const first = new Map<string, Tool>()
+  const held: Unavailable[] = []
+  for (const tool of listings.flatMap(({ tools }) => tools)) {
+    const { name } = tool.definition
+    const winner = first.get(name)
+    if (winner) {
+      const reason = `The tool "${name}" of ${tool.place} is held back: ${winner.place} has a tool of this name.`
+      held.push({ origin: tool.origin, place: tool.place, reason, name })
+    } else first.set(name, tool)
+  }
+  return { tools: [...first.values()], unavailable: [...listings.flatMap(({ unavailable }) => unavailable), ...held] }
+}

@@ -4,9 +4,9 @@ import { sha256 } from '../../contract/json.ts'
 import type { Caller } from '../../contract/tool.ts'
 import { Problem } from '../problem.ts'
 
-export type Scope = 'chat' | 'tools:read' | 'tools:write' | 'approve'
+export type Scope = 'chat' | 'tools:read' | 'tools:write' | 'tools:admin' | 'approve'
 
-const EVERY_SCOPE: readonly Scope[] = ['chat', 'tools:read', 'tools:write', 'approve']
+const EVERY_SCOPE: readonly Scope[] = ['chat', 'tools:read', 'tools:write', 'tools:admin', 'approve']
 /** How many digits of a key's hash name the key in records. */
 const KEY_DIGITS = 12
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])

@@ -2,9 +2,11 @@ import { type LimitName, mostCalls } from '../../contract/limits.ts'
 import { failure, type ToolFailure } from '../../contract/tool.ts'
 import { compatLimit } from './compat.ts'
 import type { CallState, RunState } from '../state.ts'
+import { isSameCall, targetOf } from './target.ts'
 
 /** Returns the limit that this proposed call exceeds, counting the run's calls in the order they were asked for. */
-export function overLimit({ request, rounds, calls, usage }: RunState, call: CallState): LimitName | undefined {
+export function overLimit(state: RunState, call: CallState): LimitName | undefined {
+  const { request, rounds, calls, usage } = state
   const { limits, budget = {} } = request
   const { tokens = Infinity, cost = Infinity } = limits
   if (rounds > limits.steps) return 'steps'
@@ -12,6 +14,9 @@ export function overLimit({ request, rounds, calls, usage }: RunState, call: Cal
   if ((usage.cost ?? 0) > Math.min(cost, budget.cost ?? Infinity)) return 'cost'
   const callsSoFar = calls.slice(0, calls.indexOf(call) + 1)
   if (callsSoFar.filter(({ tool }) => tool === call.tool).length > mostCalls(limits, call.tool)) return 'callsPerTool'
+  const target = targetOf(state, call.tool)
+  const ofTarget = callsSoFar.filter(({ tool }) => targetOf(state, tool) === target)
+  if (ofTarget.length > mostCalls(limits, target)) return 'callsPerTool'
   return callsSoFar.length > limits.calls ? 'calls' : undefined
 }
 
@@ -44,14 +49,11 @@ export function refuseOverLimit(state: RunState, call: CallState): ToolFailure |
   return failure('limit', `Not run: this run's limit "${which}" is reached. No further ${what} is run in it.`)
 }
 
-function refuseRepeated({ request, calls }: RunState, call: CallState): ToolFailure | undefined {
+function refuseRepeated(state: RunState, call: CallState): ToolFailure | undefined {
+  const { request, calls } = state
   const { sameCalls = Infinity } = request.limits
-  const repeats = calls.slice(0, calls.indexOf(call)).filter((each) => isSame(each, call)).length
+  const repeats = calls.slice(0, calls.indexOf(call)).filter((each) => isSameCall(state, each, call)).length
   if (repeats < sameCalls) return undefined
   const message = `Not run: "${call.tool}" was called ${repeats} times with these arguments. Use what it answered, or change them.`
   return failure('repeated_call', message)
-}
-
-function isSame(a: CallState, b: CallState): boolean {
-  return a.tool === b.tool && a.arguments === b.arguments
 }

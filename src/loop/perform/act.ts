@@ -1,5 +1,6 @@
 import type { ToolOutcome, ToolRequest } from '../../contract/tool.ts'
 import { execute } from '../../host/execute.ts'
+import { targetOf } from '../decide/target.ts'
 import { unknownTool } from '../../host/unknown-tool.ts'
 import { compose, type Middleware, HookFailure } from './middleware.ts'
 import { type Group, inPool } from './pool.ts'
@@ -130,5 +131,5 @@ export function groupOf({ state }: Running, { tool }: Pick<CallState, 'tool'>): 
   const { exclusive, maxConcurrent } = state.offered.get(tool) ?? {}
   if (typeof exclusive === 'string') return { name: `group:${exclusive}`, size: 1 }
   const size = exclusive === true ? 1 : maxConcurrent
-  return size === undefined ? undefined : { name: `tool:${tool}`, size }
+  return size === undefined ? undefined : { name: `tool:${targetOf(state, tool)}`, size }
 }

@@ -9,6 +9,7 @@ import { startedCalls } from '../recover.ts'
 import type { Running } from '../running.ts'
 import type { CallState } from '../state.ts'
 import { needsDataFlowApproval } from '../decide/data-flow-guard.ts'
+import { isSameCall, targetOf } from '../decide/target.ts'
 
 /**
  * Starts a call before the model's answer is complete, if the run wants that and nothing speaks against it: the tool is
@@ -24,11 +25,18 @@ export function startEarly(running: Running, call: ToolCall): void {
   inFlight.set(call.callId, work)
 }
 
-/** Whether the setup's `needsApproval` demands approval. Throws a HookFailure if it throws. */
+/**
+ * Whether the setup's `needsApproval` demands approval of a call or, if it is one of an alias, of the tool behind it.
+ * Throws a HookFailure if it throws.
+ */
 export function isGuardedBySetup({ state, loop }: Pick<Running, 'state' | 'loop'>, call: ToolCall): boolean {
   const definition = state.offered.get(call.tool)
   try {
-    return definition !== undefined && loop.needsApproval?.(call, definition, state.request) === true
+    if (!definition || !loop.needsApproval) return false
+    const target = targetOf(state, call.tool)
+    return [...new Set([call.tool, target])].some(
+      (tool) => loop.needsApproval?.({ ...call, tool }, { ...definition, name: tool }, state.request) === true,
+    )
   } catch (error) {
     throw new HookFailure(error)
   }
@@ -43,6 +51,7 @@ function mayStartEarly(running: Running, call: ToolCall): boolean {
   if (!eager || execution === 'caller' || toolChoice === 'none') return false
   if (signal.aborted || state.limit || !definition || !tools.has(tool)) return false
   const { readOnly, idempotent } = definition.annotations
+  const target = targetOf(state, tool)
   const earlierCalls = [...calls, ...(step?.early ?? [])]
   return (
     (readOnly === true || idempotent === true) &&
@@ -53,10 +62,11 @@ function mayStartEarly(running: Running, call: ToolCall): boolean {
     namesOnOffer(state).includes(tool) &&
     parseArguments(tool, text).ok &&
     // The same call must not have been sent already, nor another one with its id by a lost attempt at the step.
-    !earlierCalls.some((each) => each.callId === callId || (each.tool === tool && each.arguments === text)) &&
+    !earlierCalls.some((each) => each.callId === callId || isSameCall(state, each, call)) &&
     rounds < limits.steps &&
     earlierCalls.length < limits.calls &&
     earlierCalls.filter((each) => each.tool === tool).length < mostCalls(limits, tool) &&
+    earlierCalls.filter((each) => targetOf(state, each.tool) === target).length < mostCalls(limits, target) &&
     startedCalls(state).length < limits.concurrentCalls
   )
 }

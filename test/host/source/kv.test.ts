@@ -6,7 +6,7 @@ import type { ToolBinding } from '../../../src/host/worker/answer.ts'
 import { type KvOptions, kvSource } from '../../../src/host/source/kv.ts'
 import type { ToolNamespace } from '../../../src/host/stored/version-cache.ts'
 import { holdBack } from '../../../src/host/source/approval-gate.ts'
-import { type ServiceOptions, serviceSource } from '../../../src/host/source/service.ts'
+import { type ServiceOptions, type ServiceSource, serviceSource } from '../../../src/host/source/service.ts'
 import { encodeIndex, INDEX_KEY, versionKey } from '../../../src/host/stored/copy.ts'
 import { definitionService } from '../../../src/definitions/service.ts'
 import { freezeClock } from '../../fixtures/frozen-clock.ts'
@@ -16,6 +16,11 @@ import { elsewhereOf } from './fake-kv.ts'
 
 const HOSTS = { 'api.example.com': ['SECRET_A'] }
 const NOBODY = serviceSource({ bindings: {}, offered: () => true })
+
+/** Definitions may be aliases of the tools of these Workers. */
+function over(services: ServiceSource): Pick<KvOptions, 'worker'> {
+  return { worker: (binding) => services.bound(binding) }
+}
 
 function definition(name: string, rest: Record<string, unknown> = {}): Record<string, unknown> {
   return { name, description: `Does ${name}.`, inputSchema: { type: 'object' }, static: { text: name }, ...rest }
@@ -40,7 +45,7 @@ function setup({ fetch, ...rest }: Partial<KvOptions> & { fetch?: (url: string) 
       namespace: kv,
       catalogue: object,
       definitions,
-      services: NOBODY,
+      ...over(NOBODY),
       hosts: HOSTS,
       secret: () => 'x',
       ...rest,
@@ -121,7 +126,7 @@ describe('writing', () => {
     [
       'of a binding that is not there',
       { ...alias('a', 'TOOL_NONE', 'x') },
-      { path: 'binding', message: 'expected a service binding of this edge, received TOOL_NONE' },
+      { path: 'call', message: 'expected a tool that you may call, received "x" of TOOL_NONE' },
     ],
   ])('refuses a definition %s, and stores nothing', async (_, value, issue) => {
     const { catalogue, tools } = setup()
@@ -269,7 +274,7 @@ describe('a value that cannot be used is listed with the reason, and breaks no o
     const hash = await sha256(stored)
     kv.stored.set(versionKey('bad', hash), stored)
     kv.stored.set(INDEX_KEY, encodeIndex(1, [{ name: 'bad', hash, offered: true }]))
-    const reason = 'there is no binding TOOL_GONE'
+    const reason = 'TOOL_GONE has no tool "x" now'
     expect(await elsewhere().list()).toEqual({
       tools: [],
       unavailable: [{ origin: 'kv', place: 'tool:bad', reason, name: 'bad' }],
@@ -654,7 +659,7 @@ describe('an alias of a tool Worker', () => {
 
   test('calls the tool under its own name and hash, with arguments that fit both', async () => {
     const { seen, services } = clock()
-    const { tools } = setup({ services })
+    const { tools } = setup(over(services))
     const inputSchema = { type: 'object', properties: { zone: { enum: ['Asia/Tokyo'] } }, required: ['zone'] }
     await store(tools, { ...alias('tokyo', 'TOOL_CLOCK', 'now'), inputSchema })
     const [tool] = await tools.find(['tokyo'])
@@ -664,43 +669,24 @@ describe('an alias of a tool Worker', () => {
     expect(seen).toMatchObject([{ name: 'now', hash: 'h', arguments: { zone: 'Asia/Tokyo' } }])
   })
 
-  test('is refused for a name that is taken, and for a tool that is not there', async () => {
+  test('is refused for a tool that is not there', async () => {
     const { services } = clock()
-    const { tools } = setup({ services })
-    expect(await tools.put('now', definition('now'))).toEqual({
-      ok: false,
-      issues: [{ path: 'name', message: 'expected a free name: "now" is a tool of a bound Worker' }],
-    })
+    const { tools } = setup(over(services))
     expect(await tools.put('a', alias('a', 'TOOL_CLOCK', 'then'))).toEqual({
       ok: false,
-      issues: [{ path: 'call', message: 'expected a tool of TOOL_CLOCK, received "then"' }],
-    })
-  })
-
-  test('is refused for a name that two Workers define, each in its way', async () => {
-    const says = (hash: string): ToolBinding => ({ describe: async () => ({ contract: 1, tools: [{ ...now, hash }] }) })
-    const { tools } = setup({
-      services: serviceSource({ bindings: { TOOL_A: says('a'), TOOL_B: says('b') }, offered: () => true }),
-    })
-    expect(await tools.put('now', definition('now'))).toEqual({
-      ok: false,
-      issues: [{ path: 'name', message: 'expected a free name: "now" is a tool of a bound Worker' }],
+      issues: [{ path: 'call', message: 'expected a tool that you may call, received "then" of TOOL_CLOCK' }],
     })
   })
 
   test('says when its Worker or tool is gone', async () => {
     const { services, worker, at } = clock()
-    const { tools } = setup({ services })
+    const { tools } = setup(over(services))
     await store(tools, alias('a', 'TOOL_CLOCK', 'now'))
     worker.tools = []
     at.now = 60_000
-    expect(await call((await tools.find(['a']))[0])).toEqual({
-      ok: false,
-      error: {
-        code: 'tool_unreachable',
-        message: 'The tool "a" cannot be reached.',
-        detail: 'TOOL_CLOCK has no tool "now" now',
-      },
+    expect(await tools.list()).toEqual({
+      tools: [],
+      unavailable: [{ origin: 'kv', place: 'tool:a', name: 'a', reason: 'TOOL_CLOCK has no tool "now" now' }],
     })
     worker.broken = new Error('down')
     at.now = 120_000
@@ -710,19 +696,15 @@ describe('an alias of a tool Worker', () => {
     })
   })
 
-  test('does not call a tool that is held back, which keeps its name', async () => {
+  test('does not call a tool that is held back', async () => {
     const accepted = { of: async () => [{ hash: 'another' }], accept: async () => {} }
     const { seen, services } = clock()
     const { services: held } = clock({ hold: () => (tools) => holdBack(tools, accepted) })
-    const { tools, source } = setup({ services })
+    const { tools, source } = setup(over(services))
     await store(tools, alias('a', 'TOOL_CLOCK', 'now'))
-    const behind = source({ services: held })
-    expect(await call((await behind.find(['a']))[0])).toMatchObject({ error: { code: 'tool_unreachable' } })
+    const behind = source(over(held))
+    expect(await behind.find(['a'])).toEqual([])
     expect(seen).toEqual([])
-    expect(await behind.put('now', definition('now'))).toEqual({
-      ok: false,
-      issues: [{ path: 'name', message: 'expected a free name: "now" is a tool of a bound Worker' }],
-    })
     expect(await behind.put('b', alias('b', 'TOOL_CLOCK', 'now'))).toMatchObject({
       issues: [{ path: 'binding', message: expect.stringContaining('The tool "now" is held back') }],
     })

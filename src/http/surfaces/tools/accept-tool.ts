@@ -5,11 +5,12 @@ import { authorOf, requireScope } from '../../middleware/auth.ts'
 import { readHash } from '../../request-body.ts'
 import type { EdgeEnv } from '../../context.ts'
 import { Problem } from '../../problem.ts'
+import { unknownToolProblem } from './find-tool.ts'
 
 /** `POST /tools/{name}/accept`: accepts the current definition of a tool, if its hash is the one in the body. */
 export async function acceptTool(c: Context<EdgeEnv>, name: string): Promise<Response> {
   const { caller, setup } = c.env
-  requireScope(caller, 'tools:write')
+  requireScope(caller, 'tools:admin')
   const hash = await readHash(c.req.raw, setup.config.maxBodyBytes, 'a definition')
   const { tools, unavailable } = await setup.tools(caller).list()
   const all = [...tools, ...unavailable.flatMap(({ place, pending }) => (pending ? { place, ...pending } : []))]
@@ -27,8 +28,4 @@ export async function acceptTool(c: Context<EdgeEnv>, name: string): Promise<Res
   if (!candidate) throw unknownToolProblem(name)
   const message = `The tool "${name}" has another definition now.`
   throw new Problem({ status: 409, code: 'tool_changed', message, extra: { current: candidate.hash } })
-}
-
-export function unknownToolProblem(name: string): Problem {
-  return new Problem({ status: 404, code: 'unknown_tool', message: `There is no tool "${name}" at this edge.` })
 }

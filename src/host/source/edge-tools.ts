@@ -1,0 +1,57 @@
+import type { StoredTools } from '../../contract/catalogue.ts'
+import type { Report } from '../../contract/setup.ts'
+import type { Caller, ToolFinder, ToolSource } from '../../contract/tool.ts'
+import { createFinder } from '../../search/finder.ts'
+import { joinFinders } from '../../search/join-finders.ts'
+import { policed, type PolicyOptions } from '../policy/source.ts'
+import { inOrder } from './chain.ts'
+import { NOTHING_STORED } from './nothing-stored.ts'
+import type { ServiceSource } from './service.ts'
+import { type StoredOptions, storedTools } from './stored-tools.ts'
+
+export interface EdgeToolsOptions {
+  /** The operator's own tool Workers. */
+  readonly services: ServiceSource
+  /** Tool Workers that bring in the tools of others, such as other MCP servers. Default: none. */
+  readonly foreign?: ServiceSource
+  /** Further sources of the operator's own tools, such as `agentSource(…)`. Default: none. */
+  readonly others?: readonly ToolSource[]
+  readonly rules: PolicyOptions
+  /** What stored definitions are read and written with. Default: none can be stored. */
+  readonly stored?: StoredOptions | undefined
+  readonly report: Report
+}
+
+/** The tools of an edge, each under the policies of the operator, whatever its source. */
+export interface EdgeTools {
+  readonly tools: (caller: Caller) => ToolSource
+  readonly finder: (caller: Caller) => ToolFinder
+  readonly stored: (whose: 'edge' | 'tenant', caller: Caller) => StoredTools
+}
+
+/**
+ * Puts the sources of an edge together. Where several have a tool of one name, the operator's own take precedence over
+ * the edge's stored definitions, these over those of the caller's tenant, and all over the tools of others.
+ */
+export function edgeTools(options: EdgeToolsOptions): EdgeTools {
+  const { services, foreign, others = [], rules, report } = options
+  const own = others.length > 0 ? inOrder([services, ...others], report) : services
+  const [ownTools, foreignTools] = [policed(own, rules), foreign && policed(foreign, rules)]
+  const bound = (caller: Caller) =>
+    foreignTools ? inOrder([ownTools(caller), foreignTools(caller)], report) : ownTools(caller)
+  const worker = (binding: string) => services.bound(binding) ?? foreign?.bound(binding)
+  const owned = options.stored && storedTools(options.stored, { rules, worker, bound })
+  const shared = createFinder(
+    inOrder([own, ...(owned ? [owned.unpoliced] : []), ...(foreign ? [foreign] : [])], report),
+  )
+  if (!owned) return { tools: bound, finder: () => shared, stored: () => NOTHING_STORED }
+  const { edge, tenant } = owned.tools
+  return {
+    tools: (caller) => {
+      const last = foreignTools ? [foreignTools(caller)] : []
+      return inOrder([ownTools(caller), edge(caller), tenant(caller), ...last], report)
+    },
+    finder: (caller) => joinFinders(shared, owned.finder(caller.tenant)),
+    stored: owned.stored,
+  }
+}

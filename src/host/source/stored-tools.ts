@@ -1,0 +1,117 @@
+import type { CatalogueService, StoredTools } from '../../contract/catalogue.ts'
+import { type Owner, tenantOwner } from '../../contract/owner.ts'
+import type { Caller, ToolFinder, ToolListing, ToolSource } from '../../contract/tool.ts'
+import { createFinder } from '../../search/finder.ts'
+import { isAllowed, policiesOf } from '../policy/policies.ts'
+import { policed, type PolicyOptions } from '../policy/source.ts'
+import { copyOf } from '../stored/owned-copy.ts'
+import { type KvOptions, kvSource } from './kv.ts'
+
+export interface StoredOptions extends Omit<KvOptions, 'owner' | 'catalogue' | 'rights' | 'hostsOf' | 'worker'> {
+  /** Returns the catalogue of an owner's definitions. */
+  readonly catalogueOf: (owner: Owner) => CatalogueService
+}
+
+export interface StoredParts {
+  /** The policies that bind stored tools and, through their aliases, the tools of bound Workers. */
+  readonly rules: PolicyOptions
+  /** Returns the tools of a bound Worker. */
+  readonly worker: (binding: string) => ToolSource | undefined
+  /** All tools of bound Workers, as a caller may know of them. */
+  readonly bound: (caller: Caller) => Pick<ToolSource, 'list'>
+}
+
+/** The stored definitions of all owners. */
+export interface OwnedTools {
+  /** The tools of the edge's definitions, or of those of the caller's tenant, as the caller may call them. */
+  readonly tools: Readonly<Record<Whose, (caller: Caller) => ToolSource>>
+  /** Reads and writes these definitions as the caller may. */
+  readonly stored: (whose: Whose, caller: Caller) => StoredTools
+  /** The tools of the edge's definitions without any policy, for a search index. */
+  readonly unpoliced: ToolSource
+  /** Finds tools among the definitions of a tenant. */
+  readonly finder: (tenant: string) => ToolFinder
+}
+
+type Whose = 'edge' | 'tenant'
+
+/** How many tenants' definitions an isolate caches. */
+const MOST_TENANTS = 200
+
+interface Tenant {
+  /** The tenant's part of the copy: what an isolate caches goes by this object. */
+  readonly namespace: KvOptions['namespace']
+  readonly finder: ToolFinder
+}
+
+/**
+ * Makes the stored tools of an edge. The edge's definitions are there for every tenant, a tenant's for that tenant
+ * alone: each owner has a catalogue, a part of the copy in KV, caches and a search index of its own.
+ */
+export function storedTools(options: StoredOptions, { rules, worker, bound }: StoredParts): OwnedTools {
+  const { namespace, catalogueOf } = options
+  const { policies } = rules
+  const shared: Omit<KvOptions, 'catalogue'> = {
+    ...options,
+    worker,
+    hostsOf: (tool) => policiesOf(policies, tool).map(({ hosts }) => hosts),
+  }
+  const tenants = new Map<string, Tenant>()
+  const tenantOf = (tenant: string): Tenant => {
+    const owner = tenantOwner(tenant)
+    const known = tenants.get(tenant) ?? makeTenant(owner)
+    // The map is in the order of last use.
+    tenants.delete(tenant)
+    tenants.set(tenant, known)
+    const [oldest] = tenants.keys()
+    if (tenants.size > MOST_TENANTS && oldest !== undefined) tenants.delete(oldest)
+    return known
+  }
+  const makeTenant = (owner: Owner): Tenant => {
+    const own = copyOf(namespace, owner)
+    return {
+      namespace: own,
+      finder: createFinder(kvSource({ ...shared, owner, namespace: own, catalogue: catalogueOf(owner) })),
+    }
+  }
+  const workers = new Map<string, (caller: Caller) => ToolSource>()
+  const workerFor = (binding: string, caller: Caller) => {
+    const source = worker(binding)
+    const known = workers.get(binding) ?? (source && policed(source, rules))
+    if (known) workers.set(binding, known)
+    return known?.(caller)
+  }
+  const sourceOf = (whose: Whose, caller: Caller): ToolSource & StoredTools => {
+    const owner = whose === 'edge' ? whose : tenantOwner(caller.tenant)
+    return kvSource({
+      ...shared,
+      owner,
+      namespace: whose === 'edge' ? namespace : tenantOf(caller.tenant).namespace,
+      catalogue: catalogueOf(owner),
+      rights: {
+        worker: (binding) => workerFor(binding, caller),
+        mayKnow: (target) => isAllowed(policiesOf(policies, target), caller),
+        holderOf: async (name) => {
+          if (hasName(await bound(caller).list(), name)) return 'a tool of a bound Worker'
+          const [other] = whose === 'edge' ? [] : await edgeTools(caller).find([name])
+          return other && 'a tool of this edge'
+        },
+      },
+    })
+  }
+  const edgeTools = policed((caller) => sourceOf('edge', caller), rules)
+  return {
+    tools: { edge: edgeTools, tenant: policed((caller) => sourceOf('tenant', caller), rules) },
+    stored: sourceOf,
+    unpoliced: kvSource({ ...shared, catalogue: catalogueOf('edge') }),
+    finder: (tenant) => tenantOf(tenant).finder,
+  }
+}
+
+/** Whether a tool has this name, even one that is held back or in conflict. */
+function hasName({ tools, unavailable }: ToolListing, name: string): boolean {
+  return (
+    tools.some(({ definition }) => definition.name === name) ||
+    unavailable.some((gone) => (gone.pending?.definition.name ?? gone.name) === name)
+  )
+}

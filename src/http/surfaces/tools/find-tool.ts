@@ -1,0 +1,20 @@
+import type { Context } from 'hono'
+import type { Tool, ToolSource } from '../../../contract/tool.ts'
+import type { EdgeEnv } from '../../context.ts'
+import { Problem } from '../../problem.ts'
+
+/** Returns the tools that the caller may know of. */
+export function toolsOf(c: Context<EdgeEnv>): ToolSource {
+  return c.env.setup.tools(c.env.caller)
+}
+
+/** Returns a tool. Throws a Problem 404 if there is none of this name that the caller may know of. */
+export async function findTool(source: ToolSource, name: string): Promise<Tool> {
+  const [tool] = await source.find([name])
+  if (tool) return tool
+  throw unknownToolProblem(name)
+}
+
+export function unknownToolProblem(name: string): Problem {
+  return new Problem({ status: 404, code: 'unknown_tool', message: `There is no tool "${name}" at this edge.` })
+}

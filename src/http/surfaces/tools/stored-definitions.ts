@@ -1,0 +1,155 @@
+import type { Context } from 'hono'
+import { Hono } from 'hono/tiny'
+import { isTenantPlace } from '../../../contract/owner.ts'
+import type { HistoryEntry, StoredTools, WriteReply, WriteTerms } from '../../../contract/catalogue.ts'
+import type { Caller } from '../../../contract/tool.ts'
+import { pageOf } from '../conversations/addressed.ts'
+import { authorOf, requireScope } from '../../middleware/auth.ts'
+import { readHash, readJson } from '../../request-body.ts'
+import type { EdgeEnv } from '../../context.ts'
+import { Problem } from '../../problem.ts'
+import { findTool, toolsOf, unknownToolProblem } from './find-tool.ts'
+
+const DEFAULT_VERSIONS = '100'
+
+/** The routes of `/tools` that store, roll back and remove definitions, and tell their versions. */
+export const storedDefinitions = new Hono<EdgeEnv>()
+
+storedDefinitions.put('/:name', async (c) => {
+  const stored = definitionsToWrite(c)
+  const definition = await readJson(c.req.raw, c.env.setup.config.maxBodyBytes)
+  const name = c.req.param('name')
+  return answerWrite(c, name, await stored.put(name, definition, writeTermsOf(c)))
+})
+
+storedDefinitions.get('/:name/versions', async (c) => {
+  requireScope(c.env.caller, 'tools:read')
+  const page = pageOf({ limit: DEFAULT_VERSIONS, ...c.req.query() })
+  const name = c.req.param('name')
+  const { stored, isVisible } = await definitionsToRead(c, name)
+  const entries = (await stored.history(name, page)).filter(isVisible).map((entry) => withoutStrangers(c, entry))
+  if (entries.length === 0 && page.before === undefined) throw unknownToolProblem(name)
+  return c.json(entries)
+})
+
+storedDefinitions.get('/:name/versions/:hash', async (c) => {
+  requireScope(c.env.caller, 'tools:read')
+  const { name, hash } = c.req.param()
+  const { stored } = await definitionsToRead(c, name)
+  const definition = await stored.version(name, hash)
+  if (definition === undefined) throw unknownVersion(name, hash)
+  return Response.json(definition, { headers: { etag: `"${hash}"` } })
+})
+
+storedDefinitions.post('/:name/rollback', async (c) => {
+  const stored = definitionsToWrite(c)
+  const hash = await readHash(c.req.raw, c.env.setup.config.maxBodyBytes, 'a version')
+  const name = c.req.param('name')
+  const reply = await stored.rollback(name, hash, writeTermsOf(c))
+  if (!reply) throw unknownVersion(name, hash)
+  return answerWrite(c, name, reply)
+})
+
+storedDefinitions.delete('/:name', async (c) => {
+  const name = c.req.param('name')
+  if (await definitionsToWrite(c).remove(name, writeTermsOf(c).by)) return c.body(null, 204)
+  const { origin, place } = await findTool(toolsOf(c), name)
+  if (origin === 'kv') throw notRemoved(c, name, isTenantPlace(place) ? 'tenant' : 'edge')
+  const message = `The tool "${name}" is not stored (its source is "${origin}"), so it cannot be removed here.`
+  throw new Problem({ status: 422, code: 'tool_not_stored', message })
+})
+
+type Whose = 'edge' | 'tenant'
+
+/** Returns whose definitions a request asks for with `?owner=`: those of the edge, or of the caller's tenant. */
+function requestedOwner(c: Context<EdgeEnv>): Whose | undefined {
+  const owner = c.req.query('owner')
+  if (owner === undefined || owner === 'edge' || owner === 'tenant') return owner
+  const message = 'The owner of a definition is "edge" or "tenant".'
+  throw new Problem({ status: 400, code: 'invalid_request', message, param: 'owner' })
+}
+
+function defaultOwner({ scopes }: Caller): Whose {
+  return scopes.includes('tools:admin') ? 'edge' : 'tenant'
+}
+
+/** Returns the definitions that a request writes. Throws a Problem 403 if its key may not write those. */
+function definitionsToWrite(c: Context<EdgeEnv>): StoredTools {
+  const { caller, setup } = c.env
+  const owner = requestedOwner(c) ?? defaultOwner(caller)
+  requireScope(caller, owner === 'edge' ? 'tools:admin' : 'tools:write')
+  return setup.stored(owner, caller)
+}
+
+/**
+ * Returns the definitions that have the versions of a name. Default: those of the tool that the caller knows by this
+ * name. Throws a Problem 404 if the caller neither knows that tool nor may write the owner's definitions: only writers
+ * read of removed tools.
+ */
+async function definitionsToRead(
+  c: Context<EdgeEnv>,
+  name: string,
+): Promise<{ readonly stored: StoredTools; readonly isVisible: (entry: HistoryEntry) => boolean }> {
+  const { caller, setup } = c.env
+  const [tool] = await toolsOf(c).find([name])
+  const known = tool && (isTenantPlace(tool.place) ? 'tenant' : 'edge')
+  const owner = requestedOwner(c) ?? known ?? defaultOwner(caller)
+  const isWriter = caller.scopes.includes(owner === 'edge' ? 'tools:admin' : 'tools:write')
+  if (!isWriter && known !== owner) throw unknownToolProblem(name)
+  return {
+    stored: setup.stored(owner, caller),
+    // A definition of this name may have been accepted at a place that the caller may not know of.
+    isVisible: ({ place }) => isWriter || place === undefined || place === tool?.place,
+  }
+}
+
+/** Leaves out the author of an entry if that is another tenant, unless the caller administers the edge's tools. */
+function withoutStrangers(c: Context<EdgeEnv>, { by, ...entry }: HistoryEntry): HistoryEntry {
+  const { tenant, scopes } = c.env.caller
+  return by && (by.tenant === tenant || scopes.includes('tools:admin')) ? { ...entry, by } : entry
+}
+
+/** Returns the Problem of a stored tool that the caller knows, and that was not removed. */
+function notRemoved(c: Context<EdgeEnv>, name: string, owner: Whose): Problem {
+  // Another request has just removed the tool, which `find` does not see yet.
+  if ((requestedOwner(c) ?? defaultOwner(c.env.caller)) === owner) return unknownToolProblem(name)
+  if (owner === 'tenant') {
+    const message = `The tool "${name}" is your tenant's own: remove it with ?owner=tenant.`
+    return new Problem({ status: 422, code: 'other_owner', message, param: 'owner' })
+  }
+  const message = `The tool "${name}" is the edge's own: removing it needs a key with the scope "tools:admin".`
+  return new Problem({ status: 403, code: 'missing_scope', message })
+}
+
+function unknownVersion(name: string, hash: string): Problem {
+  const message = `The tool "${name}" has no version "${hash}".`
+  return new Problem({ status: 404, code: 'unknown_version', message })
+}
+
+/** Returns the author of a write, and its precondition by `If-Match` and `If-None-Match: *` (RFC 9110). */
+function writeTermsOf(c: Context<EdgeEnv>): WriteTerms {
+  const match = c.req.header('if-match')
+  const isNew = c.req.header('if-none-match')?.trim() === '*'
+  const expects = isNew ? [] : match?.split(',').map((tag) => tag.trim().replace(/^(?:W\/)?"(.*)"$/, '$1'))
+  return { by: authorOf(c.env.caller), expects }
+}
+
+/**
+ * Answers a write: 201 if it created the tool, 200 if it replaced a version. Throws a Problem if it was refused: 412 if
+ * another version is current, 422 with the paths of what is invalid.
+ */
+function answerWrite(c: Context<EdgeEnv>, name: string, reply: WriteReply): Response {
+  if (reply.ok) {
+    const { status, hash, change, breaks } = reply
+    c.header('etag', `"${hash}"`)
+    return c.json({ name, hash, change, breaks }, status === 'created' ? 201 : 200)
+  }
+  const { issues } = reply
+  const problems = issues.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ')
+  const message = `The definition was not stored: ${problems}`
+  if ('code' in reply) {
+    const { code, current } = reply
+    throw new Problem({ status: 412, code, message, extra: { current: current ?? null } })
+  }
+  throw new Problem({ status: 422, code: 'invalid_definition', message, extra: { issues } })
+}

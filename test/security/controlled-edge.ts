@@ -1,0 +1,139 @@
+import { DatabaseSync } from 'node:sqlite'
+import { catalogue } from '../../src/catalogue/catalogue.ts'
+import type { ModelRequest } from '../../src/contract/model.ts'
+import type { Setup } from '../../src/contract/setup.ts'
+import type { Tool } from '../../src/contract/tool.ts'
+import { failure } from '../../src/contract/tool.ts'
+import { conversation } from '../../src/conversation/conversation.ts'
+import { definitionService } from '../../src/definitions/service.ts'
+import { edge } from '../../src/http/app/edge.ts'
+import type { ToolBinding } from '../../src/host/worker/answer.ts'
+import { type Script, scripted } from '../../src/model/scripted.ts'
+import { catalogueParts, type Env, setup } from '../../src/setup.ts'
+import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
+import { memoryDirectories } from '../fixtures/directories.ts'
+import { memoryStorage } from '../fixtures/sqlite.ts'
+import { FakeKv } from '../host/source/fake-kv.ts'
+
+export interface Asked {
+  readonly method?: string
+  readonly json?: unknown
+  readonly headers?: Record<string, string>
+}
+
+export interface Answered {
+  readonly status: number
+  readonly headers: Headers
+  /** The parsed body; the text of a body that is not JSON. */
+  readonly body: any
+}
+
+export interface ControlledEdge {
+  readonly kv: FakeKv
+  /** What the model was sent. */
+  readonly requests: readonly ModelRequest[]
+  /** Sends a request with a key: a tenant's name and scopes, such as `acme: chat tools:read`. */
+  readonly as: (key: string) => (path: string, asked?: Asked) => Promise<Answered>
+}
+
+export interface ControlledEdgeOptions {
+  /** The tools of each bound tool Worker, by binding. */
+  readonly workers: Readonly<Record<string, readonly Tool[]>>
+  readonly script?: readonly Script[]
+  readonly vars?: Readonly<Record<string, unknown>>
+  /** The keys that requests may be sent with, as `as` takes them. */
+  readonly keys: readonly string[]
+  /** Answers the requests of stored tools. */
+  readonly fetch?: (url: string) => Promise<Response>
+  /** Changes the setup, as an operator may in `src/setup.ts`. */
+  readonly change?: (setup: Setup) => Setup
+}
+
+/**
+ * The edge of `src/setup.ts` as it is deployed, in plain Node: real doors, conversations, catalogue and definitions,
+ * over databases and a KV in memory. Its tool Workers hold the given tools, and its model plays a script.
+ */
+export function controlledEdge(options: ControlledEdgeOptions): ControlledEdge {
+  const { workers, script = [], vars = {}, keys, fetch, change = (made) => made } = options
+  const model = scripted(script, 'test/scripted')
+  const kv = new FakeKv()
+  const env: Env = {
+    MODEL: 'test/scripted',
+    ...withKeys(
+      ...keys.map((key) => {
+        const [tenant = '', scopes = ''] = key.split(': ')
+        return apiKey(key.replace(/\W+/g, '-'), { tenant, scopes: scopes.split(' ') })
+      }),
+    ),
+    ...vars,
+    ...Object.fromEntries(Object.entries(workers).map(([binding, tools]) => [binding, workerOf(tools)])),
+    TOOLS: kv as unknown as KVNamespace,
+    DEFINITIONS: definitionService(fetch ? { fetch } : {}),
+    CATALOG: objects((ctx) => new Catalog(ctx, env)),
+    CONVERSATIONS: objects((ctx) => Object.assign(new Conversation(ctx, env), { ctx })),
+    DIRECTORIES: memoryDirectories(),
+  }
+  let made: Setup | undefined
+  const setupOnce = () => (made ??= change(setup(env, { test: () => model })))
+  const Catalog = catalogue<Env>(catalogueParts)
+  const Conversation = conversation(setupOnce)
+  const app = edge(setupOnce)
+  return {
+    kv,
+    requests: model.requests,
+    as: (key) => {
+      if (!keys.includes(key)) throw new Error(`There is no key "${key}"`)
+      return async (path, { json, headers, method = json === undefined ? 'GET' : 'POST' } = {}) => {
+        const response = await app.fetch(
+          new Request(new URL(path, 'https://edge.example'), {
+            method,
+            headers: {
+              ...bearer(key.replace(/\W+/g, '-')),
+              ...(json !== undefined && { 'content-type': 'application/json' }),
+              ...headers,
+            },
+            ...(json !== undefined && { body: JSON.stringify(json) }),
+          }),
+          env,
+          { waitUntil: () => {} },
+        )
+        const text = await response.text()
+        return { status: response.status, headers: response.headers, body: bodyOf(text) }
+      }
+    },
+  }
+}
+
+function bodyOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/** Objects by name, each over a database of its own. */
+function objects<Service>(make: (ctx: DurableObjectState) => Service): { getByName(name: string): Service } {
+  const made = new Map<string, Service>()
+  return {
+    getByName: (name) => {
+      const storage = Object.assign(memoryStorage(new DatabaseSync(':memory:')), { setAlarm: async () => {} })
+      const object = made.get(name) ?? make({ storage } as unknown as DurableObjectState)
+      made.set(name, object)
+      return object
+    },
+  }
+}
+
+/** A tool Worker with these tools, as its service binding shows it. */
+function workerOf(tools: readonly Tool[]): Required<Pick<ToolBinding, 'describe' | 'call'>> {
+  return {
+    describe: async () => ({ contract: 1, tools: tools.map(({ definition }) => definition) }),
+    call: async (request, control) => {
+      const { name, hash } = request as Parameters<Tool['call']>[0]
+      const tool = tools.find(({ definition }) => definition.name === name)
+      if (tool?.definition.hash !== hash) return failure('schema_mismatch', 'It has changed.')
+      return tool.call(request as Parameters<Tool['call']>[0], control as Parameters<Tool['call']>[1])
+    },
+  }
+}
