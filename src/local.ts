@@ -4,13 +4,14 @@ import { conversation } from './conversation/conversation.ts'
 import { Directory } from './conversation/directory.ts'
 import { edge } from './http/app/edge.ts'
 import openapi from './http/openapi.txt'
-import page from './http/playground.html'
 import { offlineRules } from './model/offline-rules.ts'
 import { catalogueParts, type Env, setup } from './setup.ts'
+import page from './studio/page.html'
+import { PAGE_POLICY } from './studio/page-policy.ts'
 
 const local = (env: Env) => setup(env, { offline: offlineRules })
 
 export class Conversation extends conversation(local) {}
 export class Catalog extends catalogue(catalogueParts) {}
 export { Directory }
-export default edge(local, page, openapi)
+export default edge(local, { html: page, policy: PAGE_POLICY }, openapi)

@@ -18,6 +18,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   catalogue: ['contract', 'host'],
   conversation: ['contract', 'wire', 'tool', 'loop'],
   http: ['contract', 'wire', 'search', 'host', 'loop'],
+  studio: ['contract', 'client'],
   cli: ['contract', 'wire', 'schema', 'tool', 'definitions'],
 }
 
@@ -40,7 +41,7 @@ const IMPORT = /\b(?:from|import)\s*\(?\s*['"]([^'"]+)['"]/g
 
 function filesOf(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts') && !file.includes('node_modules'))
+    .filter((file) => /\.tsx?$/.test(file) && !file.includes('node_modules'))
     .map((file) => join(folder, file))
 }
 

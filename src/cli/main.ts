@@ -9,6 +9,7 @@ import { writeDocument } from './document/document.ts'
 import { Failure, Stopped } from './failure.ts'
 import { importOpenApi } from './import.ts'
 import { start } from './start.ts'
+import { writeStudio } from './studio.ts'
 import { writeTypes } from './types.ts'
 
 const USAGE = `npm start                       start the edge and every tool Worker, ask an example, keep serving
@@ -59,6 +60,8 @@ async function run([command = 'help', ...args]: readonly string[]): Promise<numb
       writeDocument(root)
       return 0
     }
+  } else if (command === 'studio') {
+    if (!parse(args, HELP).help) return writeStudio(root).then(() => 0)
   } else if (!['help', '--help', '-h'].includes(command)) {
     throw new UsageError(`There is no command "${command}"`)
   }

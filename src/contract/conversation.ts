@@ -114,8 +114,10 @@ export interface StartReply {
 export interface RunSummary {
   readonly id: string
   readonly status: RunStatus
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds, like `ended`. */
   readonly created: number
+  /** Absent until the run has ended. */
+  readonly ended?: number
 }
 
 /** A message and its place in the conversation; `position` rises. */

@@ -43,7 +43,7 @@ function urlAndKey(vendor: string): string[] {
 
 test('it has the routes of the edge, no more and no fewer', () => {
   // What is registered for all methods is no route of its own: middleware, and the 405 of /mcp.
-  const served = routes('page', 'document')
+  const served = routes({ html: 'page', policy: '' }, 'document')
     .routes.filter(({ method }) => method !== 'ALL')
     .map(({ method, path }) => `${method} ${path.replace(/:(\w+)(?:\{.*\})?/g, '{$1}')}`)
   const told = operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`)

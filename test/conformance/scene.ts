@@ -67,7 +67,7 @@ export async function native({ body, ...scene }: Scene) {
 export function edgeWith(script: Parameters<typeof scripted>[0], tools: readonly Tool[], setup: Partial<Setup>) {
   const model = scripted(script, 'test/scripted')
   const made = { ...testSetup(model, { tools }), ...setup }
-  const app = edge(() => made, '')
+  const app = edge(() => made)
   const run = async (body: object = {}): Promise<RunRecord> => {
     const request = new Request('http://127.0.0.1/runs', {
       method: 'POST',

@@ -44,7 +44,7 @@ function sent(): Record<string, any>[] {
 
 test('the page and the OpenAPI document are answered as they were bundled', async () => {
   const page = await stage.ask('/')
-  expect(await page.text()).toBe(readFileSync('src/http/playground.html', 'utf8'))
+  expect(await page.text()).toBe(readFileSync('src/studio/page.html', 'utf8'))
   const document = await stage.ask('/openapi.json')
   expect(document.headers.get('content-type')).toBe('application/json')
   expect(await document.text()).toBe(readFileSync('src/http/openapi.txt', 'utf8'))

@@ -15,12 +15,18 @@ test('the page loads nothing from elsewhere, stands in no frame, and is not ther
   const { headers } = await testEdge().ask('/')
   const policy = headers.get('content-security-policy')?.split('; ')
   const none = ['default-src', 'base-uri', 'form-action', 'frame-ancestors'].map((name) => `${name} 'none'`)
-  expect(policy).toEqual(expect.arrayContaining([...none, "connect-src 'self'"]))
+  const script = ["connect-src 'self'", "require-trusted-types-for 'script'", "trusted-types 'none'"]
+  expect(policy).toEqual(expect.arrayContaining([...none, ...script]))
+  expect(policy?.join(' ')).not.toContain('unsafe')
   expect([headers.get('referrer-policy'), headers.get('x-content-type-options')]).toEqual(['no-referrer', 'nosniff'])
   expect((await testEdge({ vars: { PLAYGROUND: 'off' } }).ask('/')).status).toBe(404)
 })
 
-test('the page makes no markup of texts', () => {
-  const page = readFileSync('src/http/playground.html', 'utf8')
-  expect(page).not.toMatch(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc|\beval\(|<img/)
+test('no source of the page makes markup of texts', () => {
+  const sources = readdirSync('src/studio', { recursive: true, encoding: 'utf8' }).filter((name) =>
+    /\.tsx?$/.test(name),
+  )
+  expect(sources.length).toBeGreaterThan(30)
+  const makers = /innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc|\beval\(|javascript:/i
+  expect(sources.filter((name) => makers.test(readFileSync(`src/studio/${name}`, 'utf8')))).toEqual([])
 })

@@ -65,11 +65,10 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
       error: FAULT,
     },
   ),
-  RunSummary: object({
-    id: text,
-    status: { enum: STATUS },
-    created: { type: 'integer', description: 'Epoch milliseconds.' },
-  }),
+  RunSummary: object(
+    { id: text, status: { enum: STATUS }, created: { type: 'integer', description: 'Epoch milliseconds.' } },
+    { ended: { type: 'integer', description: 'Epoch milliseconds; absent until the run has ended.' } },
+  ),
   StoredMessage: object({ position: count, run: text, message: OBJECT }, { replaced: { const: true } }),
   Named: object({ id: text }),
   Model: object(

@@ -135,8 +135,8 @@ export const CLIENT_ROUTES: Routes = {
   '/': {
     get: {
       tag: 'Edge',
-      id: 'playground',
-      summary: 'A page to try the edge',
+      id: 'studio',
+      summary: 'The studio: a page to try the edge, and to see and steer what runs there',
       answers: { 200: { says: 'The page.', type: 'text/html' } },
     },
   },

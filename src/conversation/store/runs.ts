@@ -94,13 +94,13 @@ export class RunTable {
   /** Returns the newest runs, or the newest before a given run, oldest first. */
   list(before: string | undefined, limit: number): RunSummary[] {
     const place = before === undefined ? undefined : this.row(before)?.place
-    const query = 'SELECT id, status, created FROM runs WHERE place < ? ORDER BY place DESC LIMIT ?'
-    const rows = this.#database.rows<{ id: string; status: RunStatus; created: number }>(
+    const query = 'SELECT id, status, created, ended FROM runs WHERE place < ? ORDER BY place DESC LIMIT ?'
+    const rows = this.#database.rows<{ id: string; status: RunStatus; created: number; ended: number | null }>(
       query,
       place ?? Number.MAX_SAFE_INTEGER,
       limit,
     )
-    return rows.reverse()
+    return rows.reverse().map(({ ended, ...run }) => (ended === null ? run : { ...run, ended }))
   }
 
   /** Reads all runs lazily, oldest first. */

@@ -17,13 +17,20 @@ import { runs } from '../surfaces/runs.ts'
 import { tools } from '../surfaces/tools/tools.ts'
 import { uiChat } from '../surfaces/ui-chat.ts'
 
+/** The page of `GET /`. */
+export interface Page {
+  readonly html: string
+  /** Its Content-Security-Policy, with the hashes of its script and style. */
+  readonly policy: string
+}
+
 /**
- * Makes the edge Worker: `export default edge(setup)`. `page` and `openapi` are the bodies of `GET /` and
- * `GET /openapi.json`; without its body, a route answers 404.
+ * Makes the edge Worker: `export default edge(setup)`. `page` and `openapi` are what `GET /` and `GET /openapi.json`
+ * answer; without it, a route answers 404.
  */
 export function edge<Env extends object>(
   makeSetup: MakeSetup<Env>,
-  page = '',
+  page?: Page,
   openapi = '',
 ): { fetch(request: Request, env: Env, ctx?: { waitUntil: WaitUntil }): Response | Promise<Response> } {
   const app = routes(page, openapi)
@@ -41,11 +48,14 @@ export function edge<Env extends object>(
 }
 
 /** Makes the app with all routes of an edge. Each route is in the document that `npm run openapi` makes. */
-export function routes(page: string, openapi: string): Hono<EdgeEnv> {
+export function routes(page: Page | undefined, openapi: string): Hono<EdgeEnv> {
   const app = new Hono<EdgeEnv>()
   app.use(cors)
   app.get('/health', (c) => c.json({ status: 'ok' }))
-  app.get('/', (c) => (page !== '' && c.env.setup.config.playground ? c.html(page, 200, PAGE_HEADERS) : c.notFound()))
+  app.get('/', (c) => {
+    if (!page || !c.env.setup.config.playground) return c.notFound()
+    return c.html(page.html, 200, { ...PAGE_HEADERS, 'content-security-policy': page.policy })
+  })
   app.get('/openapi.json', (c) => (openapi === '' ? c.notFound() : c.body(openapi, 200, JSON_HEADERS)))
   app.use(async (c, next) => {
     const { setup } = c.env
@@ -91,8 +101,6 @@ function answerMisconfigured({ pathname: path, hostname }: URL, error: unknown):
 const JSON_HEADERS = { 'content-type': 'application/json' }
 
 const PAGE_HEADERS = {
-  'content-security-policy':
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
 }

@@ -1,0 +1,46 @@
+import { signal } from '@preact/signals'
+import { EdgecallError } from '../../client/error.ts'
+import { sender, type SendOptions } from '../../client/request.ts'
+
+const STORED = 'edgecall-key'
+
+/** The key of this tab. It is in the tab's session storage alone, so closing the tab forgets it. */
+export const key = signal(sessionStorage.getItem(STORED) ?? '')
+
+/** Whether the edge has asked for a key that it takes. */
+export const needsKey = signal(false)
+
+/** Takes a key, or forgets it for an empty text. */
+export function takeKey(text: string): void {
+  if (text === '') sessionStorage.removeItem(STORED)
+  else sessionStorage.setItem(STORED, text)
+  key.value = text
+  needsKey.value = false
+}
+
+/** Sends a request to the edge that served this page. Throws an EdgecallError unless it succeeds. */
+export async function send(path: string, options?: SendOptions): Promise<Response> {
+  try {
+    return await sender({ url: location.origin, ...(key.value !== '' && { key: key.value }) })(path, options)
+  } catch (error) {
+    if (error instanceof EdgecallError && error.status === 401) needsKey.value = true
+    throw error
+  }
+}
+
+/** Sends a request and returns its JSON answer. That the edge speaks its own contract is not checked again. */
+export async function ask<Value>(path: string, options?: SendOptions): Promise<Value> {
+  const value: Value = await (await send(path, options)).json()
+  return value
+}
+
+/** A part of a path that may hold any text. */
+export function part(text: string): string {
+  return encodeURIComponent(text)
+}
+
+/** What a person is told of an error. */
+export function problemOf(error: unknown): { readonly code: string; readonly message: string } {
+  if (error instanceof EdgecallError) return { code: error.code, message: error.message }
+  return { code: 'studio', message: error instanceof Error ? error.message : String(error) }
+}

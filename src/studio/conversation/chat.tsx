@@ -1,0 +1,97 @@
+import type { JSX } from 'preact'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import { Problem } from '../part/problem.tsx'
+import type { Route } from '../route.ts'
+import { RunPanel } from '../run/run-panel.tsx'
+import { watchRun } from '../run/run-store.ts'
+import { hasEnded } from '../run/run-view.ts'
+import { Composer } from './composer.tsx'
+import { ConversationHead } from './head.tsx'
+import { type Opened, opened, openConversation, openingError } from './conversation-store.ts'
+import { TurnItem } from './turn.tsx'
+
+type ChatRoute = Extract<Route, { readonly page: 'chat' }>
+
+/** A conversation, and beside it the run that is selected in it. */
+export function Chat({ conversation, run, item }: ChatRoute): JSX.Element {
+  useEffect(() => {
+    // A conversation that a question has just created is shown already.
+    if (opened.peek()?.id !== conversation || conversation === undefined) void openConversation(conversation)
+  }, [conversation])
+  const shown = opened.value?.id === conversation ? opened.value : undefined
+  const selected = run ?? shown?.turns.findLast(({ summary }) => summary)?.run
+  const turn = shown?.turns.find((each) => each.run === selected)
+  const isPanelShown = conversation !== undefined && selected !== undefined
+  return (
+    <div class={isPanelShown ? 'chat split' : 'chat'}>
+      <div class="transcript">
+        {conversation && <ConversationHead id={conversation} />}
+        {openingError.value !== undefined && <Problem error={openingError.value} />}
+        <Transcript shown={shown} selected={selected} isNew={conversation === undefined} />
+        <Composer conversation={conversation} current={currentOf(shown)} />
+      </div>
+      {isPanelShown && (
+        <RunPanel address={{ conversation, run: selected }} item={item} endedAt={turn?.summary?.ended} />
+      )}
+    </div>
+  )
+}
+
+interface TranscriptProps {
+  readonly shown: Opened | undefined
+  readonly selected: string | undefined
+  readonly isNew: boolean
+}
+
+/** The turns. The newest line stays in view until the reader scrolls up. */
+function Transcript({ shown, selected, isNew }: TranscriptProps): JSX.Element {
+  const log = useRef<HTMLDivElement>(null)
+  const isAtEnd = useRef(true)
+  const id = shown?.id
+  useLayoutEffect(() => {
+    const element = log.current
+    if (!element) return undefined
+    isAtEnd.current = true
+    const observer = new ResizeObserver(() => {
+      if (isAtEnd.current) element.scrollTop = element.scrollHeight
+    })
+    for (const child of element.children) observer.observe(child)
+    return () => observer.disconnect()
+  }, [id])
+  return (
+    <div
+      ref={log}
+      class="log"
+      role="log"
+      aria-label="Conversation"
+      tabIndex={0}
+      onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
+        isAtEnd.current = scrollHeight - scrollTop - clientHeight < 40
+      }}
+    >
+      <div>
+        {shown?.hasMore && (
+          <button type="button" class="link" onClick={() => openConversation(shown.id, 1000)}>
+            Show older turns
+          </button>
+        )}
+        {isNew && (
+          <div class="hint">
+            <h1>Ask something</h1>
+            <p class="note">Every step, tool call and result shows beside the answer as it happens.</p>
+          </div>
+        )}
+        {shown?.turns.map((turn) => (
+          <TurnItem key={turn.run} conversation={shown.id} turn={turn} isSelected={turn.run === selected} />
+        ))}
+      </div>
+    </div>
+  )
+}
+
+function currentOf(shown: Opened | undefined): ReturnType<typeof watchRun> | undefined {
+  const last = shown?.turns.findLast(({ summary }) => summary && !hasEnded(summary))
+  if (!shown || !last) return undefined
+  const store = watchRun({ conversation: shown.id, run: last.run })
+  return hasEnded(store.view.value) ? undefined : store
+}

@@ -1,0 +1,42 @@
+import type { JSX } from 'preact'
+import { useMemo } from 'preact/hooks'
+import { Fault } from '../part/problem.tsx'
+import { visible } from '../part/text.ts'
+import { hrefOf, type Route, type RunAddress } from '../route.ts'
+import { Chart, Figures } from '../run/chart.tsx'
+import { watchRun } from '../run/run-store.ts'
+import { hasEnded } from '../run/run-view.ts'
+import { timelineOf } from '../run/timeline.ts'
+
+type CompareRoute = Extract<Route, { readonly page: 'compare' }>
+
+/** Two runs side by side. */
+export function Compare({ left, right }: CompareRoute): JSX.Element {
+  return (
+    <div class="page wide">
+      <h1>Two runs compared</h1>
+      <div class="sides">
+        <Side address={left} />
+        <Side address={right} />
+      </div>
+    </div>
+  )
+}
+
+function Side({ address }: { readonly address: RunAddress }): JSX.Element {
+  const store = useMemo(() => watchRun(address), [address.conversation, address.run])
+  const run = store.view.value
+  const timeline = timelineOf(run, hasEnded(run) ? (store.endedAt.value ?? 0) : Date.now())
+  const hrefTo = (item: string) => hrefOf({ page: 'chat', ...address, item })
+  return (
+    <section aria-label={`Run with ${run.model ?? 'a model'}`}>
+      <h2>
+        <a href={hrefOf({ page: 'chat', ...address })}>{run.model ?? 'Run'}</a>
+      </h2>
+      <Figures run={run} timeline={timeline} />
+      <Chart timeline={timeline} selected={undefined} hrefOf={hrefTo} />
+      {run.error && <Fault {...run.error} />}
+      <p class="text">{visible(run.answer || (run.steps.at(-1)?.text ?? ''))}</p>
+    </section>
+  )
+}

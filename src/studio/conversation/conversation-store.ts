@@ -1,0 +1,71 @@
+import { signal } from '@preact/signals'
+import type { RunSummary, StoredMessage } from '../../contract/conversation.ts'
+import { ask, part, send } from '../api/session.ts'
+import { hasEnded } from '../run/run-view.ts'
+import { watchRun } from '../run/run-store.ts'
+import { go } from '../route.ts'
+import { type Turn, turnsOf } from './turns.ts'
+
+/** The turns that are loaded at a time. */
+const PAGE = 50
+const MESSAGES = 500
+
+export interface Opened {
+  readonly id: string
+  readonly turns: readonly Turn[]
+  /** Whether there may be older turns. */
+  readonly hasMore: boolean
+}
+
+/** The conversation that is shown; undefined for one that does not exist yet. */
+export const opened = signal<Opened | undefined>(undefined)
+export const openingError = signal<unknown>(undefined)
+
+/** Shows a conversation, and follows those of its runs that have not ended. */
+export async function openConversation(id: string | undefined, most = PAGE): Promise<void> {
+  if (id === undefined) {
+    opened.value = undefined
+    openingError.value = undefined
+    return
+  }
+  const path = `/conversations/${part(id)}`
+  try {
+    const [runs, messages] = await Promise.all([
+      ask<RunSummary[]>(`${path}/runs?limit=${most}`),
+      ask<StoredMessage[]>(`${path}/messages?limit=${Math.min(1000, MESSAGES + most)}`),
+    ])
+    openingError.value = undefined
+    opened.value = { id, turns: turnsOf(messages, runs), hasMore: runs.length === most }
+    for (const run of runs) if (!hasEnded(run)) watchRun({ conversation: id, run: run.id })
+  } catch (error) {
+    opened.value = undefined
+    openingError.value = error
+  }
+}
+
+/** Asks in a conversation, which is created for the first question. Shows the run as it happens. */
+export async function askIn(id: string | undefined, question: string, options: object): Promise<void> {
+  const conversation = id ?? (await createConversation())
+  const response = await send(`/conversations/${part(conversation)}/runs`, {
+    json: { input: question, ...options },
+    headers: { accept: 'text/event-stream' },
+  })
+  const run = response.headers.get('x-run-id') ?? ''
+  const summary: RunSummary = { id: run, status: 'queued', created: Date.now() }
+  const turn: Turn = { run, question, steps: [], summary, canFork: false, isReplaced: false }
+  const known = opened.value?.id === conversation ? opened.value : { id: conversation, turns: [], hasMore: false }
+  opened.value = { ...known, turns: [...known.turns, turn] }
+  watchRun({ conversation, run }, response)
+  go({ page: 'chat', conversation, run }, id !== undefined)
+}
+
+export async function createConversation(): Promise<string> {
+  const { id } = await ask<{ id: string }>('/conversations', { json: {} })
+  return id
+}
+
+/** Makes a new conversation that begins as this one, up to the message at a position. */
+export async function fork(conversation: string, at: number): Promise<string> {
+  const { id } = await ask<{ id: string }>(`/conversations/${part(conversation)}/fork`, { json: { at } })
+  return id
+}

@@ -1,0 +1,51 @@
+import type { RunSummary, StoredMessage } from '../../contract/conversation.ts'
+import { textOf } from '../../contract/message.ts'
+import { ask, part } from '../api/session.ts'
+import { shortened } from '../part/text.ts'
+
+/** A conversation as a list shows it. */
+export interface Surveyed {
+  readonly id: string
+  /** What was asked last. */
+  readonly title: string
+  /** The newest run; absent if nothing was asked yet. */
+  readonly last?: RunSummary
+}
+
+const TITLE = 90
+/** Requests that are under way at the same time. */
+const AT_ONCE = 6
+
+/** The ids of all conversations of the tenant, at most 1,000 at a time. */
+export async function listIds(after = ''): Promise<readonly string[]> {
+  const listed = await ask<readonly { readonly id: string }[]>(`/conversations?after=${part(after)}`)
+  return listed.map(({ id }) => id)
+}
+
+/** Looks into conversations, a few at a time; `onEach` is told of each. One that was deleted meanwhile is left out. */
+export async function survey(
+  ids: readonly string[],
+  onEach: (found: Surveyed) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const rest = [...ids]
+  const work = async () => {
+    for (let id = rest.shift(); id !== undefined && !signal.aborted; id = rest.shift()) {
+      const found = await lookInto(id).catch(() => undefined)
+      if (found && !signal.aborted) onEach(found)
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, work))
+}
+
+async function lookInto(id: string): Promise<Surveyed> {
+  const path = `/conversations/${part(id)}`
+  const [runs, messages] = await Promise.all([
+    ask<RunSummary[]>(`${path}/runs?limit=1`),
+    ask<StoredMessage[]>(`${path}/messages?limit=20`),
+  ])
+  const asked = messages.findLast(({ message }) => message.role === 'user')?.message
+  const title = asked?.role === 'user' ? shortened(textOf(asked.content), TITLE) : ''
+  const [last] = runs
+  return { id, title, ...(last && { last }) }
+}

@@ -1,0 +1,65 @@
+import type { RunSummary, StoredMessage } from '../../contract/conversation.ts'
+import { textOf } from '../../contract/message.ts'
+import type { CallView, StepView } from '../run/run-view.ts'
+
+/** A turn of a conversation: what was asked, and what the messages tell of the answer. */
+export interface Turn {
+  /** The run, or the one that the messages were copied from. */
+  readonly run: string
+  readonly question: string
+  readonly steps: readonly StepView[]
+  /** Absent if the messages were copied from another conversation, whose run it is. */
+  readonly summary?: RunSummary
+  /** The position before the turn, and of its last message. */
+  readonly from?: number
+  readonly last?: number
+  /** Whether a fork can begin after it: a turn ends with an answer, or with a question that has none yet. */
+  readonly canFork: boolean
+  /** Models no longer see it. */
+  readonly isReplaced: boolean
+}
+
+/** Makes the turns of a conversation from its messages and runs, oldest first. */
+export function turnsOf(messages: readonly StoredMessage[], runs: readonly RunSummary[]): Turn[] {
+  const groups = new Map<string, StoredMessage[]>()
+  for (const message of messages) groups.set(message.run, [...(groups.get(message.run) ?? []), message])
+  const known = new Map(runs.map((run) => [run.id, run]))
+  const copied = [...groups].filter(([run]) => !known.has(run))
+  return [
+    ...copied.map(([run, group]) => turnOf(run, group, undefined)),
+    ...runs.map((run) => turnOf(run.id, groups.get(run.id) ?? [], run)),
+  ]
+}
+
+function turnOf(run: string, group: readonly StoredMessage[], summary: RunSummary | undefined): Turn {
+  const [first, last] = [group[0], group.at(-1)]
+  const said = group.flatMap(({ message }) => (message.role === 'user' ? textOf(message.content) : []))
+  const end = last?.message
+  return {
+    run,
+    question: said.join('\n\n'),
+    steps: stepsOf(group),
+    ...(summary && { summary }),
+    ...(first && last && { from: first.position, last: last.position }),
+    canFork: end !== undefined && (end.role === 'user' || (end.role === 'assistant' && !end.calls)),
+    isReplaced: group.some(({ replaced }) => replaced === true),
+  }
+}
+
+function stepsOf(group: readonly StoredMessage[]): StepView[] {
+  const outcomes = new Map(group.flatMap(({ message }) => (message.role === 'tool' ? [[message.callId, message]] : [])))
+  const answers = group.flatMap(({ message }) => (message.role === 'assistant' ? [message] : []))
+  return answers.map(({ content, reasoning = '', calls = [] }, index) => ({
+    number: index + 1,
+    attempt: 1,
+    text: content,
+    reasoning,
+    isAnswered: true,
+    rejected: [],
+    calls: calls.map(({ callId, tool, arguments: text }): CallView => {
+      const outcome = outcomes.get(callId)
+      const state = outcome === undefined ? 'proposed' : outcome.ok ? 'ok' : 'failed'
+      return { id: callId, tool, arguments: text, state, attempts: [], ...(outcome && { content: outcome.content }) }
+    }),
+  }))
+}

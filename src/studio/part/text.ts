@@ -1,0 +1,65 @@
+/** How figures and texts are written. */
+
+export function count(number: number, noun: string): string {
+  return `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`
+}
+
+/** A time span in the unit that fits it: `43 ms`, `1.2 s`, `3 min 20 s`, `5 h 2 min`, `3 days`. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`
+  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`
+  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`
+  if (ms < 86_400_000) return `${Math.floor(ms / 3_600_000)} h ${Math.round((ms % 3_600_000) / 60_000)} min`
+  return count(Math.round(ms / 86_400_000), 'day')
+}
+
+/** When something was: the time today, else the date too. */
+export function moment(at: number, now = Date.now()): string {
+  const isToday = new Date(at).toDateString() === new Date(now).toDateString()
+  return new Date(at).toLocaleString('en', {
+    ...(!isToday && { day: 'numeric', month: 'short' }),
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  })
+}
+
+/** A cost in the currency of the model prices. */
+export function money(cost: number): string {
+  return cost.toLocaleString('en', { maximumSignificantDigits: cost < 1 ? 2 : 4 })
+}
+
+/**
+ * Writes characters that do not show, or that turn text around, as JSON escapes: nobody should approve what they cannot
+ * see.
+ */
+export function visible(text: string): string {
+  return text.replace(
+    /(?![\n\t\u200c\u200d])[\p{C}\p{Zl}\p{Zp}]/gu,
+    (char) => `\\u${(char.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
+  )
+}
+
+/** A text that is cut after so many characters. */
+export function shortened(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most).trimEnd()}…` : text
+}
+
+/** Parses JSON; a text that is none stays as it is. */
+export function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/** The plain values among the arguments of a call, in a few characters, to tell calls of one tool apart. */
+export function argumentHint(text: string): string {
+  const value = jsonOrText(text)
+  if (typeof value !== 'object' || value === null) return ''
+  const plain = Object.values(value).filter((each) => typeof each === 'string' || typeof each === 'number')
+  return shortened(visible(plain.join(', ')).replaceAll('\n', ' '), HINT)
+}
+
+const HINT = 32

@@ -1,0 +1,76 @@
+import { signal } from '@preact/signals'
+
+/** What the address shows. Every page of the studio has an address, after the `#`. */
+export type Route =
+  | { readonly page: 'chat'; readonly conversation?: string; readonly run?: string; readonly item?: string }
+  | { readonly page: 'conversations' }
+  | { readonly page: 'approvals' }
+  | { readonly page: 'tools'; readonly tool?: string }
+  | { readonly page: 'define'; readonly tool?: string }
+  | { readonly page: 'compare'; readonly left: RunAddress; readonly right: RunAddress }
+
+export interface RunAddress {
+  readonly conversation: string
+  readonly run: string
+}
+
+/** Reads an address; what is not one is a new chat. */
+export function parseRoute(hash: string): Route {
+  const [page, ...rest] = hash
+    .replace(/^#?\/?/, '')
+    .split('/')
+    .map(decoded)
+  const [first, second, third, fourth] = rest
+  if (page === 'c' && first) {
+    return { page: 'chat', conversation: first, ...(second && { run: second }), ...(third && { item: third }) }
+  }
+  if (page === 'conversations' || page === 'approvals') return { page }
+  if (page === 'tools' || page === 'define') return { page, ...(first && { tool: first }) }
+  if (page === 'compare' && first && second && third && fourth) {
+    return { page, left: { conversation: first, run: second }, right: { conversation: third, run: fourth } }
+  }
+  return { page: 'chat' }
+}
+
+/** Makes the address of a page. */
+export function hrefOf(route: Route): string {
+  return `#/${partsOf(route).map(encodeURIComponent).join('/')}`
+}
+
+function partsOf(route: Route): string[] {
+  if (route.page === 'compare') {
+    const { left, right } = route
+    return ['compare', left.conversation, left.run, right.conversation, right.run]
+  }
+  if (route.page === 'chat') {
+    const { conversation, run, item } = route
+    return conversation ? ['c', conversation, ...(run ? [run, ...(item ? [item] : [])] : [])] : ['']
+  }
+  return [route.page, ...('tool' in route && route.tool ? [route.tool] : [])]
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}
+
+/** The page that is shown. */
+export const route = signal<Route>({ page: 'chat' })
+
+/** Shows a page; `replace` makes no entry in the history of the tab. */
+export function go(to: Route, replace = false): void {
+  if (replace) history.replaceState(null, '', hrefOf(to))
+  else history.pushState(null, '', hrefOf(to))
+  route.value = to
+}
+
+/** Follows the address bar. */
+export function followAddress(): void {
+  const read = () => (route.value = parseRoute(location.hash))
+  addEventListener('hashchange', read)
+  addEventListener('popstate', read)
+  read()
+}

@@ -1,0 +1,69 @@
+import { useSignal } from '@preact/signals'
+import type { JSX } from 'preact'
+import { useRef } from 'preact/hooks'
+import { type ListedTool, tools } from '../tool/catalogue.ts'
+import { Problem } from '../part/problem.tsx'
+import { jsonOrText, visible } from '../part/text.ts'
+import { Value } from '../part/value.tsx'
+import type { RunAddress } from '../route.ts'
+import { decide } from './decide.ts'
+import type { CallView } from './run-view.ts'
+
+type Asked = Pick<CallView, 'id' | 'tool' | 'arguments' | 'approval'>
+
+/** Asks a person to decide on a call, and shows what the decision is about. */
+export function ApprovalForm({ call, address }: { readonly call: Asked; readonly address: RunAddress }): JSX.Element {
+  const reason = useRef<HTMLInputElement>(null)
+  const isBusy = useSignal(false)
+  const error = useSignal<unknown>(undefined)
+  const send = async (decision: 'approve' | 'reject') => {
+    isBusy.value = true
+    error.value = undefined
+    const said = reason.current?.value.trim() ?? ''
+    await decide(address, { call: call.id, decision, reason: said, arguments: call.arguments }).catch(
+      (problem: unknown) => (error.value = problem),
+    )
+    isBusy.value = false
+  }
+  const { description } = tools.value.get(call.tool) ?? {}
+  return (
+    <form
+      class="decision"
+      aria-label={`Approve ${call.tool}?`}
+      onSubmit={(event) => {
+        event.preventDefault()
+        void send('approve')
+      }}
+    >
+      <p>
+        <b>{call.tool}</b> {description && <span class="note">{visible(description)}</span>}
+      </p>
+      <p class="note">{reversible(tools.value.get(call.tool))}</p>
+      {call.approval?.because === 'untrusted_data' && (
+        <p class="fault">
+          The run has read texts of third parties as well as private data; this call could carry that data out.
+        </p>
+      )}
+      <Value value={jsonOrText(call.arguments)} label="Arguments" />
+      {error.value !== undefined && <Problem error={error.value} />}
+      <div class="line">
+        <input ref={reason} class="grow" placeholder="Reason, which the model reads" aria-label="Reason" />
+        <button type="button" disabled={isBusy} onClick={() => send('reject')}>
+          Reject
+        </button>
+        <button class="main" disabled={isBusy}>
+          Approve
+        </button>
+      </div>
+    </form>
+  )
+}
+
+/** What a person should know of a call's effect before it happens. */
+function reversible(tool: ListedTool | undefined): string {
+  if (tool?.annotations?.readOnly) return 'It only reads.'
+  if (tool?.undo) return 'Its effect can be undone.'
+  return tool?.annotations?.destructive
+    ? 'It is destructive: what it does may be final.'
+    : 'Nothing is known of a way to undo it.'
+}

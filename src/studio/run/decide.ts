@@ -1,0 +1,41 @@
+import { send } from '../api/session.ts'
+import { canonicalJson, sha256 } from '../../contract/json.ts'
+import { jsonOrText } from '../part/text.ts'
+import { runPath, watchRun } from './run-store.ts'
+import type { RunAddress } from '../route.ts'
+
+export interface Decision {
+  readonly call: string
+  readonly decision: 'approve' | 'reject'
+  readonly reason: string
+  /** The arguments that the person saw: the edge refuses the decision if the call has others. */
+  readonly arguments: string
+}
+
+/** Decides on a call that waits for approval, then follows its run on. */
+export async function decide(
+  address: RunAddress,
+  { call, decision, reason, arguments: shown }: Decision,
+): Promise<void> {
+  const seen = jsonOrText(shown)
+  await send(`${runPath(address)}/calls/${encodeURIComponent(call)}`, {
+    json: {
+      decision,
+      ...(reason !== '' && { reason }),
+      // Only what JSON writes in one way can be hashed alike on both sides.
+      ...(typeof seen === 'object' && seen !== null && { argumentsHash: await sha256(canonicalJson(seen)) }),
+    },
+  })
+  watchRun(address)
+}
+
+/** Gives the result of a call that its caller runs, then follows the run on. */
+export async function giveResult(address: RunAddress, call: string, result: unknown): Promise<void> {
+  await send(`${runPath(address)}/calls/${encodeURIComponent(call)}`, { json: { result } })
+  watchRun(address)
+}
+
+/** Cancels a run. */
+export async function cancel(address: RunAddress): Promise<void> {
+  await send(`${runPath(address)}/cancel`, { method: 'POST' })
+}

@@ -1,0 +1,186 @@
+import type { CallSettled, RunEvent } from '../../contract/event.ts'
+import type { ToolCall } from '../../contract/message.ts'
+import type { RunRecord } from '../../contract/run.ts'
+import type { CallView, RunView, StepView, Wait } from './run-view.ts'
+
+/** Folds an event into the view of its run. Steps and calls that it does not touch stay the same objects. */
+export function foldEvent(run: RunView, event: RunEvent): RunView {
+  switch (event.type) {
+    case 'run.started':
+      return { ...run, status: 'running', model: event.model, tools: event.tools, startedAt: event.at }
+    case 'input.added':
+      return noted(run, 'More input joined the run.')
+    case 'tools.added': {
+      const names = event.tools.map(({ name }) => name)
+      return noted({ ...run, tools: [...new Set([...run.tools, ...names])] }, `Tools joined: ${names.join(', ')}.`)
+    }
+    case 'history.repaired':
+      return noted(
+        run,
+        `The history was repaired: ${event.dropped} messages left out, ${event.filled} results filled in.`,
+      )
+    case 'history.compacted':
+      return noted(run, `The messages before position ${event.upTo} were summarised.`)
+    case 'limit.reached':
+      return noted(run, `The limit “${event.which}” was reached.`)
+    case 'run.waiting':
+      return { ...run, status: 'waiting', waits: [...run.waits, newWait(run, event)] }
+    case 'run.resumed': {
+      const waits = run.waits.map((wait) => (wait.to === undefined ? { ...wait, to: event.at } : wait))
+      return { ...run, status: 'running', waits }
+    }
+    case 'run.cancelling':
+      return { ...run, status: 'cancelling' }
+    case 'run.snapshot':
+      return fromRecord(run, event.record)
+    case 'run.finished': {
+      const { status, finish, which, answer, usage, error } = event
+      return { ...run, status, finish, answer, usage, ...(which && { which }), ...(error && { error }) }
+    }
+    case 'step.started':
+    case 'step.restarted':
+    case 'step.answered':
+    case 'step.finished':
+    case 'answer.rejected':
+    case 'answer.cut':
+    case 'text.delta':
+    case 'reasoning.delta':
+      return withStep(run, event.step, (step) => foldStep(step, event))
+    default:
+      return withCall(run, event)
+  }
+}
+
+type StepEvent = Extract<RunEvent, { readonly step: number }>
+type CallEvent = Extract<RunEvent, { readonly callId: string }>
+
+const NEW_STEP = { attempt: 1, text: '', reasoning: '', calls: [], isAnswered: false, rejected: [] }
+
+function foldStep(step: StepView, event: Exclude<StepEvent, CallEvent>): StepView {
+  switch (event.type) {
+    case 'step.started':
+      return { ...step, ...(event.tools && { tools: event.tools }) }
+    case 'step.restarted':
+      // What the lost attempt showed is void.
+      return { ...step, ...NEW_STEP, attempt: event.attempt }
+    case 'text.delta':
+      return { ...step, text: step.text + event.text }
+    case 'reasoning.delta':
+      return { ...step, reasoning: step.reasoning + event.text }
+    case 'answer.rejected':
+      return { ...step, text: '', rejected: [...step.rejected, { text: event.text, issues: event.issues }] }
+    case 'answer.cut':
+      return { ...step, usage: event.usage }
+    case 'step.answered': {
+      const { text, reasoning = step.reasoning, calls, finish, usage } = event
+      const known = new Map(step.calls.map((call) => [call.id, call]))
+      const all = calls.map((call) => known.get(call.callId) ?? newCall(call))
+      return { ...step, text, reasoning, calls: all, finish, isAnswered: true, ...(usage && { usage }) }
+    }
+    case 'step.finished':
+      return { ...step, finish: event.finish, ...(event.usage && { usage: event.usage }) }
+  }
+}
+
+function newCall({ callId, tool, arguments: text }: ToolCall): CallView {
+  return { id: callId, tool, arguments: text, state: 'proposed', attempts: [] }
+}
+
+function foldCall(call: CallView, event: CallEvent): CallView {
+  switch (event.type) {
+    case 'call.delta':
+      return { ...call, tool: event.name ?? call.tool, arguments: call.arguments + event.arguments }
+    case 'call.proposed':
+      return { ...call, tool: event.tool, arguments: event.arguments }
+    case 'approval.requested':
+      return { ...call, state: 'approval', approval: event.because ? { because: event.because } : {} }
+    case 'approval.decided': {
+      const { decision, reason, by } = event
+      const approval = { ...call.approval, decision, ...(reason && { reason }), ...(by && { by }) }
+      return { ...call, state: decision === 'approve' ? 'proposed' : 'rejected', approval }
+    }
+    case 'call.requested':
+      return { ...call, state: 'caller' }
+    case 'call.started':
+      return { ...call, state: 'running', attempts: [...call.attempts, { number: event.attempt, from: event.at }] }
+    case 'call.interrupted':
+      return { ...call, state: 'interrupted', attempts: call.attempts.map((each) => ({ ...each, isLost: true })) }
+    case 'call.progress':
+      return { ...call, progress: event }
+    case 'call.settled':
+      return settled(call, event)
+    case 'call.undone':
+      return { ...call, undone: { ok: event.ok, ...(event.error && { message: event.error.message }) } }
+  }
+}
+
+function settled(call: CallView, event: CallSettled): CallView {
+  const { ok, content, structured, cut, error, usage, durationMs } = event
+  const { progress: _, ...rest } = call
+  const last = call.attempts.at(-1)
+  const attempts = last ? [...call.attempts.slice(0, -1), { ...last, to: last.from + durationMs }] : call.attempts
+  const state = ok ? 'ok' : call.state === 'rejected' ? 'rejected' : 'failed'
+  return {
+    ...rest,
+    state,
+    attempts,
+    durationMs,
+    ...(content && { content }),
+    ...(structured !== undefined && { structured }),
+    ...(cut !== undefined && { cut }),
+    ...(error && { error }),
+    ...(usage && { usage }),
+  }
+}
+
+function newWait({ steps }: RunView, event: Extract<RunEvent, { readonly type: 'run.waiting' }>): Wait {
+  return { step: steps.at(-1)?.number ?? 1, for: event.for, from: event.at }
+}
+
+function noted(run: RunView, note: string): RunView {
+  return { ...run, notes: [...run.notes, note] }
+}
+
+function withStep(run: RunView, number: number, change: (step: StepView) => StepView): RunView {
+  const at = run.steps.findLastIndex((step) => step.number === number)
+  if (at < 0) return { ...run, steps: [...run.steps, change({ number, ...NEW_STEP })] }
+  return { ...run, steps: run.steps.with(at, change(run.steps[at] ?? { number, ...NEW_STEP })) }
+}
+
+/** Changes a call where it is; one that was not heard of before joins the last step. */
+function withCall(run: RunView, event: CallEvent): RunView {
+  const at = run.steps.findLastIndex(({ calls }) => calls.some(({ id }) => id === event.callId))
+  const number = run.steps.at(at < 0 ? -1 : at)?.number ?? 1
+  return withStep(run, number, (step) => {
+    const index = step.calls.findIndex(({ id }) => id === event.callId)
+    const known = step.calls[index]
+    if (known) return { ...step, calls: step.calls.with(index, foldCall(known, event)) }
+    const tool = 'tool' in event ? event.tool : ''
+    const text = 'arguments' in event && event.type !== 'call.delta' ? (event.arguments ?? '') : ''
+    const made = newCall({ callId: event.callId, tool, arguments: text })
+    return { ...step, calls: [...step.calls, foldCall(made, event)] }
+  })
+}
+
+/** A run whose events were pruned: its calls are known, but not when they ran. */
+function fromRecord(run: RunView, record: RunRecord): RunView {
+  const { status, answer, usage, finish, which, error } = record
+  const calls = record.calls.map((call): CallView => {
+    const { id, tool, ok, content, structured, durationMs } = call
+    const text = typeof call.arguments === 'string' ? call.arguments : JSON.stringify(call.arguments)
+    return {
+      id,
+      tool,
+      arguments: text ?? '',
+      state: ok === undefined ? 'proposed' : ok ? 'ok' : 'failed',
+      attempts: [],
+      ...(content && { content }),
+      ...(structured !== undefined && { structured }),
+      ...(call.error && { error: call.error }),
+      ...(durationMs !== undefined && { durationMs }),
+    }
+  })
+  const step: StepView = { number: record.steps, ...NEW_STEP, calls, text: answer, isAnswered: true }
+  const ends = { ...(finish && { finish }), ...(which && { which }), ...(error && { error }) }
+  return noted({ ...run, status, answer, usage, steps: [step], ...ends }, 'The events of this run have been pruned.')
+}

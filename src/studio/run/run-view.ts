@@ -1,0 +1,98 @@
+import type { LimitName } from '../../contract/limits.ts'
+import type { Content } from '../../contract/message.ts'
+import type { Finish, RunError, RunStatus } from '../../contract/run.ts'
+import type { Usage } from '../../contract/usage.ts'
+
+/** Where a call stands. `proposed`: the model has written it, and nothing has been done about it yet. */
+export type CallState = 'proposed' | 'approval' | 'rejected' | 'caller' | 'running' | 'interrupted' | 'ok' | 'failed'
+
+/** One sending of a call to its tool. Times are in epoch milliseconds. */
+export interface Attempt {
+  readonly number: number
+  readonly from: number
+  /** Absent while it runs, and for an attempt that was lost. */
+  readonly to?: number
+  readonly isLost?: true
+}
+
+export interface CallView {
+  readonly id: string
+  readonly tool: string
+  /** As the model wrote them. */
+  readonly arguments: string
+  readonly state: CallState
+  readonly attempts: readonly Attempt[]
+  readonly approval?: ApprovalView
+  readonly progress?: { readonly message?: string; readonly fraction?: number; readonly data?: unknown }
+  readonly content?: readonly Content[]
+  readonly structured?: unknown
+  /** Bytes of the complete result, if `content` is only a part of it. */
+  readonly cut?: number
+  readonly error?: { readonly code: string; readonly message: string }
+  readonly usage?: Usage
+  readonly durationMs?: number
+  readonly undone?: { readonly ok: boolean; readonly message?: string }
+}
+
+export interface ApprovalView {
+  readonly because?: 'untrusted_data'
+  readonly decision?: 'approve' | 'reject'
+  readonly reason?: string
+  readonly by?: string
+}
+
+export interface StepView {
+  readonly number: number
+  /** Above 1 if earlier attempts were lost. */
+  readonly attempt: number
+  readonly text: string
+  readonly reasoning: string
+  readonly calls: readonly CallView[]
+  /** Whether the model's answer is complete. */
+  readonly isAnswered: boolean
+  /** Answers that did not fit the requested format. */
+  readonly rejected: readonly { readonly text: string; readonly issues: string }[]
+  readonly tools?: readonly string[]
+  readonly usage?: Usage
+  readonly finish?: string
+}
+
+/** A time in which the run waited, in its step of this number. `to` is absent while it waits. */
+export interface Wait {
+  readonly step: number
+  readonly for: 'approval' | 'caller'
+  readonly from: number
+  readonly to?: number
+}
+
+/** A run as its events tell it. */
+export interface RunView {
+  readonly id: string
+  readonly status: RunStatus
+  readonly model?: string
+  readonly tools: readonly string[]
+  readonly startedAt?: number
+  readonly steps: readonly StepView[]
+  readonly waits: readonly Wait[]
+  /** What else happened, in words. */
+  readonly notes: readonly string[]
+  readonly answer: string
+  readonly finish?: Finish
+  readonly which?: LimitName
+  readonly usage?: Usage
+  readonly error?: RunError
+}
+
+export function emptyRun(id: string): RunView {
+  return { id, status: 'queued', tools: [], steps: [], waits: [], notes: [], answer: '' }
+}
+
+/** Returns all calls of a run, in their order. */
+export function callsOf({ steps }: RunView): CallView[] {
+  return steps.flatMap(({ calls }) => calls)
+}
+
+/** Whether the run has ended. */
+export function hasEnded({ status }: Pick<RunView, 'status'>): boolean {
+  return status === 'completed' || status === 'failed' || status === 'cancelled'
+}

@@ -1,0 +1,55 @@
+import type { JSX } from 'preact'
+import { count, visible } from '../part/text.ts'
+import type { StepView } from './run-view.ts'
+
+/** What the model said in one step, what it was offered and what it used. */
+export function StepDetail({ step }: { readonly step: StepView }): JSX.Element {
+  const { number, attempt, text, reasoning, calls, usage, finish, tools, rejected } = step
+  return (
+    <article class="detail" aria-label={`Step ${number}`}>
+      <h2>
+        Step {number}
+        {attempt > 1 && <span class="state is-interrupted">attempt {attempt}: an earlier one was lost</span>}
+      </h2>
+      {reasoning !== '' && (
+        <details>
+          <summary>Reasoning</summary>
+          <p class="text note">{visible(reasoning)}</p>
+        </details>
+      )}
+      {text !== '' && <p class="text">{visible(text)}</p>}
+      {rejected.map(({ text, issues }) => (
+        <details key={issues}>
+          <summary>An answer did not fit the requested format: {visible(issues)}</summary>
+          <p class="text">{visible(text)}</p>
+        </details>
+      ))}
+      <dl class="facts">
+        {usage && (
+          <div>
+            <dt>Tokens</dt>
+            <dd>
+              {`${usage.inputTokens.toLocaleString('en')} in, ${usage.outputTokens.toLocaleString('en')} out`}
+              {usage.cachedInputTokens !== undefined && `, ${usage.cachedInputTokens.toLocaleString('en')} cached`}
+              {usage.reasoningTokens !== undefined && `, ${usage.reasoningTokens.toLocaleString('en')} reasoning`}
+            </dd>
+          </div>
+        )}
+        {finish && (
+          <div>
+            <dt>Finish</dt>
+            <dd>
+              <code>{finish}</code>, {count(calls.length, 'call')}
+            </dd>
+          </div>
+        )}
+        {tools && (
+          <div>
+            <dt>Offered</dt>
+            <dd>{tools.length === 0 ? 'no tools' : tools.join(', ')}</dd>
+          </div>
+        )}
+      </dl>
+    </article>
+  )
+}

@@ -1,0 +1,118 @@
+import { useSignal } from '@preact/signals'
+import type { JSX } from 'preact'
+import { useLoaded } from '../api/loaded.ts'
+import { ask, part, send } from '../api/session.ts'
+import { Dialog } from '../part/dialog.tsx'
+import { Fault, Problem } from '../part/problem.tsx'
+import { visible } from '../part/text.ts'
+import { Value } from '../part/value.tsx'
+import { go, hrefOf } from '../route.ts'
+import { Badges } from './badges.tsx'
+import { CallForm } from './call-form.tsx'
+import { isHeld, type ListedTool, loadTools } from './catalogue.ts'
+import { HeldTool } from './held.tsx'
+import { Versions } from './versions.tsx'
+
+/** One tool: what models are told of it, a form to call it, and for a stored one its versions. */
+export function ToolPage({ name }: { readonly name: string }): JSX.Element {
+  const { state, reload } = useLoaded(() => ask<ListedTool>(`/tools/${part(name)}`), [name])
+  const { value: tool, error } = state.value
+  return (
+    <section class="run" aria-label={`Tool ${name}`}>
+      {error !== undefined && <Problem error={error} />}
+      {tool && <About tool={tool} onChange={reload} />}
+    </section>
+  )
+}
+
+function About({ tool, onChange }: { readonly tool: ListedTool; readonly onChange: () => void }): JSX.Element {
+  const { name, title, description = '', available, reason = '', source, place, version, approval } = tool
+  const isStored = source === 'kv'
+  return (
+    <article class="tool">
+      <header class="head">
+        <h2>{visible(title ?? name)}</h2>
+        {isStored && <Stored name={name} />}
+      </header>
+      <p class="note">
+        <code>{name}</code> <Badges tool={tool} />
+      </p>
+      {!available && !isHeld(tool) && <Fault code="unavailable" message={reason} />}
+      {isHeld(tool) ? <HeldTool tool={tool} /> : <p class="text">{visible(description)}</p>}
+      {available && <CallForm tool={tool} />}
+      <h3>Definition</h3>
+      <dl class="facts">
+        <Fact name="Source" value={`${place} (${source})`} />
+        {version && <Fact name="Version" value={version} />}
+        {typeof approval === 'object' && (
+          <Fact name="Approval" value={`needed unless ${JSON.stringify(approval.unless)}`} />
+        )}
+        {tool.timeoutMs !== undefined && <Fact name="Time limit" value={`${tool.timeoutMs} ms`} />}
+        {tool.tags && <Fact name="Tags" value={tool.tags.join(', ')} />}
+      </dl>
+      {tool.inputSchema && (
+        <details>
+          <summary>Input schema</summary>
+          <Value value={tool.inputSchema} label="Input schema" />
+        </details>
+      )}
+      {tool.outputSchema && (
+        <details>
+          <summary>Output schema</summary>
+          <Value value={tool.outputSchema} label="Output schema" />
+        </details>
+      )}
+      {isStored && <Versions name={name} current={tool.hash} onChange={onChange} />}
+    </article>
+  )
+}
+
+function Fact({ name, value }: { readonly name: string; readonly value: string }): JSX.Element {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{visible(value)}</dd>
+    </div>
+  )
+}
+
+/** What can be done with a stored definition as a whole. */
+function Stored({ name }: { readonly name: string }): JSX.Element {
+  const isRemoving = useSignal(false)
+  const error = useSignal<unknown>(undefined)
+  const remove = async () => {
+    try {
+      await send(`/tools/${part(name)}`, { method: 'DELETE' })
+      await loadTools()
+      go({ page: 'tools' })
+    } catch (problem) {
+      error.value = problem
+    }
+  }
+  return (
+    <>
+      <a class="button" href={hrefOf({ page: 'define', tool: name })}>
+        Edit
+      </a>
+      <button type="button" class="link" onClick={() => (isRemoving.value = true)}>
+        Remove
+      </button>
+      {isRemoving.value && (
+        <Dialog title={`Remove ${name}?`} onClose={() => (isRemoving.value = false)}>
+          <p class="note">
+            Models can no longer call it. Its versions stay, and any of them can be made current again.
+          </p>
+          {error.value !== undefined && <Problem error={error.value} />}
+          <div class="line end">
+            <button type="button" onClick={() => (isRemoving.value = false)}>
+              Keep it
+            </button>
+            <button type="button" class="main" onClick={remove}>
+              Remove
+            </button>
+          </div>
+        </Dialog>
+      )}
+    </>
+  )
+}

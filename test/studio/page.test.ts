@@ -1,0 +1,57 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { gzipSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import { studioFiles } from '../../src/cli/studio.ts'
+import { edge } from '../../src/http/app/edge.ts'
+import { PAGE_POLICY } from '../../src/studio/page-policy.ts'
+import { testSetup } from '../fixtures/setup.ts'
+import { scripted } from '../../src/model/scripted.ts'
+
+const ROOT = new URL('../..', import.meta.url).pathname
+const html = readFileSync(`${ROOT}src/studio/page.html`, 'utf8')
+
+describe('the page of the studio', () => {
+  test('is built from these sources: else run `npm run studio`', async () => {
+    const built = await studioFiles(ROOT)
+    expect(Object.keys(built)).toEqual(['src/studio/page.html', 'src/studio/page-policy.ts'])
+    for (const [path, content] of Object.entries(built)) expect(readFileSync(ROOT + path, 'utf8')).toBe(content)
+  })
+
+  test('stays under 60 KiB gzip and names no foreign origin', () => {
+    expect(gzipSync(html).byteLength).toBeLessThan(60 * 1024)
+    const origins = new Set(html.match(/https?:\/\/[\w.-]+/g))
+    // Names of XML namespaces, which are never fetched, and the example of a template.
+    for (const known of ['http://www.w3.org', 'https://api.example.com']) origins.delete(known)
+    expect([...origins]).toEqual([])
+  })
+
+  test('is served with a policy that lets in its one script and its one style by their hashes', async () => {
+    const model = scripted([], 'test/scripted')
+    const app = edge(() => testSetup(model, {}), { html, policy: PAGE_POLICY })
+    const response = await app.fetch(new Request('http://127.0.0.1:8787/'), {})
+    expect(await response.text()).toBe(html)
+    const policy = response.headers.get('content-security-policy') ?? ''
+    expect(Object.fromEntries(policy.split('; ').map((each) => each.split(/ (.*)/, 2)))).toEqual({
+      'default-src': "'none'",
+      'script-src': hashOf('script'),
+      'style-src': hashOf('style'),
+      'connect-src': "'self'",
+      'img-src': 'data:',
+      'base-uri': "'none'",
+      'form-action': "'none'",
+      'frame-ancestors': "'none'",
+      'require-trusted-types-for': "'script'",
+      'trusted-types': "'none'",
+    })
+  })
+})
+
+/** The hash of what a browser finds in the page's only element of this name. */
+function hashOf(name: string): string {
+  const found = [...html.matchAll(new RegExp(`<${name}(?: [^>]*)?>(.*?)</${name}>`, 'gs'))]
+  expect(found).toHaveLength(1)
+  return `'sha256-${createHash('sha256')
+    .update(found[0]?.[1] ?? '')
+    .digest('base64')}'`
+}

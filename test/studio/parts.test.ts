@@ -1,0 +1,119 @@
+import { describe, expect, test } from 'vitest'
+import { turnsOf } from '../../src/studio/conversation/turns.ts'
+import { diffLines } from '../../src/studio/part/line-diff.ts'
+import { argumentHint, duration, visible } from '../../src/studio/part/text.ts'
+import { emptyOf, kindOf, resolved } from '../../src/studio/tool/schema-value.ts'
+
+describe('a comparison of two texts', () => {
+  test('keeps the lines that both have, and says which were added and removed', () => {
+    expect(diffLines('a\nb\nc\nd', 'a\nx\nc\ny\nd')).toEqual([
+      { kind: 'same', text: 'a' },
+      { kind: 'removed', text: 'b' },
+      { kind: 'added', text: 'x' },
+      { kind: 'same', text: 'c' },
+      { kind: 'added', text: 'y' },
+      { kind: 'same', text: 'd' },
+    ])
+  })
+
+  test('of equal texts has no change', () => {
+    expect(diffLines('a\nb', 'a\nb').map(({ kind }) => kind)).toEqual(['same', 'same'])
+  })
+})
+
+describe('a form that is made from a schema', () => {
+  const root = {
+    type: 'object',
+    properties: {
+      guests: { type: 'array', items: { $ref: '#/$defs/guest' } },
+      room: { enum: ['single', 'double'] },
+      nights: { type: 'integer', default: 1 },
+      breakfast: { type: 'boolean' },
+      pay: { anyOf: [{ type: 'string' }, { type: 'number' }] },
+      note: { type: ['string', 'null'] },
+    },
+    required: ['guests', 'nights', 'breakfast', 'room'],
+    $defs: { guest: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] } },
+  }
+
+  test('begins with the defaults of required fields, and leaves to a person what only a person knows', () => {
+    expect(emptyOf(root, root)).toEqual({ guests: [], nights: 1, breakfast: false })
+  })
+
+  test('has the field that fits each schema', () => {
+    const kinds = Object.entries(root.properties).map(([name, each]) => [name, kindOf(resolved(each, root))])
+    expect(Object.fromEntries(kinds)).toEqual({
+      guests: 'list',
+      room: 'choice',
+      nights: 'integer',
+      breakfast: 'boolean',
+      pay: 'variants',
+      note: 'text',
+    })
+    expect(kindOf(resolved(root.properties.guests.items, root))).toBe('object')
+    expect(kindOf({})).toBe('json')
+  })
+
+  test('does not follow a schema that refers to itself without end', () => {
+    const loop = { $ref: '#' }
+    expect(kindOf(resolved(loop, loop))).toBe('json')
+  })
+})
+
+describe('the turns of a conversation', () => {
+  test('are made of the messages of each run, with the outcome of each call', () => {
+    const run = { id: 'run_2', status: 'completed', created: 5 } as const
+    const turns = turnsOf(
+      [
+        { position: 1, run: 'run_1', message: { role: 'user', content: 'Copied' } },
+        { position: 10, run: 'run_2', message: { role: 'user', content: 'Hello?' } },
+        {
+          position: 11,
+          run: 'run_2',
+          message: { role: 'assistant', content: '', calls: [{ callId: 'a', tool: 't', arguments: '{}' }] },
+        },
+        { position: 12, run: 'run_2', message: { role: 'tool', callId: 'a', tool: 't', ok: false, content: [] } },
+        { position: 13, run: 'run_2', message: { role: 'assistant', content: 'Hi.' } },
+      ],
+      [run],
+    )
+    const place = turns.map(({ run, question, from, last, canFork, summary }) => [
+      run,
+      question,
+      from,
+      last,
+      canFork,
+      summary,
+    ])
+    expect(place).toEqual([
+      ['run_1', 'Copied', 1, 1, true, undefined],
+      ['run_2', 'Hello?', 10, 13, true, run],
+    ])
+    const calls = turns[1]?.steps.map((step) => [step.text, step.calls.map(({ id, state }) => `${id} ${state}`)])
+    expect(calls).toEqual([
+      ['', ['a failed']],
+      ['Hi.', []],
+    ])
+  })
+})
+
+describe('a text of a model or a tool', () => {
+  test('shows the characters that hide or turn text as escapes', () => {
+    expect(visible('pay\u202e100\u0000 to\u200b Ada\n')).toBe('pay\\u202e100\\u0000 to\\u200b Ada\n')
+  })
+
+  test('is cut to a hint of the plain arguments of a call', () => {
+    expect(argumentHint('{"place":"Paris","days":2,"more":{"x":1}}')).toBe('Paris, 2')
+    expect(argumentHint('not JSON')).toBe('')
+  })
+})
+
+test('a time span is written in the unit that fits it', () => {
+  expect([42, 1234, 65_000, 7_380_000, 200_000_000].map(duration)).toEqual([
+    '42 ms',
+    '1.2 s',
+    '1 min 5 s',
+    '2 h 3 min',
+    '2 days',
+  ])
+})

@@ -1,0 +1,147 @@
+import { describe, expect, test } from 'vitest'
+import type { RunEvent, RunEventBody } from '../../src/contract/event.ts'
+import { foldEvent } from '../../src/studio/run/fold.ts'
+import { callsOf, emptyRun, type RunView } from '../../src/studio/run/run-view.ts'
+import { timelineOf } from '../../src/studio/run/timeline.ts'
+
+const START = 1_000_000
+
+function fold(...events: readonly RunEventBody[]): RunView {
+  return events
+    .map((event, index): RunEvent => ({ ...event, runId: 'run_1', seq: index + 1 }))
+    .reduce(foldEvent, emptyRun('run_1'))
+}
+
+const STARTED = { type: 'run.started', model: 'test/model', tools: ['slow', 'fast'], at: START } as const
+const USAGE = { inputTokens: 1, outputTokens: 1 }
+const CALLS = ['a', 'b'].map((callId) => ({ callId, tool: callId === 'a' ? 'slow' : 'fast', arguments: '{}' }))
+const ANSWERED = { type: 'step.answered', step: 1, text: '', calls: CALLS, finish: 'tool_calls' } as const
+
+function started(callId: string, at: number, attempt = 1): RunEventBody {
+  return { type: 'call.started', callId, tool: callId === 'a' ? 'slow' : 'fast', attempt, at: START + at, deadline: 0 }
+}
+
+function settled(callId: string, durationMs: number): RunEventBody {
+  return { type: 'call.settled', callId, tool: 'x', ok: true, content: [], durationMs }
+}
+
+function finished(answer: string): RunEventBody {
+  return { type: 'run.finished', status: 'completed', finish: 'stop', answer, usage: USAGE }
+}
+
+describe('the timeline of a run', () => {
+  test('tells the time of the model from that of tools, and counts parallel calls once', () => {
+    const run = fold(
+      STARTED,
+      { type: 'step.started', step: 1 },
+      ANSWERED,
+      started('a', 100),
+      started('b', 100),
+      settled('b', 50),
+      settled('a', 300),
+      { type: 'step.finished', step: 1, finish: 'tool_calls' },
+      { type: 'step.started', step: 2 },
+      { type: 'step.answered', step: 2, text: 'Done.', calls: [], finish: 'stop' },
+      finished('Done.'),
+    )
+    const { rows, modelMs, toolMs, waitMs, totalMs } = timelineOf(run, START + 1000)
+    expect({ modelMs, toolMs, waitMs, totalMs }).toEqual({ modelMs: 700, toolMs: 300, waitMs: 0, totalMs: 1000 })
+    expect(rows.map(({ key, bars }) => [key, ...bars])).toEqual([
+      ['step-1', { kind: 'model', left: 0, width: 10, ms: 100 }],
+      ['a', { kind: 'tool', left: 10, width: 30, ms: 300 }],
+      ['b', { kind: 'tool', left: 10, width: 5, ms: 50 }],
+      ['step-2', { kind: 'model', left: 40, width: 60, ms: 600 }],
+    ])
+  })
+
+  test('gives a wait of hours a small part of the axis, and what waits for a person no time of the model', () => {
+    const hour = 3_600_000
+    const run = fold(
+      STARTED,
+      { type: 'step.started', step: 1 },
+      ANSWERED,
+      { type: 'approval.requested', callId: 'a', tool: 'slow', arguments: '{}' },
+      { type: 'run.waiting', for: 'approval', at: START + 500 },
+      { type: 'approval.decided', callId: 'a', decision: 'approve', by: 'acme' },
+      { type: 'run.resumed', at: START + 500 + hour },
+      started('a', 500 + hour),
+      settled('a', 440),
+      finished('Sent.'),
+    )
+    const { rows, modelMs, waitMs, toolMs } = timelineOf(run, 0)
+    expect({ modelMs, waitMs, toolMs }).toEqual({ modelMs: 500, waitMs: hour, toolMs: 440 })
+    const [step, wait, call] = rows.map(({ bars: [bar] }) => bar)
+    expect(step).toEqual({ kind: 'model', left: 0, width: 50, ms: 500 })
+    expect(wait?.width).toBeCloseTo(6)
+    expect(call?.left).toBeCloseTo(56)
+    expect(call?.width).toBeCloseTo(44)
+    expect(callsOf(run)[0]?.approval).toEqual({ decision: 'approve', by: 'acme' })
+  })
+
+  test('shows an attempt that was lost with the edge until the one after it', () => {
+    const run = fold(
+      STARTED,
+      { type: 'step.started', step: 1 },
+      ANSWERED,
+      started('a', 100),
+      { type: 'call.interrupted', callId: 'a', tool: 'slow' },
+      started('a', 600, 2),
+      settled('a', 400),
+    )
+    const bars = timelineOf(run, START + 1000).rows.find(({ key }) => key === 'a')?.bars
+    expect(bars).toEqual([
+      { kind: 'lost', left: 10, width: 50, ms: 500 },
+      { kind: 'tool', left: 60, width: 40, ms: 400 },
+    ])
+  })
+
+  test('lasts until now while the run is under way', () => {
+    const run = fold(STARTED, { type: 'step.started', step: 1 }, { type: 'text.delta', step: 1, text: 'Hel' })
+    expect(timelineOf(run, START + 250).rows[0]?.bars).toEqual([
+      { kind: 'model', left: 0, width: 100, ms: 250, isOpen: true },
+    ])
+  })
+})
+
+describe('the view of a run', () => {
+  test('forgets what a lost attempt of a step has shown', () => {
+    const run = fold(
+      STARTED,
+      { type: 'step.started', step: 1 },
+      { type: 'text.delta', step: 1, text: 'Half of' },
+      { type: 'call.proposed', callId: 'a', tool: 'slow', arguments: '{}' },
+      { type: 'step.restarted', step: 1, attempt: 2 },
+      { type: 'text.delta', step: 1, text: 'All.' },
+    )
+    expect(run.steps).toEqual([
+      { number: 1, attempt: 2, text: 'All.', reasoning: '', calls: [], isAnswered: false, rejected: [] },
+    ])
+  })
+
+  test('keeps the objects of steps that an event does not touch, so that they are not drawn again', () => {
+    const before = fold(STARTED, { type: 'step.started', step: 1 }, ANSWERED, { type: 'step.started', step: 2 })
+    const after = foldEvent(before, { type: 'text.delta', step: 2, text: 'Hi', runId: 'run_1', seq: 9 })
+    expect(after.steps[0]).toBe(before.steps[0])
+    expect(after.steps[1]?.text).toBe('Hi')
+  })
+
+  test('takes the arguments of a call as they stream, and then as they are complete', () => {
+    const delta = { type: 'call.delta', step: 1, index: 0, callId: 'a' } as const
+    const streaming = fold(
+      STARTED,
+      { type: 'step.started', step: 1 },
+      { ...delta, name: 'slow', arguments: '{"x' },
+      { ...delta, arguments: '":1' },
+    )
+    expect(callsOf(streaming)).toMatchObject([{ id: 'a', tool: 'slow', arguments: '{"x":1', state: 'proposed' }])
+    const whole = {
+      type: 'call.proposed',
+      callId: 'a',
+      tool: 'slow',
+      arguments: '{"x":1}',
+      runId: 'run_1',
+      seq: 9,
+    } as const
+    expect(callsOf(foldEvent(streaming, whole))[0]?.arguments).toBe('{"x":1}')
+  })
+})
