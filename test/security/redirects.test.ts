@@ -103,7 +103,7 @@ const SENDS_NOTHING = new Set([
 test('every file of src and tools that sends requests tells `fetch` not to follow redirects', () => {
   const files = ['src', 'tools'].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
-      .filter((file) => file.endsWith('.ts') && !file.includes('node_modules'))
+      .filter((file) => /\.tsx?$/.test(file) && !/node_modules|\.wrangler/.test(file))
       .map((file) => `${folder}/${file}`),
   )
   const senders = files.filter((file) => {
