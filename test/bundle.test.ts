@@ -21,20 +21,20 @@ async function bundle(config: string, ...flags: string[]): Promise<string> {
   return readFileSync(join(folder, file), 'utf8')
 }
 
-test('a one-tool Worker is small, and holds nothing of the edge', async () => {
+test('a one-tool Worker is small and contains no code of the edge', async () => {
   const code = await bundle('test/fixtures/one-tool/wrangler.toml')
   expect(gzipSync(code).byteLength).toBeLessThan(12 * KIB)
   for (const foreign of ['hono', 'chat/completions', 'run.finished', 'CREATE TABLE'])
     expect(code).not.toContain(foreign)
 })
 
-test('the edge Worker with all its providers and surfaces stays under 108 KiB gzip, and carries no library that it must not', async () => {
+test('the edge Worker with all providers and surfaces stays under 108 KiB gzip and contains no forbidden library', async () => {
   const code = await bundle('wrangler.toml', '--minify')
   expect(gzipSync(code).byteLength).toBeLessThan(108 * KIB)
   for (const foreign of ['ZodError', 'ajv', '@ai-sdk']) expect(code).not.toContain(foreign)
 })
 
-test('the offline model is in what `npm start` runs, and in nothing that deploys', async () => {
+test('the offline model is in the bundle of `npm start` and in no deployed bundle', async () => {
   const [deployed, local] = await Promise.all([bundle('wrangler.toml'), bundle('wrangler.toml', 'src/local.ts')])
   const words = 'offline model that works by fixed rules'
   expect(local).toContain(words)

@@ -25,7 +25,7 @@ async function refusal(promise: Promise<unknown>): Promise<EdgecallError> {
 }
 
 describe('a run without a conversation', () => {
-  test('is its record', async () => {
+  test('returns the record of the run', async () => {
     const edge = keptEdge({ script: [ask(['add', { a: 1, b: 2 }]), say('Three.')], tools: [add] })
     expect(await clientOf(edge).run('What is 1 + 2?')).toEqual({
       id: expect.stringMatching(/^run_/),
@@ -48,7 +48,7 @@ describe('a run without a conversation', () => {
     })
   })
 
-  test('is its events, and asks for what the input says', async () => {
+  test('streams its events and sends the fields of the input', async () => {
     const edge = keptEdge({ script: [say('Hi.')], tools: [add] })
     const events = await all(clientOf(edge).stream({ input: 'Hello', system: 'Be kind', tools: [] }))
     expect(types(events as never)).toEqual([
@@ -70,7 +70,7 @@ describe('a run without a conversation', () => {
     ])
   })
 
-  test('that is cut cannot be read on', async () => {
+  test('cannot be resumed after the stream is cut', async () => {
     const edge = keptEdge({ script: [say('Hi.')] })
     const client = clientOf(edge, async (...request) => cutAfter(await edge.fetch(...request), 1))
     expect(await refusal(all(client.stream('Hello')))).toMatchObject({ code: 'stream_cut', status: 0 })
@@ -117,7 +117,7 @@ function abortable(response: Response, signal: AbortSignal | null | undefined): 
 }
 
 describe('a conversation', () => {
-  test('is made, listed, used and deleted', async () => {
+  test('is created, listed, used and deleted', async () => {
     const edge = keptEdge({ script: [say('One.'), say('Two.')] })
     const client = clientOf(edge)
     const chat = await client.createConversation('chat-1')
@@ -132,7 +132,7 @@ describe('a conversation', () => {
     expect(await chat.record(runId)).toMatchObject({ id: runId, answer: 'Two.' })
   })
 
-  test('gives a run its approvals and results', async () => {
+  test('sends approvals and results to a run', async () => {
     const script = [ask(['danger'], ['pick', { of: 2 }]), say('Done.'), ask(['danger']), say('Not done.')]
     const edge = keptEdge({ script, tools: [danger] })
     const chat = await clientOf(edge).createConversation()
@@ -155,7 +155,7 @@ describe('a conversation', () => {
     })
   })
 
-  test('reads a run on after the last event, as often as the connection is lost', async () => {
+  test('resumes a run after the last event, however often the connection is lost', async () => {
     const edge = keptEdge({ script: [ask(['add', { a: 1, b: 2 }]), say('Three.')], tools: [add] })
     const asked: [string, string | undefined][] = []
     const client = clientOf(edge, async (input, init) => {
@@ -177,7 +177,7 @@ describe('a conversation', () => {
     ])
   })
 
-  test('sends a run again that may not have arrived, and never starts it twice', async () => {
+  test('sends a request again if it may not have arrived, and never starts two runs', async () => {
     const edge = keptEdge({ script: [say('Once.')] })
     let lost = 0
     const client = clientOf(edge, async (input, init) => {
@@ -193,7 +193,7 @@ describe('a conversation', () => {
     expect(lost).toBe(3)
   })
 
-  test('gives up on an edge that stays away', async () => {
+  test('gives up on an edge that stays unreachable', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout'] })
     try {
       let tries = 0
@@ -213,7 +213,7 @@ describe('a conversation', () => {
     }
   })
 
-  test('stops when its caller does', async () => {
+  test('stops when its caller aborts', async () => {
     const stop = new AbortController()
     const held = Promise.withResolvers<void>()
     const never = async function* (): AsyncGenerator<ModelEvent> {
@@ -237,7 +237,7 @@ describe('a conversation', () => {
   })
 })
 
-test('a caller who stops while the edge stays away is not kept waiting', async () => {
+test('an abort while the edge is unreachable takes effect at once', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   try {
     const stop = new AbortController()
@@ -254,7 +254,7 @@ test('a caller who stops while the edge stays away is not kept waiting', async (
   }
 })
 
-test('a reader that leaves lets the connection go', async () => {
+test('a reader that stops early closes the connection', async () => {
   let left = false
   const body = new ReadableStream<Uint8Array>({
     start: (controller) =>
@@ -269,7 +269,7 @@ test('a reader that leaves lets the connection go', async () => {
   expect(left).toBe(true)
 })
 
-test('a run that fails is an error, however long it took', async () => {
+test('a failed run throws an error, however long the run took', async () => {
   const failing: ModelEvent[] = [
     {
       type: 'error',
@@ -288,7 +288,7 @@ test('a run that fails is an error, however long it took', async () => {
   expect(errors).toEqual([error, error])
 })
 
-test('a page that is not said to begin anywhere is the first', async () => {
+test('a page without a start is the first page', async () => {
   const edge = keptEdge({ script: [say('One.')] })
   const client = clientOf(edge)
   const chat = await client.createConversation('c')
@@ -300,8 +300,8 @@ test('a page that is not said to begin anywhere is the first', async () => {
   expect(await chat.runs(page)).toHaveLength(1)
 })
 
-describe('what an edge refuses', () => {
-  test('is an error with its code and status', async () => {
+describe('a refused request', () => {
+  test('throws an error with its code and status', async () => {
     const edge = keptEdge({ script: [] })
     const error = await refusal(clientOf(edge).run({ input: 'Hi', tools: ['add'] }))
     expect(error).toMatchObject({
@@ -316,7 +316,7 @@ describe('what an edge refuses', () => {
     })
   })
 
-  test('is an error too where something else answers, or nobody', async () => {
+  test('throws an error if something other than an edge answers, or nothing does', async () => {
     const answering = (response: Response) => createClient({ url: 'http://127.0.0.1', fetch: async () => response })
     const busy = answering(new Response('Try later', { status: 503, headers: { 'retry-after': '2' } }))
     expect(await refusal(busy.run('Hi'))).toMatchObject({ code: 'http_503', status: 503, retryAfterMs: 2000 })
@@ -333,13 +333,13 @@ describe('what an edge refuses', () => {
   })
 })
 
-describe('an answer that no edge gives', () => {
+describe('a response that is not a valid answer of an edge', () => {
   const answering = (body: BodyInit, init?: ResponseInit) =>
     createClient({ url: 'http://127.0.0.1', fetch: async () => new Response(body, init) })
   const bad = { name: 'EdgecallError', code: 'bad_answer', status: 200 }
 
   test.each(['', '<p>Log in</p>', '{"id":"run_', 'null', '[]', '{}', '{"id":5}', '5'])(
-    'is an error whatever was asked: %s',
+    'throws an error for every request: %s',
     async (body) => {
       const client = answering(body)
       const chat = client.conversation('c')
@@ -361,7 +361,7 @@ describe('an answer that no edge gives', () => {
     },
   )
 
-  test('is an error where it breaks off, and the reason where the caller does not want it any more', async () => {
+  test('throws an error if it ends early, and the abort reason if the caller aborted', async () => {
     const broken = new ReadableStream({ pull: (controller) => controller.error(new TypeError('terminated')) })
     expect(await refusal(answering(broken, { status: 201 }).createConversation())).toMatchObject({
       ...bad,
@@ -378,13 +378,13 @@ describe('an answer that no edge gives', () => {
     await expect(asked).rejects.toThrow('never mind')
   })
 
-  test.each(['null', '5', '{"type":'])('is a stream that is cut, of the event %s', async (data) => {
+  test.each(['null', '5', '{"type":'])('ends the stream as cut at the event %s', async (data) => {
     const client = answering(`data: ${data}\n\n`)
     expect(await refusal(all(client.stream('Hi')))).toMatchObject({ code: 'stream_cut', status: 0 })
   })
 })
 
-test('a client sends its key and headers', async () => {
+test('a client sends its API key and headers', async () => {
   const sent: [string, Record<string, string>][] = []
   const client = createClient({
     url: 'http://127.0.0.1:8787/',
@@ -401,7 +401,7 @@ test('a client sends its key and headers', async () => {
   ])
 })
 
-test('names of tools are typed', () => {
+test('the client narrows tool names to its type parameter', () => {
   const client = createClient<'add' | 'pick'>({ url: '' })
   expectTypeOf<Awaited<ReturnType<typeof client.run>>['calls'][number]['tool']>().toEqualTypeOf<'add' | 'pick'>()
   // @ts-expect-error: there is no such tool.

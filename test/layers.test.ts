@@ -97,7 +97,7 @@ test('the matrix names every room', () => {
   expect([...rooms].filter((room) => !Object.hasOwn(MAY_IMPORT, room))).toEqual([])
 })
 
-test('tools import from the kit through the doors that are for them', () => {
+test('tool Workers import from src only through the doors meant for them', () => {
   const wrong = filesOf('tools').flatMap((file) =>
     importsOf(file)
       .filter((path) => path.startsWith('.'))

@@ -28,7 +28,7 @@ function env(bindings: object): Env {
 
 const CALLER = { tenant: 'acme', scopes: [] }
 
-describe('tools of other servers that change', () => {
+describe('changed tools of other servers', () => {
   const remembering = () => {
     const { object, kv } = testCatalogue()
     return { CATALOG: { getByName: () => object }, TOOLS: kv }
@@ -46,21 +46,21 @@ describe('tools of other servers that change', () => {
     return [before.length, after.length]
   }
 
-  test('are held back without a word, where that can be remembered; the tools of other Workers are not', async () => {
+  test('are held back by default if there is a catalogue, and those of other Workers are not', async () => {
     expect(await seenIn(remembering())).toEqual([1, 0])
     expect(await seenIn(remembering(), 'TOOL_MCP2')).toEqual([1, 0])
     expect(await seenIn(remembering(), 'TOOL_CLOCK')).toEqual([1, 1])
     expect(await seenIn({})).toEqual([1, 1])
   })
 
-  test('are those that HOLD_CHANGED names', async () => {
+  test('are held back for the bindings in HOLD_CHANGED', async () => {
     expect(await seenIn({ ...remembering(), HOLD_CHANGED: 'off' })).toEqual([1, 1])
     expect(await seenIn({ ...remembering(), HOLD_CHANGED: 'TOOL_A' })).toEqual([1, 1])
     expect(await seenIn({ ...remembering(), HOLD_CHANGED: 'TOOL_A,TOOL_CL*' }, 'TOOL_CLOCK')).toEqual([1, 0])
   })
 
   test.each([{}, { TOOLS: testCatalogue().kv }, { CATALOG: NONE }])(
-    'cannot be asked for where nothing is remembered',
+    'cannot be held back without a catalogue',
     (bindings) => {
       const message = 'HOLD_CHANGED must be "off" without the bindings CATALOG and TOOLS'
       expect(() => setup(env({ ...bindings, HOLD_CHANGED: 'TOOL_MCP' }))).toThrow(message)
@@ -68,7 +68,7 @@ describe('tools of other servers that change', () => {
     },
   )
 
-  test('none is offered where the catalogue cannot be asked, and others are', async () => {
+  test('are not offered while the catalogue fails, and other tools are', async () => {
     const [mcp, own] = [worker('a'), worker('b')]
     const bindings = { ...remembering(), CATALOG: NONE, TOOL_MCP: mcp.binding, TOOL_OWN: own.binding }
     const tools = setup(env(bindings)).tools(CALLER)
@@ -78,7 +78,7 @@ describe('tools of other servers that change', () => {
   })
 })
 
-test('a catalogue needs its copy, and what tells versions apart only where there are versions', async () => {
+test('a catalogue needs TOOLS for its copy, and DEFINITIONS only to compare versions', async () => {
   expect(() => catalogueParts(env({}))).toThrow('CATALOG needs the binding TOOLS')
   const { compare } = catalogueParts(env({ TOOLS: testCatalogue().kv }))
   await expect(compare('a', 'b')).rejects.toThrow('CATALOG needs the binding DEFINITIONS')

@@ -54,5 +54,5 @@ function isPassing({ code }: EdgecallError): boolean {
 }
 
 function connectionLost(runId: string | undefined, cause: unknown): EdgecallError {
-  return new EdgecallError('The events of the run broke off.', { code: 'stream_cut', runId, cause })
+  return new EdgecallError('The event stream of the run ended early.', { code: 'stream_cut', runId, cause })
 }

@@ -62,10 +62,10 @@ export async function requestJson<Value>(
   try {
     const value: Value = await response.json()
     if (isOfShape(value)) return value
-    throw new TypeError('Something in between answered.')
+    throw new TypeError('The response did not come from an edge.')
   } catch (cause) {
     options.signal?.throwIfAborted()
     const { status } = response
-    throw new EdgecallError('The answer is none that an edge gives.', { code: 'bad_answer', status, cause })
+    throw new EdgecallError('The response is not a valid answer of an edge.', { code: 'bad_answer', status, cause })
   }
 }

@@ -168,7 +168,7 @@ export interface ConversationService {
   /** Copies messages of another conversation in, before all runs of this one, at their positions. */
   adopt(messages: readonly StoredMessage[]): Promise<Reply<object>>
   /**
-   * Runs the request of a finished run again, as a new run; models no longer see the old turn. With `onward` the old
+   * Runs the request of a finished run again as a new run; models no longer see the old turn. With `onward` the old
    * run need not have finished, and the turns after it are replaced too.
    */
   regenerate(runId: string, repeat: Repeat, options?: Pick<StartRequest, 'onward'>): Promise<Reply<StartReply>>
@@ -186,7 +186,7 @@ export interface ConversationService {
   runs(page: { before?: string | undefined; limit: number }): Promise<Reply<{ readonly runs: readonly RunSummary[] }>>
   /**
    * Returns the newest messages before a position, or up to the end of a run that must have ended, oldest first; fewer
-   * than `limit` if they are very long. `wholes` includes the complete content of results that were cut.
+   * than `limit` if they are very long. `fullResults` includes the complete content of results that were cut.
    */
   messages(page: {
     before?: number | undefined

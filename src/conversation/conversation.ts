@@ -59,7 +59,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     })
     this.#view = new RunView({ store, runs: this.#runner.runs, readers, waiters })
     try {
-      // A run that an earlier instance left unfinished goes on, whatever woke this instance.
+      // Resumes a run that an earlier instance left unfinished, whatever started this instance.
       if (store.life() === 'open') this.#runner.pump()
     } catch (error) {
       alarms.reportFailure(error)
@@ -160,7 +160,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     return this.#whenOpen(async () => {
       if (!this.#store.runs.row(runId)) return UNKNOWN_RUN
       const stream = this.#view.follow(runId, after)
-      return stream ? { ok: true, stream } : refuse('bad_event_id', 'This run has no such event to read on from.')
+      return stream ? { ok: true, stream } : refuse('bad_event_id', 'This run has no event with this id.')
     })
   }
 
@@ -213,7 +213,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       if (!open || open.state.status === 'cancelling') return refuse('call_already_answered', 'This run has ended.')
       const isOwn = continuation?.key === open.stored.request.caller.key
       if (!isOwn && continuation?.input.length)
-        return refuse('run_waiting', 'Another key started this run: send its answers alone.')
+        return refuse('run_waiting', 'Another API key started this run; send only the answers to its calls.')
       const events = answerEvents(open, answers)
       if ('ok' in events) return events
       const after = open.journal.last

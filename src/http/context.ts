@@ -1,7 +1,7 @@
 import type { Setup } from '../contract/setup.ts'
 import type { Caller } from '../contract/tool.ts'
 
-/** Lets work go on after the response has been sent, or after the caller has disconnected. */
+/** Keeps work running after the response has been sent or the client has disconnected. */
 export type WaitUntil = (work: Promise<unknown>) => void
 
 /** The caller of a request, and the setup of this edge. */

@@ -22,7 +22,7 @@ export interface ProblemDetails {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** An error that the caller is told of, whoever is at fault. Thrown by handlers; `edge.ts` turns it into a response. */
+/** An error that is answered to the caller, whether the caller or the edge is at fault. Thrown by handlers; `edge.ts` turns it into a response. */
 export class Problem extends Error {
   readonly details: ProblemDetails
 

@@ -24,8 +24,8 @@ function copyOf(kv: FakeKv, key: string): string[] {
   return index.names().map((name) => `${name} ${index.hashOf(name)}`)
 }
 
-describe('what is accepted of a tool', () => {
-  test('is what was seen of it first, until another is accepted', async () => {
+describe('the accepted definition of a tool', () => {
+  test('is the first one seen, until another is accepted', async () => {
     const { object, revive } = testCatalogue()
     expect(await object.accept([tool('a', '1'), tool('a', '2', 'TOOL_B')])).toEqual([
       { revision: START, hash: '1' },
@@ -39,7 +39,7 @@ describe('what is accepted of a tool', () => {
     ])
   })
 
-  test('is told with who and when, beside the versions of a stored definition of that name', async () => {
+  test('is listed with author and time beside the versions of a stored definition of that name', async () => {
     const { object } = testCatalogue()
     await object.accept([tool('a', '1')])
     await object.write(version('a', 'text'))
@@ -55,7 +55,7 @@ describe('what is accepted of a tool', () => {
     expect(await object.remove('none', by)).toBeUndefined()
   })
 
-  test('is remembered of so many tools of a place, and takes no room from another', async () => {
+  test('is remembered for a limited number of tools of each place', async () => {
     const { object } = testCatalogue()
     const many = Array.from({ length: 5000 }, (_, index) => tool(`t${index}`, 'x'))
     await object.accept(many)
@@ -68,7 +68,7 @@ describe('what is accepted of a tool', () => {
 })
 
 describe('the copy in KV', () => {
-  test('holds what is accepted, written at most once a second, and apart from the index of stored definitions', async () => {
+  test('has the accepted definitions, written at most once a second and apart from the index of stored definitions', async () => {
     const { object, kv, settle } = testCatalogue()
     await object.write(version('stored', 'text'))
     await object.accept([tool('b', '1'), tool('a', '1'), tool('a', '2', 'MY PLACE')])
@@ -83,7 +83,7 @@ describe('the copy in KV', () => {
     expect(copyOf(kv, ACCEPTED_KEY)).toContain('a@TOOL_MCP 4')
   })
 
-  test('is not written anew for tools that are known', async () => {
+  test('is not written again for known tools', async () => {
     const { object, kv, settle } = testCatalogue()
     await object.accept([tool('a', '1')])
     await settle()
@@ -94,7 +94,7 @@ describe('the copy in KV', () => {
   })
 })
 
-test('a catalogue of before learns to remember what is accepted, and keeps what it has', async () => {
+test('an older catalogue is migrated to store acceptances and keeps its data', async () => {
   const storage = Object.assign(memoryStorage(new DatabaseSync(':memory:')), { setAlarm: async () => {} })
   const { sql } = storage
   sql.exec(`CREATE TABLE meta (version INTEGER NOT NULL); INSERT INTO meta VALUES (1); ${MIGRATIONS[0]}`)
@@ -115,7 +115,7 @@ test('a catalogue of before learns to remember what is accepted, and keeps what 
   expect(await object.write(version('old', 'text2'))).toMatchObject({ status: 'replaced', change: 'compatible' })
 })
 
-test('a catalogue of a newer edge keeps its version: one that was rolled back makes nothing of it', () => {
+test('a catalogue of a newer schema version keeps its version under a rolled-back edge', () => {
   const storage = Object.assign(memoryStorage(new DatabaseSync(':memory:')), { setAlarm: async () => {} })
   const Catalog = catalogue<object>(() => ({ namespace: new FakeKv(), compare: vi.fn<never>(), report: () => {} }))
   const live = () => new Catalog({ storage } as unknown as DurableObjectState, {})

@@ -26,7 +26,7 @@ const result = (reply: VersionReply) =>
   reply.ok ? `${reply.status} ${reply.change}` : `${reply.code} ${reply.current ?? 'none'}`
 
 describe('writes', () => {
-  test('make versions, and are told what they are to the one before', async () => {
+  test('create versions and return how each differs from the one before it', async () => {
     const { object } = testCatalogue(byLetter)
     const replies: string[] = []
     for (const text of ['a1', 'a1', 'a2', 'b1']) replies.push(result(await object.write(version('t', text))))
@@ -36,7 +36,7 @@ describe('writes', () => {
     expect(await object.version('other', 'a1')).toBeUndefined()
   })
 
-  test('are kept with who, when and what, newest first, a page at a time', async () => {
+  test('are listed with author, time and action, newest first, by pages', async () => {
     const { object } = testCatalogue(byLetter)
     await object.write(version('t', 'a1', { version: '1.0.0' }))
     vi.setSystemTime(START + 1000)
@@ -74,7 +74,7 @@ describe('writes', () => {
     expect(result(await object.write(version('t', 'a3', { expects })))).toBe(second)
   })
 
-  test('at the same time take turns: none is lost, and each is compared with the one before it', async () => {
+  test('at the same time are ordered: none is lost, and each is compared with the one before it', async () => {
     const compared: string[] = []
     const { object } = testCatalogue(async (before, after) => {
       await Promise.resolve()
@@ -88,7 +88,7 @@ describe('writes', () => {
     for (const [index, hash] of history.slice(1).entries()) expect(compared).toContain(`${history[index]}-${hash}`)
   })
 
-  test('of which all expect the same version: one is made', async () => {
+  test('that all expect the same version succeed once', async () => {
     const { object } = testCatalogue(byLetter)
     await object.write(version('t', 'a0'))
     const replies = await Promise.all(
@@ -97,14 +97,14 @@ describe('writes', () => {
     expect(replies.filter(({ ok }) => ok)).toHaveLength(1)
   })
 
-  test('outlive the object', async () => {
+  test('survive the object', async () => {
     const catalogue = testCatalogue(byLetter)
     await catalogue.object.write(version('t', 'a1'))
     const again = catalogue.revive()
     expect(result(await again.write(version('t', 'a2', { expects: ['a1'] })))).toBe('replaced compatible')
   })
 
-  test('that cannot be compared are not made', async () => {
+  test('that cannot be compared are not stored', async () => {
     const { object } = testCatalogue(() => Promise.reject(new Error('no answer')))
     await object.write(version('t', 'a1'))
     await expect(object.write(version('t', 'a2'))).rejects.toThrow('no answer')
@@ -119,7 +119,7 @@ describe('the copy in KV', () => {
     return { revision, offered, tools: index.names().map((name) => `${name} ${index.hashOf(name) ?? ''}`) }
   }
 
-  test('has each version, then the index and what tools are found by, by the alarm', async () => {
+  test('gets each version, then the index and the search texts, by the alarm', async () => {
     const { object, kv, alarm, settle } = testCatalogue(byLetter)
     await object.write(version('t', 'a1'))
     await object.write(version('t', 'a2'))
@@ -147,7 +147,7 @@ describe('the copy in KV', () => {
     expect(indexOf(kv.stored.get(INDEX_KEY)).tools).toHaveLength(51)
   })
 
-  test('takes what was written while it was written, a second later', async () => {
+  test('gets writes that came during a copy a second later', async () => {
     const { object, kv, settle } = testCatalogue(byLetter)
     await object.write(version('t', 'a1'))
     const put = kv.put.bind(kv)
@@ -160,7 +160,7 @@ describe('the copy in KV', () => {
     expect(indexOf(kv.stored.get(INDEX_KEY)).tools).toEqual(['t a1', 'u b1'])
   })
 
-  test('holds no version in its index before KV has it, though there are more than one alarm takes', async () => {
+  test('names no version in its index before KV has it, even if one alarm cannot write all', async () => {
     const { object, kv, settle } = testCatalogue(byLetter)
     for (let index = 0; index < 1100; index++) await object.write(version(`t${index}`, 'x'))
     const seen: boolean[] = []
@@ -179,7 +179,7 @@ describe('the copy in KV', () => {
     expect(indexOf(kv.stored.get(INDEX_KEY))).toMatchObject({ revision: START + 1099, tools: { length: 1100 } })
   })
 
-  test('is tried again for as long as KV fails, and operators are told', async () => {
+  test('is retried while KV fails, and the failure is reported to operators', async () => {
     const { object, kv, alarm, settle, reports } = testCatalogue(byLetter)
     await object.write(version('t', 'a1'))
     kv.failure = new Error('429')
@@ -195,7 +195,7 @@ describe('the copy in KV', () => {
     expect(indexOf(kv.stored.get(INDEX_KEY)).tools).toEqual(['t a1'])
   })
 
-  test('goes on in the next life of the object', async () => {
+  test('is continued after a restart of the object', async () => {
     const catalogue = testCatalogue(byLetter)
     await catalogue.object.write(version('t', 'a1'))
     expect(catalogue.alarm()).toBe(START)
@@ -203,7 +203,7 @@ describe('the copy in KV', () => {
     expect(indexOf(catalogue.kv.stored.get(INDEX_KEY)).tools).toEqual(['t a1'])
   })
 
-  test('of an older version that is current again needs the index alone', async () => {
+  test('needs only a new index after a rollback', async () => {
     const { object, kv, settle } = testCatalogue(byLetter)
     await object.write(version('t', 'a1'))
     await object.write(version('t', 'a2'))
@@ -216,11 +216,11 @@ describe('the copy in KV', () => {
   })
 })
 
-describe('what tools are found by', () => {
+describe('the search texts', () => {
   const of = (text = '') => readTexts(text, NO_TEXTS)
   const mail = JSON.stringify({ name: 'mail', description: 'Sends “mail”.\nSoon.', tags: ['post'], title: 'Mail' })
 
-  test('is in KV ten seconds after the last time at most, and delays no index', async () => {
+  test('are written at most every ten seconds and do not delay the index', async () => {
     const { object, kv, alarm, settle } = testCatalogue(byLetter)
     await object.write(version('mail', mail))
     await settle()
@@ -243,7 +243,7 @@ describe('what tools are found by', () => {
     })
   })
 
-  test('goes on in the next life of the object', async () => {
+  test('is continued after a restart of the object', async () => {
     const catalogue = testCatalogue(byLetter)
     catalogue.kv.failsFor = TEXTS_KEY
     await catalogue.object.write(version('mail', mail))
@@ -261,13 +261,13 @@ describe('what tools are found by', () => {
       return { name: `tool${index}`, hash: 'f'.repeat(64), text: JSON.stringify(definition) }
     })
 
-  test('has the parameters, and is cut where it is long', () => {
+  test('include the parameters and are truncated if long', () => {
     const [tool] = of(encodeTexts(1, 1, stored(1, 'x'.repeat(5000)))).tools
     expect(tool?.description.length).toBe(2000)
     expect(of(encodeTexts(1, 1, stored(1, 'Which one'))).tools[0]?.parameters).toEqual(['field0\nWhich one'])
   })
 
-  test('of however many tools fits into one value of KV', () => {
+  test('of any number of tools fit into one KV value', () => {
     for (const count of [10_000, 200_000]) {
       const text = encodeTexts(1, count, stored(count, '天'.repeat(count > 10_000 ? 50 : 2000)))
       expect(Buffer.byteLength(text)).toBeLessThan(25 * 1024 * 1024 * (count > 100_000 ? 2 : 1))
@@ -275,7 +275,7 @@ describe('what tools are found by', () => {
     }
   })
 
-  test('is read again for what has changed alone, and whatever else stands there is passed over', () => {
+  test('are read again only for what has changed, and unknown content is ignored', () => {
     const [first, second] = stored(2, 'x')
     const before = of(encodeTexts(1, 2, [first!, second!]))
     const after = readTexts(`${encodeTexts(2, 2, [first!, { ...second!, hash: 'other' }])}\n{}\n[1,2]\nnone`, before)

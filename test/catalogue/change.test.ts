@@ -77,7 +77,7 @@ describe('a change of the arguments is compatible', () => {
   })
 })
 
-describe('a change of the arguments breaks', () => {
+describe('a change of the arguments is breaking', () => {
   test.each<[string, JsonSchema, JsonSchema, string, string]>([
     ['a parameter is gone', object({ a: text, b: text }), object({ a: text }), 'properties.b', 'is gone'],
     ['a new one is required', object({}), object({ a: text }, { required: ['a'] }), 'properties.a', 'is required now'],
@@ -188,7 +188,7 @@ describe('a change of the arguments breaks', () => {
   })
 })
 
-describe('a change of the rest', () => {
+describe('a change of the rest of a definition', () => {
   const http = (rest: object, said: object = {}) => ({
     static: undefined,
     http: { method: 'GET', url: 'https://a.example.com/x', ...rest },
@@ -251,16 +251,16 @@ describe('a change of the rest', () => {
     ['other code', code('1'), code('2'), ['code.module']],
     ['code that goes elsewhere', code('1', { hosts: ['a'] }), code('1', { hosts: ['a', 'b'] }), ['code.hosts']],
     ['code in the place of a text', {}, code('1'), ['static', 'code', 'code.hosts']],
-  ])('breaks: %s', (_, before, after, paths) => {
+  ])('is breaking: %s', (_, before, after, paths) => {
     const { change, breaks } = changeOf(before, after)
     expect([change, breaks.map(({ path }) => path)]).toEqual(['breaking', paths])
   })
 
-  test('is none for the same in another order', () => {
+  test('is none for the same content in another order', () => {
     expect(changeOf({ title: 'A', version: '1' }, { version: '1', title: 'A' }).change).toBe('unchanged')
   })
 
-  test('breaks where a version can no longer be read', () => {
+  test('is breaking if a version can no longer be read', () => {
     expect(compareTexts('{}', 'x')).toMatchObject({ change: 'breaking', breaks: [{ path: '' }] })
   })
 
@@ -274,7 +274,7 @@ describe('a change of the rest', () => {
 })
 
 /** What the differ calls compatible takes what was right before, over schemas of all shapes with one place changed. */
-test('nothing is called compatible that refuses what was right before', () => {
+test('no change is called compatible that refuses arguments that were valid before', () => {
   const seen = { compatible: 0, breaking: 0 }
   for (const [index, { inputSchema, right }] of foreignFunctions(800).entries()) {
     const random = randomOf(index + 77)

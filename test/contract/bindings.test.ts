@@ -3,13 +3,13 @@ import { rateLimits, secretOf, toolWorkers } from '../../src/contract/bindings.t
 
 const worker = { describe: async () => ({ contract: 1 as const, tools: [] }) }
 
-test('a tool Worker is a binding named TOOL_*; a variable that begins so is none, not even one of JSON', () => {
+test('only service bindings named TOOL_* are tool Workers, not text or JSON variables of such names', () => {
   const foreign = { fetch: async () => new Response() }
   const env = { TOOL_A: worker, TOOL_PY: foreign, MAIL: worker, TOOL_ERRORS: 'fail', TOOL_POLICY: {}, TOOL_CONTEXT: {} }
   expect(toolWorkers(env)).toEqual({ TOOL_A: worker, TOOL_PY: foreign })
 })
 
-test('a rate limit that is named must be bound', () => {
+test('a rate limit that is named but not bound is an error', () => {
   const rate = { limit: async () => ({ success: true }) }
   expect(rateLimits({ RATE: rate, OTHER: rate }, ['RATE'])).toEqual({ RATE: rate })
   for (const [name, value] of Object.entries({ RATE: undefined, TEXT: '10', JSON: { limit: 10 } })) {
@@ -17,7 +17,7 @@ test('a rate limit that is named must be bound', () => {
   }
 })
 
-test('only what begins with SECRET_ is a secret that definitions may name', () => {
+test('definitions may name only secrets that begin with SECRET_', () => {
   const env = { SECRET_A: 'a', SECRET_B: {}, OPENAI_API_KEY: 'b' }
   expect(['SECRET_A', 'SECRET_B', 'SECRET_C', 'OPENAI_API_KEY'].map((name) => secretOf(env, name))).toEqual([
     'a',

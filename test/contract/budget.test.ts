@@ -5,7 +5,7 @@ import { apiKey } from '../fixtures/keys.ts'
 
 const keysOf = (extra: object) => readConfig({ API_KEYS: JSON.stringify([apiKey('k', extra)]) }).apiKeys
 
-test('a period is a day or a month of UTC, and ends where the next begins', () => {
+test('a budget period is a UTC day or month that ends where the next begins', () => {
   const period = (per: 'day' | 'month', time: string) => periodOf(per, Date.parse(time))
   expect(period('day', '2026-12-31T23:59:59.999Z')).toEqual({ from: '2026-12-31', to: '2027-01-01' })
   expect(period('day', '2028-02-29T00:00:00Z')).toEqual({ from: '2028-02-29', to: '2028-03-01' })
@@ -13,7 +13,7 @@ test('a period is a day or a month of UTC, and ends where the next begins', () =
   expect(period('month', '2026-12-01T00:30:00+01:00')).toEqual({ from: '2026-11', to: '2026-12' })
 })
 
-describe('a key of the configuration', () => {
+describe('a configured API key', () => {
   test('may have a rate and a budget', () => {
     expect(keysOf({ rate: 'RATE_STANDARD', budget: { tokens: 1000, per: 'day' } })).toMatchObject([
       { rate: 'RATE_STANDARD', budget: { tokens: 1000, per: 'day' } },
@@ -34,7 +34,7 @@ describe('a key of the configuration', () => {
     { budget: { tokens: '10', per: 'day' } },
     { budget: { cost: -1, per: 'month' } },
     { budget: { token: 10, per: 'day' } },
-  ])('is wrong with %j', (extra) => {
+  ])('is invalid with %j', (extra) => {
     expect(() => keysOf(extra)).toThrow('API_KEYS must be a JSON array')
   })
 })

@@ -7,11 +7,11 @@ test.each([
   ['CORS_ORIGINS', ['https://example.com']],
   ['HOLD_CHANGED', ['TOOL_MCP']],
   ['AUTH', { open: true }],
-])('%s is a text: what is none is wrong, and not as good as nothing', (name, value) => {
+])('%s must be a text, and another type is an error instead of being ignored', (name, value) => {
   expect(() => readConfig({ [name]: value })).toThrow(`${name} must be a text`)
 })
 
-test('a switch and a count may be values of their own kind, as a configuration file has them', () => {
+test('switches and counts may also be JSON booleans and numbers, as in a configuration file', () => {
   const { includeContent, limits } = readConfig({ INCLUDE_CONTENT: true, MAX_STEPS: 5 })
   expect([includeContent, limits.steps]).toEqual([true, 5])
 })
@@ -32,11 +32,11 @@ test.each([
   ['CORS_ORIGINS', 'app.example.com', 'a list of origins, such as https://app.example.com'],
   ['MODELS', 'openai', 'a list of "provider/name" and "provider/*"'],
   ['MODELS', 'openai/*, gpt-4.1', 'a list of "provider/name" and "provider/*"'],
-])('%s=%s is wrong: some of it would have no effect', (name, value, expected) => {
+])('%s=%s is an error, because part of it would have no effect', (name, value, expected) => {
   expect(() => readConfig({ [name]: value })).toThrow(`${name} must be ${expected}`)
 })
 
-test('lists of origins and of models are as they are written', () => {
+test('lists of origins and of models are read as written', () => {
   const { corsOrigins, models } = readConfig({
     CORS_ORIGINS: 'https://a.example,http://localhost:5173,capacitor://localhost',
     MODELS: 'openai/gpt-4.1, anthropic/*, *, openai/gpt-5*',
@@ -47,6 +47,6 @@ test('lists of origins and of models are as they are written', () => {
   ])
 })
 
-test.each(['mcp', 'TOOL_MCP, off'])('HOLD_CHANGED=%s is wrong: it would hold nothing back', (text) => {
+test.each(['mcp', 'TOOL_MCP, off'])('HOLD_CHANGED=%s is an error, because it would hold nothing back', (text) => {
   expect(() => readConfig({ HOLD_CHANGED: text })).toThrow('HOLD_CHANGED must be "off" or a list of TOOL_… bindings')
 })

@@ -20,6 +20,6 @@ test.each<[string[], string, boolean]>([
   [[], 'now', false],
   [['n.w'], 'now', false],
   [['(a+)+'], 'aa', false],
-])('%j fits %j: %s', (globs, name, expected) => {
+])('matching the globs %j with %j gives %s', (globs, name, expected) => {
   expect(matches(globs, name)).toBe(expected)
 })

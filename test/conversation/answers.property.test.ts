@@ -75,7 +75,7 @@ async function played(turns: readonly Turn[], isMortal: boolean) {
   }
 }
 
-test('terms that come with answers, in parts or at once, give the same run in one life and in several', async () => {
+test('terms sent with answers, in parts or at once, give the same run in one object instance and in several', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(turn, { minLength: 1, maxLength: STEPS }), async (turns) => {
       const whole = await played(turns, false)

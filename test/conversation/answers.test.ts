@@ -3,7 +3,7 @@ import { DEFAULT_LIMITS } from '../../src/contract/limits.ts'
 import { ask, id, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
 
-test('a result that the caller sends is cut as any other, and can be read on', async () => {
+test('a result that the caller sends is truncated as any other, and its rest can be read', async () => {
   const there = new TestConversation(({ messages }) => {
     const results = messages.filter(({ role }) => role === 'tool').length
     if (results === 0) return ask(['pick'])
@@ -28,7 +28,7 @@ test('a result that the caller sends is cut as any other, and can be read on', a
   ])
 })
 
-test('answers of which one is for no call leave nothing behind', async () => {
+test('answers of which one is for an unknown call change nothing', async () => {
   const there = new TestConversation(({ messages }) => (messages.length > 1 ? say('Picked.') : ask(['pick'])))
   const clientTools = [{ name: 'pick', description: 'Picks', inputSchema: { type: 'object' } }]
   const limits = { ...DEFAULT_LIMITS, resultBytes: 1000 }
@@ -42,7 +42,7 @@ test('answers of which one is for no call leave nothing behind', async () => {
   expect(there.rows('SELECT * FROM wholes')).toEqual([])
 })
 
-test('terms that come with answers hold from then on, also in another life, and leave nothing of the old ones', async () => {
+test('terms sent with answers replace the old ones from then on, also after a restart', async () => {
   const there = new TestConversation(({ messages }) => {
     const results = messages.filter(({ role }) => role === 'tool').length
     return results < 2 ? ask(['pick']) : say('Picked.')
@@ -101,7 +101,7 @@ test('terms and answers are stored together or not at all', async () => {
   ])
 })
 
-test('a model that comes with an agreement is asked next, though other calls of the step are under way', async () => {
+test('a model sent with an approval is called next, even while other calls of the step are running', async () => {
   const gate = Promise.withResolvers<void>()
   const begun = Promise.withResolvers<void>()
   const slow = tool('slow', async () => {

@@ -6,7 +6,7 @@ import { runId, TestConversation } from './object.ts'
 /** Lets all that is ready run. */
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
-test('an outcome that comes too late is recorded, and no model reads it', async () => {
+test('an outcome that comes too late is recorded and not shown to a model', async () => {
   const slow = Promise.withResolvers<ToolOutcome>()
   const answered = (seen: boolean) => (seen ? say('It took too long.') : ask(['pay']))
   const there = new TestConversation(
@@ -28,7 +28,7 @@ test('an outcome that comes too late is recorded, and no model reads it', async 
   expect(there.journal(0).at(-1)?.type).toBe('run.finished')
 })
 
-test('a conversation that was deleted keeps nothing that comes late', async () => {
+test('a deleted conversation does not store a late outcome', async () => {
   const slow = Promise.withResolvers<ToolOutcome>()
   const there = new TestConversation(() => ask(['pay']), [tool('pay', () => slow.promise)])
   await there.start(0)

@@ -11,13 +11,13 @@ afterEach(() => void vi.useRealTimers())
 
 const HOUR = 3_600_000
 
-describe('a conversation that is kept for an hour without activity', () => {
+describe('a conversation that expires after an idle hour', () => {
   async function kept(there: TestConversation): Promise<TestConversation> {
     await there.object.create({ tenant: 'acme', id: 'conv_1', settings: { ttlSeconds: 3600 } })
     return there
   }
 
-  test('is kept anew with every run, then is gone, and off the list', async () => {
+  test('is kept longer by every run, then is deleted and removed from the directory', async () => {
     const there = await kept(new TestConversation(() => say('Done.')))
     expect(there.alarmAt).toBe(60_000 + HOUR)
     vi.setSystemTime(HOUR)
@@ -27,7 +27,7 @@ describe('a conversation that is kept for an hour without activity', () => {
     expect(await there.object.runs({ limit: 1 })).toMatchObject({ code: 'unknown_conversation' })
   })
 
-  test('is not torn off while a run is under way, but while one waits', async () => {
+  test('does not expire while a run is in progress, but does while one waits', async () => {
     const done = Promise.withResolvers<string>()
     const there = await kept(
       new TestConversation(
@@ -55,7 +55,7 @@ describe('a conversation that is kept for an hour without activity', () => {
     expect(there.store.runs.record(runId(2))?.answer).toBe('Anew.')
   })
 
-  test('is taken off the list first: where that fails, it is tried again', async () => {
+  test('is removed from the directory first, and retries the expiry if that fails', async () => {
     const there = await kept(new TestConversation(() => say('Done.')))
     there.onUnlist = vi.fn<() => void>().mockRejectedValueOnce(new Error('no directory'))
     await there.ring()
@@ -65,7 +65,7 @@ describe('a conversation that is kept for an hour without activity', () => {
     expect([there.store.life(), there.unlisted]).toEqual(['none', ['acme/conv_1']])
   })
 
-  test('stays, and on the list, where it is used while it is taken off', async () => {
+  test('stays, also in the directory, if it is used while it is being removed from it', async () => {
     const there = await kept(new TestConversation(() => say('Done.')))
     there.onUnlist = () => there.run(0)
     await there.ring()
@@ -76,7 +76,7 @@ describe('a conversation that is kept for an hour without activity', () => {
     expect([there.store.life(), there.unlisted, Date.now()]).toEqual(['none', ['acme/conv_1'], 60_000 + 2 * HOUR])
   })
 
-  test('is used by what asks for a decision, by a decision, and by what is said while that is waited for', async () => {
+  test('counts requests for a decision, decisions and steering messages as activity', async () => {
     const done = Promise.withResolvers<string>()
     const there = await kept(
       new TestConversation(
@@ -102,7 +102,7 @@ describe('a conversation that is kept for an hour without activity', () => {
     expect([there.store.life(), Date.now() - since]).toEqual(['none', HOUR])
   })
 
-  test('ends the streams of those who follow what it forgets, and tells those who wait for it that it is gone', async () => {
+  test('ends streams and waiting requests when it expires', async () => {
     vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'], now: 60_000 })
     const there = await kept(
       new TestConversation(() => ask(['pays']), [tool('pays', () => '', { approval: 'always' })]),
@@ -117,7 +117,7 @@ describe('a conversation that is kept for an hour without activity', () => {
   })
 })
 
-test('a conversation of a newer version keeps its version: an edge that was rolled back makes nothing of it', async () => {
+test('a conversation of a newer schema version keeps its version under a rolled-back edge', async () => {
   const there = new TestConversation(() => say('Done.'))
   await there.run(0)
   const version = "FROM meta WHERE key = 'version'"
@@ -129,7 +129,7 @@ test('a conversation of a newer version keeps its version: an edge that was roll
 })
 
 describe('a conversation of an older version', () => {
-  test('opens, with its runs, messages and usage, and goes on', async () => {
+  test('opens with its runs, messages and usage, and takes new runs', async () => {
     const there = new TestConversation(() => say('New.'))
     const usage = { inputTokens: 7, outputTokens: 3, cachedInputTokens: 2 }
     const record = { id: runId(0), status: 'completed', answer: 'Old.', steps: 1, usage, calls: [] }
@@ -185,7 +185,7 @@ describe('a conversation of an older version', () => {
 })
 
 describe('the settings of a conversation', () => {
-  test('are what its requests do not say', () => {
+  test('are the defaults of its requests', () => {
     const settings = { system: 'S', model: 'p/m', context: { a: 1, b: 1 }, limits: { steps: 3 }, ttlSeconds: 5 }
     expect(withDefaults(settings, {})).toEqual({
       system: 'S',
@@ -205,8 +205,8 @@ describe('the settings of a conversation', () => {
   })
 })
 
-describe('where a conversation lives', () => {
-  test('stands in its id', () => {
+describe('the jurisdiction of a conversation', () => {
+  test('is part of its id', () => {
     const asked: unknown[] = []
     const objects = (place: string) => ({
       getByName: (...name: unknown[]) => {
@@ -232,7 +232,7 @@ describe('where a conversation lives', () => {
   })
 })
 
-test('a turn that was run again is not run again once more: what took its place may be', async () => {
+test('a replaced turn cannot be regenerated, and the run that replaced it can', async () => {
   const there = new TestConversation(({ messages }) => say(`Answer to ${messages.length}.`))
   await there.run(0)
   const again = (index: number) => ({ runId: runId(index), caller: { tenant: 'acme', scopes: ['chat'] } })
@@ -254,7 +254,7 @@ test('a turn that was run again is not run again once more: what took its place 
   ])
 })
 
-test('a turn that is run again has the tools of now: those that are there, as they are', async () => {
+test('a regenerated turn has the current definitions of the tools that still exist', async () => {
   const tools = [tool('look', () => 'old'), tool('gone')]
   const there = new TestConversation(({ messages }) => (messages.length > 1 ? say('Done.') : ask(['look'])), tools)
   await there.run(0)

@@ -26,7 +26,7 @@ async function waitingForFence(): Promise<TestConversation> {
 }
 
 describe('a run that waits for its fence', () => {
-  test('keeps its readers and those who wait for it, whoever else comes', async () => {
+  test('keeps its readers and waiting requests when other requests come', async () => {
     const there = await waitingForFence()
     const read = there.events(0)
     const record = there.object.record(runId(0), 60_000)
@@ -45,7 +45,7 @@ describe('a run that waits for its fence', () => {
 })
 
 describe('a run whose journal cannot be written', () => {
-  test('ends its streams, keeps those who wait for its record, and goes on at the next alarm', async () => {
+  test('ends its streams, keeps requests for its record waiting, and resumes at the next alarm', async () => {
     const there = new TestConversation(() => say('Done.'))
     let broken = false
     there.onTransaction = (moment) => {
@@ -68,7 +68,7 @@ describe('a run whose journal cannot be written', () => {
 })
 
 describe('a reader', () => {
-  test('who came while its run was queued, and reads slowly, misses nothing', async () => {
+  test('that came while its run was queued, and reads slowly, misses no event', async () => {
     const first = Promise.withResolvers<void>()
     const rest = Promise.withResolvers<void>()
     const there = new TestConversation(async function* ({ messages }) {
@@ -101,8 +101,8 @@ describe('a reader', () => {
   })
 })
 
-describe('what a promise hangs on', () => {
-  test('a run that has ended stays as it ended', async () => {
+describe('durability', () => {
+  test('keeps an ended run as it ended', async () => {
     const there = new TestConversation(() => say('Done.'))
     await there.run(0)
     const { store } = there
@@ -113,7 +113,7 @@ describe('what a promise hangs on', () => {
     expect(store.usage().runs).toBe(1)
   })
 
-  test('no tool is called before it is written that it is', async () => {
+  test('writes the start of a call before the tool is called', async () => {
     let called = 0
     const there = new TestConversation(() => ask(['tool']), [tool('tool', () => called++)])
     await there.start(0)
@@ -126,7 +126,7 @@ describe('what a promise hangs on', () => {
     expect(called).toBe(0)
   })
 
-  test('a run is watched over from its start, and again once it was answered', async () => {
+  test('sets the watchdog alarm when a run starts and when it is answered', async () => {
     const pays = tool('pays', () => new Promise(() => {}), { approval: 'always' })
     const there = new TestConversation(() => ask(['pays']), [pays])
     await there.start(0)
@@ -141,7 +141,7 @@ describe('what a promise hangs on', () => {
     expect(id(1, 0)).toBe(`call_${runId(0).slice(4)}_1_0`)
   })
 
-  test('a run is cancelled once, however often that is asked, and watched over until it has ended', async () => {
+  test('cancels a run once, however often that is requested, and sets the watchdog alarm until it has ended', async () => {
     const there = new TestConversation(() => ask(['pays']), [tool('pays', () => '', { approval: 'always' })])
     await there.run(0)
     await there.ring()
@@ -154,7 +154,7 @@ describe('what a promise hangs on', () => {
     expect(last).toEqual(['run.waiting', 'run.cancelling', 'call.settled', 'step.finished', 'run.finished'])
   })
 
-  test('the alarm rings again though what it does fails', async () => {
+  test('sets the alarm again if its work fails', async () => {
     const there = new TestConversation(() => ask(['tool']), [tool('tool', () => new Promise(() => {}))])
     await there.start(0)
     await settle()

@@ -47,8 +47,8 @@ function saying(): { word: () => void; answer: (request: unknown, signal: AbortS
 
 const ended = { status: 'failed', finish: 'error', error: { code: 'no_progress' } }
 
-describe('five minutes without getting ahead', () => {
-  test('end a run whose model says nothing, once, and the next run has its turn', async () => {
+describe('five minutes without progress', () => {
+  test('end a run whose model is silent, once, and the next run starts', async () => {
     const { answer } = saying()
     const there = new TestConversation(answer)
     await there.start(0, { request: { limits } as object })
@@ -64,7 +64,7 @@ describe('five minutes without getting ahead', () => {
     expect(there.store.runs.record(runId(1))?.answer).toBe('Next.')
   })
 
-  test('are not counted while the model speaks, nor while a call has time', async () => {
+  test('are not counted while the model streams or a call is within its deadline', async () => {
     const { answer, word } = saying()
     const there = new TestConversation(answer, [tool('slow', () => new Promise(() => {}))])
     await there.start(0, { request: { limits } as object })
@@ -94,7 +94,7 @@ describe('five minutes without getting ahead', () => {
     expect(there.store.runs.row(runId(0))?.status).toBe('waiting')
   })
 
-  test('are counted over the lives of the object, from when it was first picked up', async () => {
+  test('are counted across restarts of the object, from the first interruption', async () => {
     const { answer } = saying()
     const there = new TestConversation(answer)
     await there.start(0, { request: { limits } as object })
@@ -114,7 +114,7 @@ describe('five minutes without getting ahead', () => {
     expect(there.store.runs.record(runId(0))).toMatchObject(ended)
   })
 
-  test('begin anew with every answer', async () => {
+  test('start again with every answer', async () => {
     const { answer } = saying()
     const there = new TestConversation(answer, [tool('look')])
     await there.start(0, { request: { limits } as object })
@@ -131,7 +131,7 @@ describe('five minutes without getting ahead', () => {
   })
 })
 
-test('a run that is given up ends, once, though its journal fails when it is', async () => {
+test('a run that is given up ends once, even if its journal fails at that moment', async () => {
   const there = new TestConversation(async function* () {
     yield await new Promise<never>(() => {})
   })
@@ -152,7 +152,7 @@ test('a run that is given up ends, once, though its journal fails when it is', a
   expect(there.store.runs.record(runId(1))?.answer).toBe('Done.')
 })
 
-test('a run that waits ends after five seconds once it is cancelled, though a hook around it does not listen', async () => {
+test('a waiting run that is cancelled ends after five seconds even if a hook around it ignores the abort', async () => {
   vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'], now: MINUTE })
   const there = new TestConversation(() => ask(['pays']), [tool('pays', () => '', { approval: 'always' })])
   await there.start(0)

@@ -25,7 +25,7 @@ async function until(there: TestConversation, time: number): Promise<void> {
 }
 
 describe('an answer of 2,000 tokens', () => {
-  test('costs tens of rows, and one once its news is gone', async () => {
+  test('takes tens of rows, and one after its deltas are pruned', async () => {
     const there = talkative()
     await there.run(0)
     const rows = () => there.rows('SELECT length(lines) AS size FROM events')
@@ -38,7 +38,7 @@ describe('an answer of 2,000 tokens', () => {
 })
 
 describe('ten minutes after its end', () => {
-  test('a run has lost its news, and keeps its facts and its record', async () => {
+  test('a run has lost its deltas and keeps its facts and its record', async () => {
     const there = talkative()
     await there.run(0)
     const facts = there.journal(0).filter(({ type }) => !/delta|proposed/.test(type))
@@ -52,7 +52,7 @@ describe('ten minutes after its end', () => {
     expect(there.alarmAt).toBe(Infinity)
   })
 
-  test('a reader of what is gone gets the run as it was, then goes on without a gap', async () => {
+  test('a reader of pruned events gets a snapshot, then the later events without a gap', async () => {
     const there = talkative()
     await there.run(0)
     const all = await there.events(0)
@@ -69,7 +69,7 @@ describe('ten minutes after its end', () => {
     expect(await there.events(0)).toEqual([snapshot, ...all.filter(({ seq }) => seq > gone)])
   })
 
-  test('a run that had no news is read as ever', async () => {
+  test('a run without deltas is read as before', async () => {
     const there = new TestConversation(() => [{ type: 'finish', finish: 'stop' }])
     await there.run(0)
     const all = await there.events(0)
@@ -77,7 +77,7 @@ describe('ten minutes after its end', () => {
     expect(await there.events(0)).toEqual(all)
   })
 
-  test('a run that is kept for a time alone is kept whole', async () => {
+  test('a run in a conversation with a fixed end is not pruned', async () => {
     const there = talkative()
     await there.start(0, { expires: 60 * MINUTE })
     await there.object.record(runId(0), 10_000)
@@ -87,7 +87,7 @@ describe('ten minutes after its end', () => {
     expect(there.store.life()).toBe('none')
   })
 
-  test('one run is pruned after the other, each in its time, while others run', async () => {
+  test('runs are pruned one after another, each in time, while others run', async () => {
     const there = talkative()
     await there.run(0)
     vi.setSystemTime(5 * MINUTE)
@@ -109,8 +109,8 @@ async function* hanging(signal: AbortSignal): AsyncGenerator<ModelEvent> {
   await new Promise((resolve) => signal.addEventListener('abort', resolve))
 }
 
-describe('the one alarm', () => {
-  test('rings for what is due first, and says what is due', () => {
+describe('the alarm', () => {
+  test('rings for the duty that is due first and tells which duties are due', () => {
     const times = { run: 30, expire: Infinity, prune: 20, send: 25 }
     expect(nextDue(times)).toBe(20)
     expect(isDue(times, 'prune', 20)).toBe(true)

@@ -31,7 +31,7 @@ async function textOf(stream: ReadableStream<Uint8Array>): Promise<string> {
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] }))
 afterEach(() => void vi.useRealTimers())
 
-test('a reader gets what was, then what comes, to the end', async () => {
+test('a reader gets past events, then new ones, to the end', async () => {
   const frames = new Frames()
   for (const text of ['a', 'b', 'c']) frames.say(text)
   const stream = textOf(frames.open(1))
@@ -41,14 +41,14 @@ test('a reader gets what was, then what comes, to the end', async () => {
   expect(await stream).toBe('bcd')
 })
 
-test('a stream of a run that has ended holds what is left, and ends', async () => {
+test('a stream of an ended run has the remaining events and ends', async () => {
   const frames = new Frames()
   for (const text of ['a', 'b', 'c', 'd', 'e']) frames.say(text)
   expect(await textOf(frames.open(0, true))).toBe('abcde')
   expect(await textOf(frames.open(5, true))).toBe('')
 })
 
-test('a reader who does not read falls behind, fills no memory, and misses nothing when it reads on', async () => {
+test('a reader that stops reading falls behind, fills no memory, and misses nothing when it resumes', async () => {
   const frames = new Frames()
   const stream = frames.open()
   const text = 'x'.repeat(10_000)
@@ -64,7 +64,7 @@ test('a reader who does not read falls behind, fills no memory, and misses nothi
   expect(all).toBe(frames.all.join(''))
 })
 
-test('two readers do not hold each other up', async () => {
+test('a slow reader does not delay another', async () => {
   const frames = new Frames()
   const idle = frames.open()
   const keen = textOf(frames.open())
@@ -78,7 +78,7 @@ test('two readers do not hold each other up', async () => {
   await idle.cancel()
 })
 
-test('a live reader hears that the stream is alive; one that stopped reading loses it', async () => {
+test('a live reader gets heartbeats, and one that stopped reading loses its stream', async () => {
   const frames = new Frames()
   const live = frames.open().getReader()
   const read = live.read()
@@ -95,5 +95,5 @@ test('a live reader hears that the stream is alive; one that stopped reading los
     (async () => {
       for (;;) if ((await reader.read()).done) return
     })(),
-  ).rejects.toThrow('read on from the last event id')
+  ).rejects.toThrow('resume from the last event id')
 })

@@ -26,13 +26,13 @@ function told(talked: TestConversation): string[] {
   return (talked.requests.at(-1)?.messages ?? []).map(({ content }) => textOf(content))
 }
 
-test('what leaves the window is shown until there is enough of it for notes', async () => {
+test('messages outside the window are shown until there are enough for a summary', async () => {
   const talked = await talk(13)
   expect(talked.requests.filter(isForNotes)).toEqual([])
   expect(told(talked)[0]).toBe('turn 1')
 })
 
-test('a system message is shown once, where the window shows it', async () => {
+test('a system message is shown once, by the window', async () => {
   const talked = await talk(0)
   const input = [
     { role: 'system', content: 'Be kind.' },
@@ -48,7 +48,7 @@ test('a system message is shown once, where the window shows it', async () => {
   ])
 })
 
-test('then notes stand for it, made once and of what they do not tell of yet', async () => {
+test('a summary of the messages that it does not cover yet is made once and shown instead', async () => {
   const talked = await talk(15)
   const [asked, ...others] = talked.requests.filter(isForNotes)
   expect(others).toEqual([])
@@ -61,7 +61,7 @@ test('then notes stand for it, made once and of what they do not tell of yet', a
   ])
 })
 
-test('later notes are made of the earlier ones and what came since; what they cost is the run’s', async () => {
+test('a later summary is made from the earlier one and newer messages, and its usage counts for the run', async () => {
   const talked = await talk(26, () => [
     { type: 'text', text: 'Likes tea.' },
     { type: 'finish', finish: 'stop', usage: { inputTokens: 1000, outputTokens: 50 } },
@@ -76,7 +76,7 @@ test('later notes are made of the earlier ones and what came since; what they co
   expect(usage).toMatchObject({ ok: true, usage: { inputTokens: 26 * 10 + 2 * 1000 } })
 })
 
-test('where notes cannot be made the run goes on without them, and the next one tries again', async () => {
+test('a run continues without a summary that cannot be made, and the next run tries again', async () => {
   let fails = true
   const failure = { type: 'error', error: { code: 'model_unavailable', message: 'down', retryable: true } } as const
   const talked = await talk(14, () => (fails ? [failure] : say('Likes tea.')))
@@ -86,7 +86,7 @@ test('where notes cannot be made the run goes on without them, and the next one 
   expect(told(talked)[0]).toBe('What was said before, in notes:\nLikes tea.')
 })
 
-test('what is shown for want of notes is as a model takes it, though a part of it is lost', async () => {
+test('messages shown without a summary are repaired so that a model accepts them', async () => {
   const talked = new TestConversation(
     ({ messages }) => (textOf(messages.at(-1)?.content ?? '') === 'look' ? ask(['look']) : say('ok')),
     [tool('look')],
@@ -99,7 +99,7 @@ test('what is shown for want of notes is as a model takes it, though a part of i
   expect(roles.slice(0, 4)).toEqual(['user', 'assistant', 'tool', 'assistant'])
 })
 
-test('notes of what is seen no more are given up', async () => {
+test('a summary of replaced turns is discarded', async () => {
   const talked = await talk(15)
   const again = { runId: runId('again'), caller: requestOf({}).caller }
   expect(await talked.object.regenerate(runId(3), again, { onward: true })).toMatchObject({ ok: true })

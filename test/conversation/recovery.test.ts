@@ -159,22 +159,25 @@ async function transactions(): Promise<number> {
 }
 
 describe('an object that is lost at any commit', () => {
-  test.each(['before', 'after'] as const)('%s it was written: the run ends once and whole', async (moment) => {
-    const count = await transactions()
-    expect(count).toBeGreaterThan(6)
-    for (let at = 1; at <= count; at++) {
-      const world = new World(SCRIPT)
-      world.accept()
-      await world.live((transaction, now) => transaction === at && now === moment)
-      await world.liveOn()
-      expectWhole(world)
-      // At most once: no effect happens twice, and nothing is sent again.
-      expect(world.effects.every((effect) => effect.endsWith('#1'))).toBe(true)
-      expect(new Set(world.effects).size).toBe(world.effects.length)
-    }
-  })
+  test.each(['before', 'after'] as const)(
+    '%s it was written ends its run once, with a complete journal',
+    async (moment) => {
+      const count = await transactions()
+      expect(count).toBeGreaterThan(6)
+      for (let at = 1; at <= count; at++) {
+        const world = new World(SCRIPT)
+        world.accept()
+        await world.live((transaction, now) => transaction === at && now === moment)
+        await world.liveOn()
+        expectWhole(world)
+        // At most once: no effect happens twice, and nothing is sent again.
+        expect(world.effects.every((effect) => effect.endsWith('#1'))).toBe(true)
+        expect(new Set(world.effects).size).toBe(world.effects.length)
+      }
+    },
+  )
 
-  test('an idempotent call in flight is sent again with the same key, after its deadline', async () => {
+  test('sends an idempotent call in flight again with the same key, after its deadline', async () => {
     const count = await transactions()
     let resent = 0
     for (let at = 1; at <= count; at++) {
@@ -196,7 +199,7 @@ describe('an object that is lost at any commit', () => {
     expect(resent).toBeGreaterThan(0)
   })
 
-  test('a run that is cancelled while it waits for a fence ends at once', async () => {
+  test('ends a run at once that is cancelled while it waits for a fence', async () => {
     const count = await transactions()
     for (let at = 1; at < count; at++) {
       const world = new World(SCRIPT, { idempotent: true })
@@ -209,7 +212,7 @@ describe('an object that is lost at any commit', () => {
     }
   })
 
-  test('a model step that was not answered is asked again, and nothing of it stays', async () => {
+  test('repeats a model step that was not answered and keeps nothing of the first attempt', async () => {
     const world = new World([say('Done.')])
     world.accept()
     // Lost when the answer was to be written.
@@ -227,7 +230,7 @@ describe('an object that is lost at any commit', () => {
     ])
   })
 
-  test('a run that is lost again and again is given up, once', async () => {
+  test('gives up a run once that is interrupted again and again', async () => {
     const world = new World(SCRIPT)
     world.accept()
     for (let life = 0; life < 8; life++) {
@@ -240,7 +243,7 @@ describe('an object that is lost at any commit', () => {
     expect(types(world.events()).filter((type) => type === 'run.finished')).toHaveLength(1)
   })
 
-  test('a run that is given up in the middle of a call leaves a valid history', async () => {
+  test('leaves a valid history when a run is given up in the middle of a call', async () => {
     const world = new World([...Array.from({ length: 8 }, () => ask(['one'])), say('Done.')])
     world.accept()
     for (let life = 0; life < 7; life++) {
@@ -257,7 +260,7 @@ describe('an object that is lost at any commit', () => {
 })
 
 describe('a run that waits for people', () => {
-  test('is refused in their place after a day, and goes on', async () => {
+  test('has its approvals rejected after a day, and continues', async () => {
     const world = new World([ask(['one']), say('Then not.')], {}, 'always')
     world.accept()
     await world.live()

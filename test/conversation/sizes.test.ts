@@ -23,8 +23,8 @@ const request = {
   limits: { callMs: 1000, runMs: 9e5, resultBytes: 16 * MIB, steps: 9, calls: 9, callsPerTool: 9, concurrentCalls: 1 },
 }
 
-describe('what is larger than a row', () => {
-  test('is kept in parts, and comes back as it was in events, messages and in what a model sees', async () => {
+describe('content larger than a row', () => {
+  test('is stored in parts and read back unchanged in events, messages and model requests', async () => {
     const { there, text } = large()
     await there.start(0, { request: request as object })
     await there.object.record(runId(0), 10_000)
@@ -45,7 +45,7 @@ describe('what is larger than a row', () => {
     expect(result?.message.content).toEqual([{ type: 'text', text }])
   })
 
-  test('is read on from where it was cut, in a later run and another life too', async () => {
+  test('is read on from where it was truncated, also in a later run and after a restart', async () => {
     const text = 'abcdefghij'.repeat(300_000)
     const cut = { resultBytes: 1000 }
     const there = new TestConversation(
@@ -67,7 +67,7 @@ describe('what is larger than a row', () => {
     })
   })
 
-  test('is kept whole though its JSON is far longer than it is', async () => {
+  test('is stored completely even if its JSON is far longer', async () => {
     const text = '"'.repeat(7 * MIB)
     const there = new TestConversation(
       ({ messages }) => (messages.length > 1 ? say('Cut.') : ask(['large'])),
@@ -79,7 +79,7 @@ describe('what is larger than a row', () => {
     expect(whole?.type === 'text' && whole.text === text).toBe(true)
   })
 
-  test('is never cut within a character', () => {
+  test('is never split within a character', () => {
     const { there } = large()
     const chunks = new Chunks(memorySql(there.database))
     there.store.create()
@@ -106,7 +106,7 @@ describe('what is larger than a row', () => {
     expect(there.rows('SELECT DISTINCT id FROM chunks')).toHaveLength(named.length)
   })
 
-  test('may be the request itself and its tools', async () => {
+  test('may be the request itself or its tools', async () => {
     const content = 'x'.repeat(2 * MIB)
     const tools = Array.from({ length: 100 }, (_, at) =>
       tool(`tool${at}`, undefined, { description: 'y'.repeat(20_000) }),
@@ -139,7 +139,7 @@ describe('a row that cannot be read', () => {
   test.each([
     ['the result of a call', 'position = 1000002', { dropped: 0, filled: 1 }],
     ['an assistant’s calls', 'position = 1000001', { dropped: 2, filled: 0 }],
-  ])('of messages, %s: is set aside, and the next run sees a valid history', async (_what, where, repaired) => {
+  ])('in messages, %s, is set aside, and the next run sees a valid history', async (_what, where, repaired) => {
     const there = await talked()
     there.database.exec(`UPDATE messages SET message = '{"role":' WHERE ${where}`)
     there.live()
@@ -156,7 +156,7 @@ describe('a row that cannot be read', () => {
     expect(there.rows('SELECT content FROM quarantine')).toEqual([{ content: '{"role":' }])
   })
 
-  test('of a part: what it belonged to is set aside', async () => {
+  test('in chunks sets aside the content that it belonged to', async () => {
     const { there } = large()
     await there.start(0, { request: request as object })
     await there.object.record(runId(0), 10_000)
@@ -169,7 +169,7 @@ describe('a row that cannot be read', () => {
     expect(setAside(there).map(({ table }) => table)).toEqual(['messages', 'events'])
   })
 
-  test('of a finished run’s events: the run keeps its record', async () => {
+  test('in a finished run’s events leaves the run its record', async () => {
     const there = await talked()
     there.database.exec(
       `UPDATE events SET lines = replace(lines, '{"type":"run.finished"', 'x') WHERE run = '${runId(0)}'`,
@@ -181,7 +181,7 @@ describe('a row that cannot be read', () => {
     expect(setAside(there)).toHaveLength(1)
   })
 
-  test('of a run under way: it fails once, nothing is called again, and the next one runs', async () => {
+  test('in a run in progress fails the run once, without repeated calls, and the next one runs', async () => {
     let called = 0
     const begun = Promise.withResolvers<void>()
     const pays = () => {
@@ -205,7 +205,7 @@ describe('a row that cannot be read', () => {
     expect(there.store.runs.record(runId(1))?.answer).toBe('Next.')
   })
 
-  test('of a run that waits, which is JSON and not what was written: it fails, and the conversation opens', async () => {
+  test('that is other JSON than was written, in a waiting run, fails the run, and the conversation opens', async () => {
     const there = new TestConversation(() => ask(['pays']), [tool('pays', () => 'paid', { approval: 'always' })])
     await there.run(0)
     there.database.exec(`UPDATE events SET lines = replace(lines, '"calls":[', '"called":[')`)
@@ -217,7 +217,7 @@ describe('a row that cannot be read', () => {
   })
 
   test.each(['runs SET request', 'toolsets SET definitions'])(
-    'of %s: the run fails, and the conversation opens',
+    'in %s fails the run, and the conversation opens',
     async (what) => {
       const there = await talked()
       there.answer = () => say('Next.')
@@ -239,7 +239,7 @@ describe('a row that cannot be read', () => {
     },
   )
 
-  test('of what is known of the conversation as a whole: it opens, and goes on', async () => {
+  test('in the meta table does not keep the conversation from opening', async () => {
     const there = await talked()
     there.database.exec("UPDATE meta SET value = '{' WHERE key = 'usage'")
     there.database.exec("UPDATE meta SET value = 'two' WHERE key = 'version'")
@@ -252,7 +252,7 @@ describe('a row that cannot be read', () => {
   })
 })
 
-test('a row that cannot be read is set aside and told of once, however often it is asked for', async () => {
+test('a row that cannot be read is set aside and reported once, however often it is read', async () => {
   const there = new TestConversation(() => say('Done.'))
   await there.run(0)
   there.database.exec(`UPDATE runs SET record = '{"id":'; UPDATE events SET lines = ''`)

@@ -22,7 +22,7 @@ function book(database = new DatabaseSync(':memory:')) {
   }
 }
 
-test('sums what the runs of a key used, by day and by month', () => {
+test('the ledger sums the usage of a key’s runs by day and by month', () => {
   const { count, spent } = book()
   count('a', '2026-01-31T23:59:59.999Z')
   count('b', '2026-02-01T00:00:00Z')
@@ -34,7 +34,7 @@ test('sums what the runs of a key used, by day and by month', () => {
   expect(spent('day', '2026-02-03T00:00:00Z')).toEqual({ tokens: 0, cost: 0, runs: 0 })
 })
 
-test('counts a run once, however often it is told, and of what it used later the rest alone', () => {
+test('the ledger counts a run once, however often it is reported, and adds only later usage', () => {
   const { count, spent } = book()
   for (let time = 0; time < 3; time++) count('a', '2026-02-01T10:00:00Z')
   expect(spent('day', '2026-02-01T10:00:00Z')).toEqual({ tokens: 10, cost: 0.5, runs: 1 })
@@ -45,7 +45,7 @@ test('counts a run once, however often it is told, and of what it used later the
   expect(spent('month', '2026-02-02T10:00:00Z')).toEqual({ tokens: 25, cost: 2, runs: 1 })
 })
 
-test('knows a period to the end of the next, and its runs for as long', () => {
+test('the ledger keeps a period and its runs to the end of the next period', () => {
   const { count, spent, ids } = book()
   count('a', '2026-01-01T00:00:00Z')
   count('b', '2026-02-28T23:59:59Z')
@@ -57,7 +57,7 @@ test('knows a period to the end of the next, and its runs for as long', () => {
   expect(spent('month', '2026-01-01T00:00:00Z').runs).toBe(0)
 })
 
-test('a directory of before has it too, and keeps its list', async () => {
+test('an older directory gets the ledger and keeps its list', async () => {
   const database = new DatabaseSync(':memory:')
   database.exec(
     "CREATE TABLE conversations (id TEXT PRIMARY KEY) WITHOUT ROWID; INSERT INTO conversations VALUES ('c')",

@@ -36,8 +36,8 @@ async function run(there: TestConversation, name = 0): Promise<void> {
 
 const quiet = () => new TestConversation(() => say('Done.'))
 
-describe('what a run used', () => {
-  test('is told when it has ended, for the key of its caller', async () => {
+describe('the usage of a run', () => {
+  test('is reported when the run has ended, for the key of its caller', async () => {
     const there = quiet()
     const { told } = metering(there)
     await run(there)
@@ -48,7 +48,7 @@ describe('what a run used', () => {
     expect([told.length, there.store.unreportedSpend()]).toEqual([1, []])
   })
 
-  test('is not told of a key without a budget', async () => {
+  test('is not reported for a key without a budget', async () => {
     const there = quiet()
     const { told } = metering(there)
     await there.start(0, { request: { caller } })
@@ -57,7 +57,7 @@ describe('what a run used', () => {
     expect(told).toEqual([])
   })
 
-  test('outlives the object: it is written with the end of the run', async () => {
+  test('survives the object, because it is written with the end of the run', async () => {
     const there = quiet()
     const { told } = metering(there)
     await run(there)
@@ -66,7 +66,7 @@ describe('what a run used', () => {
     expect(told).toEqual([['acme', spend(15)]])
   })
 
-  test('is told again until it is taken, as of when it was used', async () => {
+  test('is reported until that succeeds, with the time of the usage', async () => {
     const there = quiet()
     const meter = metering(there)
     meter.failing = true
@@ -84,7 +84,7 @@ describe('what a run used', () => {
     expect(there.reports[0]).toMatchObject({ event: 'conversation.failed', detail: 'Error: The directory is away' })
   })
 
-  test('is told while it waits, and the rest when it has ended', async () => {
+  test('is reported when the run waits, and the rest when it has ended', async () => {
     const there = new TestConversation(
       ({ messages }) => (messages.length > 1 ? say('Paid.') : ask(['pays'])),
       [tool('pays', () => 'paid', { approval: 'always' })],
@@ -99,7 +99,7 @@ describe('what a run used', () => {
     expect(told.map(([, { tokens }]) => tokens)).toEqual([15, 30])
   })
 
-  test('is told of an answer that was cancelled: what the model told, or about what it said', async () => {
+  test('includes a cancelled answer, as the model reported it or estimated', async () => {
     const speaking = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
     const there = new TestConversation(async function* speak({ messages }, signal) {
       const isWhole = messages.at(-1)?.content === 'whole'
@@ -123,7 +123,7 @@ describe('what a run used', () => {
     expect(there.journal(2).map(({ type }) => type)).not.toContain('answer.cut')
   })
 
-  test('is told of a run that was cancelled, and of one that failed', async () => {
+  test('is reported for cancelled and failed runs', async () => {
     const calling = Promise.withResolvers<void>()
     const there = new TestConversation(
       ({ messages }) =>
@@ -148,8 +148,8 @@ describe('what a run used', () => {
   })
 })
 
-describe('a conversation that goes', () => {
-  test('tells first what its runs used, those that it cancels too', async () => {
+describe('a conversation that is deleted', () => {
+  test('first reports the usage of its runs, including those that the deletion cancels', async () => {
     const calling = Promise.withResolvers<void>()
     const there = new TestConversation(
       () => ask(['slow']),
@@ -167,7 +167,7 @@ describe('a conversation that goes', () => {
     expect([told, there.store.life()]).toEqual([[['acme', spend(15)]], 'deleted'])
   })
 
-  test('stays while that fails', async () => {
+  test('stays while the report fails', async () => {
     const there = quiet()
     const meter = metering(there)
     meter.failing = true
@@ -179,7 +179,7 @@ describe('a conversation that goes', () => {
     expect(meter.told).toHaveLength(1)
   })
 
-  test('by its time does so as well', async () => {
+  test('by its expiry reports usage first too', async () => {
     const there = quiet()
     const meter = metering(there)
     meter.failing = true

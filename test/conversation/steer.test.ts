@@ -28,8 +28,8 @@ function busy(): { there: TestConversation; begun: Promise<void>; go: () => void
   return { there, begun: begun.promise, go: () => gate.resolve('done') }
 }
 
-describe('an input that steers', () => {
-  test('joins the run under way, and the model hears it in its next step', async () => {
+describe('a steering input', () => {
+  test('joins the run in progress, and the model sees it in its next step', async () => {
     const { there, begun, go } = busy()
     await there.start(0)
     await begun
@@ -58,7 +58,7 @@ describe('an input that steers', () => {
     ])
   })
 
-  test('is a run of its own where none is under way, or that is being cancelled', async () => {
+  test('starts a run of its own if none is in progress or that one is being cancelled', async () => {
     const there = new TestConversation(() => say('Done.'))
     expect(await there.start(0, steered)).toMatchObject({ runId: runId(0), status: 'running' })
     await there.object.record(runId(0), 10_000)
@@ -67,7 +67,7 @@ describe('an input that steers', () => {
     expect(types(there.journal(1))).not.toContain('input.added')
   })
 
-  test('that could not be written was not said: the model does not hear it, and it may be sent again', async () => {
+  test('that could not be stored is not shown to the model and may be sent again', async () => {
     const { there, begun, go } = busy()
     await there.start(0)
     await begun
@@ -87,7 +87,7 @@ describe('an input that steers', () => {
     expect(types(there.journal(0)).filter((type) => type === 'input.added')).toHaveLength(1)
   })
 
-  test('joins once, however often it comes with its key', async () => {
+  test('joins once, however often it is sent with its Idempotency-Key', async () => {
     const { there, begun, go } = busy()
     await there.start(0)
     await begun
@@ -104,7 +104,7 @@ describe('an input that steers', () => {
     expect(await there.start(1, keyed)).toMatchObject({ runId: runId(0), status: 'completed', replayed: true })
   })
 
-  test('joins a run that waits for a person, and is heard when that has decided', async () => {
+  test('joins a run that waits for a person, and is seen after the decision', async () => {
     const there = new TestConversation(
       ({ messages }) => (messages.length === 1 ? ask(['pays']) : say(`Heard ${messages.length}.`)),
       [tool('pays', () => 'paid', { approval: 'always' })],
@@ -115,7 +115,7 @@ describe('an input that steers', () => {
     expect(await there.object.record(runId(0), 10_000)).toMatchObject({ record: { answer: 'Heard 4.' } })
   })
 
-  test('joins a run that is about to begin', async () => {
+  test('joins a run that is about to start', async () => {
     const there = new TestConversation(({ messages }) => say(`Heard ${messages.length}.`))
     const [, second] = await Promise.all([there.start(0), there.start(1, steered)])
     expect(second).toMatchObject({ runId: runId(0), joinedAfter: 0 })
@@ -125,7 +125,7 @@ describe('an input that steers', () => {
     expect(page.ok && page.messages.map(({ message }) => message.role)).toEqual(['user', 'user', 'assistant'])
   })
 
-  test('stays said though the run that it joined fails before it is heard', async () => {
+  test('stays in the history even if the run that it joined fails first', async () => {
     const fails = Promise.withResolvers<void>()
     const there = new TestConversation(async function* () {
       await fails.promise
@@ -142,7 +142,7 @@ describe('an input that steers', () => {
     expect(there.requests.at(-1)?.messages).toEqual([hello, ...input, { role: 'user', content: 'Again, please.' }])
   })
 
-  test('is heard though the object is lost', async () => {
+  test('is seen even if the object is lost', async () => {
     const { there, begun } = busy()
     await there.start(0)
     await begun

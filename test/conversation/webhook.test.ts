@@ -47,7 +47,7 @@ async function notified(there: TestConversation): Promise<TestConversation> {
 const quiet = () => new TestConversation(() => say('Done.'), [], { AUTH: 'open' })
 
 describe('a webhook', () => {
-  test('tells of a run that has ended: signed, without content', async () => {
+  test('reports a run that has ended, signed and without content', async () => {
     const there = await notified(quiet())
     const alarms: number[] = []
     server.on('request', () => alarms.push(there.alarmAt))
@@ -78,7 +78,7 @@ describe('a webhook', () => {
     expect(there.store.outbox.nextDue()).toBe(Infinity)
   })
 
-  test('tells of a run that waits for a decision, and of its end', async () => {
+  test('reports a run that waits for a decision, and its end', async () => {
     const there = new TestConversation(
       ({ messages }) => (messages.length > 1 ? say('Paid.') : ask(['pays'])),
       [tool('pays', () => 'paid', { approval: 'always' })],
@@ -97,7 +97,7 @@ describe('a webhook', () => {
     ])
   })
 
-  test('that is not taken comes again with its id, later each time, through other lives of the object, and is given up', async () => {
+  test('that is not accepted is sent again with its id after growing delays, across restarts, and is then given up', async () => {
     const there = await notified(quiet())
     await there.run(0)
     status = 503
@@ -114,7 +114,7 @@ describe('a webhook', () => {
     expect(there.reports.at(-1)).toMatchObject({ event: 'webhook.given_up', status: 503, attempt: 7 })
   })
 
-  test('follows no redirect, and stops where the receiver says that it is gone', async () => {
+  test('follows no redirect, and stops after 410 Gone', async () => {
     const there = await notified(quiet())
     await there.run(0)
     status = 302
@@ -125,7 +125,7 @@ describe('a webhook', () => {
     expect([received.length, there.store.outbox.nextDue()]).toEqual([2, Infinity])
   })
 
-  test('goes nowhere that the edge does not allow any more', async () => {
+  test('is not sent to a host that the edge no longer allows', async () => {
     const there = new TestConversation(() => say('Done.'), [])
     await notified(there)
     await there.run(0)
@@ -134,7 +134,7 @@ describe('a webhook', () => {
     expect(there.reports).toMatchObject([{ event: 'webhook.failed', status: 0 }])
   })
 
-  test('may go to an https URL of an allowed host, and on a developer’s machine to that machine', () => {
+  test('may be sent to an https URL of an allowed host, and on a developer’s machine to loopback', () => {
     const setup = { secret: 's', hosts: ['hooks.example.com', 'localhost', '10.0.0.1', 'db.internal'] }
     const may = (url: string, isOpen = false) => mayNotify(url, setup, isOpen)
     expect(may('https://hooks.example.com/a?b')).toBe(true)

@@ -42,7 +42,7 @@ const shown = (messages: StoredMessage[], options: Partial<typeof WINDOW>, syste
 describe('the window', () => {
   const three = stored(turn('a'), turn('b', 1), turn('c'))
 
-  test('holds whole turns, the newest, up to its messages', () => {
+  test('has the newest turns, each complete, up to its number of messages', () => {
     const b = ['ask b', 'calls', 'result', 'answer b']
     const c = ['ask c', 'answer c']
     expect(shown(three, {})).toEqual(['ask a', 'answer a', ...b, ...c])
@@ -51,18 +51,18 @@ describe('the window', () => {
     for (const messages of [5, 4, 3, 2]) expect(shown(three, { messages })).toEqual(c)
   })
 
-  test('holds whole turns up to its tokens', () => {
+  test('has complete turns up to its number of tokens', () => {
     const tokens = window(three, WINDOW).reduce((sum, message) => sum + tokensOf(message), 0)
     expect(shown(three, { tokens })[0]).toBe('ask a')
     expect(shown(three, { tokens: tokens - 1 })[0]).toBe('ask b')
   })
 
-  test('shows a newest turn that is too long without its work', () => {
+  test('shows a newest turn that is too long without its calls', () => {
     expect(shown(stored(turn('a'), turn('b', 9)), { messages: 5 })).toEqual(['ask b', 'answer b'])
     expect(shown(stored(turn('a'), turn('b', 9)), { tokens: 1 })).toEqual(['ask b', 'answer b'])
   })
 
-  test('shows what was said without the work between, or nothing', () => {
+  test('shows only user messages and answers, or nothing, on request', () => {
     expect(shown(three, { show: 'answers' })).toEqual(['ask a', 'answer a', 'ask b', 'answer b', 'ask c', 'answer c'])
     expect(shown(three, { show: 'answers', messages: 3 })).toEqual(['ask c', 'answer c'])
     expect(shown(three, { show: 'none' })).toEqual([])
@@ -75,7 +75,7 @@ describe('the window', () => {
     expect(shown(stored(turn('b')), {}, stored([rule]))).toEqual(['rule', 'ask b', 'answer b'])
   })
 
-  test('takes four characters for a token, and an image for a thousand', () => {
+  test('estimates four characters per token and a thousand tokens per image', () => {
     expect(tokensOf({ role: 'user', content: '12345' })).toBe(2)
     const image = { type: 'image', mediaType: 'image/png', data: 'x'.repeat(1e6) } as const
     expect(tokensOf({ role: 'user', content: [image, { type: 'text', text: '1234' }] })).toBe(1001)
@@ -87,17 +87,17 @@ describe('the window', () => {
 describe('a history', () => {
   const [user, calls, seen, answer] = turn('a', 1) as [Message, Message, Message, Message]
 
-  test('that is valid stays as it is', () => {
+  test('that is valid is unchanged', () => {
     const messages = [...turn('a', 2), ...turn('b')]
     expect(repair(messages)).toEqual({ messages, dropped: 0, filled: 0 })
   })
 
-  test('loses results of no call, second ones, and those in the wrong place', () => {
+  test('loses results without a call, duplicate results and misplaced ones', () => {
     const messages = [result('x'), user, calls, result('x'), seen, seen, answer, seen]
     expect(repair(messages)).toEqual({ messages: [user, calls, seen, answer], dropped: 4, filled: 0 })
   })
 
-  test('gets a result where one is missing, and results in the order of their calls', () => {
+  test('gets missing results filled in, and results in the order of their calls', () => {
     const two = {
       ...calls,
       calls: ['a0', 'a1', 'a2'].map((callId) => ({ callId, tool: 'look', arguments: '' })),
@@ -152,7 +152,7 @@ describe('a conversation of 10,000 messages', () => {
     return { rows, shown: messages.length }
   }
 
-  test('is read as far as the window goes, whatever its length', () => {
+  test('is read only as far as the window reaches', () => {
     expect(read()).toEqual({ rows: 301, shown: 201 })
     expect(read({ messages: 20 })).toEqual({ rows: 101, shown: 21 })
     expect(read({ messages: 15 })).toEqual({ rows: 101, shown: 11 })
@@ -161,7 +161,7 @@ describe('a conversation of 10,000 messages', () => {
     expect(read({ show: 'none' })).toEqual({ rows: 0, shown: 0 })
   })
 
-  test('is looked up by its keys alone', async () => {
+  test('is looked up only by indexed keys', async () => {
     queries.clear()
     const run = `run_${turns}`
     for (let row = 0; row < 3; row++) store.events.append(run, row * 10 + 1, row * 10 + 10, ['{}'])
@@ -190,7 +190,7 @@ describe('a conversation of 10,000 messages', () => {
     ])
   })
 
-  test('gives its messages page by page', () => {
+  test('returns its messages by pages', () => {
     rows = 0
     const page = store.messages.page(Number.MAX_SAFE_INTEGER, 100)
     expect([page.length, rows]).toEqual([100, 100])

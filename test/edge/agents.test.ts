@@ -113,7 +113,7 @@ function post(path: string, body: object, headers: Record<string, string> = {}):
 const json = async (response: Promise<Response>): Promise<any> => (await response).json()
 
 describe('an expert in another Worker', () => {
-  test('answers through a router, unchanged, and what it used is counted', async () => {
+  test('answers through a router unchanged, and its usage is counted', async () => {
     expect(await json(post('/runs', { input: QUESTION }))).toMatchObject({
       status: 'completed',
       finish: 'return_direct',
@@ -129,7 +129,7 @@ describe('an expert in another Worker', () => {
     ])
   })
 
-  test('is streamed unchanged, and what happens inside is told as progress, to its end', async () => {
+  test('is streamed unchanged, with its inner events as progress', async () => {
     const chat = { messages: [{ role: 'user', content: QUESTION }], stream: true }
     const chunks = await readEvents(await post('/v1/chat/completions', chat))
     expect(chunks.map((chunk: any) => chunk.choices?.[0]?.delta?.content ?? '').join('')).toBe(ADVICE)
@@ -145,7 +145,7 @@ describe('an expert in another Worker', () => {
     expect(innermost.at(-1)).toMatchObject({ type: 'step.finished', usage })
   })
 
-  test('that fails is a failed call of the router', async () => {
+  test('that fails gives the router a failed call', async () => {
     replies.medical = () => ({ status: 400, body: { error: { message: 'The question is too long.' } } })
     replies.router = turns('router', ask('medicalExpert'), say('No expert can be asked now.'))
     expect(await json(post('/runs', { input: QUESTION }))).toMatchObject({ answer: 'No expert can be asked now.' })
@@ -161,7 +161,7 @@ function eventsIn(events: readonly Record<string, any>[]): Record<string, any>[]
   return events.flatMap(({ type, data }) => (type === 'call.progress' ? [data.event] : []))
 }
 
-describe('a question that an expert is still answering', () => {
+describe('a call that an expert is still answering', () => {
   /** The expert's model takes the question and says nothing. */
   async function silence(): Promise<ModelServer & { readonly asked: Promise<void> }> {
     const asked = Promise.withResolvers<void>()
@@ -175,7 +175,7 @@ describe('a question that an expert is still answering', () => {
     return { ...server, asked: asked.promise }
   }
 
-  test('is dropped when the run that asked is cancelled', async () => {
+  test('is aborted when the calling run is cancelled', async () => {
     const model = await silence()
     const { id } = await json(post('/conversations', {}))
     const run = json(post(`/conversations/${id}/runs`, { input: QUESTION }))
@@ -186,7 +186,7 @@ describe('a question that an expert is still answering', () => {
     await model.left
   })
 
-  test('is dropped when the time of the call is up', async () => {
+  test('is aborted when the call times out', async () => {
     const model = await silence()
     replies.edge = turns('edge', ask('router'), say('The experts take too long.'))
     const run = await json(post('/runs', { input: QUESTION, limits: { callMs: 1500 } }))
@@ -195,7 +195,7 @@ describe('a question that an expert is still answering', () => {
   })
 })
 
-test('an edge without the Worker of the definitions stores nothing, and says why', async () => {
+test('an edge without the definitions Worker stores nothing and says why', async () => {
   const json = { 'content-type': 'application/json' }
   const put = await fetch(`${url}/tools/hours`, { method: 'PUT', headers: json, body: '{}' })
   expect([put.status, await put.json()]).toMatchObject([

@@ -46,7 +46,7 @@ const says = (text: string, rest: object = {}) => ({
 const put = (name: string, json: object, headers = {}) => ask(`/tools/${name}`, { method: 'PUT', json, headers })
 const versions = async (name: string) => (await ask(`/tools/${name}/versions`)).body
 
-test('writes at the same time, of one name and of many, lose none of one another, and reach KV in one index', async () => {
+test('concurrent writes of one name and of many are all kept and reach KV in one index', async () => {
   const texts = Array.from({ length: 20 }, (_, index) => `text ${index}`)
   const many = texts.map((text, index) => put(`many${index}`, says(text)))
   const one = texts.map((text) => put('one', says(text)))
@@ -67,7 +67,7 @@ test('writes at the same time, of one name and of many, lose none of one another
   }, 10_000)
 })
 
-test('writes, rollbacks and removals at the same time each are one entry of the history, whose last one counts', async () => {
+test('concurrent writes, rollbacks and removals are one history entry each, and the last one is current', async () => {
   const { body: first } = await put('mixed', says('first'))
   const replies = await Promise.all(
     Array.from({ length: 24 }, async (_, index) => {
@@ -98,7 +98,7 @@ test('writes, rollbacks and removals at the same time each are one entry of the 
 })
 
 describe('a stored definition has versions', () => {
-  test('that say who, when, and whether they break what was; none is lost, and each can come back', async () => {
+  test('with author, time and change, of which each can be restored', async () => {
     const before = Date.now()
     const first = await put('news', says('old', { version: '1.0' }))
     expect(first).toMatchObject({ status: 201, body: { name: 'news', change: 'created', breaks: [] } })
@@ -135,7 +135,7 @@ describe('a stored definition has versions', () => {
     expect(next).toEqual(history[2])
   })
 
-  test('of which a writer may name the one it means to replace', async () => {
+  test('of which a write may name the one that it replaces', async () => {
     const { etag, body } = await put('terms', says('a'), { 'if-none-match': '*' })
     expect((await put('terms', says('b'), { 'if-match': etag ?? '' })).status).toBe(200)
     for (const headers of [{ 'if-match': etag ?? '' }, { 'if-match': body.hash }, { 'if-none-match': '*' }]) {
@@ -151,7 +151,7 @@ describe('a stored definition has versions', () => {
     expect((await ask('/tools/terms/rollback', again)).status).toBe(412)
   })
 
-  test('and what is not there is said to be missing', async () => {
+  test('and unknown ones are errors', async () => {
     await put('here', says('a'))
     expect(await ask('/tools/gone/versions')).toMatchObject({ status: 404, body: { code: 'unknown_tool' } })
     expect(await ask('/tools/here/versions/abc')).toMatchObject({ status: 404, body: { code: 'unknown_version' } })
@@ -161,7 +161,7 @@ describe('a stored definition has versions', () => {
   })
 })
 
-test('a run calls the version that it was told of, though another is current before it calls', async () => {
+test('a run calls the version that it was offered even if another has become current', async () => {
   await put('pinned', says('one'))
   meanwhile = async () => void (await put('pinned', says('two')))
   const run = async () => (await ask('/runs', { json: { input: 'pinned', tools: ['pinned'] } })).body.answer
@@ -170,7 +170,7 @@ test('a run calls the version that it was told of, though another is current bef
   expect(await run()).toBe('It said two')
 })
 
-test('a run that finds its tool under another definition, after it has waited, does not call it', async () => {
+test('a run does not call a tool whose definition changed while the run waited', async () => {
   await put('moved', says('one', { approval: 'always' }))
   await ask('/conversations', { json: { id: 'moving' } })
   const path = '/conversations/moving/runs'

@@ -57,7 +57,7 @@ describe('two tools in one step and one in the next', () => {
     say('All done.'),
   ]
 
-  test('three tool Workers are called, and every follow-up request holds valid history', async () => {
+  test('call three tool Workers, with a valid history in every follow-up request', async () => {
     script(...steps)
     const response = await stage.ask(CHAT, { json: { ...hello, model: 'test' } })
     const body = (await response.json()) as Record<string, any>
@@ -96,7 +96,7 @@ describe('two tools in one step and one in the next', () => {
     ])
   })
 
-  test('both tools of the first step run at the same time', async () => {
+  test('run both tools of the first step at the same time', async () => {
     script(...steps)
     const response = await stage.ask('/runs', { json: { input: 'Hello' }, headers: { accept: 'text/event-stream' } })
     const types = (await readEvents(response)).map((event) => event.type)
@@ -106,7 +106,7 @@ describe('two tools in one step and one in the next', () => {
 })
 
 describe('a streamed answer', () => {
-  test('is read as a stream: what the model says first is here before it says the rest', async () => {
+  test('arrives as the model writes it', async () => {
     const rest = Promise.withResolvers<undefined>()
     const chunks = chunksOf({ text: 'One two three.' })
     script({ chunks: [...chunks.slice(0, 2), rest.promise, ...chunks.slice(2)] })
@@ -162,7 +162,7 @@ describe('the official OpenAI SDK', () => {
     expect((await client().models.list()).data.map((each) => each.id)).toEqual(['openai/test'])
   })
 
-  test('runs its own tools beside the edge’s, and nothing runs twice', async () => {
+  test('runs its own tools beside the edge’s, and no call runs twice', async () => {
     script(ask(['squareRoot', { number: 16 }], ['shout', { text: 'hi' }]), say('4 and HI.'))
     const shouted: string[] = []
     const runner = client().chat.completions.runTools({
@@ -190,13 +190,13 @@ describe('a model server that', () => {
     return { response, body: (await response.json()) as any }
   }
 
-  test('answers 500 is a bad gateway', async () => {
+  test('answers 500 gives 502', async () => {
     const { response, body } = await failed({ status: 500, body: { error: { message: 'boom' } } })
     expect(response.status).toBe(502)
     expect(body.error).toMatchObject({ code: 'model_unavailable', type: 'server_error' })
   })
 
-  test('answers 429 passes its Retry-After on', async () => {
+  test('answers 429 has its Retry-After passed on', async () => {
     // A provider that wants to be left alone for more than a minute is not waited for.
     const busy = { status: 429, headers: { 'retry-after': '120' }, body: { error: { message: 'slow down' } } }
     for (const stream of [false, true]) {
@@ -207,27 +207,27 @@ describe('a model server that', () => {
     }
   })
 
-  test('cuts the stream before anything was shown fails with a status', async () => {
+  test('cuts the stream before the first token gives an error status', async () => {
     const { response, body } = await failed({ chunks: chunksOf({}).slice(0, 1), end: 'cut' }, true)
     expect(response.status).toBe(502)
     expect(body.error.code).toMatch(/^model_/)
   })
 
-  test('cuts the stream in mid-answer fails in the stream, without an end', async () => {
+  test('cuts the stream in mid-answer gives an error in the stream', async () => {
     script({ chunks: chunksOf({ text: 'One two' }).slice(0, 2), end: 'cut' })
     const response = await stage.ask(CHAT, { json: { ...hello, stream: true, edgecall: { rounds: 'all' } } })
     const events = await readEvents(response)
     expect(events.at(-1)).toMatchObject({ error: { code: expect.stringMatching(/^model_/) } })
   })
 
-  test('fails after a tool call has started says that nothing may be sent again blindly', async () => {
+  test('fails after a tool call has started gives `x-should-retry: false`', async () => {
     script(ask(['squareRoot', { number: 16 }]), { status: 500, body: 'boom' })
     const response = await stage.ask(CHAT, { json: hello })
     expect(response.status).toBe(502)
     expect(response.headers.get('x-should-retry')).toBe('false')
   })
 
-  test('sends arguments that are not JSON is told so, and may try again', async () => {
+  test('sends arguments that are not JSON gets an error to correct them', async () => {
     script(ask(['squareRoot', '{"number": ']), ask(['squareRoot', { number: 16 }]), say('4'))
     const body = (await (await stage.ask(CHAT, { json: hello })).json()) as any
     expect(body.edgecall.calls.map((call: any) => call.ok)).toEqual([false, true])
@@ -242,19 +242,19 @@ describe('a tool that', () => {
     return { call: body.edgecall.calls[0], told: sent()[1]?.messages.at(-1).content as string }
   }
 
-  test('throws: the model gets a safe text', async () => {
+  test('throws gives the model a safe text', async () => {
     const { call, told } = await callOf('throws')
     expect(call.ok).toBe(false)
     expect(told).not.toContain('hunter2')
   })
 
-  test('hangs past its timeout: the model learns that the outcome is unknown', async () => {
+  test('hangs past its timeout gives the model an unknown outcome', async () => {
     const { call, told } = await callOf('hangs')
     expect(call.ok).toBe(false)
     expect(told).toBe('The tool "hangs" did not answer within 200 ms; whether it took effect is unknown.')
   })
 
-  test('returns 5 MB: the model sees the head of it, and how much there was', async () => {
+  test('returns 5 MB shows the model its beginning and its size', async () => {
     const { call, told } = await callOf('huge')
     expect(call.ok).toBe(true)
     expect(told.length).toBeLessThan(66_000)
@@ -263,12 +263,12 @@ describe('a tool that', () => {
     )
   })
 
-  test.each(['uncloneable', 'babbles'])('%s: a failed call', async (tool) => {
+  test.each(['uncloneable', 'babbles'])('%s is a failed call', async (tool) => {
     const { call } = await callOf(tool)
     expect(call.ok).toBe(false)
   })
 
-  test('gets the tool context, which stands in no request to the model', async () => {
+  test('receives the tool context, which no model request has', async () => {
     script(ask(['echoes', {}]), say('ok'))
     const context = { tenantId: 't-77', timeZone: 'Europe/Oslo' }
     await stage.ask(CHAT, { json: { ...hello, edgecall: { tools: ['echoes'], context } } })
@@ -277,7 +277,7 @@ describe('a tool that', () => {
     expect(JSON.stringify(sent()[0])).not.toContain('t-77')
   })
 
-  test('tells of its progress: readers of the run see it, the model does not', async () => {
+  test('reports progress to readers of the run and not to the model', async () => {
     script(ask(['progresses', {}]), say('ok'))
     const response = await stage.ask('/runs', {
       json: { input: 'Go', tools: ['progresses'] },

@@ -137,7 +137,7 @@ describe('a definition with code', () => {
     },
   )
 
-  test('is stored, told, and called in a run and alone', async () => {
+  test('is stored, listed, and called in a run and outside one', async () => {
     expect((await put('slug', slug)).status).toBe(201)
     expect((await ask('/tools/slug', undefined, { method: 'GET' })).body).toMatchObject({
       source: 'kv',
@@ -150,7 +150,7 @@ describe('a definition with code', () => {
     expect(await call('slug', { times: 'x' })).toMatchObject({ status: 422, body: { code: 'invalid_arguments' } })
   })
 
-  test('of README does what README says', async () => {
+  test('from README does what README says', async () => {
     const readme = readFileSync('README.md', 'utf8')
     const [, example = ''] = /```json\n([^`]*"code"[^`]*)```/.exec(readme) ?? []
     await put('slug', JSON.parse(example))
@@ -158,7 +158,7 @@ describe('a definition with code', () => {
     expect(body).toMatchObject({ ok: true, content: [{ type: 'text', text: 'hello-world' }] })
   })
 
-  test('is told of its call, and finds neither bindings nor variables', async () => {
+  test('receives its call and has no bindings or variables', async () => {
     const result = await run(`
       import * as workers from 'cloudflare:workers'
       import process from 'node:process'
@@ -207,13 +207,13 @@ describe('a definition with code', () => {
     ],
     ['answers in the place of its Worker', 'JSON.stringify = () => "{"; return 1', 'tool_failed', 'failed.'],
     ['makes code of text', 'return new Function("return 1")()', 'tool_failed', 'failed.'],
-  ])('that %s is a failure that says no more than that', async (_, statements, code, message) => {
+  ])('that %s fails without details', async (_, statements, code, message) => {
     const answer = await run(body(statements), {}, { timeoutMs: 400 })
     expect(answer).toMatchObject(failed(code, message))
     expect(JSON.stringify(answer)).not.toContain('inner words')
   })
 
-  test('is held to its outputSchema', async () => {
+  test('must return results that fit its outputSchema', async () => {
     const outputSchema = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] }
     expect(await run(body('return { n: 1 }'), {}, { outputSchema })).toEqual(ok({ n: 1 }))
     const misfit = failed('result_unusable', 'does not fit its outputSchema')
@@ -249,7 +249,7 @@ describe('a definition with code', () => {
       'export default { run() {} }',
       /^expected a default export that is a function .*, received object$/,
     ],
-  ])('is refused where its module %s', async (_, module, message) => {
+  ])('is refused if its module %s', async (_, module, message) => {
     const { status, body } = await put('refused', defined(module))
     expect([status, body.code, body.issues]).toEqual([
       422,
@@ -259,7 +259,7 @@ describe('a definition with code', () => {
     expect((await ask('/tools/refused', undefined, { method: 'GET' })).status).toBe(404)
   })
 
-  test('has versions, of which other code is a breaking one', async () => {
+  test('has versions, and changed code is a breaking change', async () => {
     await put('versions', defined(body('return 1')))
     const { body: changed } = await put('versions', defined(body('return 2')))
     expect(changed).toMatchObject({ change: 'breaking', breaks: [{ path: 'code.module' }] })
@@ -275,7 +275,7 @@ describe('the network of code', () => {
       `try { return (await fetch(${JSON.stringify(url)}, {${init}})).status } catch (error) { return error.message }`,
     )
 
-  test('is not there unless it is granted', async () => {
+  test('is absent unless it is granted', async () => {
     asked = []
     const refused = 'This worker is not permitted to access the internet'
     expect((await run(tried(origins.api))).content[0].text).toContain(refused)
@@ -286,7 +286,7 @@ describe('the network of code', () => {
     expect(asked).toEqual([])
   })
 
-  test('is the hosts that the definition names, and no other', async () => {
+  test('reaches only the hosts that the definition names', async () => {
     asked = []
     expect((await run(get(`${origins.api}/a?b=c`), { hosts: [origins.api] })).content[0].text).toContain('GET /a?b=c')
     for (const url of [
@@ -303,7 +303,7 @@ describe('the network of code', () => {
     expect(asked.map(({ host }) => host)).toEqual(['api'])
   })
 
-  test('follows redirects to these hosts alone', async () => {
+  test('follows redirects only to these hosts', async () => {
     const to = (location: string) => (response: ServerResponse) => void response.writeHead(302, { location }).end()
     routes = { '/away': to(`${origins.forbidden}/secret`), '/near': to(`${origins.plain}/b`) }
     asked = []
@@ -316,7 +316,7 @@ describe('the network of code', () => {
     expect(asked.map(({ host }) => host)).toEqual(['api', 'api', 'plain', 'api'])
   })
 
-  test('is no wider for the code of a wider definition', async () => {
+  test('is not widened by another definition with the same code', async () => {
     const module = tried(`${origins.plain}/shared`)
     expect((await run(module, { hosts: [origins.api, origins.plain] })).structured).toBe(200)
     expect((await run(module, { hosts: [origins.api] })).content[0].text).toContain('may not reach')
@@ -343,7 +343,7 @@ describe('a secret', () => {
   const authorized = (url: string) =>
     `fetch(${JSON.stringify(url)}, { headers: { 'x-key': 'Key ' + context.secrets.SECRET_API } })`
 
-  test('goes to its host, and is not in what comes of the call', async () => {
+  test('is sent to its host and is not in the result of the call', async () => {
     asked = []
     routes = {
       '/echo': (response, { headers }) => void response.setHeader('content-type', 'text/plain').end(headers['x-key']),
@@ -367,7 +367,7 @@ describe('a secret', () => {
     ])
   })
 
-  test('goes to no other host, neither at once nor by a redirect', async () => {
+  test('is not sent to another host, directly or by a redirect', async () => {
     asked = []
     routes = { '/near': (response) => void response.writeHead(307, { location: `${origins.plain}/b` }).end() }
     for (const url of [origins.plain, `${origins.api}/near`]) {
@@ -381,14 +381,14 @@ describe('a secret', () => {
   })
 })
 
-test('what a module keeps reaches no other tenant', async () => {
+test('module state is not shared between tenants', async () => {
   await put('counter', defined('let calls = 0; export default () => ++calls'))
   const counted = async (tenant: keyof typeof KEYS) => (await call('counter', {}, tenant)).body.structured
   expect([await counted('acme'), await counted('acme')]).toEqual([1, 2])
   expect(await counted('other')).toBe(1)
 })
 
-test('without the binding, code is refused, and what was stored before is listed with the reason', async () => {
+test('without the binding LOADER, code is refused, and stored code is listed as unavailable', async () => {
   const bare = await startStage({ AUTH: 'open' })
   try {
     const reason = 'expected a deployment that runs code: the definitions Worker has no binding LOADER (worker_loaders)'

@@ -44,7 +44,7 @@ const lastUser = ({ messages }: Record<string, any>) =>
   messages.findLast((message: any) => message.role === 'user').content
 
 describe('a conversation', () => {
-  test('keeps every step, survives its object, and the next run sees it', async () => {
+  test('stores every step, survives its object, and shows it to the next run', async () => {
     const id = await conversation()
     reply = after(['squareRoot', { number: 16 }])
     const run = await json(`/conversations/${id}/runs`, { json: { input: 'Root of 16?' } })
@@ -76,7 +76,7 @@ describe('a conversation', () => {
     expect(await json(`/conversations/${id}/usage`)).toMatchObject({ runs: 2, outputTokens: 4 })
   })
 
-  test('runs its runs one at a time, in the order in which they came', async () => {
+  test('performs its runs one at a time in the order of arrival', async () => {
     const id = await conversation()
     const first = Promise.withResolvers<void>()
     const begun = Promise.withResolvers<void>()
@@ -113,7 +113,7 @@ describe('a conversation', () => {
     expect(users).toEqual(seen)
   })
 
-  test('that is busy refuses where the request says so, or makes way', async () => {
+  test('that is busy rejects a request or interrupts its run, as `onBusy` says', async () => {
     const id = await conversation()
     const begun = Promise.withResolvers<void>()
     reply = (body) => {
@@ -133,7 +133,7 @@ describe('a conversation', () => {
     expect(await stopped).toMatchObject({ status: 'cancelled', finish: 'cancelled' })
   })
 
-  test('that is busy lets an input join the run under way', async () => {
+  test('that is busy lets an input steer the run in progress', async () => {
     const id = await conversation()
     const begun = Promise.withResolvers<void>()
     const go = Promise.withResolvers<void>()
@@ -159,7 +159,7 @@ describe('a conversation', () => {
     expect(await json(`/conversations/${id}/runs`)).toHaveLength(1)
   })
 
-  test('keeps what is larger than a row, whole', async () => {
+  test('stores content larger than a row completely', async () => {
     const id = await conversation()
     const input = 'é😀x'.repeat(500_000)
     let seen = 0
@@ -174,7 +174,7 @@ describe('a conversation', () => {
     expect(messages[0].message.content === input).toBe(true)
   })
 
-  test('is made by a header of the OpenAI surface, takes what is new, and is listed', async () => {
+  test('is created by a header of the OpenAI surface, stores new messages, and is listed', async () => {
     const headers = { 'x-conversation-id': 'from-header' }
     const seen: number[] = []
     reply = (body) => {
@@ -189,7 +189,7 @@ describe('a conversation', () => {
     expect(await json('/conversations')).toContainEqual({ id: 'from-header' })
   })
 
-  test('that does not exist is 404, in every surface’s form', async () => {
+  test('that does not exist gives 404 in every surface’s error format', async () => {
     const native = await stage.ask('/conversations/never/runs', { json: { input: 'Hi' } })
     expect([native.status, ((await native.json()) as any).code]).toEqual([404, 'unknown_conversation'])
     const body = { messages: [{ role: 'user', content: 'Hi' }], edgecall: { conversation: 'never' } }
@@ -198,7 +198,7 @@ describe('a conversation', () => {
     expect((await stage.ask('/conversations/never/messages')).status).toBe(404)
   })
 
-  test('that was deleted is gone for good', async () => {
+  test('that was deleted stays deleted', async () => {
     const id = await conversation()
     expect((await stage.ask(`/conversations/${id}`, { method: 'DELETE' })).status).toBe(204)
     for (const response of [
@@ -216,7 +216,7 @@ describe('a conversation', () => {
 describe('the life of a conversation', () => {
   const users = (messages: any[]) => messages.map((each) => each.message.content)
 
-  test('begins with settings, which are the defaults of its runs, and never change', async () => {
+  test('begins with settings, which are the defaults of its runs and never change', async () => {
     const settings = {
       system: 'Be brief.',
       tools: ['squareRoot'],
@@ -242,7 +242,7 @@ describe('the life of a conversation', () => {
     expect((await stage.ask('/conversations', { json: { id } })).status).toBe(201)
   })
 
-  test('that cannot be as it is asked for does not begin', async () => {
+  test('does not begin with invalid settings', async () => {
     for (const [body, path] of [
       [{ sytem: 'Be brief.' }, 'sytem'],
       [{ model: 'nobody/x' }, 'model'],
@@ -259,7 +259,7 @@ describe('the life of a conversation', () => {
     expect((await stage.ask('/conversations', { json: { location: 'weur' } })).status).toBe(201)
   })
 
-  test('goes on in a fork from any message, and leaves the first as it was', async () => {
+  test('continues in a fork from any message, without changing the original', async () => {
     const id = await conversation()
     reply = (body) => say(`Heard ${body.messages.length}.`)
     for (const input of ['one', 'two', 'three']) await json(`/conversations/${id}/runs`, { json: { input } })
@@ -274,7 +274,7 @@ describe('the life of a conversation', () => {
     expect([nowhere.status, ((await nowhere.json()) as any).code]).toEqual([404, 'unknown_message'])
   })
 
-  test('may run a turn again: the old one is read, but seen by no model', async () => {
+  test('may have a turn regenerated, which hides the old one only from models', async () => {
     const id = await conversation()
     let seen: string[] = []
     reply = (body) => {
@@ -293,7 +293,7 @@ describe('the life of a conversation', () => {
     expect(await json(`/conversations/${id}/runs/${second.id}`)).toEqual(second)
   })
 
-  test('can be taken along, line by line', async () => {
+  test('can be exported line by line', async () => {
     const { id } = await json('/conversations', { json: { system: 'Be brief.' } })
     reply = () => say('Hi.')
     const run = await json(`/conversations/${id}/runs`, { json: { input: 'Hello' } })
@@ -310,7 +310,7 @@ describe('the life of a conversation', () => {
     ])
   })
 
-  test('ends when nothing happens for long enough', async () => {
+  test('ends after its idle time', async () => {
     const { id } = await json('/conversations', { json: { ttlSeconds: 1 } })
     reply = () => say('Hi.')
     await json(`/conversations/${id}/runs`, { json: { input: 'Hello' } })
@@ -320,7 +320,7 @@ describe('the life of a conversation', () => {
 })
 
 describe('the events of a run', () => {
-  test('replay from the start and from any event, the same as they came live', async () => {
+  test('replay from the start and from any event exactly as they came live', async () => {
     const id = await conversation()
     reply = after(['squareRoot', { number: 16 }])
     const live = await stage.ask(`/conversations/${id}/runs`, {
@@ -340,7 +340,7 @@ describe('the events of a run', () => {
     expect((await stage.ask(path, { headers: { 'last-event-id': 'run_other.1' } })).status).toBe(400)
   })
 
-  test('reach several readers, and a run goes on when its caller leaves', async () => {
+  test('reach several readers, and continue when the client disconnects', async () => {
     const id = await conversation()
     const rest = Promise.withResolvers<undefined>()
     const chunks = chunksOf({ text: 'One two three.' })
@@ -364,7 +364,7 @@ describe('the events of a run', () => {
 })
 
 describe('a run that waits', () => {
-  test('for approval goes on when a person agrees, and tells the model when not', async () => {
+  test('for approval continues when a person decides, and tells the model of a rejection', async () => {
     const argumentsHash = await sha256('{"sum":5}')
     for (const [decision, told] of [
       ['approve', 'paid'],
@@ -398,7 +398,7 @@ describe('a run that waits', () => {
     }
   })
 
-  test('for its caller goes on with the result, over both surfaces', async () => {
+  test('for its caller continues with the result over both surfaces', async () => {
     const id = await conversation()
     reply = after(['locate', {}])
     const clientTools = [{ name: 'locate', description: 'Where the user is' }]
@@ -425,7 +425,7 @@ describe('a run that waits', () => {
     expect(second.edgecall.runId).toBe(first.edgecall.runId)
   })
 
-  test('does not keep chats waiting with it: they are told what it waits for', async () => {
+  test('does not block chats, which are told what it waits for', async () => {
     const id = await conversation()
     reply = after(['pays', { sum: 5 }])
     const run = await json(`/conversations/${id}/runs`, { json: { input: 'Pay', tools: ['pays'] } })
@@ -463,7 +463,7 @@ describe('a run that waits', () => {
 describe('an Idempotency-Key', () => {
   const headers = { 'idempotency-key': 'k-1' }
 
-  test('sent twenty times at once makes one run, and every caller gets it', async () => {
+  test('sent twenty times at once makes one run for all requests', async () => {
     const id = await conversation()
     let asked = 0
     reply = () => {
@@ -482,7 +482,7 @@ describe('an Idempotency-Key', () => {
     expect(await json(`/conversations/${id}/runs`)).toHaveLength(1)
   })
 
-  test('that came with another body is refused', async () => {
+  test('that was used with another body is refused', async () => {
     const id = await conversation()
     reply = () => say('Once.')
     await json(`/conversations/${id}/runs`, { json: { input: 'Hello' }, headers })

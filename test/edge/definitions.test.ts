@@ -69,7 +69,7 @@ const call = async (name: string, args: object) => {
 }
 
 describe('a stored definition', () => {
-  test('of an HTTP request is put, told, called in a run, and removed', async () => {
+  test('of an HTTP request is stored, listed, called in a run, and removed', async () => {
     expect((await put('rate', rate())).status).toBe(201)
     expect((await put('rate', rate())).status).toBe(200)
     expect(await (await stage.ask('/tools/rate')).json()).toMatchObject({ name: 'rate', source: 'kv', available: true })
@@ -86,7 +86,7 @@ describe('a stored definition', () => {
     expect((await stage.ask('/tools/rate', { method: 'DELETE' })).status).toBe(404)
   })
 
-  test('is not offered unless it says so, and is called when the request names it', async () => {
+  test('is not offered by default unless it says so, and is called if the request names it', async () => {
     const offered = async () => {
       await stage.ask('/runs', { json: { input: 'hello' } })
       const body = model.calls.findLast((each) => each.body.messages.at(-1)?.role === 'user')?.body
@@ -100,7 +100,7 @@ describe('a stored definition', () => {
     expect(await offered()).not.toContain('rate')
   })
 
-  test('gets arguments that fit, or no request leaves', async () => {
+  test('sends no request for invalid arguments', async () => {
     await put('rate', rate())
     asked = []
     const { status, body } = await call('rate', { from: 'EUR', to: 'USD' })
@@ -109,7 +109,7 @@ describe('a stored definition', () => {
     expect(asked).toEqual([])
   })
 
-  test('never shows a secret, though the server says it back', async () => {
+  test('never shows a secret, even if the server returns it', async () => {
     const { http, ...rest } = rate()
     const { result: _, ...whole } = http
     await put('echo', { ...rest, name: 'echo', http: whole })
@@ -132,7 +132,7 @@ describe('a stored definition', () => {
     expect((await put('rootOf', { ...alias, call: 'nope' })).status).toBe(422)
   })
 
-  test('that may have an effect is sent with the key of its call, by which a server knows it again', async () => {
+  test('that may have an effect is sent with the idempotency key of its call', async () => {
     const { http, ...rest } = rate()
     await put('effect', { ...rest, name: 'effect', http: { ...http, method: 'POST' } })
     asked = []
@@ -146,7 +146,7 @@ describe('a stored definition', () => {
     ])
   })
 
-  test('may answer the same always', async () => {
+  test('may have a static result', async () => {
     const hours = {
       name: 'hours',
       description: 'Opening hours.',
@@ -171,7 +171,7 @@ describe('a stored definition', () => {
       /^static\.text$/,
     ],
     ['two kinds at once', { static: { text: 'x' } }, /^$/],
-  ])('with %s is refused with its path, and nothing is stored', async (_name, change, path) => {
+  ])('with %s is refused with its path and not stored', async (_name, change, path) => {
     const name = 'name' in change && change.name === 'squareRoot' ? 'squareRoot' : 'refused'
     const response = await put(name, { ...rate(), name, ...change })
     const body = (await response.json()) as any
@@ -180,7 +180,7 @@ describe('a stored definition', () => {
     expect((await stage.ask('/tools/refused')).status).toBe(404)
   })
 
-  test('is held to its outputSchema, wherever its result is from', async () => {
+  test('must return results that fit its outputSchema, whatever their source', async () => {
     const schema = (rate: object) => ({ type: 'object', properties: { data: { properties: { rate } } } })
     const { http, ...rest } = rate()
     const whole = (outputSchema: object) => ({ ...rest, http: { ...http, result: '' }, outputSchema })
@@ -210,7 +210,7 @@ describe('a stored definition', () => {
     expect((await call('root', { number: 16 })).body).toMatchObject({ ok: true, structured: { value: 4 } })
   })
 
-  test('that is bound cannot be removed', async () => {
+  test('cannot be removed if it is a bound tool', async () => {
     const response = await stage.ask('/tools/squareRoot', { method: 'DELETE' })
     expect([response.status, ((await response.json()) as any).code]).toEqual([422, 'tool_not_stored'])
   })

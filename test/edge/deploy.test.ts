@@ -62,7 +62,7 @@ test('deploys the tool Workers, then the edge, then the definitions', async () =
   expect(out).toMatch(/\nStored at .+: hours\n$/)
 }, 60_000)
 
-test('without the address of the edge it says which definitions were not stored, and what that takes', async () => {
+test('without the address of the edge it lists the definitions that were not stored and how to store them', async () => {
   const cloud = await startCloud()
   const { code, out } = await deploy(repository(), { cloud })
   expect(code).toBe(0)
@@ -72,7 +72,7 @@ test('without the address of the edge it says which definitions were not stored,
   expect(cloud.writes).toEqual(['deploy edgecall-one', 'deploy edgecall'])
 })
 
-test('a Worker that cannot be deployed ends it, and what comes after it is left alone', async () => {
+test('a Worker that cannot be deployed ends the deployment before the Workers after it', async () => {
   const cloud = await startCloud({ refused: 'edgecall-one' })
   const { code, errors } = await deploy(repository(), { cloud })
   expect(code).toBe(1)

@@ -86,7 +86,7 @@ async function offered(): Promise<string[]> {
   return body.tools.map((tool: any) => tool.function.name)
 }
 
-test('a tool of another server that has changed since it was first seen is held back until that is accepted', async () => {
+test('a changed tool of another server is held back until the change is accepted', async () => {
   expect((await callTool('look_up')).body).toMatchObject({ ok: true, content: [{ text: 'look_up answered' }] })
   expect(await offered()).toEqual(expect.arrayContaining(['look_up', 'echo', 'forecast']))
   expect(await listed('look_up')).toMatchObject({ available: true, place: 'TOOL_MCP' })

@@ -51,7 +51,7 @@ async function counted(key: string, expected: object): Promise<void> {
 }
 
 describe('a key', () => {
-  test('has its own rate of a binding', async () => {
+  test('has its own rate limit', async () => {
     const statuses = []
     // The binding's minute may pass between two of them, once.
     for (let request = 0; request < 5; request++) statuses.push((await ask('/v1/models', 'rated')).status)
@@ -76,7 +76,7 @@ describe('a key', () => {
     expect(started).toBeLessThanOrEqual(240)
   }, 60_000)
 
-  test('has a budget that runs without a conversation use up', async () => {
+  test('has a budget for runs without a conversation', async () => {
     reply = () => say('Hi.')
     for (const runs of [1, 2]) {
       expect((await ask('/runs', 'stateless', { json: { input: 'Hi' } })).status).toBe(200)
@@ -86,7 +86,7 @@ describe('a key', () => {
     expect([refused.status, await refused.json()]).toMatchObject([429, { code: 'budget_exhausted', which: 'tokens' }])
   })
 
-  test('has one that runs in conversations use up, though their objects are lost', async () => {
+  test('has a budget for runs in conversations, even if their objects are lost', async () => {
     reply = () => say('Hi.')
     const headers = { 'x-conversation-id': 'c' }
     const json = { messages: [{ role: 'user', content: 'Hi' }] }
@@ -97,7 +97,7 @@ describe('a key', () => {
     await counted('kept', { tokens: 15, runs: 1 })
   })
 
-  test('is charged for what its caller left', async () => {
+  test('is charged for runs whose client disconnected', async () => {
     const rest = Promise.withResolvers<void>()
     const chunks = chunksOf({ text: 'One two three', usage: { inputTokens: 10, outputTokens: 5 } })
     reply = () => ({ chunks: [...chunks.slice(0, 2), rest.promise, ...chunks.slice(2)] })

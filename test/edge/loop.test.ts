@@ -82,7 +82,7 @@ async function bookingOf(number: string): Promise<any> {
 }
 
 describe('a hook', () => {
-  test('refuses a request: its caller reads why, and nothing of it is kept', async () => {
+  test('can refuse a request with a reason for the caller, and nothing is stored', async () => {
     const id = await conversation()
     reply = () => say('never')
     const response = await post(`/conversations/${id}/runs`, { input: 'Is the other hotel cheaper?' })
@@ -94,7 +94,7 @@ describe('a hook', () => {
     expect([await Promise.all(kept), asked]).toEqual([[[], []], []])
   })
 
-  test('changes the tools of a step; what joins the run is journalled, and outlives the object', async () => {
+  test('can change the tools of a step, and added tools are journalled and survive the object', async () => {
     const id = await conversation()
     reply = inTurn(
       ask(['findBooking', { number: 'B-12345' }]),
@@ -116,7 +116,7 @@ describe('a hook', () => {
   })
 })
 
-test('a call is agreed to by its arguments: a short stay is booked at once, a long one waits for a person', async () => {
+test('approval may depend on arguments: a short stay is booked at once, a long one waits for a person', async () => {
   const id = await conversation()
   reply = inTurn(ask(['bookRoom', stay('Short Stay', 7)], ['bookRoom', stay('Long Stay', 8)]), say('Both are booked.'))
   const waiting = await runIn(id, { input: 'Book both.', tools: ['bookRoom'] })
@@ -131,7 +131,7 @@ test('a call is agreed to by its arguments: a short stay is booked at once, a lo
   ])
 })
 
-test('a call that fails undoes a booking made before it, and the model is told', async () => {
+test('a failed call undoes an earlier booking and tells the model', async () => {
   const id = await conversation()
   reply = inTurn(
     ask(['bookRoom', stay('Noor Haddad')]),
@@ -151,7 +151,7 @@ test('a call that fails undoes a booking made before it, and the model is told',
   expect(await bookingOf(run.calls[0].structured.number)).toMatchObject({ guest: 'Noor Haddad', state: 'cancelled' })
 })
 
-test('a call that only reads starts while the model still speaks', async () => {
+test('a read-only call starts while the model is still streaming', async () => {
   const id = await conversation()
   const settled = Promise.withResolvers<undefined>()
   const [head, ...tail] = chunksOf({
@@ -174,7 +174,7 @@ test('a call that only reads starts while the model still speaks', async () => {
   expect(resultsIn(asked[1])).toEqual([expect.stringContaining('Oslo'), expect.stringContaining('Lima')])
 })
 
-test('a result that is too large is cut, and read on in the same run, and in the next one', async () => {
+test('a result that is too large is truncated, and its rest is read in the same run and in the next one', async () => {
   const id = await conversation()
   const whole = Array.from({ length: 500 }, (_, index) => `line ${index}`).join('\n')
   const readOn = (offset: number) => () => {
@@ -202,7 +202,7 @@ test('a result that is too large is cut, and read on in the same run, and in the
   )
 })
 
-test('a structured answer is validated by the Worker of the definitions, and mended by the model', async () => {
+test('a structured answer is validated by the definitions Worker and corrected by the model', async () => {
   const id = await conversation()
   const schema = { type: 'object', properties: { nights: { type: 'integer', minimum: 1 } }, required: ['nights'] }
   reply = inTurn(say('{"nights":"two"}'), say('{"nights":2}'))
@@ -221,7 +221,7 @@ test('a structured answer is validated by the Worker of the definitions, and men
   expect(messages.map((each: any) => each.message.content)).toEqual(['How many nights?', '{"nights":2}'])
 })
 
-test('agents of the setup answer through a router, unchanged, and their words stay in the conversation', async () => {
+test('agents of the setup answer through a router unchanged, and their answers are stored', async () => {
   const id = await conversation()
   const question = 'I broke my leg what should I do'
   const advice = 'Call 112 now.\n\n- Do not move the leg. '
@@ -241,7 +241,7 @@ test('agents of the setup answer through a router, unchanged, and their words st
   ])
 })
 
-test('over RPC too a tool says what its errors come to, ends the run with a fatal one, and is told the history', async () => {
+test('over RPC a tool maps its errors, can fail the run, and receives the history', async () => {
   const id = await conversation()
   const tools = ['charge', 'recall']
   reply = inTurn(

@@ -98,7 +98,7 @@ function suite(...args: string[]): Promise<string> {
   })
 }
 
-test('every scenario of the suite for servers is passed, or is about what an edge does not offer', async () => {
+test('every server scenario of the MCP suite passes or is about a feature that an edge does not offer', async () => {
   const out = await suite('list', '--server')
   const scenarios = [...out.matchAll(/^ +- (\S+)/gm)].map(([, name = '']) => name)
   expect(scenarios.sort()).toEqual([...APPLICABLE, ...Object.keys(NOT_APPLICABLE)].sort())

@@ -78,7 +78,7 @@ async function resultOf(response: Promise<Response>): Promise<Record<string, any
   return result
 }
 
-describe('an edge whose tools are partly those of other servers', () => {
+describe('an edge with tools of other MCP servers', () => {
   test('lists its own and theirs', async () => {
     const { tools } = await resultOf(ask('tools/list'))
     const names = tools.map(({ name }: { name: string }) => name)
@@ -87,7 +87,7 @@ describe('an edge whose tools are partly those of other servers', () => {
     expect(newest.seen[0]!.headers['x-key']).toBe('s3cret')
   })
 
-  test('calls them, of each revision, for a client of its own', async () => {
+  test('calls tools of servers of each revision for its own MCP client', async () => {
     expect(await resultOf(ask('tools/call', { name: 'echo', arguments: { text: 'Hi' } }))).toMatchObject({
       content: [{ type: 'text', text: '{"said":"Hi"}' }],
       structuredContent: { said: 'Hi' },
@@ -97,7 +97,7 @@ describe('an edge whose tools are partly those of other servers', () => {
     })
   })
 
-  test('passes on their progress', async () => {
+  test('passes their progress on', async () => {
     const params = { name: 'echo', arguments: { text: 'Hi' }, _meta: { progressToken: 'mine' } }
     const response = await ask('tools/call', params)
     const frames = (await response.text()).split('\n\n').filter((frame) => frame.startsWith('data: '))
@@ -110,7 +110,7 @@ describe('an edge whose tools are partly those of other servers', () => {
     ])
   })
 
-  test('tells the server of a call whose time is up', async () => {
+  test('cancels a call at its server on a timeout', async () => {
     expect(await resultOf(ask('tools/call', { name: 'wait' }))).toMatchObject({
       isError: true,
       content: [{ text: expect.stringContaining('whether it took effect is unknown') }],

@@ -42,7 +42,7 @@ async function sent(): Promise<Record<string, string>[]> {
   return structured.mails
 }
 
-test('the news is looked up and mailed once a person agrees, and once alone however often it is asked', async () => {
+test('the news is looked up and mailed once after approval, however often the request is sent', async () => {
   const { id, path, mail } = await waiting('news-1')
   expect(await waiting('news-1', id)).toMatchObject({ path, mail: { id: mail.id } })
   expect(await sent()).toEqual([])
@@ -60,7 +60,7 @@ test('the news is looked up and mailed once a person agrees, and once alone howe
   expect(await sent()).toHaveLength(1)
 })
 
-test('nothing is mailed where a person refuses, or where nobody can be asked', async () => {
+test('nothing is mailed if a person rejects it or nobody can be asked', async () => {
   const before = await sent()
   const { path, mail } = await waiting('news-2')
   const refused = await decided(path, mail, 'reject')
@@ -71,7 +71,7 @@ test('nothing is mailed where a person refuses, or where nobody can be asked', a
   expect(await sent()).toEqual(before)
 })
 
-test('what a search finds can be read, and nothing that is not public', async () => {
+test('search results can be read, and only public addresses', async () => {
   const { structured: found } = await post('/tools/webSearch/call', { arguments: { query: 'AI news', maxResults: 1 } })
   const { structured: page } = await post('/tools/readPage/call', { arguments: { url: found.results[0].url } })
   expect(page).toMatchObject({ url: found.results[0].url, source: 'stand-in' })

@@ -44,7 +44,7 @@ async function ask<Answer = unknown>(asked: Ask): Promise<Answer> {
 describe('once', () => {
   const evict = () => harness.getWorker('once').evictDurableObject('Effects', { name: 'one' })
 
-  test('calls with one key at the same time have one effect, and share its result', async () => {
+  test('gives concurrent calls with one key one effect and one result', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => ask({ ask: 'perform', key: 'a' })))
     expect(answers).toEqual(answers.map(() => ({ effects: 1 })))
     await evict()
@@ -52,14 +52,14 @@ describe('once', () => {
     expect([posts.length, await ask({ ask: 'status', key: 'a' })]).toEqual([1, 'done'])
   })
 
-  test('an object that dies after the effect leaves its key in doubt, and repeats nothing', async () => {
+  test('leaves the key in doubt and repeats nothing if the object dies after the effect', async () => {
     expect(await ask({ ask: 'die', key: 'b' })).toEqual({ failed: 'died on the way' })
     expect(await ask({ ask: 'status', key: 'b' })).toBe('started')
     expect(await ask({ ask: 'perform', key: 'b' })).toEqual({ failed: 'in_doubt' })
     expect(posts).toHaveLength(1)
   })
 
-  test('an object that dies in a transaction leaves nothing behind', async () => {
+  test('leaves nothing behind if the object dies in a transaction', async () => {
     expect(await ask({ ask: 'die in a transaction', key: 'c' })).toEqual({ failed: 'died on the way' })
     expect(await ask({ ask: 'status', key: 'c' })).toBe('absent')
     expect([await ask({ ask: 'count', key: 'c' }), await ask({ ask: 'count', key: 'c' })]).toEqual([1, 1])
@@ -67,7 +67,7 @@ describe('once', () => {
     expect([await ask({ ask: 'count', key: 'c' }), await ask({ ask: 'count', key: 'd' })]).toEqual([1, 2])
   })
 
-  test('in KV, calls one after the other have one effect', async () => {
+  test('in KV gives sequential calls one effect', async () => {
     expect(await ask({ ask: 'status in KV', key: 'a' })).toBe('absent')
     const perform = () => ask({ ask: 'perform in KV', key: 'a' })
     expect([await perform(), await perform()]).toEqual([{ effects: 1 }, { effects: 1 }])
@@ -95,7 +95,7 @@ async function call(binding: 'TOOL_BOOKINGS' | 'TOOL_MAIL', name: string, args: 
   return ask<ToolOutcome>({ ask: binding, request })
 }
 
-test('two calls with one key are one booking, across an eviction too', async () => {
+test('two calls with one key make one booking, even across an eviction', async () => {
   const stay = {
     guest: 'Noor Haddad',
     room: 'double',
@@ -114,7 +114,7 @@ test('two calls with one key are one booking, across an eviction too', async () 
   expect(await call('TOOL_BOOKINGS', 'findBooking', { number: 'B-12345' }, 'key-4')).toEqual(cancelled)
 })
 
-test('two calls with one key are one mail, across an eviction too', async () => {
+test('two calls with one key send one mail, even across an eviction', async () => {
   const mail = { to: 'friend@example.com', subject: 'AI news', text: 'Nothing new.' }
   const send = (key: string) => call('TOOL_MAIL', 'sendMail', mail, key)
   const [first, second] = await Promise.all([send('key-1'), send('key-1')])

@@ -51,13 +51,13 @@ afterAll(async () => {
   host?.close()
 })
 
-test('a deployment’s policy holds on the real edge', async () => {
+test('the policy of a deployment holds in workerd', async () => {
   const tools: any = await (await stage.ask('/tools')).json()
   expect(tools.find(({ name }: any) => name === 'sendMail')).toMatchObject({ timeoutMs: 5000, available: true })
   expect(tools.filter(({ place }: any) => place === 'TOOL_CLOCK')).toEqual([])
 })
 
-test('a stored tool reaches those of the deployment’s hosts alone that all its policies name', async () => {
+test('a stored tool reaches only those of the deployment’s hosts that all its policies name', async () => {
   const { port } = host.address() as AddressInfo
   const call = async (name: string, tags: string[]) => {
     const http = { method: 'GET', url: `http://127.0.0.1:${port}/${name}` }
@@ -73,7 +73,7 @@ test('a stored tool reaches those of the deployment’s hosts alone that all its
   expect(seen).toEqual(['/free', '/near'])
 })
 
-test('what a page says and what a customer is may not leave together, in this turn or in a later one', async () => {
+test('untrusted and private data cannot leave together without approval, in this turn or in a later one', async () => {
   await stage.ask('/conversations', { json: { id: 'leak' } })
   const ask = async (input: string) =>
     (await (

@@ -35,13 +35,13 @@ test.each([
   expect(told.answer).toMatch(answer)
 })
 
-test('What day is tomorrow? with no tools is an honest no', async () => {
+test('without tools, the offline model says that it cannot tell what day is tomorrow', async () => {
   const { calls, answer } = await ask('What day is tomorrow?', { tools: [] })
   expect(calls).toEqual([])
   expect(answer).toMatch(/cannot/)
 })
 
-test('Tell me more about the customer with ID 42, for a tenant and for nobody', async () => {
+test('customer 42 is found for its tenant and not for a stranger', async () => {
   const question = 'Tell me more about the customer with ID 42'
   const acme = await ask(question, { context: { tenantId: 'acme' } })
   expect(acme.calls).toEqual([['getCustomer', { id: 42 }]])
@@ -51,7 +51,7 @@ test('Tell me more about the customer with ID 42, for a tenant and for nobody', 
   expect((await ask(question)).answer).toContain('tenantId')
 })
 
-test('a mail is not sent where nobody can agree to it', async () => {
+test('a mail is not sent if nobody can approve it', async () => {
   const { calls, answer } = await ask(
     'Send a mail to friend@example.com with the subject Hi and the text "Hello there"',
   )

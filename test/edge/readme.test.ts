@@ -22,7 +22,7 @@ function block(language: string, text: string): string {
 const copy = mkdtempSync(join(tmpdir(), 'readme-'))
 afterAll(() => rmSync(copy, { recursive: true }))
 
-test('README’s tool Worker, bound as README says, is found and called', async () => {
+test('the tool Worker from README, bound as it says, is found and called', async () => {
   for (const name of ['src', 'node_modules', 'package.json']) symlinkSync(join(root, name), join(copy, name))
   cpSync(join(root, 'tools'), join(copy, 'tools'), { recursive: true })
   mkdirSync(join(copy, 'tools/dice'))
@@ -61,16 +61,16 @@ test('README’s tool Worker, bound as README says, is found and called', async 
   }
 })
 
-describe('against `npm start`', () => {
+describe('against `npm start`,', () => {
   const edge = npmStart()
 
-  test('README’s curl answers', async () => {
+  test('the curl command from README is answered', async () => {
     const command = block('sh', 'curl http').replaceAll('http://127.0.0.1:8787', edge.url)
     const { stdout } = await run('sh', ['-c', command])
     expect(JSON.parse(stdout).choices[0].message.content).toContain('689706.48')
   })
 
-  test('README’s OpenAI snippet streams an answer', async () => {
+  test('the OpenAI snippet from README streams an answer', async () => {
     const snippet = join(root, `test/edge/.readme-${process.pid}.ts`)
     writeFileSync(snippet, block('ts', "from 'openai'").replaceAll('http://127.0.0.1:8787', edge.url))
     try {

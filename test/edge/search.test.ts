@@ -38,7 +38,7 @@ afterAll(async () => {
 
 const offered = () => model.calls.map(({ body: { tools = [] } }) => tools.map(({ function: { name } }) => name))
 
-describe('stored tools that are not on offer are found', () => {
+describe('stored tools that are not offered are found', () => {
   const answered = async () => {
     const [first, second] = offered().slice(-3)
     expect(first).toContain('tool_search')
@@ -52,7 +52,7 @@ describe('stored tools that are not on offer are found', () => {
     await answered()
   })
 
-  test('streamed, in a conversation, whose next turn has the tool at once', async () => {
+  test('in a streamed run of a conversation, whose next turn has the tool at once', async () => {
     const ask = async (input: string) => {
       const headers = { accept: 'text/event-stream' }
       const events = await readEvents(await stage.ask('/conversations/amsterdam/runs', { headers, json: { input } }))
@@ -65,7 +65,7 @@ describe('stored tools that are not on offer are found', () => {
     expect(offered().at(-3)).toContain('cityWeather')
   })
 
-  test('but for a request that names its tools', async () => {
+  test('except by a request that names its tools', async () => {
     const json = { input: QUESTION, tools: ['squareRoot'] }
     const run = (await (await stage.ask('/runs', { json })).json()) as Record<string, any>
     expect(run['calls'][0]).toMatchObject({ tool: 'tool_search', ok: false, error: { code: 'unknown_tool' } })
@@ -78,7 +78,7 @@ describe('stored tools that are not on offer are found', () => {
   })
 })
 
-test('what they are found by reaches KV beside the index', async () => {
+test('the search texts of stored tools are written to KV beside the index', async () => {
   const { TOOLS } = await stage.server.getWorker<{ TOOLS: KVNamespace }>('edgecall').getEnv()
   await vi.waitFor(async () => {
     const { tools } = readTexts((await TOOLS.get(TEXTS_KEY)) ?? '', NO_TEXTS)

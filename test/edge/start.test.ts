@@ -50,7 +50,7 @@ describe('npm start', () => {
     key = /\bek_\S+(?=\. )/.exec(edge.out())?.[0] ?? ''
   })
 
-  test('asks the example, and prints the call, what came back, and the answer', () => {
+  test('asks the example question and prints the call, its result and the answer', () => {
     const [, run] = edge.out().split('> What time is it in Tokyo?\n')
     const time = String.raw`\{"timeZone":"Asia/Tokyo","dateTime":"\d{4}-.+"\}`
     const [call, result, answer] = (run ?? '').split('\n')
@@ -64,14 +64,14 @@ describe('npm start', () => {
     expect(answer).toMatchObject({ status: 'completed', finish: 'stop', calls: [{ ok: true }] })
   })
 
-  test('answers with the key that it made and printed, and not without', async () => {
+  test('requires the key that it made and printed', async () => {
     const tools = await fetch(`${edge.url}/tools?source=kv`, { headers: { authorization: `Bearer ${key}` } })
     const names = ((await tools.json()) as { name: string }[]).map((tool) => tool.name)
     expect(names).toEqual(['exchangeRate', 'localTime', 'supportHours'])
     expect((await fetch(`${edge.url}/tools`)).status).toBe(401)
   })
 
-  test('keeps what it passes on where nobody else can read it', () => {
+  test('stores secrets in files that only the user can read', () => {
     const [file = ''] = globSync(join(edge.folder, 'edgecall-*/*.env'))
     expect(statSync(file).mode & 0o777).toBe(0o600)
     const list = execFileSync('ps', ['-A', '-o', 'args='], { encoding: 'utf8' })
@@ -79,7 +79,7 @@ describe('npm start', () => {
     expect(list).not.toContain('never-in-the-process-list')
   })
 
-  test('on SIGTERM to npm ends every process that it started, and removes its file', async () => {
+  test('ends every process that it started and removes its file on SIGTERM to npm', async () => {
     const processes = family(edge.pid)
     expect(processes.length).toBeGreaterThan(3)
     process.kill(edge.pid, 'SIGTERM')
@@ -91,7 +91,7 @@ describe('npm start', () => {
 })
 
 describe('npm start -- --ask', () => {
-  test('passes its variables on to the edge, prints the run, and ends with 0', async () => {
+  test('passes its variables to the edge, prints the run, and exits with 0', async () => {
     const prompt = 'Don\'t say "so" in `code`: $HOME ${PATH} \\n \\$1 \\\\ # none\n\n# Rules\n{"a": [1]}\t明天 '
     const replies = [{ calls: [{ tool: 'shiftTime', arguments: '{"days":"two"}' }] }, { text: 'I could not tell.' }]
     const server = await startModelServer((_call, index) => ({ chunks: chunksOf(replies[index] ?? {}) }))
@@ -125,7 +125,7 @@ describe('npm start -- --ask', () => {
     }
   })
 
-  test('goes on where a policy hides all that a tool Worker offers', async () => {
+  test('continues if a policy hides all tools of a Worker', async () => {
     const TOOL_POLICY = JSON.stringify({ '@TOOL_CLOCK': { scopes: ['time'] } })
     const edge = await npmStart({ TOOL_POLICY }, '--ask', 'What is the square root of 9?')
     expect(await edge.ended, edge.errors()).toBe(0)
@@ -140,8 +140,8 @@ describe('npm start -- --ask', () => {
   })
 })
 
-describe('npm start ends at once', () => {
-  test('where the port is taken, before anything starts', async () => {
+describe('npm start exits at once', () => {
+  test('if the port is taken, before anything starts', async () => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
     const { port } = server.address() as { port: number }
@@ -152,7 +152,7 @@ describe('npm start ends at once', () => {
     server.close()
   })
 
-  test('where the edge refuses a definition of the repository', async () => {
+  test('if the edge refuses a definition of the repository', async () => {
     const edge = await npmStart({ HTTP_TOOL_HOSTS: '{}' })
     expect(await edge.ended).toBe(1)
     expect(edge.errors()).toMatch(/^tools\/definitions\/exchange-rate\.json was not stored: http\.url: .+frankfurter/m)

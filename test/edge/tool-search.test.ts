@@ -69,8 +69,8 @@ async function events(path: string, json: object): Promise<Record<string, any>[]
 const FOUND = ['forecast', 'tool_search']
 const SEARCHED = [['tool_search'], FOUND, FOUND]
 
-describe('a question on the weather, where the model is told of the search alone', () => {
-  test('is searched for, called and answered in a run', async () => {
+describe('a question about the weather, for a model that is offered only the tool search,', () => {
+  test('is answered in a run by searching for and calling the tool', async () => {
     asked = model.calls.length
     const run = (await (await stage.ask('/runs', { json: { input: QUESTION } })).json()) as Record<string, any>
     expect(offers()).toEqual(SEARCHED)
@@ -82,7 +82,7 @@ describe('a question on the weather, where the model is told of the search alone
     expect(String(model.calls[asked]?.body.messages[0]?.['content'])).toContain('call tool_search first')
   })
 
-  test('streamed, tells of the search and of the tool as of any other calls, in their order', async () => {
+  test('is answered in a stream with events of the search and of the tool in order', async () => {
     const heard = await events('/runs', { input: QUESTION })
     expect(offers()).toEqual(SEARCHED)
     const facts = heard.filter(({ type }) => !type.endsWith('.delta') && type !== 'call.progress')
@@ -100,7 +100,7 @@ describe('a question on the weather, where the model is told of the search alone
     expect(heard.at(-1)).toMatchObject({ status: 'completed', finish: 'stop', answer: 'Mild, 18 degrees.' })
   })
 
-  test('is answered to an OpenAI client, which sees neither the search nor the call', async () => {
+  test('is answered to an OpenAI client without showing the search or the call', async () => {
     const chunks = await events('/v1/chat/completions', {
       stream: true,
       messages: [{ role: 'user', content: QUESTION }],
@@ -114,7 +114,7 @@ describe('a question on the weather, where the model is told of the search alone
   })
 })
 
-test('what was found in a conversation is on offer in its next turn, also after the object was away', async () => {
+test('tools found in a conversation are offered in its next turn, even after the object restarts', async () => {
   await stage.ask('/conversations', { json: { id: 'travel' } })
   await events('/conversations/travel/runs', { input: QUESTION })
   expect(offers()).toEqual(SEARCHED)
@@ -124,7 +124,7 @@ test('what was found in a conversation is on offer in its next turn, also after 
   expect(heard.at(-1)).toMatchObject({ type: 'run.finished', answer: 'Mild, 18 degrees.' })
 })
 
-test('several searches of one step add up, in their run and with those of later turns', async () => {
+test('tools of several searches in one step add up, in their run and with those of later turns', async () => {
   await stage.ask('/conversations', { json: { id: 'several' } })
   const path = '/conversations/several/runs'
   const heard = await events(path, { input: 'Look for it all at once.' })
@@ -142,7 +142,7 @@ test('several searches of one step add up, in their run and with those of later 
   await stage.ask('/tools/tideTable', { method: 'DELETE' })
 })
 
-test('a request that names its tools has these alone to find', async () => {
+test('a request that names its tools can find only these', async () => {
   const tools = ['squareRoot', 'currentTime']
   const heard = await events('/runs', { input: QUESTION, tools })
   expect(offers().flat().includes('forecast')).toBe(false)
@@ -152,7 +152,7 @@ test('a request that names its tools has these alone to find', async () => {
   expect(heard.at(-1)).toMatchObject({ type: 'run.finished', answer: 'I found nothing.' })
 })
 
-test('a stored definition that is not on offer by itself is found and called', async () => {
+test('a stored definition that is not offered by default is found and called', async () => {
   const stored = await stage.ask('/tools/tideTable', {
     method: 'PUT',
     json: TIDES,

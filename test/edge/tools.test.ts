@@ -137,7 +137,7 @@ test('every tool Worker describes its tools over its binding', async () => {
   }
 })
 
-test('the clock has the time zones of the world', async () => {
+test('the clock knows the IANA time zones', async () => {
   const { outcome } = await call('TOOL_CLOCK', 'shiftTime', {
     from: '2026-03-28T02:30',
     days: 1,
@@ -148,7 +148,7 @@ test('the clock has the time zones of the world', async () => {
   expect(now.outcome).toMatchObject({ structured: { timeZone: 'Asia/Kathmandu', utcOffset: '+05:45' } })
 })
 
-test('the calculator keeps every digit', async () => {
+test('the calculator computes exactly', async () => {
   expect((await call('TOOL_CALCULATOR', 'squareRoot', { number: 475695037565 })).outcome).toMatchObject({
     structured: { value: '689706.4865324959374939443998156379', exact: false },
   })
@@ -158,13 +158,13 @@ test('the calculator keeps every digit', async () => {
 })
 
 describe('the weather', () => {
-  test('is told with progress on the way', async () => {
+  test('is returned after progress events', async () => {
     const { outcome, news } = await call('TOOL_WEATHER', 'forecast', { place: 'Lisbon' })
     expect(outcome).toMatchObject({ ok: true, structured: { place: 'Lisbon', source: 'stand-in' } })
     expect(news).toEqual([{ message: expect.stringMatching(/^Asking for the weather of Lisbon on \d{4}-\d\d-\d\d$/) }])
   })
 
-  test('is given up once nobody wants it', async () => {
+  test('is aborted when its run is cancelled', async () => {
     const { outcome } = await call('TOOL_WEATHER', 'forecast', { place: 'Slowville 60000' }, { abortAfterMs: 50 })
     expect(outcome).toMatchObject({ ok: false, error: { code: 'cancelled' } })
   })
@@ -223,7 +223,7 @@ describe('an alarm', () => {
     ])
   })
 
-  test('goes off although its object was thrown out of memory, and never when it was cancelled', async () => {
+  test('goes off even if its object was evicted, and never after it was cancelled', async () => {
     const context = { caller: { tenant: 'initech', scopes: [] } }
     const time = soon()
     const unwanted = await set('Not this', time, context)
@@ -236,14 +236,14 @@ describe('an alarm', () => {
     expect((await listed('initech')).map(({ message, state }) => [message, state])).toEqual([['But this', 'fired']])
   })
 
-  test('is posted again, with the same key, when it was turned away', async () => {
+  test('is posted again with the same key after a refusal', async () => {
     const { id } = await set(TURNED_AWAY_ONCE, soon(), { caller: { tenant: 'globex', scopes: [] } })
     const notices = await receiver.arrived(TURNED_AWAY_ONCE, 2)
     expect(notices.map(({ key }) => key)).toEqual([id, id])
     expect(notices[1]!.body).toEqual(notices[0]!.body)
   })
 
-  test('is no business of another tenant', async () => {
+  test('is hidden from other tenants', async () => {
     const { id } = await set('Secret', new Date(Date.now() + 3_600_000).toISOString())
     const { outcome } = await call('TOOL_ALARM', 'cancelAlarm', { id }, { caller: { tenant: 'umbrella', scopes: [] } })
     expect(outcome).toMatchObject({ error: { code: 'unknown_alarm' } })

@@ -3,7 +3,7 @@ import type { Hook } from '../../src/contract/hook.ts'
 import { testEdge } from '../fixtures/edge.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 
-test('a limit of one tool stays within that of the edge, whatever the tool is called', async () => {
+test('a request cannot raise the limit of a tool above the edge’s, whatever the tool’s name', async () => {
   const edge = testEdge({
     vars: { MAX_CALLS_PER_TOOL: '{"*":1,"other":5}' },
     script: [ask(['toString'], ['toString']), say('done')],
@@ -14,7 +14,7 @@ test('a limit of one tool stays within that of the edge, whatever the tool is ca
   expect(record.calls.map(({ ok }) => ok)).toEqual([true, false])
 })
 
-test('a tool that a hook brings as the caller’s own may be chosen', async () => {
+test('tool_choice may name a client tool that a hook added', async () => {
   const pick = { name: 'pick', description: 'Picks', inputSchema: { type: 'object' } }
   const hook: Hook = { name: 'picks', accept: (run) => ({ ...run, clientTools: [pick] }) }
   const edge = testEdge({ script: [ask(['pick'])], setup: { loop: { hooks: [hook] } } })
@@ -22,7 +22,7 @@ test('a tool that a hook brings as the caller’s own may be chosen', async () =
   expect([run.status, await run.json()]).toMatchObject([200, { finish: 'tool_calls' }])
 })
 
-test('a hook says which tools are on offer', async () => {
+test('a hook can change which tools are offered', async () => {
   const hook: Hook = { name: 'narrows', accept: (run) => ({ ...run, selection: ['clock'] }) }
   const tools = [tool('clock'), tool('danger')]
   const edge = testEdge({ script: [say('ok')], tools, setup: { loop: { hooks: [hook] } } })

@@ -12,7 +12,7 @@ const hello = (content = 'Hello') => ({ messages: [{ role: 'user', content }] })
 
 /** What an application adds in its setup, seen by its callers. */
 describe('a hook', () => {
-  test('may refuse a request: its caller reads why, and no model is asked', async () => {
+  test('may refuse a request with a reason for the caller, before any model is called', async () => {
     const hook: Hook = { name: 'guard', accept: () => 'We do not talk about that.' }
     const edge = testEdge({ script: [say('never')], setup: { loop: { hooks: [hook] } } })
     const chat = await edge.ask(CHAT, { json: hello() })
@@ -43,7 +43,7 @@ describe('a hook', () => {
     expect(edge.requests[0]?.messages[0]).toEqual({ role: 'system', content: 'Be polite.' })
   })
 
-  test('may add tools to a request: booking is on offer where the message speaks of it', async () => {
+  test('may add tools to a request depending on its message', async () => {
     const hook: Hook = {
       name: 'booking',
       offer: ({ input }) =>
@@ -67,7 +67,7 @@ describe('a hook', () => {
   })
 })
 
-test('tools are told what the edge trusts, under names that no caller can send', async () => {
+test('tools receive trusted values of the edge under names that no caller can send', async () => {
   const seen: ToolContext[] = []
   const edge = testEdge({
     vars: { TOOL_CONTEXT: '{"region":"eu","plan":"free"}' },
@@ -81,7 +81,7 @@ test('tools are told what the edge trusts, under names that no caller can send',
   ])
 })
 
-test('a tool that asks for it is told what the model saw', async () => {
+test('a tool with `history` receives the messages that the model saw', async () => {
   const seen: unknown[] = []
   const edge = testEdge({
     script: [ask(['look'], ['blind']), say('ok')],
@@ -95,7 +95,7 @@ test('a tool that asks for it is told what the model saw', async () => {
   expect(seen[1]).toBeUndefined()
 })
 
-test('a model may have tools of its own for requests that name none', async () => {
+test('the setup may choose tools by model for requests that name none', async () => {
   const edge = testEdge({
     vars: { MODELS: 'test/*' },
     script: [say('a'), say('b'), say('c')],
@@ -119,7 +119,7 @@ describe('a structured answer', () => {
       isObject(value) && 'sum' in value ? [] : [{ path: 'sum', message: 'is required' }],
   }
 
-  test('that is mended is streamed once it fits, and never what did not', async () => {
+  test('that is corrected is streamed only once it is valid', async () => {
     const edge = testEdge({ script: [say('{"total":3}'), say('{"sum":3}')], setup: { loop } })
     const response = await edge.ask(CHAT, { json: { ...hello(), stream: true, response_format } })
     const text = await response.text()
@@ -127,7 +127,7 @@ describe('a structured answer', () => {
     expect(text).not.toContain('total')
   })
 
-  test('that never fits is an error with what was wrong', async () => {
+  test('that never becomes valid is an error with the issues', async () => {
     const edge = testEdge({ script: [say('1'), say('2'), say('3')], setup: { loop } })
     const response = await edge.ask(CHAT, { json: { ...hello(), response_format } })
     expect([response.status, await response.json()]).toMatchObject([
@@ -137,10 +137,10 @@ describe('a structured answer', () => {
   })
 })
 
-describe('a request chooses', () => {
+describe('a request', () => {
   const broken = tool('broken', () => failure('gone', 'It is gone.'))
 
-  test('whether a failed call fails it', async () => {
+  test('may choose that a failed call fails its run', async () => {
     const edge = testEdge({ script: [ask(['broken']), say('sorry'), ask(['broken'])], tools: [broken] })
     const told = await edge.ask('/runs', { json: { input: 'Hi' } })
     expect(await told.json()).toMatchObject({ status: 'completed', answer: 'sorry' })
@@ -148,7 +148,7 @@ describe('a request chooses', () => {
     expect([failed.status, await failed.json()]).toMatchObject([502, { code: 'gone', detail: 'It is gone.' }])
   })
 
-  test('what a limit does, and how far it goes, within what the edge allows', async () => {
+  test('may choose what a limit does, and lower limits, within those of the edge', async () => {
     const script = [ask(['a'], ['a'], ['b'], ['b']), say('done')]
     const edge = testEdge({
       vars: { MAX_CALLS_PER_TOOL: '{"*":3,"a":1}' },
@@ -168,7 +168,7 @@ describe('a request chooses', () => {
     expect(await failed.json()).toMatchObject({ status: 'failed', finish: 'limit', error: { code: 'limit_reached' } })
   })
 
-  test('nothing that is no choice', async () => {
+  test('cannot choose an invalid option', async () => {
     const edge = testEdge()
     for (const [name, value] of Object.entries({ onLimit: 'stop', toolErrors: 'throw', compensate: 1, compat: 'x' })) {
       const response = await edge.ask('/runs', { json: { input: 'Hi', [name]: value } })
@@ -177,13 +177,13 @@ describe('a request chooses', () => {
   })
 })
 
-test('what a run cost is told where the prices are known', async () => {
+test('usage has the cost of a run if its model has a price', async () => {
   const edge = testEdge({ vars: { MODEL_PRICES: '{"test/scripted":{"input":1,"output":2}}' }, script: [say('Hi')] })
   const record = (await (await edge.ask('/runs', { json: { input: 'Hi' } })).json()) as { usage: object }
   expect(record.usage).toEqual({ inputTokens: 10, outputTokens: 5, cost: 20 / 1e6 })
 })
 
-test('a run that is kept goes on when the wait for it is over, and its caller is told how far it is', async () => {
+test('a stored run continues after the wait has elapsed, and the 504 has its record so far', async () => {
   const gate = Promise.withResolvers<void>()
   const edge = keptEdge({ script: [sayInTwo('Hi', gate.promise, ' there')] })
   await edge.post('/conversations', { id: 'c' })
@@ -191,14 +191,14 @@ test('a run that is kept goes on when the wait for it is over, and its caller is
   const { runId, run, ...problem } = await response.json<any>()
   expect([response.status, problem]).toEqual([
     504,
-    { status: 504, code: 'wait_elapsed', detail: 'The run goes on; ask for it by its id.' },
+    { status: 504, code: 'wait_elapsed', detail: 'The run is still in progress; fetch it by its id.' },
   ])
   expect(run).toMatchObject({ id: runId, status: expect.stringMatching(/queued|running/) })
   gate.resolve()
   expect(await (await edge.fetch(`/conversations/c/runs/${runId}/events`)).text()).toContain('Hi there')
 })
 
-test('a run that nothing keeps ends with the wait for it, and its caller is told so', async () => {
+test('a run that is not stored is stopped when the wait elapses, and the 504 says so', async () => {
   const edge = testEdge({
     script: [
       async function* (_, signal) {

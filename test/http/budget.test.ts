@@ -36,7 +36,7 @@ async function refusal(response: Response): Promise<unknown> {
 }
 
 describe('a budget', () => {
-  test('of tokens by day is used up by runs, and is whole again the day after', async () => {
+  test('of tokens per day is used up by runs and renewed the next day', async () => {
     const { run, requests } = budgeted({ tokens: 30, per: 'day' })
     expect((await run('one')).status).toBe(200)
     expect((await run('one')).status).toBe(200)
@@ -59,7 +59,7 @@ describe('a budget', () => {
     expect((await run('one')).status).toBe(200)
   })
 
-  test('of cost by month goes by the prices of models', async () => {
+  test('of cost per month counts by the prices of models', async () => {
     const { run } = budgeted({ cost: 40, per: 'month' }, { vars: { MODEL_PRICES: PRICES } })
     expect([(await run('one')).status, (await run('one')).status]).toEqual([200, 200])
     vi.setSystemTime(NOON + 35 * HOUR)
@@ -68,7 +68,7 @@ describe('a budget', () => {
     expect((await run('one')).status).toBe(200)
   })
 
-  test('is refused in the form of each surface', async () => {
+  test('that is used up is refused in the error format of each surface', async () => {
     const { run, post } = budgeted({ tokens: 1, per: 'day' })
     await run('one')
     for (const [path, json] of [
@@ -83,20 +83,20 @@ describe('a budget', () => {
     expect(await refusal(await post('/chat', chat, bearer('one')))).toMatchObject([429, '43200', { which: 'tokens' }])
   })
 
-  test('is tightened to what is left: a run stops calling tools with it', async () => {
+  test('limits a run to what is left: the run stops calling tools there', async () => {
     const steps = [ask(['add']), ask(['add']), say('Done.')]
     const { run } = budgeted({ tokens: 20, per: 'day' }, { script: steps, tools: [tool('add')] })
     expect(await (await run('one')).json()).toMatchObject({ finish: 'limit', which: 'tokens', steps: 3 })
   })
 
-  test('and a run’s own limit hold both', async () => {
+  test('holds together with the limit of the request', async () => {
     const script = [ask(['add']), say('Done.')]
     const { run } = budgeted({ tokens: 1000, per: 'day' }, { script, tools: [tool('add')] })
     const record = await (await run('one', { limits: { tokens: 10 } })).json()
     expect(record).toMatchObject({ finish: 'limit', which: 'tokens', steps: 2 })
   })
 
-  test('is not for requests that came before: they are answered again', async () => {
+  test('does not refuse repeated requests: accepted requests are replayed after it is used up', async () => {
     const { run, requests, post } = budgeted({ tokens: 1, per: 'day' })
     const first = await run('one', {}, { 'idempotency-key': 'a' })
     const again = await run('one', {}, { 'idempotency-key': 'a' })
@@ -110,22 +110,25 @@ describe('a budget', () => {
     expect(requests).toHaveLength(1)
   })
 
-  test.each([{}, { 'x-conversation-id': 'c' }])('counts a run that goes on with results once (%j)', async (headers) => {
-    const script = [ask(['pick']), ...answers(1)]
-    const { post, settle, usage } = budgeted({ tokens: 100, per: 'day' }, { script, tools: [tool('clock')] })
-    const tools = [{ type: 'function', function: { name: 'pick' } }]
-    const send = async (messages: object[]) => {
-      const response = await post('/v1/chat/completions', { messages, tools }, { ...headers, ...bearer('one') })
-      await settle()
-      return (await response.json<any>()).choices[0].message
-    }
-    const asked = await send(hello.messages)
-    const result = { role: 'tool', tool_call_id: asked.tool_calls[0].id, content: 'left' }
-    await send([...hello.messages, asked, result, { role: 'user', content: 'And?' }])
-    expect(await usage('one')).toMatchObject({ tokens: 30, runs: 1 })
-  })
+  test.each([{}, { 'x-conversation-id': 'c' }])(
+    'counts a run that is continued with results once (%j)',
+    async (headers) => {
+      const script = [ask(['pick']), ...answers(1)]
+      const { post, settle, usage } = budgeted({ tokens: 100, per: 'day' }, { script, tools: [tool('clock')] })
+      const tools = [{ type: 'function', function: { name: 'pick' } }]
+      const send = async (messages: object[]) => {
+        const response = await post('/v1/chat/completions', { messages, tools }, { ...headers, ...bearer('one') })
+        await settle()
+        return (await response.json<any>()).choices[0].message
+      }
+      const asked = await send(hello.messages)
+      const result = { role: 'tool', tool_call_id: asked.tool_calls[0].id, content: 'left' }
+      await send([...hello.messages, asked, result, { role: 'user', content: 'And?' }])
+      expect(await usage('one')).toMatchObject({ tokens: 30, runs: 1 })
+    },
+  )
 
-  test('is for a turn that is run again, with what is left then', async () => {
+  test('applies to a regenerated turn with what is left then', async () => {
     const script = [ask(['add']), say('Over.'), ask(['add']), say('Done.'), say('No.')]
     const tools = [tool('add')]
     const { post, settle } = budgeted({ tokens: 20, per: 'day' }, { script, tools })
@@ -139,15 +142,15 @@ describe('a budget', () => {
     expect(await (await regenerate()).json()).toMatchObject({ finish: 'stop', answer: 'Done.' })
   })
 
-  test('of a key that has expired is of no use', async () => {
+  test('does not make an expired key valid', async () => {
     const vars = withKeys(apiKey('one', { budget: { tokens: 5, per: 'day' }, expires: NOON }))
     const response = await testEdge({ vars }).ask('/usage', { headers: bearer('one') })
     expect([response.status, await response.json()]).toMatchObject([401, { code: 'key_expired' }])
   })
 })
 
-describe('what a key used', () => {
-  test('is told to it', async () => {
+describe('the usage of a key', () => {
+  test('is returned by GET /usage', async () => {
     const { run, usage, settle, post } = budgeted({ tokens: 100, per: 'month' }, { vars: { MODEL_PRICES: PRICES } })
     const period = { from: '2026-02', to: '2026-03' }
     const told = { key: keyName('one'), period, budget: { tokens: 100, per: 'month' } }
@@ -166,12 +169,12 @@ describe('what a key used', () => {
     expect(await usage('free')).toEqual({ key: keyName('free') })
   })
 
-  test('takes the scope of those who use it', async () => {
+  test('requires the scope `chat`', async () => {
     const vars = withKeys(apiKey('one', { budget: { per: 'day' }, scopes: ['approve'] }))
     expect((await testEdge({ vars }).ask('/usage', { headers: bearer('one') })).status).toBe(403)
   })
 
-  test('is also what a run used that failed', async () => {
+  test('includes failed runs', async () => {
     const error = { type: 'error', error: { code: 'model_failed', message: 'No.', retryable: false } } as const
     const { run, usage } = budgeted({ per: 'day' }, { script: [ask(['add']), [error]], tools: [tool('add')] })
     expect((await run('one')).status).toBe(502)
@@ -179,11 +182,11 @@ describe('what a key used', () => {
   })
 })
 
-describe('a run that nothing keeps', () => {
+describe('a run that is not stored', () => {
   const vars = withKeys(apiKey('one', { budget: { tokens: 100, per: 'day' } }))
   const headers = { ...bearer('one'), accept: 'text/event-stream' }
 
-  test('is counted when its caller leaves', async () => {
+  test('is counted when its client disconnects', async () => {
     const calling = Promise.withResolvers<void>()
     const directories = memoryDirectories()
     const slow = tool('slow', (_args, _context, control) => {
@@ -198,7 +201,7 @@ describe('a run that nothing keeps', () => {
     expect(await (await edge.ask('/usage', { headers })).json()).toMatchObject({ tokens: 15, runs: 1 })
   })
 
-  test('is counted, about, for an answer that its caller did not hear out', async () => {
+  test('is counted with an estimate for an answer that was cut off by the disconnect', async () => {
     const directories = memoryDirectories()
     const edge = testEdge({
       vars,
@@ -217,7 +220,7 @@ describe('a run that nothing keeps', () => {
     expect(await (await edge.ask('/usage', { headers })).json()).toMatchObject({ tokens: 3 + 10, runs: 1 })
   })
 
-  test('ends with the request of a caller who does not read, and is counted', async () => {
+  test('ends with its request if the client never reads, and is counted', async () => {
     const calling = Promise.withResolvers<void>()
     const directories = memoryDirectories()
     const slow = tool('slow', (_args, _context, control) => {
@@ -234,7 +237,7 @@ describe('a run that nothing keeps', () => {
     expect(await (await edge.ask('/usage', { headers })).json()).toMatchObject({ tokens: 15, runs: 1 })
   })
 
-  test('is told to operators where it could not be counted', async () => {
+  test('is reported to operators if it could not be counted', async () => {
     const directory = memoryDirectories().getByName('acme')
     vi.spyOn(directory, 'count').mockRejectedValue(new Error('gone'))
     const edge = testEdge({ vars, script: answers(1), setup: { directories: { getByName: () => directory } } })
@@ -254,7 +257,7 @@ describe('a call outside of a run', () => {
   }))
   const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'agent', arguments: {} } }
 
-  test('is counted with what models used inside of it, and refused where nothing is left', async () => {
+  test('is counted with the usage of models inside the tool, and refused when the budget is used up', async () => {
     const { post, settle, usage } = budgeted({ tokens: 15, per: 'day' }, { tools: [agent] })
     expect((await post('/tools/agent/call', { arguments: {} }, bearer('one'))).status).toBe(200)
     await settle()

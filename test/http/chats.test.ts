@@ -33,7 +33,7 @@ describe('a chat of useChat', () => {
   const post = (edge: KeptEdge, messages: object[], rest: object = {}) =>
     edge.post('/chat', { id: 'chat-1', trigger: 'submit-message', messages, ...rest })
 
-  test('is a conversation, which is made for it and told what is new alone', async () => {
+  test('is a conversation that is created for it and receives only new messages', async () => {
     const edge = keptEdge({ script: [ask(['clock']), say('Noon.'), say('Yes.')], tools: [clock] })
     const response = await post(edge, [user('What time is it?')])
     expect(response.headers.get('x-vercel-ai-ui-message-stream')).toBe('v1')
@@ -66,7 +66,7 @@ describe('a chat of useChat', () => {
     ])
   })
 
-  test('answers approvals and calls, and goes on in the same message', async () => {
+  test('answers approvals and calls, and continues in the same message', async () => {
     const edge = keptEdge({ script: [ask(['danger'], ['pick']), say('Done.')], tools: [danger] })
     const edgecall = { clientTools: [pick] }
     const first = await chunksOf(await post(edge, [user('Go')], { edgecall }))
@@ -97,7 +97,7 @@ describe('a chat of useChat', () => {
     expect(await problemOf(late)).toEqual({ status: 409, code: 'call_already_answered' })
   })
 
-  test('asks again for what is still waited for', async () => {
+  test('asks again for the answers that are still missing', async () => {
     const edge = keptEdge({ script: [ask(['danger'], ['pick']), say('Done.')], tools: [danger] })
     const first = await chunksOf(await post(edge, [user('Go')], { edgecall: { clientTools: [pick] } }))
     const { toolCallId } = first[4]!
@@ -106,7 +106,7 @@ describe('a chat of useChat', () => {
     expect(typesOf(second)).toEqual(['start', 'tool-approval-request', 'finish', '[DONE]'])
   })
 
-  test('whose answer is under way is read again from its start; another has nothing to read', async () => {
+  test('whose answer is in progress is streamed again from its start, and any other gives 204', async () => {
     const { slow, begun, letGo } = gatedTool()
     const edge = keptEdge({ script: [ask(['slow']), say('Done.')], tools: [slow] })
     const first = post(edge, [user('Go')])
@@ -119,7 +119,7 @@ describe('a chat of useChat', () => {
     expect((await edge.fetch('/chat/chat-1/stream')).status).toBe(204)
   })
 
-  test('gives an answer again, in the place of the old one', async () => {
+  test('regenerates an answer in place of the old one', async () => {
     const edge = keptEdge({ script: [say('One.'), say('Two.'), say('Three.')] })
     const [start] = await chunksOf(await post(edge, [user('Go')]))
     const again = { trigger: 'regenerate-message', messageId: start!['messageId'] }
@@ -133,7 +133,7 @@ describe('a chat of useChat', () => {
     ])
   })
 
-  test('that is malformed, or fails before anything is seen, is a problem', async () => {
+  test('that is malformed, or fails before the first visible event, gives an error response', async () => {
     const failing = [{ type: 'error', error: { code: 'model_unreachable', message: 'No.', retryable: true } }] as const
     const edge = keptEdge({ script: [failing] })
     expect(await problemOf(await post(edge, []))).toEqual({ status: 400, code: 'invalid_request' })
@@ -178,7 +178,7 @@ describe('a thread of AG-UI', () => {
     expect(await (await edge.fetch('/conversations')).json()).toEqual([{ id: 'thread-1' }])
   })
 
-  test('goes on with results, then decisions, each in a run of the protocol', async () => {
+  test('continues with results, then with decisions, each in its own protocol run', async () => {
     const edge = keptEdge({ script: [ask(['danger'], ['pick']), say('Done.')], tools: [danger] })
     const first = await chunksOf(await post(edge, [user('Go')]))
     const { interrupts } = first.at(-1)!['outcome']
@@ -195,7 +195,7 @@ describe('a thread of AG-UI', () => {
     expect(third.at(-1)).toMatchObject({ runId: 'run-3', outcome: { type: 'success' } })
   })
 
-  test('takes the edge’s own results for no answers', async () => {
+  test('does not take results of the edge’s own calls as answers', async () => {
     const failing = [{ type: 'error', error: { code: 'model_failed', message: 'No.', retryable: false } }] as const
     const edge = keptEdge({ script: [ask(['clock']), failing, say('Again.')], tools: [clock] })
     const first = await chunksOf(await post(edge, [user('What time is it?')]))
@@ -211,7 +211,7 @@ describe('a thread of AG-UI', () => {
     expect(lastShown(edge).at(-1)).toEqual(['user', 'Once more'])
   })
 
-  test('takes answers before what is said after them', async () => {
+  test('applies answers before the messages that follow them', async () => {
     const edge = keptEdge({ script: [ask(['pick']), say('Done.')] })
     const first = await chunksOf(await post(edge, [user('Go')]))
     const [toolCallId] = first.at(-1)!['outcome'].pendingToolCallIds
@@ -223,7 +223,7 @@ describe('a thread of AG-UI', () => {
 })
 
 test.each(['ui-message', 'ag-ui'])(
-  'who joins a run in the middle of a text hears the rest of it once: %s',
+  'a reader that joins in the middle of a text receives the rest of it once: %s',
   async (format) => {
     const gate = Promise.withResolvers<void>()
     const edge = keptEdge({ script: [sayInTwo('One, ', gate.promise, 'two.'), say('Three.')] })
@@ -243,7 +243,7 @@ test.each(['ui-message', 'ag-ui'])(
 test.each([
   ['ui-message', { type: 'error', errorText: 'Slow down.' }],
   ['ag-ui', { type: 'RUN_ERROR', message: 'Slow down.', code: 'model_rate_limited' }],
-])('a run that failed is told again as one that did: %s', async (format, failure) => {
+])('a replayed failed run is shown as failed: %s', async (format, failure) => {
   const error = { code: 'model_rate_limited', message: 'Slow down.', retryable: true }
   const edge = keptEdge({ script: [[{ type: 'error', error }]] })
   await edge.post('/conversations', { id: 'c' })

@@ -22,8 +22,8 @@ async function handed(edge: KeptEdge, headers: Record<string, string> = {}) {
   return { first, messages: [question, message, result] }
 }
 
-describe('a chat completion that handed calls out', () => {
-  test('is the same again for its Idempotency-Key, also when its run has gone on since', async () => {
+describe('a chat completion that handed calls to its caller', () => {
+  test('is replayed for its Idempotency-Key, even after its run has continued', async () => {
     const edge = keptEdge({ script: [ask(['clock'], ['pick']), say('Done.')], tools: [clock] })
     const headers = { 'idempotency-key': 'once' }
     const { first, messages } = await handed(edge, headers)
@@ -33,14 +33,14 @@ describe('a chat completion that handed calls out', () => {
     expect({ ...again, created: 0 }).toEqual({ ...first, created: 0 })
   })
 
-  test('and goes on to fail is not sent again by SDKs: its results are taken', async () => {
+  test('and whose run then fails is not retried by SDKs, because its results were accepted', async () => {
     const edge = keptEdge({ script: [ask(['clock'], ['pick']), failing], tools: [clock] })
     const { messages } = await handed(edge)
     const response = await edge.post(CHAT, { messages, tools })
     expect([response.status, response.headers.get('x-should-retry')]).toEqual([502, 'false'])
   })
 
-  test('takes their results once: who sends them again is told what came of them', async () => {
+  test('accepts their results once and replays the outcome if they are sent again', async () => {
     const edge = keptEdge({ script: [ask(['clock'], ['pick']), say('Done.')], tools: [clock] })
     const { messages } = await handed(edge)
     const first = await (await edge.post(CHAT, { messages, tools })).json<any>()
@@ -50,7 +50,7 @@ describe('a chat completion that handed calls out', () => {
     expect(edge.requests).toHaveLength(2)
   })
 
-  test('takes them once from two who send them at once, and tells both what came of them', async () => {
+  test('accepts results once from two concurrent requests and answers both with the outcome', async () => {
     const edge = keptEdge({ script: [ask(['clock'], ['pick']), say('Done.')], tools: [clock] })
     const { messages } = await handed(edge)
     const both = await Promise.all([1, 2].map(() => edge.post(CHAT, { messages, tools })))
@@ -59,7 +59,7 @@ describe('a chat completion that handed calls out', () => {
     expect(edge.requests).toHaveLength(2)
   })
 
-  test('and is under way when they are sent again is waited for', async () => {
+  test('and is still running when the results are sent again is waited for', async () => {
     const { slow, begun, letGo } = gatedTool()
     const edge = keptEdge({ script: [ask(['clock'], ['pick']), ask(['slow']), say('Done.')], tools: [clock, slow] })
     const { messages } = await handed(edge)
@@ -72,7 +72,7 @@ describe('a chat completion that handed calls out', () => {
     expect(edge.requests).toHaveLength(3)
   })
 
-  test('and had answers to several steps is told what came of the last', async () => {
+  test('and received answers in several steps replays the outcome of the last', async () => {
     const edge = keptEdge({ script: [ask(['clock'], ['pick']), ask(['pick']), say('Done.')], tools: [clock] })
     const { first, messages } = await handed(edge)
     const { id, choices } = await (await edge.post(CHAT, { messages, tools })).json<any>()
@@ -89,7 +89,7 @@ describe('a chat completion that handed calls out', () => {
   })
 })
 
-describe('a run that failed after it was given results', () => {
+describe('a run that failed after it received results', () => {
   const work = (edge: KeptEdge) =>
     edge.requests.at(-1)?.messages.map((message) => [message.role, 'tool' in message ? message.tool : message.content])
   const done = [
@@ -104,7 +104,7 @@ describe('a run that failed after it was given results', () => {
     times = 0
   })
 
-  test('goes on from there when the same is sent again, however often it fails, and nothing runs twice', async () => {
+  test('resumes when the same request is sent again, however often it fails, and no call runs twice', async () => {
     const edge = keptEdge({
       script: [ask(['once'], ['pick']), failing, ask(['once']), failing, ask(['pick']), failing, say('Done.')],
       tools: [once],
@@ -123,7 +123,7 @@ describe('a run that failed after it was given results', () => {
     expect((await (await send([...messages, message, result])).json<any>()).choices).toEqual(last.choices)
   })
 
-  test('has read what it read: a call that reaches outward takes an agreement where it goes on', async () => {
+  test('keeps its data marks: an outward call needs approval in the run that resumes it', async () => {
     const mail = tool('mail', () => 'written', { annotations: { untrusted: true, private: true, openWorld: false } })
     const edge = keptEdge({
       script: [ask(['mail'], ['pick']), failing, ask(['once']), say('Done.')],
@@ -135,7 +135,7 @@ describe('a run that failed after it was given results', () => {
     expect([edgecall.calls, times]).toMatchObject([[{ tool: 'once', ok: false }], 0])
   })
 
-  test('goes on once for two who ask at once', async () => {
+  test('is resumed once for two concurrent requests', async () => {
     const edge = keptEdge({ script: [ask(['once'], ['pick']), failing, say('Done.')], tools: [once] })
     const { messages } = await handed(edge)
     await edge.post(CHAT, { messages, tools })
@@ -145,7 +145,7 @@ describe('a run that failed after it was given results', () => {
     expect(edge.requests).toHaveLength(3)
   })
 
-  test('is history for the next message, with all that it did', async () => {
+  test('is part of the history of the next message, with all its calls', async () => {
     const edge = keptEdge({ script: [ask(['once'], ['pick']), failing, say('Done.')], tools: [once] })
     const { messages } = await handed(edge)
     await edge.post(CHAT, { messages, tools })
@@ -154,7 +154,7 @@ describe('a run that failed after it was given results', () => {
     expect(work(edge)).toEqual([...done, ['user', 'Try again']])
   })
 
-  test.each([false, true])('goes on over Responses, too; stored: %s', async (store) => {
+  test.each([false, true])('is resumed over the Responses API too; stored: %s', async (store) => {
     const edge = keptEdge({ script: [ask(['once'], ['pick']), failing, say('Done.')], tools: [once] })
     const respond = async (input: unknown, store: boolean) => {
       const pick = { type: 'function', name: 'pick', strict: null, parameters: { type: 'object', properties: {} } }
@@ -169,7 +169,7 @@ describe('a run that failed after it was given results', () => {
   })
 })
 
-describe('the request that gives results says how its run goes on', () => {
+describe('the request that sends results sets the terms of the continued run', () => {
   const other = { type: 'function', function: { name: 'other', parameters: { type: 'object' } } }
   const told = ({ requests }: KeptEdge) =>
     requests.map(({ messages, tools, toolChoice, sampling }) => ({
@@ -185,7 +185,7 @@ describe('the request that gives results says how its run goes on', () => {
     sampling: { temperature: 0 },
   }
 
-  test('in a chat that is kept by its caller', async () => {
+  test('in a chat whose history the caller keeps', async () => {
     const edge = keptEdge({
       script: [ask(['clock']), ask(['pick']), say('Done.')],
       tools: [clock],
@@ -217,7 +217,7 @@ describe('the request that gives results says how its run goes on', () => {
     ])
   })
 
-  test('where a conversation keeps it: what it leaves out stays as it was', async () => {
+  test('in a conversation, where omitted terms are unchanged', async () => {
     const edge = keptEdge({ script: [ask(['pick']), ask(['pick']), say('Done.')], tools: [clock] })
     const respond = async (body: object) => (await edge.post('/v1/responses', body)).json<any>()
     const goOn = (response: any, body: object) => {
@@ -245,12 +245,12 @@ describe('the request that gives results says how its run goes on', () => {
   })
 })
 
-describe('the check of a request that goes on with a run', () => {
+describe('the accept hook of a request that continues a run', () => {
   const next = { role: 'user', content: 'It is 1234.' }
   const inConversation = { 'x-conversation-id': 'c' }
   const masking = (hook: Partial<Hook>) => ({ loop: { hooks: [{ name: 'guard', ...hook }] } })
 
-  test.each([{}, inConversation])('may change what is said beside results (%j)', async (headers) => {
+  test.each([{}, inConversation])('may change the messages beside the results (%j)', async (headers) => {
     const mask = (message: Message): Message =>
       message.role === 'user' ? { ...message, content: textOf(message.content).replace('1234', '****') } : message
     const guard = masking({ accept: (run) => ({ ...run, input: run.input.map(mask) }) })
@@ -260,7 +260,7 @@ describe('the check of a request that goes on with a run', () => {
     expect(edge.requests[1]?.messages.at(-1)).toEqual({ role: 'user', content: 'It is ****.' })
   })
 
-  test.each([{}, inConversation])('may refuse it, and takes no result then (%j)', async (headers) => {
+  test.each([{}, inConversation])('may refuse it, and then no result is accepted (%j)', async (headers) => {
     const guard = masking({
       accept: (run) => (run.input.some(({ content }) => content === next.content) ? 'No.' : run),
     })
@@ -276,7 +276,7 @@ describe('the check of a request that goes on with a run', () => {
     ['unknown_model', { model: 'test/other' }],
     ['tool_name_conflict', { tools: [{ type: 'function', function: { name: 'clock', parameters: {} } }] }],
     ['unknown_tool', { tool_choice: { type: 'function', function: { name: 'gone' } } }],
-  ])('refuses it whole: %s', async (code, terms) => {
+  ])('refuses it with all its results: %s', async (code, terms) => {
     for (const headers of [{}, inConversation]) {
       const edge = keptEdge({ script: [ask(['clock'], ['pick']), say('Done.')], tools: [clock] })
       const { messages } = await handed(edge, headers)
@@ -287,7 +287,7 @@ describe('the check of a request that goes on with a run', () => {
     }
   })
 
-  test('asks for no model where the run has one', async () => {
+  test('does not require a model if the run has one', async () => {
     const edge = keptEdge({ script: [ask(['pick']), say('Done.')], vars: { MODEL: undefined, MODELS: 'test/*' } })
     const pick = { type: 'function', name: 'pick', strict: null, parameters: { type: 'object', properties: {} } }
     const first = await (
@@ -299,10 +299,10 @@ describe('the check of a request that goes on with a run', () => {
   })
 })
 
-describe('results that come with the next message', () => {
+describe('results that are sent with the next message', () => {
   const next = { role: 'user', content: 'And?' }
 
-  test('are history where no run waits for them', async () => {
+  test('are part of the history if no run waits for them', async () => {
     const edge = keptEdge({ script: [ask(['pick']), say('Done.')] })
     const { messages } = await handed(edge)
     const response = await edge.post(CHAT, { messages: [...messages, next], tools })
@@ -310,7 +310,7 @@ describe('results that come with the next message', () => {
     expect(edge.requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
   })
 
-  test('are left out of a conversation whose run was cancelled meanwhile', async () => {
+  test('are ignored in a conversation whose run was cancelled meanwhile', async () => {
     const edge = keptEdge({ script: [ask(['pick']), say('Done.')] })
     const headers = { 'x-conversation-id': 'c' }
     const { first, messages } = await handed(edge, headers)
@@ -320,22 +320,21 @@ describe('results that come with the next message', () => {
     expect(edge.requests[1]?.messages.at(-1)).toEqual(next)
   })
 
-  test.each([{}, { 'x-conversation-id': 'c' }])('come before it where a run waits for them (%j)', async (headers) => {
-    const edge = keptEdge({ script: [ask(['clock'], ['pick']), say('Done.')], tools: [clock] })
-    const { messages } = await handed(edge, headers)
-    const answer = await (await edge.post(CHAT, { messages: [...messages, next], tools }, headers)).json<any>()
-    expect(answer.choices[0].message.content).toBe('Done.')
-    expect(edge.requests[1]?.messages.map((message) => ('tool' in message ? message.tool : message.content))).toEqual([
-      'Go',
-      '',
-      'clock',
-      'pick',
-      'And?',
-    ])
-  })
+  test.each([{}, { 'x-conversation-id': 'c' }])(
+    'are applied before it if a run waits for them (%j)',
+    async (headers) => {
+      const edge = keptEdge({ script: [ask(['clock'], ['pick']), say('Done.')], tools: [clock] })
+      const { messages } = await handed(edge, headers)
+      const answer = await (await edge.post(CHAT, { messages: [...messages, next], tools }, headers)).json<any>()
+      expect(answer.choices[0].message.content).toBe('Done.')
+      expect(edge.requests[1]?.messages.map((message) => ('tool' in message ? message.tool : message.content))).toEqual(
+        ['Go', '', 'clock', 'pick', 'And?'],
+      )
+    },
+  )
 })
 
-test('a run whose events break off after a tool call is not begun again by SDKs', async () => {
+test('a run whose events end early after a tool call is not retried by SDKs', async () => {
   const edge = keptEdge({ script: [ask(['clock']), say('Done.')], tools: [clock] })
   await edge.post('/conversations', { id: 'c' })
   const object = edge.objects.get('v1/local/c')!

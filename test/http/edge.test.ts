@@ -13,7 +13,7 @@ async function errorOf(response: Response): Promise<{ status: number; code: stri
   return { status: response.status, code, ...(param !== undefined && param !== null && { param }) }
 }
 
-describe('who may ask', () => {
+describe('authentication', () => {
   const key = 'ek_test'
   const apiKey = (extra: object = {}) => ({
     sha256: createHash('sha256').update(key).digest('hex'),
@@ -24,24 +24,24 @@ describe('who may ask', () => {
   const closed = (...keys: object[]) => testEdge({ vars: { AUTH: 'keys', API_KEYS: JSON.stringify(keys) } })
   const bearer = { headers: { authorization: `Bearer ${key}` } }
 
-  test('health and the page need no key', async () => {
+  test('is not required for /health and the page', async () => {
     const edge = closed()
     expect(await (await edge.ask('/health')).json()).toEqual({ status: 'ok' })
     expect((await edge.ask('/')).headers.get('content-type')).toContain('text/html')
   })
 
-  test('is nobody while no key is configured', async () => {
+  test('fails for everyone while no key is configured', async () => {
     expect(await errorOf(await closed().ask('/tools'))).toEqual({ status: 503, code: 'auth_not_configured' })
   })
 
-  test('is who has a key, with its scopes', async () => {
+  test('accepts a key with its scopes', async () => {
     const edge = closed(apiKey())
     expect((await edge.ask('/v1/models', bearer)).status).toBe(200)
     expect(await errorOf(await edge.ask('/tools', bearer))).toEqual({ status: 403, code: 'missing_scope' })
   })
 
   test.each(['', 'Bearer', 'Bearer ek_tesu', 'Basic ek_test', `Bearer ${key} x`])(
-    'is not %s',
+    'refuses %s',
     async (authorization) => {
       const response = await closed(apiKey()).ask('/v1/models', { headers: { authorization } })
       expect(response.headers.get('www-authenticate')).toBe('Bearer')
@@ -49,12 +49,12 @@ describe('who may ask', () => {
     },
   )
 
-  test('is not who comes after the key has expired', async () => {
+  test('refuses a key that has expired', async () => {
     const edge = closed(apiKey({ expires: '2020-01-01' }))
     expect(await errorOf(await edge.ask('/v1/models', bearer))).toEqual({ status: 401, code: 'key_expired' })
   })
 
-  test('with AUTH=open is who comes over loopback, and nobody else', async () => {
+  test('with AUTH=open accepts only requests over loopback', async () => {
     expect((await testEdge().ask('/v1/models')).status).toBe(200)
     expect((await testEdge().ask('http://localhost:8787/v1/models')).status).toBe(200)
     expect(await errorOf(await testEdge().ask('https://edge.example.com/v1/models'))).toEqual({
@@ -64,7 +64,7 @@ describe('who may ask', () => {
   })
 })
 
-describe('a setup that is wrong', () => {
+describe('an invalid configuration', () => {
   test.each([
     [{ MAX_STEPS: 'many' }, 'MAX_STEPS must be a whole number from 1'],
     [{ AUTH: 'none' }, 'AUTH must be "keys" or "open"'],
@@ -72,12 +72,12 @@ describe('a setup that is wrong', () => {
     [{ API_KEYS: '{' }, expect.stringContaining('API_KEYS must be a JSON array of { "sha256": 64 hex digits')],
     [{ API_KEYS: '[{ "sha256": "12", "tenant": "a", "scopes": [] }]' }, expect.stringContaining('API_KEYS must be')],
     [{ HTTP_TOOL_HOSTS: '[]' }, 'HTTP_TOOL_HOSTS must be a JSON object { host: [secret names] }'],
-  ])('%j is named, and nothing is answered', async (vars, detail) => {
+  ])('%j is named in a 503 for every request', async (vars, detail) => {
     const response = await testEdge({ vars }).ask('/health')
     expect(await response.json()).toMatchObject({ status: 503, code: 'misconfigured', detail })
   })
 
-  test('is told in the form of each surface', async () => {
+  test('is reported in the error format of each surface', async () => {
     const edge = testEdge({ vars: { MAX_STEPS: 'many' } })
     const message = 'MAX_STEPS must be a whole number from 1'
     const chat = await edge.ask(CHAT, { json: hello })
@@ -86,7 +86,7 @@ describe('a setup that is wrong', () => {
     expect(await (await edge.ask('/mcp', { json: {} })).json()).toMatchObject({ jsonrpc: '2.0', error: { message } })
   })
 
-  test('no model: the edge says so, and never answers with a stand-in', async () => {
+  test('without a model is an error, and no stand-in model answers', async () => {
     const edge = testEdge({ vars: { MODEL: '' } })
     expect(await errorOf(await edge.ask(CHAT, { json: hello }))).toEqual({
       status: 503,
@@ -185,21 +185,24 @@ describe('bad input gets a clear error', () => {
     expect(await errorOf(response)).toMatchObject(expected)
   })
 
-  test.each(['a%2Fb', 'a%00b', 'a'.repeat(10_000)])('a conversation that cannot be is unknown: %.20s', async (id) => {
-    expect(await errorOf(await testEdge().ask(`/conversations/${id}/runs`))).toEqual({
-      status: 404,
-      code: 'unknown_conversation',
-    })
-  })
+  test.each(['a%2Fb', 'a%00b', 'a'.repeat(10_000)])(
+    'for an invalid conversation id it is unknown_conversation: %.20s',
+    async (id) => {
+      expect(await errorOf(await testEdge().ask(`/conversations/${id}/runs`))).toEqual({
+        status: 404,
+        code: 'unknown_conversation',
+      })
+    },
+  )
 
-  test('an unknown path fails in its surface’s form', async () => {
+  test('for an unknown path it has the format of its surface', async () => {
     expect(await (await testEdge().ask('/v1/nope')).json()).toMatchObject({ error: { code: 'not_found' } })
     expect(await (await testEdge().ask('/nope')).json()).toMatchObject({ status: 404, code: 'not_found' })
   })
 })
 
-describe('a caller who leaves', () => {
-  test('sends what comes before the first token in one chunk with it', async () => {
+describe('a streamed answer', () => {
+  test('sends the events before the first token in one chunk with it', async () => {
     const edge = testEdge({ script: [say('Hello')] })
     const response = await edge.ask('/runs', { json: { input: 'Hi' }, headers: { accept: 'text/event-stream' } })
     const { value } = (await response.body?.getReader().read()) ?? {}
@@ -207,7 +210,7 @@ describe('a caller who leaves', () => {
     expect(types).toEqual(['run.started', 'step.started', 'text.delta'])
   })
 
-  test('stops a run that nobody else can follow', async () => {
+  test('stops a run that is not stored when the client disconnects', async () => {
     const aborted = Promise.withResolvers<void>()
     const edge = testEdge({
       script: [
@@ -224,8 +227,8 @@ describe('a caller who leaves', () => {
   })
 })
 
-describe('limits of a request', () => {
-  test('may be tighter than the edge’s, never looser', async () => {
+describe('the limits of a request', () => {
+  test('can lower the limits of the edge but not raise them', async () => {
     const tools = [tool('add')]
     const script = [ask(['add']), ask(['add']), say('ok')]
     const run = async (steps: number) => {
@@ -257,7 +260,7 @@ describe('tools over HTTP', () => {
     })
   })
 
-  test('are told their own time limit as the deadline of a call', async () => {
+  test('receive their own time limit as the deadline of a call', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 })
     onTestFinished(() => void vi.useRealTimers())
     const deadlineOf = (definition: object) => tool('when', (_, { deadline }) => `${deadline}`, definition)
@@ -270,14 +273,14 @@ describe('tools over HTTP', () => {
     expect(await called({})).toBe('1030000')
   })
 
-  test('get no half of a character, which providers refuse: it would be in the history for good', async () => {
+  test('never receive a lone surrogate, which providers would refuse in every later request', async () => {
     const edge = testEdge({ script: [say('Hi.')] })
     const body = String.raw`{"input":"a\ud83d b\ud83d\ude00"}`
     await edge.ask('/runs', { method: 'POST', headers: { 'content-type': 'application/json' }, body })
     expect(edge.requests[0]?.messages).toEqual([{ role: 'user', content: 'a\ufffd b\u{1f600}' }])
   })
 
-  test('are listed a page at a time, which a source that has many is asked for alone', async () => {
+  test('are listed by pages, and a large source is asked only for the page', async () => {
     const asked: unknown[] = []
     const list: ToolSource['list'] = async (page) => {
       asked.push(page)
@@ -291,7 +294,7 @@ describe('tools over HTTP', () => {
     expect(asked).toEqual([{ after: 'a', limit: 3, origin: 'kv' }])
   })
 
-  describe('by relevance', () => {
+  describe('searched by relevance', () => {
     const named = (name: string, description: string) => tool(name, undefined, { description })
     const forecast = named('forecast', 'Tells the weather of the next days.')
     const edge = () =>
@@ -311,7 +314,7 @@ describe('tools over HTTP', () => {
     }
     const names = async (...asked: Parameters<typeof answer>) => (await answer(...asked)).names
 
-    test('best first, whatever the words’ form, and though they are misspelt', async () => {
+    test('come best first, with other word forms and misspellings', async () => {
       expect(await names('/tools?query=What%27s+the+weather%3F')).toEqual(['weather_now', 'forecast', 'mail'])
       expect(await names('/tools?query=forcast')).toEqual(['forecast'])
       expect(await names('/tools?query=mailing')).toEqual(['mail'])
@@ -322,7 +325,7 @@ describe('tools over HTTP', () => {
       ])
     })
 
-    test('a page at a time, of one source where that is asked for', async () => {
+    test('come by pages, and of one source on request', async () => {
       expect(await answer('/tools?query=weather&limit=1')).toEqual({ names: ['weather_now'], total: '3' })
       expect(await answer('/tools?query=weather&limit=1&after=weather_now')).toEqual({
         names: ['forecast'],
@@ -334,18 +337,18 @@ describe('tools over HTTP', () => {
     })
 
     test.each(['limit=-3', 'limit=0', 'limit=x', 'query=weather&limit=1.5'])(
-      'not by %s, as any list',
+      'are listed by name for the query %s',
       async (query) => {
         expect(await (await edge().ask(`/tools?${query}`)).json()).toEqual({
           status: 400,
           code: 'invalid_request',
-          detail: '"limit" is a whole number from 1.',
+          detail: '"limit" must be a whole number from 1.',
           param: 'limit',
         })
       },
     )
 
-    test('of what the setup’s finder finds only what is there is listed and counted, on whatever page', async () => {
+    test('are counted and listed only if the source has them, on every page', async () => {
       const asked: unknown[] = []
       const finder = {
         size: async () => 3,
@@ -362,7 +365,7 @@ describe('tools over HTTP', () => {
     })
   })
 
-  test('a failed call is an outcome; arguments that do not fit are an error', async () => {
+  test('return a failed call as an outcome, and invalid arguments as an error', async () => {
     const failed = (code: string) =>
       tool(code, () => ({ ok: false, error: { code, message: 'No.', detail: 'secret' } }))
     const edge = testEdge({ tools: [failed('broken'), failed('invalid_arguments')] })
@@ -388,7 +391,7 @@ describe('tools over HTTP', () => {
 })
 
 describe('CORS', () => {
-  test('answers exact origins alone', async () => {
+  test('allows only exact origins', async () => {
     const edge = testEdge({ vars: { CORS_ORIGINS: 'https://app.example.com' } })
     const allowed = await edge.ask('/health', { headers: { origin: 'https://app.example.com' } })
     expect(allowed.headers.get('access-control-allow-origin')).toBe('https://app.example.com')
@@ -402,7 +405,7 @@ describe('CORS', () => {
     expect(vary).toEqual(['origin', null])
   })
 
-  test('lets a page read what clients go by', async () => {
+  test('exposes the headers that clients need', async () => {
     const origin = 'https://app.example.com'
     const edge = testEdge({ vars: { CORS_ORIGINS: origin } })
     const { headers } = await edge.ask(CHAT, { json: hello, headers: { origin } })

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { ask, say } from '../fixtures/play.ts'
 import { keptEdge } from './kept-edge.ts'
 
-test('an event that a run never had cannot be read on from', async () => {
+test('events cannot be resumed from an event that the run never had', async () => {
   const edge = keptEdge({ script: [ask(['nothing']), say('Done.')] })
   await edge.post('/conversations', { id: 'c' })
   const { id } = await (await edge.post('/conversations/c/runs', { input: 'Go' })).json<any>()
@@ -13,7 +13,7 @@ test('an event that a run never had cannot be read on from', async () => {
     const response = await edge.fetch(`${path}?after=${after}`)
     answers.push([response.status, await response.text()])
   }
-  const detail = 'This run has no such event to read on from.'
+  const detail = 'This run has no event with this id.'
   const refused = [400, JSON.stringify({ status: 400, code: 'bad_event_id', detail })]
   expect(answers).toEqual([[200, ''], refused, refused, refused, refused])
 })

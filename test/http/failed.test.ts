@@ -18,7 +18,7 @@ const REQUESTS: readonly [path: string, body: object][] = [
   ['/chat', { id: 'c', messages }],
 ]
 
-describe('a run that fails tells its names in the headers, as one that does not', () => {
+describe('the response of a failed run has the headers of every run', () => {
   test.each(REQUESTS)('%s %j', async (path, body) => {
     const edge = keptEdge({ script: [failing] })
     await edge.post('/conversations', { id: 'c' })
@@ -31,7 +31,7 @@ describe('a run that fails tells its names in the headers, as one that does not'
     ])
   })
 
-  test('and when its Idempotency-Key comes again', async () => {
+  test('when its Idempotency-Key is sent again', async () => {
     const edge = keptEdge({ script: [failing] })
     const headers = { 'idempotency-key': 'once' }
     const told = []
@@ -45,7 +45,7 @@ describe('a run that fails tells its names in the headers, as one that does not'
     ])
   })
 
-  test('and when the wait for it is over, with where it is found', async () => {
+  test('when the wait has elapsed, with its location', async () => {
     const edge = keptEdge({ script: [say('Late.')] })
     await edge.post('/conversations', { id: 'c' })
     const response = await edge.post('/conversations/c/runs', { input: 'Go' }, { prefer: 'wait=0' })

@@ -34,11 +34,11 @@ const SURFACES: Readonly<Record<string, (edge: KeptEdge, data: string) => Promis
 }
 
 test.each(Object.entries(SURFACES))(
-  'an image that is not base64 is refused by %s, and not kept',
+  'an image that is not base64 is refused by %s and not stored',
   async (path, send) => {
     const edge = keptEdge({ script: [say('A cat.')] })
     await edge.post('/conversations', { id: 'c' })
-    const message = 'The data of each image must be base64, as RFC 4648 has it in section 4.'
+    const message = 'The data of each image must be base64 (RFC 4648, section 4).'
     for (const data of ['no base64!', 'a-b_', 'AA==AA']) {
       const refused = await send(edge, data)
       expect([refused.status, await refused.json()]).toEqual([

@@ -5,7 +5,7 @@ import { dataOf, keptEdge } from './kept-edge.ts'
 
 const danger = tool('danger', () => 'boom', { approval: 'always' })
 
-test('who decided is kept with a decision, on whatever surface it was made', async () => {
+test('a decision is recorded with its author on every surface', async () => {
   const edge = keptEdge({ script: [ask(['danger']), say('Done.')], tools: [danger] })
   const user = { id: 'm', role: 'user', parts: [{ type: 'text', text: 'Go' }] }
   const first = await edge.post('/chat', { id: 'c', trigger: 'submit-message', messages: [user] })
@@ -29,7 +29,7 @@ test('who decided is kept with a decision, on whatever surface it was made', asy
   })
 })
 
-test('a conversation that is deleted again is taken off the list, where that failed before', async () => {
+test('deleting a conversation again removes it from the list if that failed before', async () => {
   const edge = keptEdge({ script: [] })
   await edge.post('/conversations', { id: 'c' })
   const deleted = { ok: false, code: 'conversation_deleted', message: 'This conversation was deleted.' } as const
@@ -39,7 +39,7 @@ test('a conversation that is deleted again is taken off the list, where that fai
   expect(await (await edge.fetch('/conversations')).json()).toEqual([])
 })
 
-test('runs are listed a page at a time, from the newest on, and before no run that there is not', async () => {
+test('runs are listed by pages from the newest on, and an unknown `before` is an error', async () => {
   const edge = keptEdge({ script: [say('A.'), say('B.'), say('C.')] })
   await edge.post('/conversations', { id: 'c' })
   const ids: string[] = []
@@ -57,7 +57,7 @@ test('runs are listed a page at a time, from the newest on, and before no run th
   expect([unknown.status, (await unknown.json<any>()).code]).toEqual([404, 'unknown_run'])
 })
 
-describe('a result that was cut is read on', () => {
+describe('a truncated result can be read to its end', () => {
   const long = tool('long', () => `${'a'.repeat(1000)}The rest.`, { maxResultBytes: 1000 })
   const readOn: Script = ({ messages }) => {
     const result = messages.find((message) => message.role === 'tool')
@@ -65,7 +65,7 @@ describe('a result that was cut is read on', () => {
   }
   const rest = { tool: 'read_result', ok: true, content: [{ text: 'The rest.\n[1000 to 1009 of 1009 characters]' }] }
 
-  test('in a fork, whatever became of the first conversation', async () => {
+  test('in a fork, even after the original conversation is deleted', async () => {
     const edge = keptEdge({ script: [ask(['long']), say('So.'), readOn, say('Read.')], tools: [long] })
     await edge.post('/conversations', { id: 'c' })
     await edge.post('/conversations/c/runs', { input: 'Read it.' })
@@ -86,7 +86,7 @@ describe('a result that was cut is read on', () => {
   })
 })
 
-test('what a conversation has read stays with a fork of it, but for one from before', async () => {
+test('a fork inherits the data marks of the messages that it copies', async () => {
   const mail = tool('mail', () => 'written', { annotations: { untrusted: true, private: true, openWorld: false } })
   const script = [say('Hello.'), ask(['mail']), say('Read.'), ask(['send']), ask(['send']), say('Sent.')]
   const edge = keptEdge({ script, tools: [mail, tool('send', () => 'sent')] })

@@ -52,14 +52,14 @@ const complete = (result: object) => ({
 })
 const text = (words: string) => [{ type: 'text', text: words }]
 
-describe('who may come in', () => {
+describe('access to /mcp', () => {
   const key = 'ek_test'
   const sha256 = createHash('sha256').update(key).digest('hex')
   const withScopes = (...scopes: string[]) =>
     client({ vars: { AUTH: 'keys', API_KEYS: JSON.stringify([{ sha256, tenant: 'acme', scopes }]) } })
   const authorization = `Bearer ${key}`
 
-  test('has a key for listing and for calling', async () => {
+  test('requires a key with the scopes for listing and calling', async () => {
     expect((await withScopes('chat', 'tools:read').older('ping', {}, { authorization })).status).toBe(200)
     expect((await withScopes('chat', 'tools:read').older('ping')).status).toBe(401)
     for (const scope of ['chat', 'tools:read']) {
@@ -69,7 +69,7 @@ describe('who may come in', () => {
     }
   })
 
-  test('comes from a page of this edge or of a configured origin, or from none', async () => {
+  test('is limited to the edge’s own origin, configured origins and requests without one', async () => {
     const { older } = client({ vars: { CORS_ORIGINS: 'https://app.example.com' } })
     const statusFrom = async (origin: string) => (await older('ping', {}, { origin })).status
     expect(await statusFrom('http://127.0.0.1:8787')).toBe(200)
@@ -80,7 +80,7 @@ describe('who may come in', () => {
 })
 
 describe('the transport', () => {
-  test('is POST alone: there is no stream to get, and no session to end', async () => {
+  test('accepts only POST, as it has no streams to GET and no sessions to DELETE', async () => {
     const { edge } = client()
     for (const method of ['GET', 'DELETE']) {
       const response = await edge.ask('/mcp', { method })
@@ -88,7 +88,7 @@ describe('the transport', () => {
     }
   })
 
-  test('takes a notification and says nothing', async () => {
+  test('accepts a notification with an empty 202', async () => {
     const { post } = client()
     for (const method of ['notifications/initialized', 'notifications/cancelled']) {
       const response = await post({ jsonrpc: '2.0', method, params: { requestId: 1 } })
@@ -110,7 +110,7 @@ describe('the transport', () => {
       { body: ping, headers: { ...json, 'mcp-protocol-version': '2024-11-05' } },
       [400, -32022],
     ],
-  ])('refuses %s in its own form', async (_, request, [status, code]) => {
+  ])('refuses %s with a JSON-RPC error', async (_, request, [status, code]) => {
     const response = await client().edge.ask('/mcp', request)
     expect(response.status).toBe(status)
     expect(await read(response)).toMatchObject({ jsonrpc: '2.0', error: { code } })
@@ -123,7 +123,7 @@ describe('a client of an older revision', () => {
     ['2025-11-25', '2025-11-25'],
     ['2026-07-28', '2025-11-25'],
     ['2024-11-05', '2025-11-25'],
-  ])('that asks for %s agrees on %s', async (protocolVersion, agreed) => {
+  ])('that requests version %s negotiates %s', async (protocolVersion, agreed) => {
     const { post } = client()
     const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } }
     const response = await post({ jsonrpc: '2.0', id: 1, method: 'initialize', params })
@@ -135,12 +135,12 @@ describe('a client of an older revision', () => {
     })
   })
 
-  test('may ask whether anyone is there', async () => {
+  test('may ping', async () => {
     expect(await read(await client().older('ping'))).toEqual({ jsonrpc: '2.0', id: 1, result: {} })
   })
 
   test.each(['resources/list', 'prompts/get', 'server/discover', 'nonsense'])(
-    'is told that there is no %s',
+    'gets an error for the unknown method %s',
     async (method) => {
       const response = await client().older(method)
       expect(response.status).toBe(200)
@@ -148,7 +148,7 @@ describe('a client of an older revision', () => {
     },
   )
 
-  test('lists and calls', async () => {
+  test('lists tools and calls one', async () => {
     const { older } = client({ tools: [tool('now', () => 'noon')] })
     expect(await read(await older('tools/list'))).toEqual({
       jsonrpc: '2.0',
@@ -166,7 +166,7 @@ describe('a client of an older revision', () => {
 })
 
 describe('a client of the newest revision', () => {
-  test('finds out what is spoken here', async () => {
+  test('discovers the supported versions', async () => {
     expect(await read(await client().newest('server/discover'))).toEqual(
       complete({
         supportedVersions: ['2026-07-28', '2025-11-25', '2025-06-18'],
@@ -178,7 +178,7 @@ describe('a client of the newest revision', () => {
   })
 
   test.each(['initialize', 'ping', 'subscriptions/listen', 'nonsense'])(
-    'is told that there is no %s',
+    'gets an error for the unknown method %s',
     async (method) => {
       const response = await client().newest(method)
       expect(response.status).toBe(404)
@@ -187,8 +187,8 @@ describe('a client of the newest revision', () => {
   )
 })
 
-describe('the list', () => {
-  test('has what can be called, in the order of names, but not what takes a person', async () => {
+describe('tools/list', () => {
+  test('has the callable tools by name, without those that always need approval', async () => {
     const tools = [tool('b'), tool('a'), tool('c', undefined, { approval: 'always' })]
     const { result } = await read(await client({ tools }).newest('tools/list'))
     expect(result.tools.map(({ name }: { name: string }) => name)).toEqual(['a', 'b'])
@@ -196,13 +196,13 @@ describe('the list', () => {
     expect(result).not.toHaveProperty('nextCursor')
   })
 
-  test.each(['no cursor of ours!', 7])('knows no cursor %j', async (cursor) => {
+  test.each(['no cursor of ours!', 7])('refuses the cursor %j', async (cursor) => {
     expect(await read(await client().older('tools/list', { cursor }))).toMatchObject({ error: { code: -32602 } })
   })
 })
 
-describe('a call', () => {
-  test('brings its result', async () => {
+describe('tools/call', () => {
+  test('returns the result', async () => {
     const structured = { sum: 3 }
     const add = tool('add', () => ({ ok: true, content: text('3'), structured }))
     const { newest } = client({ tools: [add] })
@@ -211,7 +211,7 @@ describe('a call', () => {
     )
   })
 
-  test('of a tool that is not there, or with arguments that are none, is an error of the protocol', async () => {
+  test('of an unknown tool, or with arguments that are not an object, is a protocol error', async () => {
     const { newest, older } = client({ tools: [tool('now')] })
     for (const [ask, params] of [
       [newest, { name: 'nope' }],
@@ -225,7 +225,7 @@ describe('a call', () => {
     }
   })
 
-  test('that fails is told to the model, its detail to operators alone', async () => {
+  test('that fails tells the model the message and only operators the detail', async () => {
     const { newest, edge } = client({ tools: [tool('bad', () => failure('broken', 'It broke.', 'stack'))] })
     expect(await read(await newest('tools/call', { name: 'bad' }))).toEqual(
       complete({ content: text('It broke.'), isError: true }),
@@ -235,14 +235,14 @@ describe('a call', () => {
     ])
   })
 
-  test('of a tool that takes a person is refused, and does not run', async () => {
+  test('of a tool that needs approval is refused and does not run', async () => {
     const run = vi.fn()
     const { newest } = client({ tools: [tool('pay', run, { approval: 'always' })] })
     expect(await read(await newest('tools/call', { name: 'pay' }))).toMatchObject({ result: { isError: true } })
     expect(run).not.toHaveBeenCalled()
   })
 
-  test('has the limits of the edge and of its tool', async () => {
+  test('obeys the limits of the edge and of its tool', async () => {
     const long = tool('long', () => 'x'.repeat(500))
     const slow = tool('slow', () => new Promise(() => {}), { timeoutMs: 5 })
     const { newest } = client({ tools: [long, slow], vars: { MAX_RESULT_BYTES: '100' } })
@@ -253,7 +253,7 @@ describe('a call', () => {
     })
   })
 
-  test('gives its tool the context of the request', async () => {
+  test('passes the context of the request to its tool', async () => {
     const seen: ToolContext[] = []
     const { newest } = client({
       tools: [tool('look', (_args, context) => void seen.push(context))],
@@ -284,7 +284,7 @@ describe('a call', () => {
   })
   const withToken = { name: 'stepwise', _meta: { progressToken: 'p1' } }
 
-  test('tells of its progress where the client asks for that', async () => {
+  test('streams progress if the client asks for it', async () => {
     const { newest } = client({ tools: [stepwise] })
     const notice = (params: object) => ({
       jsonrpc: '2.0',
@@ -298,7 +298,7 @@ describe('a call', () => {
     ])
   })
 
-  test('answers in JSON where no progress is wanted, or no event stream taken', async () => {
+  test('answers in JSON without a progress token or without `text/event-stream`', async () => {
     const { newest } = client({ tools: [stepwise] })
     expect(await read(await newest('tools/call', { name: 'stepwise' }))).toEqual(complete({ content: text('done') }))
     const answer = await newest('tools/call', withToken, { accept: 'application/json' })

@@ -4,7 +4,7 @@ import { keptEdge } from './kept-edge.ts'
 
 const CHAT = '/v1/chat/completions'
 
-test('a result that is sent while an approval is open is taken, and the answer says what is still waited for', async () => {
+test('a result that is sent while an approval is open is accepted, and the answer lists what the run still waits for', async () => {
   const edge = keptEdge({
     script: [ask(['danger'], ['pick', { a: 1 }]), say('Done.')],
     tools: [tool('danger', () => 'boom', { approval: 'always' })],

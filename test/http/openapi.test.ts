@@ -18,14 +18,14 @@ function bodySchema(path: string, method = 'post'): object {
   return document.paths[path][method].requestBody.content['application/json'].schema
 }
 
-test('anybody may read it, as JSON', async () => {
+test('the OpenAPI document is public JSON', async () => {
   const response = await testEdge({ vars: { AUTH: 'keys' } }).ask('/openapi.json')
   expect(response.status).toBe(200)
   expect(response.headers.get('content-type')).toBe('application/json')
   expect(await response.json()).toEqual(document)
 })
 
-test('an edge that was made without it has none', async () => {
+test('an edge made without the OpenAPI document answers 404 for it', async () => {
   expect((await keptEdge({ script: [] }).fetch('/openapi.json')).status).toBe(404)
 })
 
@@ -113,7 +113,7 @@ const BODIES: readonly (readonly [path: string, may: boolean, body: unknown])[] 
   ['/conversations/{id}/runs/{run}/calls/{call}', false, {}],
 ]
 
-describe('its schemas of bodies take what the edge takes, and nothing else', () => {
+describe('the OpenAPI schemas accept exactly the bodies that the edge accepts', () => {
   test.each(BODIES)('%s %s %j', async (path, may, body) => {
     expect(fits(bodySchema(path), body)).toBe(may)
     const edge = keptEdge({ script: [say('Hello.')], tools: [tool('clock')] })
@@ -142,7 +142,7 @@ describe('its schemas of bodies take what the edge takes, and nothing else', () 
   })
 })
 
-test('its schemas of answers are those of the edge’s answers', async () => {
+test('the OpenAPI schemas of responses fit the responses of the edge', async () => {
   const edge = keptEdge({
     script: [ask(['clock']), say('Noon.'), say('Noon.'), ask(['clock']), say('Noon.'), say('Noon.')],
     tools: [tool('clock')],

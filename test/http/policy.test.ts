@@ -58,14 +58,14 @@ async function edgeWith(policies: ToolPolicies, script: readonly Script[] = [], 
 
 const names = (tools: readonly { name: string }[]) => tools.map(({ name }) => name)
 
-describe('a tool that takes a scope', () => {
+describe('a tool whose policy requires a scope', () => {
   const policies = { secret: { scopes: ['clearance'], tenants: ['acme'] } }
 
   test.each([
     ['plain', false],
     ['other', false],
     ['cleared', true],
-  ])('is there for the key "%s": %s', async (key, there) => {
+  ])('is available to the key "%s": %s', async (key, there) => {
     const { as, edge } = await edgeWith(policies, [say('hello')])
     const asked = as(key)
     const all = there ? ['open', 'pay', 'secret'] : ['open', 'pay']
@@ -87,7 +87,7 @@ describe('a tool that takes a scope', () => {
   })
 })
 
-test('that a name has two meanings is told to those alone who may know of the tool', async () => {
+test('a name conflict is shown only to callers who may know of the tool', async () => {
   const twice = chain([source([tool('secret')]), source([tool('secret', undefined, { hash: 'other' })])])
   const tools = policed(twice, { policies: { secret: { scopes: ['clearance'] } }, rates: {} })
   const told = async (...scopes: string[]) =>
@@ -95,7 +95,7 @@ test('that a name has two meanings is told to those alone who may know of the to
   expect([await told(), await told('clearance')]).toEqual([[], ['secret', 'secret']])
 })
 
-test('a call is looked at once more for whoever asks with it', async () => {
+test('the policy is checked again for the caller of each call', async () => {
   const tools = policed(source(TOOLS), { policies: { secret: { scopes: ['clearance'] } }, rates: {} })
   const [secret] = await tools({ tenant: 'acme', scopes: ['clearance'] }).find(['secret'])
   const context = { runId: 'r', callId: 'c', idempotencyKey: 'c', attempt: 1, deadline: 0, values: {} }
@@ -107,7 +107,7 @@ test('a call is looked at once more for whoever asks with it', async () => {
   expect(await outcome(['clearance'])).toMatchObject({ ok: true })
 })
 
-test('a tool’s rate counts by tenant and tool, in runs and outside of them, and the model reads what to do', async () => {
+test('the rate of a tool counts by tenant and tool, in runs and outside them, and tells the model what to do', async () => {
   const limits: string[] = []
   const { as, edge } = await edgeWith({ pay: { rate: 'RATE_PAY' } }, [ask(['pay'], ['open']), say('one')], limits)
   expect((await as('plain')('/tools/pay/call', { arguments: {} })).body).toMatchObject({ ok: true })
@@ -123,7 +123,7 @@ test('a tool’s rate counts by tenant and tool, in runs and outside of them, an
   expect(limits).toEqual(['acme/pay', 'acme/pay', 'other/pay'])
 })
 
-test('a tool’s concurrency, time and size hold in a run, and leave those of others', async () => {
+test('the concurrency, time and size limits of one tool’s policy hold in a run and do not affect other tools', async () => {
   let [running, most] = [0, 0]
   const pay = tool('pay', async () => {
     most = Math.max(most, ++running)
@@ -148,7 +148,7 @@ test('a tool’s concurrency, time and size hold in a run, and leave those of ot
   expect(JSON.stringify(shown).length).toBeLessThan(500)
 })
 
-test('an approval by arguments holds for single calls too', async () => {
+test('an approval rule by arguments also holds for calls outside a run', async () => {
   const { as } = await edgeWith({ pay: { approval: { unless: { '/amount': { maximum: 10 } } } } })
   const pay = async (amount: unknown) => (await as('plain')('/tools/pay/call', { arguments: { amount } })).body
   expect(await pay(10)).toMatchObject({ ok: true })

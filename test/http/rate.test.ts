@@ -28,7 +28,7 @@ function rated(rate: RateLimit) {
 }
 
 describe('the rate of a key', () => {
-  test('is its own, not its tenant’s, and counts its every request', async () => {
+  test('is per key, not per tenant, and counts every request', async () => {
     const rate = binding(2)
     const edge = rated(rate)
     const statuses = async (key: string, ...paths: string[]) => {
@@ -42,7 +42,7 @@ describe('the rate of a key', () => {
     expect(rate.seen).toEqual([...Array(3).fill(keyName('one')), keyName('two')])
   })
 
-  test('is not asked for who has no valid key', async () => {
+  test('is not counted for requests without a valid key', async () => {
     const rate = binding(0)
     const edge = rated(rate)
     expect((await edge.ask('/v1/models', { headers: bearer('old') })).status).toBe(401)
@@ -68,7 +68,7 @@ describe('the rate of a key', () => {
     expect(await refused('/mcp', ping)).toEqual({ jsonrpc: '2.0', error: { code: -32600, message } })
   })
 
-  test('lets nobody in while its binding fails, and operators know', async () => {
+  test('refuses all requests while its binding fails, and reports that to operators', async () => {
     const failing = {
       limit: async () => {
         throw new Error('no counter')
@@ -80,16 +80,16 @@ describe('the rate of a key', () => {
     expect(edge.reports).toMatchObject([{ event: 'edge.failed', detail: expect.stringContaining('no counter') }])
   })
 
-  test('lets nobody in where a setup does not have it', async () => {
+  test('refuses all requests if the setup lacks its binding', async () => {
     const edge = testEdge({ vars: withKeys(apiKey('one', { rate: 'RATE_SLOW' })) })
     expect((await edge.ask('/v1/models', { headers: bearer('one') })).status).toBe(429)
   })
 })
 
-describe('a rate that is not bound', () => {
+describe('a configured rate limit without a binding', () => {
   const env = { ...withKeys(apiKey('one', { rate: 'RATE_SLOW' })), MODEL: 'openai/test' } as never
 
-  test.each([undefined, 'RATE_SLOW', {}, { limit: 5 }])('(%j) is named, and nothing is answered', async (bound) => {
+  test.each([undefined, 'RATE_SLOW', {}, { limit: 5 }])('(%j) is named in a 503 for every request', async (bound) => {
     vi.spyOn(console, 'error').mockReturnValue()
     const request = new Request('http://127.0.0.1/v1/models', { headers: bearer('one') })
     const response = await worker(setup).fetch(request, { ...(env as object), RATE_SLOW: bound } as never)
@@ -107,7 +107,7 @@ describe('a rate that is not bound', () => {
     vi.restoreAllMocks()
   })
 
-  test('is one that an edge takes once it is', async () => {
+  test('is accepted once it is bound', async () => {
     const app = worker(setup)
     const request = new Request('http://127.0.0.1/v1/models', { headers: bearer('one') })
     const response = await app.fetch(request, { ...(env as object), RATE_SLOW: binding(0) } as never)

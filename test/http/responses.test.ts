@@ -31,7 +31,7 @@ async function errorOf(promise: Promise<unknown>): Promise<object> {
   return { status, code, param }
 }
 
-test('a response is an answer after the edge’s own calls', async () => {
+test('a response has the answer after the edge’s own calls', async () => {
   const edge = keptEdge({ script: [ask(['clock']), say('Noon.')], tools: [clock] })
   const { data, response } = await clientOf(edge)
     .responses.create({ model: 'test/scripted', input: 'What time is it?', instructions: 'Be short.' })
@@ -49,7 +49,7 @@ test('a response is an answer after the edge’s own calls', async () => {
   expect(shown(edge)[0]).toEqual(['system: Be short.', 'user: What time is it?'])
 })
 
-test('a streamed response adds up to the same', async () => {
+test('a streamed response adds up to the same response', async () => {
   const edge = keptEdge({ script: [ask(['clock']), say('Noon.')], tools: [clock] })
   const stream = clientOf(edge).responses.stream({ input: 'What time is it?' })
   const deltas: string[] = []
@@ -59,8 +59,8 @@ test('a streamed response adds up to the same', async () => {
   expect(response.output.map(({ type }) => type)).toEqual(['mcp_call', 'message'])
 })
 
-describe('a response before', () => {
-  test('is gone on from, with instructions of its own', async () => {
+describe('a previous response', () => {
+  test('is continued, with the instructions of the new request', async () => {
     const edge = keptEdge({ script: [say('One.'), say('Two.'), say('Three.')] })
     const { responses } = clientOf(edge)
     const first = await responses.create({ input: 'First', instructions: 'Be kind.' })
@@ -80,7 +80,7 @@ describe('a response before', () => {
     ])
   })
 
-  test('must have been stored', async () => {
+  test('must have been stored to be continued', async () => {
     const edge = keptEdge({ script: [say('Alone.'), say('Kept.')] })
     const { responses } = clientOf(edge)
     const { id } = await responses.create({ input: 'Alone', store: false })
@@ -95,7 +95,7 @@ describe('a response before', () => {
     expect(await errorOf(next)).toMatchObject({ status: 404, code: 'unknown_run' })
   })
 
-  test('may be an earlier one: a branch goes on from it, and nothing else changes', async () => {
+  test('that is not the latest is continued in a branch, and nothing else changes', async () => {
     const edge = keptEdge({ script: ['One.', 'Two.', 'Other.', 'Three.', 'More.', 'Deep.', 'Late.'].map(say) })
     const { responses } = clientOf(edge)
     const next = async (input: string, previous?: { id: string }) =>
@@ -119,7 +119,7 @@ describe('a response before', () => {
     expect(await (await edge.fetch('/conversations')).json()).toEqual([])
   })
 
-  test('has as many branches as follow it at once', async () => {
+  test('gets one branch for each concurrent continuation', async () => {
     const edge = keptEdge({ script: [say('One.'), say('Two.'), say('Three.')] })
     const { responses } = clientOf(edge)
     const first = await responses.create({ input: 'First' })
@@ -133,7 +133,7 @@ describe('a response before', () => {
     ).toEqual(inputs.map((input) => [...begun, `user: ${input}`]))
   })
 
-  test('in a conversation of the caller’s leaves that as it is', async () => {
+  test('in a conversation of the caller’s own is branched without changing that conversation', async () => {
     const edge = keptEdge({ script: [say('One.'), say('Two.'), say('Other.')] })
     const { responses } = clientOf(edge)
     const headers = { 'x-conversation-id': 'mine' }
@@ -147,7 +147,7 @@ describe('a response before', () => {
     expect(await (await edge.fetch('/conversations')).json()).toEqual([{ id: 'mine' }])
   })
 
-  test('is branched from once for one Idempotency-Key', async () => {
+  test('is branched once for one Idempotency-Key', async () => {
     const edge = keptEdge({ script: [say('One.'), say('Two.'), say('Other.'), say('More.')] })
     const { responses } = clientOf(edge)
     const first = await responses.create({ input: 'First' })
@@ -161,7 +161,7 @@ describe('a response before', () => {
     expect(edge.requests).toHaveLength(4)
   })
 
-  test('that others wait for is not branched from before it has ended', async () => {
+  test('that waits for approval is not branched before it has ended', async () => {
     const edge = keptEdge({ script: [ask(['pick']), say('Two.')] })
     const { responses } = clientOf(edge)
     const headers = { 'x-conversation-id': 'mine' }
@@ -171,7 +171,7 @@ describe('a response before', () => {
     expect(await errorOf(other)).toMatchObject({ status: 409, code: 'conversation_busy' })
   })
 
-  test('is continued by results and approvals, each in its time', async () => {
+  test('is continued by results and approvals in turn', async () => {
     const script = [ask(['danger', { a: 1 }], ['pick', { of: 2 }]), say('Done.')]
     const edge = keptEdge({ script, tools: [danger] })
     const { responses } = clientOf(edge)
@@ -207,7 +207,7 @@ describe('a response before', () => {
   })
 })
 
-describe('results come with their calls', () => {
+describe('results that are sent with their calls', () => {
   /** A turn that is over, and the items of one that waits for its caller. */
   async function waiting(edge: KeptEdge) {
     const { responses } = clientOf(edge)
@@ -225,7 +225,7 @@ describe('results come with their calls', () => {
   ]
   const more = { role: 'user', content: 'More' } as const
 
-  test('after the response that their turn went on from', async () => {
+  test('continue the run after `previous_response_id`', async () => {
     const edge = keptEdge({ script: script(), tools: [clock] })
     const { first, call, result } = await waiting(edge)
     const input = [more, call, result]
@@ -233,7 +233,7 @@ describe('results come with their calls', () => {
     expect([third.output_text, shown(edge).at(-1)]).toEqual(['Done.', last])
   })
 
-  test('after references to the items of the turns before', async () => {
+  test('continue the run after references to earlier items', async () => {
     const edge = keptEdge({ script: script(), tools: [clock] })
     const { first, call, result } = await waiting(edge)
     const reference = { type: 'item_reference', id: first.output[0]!.id! } as const
@@ -242,7 +242,7 @@ describe('results come with their calls', () => {
     expect([third.output_text, shown(edge).at(-1)]).toEqual(['Done.', last])
   })
 
-  test('and all that was said: the run goes on, and tells once more what came of it', async () => {
+  test('and the whole history continue the run, and replay its outcome when sent again', async () => {
     const edge = keptEdge({ script: script(), tools: [clock] })
     const { first, second, result } = await waiting(edge)
     // Some clients leave out what calls of the edge came to.
@@ -258,7 +258,7 @@ describe('results come with their calls', () => {
 })
 
 test.each([{}, { conversation: 'c' }])(
-  'a decision of an earlier turn hides no result of the newest (%j)',
+  'a decision of an earlier turn does not hide a result of the newest (%j)',
   async (place) => {
     const danger = tool('danger', () => 'boom', { approval: 'always' })
     const script = [ask(['danger']), say('Gone.'), ask(['clock'], ['pick']), say('Done.')]
@@ -282,7 +282,7 @@ test.each([{}, { conversation: 'c' }])(
   },
 )
 
-test('an answer to a call that nobody knows asks nothing', async () => {
+test('an answer to an unknown call starts nothing', async () => {
   const edge = keptEdge({ script: [say('To what?')] })
   const output = { type: 'function_call_output', call_id: 'call_of_another', output: 'left' } as const
   const approval = { type: 'mcp_approval_response', approval_request_id: 'mcpr_of_another', approve: true } as const
@@ -293,7 +293,7 @@ test('an answer to a call that nobody knows asks nothing', async () => {
   expect(edge.requests).toEqual([])
 })
 
-describe('an approval among all that was said', () => {
+describe('an approval within the whole history', () => {
   const mine = { headers: { 'x-conversation-id': 'mine' } }
 
   test.each([
@@ -301,7 +301,7 @@ describe('an approval among all that was said', () => {
     { asked: ['danger'] as const, options: mine },
     { asked: ['clock', 'danger', 'pick'] as const, options: {} },
     { asked: ['clock', 'danger', 'pick'] as const, options: mine },
-  ])('goes on with the run that asked for it (%j)', async ({ asked, options }) => {
+  ])('continues the run that asked for it (%j)', async ({ asked, options }) => {
     const calls = asked.map((name): [string] => [name])
     const edge = keptEdge({ script: [ask(...calls), say('Done.'), say('Bye.')], tools: [clock, danger] })
     const { responses } = clientOf(edge)
@@ -331,7 +331,7 @@ describe('an approval among all that was said', () => {
 })
 
 describe('a conversation', () => {
-  test('of the caller’s own is gone on with by its id, and made by the header alone', async () => {
+  test('of the caller’s own is continued by its id and created only by the header', async () => {
     const edge = keptEdge({ script: [say('One.'), say('Two.')] })
     const { responses } = clientOf(edge)
     const missing = responses.create({ input: 'First', conversation: 'mine' })
@@ -344,7 +344,7 @@ describe('a conversation', () => {
     expect(await (await edge.fetch('/conversations')).json()).toEqual([{ id: 'mine' }])
   })
 
-  test('is not listed where none was named', async () => {
+  test('is not listed unless the request named it', async () => {
     const edge = keptEdge({ script: [say('One.')] })
     const { data, response } = await clientOf(edge).responses.create({ input: 'First' }).withResponse()
     expect(data.conversation).toBeUndefined()
@@ -354,7 +354,7 @@ describe('a conversation', () => {
 })
 
 describe('a response that is not stored', () => {
-  test('leaves nothing, and is gone on from by its items', async () => {
+  test('leaves nothing stored and is continued by its items', async () => {
     const edge = keptEdge({ script: [ask(['clock']), say('Noon.'), say('Later.')], tools: [clock] })
     const { responses } = clientOf(edge)
     const first = await responses.create({ input: 'What time is it?', store: false })
@@ -374,7 +374,7 @@ describe('a response that is not stored', () => {
     ])
   })
 
-  test('finds its calls again, so that nothing runs twice', async () => {
+  test('finds its calls again, so that no call runs twice', async () => {
     let times = 0
     const once = tool('once', () => `${++times}`)
     const edge = keptEdge({ script: [ask(['once'], ['pick']), say('Done.')], tools: [once] })
@@ -392,7 +392,7 @@ describe('a response that is not stored', () => {
   })
 })
 
-test('the same Idempotency-Key is the same response', async () => {
+test('the same Idempotency-Key gives the same response', async () => {
   const edge = keptEdge({ script: [say('Once.'), say('Twice.')] })
   const { responses } = clientOf(edge)
   const twice = async (body: object, key: string) => {
@@ -436,7 +436,7 @@ describe('bad input gets a clear error', () => {
     expect(edge.requests).toEqual([])
   })
 
-  test('a run that fails before anything is seen fails with a status, streamed or not', async () => {
+  test('for a run that fails before the first visible event it is an error status, streamed or not', async () => {
     const failing = [{ type: 'error', error: { code: 'model_unreachable', message: 'No.', retryable: true } }] as const
     const edge = keptEdge({ script: [failing, failing] })
     for (const stream of [false, true]) {
@@ -446,7 +446,7 @@ describe('bad input gets a clear error', () => {
   })
 })
 
-test('a response that branches is accepted once, as any other', async () => {
+test('a response that branches passes the accept hooks once', async () => {
   const accepted: string[] = []
   const counts: Hook = { name: 'counts', accept: (run) => (accepted.push(run.runId), run) }
   const script = [say('One.'), say('Two.'), say('Other.')]
@@ -461,7 +461,7 @@ test('a response that branches is accepted once, as any other', async () => {
 describe('a stored response', () => {
   const plain = (response: object) => JSON.parse(JSON.stringify({ ...response, created_at: 0 })) as object
 
-  test('is given again as it was', async () => {
+  test('is returned as it was', async () => {
     const edge = keptEdge({ script: [ask(['clock']), say('Noon.')], tools: [clock] })
     const { responses } = clientOf(edge)
     const made = await responses.create({ input: 'What time is it?' })
@@ -470,7 +470,7 @@ describe('a stored response', () => {
     expect(again.output_text).toBe('Noon.')
   })
 
-  test('has no text of an attempt that was repeated', async () => {
+  test('has no text of a repeated attempt', async () => {
     const twice: Hook = {
       name: 'twice',
       step: async (request, next) => {
@@ -485,7 +485,7 @@ describe('a stored response', () => {
     expect([made.output_text, again.output_text]).toEqual(['Noon.', 'Noon.'])
   })
 
-  test('is streamed again, from the first event or after one', async () => {
+  test('is streamed again from the first event or after a given one', async () => {
     const edge = keptEdge({ script: [ask(['clock']), say('Noon.')], tools: [clock] })
     const { responses } = clientOf(edge)
     const events = async (stream: AsyncIterable<object>) => {
@@ -504,7 +504,7 @@ describe('a stored response', () => {
     expect(await (await wrong).json()).toMatchObject({ error: { code: 'invalid_request', param: 'starting_after' } })
   })
 
-  test('ends where it ended, though its run went on', async () => {
+  test('ends where it ended, even if its run continued', async () => {
     const script = [ask(['danger', { at: 'dawn' }], ['clock']), say('Done.')]
     const edge = keptEdge({ script, tools: [danger, clock] })
     const { responses } = clientOf(edge)
@@ -518,7 +518,7 @@ describe('a stored response', () => {
     expect(two.output[0]).toMatchObject({ approval_request_id: request?.id, arguments: '{"at":"dawn"}' })
   })
 
-  test('is given as it stands while it is under way', async () => {
+  test('is returned as it stands while in progress', async () => {
     const { slow, begun, letGo } = gatedTool()
     const edge = keptEdge({ script: [ask(['slow']), say('Done.')], tools: [slow] })
     const { responses } = clientOf(edge)
@@ -539,7 +539,7 @@ describe('a stored response', () => {
     expect(await responses.retrieve(id)).toMatchObject({ status: 'completed', output: [{ output: 'so' }, {}] })
   })
 
-  test('that failed says so', async () => {
+  test('that failed has the status failed', async () => {
     const error = { code: 'model_unavailable', message: 'Down.', retryable: false } as const
     const edge = keptEdge({ script: [ask(['clock']), [{ type: 'error', error }]], tools: [clock] })
     const { responses } = clientOf(edge)
@@ -549,7 +549,7 @@ describe('a stored response', () => {
     expect(await responses.retrieve(id)).toMatchObject({ id, status: 'failed', error: { message: 'Down.' } })
   })
 
-  test('is not there where nothing was stored', async () => {
+  test('does not exist if it was not stored', async () => {
     const edge = keptEdge({ script: [say('One.')] })
     const { responses } = clientOf(edge)
     const loose = await responses.create({ input: 'Go', store: false })

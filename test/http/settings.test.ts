@@ -3,7 +3,7 @@ import type { ModelEvent } from '../../src/contract/model.ts'
 import { say, tool } from '../fixtures/play.ts'
 import { keptEdge } from './kept-edge.ts'
 
-test('what a conversation was made with holds on every surface, and a request wins over it', async () => {
+test('the settings of a conversation hold on every surface, and a request overrides them', async () => {
   const edge = keptEdge({ script: [say('a'), say('b'), say('c'), say('d')], tools: [tool('clock'), tool('alarm')] })
   await edge.post('/conversations', { id: 'c', system: 'Be brief.', tools: ['clock'], context: { a: 1 } })
   const chat = { messages: [{ role: 'user', content: 'Hello' }] }
@@ -20,7 +20,7 @@ test('what a conversation was made with holds on every surface, and a request wi
   ])
 })
 
-test('a run that fails before anything is seen fails with a status, also where notes were made for it', async () => {
+test('a run that fails before the first visible event gives an error status, even after a summary was made for it', async () => {
   const error = { code: 'model_rate_limited', message: 'Slow down.', retryable: true, retryAfterMs: 2000 }
   const failing: ModelEvent[] = [{ type: 'error', error }]
   const turns = Array.from({ length: 12 }, (_, turn) => say(`Answer ${turn}`))

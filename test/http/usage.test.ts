@@ -5,7 +5,7 @@ import { keptEdge } from './kept-edge.ts'
 const content = [{ type: 'text', text: 'Asked.' }]
 const agent = tool('agent', () => ({ ok: true, content, usage: { inputTokens: 100, outputTokens: 50 } }))
 
-test('an answer has used what its run has, be it in tools or for notes on what was said', async () => {
+test('the usage of an answer includes models in tools and the summary of the history', async () => {
   const turns = Array.from({ length: 12 }, (_, turn) => say(`Answer ${turn}`))
   const edge = keptEdge({ script: [...turns, say('Notes.'), ask(['agent']), say('Done.')], tools: [agent] })
   await edge.post('/conversations', { id: 'c', window: { messages: 1, summary: true } })

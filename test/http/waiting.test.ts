@@ -35,10 +35,10 @@ const statusesOf = async (edge: KeptEdge) =>
   (await (await edge.fetch('/conversations/c/runs')).json<any[]>()).map(({ status }) => status)
 
 describe.each(Object.entries(SURFACES))('a message on %s', (path, send) => {
-  test('is refused while a run waits for others, with what to do, and is not kept', async () => {
+  test('is refused with instructions while a run waits for an approval, and is not stored', async () => {
     const { edge, run, url } = await waitingEdge()
     const [first, second] = run.calls.map(({ id }: { id: string }) => `POST ${url}/calls/${id}`)
-    const message = `The run ${run.id} waits for others: answer "danger" (${first}) and "pick" (${second}), or POST ${url}/cancel; then ask again.`
+    const message = `The run ${run.id} is waiting: answer "danger" (${first}) and "pick" (${second}), or POST ${url}/cancel, then send this request again.`
     const refused = await send(edge, 'And?')
     expect([refused.status, refused.headers.get('x-should-retry'), await refused.json()]).toEqual([
       409,
@@ -58,13 +58,13 @@ describe.each(Object.entries(SURFACES))('a message on %s', (path, send) => {
     expect(edge.requests.at(-1)?.messages.map(({ content }) => content)).not.toContain('And?')
   })
 
-  test('is answered once the run has been cancelled', async () => {
+  test('is answered after the run has been cancelled', async () => {
     const { edge, url } = await waitingEdge()
     await edge.post(`${url}/cancel`, {})
     expect([(await send(edge, 'And?')).status, await statusesOf(edge)]).toEqual([200, ['cancelled', 'completed']])
   })
 
-  test('waits for its turn behind a run that is under way', async () => {
+  test('is queued behind a run in progress', async () => {
     const { slow, begun, letGo } = gatedTool()
     const edge = keptEdge({ script: [ask(['slow']), say('Done.'), say('More.')], tools: [slow] })
     await edge.post('/conversations', { id: 'c' })
@@ -78,13 +78,13 @@ describe.each(Object.entries(SURFACES))('a message on %s', (path, send) => {
   })
 })
 
-test.each(['/chat', '/ag-ui'])('a message on %s may say what it wants of a run that waits', async (path) => {
+test.each(['/chat', '/ag-ui'])('a message on %s may set onBusy for a run that waits', async (path) => {
   const { edge } = await waitingEdge()
   const answer = await SURFACES[path]!(edge, 'And?', { onBusy: 'interrupt' })
   expect([answer.status, await statusesOf(edge)]).toEqual([200, ['cancelled', 'completed']])
 })
 
-test('a native run waits for its turn all the same', async () => {
+test('a native run is queued behind a run that waits', async () => {
   const { edge, url } = await waitingEdge()
   const queued = await edge.post('/conversations/c/runs', { input: 'And?' }, { prefer: 'respond-async' })
   expect([queued.status, await statusesOf(edge)]).toEqual([202, ['waiting', 'queued']])
@@ -92,7 +92,7 @@ test('a native run waits for its turn all the same', async () => {
   await edge.settle()
 })
 
-test('a response that goes on from one that waits is refused too; a branch from an earlier one is not', async () => {
+test('a response that continues a waiting one is refused, and a branch from an earlier one is not', async () => {
   const edge = keptEdge({ script: [say('One.'), ask(['danger']), say('Other.')], tools: [danger] })
   const respond = async (body: object) => (await edge.post('/v1/responses', body)).json<any>()
   const first = await respond({ input: 'First' })

@@ -23,7 +23,7 @@ const RUN = {
   usage: { inputTokens: 20, outputTokens: 10 },
 }
 
-test('logs tell of calls and runs, and nothing of what was said', async () => {
+test('logs have calls and runs without content', async () => {
   const entries: object[] = []
   await play({ ...scene, loop: { observe: logs((entry) => entries.push(entry)) } })
   expect(entries).toEqual([
@@ -33,7 +33,7 @@ test('logs tell of calls and runs, and nothing of what was said', async () => {
   ])
 })
 
-test('logs hold what was said where that was asked for', async () => {
+test('logs have content if `includeContent` is set', async () => {
   const entries: object[] = []
   await play({ ...scene, loop: { observe: logs((entry) => entries.push(entry), { includeContent: true }) } })
   expect(entries).toMatchObject([
@@ -43,7 +43,7 @@ test('logs hold what was said where that was asked for', async () => {
   ])
 })
 
-test('a run is a trace: the run, its model calls, and below each the calls that it asked for', async () => {
+test('a run is a trace of the run, its model calls, and below each the calls that it requested', async () => {
   const seen: Span[] = []
   await play({ ...scene, loop: { observe: spans((span) => seen.push(span), { now: () => 5 }) } })
   const run = seen.find(({ name }) => name === 'invoke_agent')
@@ -79,7 +79,7 @@ test('a run is a trace: the run, its model calls, and below each the calls that 
   })
 })
 
-test('a run whose object restarts is one trace all the same', async () => {
+test('a run whose object restarts is still one trace', async () => {
   const tell = async (lives: 1 | 2) => {
     const seen: Span[] = []
     const life = () => spans((span) => seen.push(span), { now: () => 5 })
@@ -101,7 +101,7 @@ test('a run whose object restarts is one trace all the same', async () => {
   expect(new Set(one.map(({ spanId }) => spanId)).size).toBe(one.length)
 })
 
-test('spans hold arguments and results where that was asked for', async () => {
+test('spans have arguments and results if `includeContent` is set', async () => {
   const seen: Span[] = []
   await play({ ...scene, loop: { observe: spans((span) => seen.push(span), { includeContent: true }) } })
   expect(seen[1]?.attributes).toMatchObject({
@@ -110,7 +110,7 @@ test('spans hold arguments and results where that was asked for', async () => {
   })
 })
 
-test('an observer that throws is reported, and stops nothing', async () => {
+test('an observer that throws is reported and does not stop the run', async () => {
   const { state, faults } = await play({
     script: [say('done')],
     loop: {
@@ -123,7 +123,7 @@ test('an observer that throws is reported, and stops nothing', async () => {
   expect(faults).toMatchObject([{ code: 'observer_failed', detail: 'no disk' }, {}, {}, {}, {}])
 })
 
-test('logs forget what a run handed to its caller was asked with', async () => {
+test('logs drop the arguments of a run that hands its calls to the caller', async () => {
   const set = vi.spyOn(Map.prototype, 'set')
   try {
     const observer = logs(() => {}, { includeContent: true })

@@ -45,7 +45,7 @@ const codeOf = async (response: Response) => {
 
 const approve = { decision: 'approve' }
 
-describe('a decision is taken for the call that asks for it alone', () => {
+describe('a decision is accepted only for the call that asks for it', () => {
   test.each<[string, (at: Waiting) => Promise<Response>, [number, string]]>([
     ['by a key that may not', (at) => decide(at, at.danger, approve, program), [403, 'missing_scope']],
     ['for a call that has run', (at) => decide(at, at.safe, approve), [409, 'call_already_answered']],
@@ -72,7 +72,7 @@ describe('a decision is taken for the call that asks for it alone', () => {
     expect(called).toEqual(['safe'])
   })
 
-  test('and once: the first stands', async () => {
+  test('and only once, so that the first decision stands', async () => {
     const at = await waiting()
     expect((await decide(at, at.danger, { decision: 'reject', reason: 'No.' })).status).toBe(202)
     expect(await codeOf(await decide(at, at.danger, approve))).toEqual([409, 'call_already_answered'])
@@ -82,7 +82,7 @@ describe('a decision is taken for the call that asks for it alone', () => {
     expect(await codeOf(await decide(at, at.danger, approve))).toEqual([409, 'call_already_answered'])
   })
 
-  test('and not after its time', async () => {
+  test('and not after it has expired', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: 0 })
     onTestFinished(() => void vi.useRealTimers())
     const at = await waiting()
@@ -100,7 +100,7 @@ describe('a decision is taken for the call that asks for it alone', () => {
   })
 })
 
-describe('no surface is a way around the scope', () => {
+describe('no surface accepts a decision without the scope approve', () => {
   const resumed = (at: Waiting) => ({
     threadId: 'c',
     runId: 'r',
@@ -141,7 +141,7 @@ describe('no surface is a way around the scope', () => {
   })
 })
 
-describe('a result is taken for a call of the caller’s own alone', () => {
+describe('a result is accepted only for calls of client tools', () => {
   const result = (call: string) => ({ role: 'tool', tool_call_id: call, content: 'approved' })
   const before = [{ role: 'user', content: 'Go' }]
   const asked = (call: string, name: string) => ({
@@ -167,7 +167,7 @@ describe('a result is taken for a call of the caller’s own alone', () => {
     expect([called, at.edge.requests.length]).toEqual([['safe'], 1])
   })
 
-  test('whatever the model reads of it, a call of the edge keeps the result that it had', async () => {
+  test('and a call of the edge keeps its own result', async () => {
     const at = await waiting()
     const events = dataOf(
       await (await at.edge.fetch(`/conversations/c/runs/${at.run}/events`, { headers: program })).text(),

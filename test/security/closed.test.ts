@@ -11,7 +11,7 @@ test.each(WORKERS)('the tool Worker %s has no address on the web', (name) => {
   expect(Object.keys(config).filter((key) => /^routes?$/.test(key))).toEqual([])
 })
 
-test('the page loads nothing from elsewhere, stands in no frame, and is not there where it is switched off', async () => {
+test('the page loads nothing from elsewhere, cannot be framed, and is absent when switched off', async () => {
   const { headers } = await testEdge().ask('/')
   const policy = headers.get('content-security-policy')?.split('; ')
   const none = ['default-src', 'base-uri', 'form-action', 'frame-ancestors'].map((name) => `${name} 'none'`)

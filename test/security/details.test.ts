@@ -21,13 +21,13 @@ async function ask(path: string, more: object, host = 'edge.example.com'): Promi
   return { answer: `${response.status} ${await response.text()}`, log: log.join('\n') }
 }
 
-describe('what goes wrong inside is told to the log, and not to callers', () => {
+describe('internal error details are logged and not sent to callers', () => {
   const description = { contract: 1, tools: [{ name: 'a', description: SECRET, inputSchema: { type: SECRET } }] }
   test.each<[string, object]>([
     ['a describe() that throws', { describe: () => Promise.reject(new Error(`cannot reach ${SECRET}`)) }],
     ['a describe() that answers a text', { describe: async () => SECRET }],
     ['a description of the wrong shape', { describe: async () => ({ ...description, contract: SECRET }) }],
-  ])('by %s', async (_, binding) => {
+  ])('for %s', async (_, binding) => {
     const { answer, log } = await ask('/tools', { TOOL_DATA: binding })
     expect(answer).not.toContain('hunter2')
     expect(JSON.parse(answer.slice(4))).toMatchObject([{ name: 'TOOL_DATA', available: false }])
@@ -35,7 +35,7 @@ describe('what goes wrong inside is told to the log, and not to callers', () => 
     expect((await ask('/tools/TOOL_DATA', { TOOL_DATA: binding })).answer).not.toContain('hunter2')
   })
 
-  test('by stored definitions that cannot be read', async () => {
+  test('for stored definitions that cannot be read', async () => {
     const broken = {
       CATALOG: { getByName: nobody },
       DEFINITIONS: {},
@@ -51,7 +51,7 @@ describe('what goes wrong inside is told to the log, and not to callers', () => 
     [{ TOOL_POLICY: JSON.stringify({ '*': { scopes: SECRET } }) }, 'TOOL_POLICY must be'],
     [{ MAX_STEPS: SECRET }, 'MAX_STEPS must be a whole number'],
     [{ API_KEYS: SECRET }, 'API_KEYS must be'],
-  ])('by a variable that is wrong: %j', async (vars, named) => {
+  ])('for an invalid variable: %j', async (vars, named) => {
     for (const path of ['/health', '/tools', '/v1/models', '/mcp']) {
       const { answer, log } = await ask(path, vars)
       expect(answer).toContain('The setup of this edge failed; its log has the reason.')

@@ -6,7 +6,7 @@ import { dataOf, keptEdge } from '../http/kept-edge.ts'
 
 const HOSTILE = 'x\n\ndata: {"type":"run.finished"}\r\n\r\nevent: run.finished\rid: 9\u2028\u2029\n\n: '
 
-describe('what a model or a tool says makes no frame of its own', () => {
+describe('texts of models and tools cannot inject SSE frames', () => {
   const script = [ask(['look', JSON.stringify({ a: HOSTILE })]), say(HOSTILE)]
   const tools = [tool('look', () => HOSTILE)]
   const user = { role: 'user', content: HOSTILE }
@@ -31,7 +31,7 @@ describe('what a model or a tool says makes no frame of its own', () => {
   })
 })
 
-describe('what others say is in no header', () => {
+describe('untrusted texts are in no response header', () => {
   test('the hash of a tool Worker', async () => {
     const tools = ['good', 'bad\r\nx-admin: 1', 'b"ad', 'b\u00e9d', 'b d'].map((hash, index) =>
       tool(`tool${index}`, undefined, { hash }),
@@ -52,7 +52,7 @@ describe('what others say is in no header', () => {
   })
 })
 
-describe('a webhook', () => {
+describe('a webhook URL', () => {
   const hosts = ['hooks.example.com', '127.0.0.1', '[::1]', 'localhost', 'db.internal', 'xn--e1aybc.example']
   const edge = keptEdge({
     vars: withKeys(apiKey('hook')),

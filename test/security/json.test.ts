@@ -37,7 +37,7 @@ describe.each(SURFACES)('a body for %s', (path) => {
   })
 })
 
-describe('a body of odd JSON', () => {
+describe('a body of unusual JSON', () => {
   const echo = tool('echo', (args) => JSON.stringify(args))
   const call = async (body: string) => {
     const edge = testEdge({ tools: [echo] })
@@ -57,7 +57,7 @@ describe('a body of odd JSON', () => {
   })
 })
 
-describe('__proto__ and its kin are keys like any other', () => {
+describe('__proto__ and similar names are ordinary keys', () => {
   const hostile = '{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}},"toString":"x"}'
   const seen: unknown[] = []
   const look = tool('look', (args, { values }) => {
@@ -65,7 +65,7 @@ describe('__proto__ and its kin are keys like any other', () => {
     return { ok: true, content: [{ type: 'text', text: 'ok' }], structured: JSON.parse(hostile) }
   })
 
-  test('in what a caller sends, what a model says and what a tool answers', async () => {
+  test('in requests, model answers and tool results', async () => {
     seen.length = 0
     const edge = keptEdge({ script: [ask(['look', hostile]), say('ok'), say('ok')], tools: [look] })
     const post = (path: string, body: string) => edge.fetch(path, { method: 'POST', headers: JSON_TYPE, body })
@@ -86,13 +86,13 @@ describe('__proto__ and its kin are keys like any other', () => {
   })
 })
 
-describe('arguments of a model', () => {
+describe('arguments from a model', () => {
   test.each([
     ['10,000 levels deep', nested(10_000)],
     ['100,000 levels deep', nested(100_000)],
     ['a megabyte of one text', `{"a":"${'x'.repeat(2 ** 20)}"}`],
     ['that never end', '{"a":'.repeat(10_000)],
-  ])('%s break no run', async (_, text) => {
+  ])('that are %s do not break the run', async (_, text) => {
     const script = [ask(['look', text], ['clock']), say('ok')]
     const edge = keptEdge({ script, tools: [tool('look', () => 'x'), tool('clock', () => '12:00')] })
     await edge.post('/conversations', { id: 'c' })
@@ -122,7 +122,7 @@ test.each([
   ['100 KB of classes', '[a-z]*'.repeat(16_000)],
   ['20,000 words', Array.from({ length: 20_000 }, (_, index) => `w${index}`).join(' ')],
   ['lone surrogates and controls', '\ud800\u0000\u202e%00'],
-])('a search for %s finds what it finds, and nothing breaks', async (_, query) => {
+])('a tool search for %s does not fail', async (_, query) => {
   const edge = testEdge({ tools: [tool('aaaa'), tool('clock')] })
   const url = new URLSearchParams({ query })
   const response = await edge.ask(`/tools?${url.toString()}`)

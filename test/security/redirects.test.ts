@@ -36,7 +36,7 @@ describe('a redirect is never followed with credentials', () => {
     ['responses', 'OPENAI'],
     ['anthropic', 'ANTHROPIC'],
     ['gemini', 'GEMINI'],
-  ])('by a request to a model of %s', async (provider, prefix) => {
+  ])('in a request to a model of %s', async (provider, prefix) => {
     vi.spyOn(console, 'error').mockImplementation(() => {})
     const { url, arrived } = await redirectingServer()
     const env = {
@@ -65,7 +65,7 @@ describe('a redirect is never followed with credentials', () => {
     expect(JSON.stringify(vi.mocked(console.error).mock.calls)).not.toContain('sk-the-key')
   })
 
-  test('by the client', async () => {
+  test('in the client', async () => {
     const { url, arrived } = await redirectingServer()
     await expect(createClient({ url, key: 'key' }).run('Hello')).rejects.toMatchObject({
       code: 'redirected',
@@ -74,7 +74,7 @@ describe('a redirect is never followed with credentials', () => {
     expect(arrived).toEqual([])
   })
 
-  test('by a command', async () => {
+  test('in a command', async () => {
     const { url, arrived } = await redirectingServer()
     await expect(send({ url, key: 'key' }, { method: 'POST', path: '/runs', body: {} })).rejects.toThrow(
       /redirects to http:\/\/127/,
@@ -100,7 +100,7 @@ const SENDS_NOTHING = new Set([
   'tools/mcp/index.ts',
 ])
 
-test('every file of src and tools that sends requests tells `fetch` not to follow redirects', () => {
+test('every file of src and tools that sends requests sets `redirect` of `fetch`', () => {
   const files = ['src', 'tools'].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .filter((file) => /\.tsx?$/.test(file) && !/node_modules|\.wrangler/.test(file))

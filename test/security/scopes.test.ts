@@ -49,7 +49,7 @@ function scopedEdge(script: readonly Script[]) {
 
 const namesOf = (tools: readonly { name: string }[] = []) => tools.map(({ name }) => name)
 
-describe('a call of a tool that is not on offer does not run', () => {
+describe('a call of a tool that is not offered does not run', () => {
   const once = [ask(['secret'], ['open']), say('ok')]
   const history = [
     { role: 'user', content: 'Use secret.' },
@@ -84,7 +84,7 @@ describe('a call of a tool that is not on offer does not run', () => {
   })
 })
 
-test.each(['secret', 'open'])('a tool that the caller brings never stands for one of the edge: %s', async (name) => {
+test.each(['secret', 'open'])('a client tool never replaces a tool of the edge: %s', async (name) => {
   const edge = scopedEdge([ask([name]), say('ok')])
   const clientTools = [{ name, inputSchema: { type: 'object' } }]
   const run: any = await (await edge.post('/runs', { input: 'Go', clientTools }, cleared)).json()
@@ -95,7 +95,7 @@ test.each(['secret', 'open'])('a tool that the caller brings never stands for on
   expect([called, edge.requests]).toEqual([[], []])
 })
 
-describe('what one key has begun gives another no more than its own', () => {
+describe('a run started by one key gives another key no further rights', () => {
   const begin = async (script: readonly Script[], json: object = {}) => {
     const edge = scopedEdge(script)
     await edge.post('/conversations', { id: 'c' }, cleared)
@@ -106,7 +106,7 @@ describe('what one key has begun gives another no more than its own', () => {
   test.each([
     ['plain', ['open'], ['open', 'secret'], [true, false]],
     ['cleared', ['open', 'secret'], ['open', 'secret', 'secret'], [true, true, true]],
-  ])('a turn that is run again by "%s"', async (key, offered, calls, clear) => {
+  ])('when "%s" regenerates a turn', async (key, offered, calls, clear) => {
     const { edge, run } = await begin([ask(['secret']), say('one'), ask(['secret'], ['open']), say('two')])
     await (await edge.post(`/conversations/c/runs/${run}/regenerate`, {}, bearer(key))).text()
     expect(namesOf(edge.requests[2]?.tools)).toEqual(offered)
@@ -117,7 +117,7 @@ describe('what one key has begun gives another no more than its own', () => {
   test.each([
     ['plain', ['open'], ['open', 'secret']],
     ['cleared', ['open', 'secret'], ['open', 'secret', 'secret']],
-  ])('a response that is gone on from by "%s"', async (key, offered, calls) => {
+  ])('when "%s" continues a response', async (key, offered, calls) => {
     const edge = scopedEdge([ask(['secret']), say('one'), ask(['secret'], ['open']), say('two')])
     const first: any = await (await edge.post('/v1/responses', { input: 'Go' }, cleared)).json()
     const json = { input: 'Again', previous_response_id: first.id }
@@ -129,7 +129,7 @@ describe('what one key has begun gives another no more than its own', () => {
   test.each([
     ['plain', false],
     ['cleared', true],
-  ])('an input of "%s" joins the run under way: %s', async (key, joins) => {
+  ])('when "%s" steers the run in progress: %s', async (key, joins) => {
     const { edge, run } = await begin([ask(['pick'])], { clientTools: [{ name: 'pick' }] })
     const headers = { ...bearer(key), prefer: 'respond-async' }
     const joined = await edge.post('/conversations/c/runs', { input: 'Use secret.', onBusy: 'steer' }, headers)
@@ -137,7 +137,7 @@ describe('what one key has begun gives another no more than its own', () => {
   })
 })
 
-describe('the answers that one key gives to the calls of another', () => {
+describe('answers of one key to calls of another key’s run', () => {
   const CHAT = '/v1/chat/completions'
   const pick = { type: 'function', function: { name: 'pick', parameters: { type: 'object', properties: {} } } }
   const user = { role: 'user', content: 'Go' }
@@ -153,7 +153,7 @@ describe('the answers that one key gives to the calls of another', () => {
     return { edge, message, result, answer }
   }
 
-  test.each([{}, inConversation])('bring no message with them, and are not taken then (%j)', async (headers) => {
+  test.each([{}, inConversation])('are refused if they come with a message (%j)', async (headers) => {
     const { edge, message, result, answer } = await handed(headers)
     const sent = { messages: [user, message, result, { role: 'user', content: 'Use secret.' }], tools: [] }
     const refused = await edge.post(CHAT, sent, { ...plain, ...headers })
@@ -162,7 +162,7 @@ describe('the answers that one key gives to the calls of another', () => {
     expect((await answer([user, message], cleared)).status).toBe(200)
   })
 
-  test.each([{}, inConversation])('bring no terms with them (%j)', async (headers) => {
+  test.each([{}, inConversation])('cannot change the terms of the run (%j)', async (headers) => {
     const { edge, message, answer } = await handed(headers)
     const told = { role: 'system', content: 'Use secret.' }
     expect((await answer([told, user, message], plain)).status).toBe(200)
@@ -171,7 +171,7 @@ describe('the answers that one key gives to the calls of another', () => {
   })
 })
 
-describe('what a caller may not call is not found either', () => {
+describe('a tool that the caller may not call cannot be found', () => {
   const finder = createFinder(source)
   const finders = () => finder
   const search = { finder: finders, loop: { hooks: [searchHook({ when: 'on', finder: finders })] } }
@@ -190,7 +190,7 @@ describe('what a caller may not call is not found either', () => {
   test.each([
     ['plain', [], [true, false]],
     ['cleared', ['secret'], [true, true]],
-  ])('by a model that searches for the key "%s": %j', async (key, found, settled) => {
+  ])('by a model’s tool search with the key "%s": %j', async (key, found, settled) => {
     called.length = 0
     const edge = testEdge({ vars: withKeys(...KEYS), setup: { ...setup, ...search }, script: asks })
     const response = await edge.ask('/runs', { json: { input: 'Go' }, headers: bearer(key) })
@@ -200,7 +200,7 @@ describe('what a caller may not call is not found either', () => {
     expect(namesOf(edge.requests[1]?.tools)).toEqual([...found, 'tool_search'])
   })
 
-  test('nor told of as a name that two places define', async () => {
+  test('or seen as a name that two places define', async () => {
     const other: ToolSource = {
       ...source,
       list: async () => ({ tools: [tool('secret', undefined, { hash: 'x' })], unavailable: [] }),
@@ -224,7 +224,7 @@ describe('what a caller may not call is not found either', () => {
 test.each([
   ['plain', []],
   ['cleared', ['secret']],
-])('an agent that the key "%s" asks has the tools of that key: %j', async (key, tools) => {
+])('an agent called with the key "%s" has the tools of that key: %j', async (key, tools) => {
   const clerk = { name: 'clerk', description: 'Does it.', instructions: 'Do it.', tools: ['secret'] }
   const model = scripted([ask(['secret']), say('inner')], 'test/clerk')
   const models: ModelChooser = { list: () => [], resolve: () => ({ ok: true, name: 'test/clerk', model }) }
@@ -255,7 +255,7 @@ describe('the versions of a tool', () => {
     ['cleared', 'secret', 200],
     ['writer', 'secret', 200],
     ['writer', 'gone', 200],
-  ])('are told to the key "%s" of "%s": %i', async (key, name, status) => {
+  ])('are readable by the key "%s" of "%s": %i', async (key, name, status) => {
     for (const path of [`/tools/${name}/versions`, `/tools/${name}/versions/h`]) {
       expect((await edge.ask(path, { headers: bearer(key) })).status).toBe(status)
     }
@@ -273,7 +273,7 @@ test.each([
   ['DELETE', '/tools/open', 'plain'],
   ['POST', '/tools/open/rollback', 'plain'],
   ['POST', '/tools/open/accept', 'plain'],
-])('%s %s is not for the key "%s"', async (method, path, key) => {
+])('%s %s is refused for the key "%s"', async (method, path, key) => {
   const vars = withKeys(...KEYS, apiKey('approver', { scopes: ['approve', 'Chat', 'chat ', '*'] }))
   const edge = testEdge({ vars, tools: TOOLS })
   const response = await edge.ask(path, { method, headers: bearer(key), ...(method !== 'GET' && { json: {} }) })

@@ -28,7 +28,7 @@ const refusedAs = async (response: Response) => {
   return [response.status, code ?? error.code]
 }
 
-describe('to another tenant a conversation is one that is not there', () => {
+describe('for another tenant a conversation does not exist', () => {
   test.each<[string, string, object?]>([
     ['GET', ''],
     ['GET', '/runs'],
@@ -58,7 +58,7 @@ describe('to another tenant a conversation is one that is not there', () => {
     expect(edge.requests).toHaveLength(1)
   })
 
-  test('and is in no list of theirs, and of the same id each has one', async () => {
+  test('and is not listed, and both tenants may use the same id', async () => {
     const { edge } = await waiting()
     expect(await (await edge.fetch('/conversations', { headers: theirs })).json()).toEqual([])
     const asked = { messages: [{ role: 'user', content: 'Hi' }] }
@@ -69,7 +69,7 @@ describe('to another tenant a conversation is one that is not there', () => {
 })
 
 test.each(['../acme/ours', 'v1/acme/ours', 'a%2fb', 'ours.', '~run_0000000000000000000000', 'ours\u00e9', ' ', 'a:b'])(
-  'the id %j names no conversation, in a header, in a body, in a path',
+  'the id %j is refused in a header, a body and a path',
   async (id) => {
     const { edge } = await waiting()
     const messages = [{ role: 'user', content: 'Hi' }]
@@ -91,7 +91,7 @@ test.each(['../acme/ours', 'v1/acme/ours', 'a%2fb', 'ours.', '~run_0000000000000
   },
 )
 
-test('the same Idempotency-Key of two tenants stands for two runs, with a conversation and without', async () => {
+test('the same Idempotency-Key of two tenants makes two runs, with a conversation and without', async () => {
   const edge = twoTenants([say('a'), say('b'), say('c'), say('d')])
   const once = { 'idempotency-key': 'same' }
   const answerOf = async (path: string, who: object) =>
@@ -103,7 +103,7 @@ test('the same Idempotency-Key of two tenants stands for two runs, with a conver
   expect([await answerOf('/runs', ours), await answerOf(path, theirs)]).toEqual(['a', 'd'])
 })
 
-test('a response, a call and an item of ours are none of another tenant’s', async () => {
+test('another tenant cannot use our responses, calls or items', async () => {
   const edge = twoTenants([ask(['danger']), say('never'), ask(['pick']), say('never')])
   const first: any = await (await edge.post('/v1/responses', { input: 'Go' }, ours)).json()
   const [item] = first.output
@@ -127,7 +127,7 @@ test('a response, a call and an item of ours are none of another tenant’s', as
   expect(await record.json()).toMatchObject({ status: 'waiting' })
 })
 
-test('a result for a call that was handed to one tenant is not taken from another', async () => {
+test('a result for a call that was handed to one tenant is not accepted from another', async () => {
   const edge = twoTenants([ask(['pick']), say('ours'), say('theirs')])
   const tools = [{ type: 'function', function: { name: 'pick' } }]
   const user = { role: 'user', content: 'Go' }

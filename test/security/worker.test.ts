@@ -59,7 +59,7 @@ const call = async (name: string, args: object) => {
   return { status: response.status, body: (await response.json()) as any }
 }
 
-describe('a stored tool reaches no host but those that may be named', () => {
+describe('a stored tool can name only allowed hosts', () => {
   test.each([
     'https://127.0.0.1/',
     'https://127.1/',
@@ -114,7 +114,7 @@ describe('a stored tool reaches no host but those that may be named', () => {
     'https://API.example.com:443/',
     'https://b\u00fccher.example/',
     'https://xn--bcher-kva.example/',
-  ])('but is taken for %s', async (url) => {
+  ])('and is accepted for %s', async (url) => {
     expect((await put('taken', definition({ url }))).status).toBeLessThan(300)
   })
 })
@@ -138,7 +138,7 @@ describe('a template', () => {
   })
 
   // A URL parser takes what follows two slashes for a host.
-  test.each(['//evil.example/x', '//{id}/x'])('with the path %s stays where it may go', async (path) => {
+  test.each(['//evil.example/x', '//{id}/x'])('with the path %s stays within its allowed path', async (path) => {
     answer = (response) => response.writeHead(204).end()
     await put('slashes', definition({ url: origin + path }))
     asked = []
@@ -146,7 +146,7 @@ describe('a template', () => {
     expect(asked).toEqual(['GET //evil.example/x'])
   })
 
-  test('lets no argument out of its place', async () => {
+  test('keeps each argument in its place', async () => {
     answer = (response) => response.writeHead(204).end()
     await put('header', definition({ headers: { 'x-q': '{q}' } }))
     asked = []
@@ -165,7 +165,7 @@ describe('a redirect', () => {
   }
   beforeAll(() => put('moved', definition({})))
 
-  test('is followed where its host may be reached', async () => {
+  test('is followed if its host is allowed', async () => {
     answer = on('/there')
     asked = []
     expect((await call('moved', { id: 'a' })).body).toMatchObject({ ok: true })
@@ -180,7 +180,7 @@ describe('a redirect', () => {
     'https://api.example.com:8443/',
     'https://me@api.example.com/',
     'http://api.example.com/',
-  ])('to %s is not', async (location) => {
+  ])('to %s is not followed', async (location) => {
     answer = on(location)
     asked = []
     const message = 'The service of "moved" answered with a redirect, which is not followed.'
@@ -189,7 +189,7 @@ describe('a redirect', () => {
   })
 })
 
-describe('a secret that is said back', () => {
+describe('a secret that the server returns', () => {
   const forms = [SECRET, btoa(SECRET), encodeURIComponent(SECRET)]
   const json = { 'content-type': 'application/json' }
 
@@ -205,7 +205,7 @@ describe('a secret that is said back', () => {
       (response, auth) => response.writeHead(302, { location: `${origin}/?${encodeURIComponent(auth)}` }).end(auth),
     ],
     ['in JSON that is none', (response, auth) => response.writeHead(200, json).end(`{"${auth}`)],
-  ])('%s is not told', async (_, say) => {
+  ])('%s is redacted', async (_, say) => {
     answer = say
     const http = { headers: { authorization: 'Bearer {SECRET_A}' }, secrets: ['SECRET_A'] }
     await put('secret', definition(http))
@@ -223,7 +223,7 @@ describe('a schema', () => {
     levels === 0 ? text : { type: 'object', properties: { a: nest(levels - 1) } }
 
   test.each(['^(a+)+$', '^(a|a)*$', '^(\\w+\\s?)*$', '(?=(a+))*b', '(.*)*x'])(
-    'whose pattern %s would hold the engine refuses nothing by it',
+    'whose pattern %s would block the engine does not check by it',
     async (pattern) => {
       const inputSchema = { type: 'object', properties: { a: { type: 'string', pattern } } }
       expect((await put('bomb', fixed(inputSchema))).status).toBeLessThan(300)

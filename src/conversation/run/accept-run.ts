@@ -28,18 +28,18 @@ export function acceptRun(request: StartRequest, ports: AcceptPorts): AcceptRepl
   const replacedRow = replaces === undefined ? undefined : store.runs.row(replaces)
   if (replaces !== undefined && !replacedRow) return UNKNOWN_RUN
   if (replacedRow && !onward && store.messages.isRetired(replacedRow.place)) {
-    return refuse('run_replaced', 'This turn was run again already; what took its place can be.')
+    return refuse('run_replaced', 'This turn was already replaced; regenerate the run that replaced it.')
   }
   if (after !== undefined && store.runs.lastFor(after) !== after) {
-    return refuse('run_not_last', 'Another run has followed that one.')
+    return refuse('run_not_last', 'That run is no longer the latest.')
   }
   const current = onBusy === 'queue-unless-waiting' ? runner.runs.current() : undefined
   if (current && isWaiting(current)) return refuseWhileWaiting(current)
   const unfinished = store.runs.unfinished()
   if (onBusy === 'reject' && unfinished.length > 0)
-    return refuse('conversation_busy', 'A run of this conversation is under way.')
+    return refuse('conversation_busy', 'Another run of this conversation is in progress.')
   if (onBusy !== 'interrupt' && unfinished.length > maxQueue) {
-    return refuse('queue_full', `${unfinished.length - 1} runs of this conversation are waiting for their turn.`)
+    return refuse('queue_full', `${unfinished.length - 1} runs of this conversation are already queued.`)
   }
   store.transaction(() => {
     store.runs.add(run, tools, Date.now())
@@ -59,7 +59,7 @@ function refuseWhileWaiting({ state, stored: { id, request } }: OpenRun): Refusa
   const url = `/conversations/${request.conversation}/runs/${id}`
   const calls = run.calls.filter(({ status }) => status === 'approval' || status === 'caller')
   const openCalls = calls.map((call) => `"${call.tool}" (POST ${url}/calls/${call.id})`)
-  const message = `The run ${id} waits for others: answer ${openCalls.join(' and ')}, or POST ${url}/cancel; then ask again.`
+  const message = `The run ${id} is waiting: answer ${openCalls.join(' and ')}, or POST ${url}/cancel, then send this request again.`
   return { ...refuse('run_waiting', message), run }
 }
 
@@ -71,7 +71,7 @@ function replayOf({ run }: StartRequest, store: Store): AcceptReply | undefined 
   if (!row) return undefined
   const fingerprintBefore = joinedRun ? joinedRun.fingerprint : store.runs.get(runId)?.request.fingerprint
   if (fingerprintBefore !== fingerprint)
-    return refuse('idempotency_mismatch', 'This Idempotency-Key came with another body before.')
+    return refuse('idempotency_mismatch', 'This Idempotency-Key was already used with a different body.')
   return { ok: true, reply: { runId: row.id, status: row.status, replayed: true } }
 }
 

@@ -19,7 +19,7 @@ export function answerEvents(
     const call = run.state.calls.find((candidate) => candidate.callId === callId)
     if (!call) return refuse('unknown_call', `This run has no call "${callId}".`)
     if (call.status !== ('decision' in answer ? 'awaiting_approval' : 'awaiting_caller'))
-      return refuse('call_already_answered', `The call "${callId}" waits for no such answer.`)
+      return refuse('call_already_answered', `The call "${callId}" is not waiting for this answer.`)
     pairs.push([call, answer])
   }
   return pairs.map(([call, answer]) => answerEvent(call, answer, run))

@@ -54,15 +54,15 @@ const MOST_IDLE_MS = 5 * 60 * 1000
 
 export const NO_PROGRESS: RunError = {
   code: 'no_progress',
-  message: `The run did not get ahead for ${MOST_IDLE_MS / 60_000} minutes and was given up.`,
+  message: `The run made no progress for ${MOST_IDLE_MS / 60_000} minutes and was stopped.`,
 }
 
 /** Returns why a run must not start or go on; undefined if it may. */
 export function reasonToEnd({ stored, isBroken, state }: OpenRun, now: number): RunError | undefined {
   if (state.status === 'cancelling') return undefined
-  if (isBroken) return { code: 'run_lost', message: 'A part of what this run did could not be read any more.' }
+  if (isBroken) return { code: 'run_lost', message: 'Part of the journal of this run cannot be read.' }
   if (stored.interrupted >= MOST_INTERRUPTIONS) {
-    const message = `The run was interrupted ${MOST_INTERRUPTIONS} times and was given up.`
+    const message = `The run was interrupted ${MOST_INTERRUPTIONS} times and was stopped.`
     return { code: 'interrupted', message }
   }
   return now - (stored.stalled ?? now) >= MOST_IDLE_MS ? NO_PROGRESS : undefined

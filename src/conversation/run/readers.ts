@@ -124,7 +124,7 @@ export class Readers {
     if (reader.live) return reader.controller.enqueue(HEARTBEAT.slice())
     if (this.#now() - reader.readAt < MOST_STALL_MS) return
     this.#drop(reader)
-    reader.controller.error(new Error('The reader stopped reading; read on from the last event id.'))
+    reader.controller.error(new Error('The reader fell behind; resume from the last event id.'))
   }
 
   #finish(reader: Reader): void {

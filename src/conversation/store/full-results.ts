@@ -24,7 +24,7 @@ export class FullResultTable {
     return Array.isArray(content) ? content : undefined
   }
 
-  /** Stores an outcome that came too late to count. Of several for one call, the first is kept. */
+  /** Stores an outcome that came too late to count: the first one of each call. */
   addLate(run: string, call: string, outcome: ToolOutcome): void {
     const column = this.#database.chunks.keep(JSON.stringify(outcome))
     this.#database.rows('INSERT OR IGNORE INTO wholes VALUES (?, ?)', `${latePrefix(run)}${call}`, column)

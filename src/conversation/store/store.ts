@@ -152,7 +152,7 @@ export class Store {
 
   #giveUp({ id, status }: RunRow): void {
     if (isTerminal(status)) return
-    const error = { code: 'run_lost', message: 'What was asked of this run could not be read any more.' }
+    const error = { code: 'run_lost', message: 'The request of this run cannot be read.' }
     const end = { status: 'failed', finish: 'error', answer: '', usage: NO_USAGE, error } as const
     this.transaction(() => {
       const seq = this.runs.lastNumber(id) + 1

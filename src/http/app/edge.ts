@@ -74,7 +74,7 @@ export function routes(page: Page | undefined, openapi: string): Hono<EdgeEnv> {
   app.get('/usage', answerUsage)
   app.route('/mcp', mcp)
   app.notFound((c) =>
-    answerProblem(c.req.path, new Problem({ status: 404, code: 'not_found', message: 'There is nothing here.' })),
+    answerProblem(c.req.path, new Problem({ status: 404, code: 'not_found', message: 'There is no such route.' })),
   )
   app.onError((error, c) => {
     if (error instanceof Problem) return answerProblem(c.req.path, error)

@@ -35,7 +35,7 @@ export function answerRecord(record: RunRecord, handle: RunRef): Response {
   if (isTerminal(status)) return Response.json(record, { headers: runHeaders(handle) })
   const headers = pendingRunHeaders(handle)
   if (status === 'waiting') return Response.json(record, { status: 202, headers })
-  const message = 'The run goes on; ask for it by its id.'
+  const message = 'The run is still in progress; fetch it by its id.'
   throw new Problem({ status: 504, code: 'wait_elapsed', message, extra: { runId: record.id, run: record }, headers })
 }
 

@@ -14,7 +14,7 @@ import { storedRunHandle, type RunHandle } from './run-handle.ts'
 import { unwrapReply, Problem } from '../problem.ts'
 import { type ConversationTarget, startInListedConversation } from './place-run.ts'
 
-/** A run that was started, or goes on with answers to its calls. */
+/** A run that was started, or continued with answers to its calls. */
 export interface ContinuedRun {
   readonly handle: RunHandle
   /** The number of the last event before the answers. */
@@ -46,8 +46,8 @@ interface AnswerRequest {
   /** Messages that follow the answers. */
   readonly input: readonly Message[]
   /**
-   * The request whose terms the run goes on with. Terms that it leaves out stay as they were; with `stateless`, none
-   * do. Default: all terms stay.
+   * The request whose terms the run continues with. A term that it leaves out is unchanged; with `stateless`, it is
+   * removed. Default: all terms stay unchanged.
    */
   readonly body?: RunParameters | undefined
   /**
@@ -58,8 +58,8 @@ interface AnswerRequest {
 }
 
 /**
- * Gives a run the answers that it waits for, and the messages that follow them. Other answers are left out: the run was
- * given them before, or produced them itself. Undefined if it waits for none of them, and there are further messages.
+ * Passes a run the answers that it waits for, and the messages that follow them. Ignores other answers: the run has them
+ * already, or produced them itself. Returns undefined if the run waits for no answer and there are further messages.
  */
 export async function continueRun(
   context: RequestContext,
@@ -88,7 +88,7 @@ export async function continueRun(
       openAnswers.map(([callId, answer]) => [callId, signAnswer(context.caller, answer)]),
     )
     const answerReply = await service.answer(runId, signedAnswers, await continuationOf(context, location, request))
-    // Otherwise the same request, sent twice at once, has given them meanwhile.
+    // Otherwise a concurrent copy of the same request has already delivered the answers.
     if (answerReply.ok || answerReply.code !== 'call_already_answered' || !stateless || !hasNoInput) {
       after = unwrapReply(answerReply).after
       unsettled.clear()
@@ -118,7 +118,7 @@ async function continuationOf(
   if (input.length + termNames.length === 0) return undefined
   const { run } = await prepareRun(context, { ...body, input }, { conversation })
   const terms = Object.fromEntries(termNames.map((name) => [name, run[name]]))
-  // Hooks may change what is said, but there is nothing to add to answers alone.
+  // Hooks may change the input, but may not add input to a request that has only answers.
   return { key: context.caller.key, input: input.length > 0 ? run.input : [], terms }
 }
 
@@ -142,8 +142,8 @@ function waitingEvents({ id: runId, status, calls }: RunRecord, seq: number): Ru
 }
 
 /**
- * Takes a turn of a chat in its conversation: goes on with the run that waits for the answers or, if none does, starts
- * a run with the new messages, which may replace an earlier run and all that followed it.
+ * Performs a turn of a chat in its conversation: continues the run that waits for the answers or, if none does, starts a
+ * run with the new messages, which may replace an earlier run and all later ones.
  */
 export async function takeTurn(
   context: RequestContext,
@@ -167,6 +167,6 @@ export function systemOf(messages: readonly Message[], instructions = ''): strin
 
 /** Makes the Problem of a request that has no new messages, and whose answers no call waits for. */
 export function nothingToAnswer(): Problem {
-  const message = 'Nothing is asked, and no call waits for these answers.'
+  const message = 'The request has no new message, and no call waits for its answers.'
   return new Problem({ status: 409, code: 'call_already_answered', message, mayRetry: false })
 }

@@ -21,9 +21,9 @@ export interface StatelessTurn {
 }
 
 /**
- * Answers a request that names no conversation. If a stored run waits for the answers, it goes on with them; if it has
- * them already, its events are sent once more; if it failed, a new run goes on from there. Otherwise a new run starts
- * from the messages that were sent.
+ * Answers a request that names no conversation. If a stored run waits for the answers, continues it; if it has them
+ * already, sends its events again; if it failed, starts a new run from where it ended. Otherwise starts a new run from
+ * the messages of the request.
  */
 export async function continueStateless(
   context: RequestContext,
@@ -45,7 +45,7 @@ export async function continueStateless(
   const request = { ...body, system, input: body.input.slice(systemCount) }
   const answerRequest = { answers, input, body: request, stateless: true }
   let runId = runOfAnswers(answers)
-  /** All messages of the failed run, from which the new run goes on, so that no call is performed twice. */
+  /** All messages of the failed run: the new run starts from them, so that no call is performed twice. */
   let history: Message[] | undefined
   while (runId !== undefined) {
     const stub = conversationStubOfRun(context, { runId, conversation })

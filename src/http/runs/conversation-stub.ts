@@ -38,11 +38,11 @@ function namespaceIn({ conversations }: Setup, jurisdiction?: Jurisdiction): Set
   } catch {
     // The platform has no jurisdictions, as on a developer's machine.
   }
-  const message = `The jurisdiction "${jurisdiction}" is not to be had here.`
+  const message = `The jurisdiction "${jurisdiction}" is not available on this platform.`
   throw new Problem({ status: 501, code: 'no_such_jurisdiction', message })
 }
 
-/** Where a run is stored. Without a `conversation`: in a hidden one, of which the caller does not know. */
+/** Where a run is stored. Without a `conversation`: in a hidden one that the caller cannot name. */
 export interface RunLocation {
   readonly runId: string
   readonly conversation?: string | undefined

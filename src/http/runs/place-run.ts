@@ -25,7 +25,7 @@ export function targetOf(
   const id = header ?? inBody
   if (id === undefined) return undefined
   if (ID.test(id)) return { id, create: header !== undefined }
-  const message = `A conversation's id matches ${ID.source}.`
+  const message = `A conversation's id must match ${ID.source}.`
   throw new Problem({ status: 400, code: 'invalid_conversation_id', message, param })
 }
 
@@ -34,8 +34,8 @@ type StartOptions = Pick<StartRequest, 'replaces' | 'onward' | 'after'> & {
 }
 
 /**
- * Starts a run in a conversation. A conversation that is created for it is listed. Default of `onBusy`: refused while
- * the run before waits for others, so that somebody who chats is told of that at once.
+ * Starts a run in a conversation, and lists a conversation that is created for it. By default the request is refused
+ * while the current run waits for an approval or for its caller, so that a person in a chat learns of that at once.
  */
 export async function startInListedConversation(
   { setup, caller }: RequestContext,
@@ -49,9 +49,9 @@ export async function startInListedConversation(
 }
 
 /**
- * Starts a run without a conversation. Nothing is stored, unless the run may both run tools here and hand calls to its
- * caller: then it runs in a hidden conversation, which the ids of those calls find again, so that nothing runs twice. A
- * run with an Idempotency-Key does so too.
+ * Starts a run without a conversation. It is stored, in a hidden conversation, only if it may both run tools here and
+ * hand calls to its caller, or if it has an Idempotency-Key. The ids of the calls lead back to that conversation, so
+ * that nothing runs twice.
  */
 export function startStateless(context: RequestContext, preparedRun: PreparedRun): RunHandle | Promise<RunHandle> {
   const { run, tools } = preparedRun

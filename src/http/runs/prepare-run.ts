@@ -115,7 +115,7 @@ async function identifyRun(
   const key = request.headers.get('idempotency-key')
   if (key === null) return { runId: newId('run') }
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
-    const message = 'An Idempotency-Key is 1 to 255 printable ASCII characters without spaces.'
+    const message = 'An Idempotency-Key must be 1 to 255 printable ASCII characters without spaces.'
     throw new Problem({ status: 400, code: 'invalid_idempotency_key', message })
   }
   const runId = await deriveRunId(tenant, conversation, new URL(request.url).pathname, key)
@@ -133,11 +133,11 @@ async function isKnown(
 
 function checkChoice(choice: ToolChoice | undefined, names: readonly string[]): void {
   if (choice === 'required' && names.length === 0) {
-    const message = 'A tool is required, and none is on offer.'
+    const message = 'A tool call is required, but no tools are offered.'
     throw new Problem({ status: 400, code: 'no_tools_on_offer', message, param: 'tool_choice' })
   }
   if (typeof choice !== 'object' || names.includes(choice.tool)) return
-  const message = `The tool "${choice.tool}" is not on offer in this request.`
+  const message = `The tool "${choice.tool}" is not offered in this request.`
   throw new Problem({ status: 400, code: 'unknown_tool', message, param: 'tool_choice' })
 }
 
@@ -146,7 +146,7 @@ function checkFiles(messages: readonly Message[]): void {
   for (const { content } of messages) {
     for (const part of typeof content === 'string' ? [] : content) {
       if (!('data' in part) || /^[a-z\d+/]+={0,2}$/i.test(part.data)) continue
-      const message = `The data of each ${part.type} must be base64, as RFC 4648 has it in section 4.`
+      const message = `The data of each ${part.type} must be base64 (RFC 4648, section 4).`
       throw new Problem({ status: 400, code: 'invalid_request', message })
     }
   }

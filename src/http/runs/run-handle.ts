@@ -30,8 +30,8 @@ const MOST_LOSSES = 5
 const AFTER_LOSS_MS = 200
 
 /**
- * Follows a stored run after an event, even if its object is lost meanwhile and another instance goes on. `keeper`: an
- * existing stub of the object.
+ * Returns a handle that follows a stored run from the event after number `after`. If the object is lost, the handle
+ * reconnects to the instance that resumes the run. `stub`: an existing stub of the object.
  */
 export function storedRunHandle(
   context: EdgeContext,

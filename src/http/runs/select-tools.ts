@@ -18,7 +18,7 @@ export async function selectTools({ tools, loop }: Setup, run: RunRequest): Prom
   ])
   const [clash] = clashes
   if (clash) {
-    const message = `The tool "${clash.definition.name}" is known to the edge and sent by the caller; rename yours.`
+    const message = `The tool "${clash.definition.name}" exists at the edge; rename the client tool of this name.`
     throw new Problem({ status: 400, code: 'tool_name_conflict', message, param: 'tools' })
   }
   // A list of names is complete: hooks add nothing to it.

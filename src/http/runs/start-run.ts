@@ -54,12 +54,12 @@ export function runInWorker(
     runId: request.runId,
     follow: async (onEvent) => void (await follow(onEvent)),
     record: async (waitMs) => {
-      // A run that is not stored ends with the wait, because nobody could ask for it later.
+      // A run that is not stored is stopped when the wait elapses, because it could not be fetched later.
       const timer = setTimeout(() => abort.abort(new Error('the wait is over')), waitMs)
       try {
         const record = recordOf(await follow(() => {}))
         if (record.status !== 'cancelled') return record
-        const message = 'The wait was over before the run, which ended with it: nothing keeps it.'
+        const message = 'The run did not finish in time and was stopped, because it is not stored.'
         throw new Problem({ status: 504, code: 'wait_elapsed', message, extra: { runId: record.id, run: record } })
       } finally {
         clearTimeout(timer)
@@ -78,7 +78,7 @@ export function startEphemeral(setup: Setup, { run, tools }: PreparedRun): Promi
   return startInConversation(setup, durableRun, { onBusy: 'queue', create: true, expires: Date.now() + HIDDEN_MS })
 }
 
-/** Starts a run in its conversation, where it goes on whether followed or not. Without an `id`: in a hidden one. */
+/** Starts a run in its conversation, where it continues even if nobody follows it. Without an `id`: in a hidden one. */
 export async function startInConversation(
   setup: Setup,
   { run, tools }: PreparedRun,

@@ -46,7 +46,7 @@ mcp.use(async (c, next) => {
   // `AUTH=open` has refused its host already, and `AUTH=keys` wants a key.
   const isOwn = origin === undefined || origin === new URL(c.req.url).origin
   if (!isOwn && !c.env.setup.config.corsOrigins.includes(origin)) {
-    throw new Problem({ status: 403, code: 'origin_refused', message: 'CORS_ORIGINS does not name this origin.' })
+    throw new Problem({ status: 403, code: 'origin_refused', message: 'This origin is not in CORS_ORIGINS.' })
   }
   requireScope(c.env.caller, 'tools:read')
   requireScope(c.env.caller, 'chat')
@@ -89,7 +89,7 @@ async function answer({ method, params, modern }: McpMessage, tools: ToolSource)
 /** Lists a page of the tools that can be called here: tools that always need a person's approval cannot. */
 async function list(source: ToolSource, cursor: unknown = '', cacheFields: object | false): Promise<object> {
   const cursorMatch = typeof cursor === 'string' ? /^(?:after:(.*))?$/s.exec(cursor) : null
-  if (!cursorMatch) return mcpFault(INVALID_PARAMS, 'This cursor is not one of ours.')
+  if (!cursorMatch) return mcpFault(INVALID_PARAMS, 'This cursor is invalid.')
   const [, after = ''] = cursorMatch
   const { entries, next } = await toolPage(source, { after, limit: PAGE })
   const tools = entries.flatMap((each) => ('definition' in each ? [each.definition] : []))

@@ -49,7 +49,7 @@ export async function storedResponse(c: Context<EdgeEnv>): Promise<Response> {
       if (event.type === 'approval.requested') approvals.push({ id: event.callId, arguments: event.arguments })
     })
   if (!/^(?:-1|\d{1,15})$/.test(last))
-    throw invalidRequest({ message: 'It is a number of an event.', path: 'starting_after' })
+    throw invalidRequest({ message: '`starting_after` must be the number of an event.', path: 'starting_after' })
   if (isStreamed) {
     return streamRun({ ...run, follow }, responseEncoder(options, Number(last)), { onFirst: () => {} })
   }

@@ -2,7 +2,7 @@ import type { RunFinished } from '../../contract/event.ts'
 import type { RunError } from '../../contract/run.ts'
 
 /** The error of a run whose events break off before its end. */
-export const BROKEN_OFF: RunError = { code: 'run_interrupted', message: 'The events of the run broke off.' }
+export const BROKEN_OFF: RunError = { code: 'run_interrupted', message: 'The event stream of the run ended early.' }
 
 /** The error of a stream in which parts of an answer were shown that was then rejected. */
 export function rejection(issues: string): RunError {

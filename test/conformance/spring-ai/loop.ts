@@ -121,7 +121,10 @@ export const loop: readonly Row[] = [
       ])
       expect(chunks.at(-1)?.choices?.[0]?.finish_reason).toBe('tool_calls')
       const { state } = await play({ script: [sum], tools: [add], loop: { runsCalls: () => false } })
-      expect([state.finished?.finish, state.calls.map(({ status }) => status)]).toEqual(['tool_calls', ['handed']])
+      expect([state.finished?.finish, state.calls.map(({ status }) => status)]).toEqual([
+        'tool_calls',
+        ['awaiting_caller'],
+      ])
     }),
   },
   {

@@ -68,7 +68,7 @@ export const options: readonly Row[] = [
       const clash = await native({ tools: [one], body: { clientTools: [{ name: 'one' }] } })
       expect(clash.json).toMatchObject({
         code: 'tool_name_conflict',
-        detail: 'The tool "one" is known to the edge and sent by the caller; rename yours.',
+        detail: 'The tool "one" exists at the edge; rename the client tool of this name.',
       })
       expect(() => inlineSource([named('twin'), named('twin')], { env: {} })).toThrow(
         new TypeError('Two tools here are named "twin"'),

@@ -268,7 +268,7 @@ describe('a streamed answer', () => {
       'Enough.',
       finished('', { status: 'failed', finish: 'limit', error: { code: 'limit_reached', message: 'Enough.' } }),
     ],
-    ['run_interrupted', 'The events of the run broke off.', ended(1)],
+    ['run_interrupted', 'The event stream of the run ended early.', ended(1)],
   ])('fails with %s', (code, message, last) => {
     const frame = { error: { message, type: 'server_error', param: null, code } }
     expect(deltasOf(encode([started, last]))).toEqual([ROLE, frame])

@@ -48,5 +48,5 @@ interface Page {
 /** Parses the query parameter `path`, which must be a whole number from 1. Throws a Problem 400 for other text. */
 function positive(text: string, path: string): number {
   if (/^[1-9]\d{0,15}$/.test(text)) return Number(text)
-  throw invalidRequest({ message: `"${path}" is a whole number from 1.`, path })
+  throw invalidRequest({ message: `"${path}" must be a whole number from 1.`, path })
 }

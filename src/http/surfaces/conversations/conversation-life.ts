@@ -33,7 +33,10 @@ conversationLife.post('/', async (c) => {
   const { location, jurisdiction, id: requestedId, ...settings } = decoded.request
   const id = requestedId ?? newConversationId(jurisdiction)
   if (jurisdiction !== undefined && jurisdictionOf(id) !== jurisdiction) {
-    throw invalidRequest({ message: `The id of a conversation there begins with "${jurisdiction}__".`, path: 'id' })
+    throw invalidRequest({
+      message: `The id of a conversation in this jurisdiction must begin with "${jurisdiction}__".`,
+      path: 'id',
+    })
   }
   checkSettings(setup, settings)
   await createConversation(c.env, { id, settings, ...(location && { location }) })
@@ -53,14 +56,14 @@ conversationLife.post('/:id/fork', async (c) => {
     throw new Problem({ status: 404, code: 'unknown_message', message: 'There is no such message.' })
   const { role } = last.message
   if (role === 'tool' || (role === 'assistant' && last.message.calls)) {
-    const message = 'A conversation is forked at what a user said or at an answer, not in the middle of a turn.'
+    const message = 'A conversation can be forked only at a user message or at an answer, not in the middle of a turn.'
     throw new Problem({ status: 422, code: 'not_a_turn', message, param: 'at' })
   }
   const { settings } = unwrapReply(await source.settings())
   const jurisdiction = jurisdictionOf(c.req.param('id'))
   const { id = newConversationId(jurisdiction) } = decoded.request
   if (jurisdictionOf(id) !== jurisdiction) {
-    throw invalidRequest({ message: 'A fork stays in the jurisdiction of its conversation.', path: 'id' })
+    throw invalidRequest({ message: 'A fork must be in the jurisdiction of its conversation.', path: 'id' })
   }
   const target = await createConversation(c.env, { id, settings, isNew: true })
   await copyMessages(source, target, { before: at + 1 })
@@ -113,7 +116,7 @@ async function createConversation(
   const { created } = unwrapReply(await service.create({ tenant, id, settings }))
   if (created) cacheSettings(context, id, settings)
   if (created || (!isNew && Object.keys(settings).length === 0)) return service
-  const message = 'There is a conversation of this id already; its settings cannot be changed.'
+  const message = 'A conversation with this id already exists; its settings cannot be changed.'
   throw new Problem({ status: 409, code: 'conversation_exists', message, param: 'id' })
 }
 
@@ -132,7 +135,7 @@ function checkSettings(
   if (resolved?.ok === false) throw invalidRequest({ message: resolved.message, path: 'model' })
   if (webhook === undefined || (webhookSetup && mayNotify(webhook, webhookSetup, config.auth === 'open'))) return
   const message = webhookSetup
-    ? 'A webhook goes to an https URL of a host that WEBHOOK_HOSTS names.'
+    ? 'A webhook must be an https URL whose host is in WEBHOOK_HOSTS.'
     : 'This edge sends no webhooks: WEBHOOK_SECRET is not set.'
   throw invalidRequest({ message, path: 'webhook' })
 }

@@ -137,6 +137,6 @@ async function checkArgumentsHash(
   const { calls } = unwrapReply(await service.record(runId, 0)).record
   const record = calls.find(({ id }) => id === call)
   if (!record || (await sha256(canonicalJson(record.arguments))) === argumentsHash) return
-  const message = 'The arguments of this call are others than those that were decided about.'
+  const message = 'The arguments of this call do not match `argumentsHash`.'
   throw new Problem({ status: 409, code: 'arguments_changed', message, param: 'argumentsHash' })
 }

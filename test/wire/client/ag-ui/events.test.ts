@@ -178,7 +178,7 @@ describe('how a run ends', () => {
   test('not at all: its events broke off', () => {
     expect(encode(place([{ type: 'step.started', step: 1 }])).slice(2)).toEqual([
       stepEnd(1),
-      { type: 'RUN_ERROR', message: 'The events of the run broke off.', code: 'run_interrupted' },
+      { type: 'RUN_ERROR', message: 'The event stream of the run ended early.', code: 'run_interrupted' },
     ])
   })
 })

@@ -161,7 +161,7 @@ describe('a run', () => {
       START,
       STEP,
       STEP_END,
-      { type: 'error', errorText: 'The events of the run broke off.' },
+      { type: 'error', errorText: 'The event stream of the run ended early.' },
     ])
   })
 
@@ -310,7 +310,7 @@ describe('a run that waits', () => {
       { type: 'tool-output-available', toolCallId: id(1, 1), output: 'left' },
       output(1, 0, [{ type: 'image', mediaType: 'image/png', data: 'AA==' }]),
       STEP_END,
-      { type: 'error', errorText: 'The events of the run broke off.' },
+      { type: 'error', errorText: 'The event stream of the run ended early.' },
     ])
   })
 })
