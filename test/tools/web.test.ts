@@ -314,7 +314,7 @@ describe('a page', () => {
       url: 'https://b.example/3',
       title: 'There',
       text: 'At last',
-      whole: true,
+      isComplete: true,
     })
     expect(asked).toEqual(Object.keys(web))
     const longer = { ...web, 'https://b.example/3': to('/4'), 'https://b.example/4': page('x') }
@@ -345,7 +345,7 @@ describe('a page', () => {
       },
     })
     const large = await visit('https://a.example/', { 'https://a.example/': page(endless, 'text/plain') })
-    expect(large).toMatchObject({ whole: false, text: expect.stringMatching(/^0123/) })
+    expect(large).toMatchObject({ isComplete: false, text: expect.stringMatching(/^0123/) })
     expect((large as { text: string }).text).toHaveLength(1024 * 1024 - 1)
     expect([pulled < 20, cancelled]).toEqual([true, true])
   })

@@ -75,8 +75,8 @@ export function createTable(sql: SqlStorage): void {
  */
 export function addAlarm(sql: SqlStorage, alarm: NewAlarm, now: number): Alarm | Refusal {
   const { key, tenant, message, time, at } = alarm
-  const [known] = rows(sql, 'SELECT id, time, message FROM alarms WHERE key = ?', key)
-  if (known) return toAlarm(known)
+  const [existing] = rows(sql, 'SELECT id, time, message FROM alarms WHERE key = ?', key)
+  if (existing) return toAlarm(existing)
   if (at <= now) return 'past'
   if (at > now + HORIZON) return 'too-far'
   const pending = rows(sql, `SELECT id FROM alarms WHERE state = 'pending' LIMIT ?`, MOST_PENDING).length

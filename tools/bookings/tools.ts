@@ -32,7 +32,7 @@ export const findBooking = defineTool({
   output,
   annotations: { readOnly: true, idempotent: true, openWorld: false },
   run: async ({ number }, context: RunContext<BookingsEnv>) => {
-    return shown((await hotelOf(context).find(parseNumber(number))) ?? unknown(number))
+    return resultOf((await hotelOf(context).find(parseNumber(number))) ?? unknown(number))
   },
 })
 
@@ -56,7 +56,7 @@ export const bookRoom = defineTool({
     checkDay(checkIn)
     const stay = { guest: guest.trim(), room, checkIn, checkOut: addDays(checkIn, nights) }
     const answer = await hotelOf(context).book(context.idempotencyKey, stay)
-    if (answer !== 'full') return shown(answer)
+    if (answer !== 'full') return resultOf(answer)
     throw new ToolError(
       `No ${room} room is free on each night from ${checkIn} to ${stay.checkOut}. Offer other days, or another kind of room.`,
       { code: 'no_room' },
@@ -65,7 +65,7 @@ export const bookRoom = defineTool({
   // A refused call counts as `absent`: it had no effect, and repeating it gives the same refusal.
   status: async (context: RunContext<BookingsEnv>) => {
     const booking = await hotelOf(context).madeBy(context.idempotencyKey)
-    return booking ? { status: 'done', result: shown(booking) } : 'absent'
+    return booking ? { status: 'done', result: resultOf(booking) } : 'absent'
   },
   undo: (_, { structured }, context: RunContext<BookingsEnv>) => {
     const booked = v.safeParse(Booked, structured)
@@ -92,7 +92,7 @@ export const cancelBooking = defineTool({
 
 /** Cancels a booking; this is also the undo of `bookRoom`. Idempotent. */
 async function cancel(number: string, context: RunContext<BookingsEnv>) {
-  return shown((await hotelOf(context).cancel(parseNumber(number))) ?? unknown(number))
+  return resultOf((await hotelOf(context).cancel(parseNumber(number))) ?? unknown(number))
 }
 
 /** Returns the hotel of the tenant that the caller's key belongs to, whatever the tool context says. */
@@ -100,7 +100,7 @@ function hotelOf({ env, caller }: RunContext<BookingsEnv>) {
   return env.BOOKINGS.get(env.BOOKINGS.idFromName(caller.tenant))
 }
 
-function shown({ number, state, guest, room, checkIn, checkOut, price }: Booking) {
+function resultOf({ number, state, guest, room, checkIn, checkOut, price }: Booking) {
   return { number: `B-${number}`, state, guest, room, checkIn, checkOut, price }
 }
 

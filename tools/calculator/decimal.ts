@@ -18,8 +18,8 @@ const MOST_PADDING = 20
  */
 export function parseDecimal(text: string): Rational {
   const [mantissa = '', exponent = '0'] = text.toLowerCase().split('e')
-  const [whole = '', fraction = ''] = mantissa.split('.')
-  return multiply(rational(BigInt(`${whole}${fraction}`)), powerOfTen(Number(exponent) - fraction.length))
+  const [integer = '', fraction = ''] = mantissa.split('.')
+  return multiply(rational(BigInt(`${integer}${fraction}`)), powerOfTen(Number(exponent) - fraction.length))
 }
 
 /** Returns all digits of a fraction, or undefined if its decimal expansion does not end, as that of 1/3. */

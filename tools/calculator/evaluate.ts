@@ -43,17 +43,17 @@ function constant(name: string): Value {
 }
 
 function apply(name: string, operands: readonly Expression[]): Value {
-  const found = FUNCTIONS.get(name.toLowerCase())
-  if (!found) {
+  const definition = FUNCTIONS.get(name.toLowerCase())
+  if (!definition) {
     throw new ToolError(`There is no function "${name}". There are ${[...FUNCTIONS.keys()].join(', ')}.`, {
       code: 'invalid_expression',
     })
   }
   const [first, ...rest] = operands.map(valueOf)
-  const [least, most] = found.arity
+  const [least, most] = definition.arity
   if (first === undefined || operands.length < least || operands.length > most) {
     const count = least === most ? 'one number' : `${least} to ${most} numbers`
     throw new ToolError(`${name} takes ${count}, not ${operands.length}.`, { code: 'invalid_expression' })
   }
-  return found.apply(first, ...rest)
+  return definition.apply(first, ...rest)
 }

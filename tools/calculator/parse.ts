@@ -44,9 +44,9 @@ export function parse(source: string): Expression {
   const peek = () => tokens[next] ?? end
 
   function take(text: string): boolean {
-    const found = peek().kind === 'symbol' && peek().text === text
-    if (found) next++
-    return found
+    const isMatch = peek().kind === 'symbol' && peek().text === text
+    if (isMatch) next++
+    return isMatch
   }
 
   function expect(text: string, what: string): void {
@@ -89,9 +89,9 @@ export function parse(source: string): Expression {
     return all
   }
 
-  const whole = expression(1)
+  const expressionTree = expression(1)
   if (peek().kind !== 'end') throw unexpected('an operator', peek())
-  return whole
+  return expressionTree
 }
 
 function tokenize(source: string): Token[] {
@@ -101,9 +101,9 @@ function tokenize(source: string): Token[] {
   while (TOKEN.lastIndex < text.length) {
     const from = TOKEN.lastIndex
     const [, number, name, symbol = ''] = TOKEN.exec(text) ?? []
-    const found = number ?? name ?? symbol
-    const position = TOKEN.lastIndex - found.length + 1
-    if (found === '') throw strange(text, from)
+    const token = number ?? name ?? symbol
+    const position = TOKEN.lastIndex - token.length + 1
+    if (token === '') throw strange(text, from)
     if (number !== undefined && /^0\d/.test(number)) {
       throw new ToolError(
         `"${number}" at position ${position}: a number may not begin with 0, and has no separators.`,
@@ -112,7 +112,7 @@ function tokenize(source: string): Token[] {
         },
       )
     }
-    tokens.push({ kind: number ? 'number' : name ? 'name' : 'symbol', text: found, position })
+    tokens.push({ kind: number ? 'number' : name ? 'name' : 'symbol', text: token, position })
   }
   return tokens
 }
@@ -127,6 +127,6 @@ function strange(text: string, from: number): ToolError {
 }
 
 function unexpected(what: string, { kind, text, position }: Token): ToolError {
-  const found = kind === 'end' ? text : JSON.stringify(text)
-  return new ToolError(`Expected ${what} at position ${position}, but found ${found}.`, { code: 'invalid_expression' })
+  const token = kind === 'end' ? text : JSON.stringify(text)
+  return new ToolError(`Expected ${what} at position ${position}, but found ${token}.`, { code: 'invalid_expression' })
 }

@@ -59,8 +59,8 @@ export interface Answer {
 export function toAnswer(value: Value): Answer {
   const text = value.precision === 'exact' ? exactText(value.number) : undefined
   if (text !== undefined) return { value: toJsonValue(text), exact: true }
-  const shown = value.precision === 'double' ? String(toDouble(value)) : roundedText(value.number, SHOWN_DIGITS)
-  return { value: toJsonValue(shown), exact: false }
+  const rounded = value.precision === 'double' ? String(toDouble(value)) : roundedText(value.number, SHOWN_DIGITS)
+  return { value: toJsonValue(rounded), exact: false }
 }
 
 export function worst(...precisions: readonly Precision[]): Precision {

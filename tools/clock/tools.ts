@@ -91,16 +91,16 @@ function amount(unit: string) {
 }
 
 /** Returns the zone of the argument, else of the tool context, else UTC. Throws a ToolError for an unknown zone. */
-function zoneOf(named: string | undefined, values: Readonly<Record<string, unknown>>): string {
-  if (named !== undefined) {
-    if (isTimeZone(named)) return named
+function zoneOf(name: string | undefined, values: Readonly<Record<string, unknown>>): string {
+  if (name !== undefined) {
+    if (isTimeZone(name)) return name
     throw new ToolError(
-      `There is no time zone "${named}". Send an IANA name such as "Europe/Paris", "America/New_York" or "UTC".`,
+      `There is no time zone "${name}". Send an IANA name such as "Europe/Paris", "America/New_York" or "UTC".`,
       { code: 'unknown_time_zone' },
     )
   }
-  const given = values['timeZone'] ?? 'UTC'
-  if (typeof given === 'string' && isTimeZone(given)) return given
+  const fallback = values['timeZone'] ?? 'UTC'
+  if (typeof fallback === 'string' && isTimeZone(fallback)) return fallback
   throw new ToolError('No time zone is known for whoever asks: send `timeZone`, an IANA name such as "Europe/Paris".', {
     code: 'unknown_time_zone',
   })

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { defineTool, type RunContext, ToolError } from '../../src/tool.ts'
 import type { MailEnv } from './outbox.ts'
 
-const sent = {
+const mailFields = {
   id: v.string(),
   to: v.string(),
   subject: v.string(),
@@ -23,7 +23,7 @@ export const sendMail = defineTool({
     subject: v.pipe(v.string(), v.regex(/^[^\r\n]+$/), v.maxLength(200), v.description('One line.')),
     text: v.pipe(v.string(), v.regex(/\S/), v.maxLength(20_000), v.description('The whole mail, as plain text.')),
   }),
-  output: v.object(sent),
+  output: v.object(mailFields),
   annotations: { readOnly: false, idempotent: true, destructive: true, openWorld: true },
   approval: 'always',
   run: async (mail, context: RunContext<MailEnv>) => {
@@ -47,7 +47,7 @@ export const listSent = defineTool({
     'a mail went out. Answers id, address, subject, text, time and source of each; a source of "stand-in" means that ' +
     'nothing left the house.',
   input: v.strictObject({}),
-  output: v.object({ mails: v.array(v.object({ ...sent, text: v.string() })) }),
+  output: v.object({ mails: v.array(v.object({ ...mailFields, text: v.string() })) }),
   annotations: { readOnly: true, idempotent: true, openWorld: false, private: true },
   run: async (_, context: RunContext<MailEnv>) => ({ mails: await outboxOf(context).list() }),
 })

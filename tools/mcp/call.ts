@@ -54,10 +54,10 @@ async function callRemote(
   input: unknown,
   { callId: progressToken, caller, progress, signal, values }: RunContext,
 ): Promise<unknown> {
-  const told = server.context.flatMap((key) => (values[key] === undefined ? [] : [[key, values[key]]]))
-  const params = { name, arguments: input, _meta: { ...Object.fromEntries(told), progressToken } }
-  const onNotice = (method: string, said: unknown) => {
-    const news = fieldsOf(said)
+  const meta = server.context.flatMap((key) => (values[key] === undefined ? [] : [[key, values[key]]]))
+  const params = { name, arguments: input, _meta: { ...Object.fromEntries(meta), progressToken } }
+  const onNotice = (method: string, notice: unknown) => {
+    const news = fieldsOf(notice)
     if (method === 'notifications/tools/list_changed') expireList(server)
     if (method === 'notifications/progress' && news['progressToken'] === progressToken) progress(toProgress(news))
   }
@@ -106,12 +106,12 @@ function failureOf(cause: unknown, server: McpServer, signal: AbortSignal): Tool
   }
   const isDenied = cause instanceof HttpFault && (cause.status === 401 || cause.status === 403)
   if (!isDenied && cause instanceof RpcFault) {
-    const { code, said } = cause
+    const { code, serverMessage } = cause
     // The server's definition of the tool has changed, or the tool is gone: its list must be read again.
     if (code === HEADER_MISMATCH || code === INVALID_PARAMS) expireList(server)
     if (code === HEADER_MISMATCH) return new ToolError('The tool has changed.', { code: 'schema_mismatch', cause })
     if (code === INVALID_PARAMS)
-      return new ToolError(`The server refused the call: ${said}`, { code: 'mcp_refused', cause })
+      return new ToolError(`The server refused the call: ${serverMessage}`, { code: 'mcp_refused', cause })
     return new ToolError('The server failed at the call.', { code: 'mcp_error', cause })
   }
   const why = isDenied ? 'The server does not let this edge in.' : 'The server cannot be reached now. Try again later.'

@@ -16,13 +16,13 @@ export class RpcFault extends HttpFault {
   readonly code: number
   readonly data: unknown
   /** The server's message, which a model may read. */
-  readonly said: string
+  readonly serverMessage: string
 
   constructor({ code, data, message }: Readonly<Record<string, unknown>>, status: number) {
     super(status, `it answered ${String(code)} ${textOf(message)}`)
     this.code = Number(code)
     this.data = data
-    this.said = textOf(message)
+    this.serverMessage = textOf(message)
   }
 }
 
@@ -110,9 +110,9 @@ async function follow(response: Response, posting: Posting): Promise<Message> {
       for (const { data } of events) {
         size += data.length
         if (size > MOST_BYTES) throw new Error(TOO_LONG)
-        const said = fieldsOf(data === '' ? undefined : read(data, posting))
-        if (said['method'] !== undefined) onMessage(said)
-        else if (said['id'] === message['id']) return said
+        const reply = fieldsOf(data === '' ? undefined : read(data, posting))
+        if (reply['method'] !== undefined) onMessage(reply)
+        else if (reply['id'] === message['id']) return reply
       }
     }
     if (!resume.lastId || !resumes) throw new Error('its stream ended without an answer')

@@ -27,8 +27,8 @@ export function parseJson(text: string, exactly: boolean): unknown {
 }
 
 const LONG = /\d{16}/
-const WHOLE = /^-?\d{16,}$/
+const LONG_INTEGER = /^-?\d{16,}$/
 
 function toDigits(_key: string, value: unknown, { source = '' }: { readonly source?: string } = {}): unknown {
-  return WHOLE.test(source) && String(value) !== source ? source : value
+  return LONG_INTEGER.test(source) && String(value) !== source ? source : value
 }

@@ -17,7 +17,7 @@ export interface RemoteTool {
   readonly headers: readonly ParamHeader[]
 }
 
-interface Listed {
+interface CachedList {
   readonly tools: readonly RemoteTool[]
   /** When the list was read, or last failed to be read, in epoch milliseconds. */
   readonly at: number
@@ -34,12 +34,12 @@ const AGAIN_MS = 2000
 const MOST_TOOLS = 1000
 
 /** The lists, by server. They are plain values, because a Worker's requests cannot share I/O objects. */
-const remembered = new Map<string, Listed>()
+const cache = new Map<string, CachedList>()
 
 /** Marks a server's list as expired, so that the next use reads it again. If that fails, the old list stays in use. */
 export function expireList(server: McpServer): void {
-  const listed = remembered.get(keyOf(server))
-  if (listed) remembered.set(keyOf(server), { ...listed, ttlMs: 0 })
+  const list = cache.get(keyOf(server))
+  if (list) cache.set(keyOf(server), { ...list, ttlMs: 0 })
 }
 
 /**
@@ -47,24 +47,24 @@ export function expireList(server: McpServer): void {
  * used; rejects if there is none.
  */
 export async function listTools(server: McpServer): Promise<readonly RemoteTool[]> {
-  const known = remembered.get(keyOf(server))
-  if (known && Date.now() - known.at < known.ttlMs) return toolsIn(known)
+  const cachedList = cache.get(keyOf(server))
+  if (cachedList && Date.now() - cachedList.at < cachedList.ttlMs) return toolsIn(cachedList)
   try {
-    const listed = await withTimeLimit(LIST_MS, (signal) => readList(server, signal))
-    remembered.set(keyOf(server), listed)
-    return listed.tools
+    const list = await withTimeLimit(LIST_MS, (signal) => readList(server, signal))
+    cache.set(keyOf(server), list)
+    return list.tools
   } catch (error) {
     warn({ event: 'mcp.unavailable', server: server.name, detail: String(error) })
     forget(server)
     const failure = error instanceof Error ? error.message : String(error)
-    const before = known && known.failure === undefined ? known : { tools: [], failure }
-    const listed = { ...before, at: Date.now(), ttlMs: AGAIN_MS }
-    remembered.set(keyOf(server), listed)
-    return toolsIn(listed)
+    const before = cachedList && cachedList.failure === undefined ? cachedList : { tools: [], failure }
+    const list = { ...before, at: Date.now(), ttlMs: AGAIN_MS }
+    cache.set(keyOf(server), list)
+    return toolsIn(list)
   }
 }
 
-function toolsIn({ tools, failure }: Listed): readonly RemoteTool[] {
+function toolsIn({ tools, failure }: CachedList): readonly RemoteTool[] {
   if (failure !== undefined) throw new Error(failure)
   return tools
 }
@@ -73,7 +73,7 @@ function keyOf({ name, url }: McpServer): string {
   return JSON.stringify([name, url])
 }
 
-async function readList(server: McpServer, signal: AbortSignal): Promise<Listed> {
+async function readList(server: McpServer, signal: AbortSignal): Promise<CachedList> {
   const tools = new Map<string, RemoteTool>()
   let ttlMs = server.ttlMs
   const cursors = new Set<unknown>()
@@ -82,8 +82,8 @@ async function readList(server: McpServer, signal: AbortSignal): Promise<Listed>
     cursors.add(cursor)
     const params = cursor === undefined ? {} : { cursor }
     const page = await ask(server, undefined, { method: 'tools/list', params, signal })
-    const { tools: found, nextCursor, ttlMs: hinted } = page
-    for (const item of Array.isArray(found) ? found : []) {
+    const { tools: items, nextCursor, ttlMs: hinted } = page
+    for (const item of Array.isArray(items) ? items : []) {
       const tool = readTool(server, item)
       if (tool && !tools.has(tool.name)) tools.set(tool.name, tool)
     }

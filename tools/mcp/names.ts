@@ -8,29 +8,29 @@ export function isLike(name: string, pattern: string): boolean {
   if (tail === undefined) return name === pattern
   let at = head.length
   for (const part of parts) {
-    const found = name.indexOf(part, at)
-    if (found < 0) return false
-    at = found + part.length
+    const index = name.indexOf(part, at)
+    if (index < 0) return false
+    at = index + part.length
   }
   return name.startsWith(head) && name.endsWith(tail) && name.length - tail.length >= at
 }
 
 /**
- * Names the tools of several servers. Returns them by the names that models see, each with the name (`given`) of which
+ * Names the tools of several servers. Returns them by the names that models see, each with the name (`name`) of which
  * that was made. The first tool keeps its name; a later one of the same name is prefixed with its server's name. Names
  * depend only on what the servers list and on the order in which they are configured.
  */
 export function nameTools<Tool extends { readonly name: string }>(
   listings: readonly (readonly [server: McpServer, tools: readonly Tool[]])[],
-): ReadonlyMap<string, readonly [given: string, server: McpServer, tool: Tool]> {
-  const named = new Map<string, readonly [string, McpServer, Tool]>()
+): ReadonlyMap<string, readonly [name: string, server: McpServer, tool: Tool]> {
+  const byName = new Map<string, readonly [string, McpServer, Tool]>()
   for (const [server, tools] of listings) {
     for (const tool of tools) {
       const wanted = (Object.hasOwn(server.rename, tool.name) && server.rename[tool.name]) || server.prefix + tool.name
-      let given = wanted
-      for (let alias = `${server.name}_${wanted}`; named.has(wireName(given)); alias += '_') given = alias
-      named.set(wireName(given), [given, server, tool])
+      let uniqueName = wanted
+      for (let alias = `${server.name}_${wanted}`; byName.has(wireName(uniqueName)); alias += '_') uniqueName = alias
+      byName.set(wireName(uniqueName), [uniqueName, server, tool])
     }
   }
-  return named
+  return byName
 }

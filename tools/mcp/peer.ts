@@ -81,8 +81,8 @@ function keyOf({ name, url }: McpServer, tenant?: string): string {
 async function peerFor(server: McpServer, tenant: string | undefined, signal: AbortSignal): Promise<Peer> {
   const newest = { version: MODERN, session: null }
   if (modern.has(keyOf(server))) return newest
-  const known = older.get(keyOf(server, tenant))
-  if (known) return known
+  const olderPeer = older.get(keyOf(server, tenant))
+  if (olderPeer) return olderPeer
   // A session without a tenant, as for `tools/list`, shows that the server speaks an older revision.
   if (!older.has(keyOf(server)) && (await speaksNewest(server, newest, signal))) {
     modern.add(keyOf(server))
@@ -131,11 +131,11 @@ async function send(server: McpServer, peer: Peer, question: Question): Promise<
   const id = ++lastId
   const isNewest = peer.version === MODERN
   const message = { jsonrpc: '2.0', id, method, params: isNewest ? withMeta(params) : params }
-  const named = textOf(params['name'])
-  const repeated = { ...question.headers, 'mcp-method': method, ...(named && { 'mcp-name': headerValue(named) }) }
-  const onMessage = (said: Readonly<Record<string, unknown>>) => {
-    if (said['id'] === undefined) onNotice(textOf(said['method']), said['params'])
-    else refuse(server, peer, said, signal)
+  const toolName = textOf(params['name'])
+  const repeated = { ...question.headers, 'mcp-method': method, ...(toolName && { 'mcp-name': headerValue(toolName) }) }
+  const onMessage = (answer: Readonly<Record<string, unknown>>) => {
+    if (answer['id'] === undefined) onNotice(textOf(answer['method']), answer['params'])
+    else refuse(server, peer, answer, signal)
   }
   try {
     const { result } = await post({
@@ -163,8 +163,8 @@ function refuse(server: McpServer, peer: Peer, { id, method }: Readonly<Record<s
   tell(server, peer, { id, ...(method === 'ping' ? { result: {} } : { error }) }, signal).catch(() => {})
 }
 
-async function tell(server: McpServer, peer: Peer, said: object, signal: AbortSignal): Promise<void> {
-  const message = { jsonrpc: '2.0', ...said }
+async function tell(server: McpServer, peer: Peer, notice: object, signal: AbortSignal): Promise<void> {
+  const message = { jsonrpc: '2.0', ...notice }
   await post({ url: server.url, headers: headersFor(server, peer), message, signal, isRequest: false })
 }
 
@@ -173,7 +173,7 @@ function headersFor({ headers }: McpServer, { version, session }: Peer): Record<
 }
 
 function withMeta({ _meta, ...params }: Readonly<Record<string, unknown>>): object {
-  const told = { protocolVersion: MODERN, clientInfo: CLIENT, clientCapabilities: {} }
-  const named = Object.entries(told).map(([key, value]) => [META + key, value])
-  return { ...params, _meta: { ...Object(_meta), ...Object.fromEntries(named) } }
+  const clientMeta = { protocolVersion: MODERN, clientInfo: CLIENT, clientCapabilities: {} }
+  const metaEntries = Object.entries(clientMeta).map(([key, value]) => [META + key, value])
+  return { ...params, _meta: { ...Object(_meta), ...Object.fromEntries(metaEntries) } }
 }

@@ -8,12 +8,12 @@ type Part = Parameters<typeof content>[number]
  * ToolError with the server's text for an error result, and a ToolError for a result that asks for more input.
  */
 export function readResult(result: Readonly<Record<string, unknown>>): unknown {
-  const { content: given, structuredContent, isError, resultType = 'complete' } = result
+  const { content: items, structuredContent, isError, resultType = 'complete' } = result
   if (resultType !== 'complete') {
     const message = 'This tool asks its user for more, which cannot be given from here. Trying again will not help.'
     throw new ToolError(message, { code: 'input_required' })
   }
-  const parts = (Array.isArray(given) ? given : []).map(toPart)
+  const parts = (Array.isArray(items) ? items : []).map(toPart)
   if (isError === true) {
     const text = parts.filter((part) => typeof part === 'string').join('\n')
     throw new ToolError(text.trim() === '' ? 'The tool failed, and did not say why.' : text)

@@ -65,8 +65,8 @@ const Servers = v.pipe(
 
 /** Reads MCP_SERVERS and fills in its secrets. Throws an Error that says what is wrong and contains no secret. */
 export function readServers(env: McpEnv): readonly McpServer[] {
-  const { MCP_SERVERS: given } = env
-  const parsed = v.safeParse(Servers, typeof given === 'string' ? parse(given || '[]') : (given ?? []))
+  const { MCP_SERVERS: value } = env
+  const parsed = v.safeParse(Servers, typeof value === 'string' ? parse(value || '[]') : (value ?? []))
   if (!parsed.success) {
     const [issue] = parsed.issues
     throw new Error(`MCP_SERVERS: ${v.getDotPath(issue) ?? 'it'}: ${issue.message}`)

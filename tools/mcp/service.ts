@@ -14,7 +14,7 @@ export function mcpService(ctx: ExecutionContext, env: McpEnv): Service {
   const servers = readServers(env)
   const serve = async (isWanted: (name: string) => boolean): Promise<Service> => {
     const tools = [...nameTools(await listAll(servers))].filter(([name]) => isWanted(name))
-    const Served = serveTools<McpEnv>(...tools.flatMap(([, given]) => toolOf(...given)))
+    const Served = serveTools<McpEnv>(...tools.flatMap(([, entry]) => toolOf(...entry)))
     return new Served(ctx, env)
   }
   const call = async (...[request, control]: Parameters<Service['call']>) => {

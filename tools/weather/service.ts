@@ -56,7 +56,7 @@ export async function askForecast(
   url.search = new URLSearchParams({ place, date }).toString()
   const ask = env.WEATHER_URL ? fetch : standIn
   try {
-    const said = await withTimeLimit(
+    const json = await withTimeLimit(
       timeoutMs,
       async (within) => {
         const response = await ask(url, { redirect: 'manual', signal: within })
@@ -66,7 +66,7 @@ export async function askForecast(
       },
       signal,
     )
-    const answer = v.parse(Answer, said)
+    const answer = v.parse(Answer, json)
     return { ...answer, source: answer.source ?? url.host }
   } catch (error) {
     throw error instanceof ToolError ? error : failureOf(error, signal)

@@ -15,8 +15,8 @@ export function checkAddress(text: string, base?: URL): URL {
     url.hash = ''
     return url
   }
-  const shown = text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text
-  const what = base ? `The page at ${base.host} leads to "${shown}", which` : `"${shown}"`
+  const excerpt = text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text
+  const what = base ? `The page at ${base.host} leads to "${excerpt}", which` : `"${excerpt}"`
   const message = `${what} cannot be read: send the https address of a public page, such as "https://example.com/".`
   throw new ToolError(message, { code: 'page_refused' })
 }

@@ -1,7 +1,7 @@
-/** The first bytes of a body. `whole` tells whether they are all of it; the rest is never fetched. */
+/** The first bytes of a body. `isComplete` tells whether they are all of it; the rest is never fetched. */
 export interface Body {
   readonly bytes: Uint8Array
-  readonly whole: boolean
+  readonly isComplete: boolean
 }
 
 /** Reads up to `most` bytes of a response, counted after decompression. */
@@ -11,12 +11,12 @@ export async function readBody(response: Response, most: number): Promise<Body> 
   let size = 0
   for (;;) {
     const { done, value } = (await reader?.read()) ?? { done: true, value: undefined }
-    if (done) return { bytes: bytes.subarray(0, size), whole: true }
+    if (done) return { bytes: bytes.subarray(0, size), isComplete: true }
     bytes.set(value.subarray(0, most - size), size)
     size += value.length
     if (size <= most) continue
     await reader?.cancel()
-    return { bytes, whole: false }
+    return { bytes, isComplete: false }
   }
 }
 

@@ -9,7 +9,7 @@ const LATIN =
   'igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute ucirc uuml yacute ' +
   'thorn yuml'
 
-const NAMED: ReadonlyMap<string, string> = new Map([
+const BY_NAME: ReadonlyMap<string, string> = new Map([
   ...LATIN.split(' ').map((name, at) => [name, String.fromCodePoint(160 + at)] as const),
   ...Object.entries({ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", hellip: '…', ndash: '–', mdash: '—' }),
   ...Object.entries({ lsquo: '‘', rsquo: '’', sbquo: '‚', ldquo: '“', rdquo: '”', bdquo: '„', bull: '•', euro: '€' }),
@@ -21,8 +21,8 @@ const REFERENCE = /&(?:#(\d{1,7})|#x([\da-f]{1,6})|([a-z][a-z\d]{1,7}));/gi
 
 /** Replaces the character references in a text; an unknown name is left as it is. */
 export function decodeEntities(text: string): string {
-  return text.replace(REFERENCE, (whole, decimal?: string, hex?: string, name?: string) => {
-    if (name !== undefined) return NAMED.get(name) ?? whole
+  return text.replace(REFERENCE, (reference, decimal?: string, hex?: string, name?: string) => {
+    if (name !== undefined) return BY_NAME.get(name) ?? reference
     return characterOf(decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal))
   })
 }

@@ -12,7 +12,7 @@ export interface Page {
   readonly title: string
   readonly text: string
   /** False if the page exceeds 1 MiB, so that only its beginning was read. */
-  readonly whole: boolean
+  readonly isComplete: boolean
 }
 
 export interface FetchOptions {
@@ -61,12 +61,12 @@ const INIT: RequestInit = {
   redirect: 'manual',
 }
 
-interface Found {
+interface FinalResponse {
   readonly url: URL
   readonly response: Response
 }
 
-async function follow(first: URL, get: (href: string) => Promise<Response>): Promise<Found> {
+async function follow(first: URL, get: (href: string) => Promise<Response>): Promise<FinalResponse> {
   let url = first
   for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects += 1) {
     const response = await get(url.href)
@@ -88,9 +88,9 @@ async function toPage(url: URL, response: Response): Promise<Page> {
     await response.body?.cancel()
     throw response.ok ? notText(url, type) : refused(url, response.status)
   }
-  const { bytes, whole } = await readBody(response, MOST_BYTES)
+  const { bytes, isComplete } = await readBody(response, MOST_BYTES)
   const source = decodeBody(bytes, contentType)
-  return { url: url.href, whole, ...(isHtml ? readHtml(source) : { title: '', text: source.trim() }) }
+  return { url: url.href, isComplete, ...(isHtml ? readHtml(source) : { title: '', text: source.trim() }) }
 }
 
 function refused({ host }: URL, status: number): ToolError {

@@ -68,8 +68,8 @@ export async function askSearch(
       signal,
     )
     const { results, source } = v.parse(Answer, JSON.parse(new TextDecoder().decode(bytes)))
-    const found = results.filter((result) => result !== null).slice(0, count)
-    return { results: found, source: source ?? new URL(request.url).host }
+    const matches = results.filter((result) => result !== null).slice(0, count)
+    return { results: matches, source: source ?? new URL(request.url).host }
   } catch (error) {
     throw error instanceof ToolError ? error : failureOf(error, signal)
   }

@@ -47,11 +47,11 @@ export async function standIn(
 
 function search(query: string, count: number) {
   const words = wordsOf(query)
-  const found = ARTICLES.map((article) => ({ article, score: scoreOf(article, words) }))
+  const scores = ARTICLES.map((article) => ({ article, score: scoreOf(article, words) }))
     .filter(({ score }) => score > 0)
     .sort((a, b) => b.score - a.score || a.article.age - b.article.age)
   return {
-    results: found.slice(0, count).map(({ article: { slug, title, paragraphs, age } }) => {
+    results: scores.slice(0, count).map(({ article: { slug, title, paragraphs, age } }) => {
       return { title, url: `https://${HOST}/${slug}`, snippet: paragraphs[0], date: dayBefore(age) }
     }),
     source: 'stand-in',

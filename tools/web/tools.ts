@@ -53,8 +53,8 @@ export const webSearch = defineTool({
     const wanted = query.trim()
     context.progress(`Searching the web for ${wanted}`)
     const { results, source } = await askSearch(wanted, maxResults, context)
-    const told = results.map(({ title, date, snippet, url }) => ({ title, date, snippet, url }))
-    return { results: told, source, note: NOTE }
+    const summaries = results.map(({ title, date, snippet, url }) => ({ title, date, snippet, url }))
+    return { results: summaries, source, note: NOTE }
   },
 })
 
@@ -100,7 +100,7 @@ export const readPage = defineTool({
       title: page.title.slice(0, MOST_TITLE).toWellFormed(),
       text: page.text.slice(start, end),
       ...(end < page.text.length && { next: end }),
-      ...(!page.whole && { cut: true }),
+      ...(!page.isComplete && { cut: true }),
       source: isMadeUp ? 'stand-in' : new URL(page.url).host,
       note: NOTE,
     }

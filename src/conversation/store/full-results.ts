@@ -39,13 +39,13 @@ export class FullResultTable {
       `${prefix}~`,
     )
     if (rows.length === 0) return record
-    const late = new Map(
+    const outcomes = new Map(
       rows.map(({ call, content }) => {
         return [call.slice(prefix.length), this.#database.value(content, { table: 'wholes', key: call })]
       }),
     )
     const calls = record.calls.map((call) => {
-      const outcome = late.get(call.id)
+      const outcome = outcomes.get(call.id)
       return isObject(outcome) ? { ...call, late: { ok: outcome.ok === true } } : call
     })
     return { ...record, calls }

@@ -8,7 +8,7 @@ import { Problem } from '../problem.ts'
 const MOST_GUESSES = 100
 const WINDOW_MS = 60_000
 /** The most conversations that an isolate remembers to exist. */
-const MOST_KNOWN = 10_000
+const MOST_REMEMBERED = 10_000
 
 interface Guesses {
   count: number
@@ -19,7 +19,7 @@ interface Guesses {
 interface Memory {
   readonly byKey: Map<string, Guesses>
   /** The names of objects that hold a conversation. */
-  readonly known: Set<string>
+  readonly existing: Set<string>
 }
 
 const memories = new WeakMap<Setup, Memory>()
@@ -34,13 +34,13 @@ export function limitGuesses(
   name: string,
   stub: () => ConversationService,
 ): ConversationService {
-  const memory = memories.get(setup) ?? { byKey: new Map(), known: new Set() }
+  const memory = memories.get(setup) ?? { byKey: new Map(), existing: new Set() }
   memories.set(setup, memory)
-  const { byKey, known } = memory
+  const { byKey, existing } = memory
   const key = `${caller.tenant}/${caller.key ?? ''}`
   const guesses = byKey.get(key)
   const now = Date.now()
-  if (guesses && guesses.count >= MOST_GUESSES && guesses.until > now && !known.has(name)) {
+  if (guesses && guesses.count >= MOST_GUESSES && guesses.until > now && !existing.has(name)) {
     throw new Problem({
       status: 429,
       code: 'too_many_unknown',
@@ -56,8 +56,8 @@ export function limitGuesses(
       if (current && current.until > Date.now()) current.count += 1
       else byKey.set(key, { count: 1, until: Date.now() + WINDOW_MS })
     } else if (reply['ok'] === true) {
-      if (known.size >= MOST_KNOWN) known.clear()
-      known.add(name)
+      if (existing.size >= MOST_REMEMBERED) existing.clear()
+      existing.add(name)
     }
   }
   return new Proxy(stub(), {

@@ -36,8 +36,8 @@ export async function storedResponse(c: Context<EdgeEnv>): Promise<Response> {
   const { stream, starting_after: last = '-1' } = c.req.query()
   const isStreamed = stream === 'true'
   const rounds = defaultRounds(isStreamed)
-  const shown = { rounds, whole: !isStreamed }
-  const options = { id, model: '', created: 0, echo: DEFAULT_ECHO, conversation, asked: approvals, ...shown }
+  const textOptions = { rounds, whole: !isStreamed }
+  const options = { id, model: '', created: 0, echo: DEFAULT_ECHO, conversation, asked: approvals, ...textOptions }
   const run = storedRunHandle(c.env, { runId: place.runId, conversation, after: 0 })
   const follow: RunHandle['follow'] = (onEvent) =>
     run.follow((event) => {
