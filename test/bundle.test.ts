@@ -34,6 +34,13 @@ test('the edge Worker with all providers and surfaces stays under 108 KiB gzip a
   for (const foreign of ['ZodError', 'ajv', '@ai-sdk']) expect(code).not.toContain(foreign)
 })
 
+test('an edge that names few parts holds no others, and stays under 84 KiB gzip', async () => {
+  const code = await bundle('test/fixtures/core-edge/wrangler.toml', '--minify')
+  expect(gzipSync(code).byteLength).toBeLessThan(84 * KIB)
+  for (const foreign of ['generativelanguage', 'api.anthropic.com', 'mcp-protocol-version', 'tool_search', 'openapi'])
+    expect(code).not.toContain(foreign)
+})
+
 test('the offline model is in the bundle of `npm start` and in no deployed bundle', async () => {
   const [deployed, local] = await Promise.all([bundle('wrangler.toml'), bundle('wrangler.toml', 'src/local.ts')])
   const words = 'offline model that works by fixed rules'

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { catalogueParts, type Env, setup } from '../src/setup.ts'
+import type { Env } from '../src/edge/env.ts'
+import { catalogueParts } from '../src/edge/catalog.ts'
+import { fullSetup as setup } from './fixtures/everything.ts'
 import { testCatalogue } from './catalogue/object.ts'
 
 beforeEach(() => {
@@ -62,7 +64,7 @@ describe('changed tools of other servers', () => {
   test.each([{}, { TOOLS: testCatalogue().kv }, { CATALOG: NONE }])(
     'cannot be held back without a catalogue',
     (bindings) => {
-      const message = 'HOLD_CHANGED must be "off" without the bindings CATALOG and TOOLS'
+      const message = 'HOLD_CHANGED must be "off" in an edge without stored tools (bindings CATALOG and TOOLS)'
       expect(() => setup(env({ ...bindings, HOLD_CHANGED: 'TOOL_MCP' }))).toThrow(message)
       expect(() => setup(env({ ...bindings, HOLD_CHANGED: 'off' }))).not.toThrow()
     },

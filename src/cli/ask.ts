@@ -1,7 +1,7 @@
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { RunEvent, RunFinished } from '../contract/event.ts'
 import { isObject } from '../contract/json.ts'
-import { type Edge, problemOf, send } from './edge.ts'
+import { type EdgeAddress, problemOf, send } from './edge.ts'
 import { Failure } from './failure.ts'
 
 /**
@@ -9,7 +9,7 @@ import { Failure } from './failure.ts'
  * Failure with the reason if the run is refused, does not complete, or if its events break off.
  */
 export async function ask(
-  edge: Edge,
+  edge: EdgeAddress,
   question: string,
   { onEvent, signal }: { onEvent: (event: RunEvent) => void; signal: AbortSignal },
 ): Promise<void> {

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { isObject } from '../contract/json.ts'
-import { type Edge, refusal, send } from './edge.ts'
+import { type EdgeAddress, refusal, send } from './edge.ts'
 import { Failure } from './failure.ts'
 import { readJsonFile } from './json-file.ts'
 
@@ -93,7 +93,7 @@ function keyOf({ protocol, host, origin }: URL): string {
 
 /** Stores the definitions at an edge, one after another. Throws a Failure that names the first file that is refused. */
 export async function putDefinitions(
-  edge: Edge,
+  edge: EdgeAddress,
   definitions: readonly DefinitionFile[],
   signal?: AbortSignal,
 ): Promise<void> {

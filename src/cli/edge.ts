@@ -2,7 +2,7 @@ import { isObject } from '../contract/json.ts'
 import { Failure } from './failure.ts'
 
 /** The base URL of an edge, without a slash at the end, and the API key to send, if any. */
-export interface Edge {
+export interface EdgeAddress {
   readonly url: string
   readonly key?: string | undefined
 }
@@ -17,7 +17,7 @@ export interface EdgeRequest {
 
 /** Sends a request to an edge. Throws the signal's reason if it aborts, and a Failure if the edge cannot be reached. */
 export async function send(
-  { url, key }: Edge,
+  { url, key }: EdgeAddress,
   { method, path, body, accept }: EdgeRequest,
   signal?: AbortSignal,
 ): Promise<Response> {

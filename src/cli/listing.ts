@@ -1,5 +1,5 @@
 import { isObject } from '../contract/json.ts'
-import { type Edge, problemOf, send } from './edge.ts'
+import { type EdgeAddress, problemOf, send } from './edge.ts'
 import { Failure } from './failure.ts'
 
 /** A tool in the edge's listing, or a source of tools that is not available. */
@@ -16,7 +16,7 @@ export interface ListedTool {
 }
 
 /** Lists the tools of an edge. Throws a Failure if the edge refuses. */
-export async function listTools(edge: Edge, signal: AbortSignal): Promise<ListedTool[]> {
+export async function listTools(edge: EdgeAddress, signal: AbortSignal): Promise<ListedTool[]> {
   const response = await send(edge, { method: 'GET', path: '/tools' }, signal)
   if (!response.ok) throw new Failure(`GET /tools: ${(await problemOf(response)).message}`)
   const tools: unknown = await response.json()

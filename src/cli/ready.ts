@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Edge, problemOf, send } from './edge.ts'
+import { type EdgeAddress, problemOf, send } from './edge.ts'
 import { Failure } from './failure.ts'
 import { type ListedTool, listTools } from './listing.ts'
 import type { Output } from './output.ts'
@@ -25,7 +25,7 @@ const REQUEST_MS = 2000
  * Waits until the edge answers and lists every tool Worker as available. Throws a Failure with the reason: at once if
  * waiting cannot help, else after the time limit.
  */
-export async function untilReady(edge: Edge, options: ReadyOptions): Promise<void> {
+export async function untilReady(edge: EdgeAddress, options: ReadyOptions): Promise<void> {
   const { output, signal, withinMs = 30_000 } = options
   const deadline = Date.now() + withinMs
   for (;;) {
@@ -50,7 +50,7 @@ interface Obstacle {
   readonly lasting: boolean
 }
 
-async function findObstacle(edge: Edge, options: ReadyOptions): Promise<Obstacle | undefined> {
+async function findObstacle(edge: EdgeAddress, options: ReadyOptions): Promise<Obstacle | undefined> {
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(REQUEST_MS)])
   try {
     const health = await send(edge, { method: 'GET', path: '/health' }, signal)

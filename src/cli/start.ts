@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { ask } from './ask.ts'
 import { hostsOf, putDefinitions, readDefinitions } from './definitions.ts'
 import { startDevServer, type DevServer } from './dev-server.ts'
-import type { Edge } from './edge.ts'
+import type { EdgeAddress } from './edge.ts'
 import { writeEnvFile } from './env-file.ts'
 import { Failure, Stopped } from './failure.ts'
 import { listTools } from './listing.ts'
@@ -71,7 +71,7 @@ const MOST_STARTS = 3
  */
 async function startReady(
   begin: () => DevServer,
-  { edge, signal }: { readonly edge: Edge; readonly signal: AbortSignal },
+  { edge, signal }: { readonly edge: EdgeAddress; readonly signal: AbortSignal },
 ): Promise<DevServer> {
   for (let starts = 1; ; starts++) {
     const server = begin()
@@ -93,7 +93,7 @@ async function startReady(
 
 /** Asks a question and prints the run. */
 async function demonstrate(
-  edge: Edge,
+  edge: EdgeAddress,
   question: string,
   { workers, signal }: { readonly workers: Workers; readonly signal: AbortSignal },
 ): Promise<void> {
@@ -108,7 +108,7 @@ async function demonstrate(
 }
 
 /** Prints how to call the edge, and shows the Workers' logs until a signal arrives. */
-async function serve({ url, key }: Edge, server: DevServer, signal: AbortSignal): Promise<void> {
+async function serve({ url, key }: EdgeAddress, server: DevServer, signal: AbortSignal): Promise<void> {
   const auth = key === undefined ? '' : ` -H 'authorization: Bearer ${key}'`
   const body = JSON.stringify({ input: EXAMPLE })
   print(`

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { isObject } from '../contract/json.ts'
-import { type Edge, refusal, send } from './edge.ts'
+import { type EdgeAddress, refusal, send } from './edge.ts'
 import { Failure } from './failure.ts'
 
 export interface TypesOptions {
@@ -33,7 +33,7 @@ export async function writeTypes({ root, env, url = env['EDGECALL_URL'] ?? '', o
 const PAGE = 1000
 
 /** Returns the names of all tools that an edge lists as available, in the order of the listing. */
-export async function toolNames(edge: Edge): Promise<readonly string[]> {
+export async function toolNames(edge: EdgeAddress): Promise<readonly string[]> {
   const names: string[] = []
   for (let after = ''; ;) {
     const path = `/tools?limit=${PAGE}&after=${encodeURIComponent(after)}`

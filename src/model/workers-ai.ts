@@ -70,3 +70,8 @@ const STATUS: Readonly<Record<string, number>> = {
   5016: 403,
   5018: 403,
 }
+
+/** Whether a value of the env is the `AI` binding. A variable of that name may be anything. */
+export function isAi(value: unknown): value is AiBinding {
+  return typeof value === 'object' && value !== null && typeof Reflect.get(value, 'run') === 'function'
+}

@@ -4,6 +4,7 @@ import { configurationText, variableNames } from '../../src/cli/document/configu
 import { CONFIGURATION, documentText } from '../../src/cli/document/document.ts'
 import { readConfig } from '../../src/contract/config.ts'
 import { readPolicies } from '../../src/host/policy/policies.ts'
+import { everything } from '../../src/edge/everything.ts'
 import { routes } from '../../src/http/app/edge.ts'
 
 const ROOT = new URL('../..', import.meta.url).pathname
@@ -43,7 +44,7 @@ function urlAndKey(vendor: string): string[] {
 
 test('it has the routes of the edge, no more and no fewer', () => {
   // What is registered for all methods is no route of its own: middleware, and the 405 of /mcp.
-  const served = routes({ html: 'page', policy: '' }, 'document')
+  const served = routes(everything.surfaces)
     .routes.filter(({ method }) => method !== 'ALL')
     .map(({ method, path }) => `${method} ${path.replace(/:(\w+)(?:\{.*\})?/g, '{$1}')}`)
   const told = operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`)

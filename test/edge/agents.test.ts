@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { parse } from 'smol-toml'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { UNATTENDED } from '../../src/cli/wrangler.ts'
 import { type Command, freePort, start } from '../cli/command.ts'
 import { chunksOf, type ModelReply, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
@@ -162,36 +162,33 @@ function eventsIn(events: readonly Record<string, any>[]): Record<string, any>[]
 }
 
 describe('a call that an expert is still answering', () => {
-  /** The expert's model takes the question and says nothing. */
-  async function silence(): Promise<ModelServer & { readonly asked: Promise<void> }> {
-    const asked = Promise.withResolvers<void>()
-    const server = await startModelServer(() => {
-      asked.resolve()
-      return { chunks: [], end: 'hang' }
-    })
-    onTestFinished(() => server.close())
-    const location = `${server.baseUrl}/chat/completions`
-    replies.medical = () => ({ status: 307, headers: { location }, body: '' })
-    return { ...server, asked: asked.promise }
+  /** Makes the expert's model take the question and send nothing. Resolves `called` and `closed` as that happens. */
+  function silence(): { readonly called: Promise<void>; readonly closed: Promise<void> } {
+    const [called, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    replies.medical = () => {
+      called.resolve()
+      return { chunks: [], end: 'hang', onClose: closed.resolve }
+    }
+    return { called: called.promise, closed: closed.promise }
   }
 
   test('is aborted when the calling run is cancelled', async () => {
-    const model = await silence()
+    const model = silence()
     const { id } = await json(post('/conversations', {}))
     const run = json(post(`/conversations/${id}/runs`, { input: QUESTION }))
-    await model.asked
+    await model.called
     const [{ id: runId }] = await json(fetch(`${url}/conversations/${id}/runs`))
     await post(`/conversations/${id}/runs/${runId}/cancel`, {})
     expect(await run).toMatchObject({ status: 'cancelled', calls: [{ tool: 'router', ok: false }] })
-    await model.left
+    await model.closed
   })
 
   test('is aborted when the call times out', async () => {
-    const model = await silence()
+    const model = silence()
     replies.edge = turns('edge', ask('router'), say('The experts take too long.'))
     const run = await json(post('/runs', { input: QUESTION, limits: { callMs: 1500 } }))
     expect(run).toMatchObject({ status: 'completed', answer: 'The experts take too long.', calls: [{ ok: false }] })
-    await model.left
+    await model.closed
   })
 })
 

@@ -23,7 +23,8 @@ const copy = mkdtempSync(join(tmpdir(), 'readme-'))
 afterAll(() => rmSync(copy, { recursive: true }))
 
 test('the tool Worker from README, bound as it says, is found and called', async () => {
-  for (const name of ['src', 'node_modules', 'package.json']) symlinkSync(join(root, name), join(copy, name))
+  for (const name of ['src', 'node_modules', 'package.json', 'tsconfig.json'])
+    symlinkSync(join(root, name), join(copy, name))
   cpSync(join(root, 'tools'), join(copy, 'tools'), { recursive: true })
   mkdirSync(join(copy, 'tools/dice'))
   writeFileSync(join(copy, 'tools/dice/index.ts'), block('ts', 'rollDice'))

@@ -3,6 +3,7 @@ import type { ConversationService, DirectoryService, Objects } from '../../src/c
 import type { ModelRequest } from '../../src/contract/model.ts'
 import type { Setup } from '../../src/contract/setup.ts'
 import { conversation } from '../../src/conversation/conversation.ts'
+import { everything } from '../../src/edge/everything.ts'
 import { edge } from '../../src/http/app/edge.ts'
 import { type Script, scripted } from '../../src/model/scripted.ts'
 import { memoryDirectories } from '../fixtures/directories.ts'
@@ -46,7 +47,7 @@ export function keptEdge({
     directories,
     ...others,
   }
-  const app = edge(() => setup)
+  const app = edge(() => setup, everything.surfaces)
   const ctx = { waitUntil: (work: Promise<unknown>) => void afterwards.push(work) }
   const send = async (input: string | URL | Request, init?: RequestInit) =>
     app.fetch(new Request(input instanceof Request ? input : new URL(input, 'http://127.0.0.1:8787'), init), {}, ctx)

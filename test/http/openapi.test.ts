@@ -2,6 +2,9 @@ import { readFileSync } from 'node:fs'
 import { Validator } from '@cfworker/json-schema'
 import { describe, expect, test } from 'vitest'
 import { parseStored } from '../../src/definitions/definition.ts'
+import { edge } from '../../src/http/app/edge.ts'
+import { scripted } from '../../src/model/scripted.ts'
+import { testSetup } from '../fixtures/setup.ts'
 import { testEdge } from '../fixtures/edge.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { keptEdge } from './kept-edge.ts'
@@ -25,8 +28,10 @@ test('the OpenAPI document is public JSON', async () => {
   expect(await response.json()).toEqual(document)
 })
 
-test('an edge made without the OpenAPI document answers 404 for it', async () => {
-  expect((await keptEdge({ script: [] }).fetch('/openapi.json')).status).toBe(404)
+test('an edge without the surface has no document', async () => {
+  const worker = edge(() => testSetup(scripted([], 'test/scripted'), {}))
+  const response = await worker.fetch(new Request('http://127.0.0.1/openapi.json'), {})
+  expect([response.status, await response.json()]).toMatchObject([404, { code: 'not_found' }])
 })
 
 const user = { role: 'user', content: 'Hello' }

@@ -1,7 +1,8 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { RateLimit } from '../../src/contract/policy.ts'
 import { edge as worker } from '../../src/http/app/edge.ts'
-import { setup } from '../../src/setup.ts'
+import { everything } from '../../src/edge/everything.ts'
+import { fullSetup } from '../fixtures/everything.ts'
 import { testEdge } from '../fixtures/edge.ts'
 import { apiKey, bearer, keyName, withKeys } from '../fixtures/keys.ts'
 
@@ -92,7 +93,10 @@ describe('a configured rate limit without a binding', () => {
   test.each([undefined, 'RATE_SLOW', {}, { limit: 5 }])('(%j) is named in a 503 for every request', async (bound) => {
     vi.spyOn(console, 'error').mockReturnValue()
     const request = new Request('http://127.0.0.1/v1/models', { headers: bearer('one') })
-    const response = await worker(setup).fetch(request, { ...(env as object), RATE_SLOW: bound } as never)
+    const response = await worker(fullSetup, everything.surfaces).fetch(request, {
+      ...(env as object),
+      RATE_SLOW: bound,
+    } as never)
     expect([response.status, await response.json()]).toEqual([
       503,
       {
@@ -108,7 +112,7 @@ describe('a configured rate limit without a binding', () => {
   })
 
   test('is accepted once it is bound', async () => {
-    const app = worker(setup)
+    const app = worker(fullSetup, everything.surfaces)
     const request = new Request('http://127.0.0.1/v1/models', { headers: bearer('one') })
     const response = await app.fetch(request, { ...(env as object), RATE_SLOW: binding(0) } as never)
     expect(response.status).toBe(429)

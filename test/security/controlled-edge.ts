@@ -9,7 +9,10 @@ import { definitionService } from '../../src/definitions/service.ts'
 import { edge } from '../../src/http/app/edge.ts'
 import type { ToolBinding } from '../../src/host/worker/answer.ts'
 import { type Script, scripted } from '../../src/model/scripted.ts'
-import { catalogueParts, type Env, setup } from '../../src/setup.ts'
+import { catalogueParts } from '../../src/edge/catalog.ts'
+import type { Env } from '../../src/edge/env.ts'
+import { everything } from '../../src/edge/everything.ts'
+import { makeSetup } from '../../src/edge/setup.ts'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { memoryDirectories } from '../fixtures/directories.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
@@ -45,12 +48,12 @@ export interface ControlledEdgeOptions {
   readonly keys: readonly string[]
   /** Answers the requests of stored tools. */
   readonly fetch?: (url: string) => Promise<Response>
-  /** Changes the setup, as an operator may in `src/setup.ts`. */
+  /** Changes the setup that `createEdge` makes. */
   readonly change?: (setup: Setup) => Setup
 }
 
 /**
- * The edge of `src/setup.ts` as it is deployed, in plain Node: real doors, conversations, catalogue and definitions,
+ * The reference edge as it is deployed, in plain Node: real doors, conversations, catalogue and definitions,
  * over databases and a KV in memory. Its tool Workers hold the given tools, and its model plays a script.
  */
 export function controlledEdge(options: ControlledEdgeOptions): ControlledEdge {
@@ -74,10 +77,10 @@ export function controlledEdge(options: ControlledEdgeOptions): ControlledEdge {
     DIRECTORIES: memoryDirectories(),
   }
   let made: Setup | undefined
-  const setupOnce = () => (made ??= change(setup(env, { test: () => model })))
+  const setupOnce = () => (made ??= change(makeSetup(env, { ...everything, providers: { test: () => () => model } })))
   const Catalog = catalogue<Env>(catalogueParts)
   const Conversation = conversation(setupOnce)
-  const app = edge(setupOnce)
+  const app = edge(setupOnce, everything.surfaces)
   return {
     kv,
     requests: model.requests,

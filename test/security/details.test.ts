@@ -1,6 +1,8 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { edge } from '../../src/http/app/edge.ts'
-import { type Env, setup } from '../../src/setup.ts'
+import type { Env } from '../../src/edge/env.ts'
+import { everything } from '../../src/edge/everything.ts'
+import { fullSetup } from '../fixtures/everything.ts'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 
 const SECRET = 'postgres://admin:hunter2@db.internal'
@@ -9,7 +11,7 @@ const nobody = () => {
   throw new Error('This edge has no Durable Objects')
 }
 
-/** Asks an edge of `src/setup.ts` with these bindings and variables. Returns its answer, and what it logged. */
+/** Asks an edge with everything with these bindings and variables. Returns its answer, and what it logged. */
 async function ask(path: string, more: object, host = 'edge.example.com'): Promise<{ answer: string; log: string }> {
   const log: string[] = []
   const spy = vi.spyOn(console, 'error').mockImplementation((line: string) => void log.push(line))
@@ -17,7 +19,7 @@ async function ask(path: string, more: object, host = 'edge.example.com'): Promi
   const keys = withKeys(apiKey('reader', { scopes: ['tools:read', 'tools:write', 'chat'] }))
   const env: Env = { CONVERSATIONS: { getByName: nobody }, DIRECTORIES: { getByName: nobody }, ...keys, ...more }
   const request = new Request(`https://${host}${path}`, { headers: bearer('reader') })
-  const response = await edge(setup).fetch(request, env)
+  const response = await edge(fullSetup, everything.surfaces).fetch(request, env)
   return { answer: `${response.status} ${await response.text()}`, log: log.join('\n') }
 }
 

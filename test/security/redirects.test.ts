@@ -5,7 +5,8 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createClient } from '../../src/client.ts'
 import { edge } from '../../src/http/app/edge.ts'
 import { send } from '../../src/cli/edge.ts'
-import { setup } from '../../src/setup.ts'
+import { everything } from '../../src/edge/everything.ts'
+import { fullSetup } from '../fixtures/everything.ts'
 
 /** A server that answers every request with a 307 to a second one, which records what reaches it. */
 async function redirectingServer(): Promise<{ url: string; arrived: string[] }> {
@@ -49,7 +50,7 @@ describe('a redirect is never followed with credentials', () => {
     }
     const body = JSON.stringify({ input: 'a private conversation' })
     const headers = { 'content-type': 'application/json' }
-    const response = await edge(setup).fetch(
+    const response = await edge(fullSetup, everything.surfaces).fetch(
       new Request('http://127.0.0.1:8787/runs', { method: 'POST', headers, body }),
       env,
     )

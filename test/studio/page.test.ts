@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { studioFiles } from '../../src/cli/studio.ts'
 import { edge } from '../../src/http/app/edge.ts'
-import { PAGE_POLICY } from '../../src/studio/page-policy.ts'
+import { studio } from '../../src/edge/studio.ts'
 import { testSetup } from '../fixtures/setup.ts'
 import { scripted } from '../../src/model/scripted.ts'
 
@@ -28,7 +28,7 @@ describe('the page of the studio', () => {
 
   test('is served with a policy that lets in its one script and its one style by their hashes', async () => {
     const model = scripted([], 'test/scripted')
-    const app = edge(() => testSetup(model, {}), { html, policy: PAGE_POLICY })
+    const app = edge(() => testSetup(model, {}), [studio])
     const response = await app.fetch(new Request('http://127.0.0.1:8787/'), {})
     expect(await response.text()).toBe(html)
     const policy = response.headers.get('content-security-policy') ?? ''

@@ -1,4 +1,4 @@
-import { serveTools } from '../../src/tool.ts'
+import { serveTools } from 'edgecall/tool'
 import { cancelAlarm, listAlarms, setAlarm } from './tools.ts'
 
 export { Alarms } from './alarms.ts'

@@ -8,7 +8,7 @@
  * Any 2xx accepts the notice. After anything else, redirects included, it is sent again, so a notice may arrive more
  * than once, always with the same key.
  */
-import { withTimeLimit } from '../../src/tool.ts'
+import { withTimeLimit } from 'edgecall/tool'
 
 export interface Notice {
   readonly id: string

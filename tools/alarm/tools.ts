@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { defineTool, type RunContext, ToolError } from '../../src/tool.ts'
+import { defineTool, type RunContext, ToolError } from 'edgecall/tool'
 import type { AlarmEnv } from './alarms.ts'
 import { MOST_PENDING, type Refusal } from './store.ts'
 import { parseMoment } from './time.ts'

@@ -1,5 +1,5 @@
 import { DurableObject } from 'cloudflare:workers'
-import { onceInSql, type SqlOnce } from '../../src/tool.ts'
+import { onceInSql, type SqlOnce } from 'edgecall/tool'
 import * as store from './store.ts'
 import type { Booking, NewBooking } from './store.ts'
 

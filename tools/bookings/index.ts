@@ -1,4 +1,4 @@
-import { serveTools } from '../../src/tool.ts'
+import { serveTools } from 'edgecall/tool'
 import { bookRoom, cancelBooking, findBooking } from './tools.ts'
 
 export { Bookings } from './bookings.ts'

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { defineTool, type RunContext, ToolError } from '../../src/tool.ts'
+import { defineTool, type RunContext, ToolError } from 'edgecall/tool'
 import type { BookingsEnv } from './bookings.ts'
 import { addDays, isDay, today } from './day.ts'
 import { type Booking, ROOMS } from './store.ts'

@@ -1,5 +1,5 @@
 /** Evaluates the syntax tree of an expression. */
-import { ToolError } from '../../src/tool.ts'
+import { ToolError } from 'edgecall/tool'
 import { CONSTANTS, FUNCTIONS } from './functions.ts'
 import { type Expression, type Operator, parse } from './parse.ts'
 import { add, divide, fromLiteral, multiply, negate, power, remainder, subtract, type Value } from './value.ts'

@@ -1,5 +1,5 @@
 /** The functions and constants that an expression may use. */
-import { ToolError } from '../../src/tool.ts'
+import { ToolError } from 'edgecall/tool'
 import { decimalExponent } from './decimal.ts'
 import { compare, floor, magnitude, multiply, powerOfTen, rational, round } from './rational.ts'
 import { fromDouble, fromLiteral, negate, settle, toDouble, type Value, WORKING_DIGITS, worst } from './value.ts'

@@ -1,5 +1,5 @@
 /** Parses the text of an expression to a syntax tree. */
-import { ToolError } from '../../src/tool.ts'
+import { ToolError } from 'edgecall/tool'
 
 export type Expression =
   | { readonly type: 'number'; readonly text: string }

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { defineTool, ToolError } from '../../src/tool.ts'
+import { defineTool, ToolError } from 'edgecall/tool'
 import { DECIMAL } from './decimal.ts'
 import { evaluate } from './evaluate.ts'
 import { squareRoot as rootOf } from './functions.ts'

@@ -1,5 +1,5 @@
 /** Numbers that carry their precision, and arithmetic that keeps them within bounds. */
-import { ToolError } from '../../src/tool.ts'
+import { ToolError } from 'edgecall/tool'
 import { decimalExponent, exactText, parseDecimal, roundedText, roundToDigits, toJsonValue } from './decimal.ts'
 import * as exact from './rational.ts'
 import { bits, magnitude, type Rational, rational } from './rational.ts'

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { defineTool, ToolError } from '../../src/tool.ts'
+import { defineTool, ToolError } from 'edgecall/tool'
 import { formatDate, formatOffset, formatTime, parseIso } from './iso.ts'
 import { addCalendar, isTimeZone, offsetAt, toInstant, toWall } from './zoned.ts'
 

@@ -1,4 +1,4 @@
-import { serveTools } from '../../src/tool.ts'
+import { serveTools } from 'edgecall/tool'
 import { customerCard, getCustomer } from './tools.ts'
 
 export default serveTools(getCustomer, customerCard)

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { defineTool, ToolError } from '../../src/tool.ts'
+import { defineTool, ToolError } from 'edgecall/tool'
 import { type Customer, findCustomer } from './records.ts'
 
 const input = v.strictObject({

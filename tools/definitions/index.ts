@@ -1,1 +1,1 @@
-export { Definitions as default, Outbound } from '../../src/stored.ts'
+export { Definitions as default, Outbound } from 'edgecall/stored'

@@ -1,4 +1,4 @@
-import { defineAgent } from '../../src/agent.ts'
+import { defineAgent } from 'edgecall/agent'
 
 /** The options that all experts share. They have no effects, so a call may be repeated. */
 const expert = {

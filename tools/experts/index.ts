@@ -1,5 +1,8 @@
-import { serveAgents } from '../../src/agent.ts'
-import { setup } from '../../src/setup.ts'
+import { serveAgents } from 'edgecall/agent'
+import { allProviders, type Env, makeSetup } from 'edgecall'
 import { legal, medical, router, technical } from './agents.ts'
 
-export default serveAgents(setup, [legal, medical, technical, router])
+export default serveAgents(
+  (env: Env) => makeSetup(env, { providers: allProviders }),
+  [legal, medical, technical, router],
+)

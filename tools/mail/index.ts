@@ -1,4 +1,4 @@
-import { serveTools } from '../../src/tool.ts'
+import { serveTools } from 'edgecall/tool'
 import { listSent, sendMail } from './tools.ts'
 
 export { Outbox } from './outbox.ts'

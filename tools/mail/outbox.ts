@@ -1,5 +1,5 @@
 import { DurableObject } from 'cloudflare:workers'
-import { type KeyStatus, type Once, onceInSql, ToolError } from '../../src/tool.ts'
+import { type KeyStatus, type Once, onceInSql, ToolError } from 'edgecall/tool'
 import { type Mail, type MailService, postMail } from './service.ts'
 import * as store from './store.ts'
 import type { ListedMail, SentMail } from './store.ts'

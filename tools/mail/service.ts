@@ -14,7 +14,7 @@
  * unknown whether the mail was sent. A key is sent once, unless the answer was 4xx or 503.
  */
 import * as v from 'valibot'
-import { ToolError, wholeNumber, withTimeLimit } from '../../src/tool.ts'
+import { ToolError, wholeNumber, withTimeLimit } from 'edgecall/tool'
 import { standIn } from './stand-in.ts'
 
 export interface MailService {

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { defineTool, type RunContext, ToolError } from '../../src/tool.ts'
+import { defineTool, type RunContext, ToolError } from 'edgecall/tool'
 import type { MailEnv } from './outbox.ts'
 
 const mailFields = {

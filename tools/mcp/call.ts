@@ -1,4 +1,4 @@
-import { defineRawTool, OutOfTime, type RunContext, ToolError, withTimeLimit } from '../../src/tool.ts'
+import { defineRawTool, OutOfTime, type RunContext, ToolError, withTimeLimit } from 'edgecall/tool'
 import { AnswerLost, HttpFault, RpcFault } from './exchange.ts'
 import { headersOf } from './headers.ts'
 import { fieldsOf, textOf } from './json.ts'

@@ -1,4 +1,4 @@
-import { pause, readSse, type SseResume } from '../../src/tool.ts'
+import { pause, readSse, type SseResume } from 'edgecall/tool'
 import { fieldsOf, isObject, parseJson, textOf } from './json.ts'
 
 /** A server's HTTP response that holds no result. */

@@ -1,4 +1,4 @@
-import { withoutHidden, withTimeLimit } from '../../src/tool.ts'
+import { withoutHidden, withTimeLimit } from 'edgecall/tool'
 import { paramHeaders, type ParamHeader, withoutMarks } from './headers.ts'
 import { fieldsOf, isObject, textOf } from './json.ts'
 import { isLike } from './names.ts'

@@ -1,4 +1,4 @@
-import { wireName } from '../../src/tool.ts'
+import { wireName } from 'edgecall/tool'
 import type { McpServer } from './servers.ts'
 
 /** Tells whether a name matches a pattern, in which `*` stands for any text. */

@@ -1,4 +1,4 @@
-import { content, ToolError } from '../../src/tool.ts'
+import { content, ToolError } from 'edgecall/tool'
 import { fieldsOf, isObject, textOf } from './json.ts'
 
 type Part = Parameters<typeof content>[number]

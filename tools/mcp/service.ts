@@ -1,4 +1,4 @@
-import { serveTools } from '../../src/tool.ts'
+import { serveTools } from 'edgecall/tool'
 import { remoteTool } from './call.ts'
 import { listTools, expireList, type RemoteTool, warn } from './list.ts'
 import { nameTools } from './names.ts'

@@ -10,7 +10,7 @@
  * a failure of the service.
  */
 import * as v from 'valibot'
-import { OutOfTime, ToolError, wholeNumber, withTimeLimit } from '../../src/tool.ts'
+import { OutOfTime, ToolError, wholeNumber, withTimeLimit } from 'edgecall/tool'
 import { standIn } from './stand-in.ts'
 
 export interface WeatherEnv {

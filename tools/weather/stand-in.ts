@@ -7,7 +7,7 @@
  *     Garbleton                   200 with a body that is not JSON
  *     Nowhere                     404, as does an empty place
  */
-import { pause } from '../../src/tool.ts'
+import { pause } from 'edgecall/tool'
 
 const SLOW_MS = 3000
 const SLOWEST_MS = 60_000

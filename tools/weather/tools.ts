@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { defineTool, type RunContext, ToolError } from '../../src/tool.ts'
+import { defineTool, type RunContext, ToolError } from 'edgecall/tool'
 import { askForecast, type WeatherEnv } from './service.ts'
 
 const DAY = 86_400_000

@@ -1,4 +1,4 @@
-import { ToolError } from '../../src/tool.ts'
+import { ToolError } from 'edgecall/tool'
 
 /** Host names under top-level domains that public DNS does not have. */
 const LOCAL = /\.(?:localhost|local|internal|intranet|lan|home|corp|home\.arpa|test|invalid|onion)$/

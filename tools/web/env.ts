@@ -1,4 +1,4 @@
-import { wholeNumber } from '../../src/tool.ts'
+import { wholeNumber } from 'edgecall/tool'
 
 export interface WebEnv {
   readonly SEARCH_URL?: string

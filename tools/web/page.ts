@@ -1,4 +1,4 @@
-import { OutOfTime, ToolError, withTimeLimit } from '../../src/tool.ts'
+import { OutOfTime, ToolError, withTimeLimit } from 'edgecall/tool'
 import { checkAddress } from './address.ts'
 import { decodeBody, readBody } from './body.ts'
 import { timeoutOf, type WebEnv } from './env.ts'

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { defineTool, type RunContext } from '../../src/tool.ts'
+import { defineTool, type RunContext } from 'edgecall/tool'
 import type { WebEnv } from './env.ts'
 import { fetchPage } from './page.ts'
 import { askSearch } from './service.ts'

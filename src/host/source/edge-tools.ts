@@ -1,13 +1,12 @@
 import type { StoredTools } from '../../contract/catalogue.ts'
 import type { Report } from '../../contract/setup.ts'
 import type { Caller, ToolFinder, ToolSource } from '../../contract/tool.ts'
-import { createFinder } from '../../search/finder.ts'
 import { joinFinders } from '../../search/join-finders.ts'
 import { policed, type PolicyOptions } from '../policy/source.ts'
 import { inOrder } from './chain.ts'
 import { NOTHING_STORED } from './nothing-stored.ts'
 import type { ServiceSource } from './service.ts'
-import { type StoredOptions, storedTools } from './stored-tools.ts'
+import type { OwnedTools, StoredParts } from './stored-tools.ts'
 
 export interface EdgeToolsOptions {
   /** The operator's own tool Workers. */
@@ -17,15 +16,17 @@ export interface EdgeToolsOptions {
   /** Further sources of the operator's own tools, such as `agentSource(…)`. Default: none. */
   readonly others?: readonly ToolSource[]
   readonly rules: PolicyOptions
-  /** What stored definitions are read and written with. Default: none can be stored. */
-  readonly stored?: StoredOptions | undefined
+  /** Makes the stored tools. Default: none can be stored. */
+  readonly stored?: ((parts: StoredParts) => OwnedTools) | undefined
+  /** Makes the search over the tools that all tenants have. Default: tools cannot be searched. */
+  readonly search?: ((source: ToolSource) => ToolFinder) | undefined
   readonly report: Report
 }
 
 /** The tools of an edge, each under the policies of the operator, whatever its source. */
 export interface EdgeTools {
   readonly tools: (caller: Caller) => ToolSource
-  readonly finder: (caller: Caller) => ToolFinder
+  readonly finder: ((caller: Caller) => ToolFinder) | undefined
   readonly stored: (whose: 'edge' | 'tenant', caller: Caller) => StoredTools
 }
 
@@ -40,18 +41,18 @@ export function edgeTools(options: EdgeToolsOptions): EdgeTools {
   const bound = (caller: Caller) =>
     foreignTools ? inOrder([ownTools(caller), foreignTools(caller)], report) : ownTools(caller)
   const worker = (binding: string) => services.bound(binding) ?? foreign?.bound(binding)
-  const owned = options.stored && storedTools(options.stored, { rules, worker, bound })
-  const shared = createFinder(
+  const owned = options.stored?.({ rules, worker, bound })
+  const shared = options.search?.(
     inOrder([own, ...(owned ? [owned.unpoliced] : []), ...(foreign ? [foreign] : [])], report),
   )
-  if (!owned) return { tools: bound, finder: () => shared, stored: () => NOTHING_STORED }
+  if (!owned) return { tools: bound, finder: shared && (() => shared), stored: () => NOTHING_STORED }
   const { edge, tenant } = owned.tools
   return {
     tools: (caller) => {
       const last = foreignTools ? [foreignTools(caller)] : []
       return inOrder([ownTools(caller), edge(caller), tenant(caller), ...last], report)
     },
-    finder: (caller) => joinFinders(shared, owned.finder(caller.tenant)),
+    finder: shared && ((caller) => joinFinders(shared, owned.finder(caller.tenant))),
     stored: owned.stored,
   }
 }

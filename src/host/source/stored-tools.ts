@@ -48,7 +48,7 @@ interface Tenant {
  * Makes the stored tools of an edge. The edge's definitions are there for every tenant, a tenant's for that tenant
  * alone: each owner has a catalogue, a part of the copy in KV, caches and a search index of its own.
  */
-export function storedTools(options: StoredOptions, { rules, worker, bound }: StoredParts): OwnedTools {
+export function ownedTools(options: StoredOptions, { rules, worker, bound }: StoredParts): OwnedTools {
   const { namespace, catalogueOf } = options
   const { policies } = rules
   const shared: Omit<KvOptions, 'catalogue'> = {

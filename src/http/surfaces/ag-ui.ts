@@ -7,11 +7,14 @@ import { requestContext, type EdgeEnv } from '../context.ts'
 import { takeTurn } from '../runs/continue-run.ts'
 import { invalidRequest } from './runs.ts'
 import { streamRun } from '../respond/stream.ts'
+import type { Surface } from '../surface.ts'
+
+const app = new Hono<EdgeEnv>()
 
 /** `POST /ag-ui`: the edge as an agent of the Agent User Interaction Protocol. A thread is a conversation. */
-export const agUi = new Hono<EdgeEnv>()
+export const agUi: Surface = { routes: { '/ag-ui': app } }
 
-agUi.post('/', async (c) => {
+app.post('/', async (c) => {
   const { setup, caller } = c.env
   requireScope(caller, 'chat')
   const decoded = decodeAgUi(await readJson(c.req.raw, setup.config.maxBodyBytes))

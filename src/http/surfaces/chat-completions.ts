@@ -15,11 +15,18 @@ import type { RunHandle } from '../runs/run-handle.ts'
 import { unwrapRequest } from '../problem.ts'
 import { collectRun, type ConversationTarget, targetOf } from '../runs/place-run.ts'
 import { streamRun } from '../respond/stream.ts'
+import type { Surface } from '../surface.ts'
+import { models, OPENAI_ERRORS } from './models.ts'
+
+const app = new Hono<EdgeEnv>()
 
 /** `POST /v1/chat/completions`, for clients of OpenAI's Chat Completions API. */
-export const chatCompletions = new Hono<EdgeEnv>()
+export const chatCompletions: Surface = {
+  routes: { '/v1/chat/completions': app, '/v1/models': models },
+  errors: OPENAI_ERRORS,
+}
 
-chatCompletions.post('/', async (c) => {
+app.post('/', async (c) => {
   const { setup, caller } = c.env
   requireScope(caller, 'chat')
   const request = unwrapRequest(decodeRequest(await readJson(c.req.raw, setup.config.maxBodyBytes)))

@@ -25,6 +25,7 @@ import { type RequestContext, requestContext, type EdgeEnv } from '../context.ts
 import { Problem, problemHeaders } from '../problem.ts'
 import { SSE_HEADERS } from '../respond/stream.ts'
 import { toolPage } from './tools/tool-page.ts'
+import type { Surface } from '../surface.ts'
 
 /** The most tools on a page, counting those that cannot be called here. Many clients read only the first page. */
 const PAGE = 1000
@@ -33,14 +34,16 @@ const TTL_MS = 60_000
 
 const CAPABILITIES = { tools: {} }
 
+const app = new Hono<EdgeEnv>()
+
 /**
  * `/mcp`: the edge's tools for clients of the Model Context Protocol, over Streamable HTTP. Nothing is kept between two
  * requests, so there are no sessions, and ids of requests have no meaning beyond them: a client cancels a call by
  * closing its request. `notifications/cancelled` is accepted and has no effect.
  */
-export const mcp = new Hono<EdgeEnv>()
+export const mcp: Surface = { routes: { '/mcp': app }, errors: { under: '/mcp', answer: mcpProblem } }
 
-mcp.use(async (c, next) => {
+app.use(async (c, next) => {
   const origin = c.req.header('origin')
   // A page whose own host name was made to resolve to this edge (DNS rebinding) passes as the edge's own origin; but
   // `AUTH=open` has refused its host already, and `AUTH=keys` wants a key.
@@ -53,7 +56,7 @@ mcp.use(async (c, next) => {
   await next()
 })
 
-mcp.post('/', async (c) => {
+app.post('/', async (c) => {
   const { setup, caller } = c.env
   const message = readMessage(await readJson(c.req.raw, setup.config.maxBodyBytes), c.req.raw.headers)
   if (isFault(message)) return reply(message, message)
@@ -62,7 +65,7 @@ mcp.post('/', async (c) => {
   return reply(message, await answer(message, setup.tools(caller)))
 })
 
-mcp.all('/', (c) => c.body(null, 405, { allow: 'POST' }))
+app.all('/', (c) => c.body(null, 405, { allow: 'POST' }))
 
 /** Answers with a Problem as a JSON-RPC error, under the Problem's HTTP status. */
 export function mcpProblem({ details }: Problem): Response {

@@ -3,6 +3,8 @@ import type { Setup } from '../../contract/setup.ts'
 import { modelOf } from '../runs/prepare-run.ts'
 import { requireScope } from '../middleware/auth.ts'
 import type { EdgeEnv } from '../context.ts'
+import { openAiError } from '../problem.ts'
+import type { Surface } from '../surface.ts'
 
 /** `GET /v1/models`: the models with exact names. `GET /v1/models/{name}`: any model that a request may use. */
 export const models = new Hono<EdgeEnv>()
@@ -16,6 +18,9 @@ models.get('/:name{.+}', (c) => {
   requireScope(c.env.caller, 'chat')
   return c.json(describeModel(c.env.setup, modelOf(c.env.setup, c.req.param('name')).name))
 })
+
+/** Errors under `/v1/` have OpenAI's form. */
+export const OPENAI_ERRORS = { under: '/v1/', answer: openAiError } satisfies Surface['errors']
 
 function describeModel({ models }: Setup, id: string): object {
   const resolution = models.resolve(id)

@@ -24,16 +24,20 @@ import {
 } from '../runs/place-run.ts'
 import { storedResponse } from './stored-response.ts'
 import { streamRun } from '../respond/stream.ts'
+import type { Surface } from '../surface.ts'
+import { models, OPENAI_ERRORS } from './models.ts'
 
 /** How long a stored response outside the caller's conversations is kept, in milliseconds: 30 days, as with OpenAI. */
 const STORED_MS = 30 * 24 * 60 * 60 * 1000
 
+const app = new Hono<EdgeEnv>()
+
 /** `/v1/responses`, for clients of OpenAI's Responses API. */
-export const responsesApi = new Hono<EdgeEnv>()
+export const responsesApi: Surface = { routes: { '/v1/responses': app, '/v1/models': models }, errors: OPENAI_ERRORS }
 
-responsesApi.get('/:id', storedResponse)
+app.get('/:id', storedResponse)
 
-responsesApi.post('/', async (c) => {
+app.post('/', async (c) => {
   const { setup, caller } = c.env
   requireScope(caller, 'chat')
   const body = unwrapRequest(decodeResponses(await readJson(c.req.raw, setup.config.maxBodyBytes)))

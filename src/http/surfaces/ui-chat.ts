@@ -14,11 +14,14 @@ import { storedRunHandle, type RunHandle } from '../runs/run-handle.ts'
 import { unwrapReply } from '../problem.ts'
 import { invalidRequest } from './runs.ts'
 import { streamRun } from '../respond/stream.ts'
+import type { Surface } from '../surface.ts'
+
+const app = new Hono<EdgeEnv>()
 
 /** `/chat`: the protocol of the AI SDK's `useChat`. The id of a chat is that of its conversation. */
-export const uiChat = new Hono<EdgeEnv>()
+export const uiChat: Surface = { routes: { '/chat': app } }
 
-uiChat.post('/', async (c) => {
+app.post('/', async (c) => {
   requireScope(c.env.caller, 'chat')
   const json = await readJson(c.req.raw, c.env.setup.config.maxBodyBytes)
   const turn = turnOf(json)
@@ -77,7 +80,7 @@ async function turnAfter(service: ConversationService, run: string): Promise<str
 }
 
 /** Streams the answer that is under way, from its start; 204 if there is none, as the client expects. */
-uiChat.get('/:id/stream', async (c) => {
+app.get('/:id/stream', async (c) => {
   requireScope(c.env.caller, 'chat')
   const conversation = c.req.param('id')
   if (!ID.test(conversation)) return c.body(null, 204)

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { expect } from 'vitest'
 import { ConfigError, readConfig } from '../../../src/contract/config.ts'
-import { setup } from '../../../src/setup.ts'
+import { fullSetup } from '../../fixtures/everything.ts'
 import { defineTool, ToolError } from '../../../src/tool.ts'
 import { TOOL_SEARCH } from '../../../src/contract/tool.ts'
 import { ask, say, tool } from '../../fixtures/play.ts'
@@ -75,11 +75,11 @@ export const settings: readonly Row[] = [
     row: 138,
     says: 'tool search has variables: whether there is one, and of which kind; an unknown kind is warned of',
     verdict: different(
-      'one says whether; the kind is named in src/setup.ts. An unknown value stops the edge',
+      'one says whether; the kind is named in `createEdge`. An unknown value stops the edge',
       async () => {
         const told = async (count: number, vars: Record<string, unknown>) => {
           const tools = Array.from({ length: count }, (_, index) => tool(`tool${index}`))
-          const { loop } = setup({ CONVERSATIONS: NONE, DIRECTORIES: NONE, ...vars })
+          const { loop } = fullSetup({ CONVERSATIONS: NONE, DIRECTORIES: NONE, ...vars })
           const { run, requests } = edgeWith([say('ok')], tools, { ...(loop && { loop }) })
           await run()
           return namesIn(requests[0])

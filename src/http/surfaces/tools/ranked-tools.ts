@@ -1,5 +1,4 @@
 import type { ListPage, Tool, ToolFinder, ToolSource } from '../../../contract/tool.ts'
-import { createFinder } from '../../../search/finder.ts'
 import type { ToolPage } from './tool-page.ts'
 
 /** The most tools that are ranked for a query. */
@@ -14,7 +13,7 @@ const AT_A_TIME = 100
  */
 export async function rankedTools(
   source: ToolSource,
-  finder: ToolFinder = createFinder(source),
+  finder: ToolFinder,
   { query, after, limit, origin }: ListPage & { readonly query: string },
 ): Promise<ToolPage> {
   const names = await finder.search(query, MOST_RANKED)

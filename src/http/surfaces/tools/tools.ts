@@ -1,5 +1,6 @@
 import { Hono } from 'hono/tiny'
-import type { Tool, ToolDefinition, Unavailable } from '../../../contract/tool.ts'
+import type { Setup } from '../../../contract/setup.ts'
+import type { Caller, Tool, ToolDefinition, ToolFinder, Unavailable } from '../../../contract/tool.ts'
 import { decodeCallBody } from '../../../wire/client/request.ts'
 import { acceptTool } from './accept-tool.ts'
 import { findTool, toolsOf, unknownToolProblem } from './find-tool.ts'
@@ -24,7 +25,7 @@ tools.get('/', async (c) => {
   const { source, query, after = '', limit } = c.req.query()
   const page = { after, limit: pageSize(limit), origin: source }
   const { entries, total } = query?.trim()
-    ? await rankedTools(toolsOf(c), c.env.setup.finder?.(c.env.caller), { query, ...page })
+    ? await rankedTools(toolsOf(c), finderOf(c.env.setup, c.env.caller), { query, ...page })
     : await toolPage(toolsOf(c), page)
   const body = entries.map((each) => ('definition' in each ? availableEntry(each) : unavailableEntry(each)))
   return c.json(body, 200, { 'x-total-count': String(total) })
@@ -91,4 +92,11 @@ function unavailableEntry(unavailable: Unavailable): Entry {
     available: false,
     reason,
   }
+}
+
+/** Returns the search over the tools of a caller. Throws a Problem if the edge was made without one. */
+function finderOf({ finder }: Setup, caller: Caller): ToolFinder {
+  if (finder) return finder(caller)
+  const message = 'This edge has no tool search. Leave out `query` to list all tools.'
+  throw new Problem({ status: 400, code: 'search_not_available', message, param: 'query' })
 }

@@ -1,0 +1,19 @@
+import { catalogue, type CatalogueParts } from '../catalogue/catalogue.ts'
+import type { Env } from './env.ts'
+import { report } from './setup.ts'
+
+/** The Durable Object class of the binding `CATALOG`, which orders the writes of stored tools. */
+export class Catalog extends catalogue(catalogueParts) {}
+
+/** Returns what the catalogue works with. Throws if `CATALOG` is bound without `TOOLS`, which holds its copy. */
+export function catalogueParts({ TOOLS: namespace, DEFINITIONS: definitions }: Env): CatalogueParts {
+  if (!namespace) throw new Error('CATALOG needs the binding TOOLS')
+  return {
+    namespace,
+    compare: async (before, after) => {
+      if (definitions) return definitions.compare(before, after)
+      throw new Error('CATALOG needs the binding DEFINITIONS')
+    },
+    report,
+  }
+}

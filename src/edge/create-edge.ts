@@ -1,0 +1,36 @@
+import { conversation } from '../conversation/conversation.ts'
+import type { MakeSetup } from '../contract/setup.ts'
+import { edge, type EdgeWorker } from '../http/app/edge.ts'
+import type { Surface } from '../http/surface.ts'
+import type { Env } from './env.ts'
+import { makeSetup, type SetupOptions } from './setup.ts'
+
+export interface EdgeOptions extends SetupOptions {
+  /** APIs beside the native one, such as `chatCompletions`. Default: none. */
+  readonly surfaces?: readonly Surface[]
+}
+
+/** An edge Worker: the default export of its module. `Conversation` must be exported too. */
+export interface Edge extends EdgeWorker<Env> {
+  /** The Durable Object class of the binding `CONVERSATIONS`. */
+  readonly Conversation: ReturnType<typeof conversation<Env>>
+  /** Puts the parts of this edge together, for a Worker of agents: `serveAgents(edge.setup, […])`. */
+  readonly setup: MakeSetup<Env>
+}
+
+/**
+ * Makes an edge Worker of the parts that it names. The bindings are read from wrangler.toml; an edge that lacks one that
+ * it needs answers 503 and logs which.
+ *
+ * @example
+ * import { chatCompletions, createEdge, openaiFromEnv } from 'edgecall'
+ * export { Directory } from 'edgecall'
+ *
+ * const edge = createEdge({ providers: { openai: openaiFromEnv }, surfaces: [chatCompletions] })
+ * export const { Conversation } = edge
+ * export default edge
+ */
+export function createEdge({ surfaces = [], ...options }: EdgeOptions): Edge {
+  const setup: MakeSetup<Env> = (env) => makeSetup(env, options)
+  return { ...edge(setup, surfaces), Conversation: conversation(setup), setup }
+}

@@ -1,0 +1,25 @@
+import type { AcceptanceService } from '../contract/acceptance.ts'
+import type { CatalogueService, VersionedDefinitions } from '../contract/catalogue.ts'
+import type { ConversationService, DirectoryService, Objects } from '../contract/conversation.ts'
+
+/**
+ * The bindings, variables and secrets of an edge Worker, as its wrangler.toml names them. Bindings named `TOOL_*` are
+ * tool Workers. docs/configuration.md lists the variables.
+ */
+export interface Env {
+  readonly CONVERSATIONS: Objects<ConversationService>
+  readonly DIRECTORIES: Objects<DirectoryService>
+  /** Needed for stored tools, and to hold back tools that change. */
+  readonly CATALOG?: Objects<CatalogueService & AcceptanceService>
+  /** Needed for the same. */
+  readonly TOOLS?: KVNamespace
+  /** Needed for stored tools, and to check structured answers. */
+  readonly DEFINITIONS?: VersionedDefinitions
+  readonly [name: string]: unknown
+}
+
+/** Returns a variable or secret as text; undefined if it is not set. */
+export function textOf(env: Env, name: string): string | undefined {
+  const value = env[name]
+  return typeof value === 'string' && value !== '' ? value : undefined
+}

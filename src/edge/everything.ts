@@ -1,0 +1,23 @@
+import { openApi } from '../http/surfaces/openapi.ts'
+import { studio } from './studio.ts'
+import { agUi } from '../http/surfaces/ag-ui.ts'
+import { chatCompletions } from '../http/surfaces/chat-completions.ts'
+import { mcp } from '../http/surfaces/mcp.ts'
+import { responsesApi } from '../http/surfaces/responses.ts'
+import { uiChat } from '../http/surfaces/ui-chat.ts'
+import type { EdgeOptions } from './create-edge.ts'
+import { allProviders } from './providers.ts'
+import { storedTools } from './stored-tools.ts'
+import { toolSearch } from './tool-search.ts'
+
+/**
+ * All providers, surfaces and features.
+ *
+ * @example createEdge({ ...everything, hooks: [mine] })
+ */
+export const everything = {
+  providers: allProviders,
+  surfaces: [studio, openApi, chatCompletions, responsesApi, uiChat, agUi, mcp],
+  stored: storedTools,
+  search: toolSearch(),
+} satisfies EdgeOptions

@@ -1,0 +1,44 @@
+import { catalogueStub } from '../catalogue/stub.ts'
+import type { Acceptances } from '../contract/acceptance.ts'
+import { secretOf } from '../contract/bindings.ts'
+import type { Config } from '../contract/config.ts'
+import type { Report } from '../contract/setup.ts'
+import { acceptedTools } from '../host/source/approved-definitions.ts'
+import { type OwnedTools, ownedTools, type StoredParts } from '../host/source/stored-tools.ts'
+import type { Env } from './env.ts'
+
+interface Parts {
+  readonly env: Env
+  readonly config: Config
+  readonly report: Report
+}
+
+/** A feature of an edge: tools that are stored while it runs, and the approval of bound tools that change. */
+export interface StoredToolsFeature {
+  /** Records which definitions of bound tools are approved. Returns undefined without `CATALOG` and `TOOLS`. */
+  readonly approvals: (parts: Parts) => Acceptances | undefined
+  /** Makes the stored tools. Returns undefined without `CATALOG`, `TOOLS` and `DEFINITIONS`. */
+  readonly tools: (parts: Parts) => ((parts: StoredParts) => OwnedTools) | undefined
+}
+
+/**
+ * Stored tools: HTTP requests, aliases, fixed answers and code, written by `PUT /tools/{name}` and kept in the catalogue
+ * and KV. Needs the bindings `CATALOG`, `TOOLS` and `DEFINITIONS`, and the class `Catalog` among the exports.
+ */
+export const storedTools: StoredToolsFeature = {
+  approvals: ({ env: { TOOLS: namespace, CATALOG: catalogues }, report }) =>
+    namespace && catalogues && acceptedTools({ namespace, catalogue: catalogueStub(catalogues), report }),
+  tools: ({ env, config, report }) => {
+    const { TOOLS: namespace, DEFINITIONS: definitions, CATALOG: catalogues } = env
+    if (!namespace || !definitions || !catalogues) return undefined
+    const options = {
+      namespace,
+      catalogueOf: (owner: Parameters<typeof catalogueStub>[1]) => catalogueStub(catalogues, owner),
+      definitions,
+      hosts: config.httpToolHosts,
+      secret: (name: string) => secretOf(env, name),
+      report,
+    }
+    return (parts) => ownedTools(options, parts)
+  },
+}

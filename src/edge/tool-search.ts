@@ -1,0 +1,32 @@
+import type { Config } from '../contract/config.ts'
+import type { Hook } from '../contract/hook.ts'
+import type { Caller, ToolFinder, ToolSource } from '../contract/tool.ts'
+import { createFinder } from '../search/finder.ts'
+import { searchHook, type SearchHookOptions } from '../search/hook.ts'
+import type { ToolIndex } from '../search/tool-index.ts'
+
+/** A feature of an edge: search over its tools. */
+export interface ToolSearchFeature {
+  /** Searches all tools of the edge, for `GET /tools?query=`. */
+  readonly finder: (tools: ToolSource) => ToolFinder
+  /** Offers `tool_search` to models, if the configuration wants it. */
+  readonly hook: (config: Config, finder: (caller: Caller) => ToolFinder) => Hook | undefined
+}
+
+export interface ToolSearchFeatureOptions extends Omit<SearchHookOptions, 'when' | 'finder'> {
+  /** Makes the index of all tools. Default: by keywords. */
+  readonly index?: () => ToolIndex
+}
+
+/**
+ * Tool search: with many tools, models get `tool_search` in place of them (`TOOL_SEARCH`), and `GET /tools?query=` ranks
+ * them.
+ *
+ * @example createEdge({ providers: { openai: openaiFromEnv }, search: toolSearch({ always: ['currentTime'] }) })
+ */
+export function toolSearch({ index, ...options }: ToolSearchFeatureOptions = {}): ToolSearchFeature {
+  return {
+    finder: (tools) => createFinder(tools, index?.()),
+    hook: ({ toolSearch: when }, finder) => (when === 'off' ? undefined : searchHook({ ...options, when, finder })),
+  }
+}

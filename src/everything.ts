@@ -1,0 +1,16 @@
+/**
+ * The door for an edge with all parts, and for its pages: the studio and the OpenAPI document. They are texts beside
+ * the code, so they have a door of their own.
+ *
+ * @example
+ * import { createEdge } from 'edgecall'
+ * import { everything } from 'edgecall/everything'
+ * export { Catalog, Directory } from 'edgecall'
+ *
+ * const edge = createEdge({ ...everything, hooks: [mine] })
+ * export const { Conversation } = edge
+ * export default edge
+ */
+export { everything } from './edge/everything.ts'
+export { openApi } from './http/surfaces/openapi.ts'
+export { studio } from './edge/studio.ts'

@@ -1,0 +1,13 @@
+import type { Hono } from 'hono/tiny'
+import type { EdgeEnv } from './context.ts'
+import type { Problem } from './problem.ts'
+
+/** An API of the edge, in a format of its own. */
+export interface Surface {
+  /** Its routes, by the path under which they are. */
+  readonly routes: Readonly<Record<string, Hono<EdgeEnv>>>
+  /** Whether anyone may ask, without a key. Default: a valid key is needed. */
+  readonly isPublic?: boolean
+  /** How errors are answered under a path. Default: `application/problem+json` (RFC 9457). */
+  readonly errors?: { readonly under: string; readonly answer: (problem: Problem) => Response }
+}
