@@ -2,8 +2,8 @@ import { isObject } from '../contract/json.ts'
 import type { DefinitionIssue } from '../contract/definition.ts'
 import { received } from './issue.ts'
 import { plainFault } from './plain-json.ts'
-import { documentOf, refsOf, type SchemaDocument, type SchemaPlace, subschemas } from './document.ts'
-import { SOUND } from './keywords.ts'
+import { documentOf, type SchemaDocument, type SchemaPlace, subschemas } from './document.ts'
+import { refsOf, SOUND } from './keywords.ts'
 
 const JSON_LIMITS = { depth: 64, values: 20_000, visible: true }
 const MOST_LEVELS = 16

@@ -5,16 +5,16 @@ import {
   branchesOf,
   fits,
   isOfType,
-  isSame,
   listOf,
-  type Walk,
-  startWalk,
   mapParts,
   optionsOf,
   step,
   target,
   typesOf,
+  type Walk,
+  walk,
 } from './shape.ts'
+import { spend } from './work.ts'
 
 /**
  * Mends arguments that do not fit their schema into what the model meant. A tool's arguments are validated as they were
@@ -39,20 +39,22 @@ import {
  * itself, not a copy, if there is nothing to mend.
  */
 export function coerce(schema: JsonSchema, value: unknown): unknown {
-  const walk = startWalk(schema)
-  const isNothing = value === undefined || value === null || value === ''
-  const mended = mend(walk, schema, isNothing && typesOf(schema).includes('object') ? {} : value)
-  if (!isObject(mended) || fits(walk, schema, mended)) return mended
-  const [key, ...others] = Object.keys(mended)
-  const { properties } = schema
-  if (key === undefined || others.length > 0 || (isObject(properties) && Object.hasOwn(properties, key))) return mended
-  const inner = mend(walk, schema, mended[key])
-  return isObject(inner) && fits(walk, schema, inner) ? inner : mended
+  return walk(schema, value, (walk) => {
+    const isNothing = value === undefined || value === null || value === ''
+    const mended = mend(walk, schema, isNothing && typesOf(schema).includes('object') ? {} : value)
+    if (!isObject(mended) || fits(walk, schema, mended)) return mended
+    const [key, ...others] = Object.keys(mended)
+    const { properties } = schema
+    if (key === undefined || others.length > 0 || (isObject(properties) && Object.hasOwn(properties, key)))
+      return mended
+    const inner = mend(walk, schema, mended[key])
+    return isObject(inner) && fits(walk, schema, inner) ? inner : mended
+  })
 }
 
 function mend(walk: Walk, schema: unknown, value: unknown): unknown {
   if (!isObject(schema)) return value
-  return step(walk, value, () => {
+  return step(walk, () => {
     let mended = value
     for (const also of conjunctsOf(walk, schema)) mended = mend(walk, also, mended)
     return mendHere(walk, schema, mendUnion(walk, branchesOf(schema), mended))
@@ -77,13 +79,13 @@ function isTagged(walk: Walk, branch: unknown, value: unknown): boolean {
   if (!isObject(branch) || !isObject(value)) return false
   const { properties } = { ...branch, ...Object(target(walk, branch)) }
   return Object.entries(Object(properties)).some(
-    ([key, inner]) => isObject(inner) && optionsOf(inner)?.length === 1 && isSame(optionsOf(inner)?.[0], value[key]),
+    ([key, inner]) => isObject(inner) && optionsOf(inner)?.length === 1 && fits(walk, inner, value[key]),
   )
 }
 
 function mendHere(walk: Walk, schema: JsonObject, value: unknown): unknown {
   const options = optionsOf(schema)
-  if (options) return options.some((option) => isSame(option, value)) ? value : optionOf(options, value)
+  if (options) return isOption(walk, schema, value) ? value : optionOf(walk, options, value)
   const types = typesOf(schema)
   if (types.length === 0 || types.some((type) => isOfType(type, value))) return mendParts(walk, schema, value)
   for (const [type, convert] of CONVERSIONS) {
@@ -145,9 +147,37 @@ function fromJson(value: unknown): unknown {
   }
 }
 
-function optionOf(options: readonly unknown[], value: unknown): unknown {
-  const folded = (scalar: unknown) => (/^[sbn]/.test(typeof scalar) ? String(scalar).trim().toLowerCase() : undefined)
+function isOption({ look }: Walk, schema: JsonObject, value: unknown): boolean {
+  const checks = look.document.rule(schema).checks.filter(({ keyword }) => keyword === 'enum' || keyword === 'const')
+  return checks.every(({ holds }) => holds(value, look))
+}
+
+/** Returns the only option that is the value in another case or as text, else the value. */
+function optionOf({ look }: Walk, options: readonly unknown[], value: unknown): unknown {
   const wanted = folded(value)
-  const found = wanted === undefined ? [] : options.filter((option) => folded(option) === wanted)
+  if (wanted === undefined) return value
+  if (options.length === 1) return folded(options[0]) === wanted ? options[0] : value
+  const known = spellings.get(options) ?? spellingsOf(options)
+  spellings.set(options, known)
+  spend(look, 1 + wanted.length / 64)
+  const found = known.get(wanted) ?? []
   return found.length === 1 ? found[0] : value
+}
+
+/** The options of each list by what `folded` makes of them. */
+const spellings = new WeakMap<readonly unknown[], ReadonlyMap<string, unknown[]>>()
+
+function spellingsOf(options: readonly unknown[]): ReadonlyMap<string, unknown[]> {
+  const known = new Map<string, unknown[]>()
+  for (const option of options) {
+    const text = folded(option)
+    const same = text === undefined ? undefined : known.get(text)
+    if (same) same.push(option)
+    else if (text !== undefined) known.set(text, [option])
+  }
+  return known
+}
+
+function folded(scalar: unknown): string | undefined {
+  return /^[sbn]/.test(typeof scalar) ? String(scalar).trim().toLowerCase() : undefined
 }

@@ -1,12 +1,13 @@
 import { isObject, type JsonSchema } from '../contract/json.ts'
-import { conjunctsOf, AS, asOf, branchesOf, fits, type Walk, startWalk, mapParts, step } from './shape.ts'
+import { AS, asOf } from './as.ts'
+import { branchesOf, conjunctsOf, fits, mapParts, step, type Walk, walk } from './shape.ts'
 
 /**
  * Returns a function that turns JSON into the values that JSON does not have, where the schema is marked with `AS`,
  * such as a text into a Date. A value that does not fit its mark stays as it is.
  */
 export function decoder(schema: JsonSchema): (value: unknown) => unknown {
-  return isMarked(schema) ? (value) => decodePart(startWalk(schema), schema, value) : (value) => value
+  return isMarked(schema) ? (value) => walk(schema, value, (walk) => decodePart(walk, schema, value)) : (value) => value
 }
 
 function isMarked(schema: unknown): boolean {
@@ -17,7 +18,7 @@ function decodePart(walk: Walk, schema: unknown, value: unknown): unknown {
   if (!isObject(schema)) return value
   const as = asOf(schema)
   if (as && !as.fits(value)) return value
-  return step(walk, value, () => {
+  return step(walk, () => {
     const branch = branchesOf(schema).find((each) => fits(walk, each, value))
     let decoded = mapParts(schema, value, (inner, part) => decodePart(walk, inner, part))
     for (const also of [branch, ...conjunctsOf(walk, schema)]) decoded = decodePart(walk, also, decoded)

@@ -2,6 +2,7 @@ import { isObject, type JsonObject, type JsonSchema } from '../contract/json.ts'
 import { pointerKeys, partAt } from '../contract/json-pointer.ts'
 import { HOLDS, SAME_VALUE } from './keywords.ts'
 import { matcher, type Matcher } from './pattern.ts'
+import { compileRule, type Rule } from './rule.ts'
 
 /** A schema directly inside another: where, and whether it applies to the same value or to a part of it. */
 interface Subschema {
@@ -28,11 +29,6 @@ export function subschemas(schema: JsonObject): Subschema[] {
   })
 }
 
-/** Returns the references of a schema. `$dynamicRef` counts as `$ref`: within one document they name the same. */
-export function refsOf({ $ref, $dynamicRef }: JsonObject): string[] {
-  return [$ref, $dynamicRef].filter((ref) => typeof ref === 'string')
-}
-
 /** A place in a document that must hold a schema: its path, and its level, which is 1 for the root. */
 export interface SchemaPlace {
   readonly schema: unknown
@@ -40,23 +36,39 @@ export interface SchemaPlace {
   readonly level: number
 }
 
-/** A root schema with the schemas inside it, the targets of its references, and its compiled patterns. */
+/** A root schema with the schemas inside it, the targets of its references, and what was compiled of it. */
 export interface SchemaDocument {
+  readonly root: JsonSchema
   /** Whether this is draft-07 or older, in which keywords beside a `$ref` are ignored. */
   readonly isLegacy: boolean
+  /** Whether the target of a reference may depend on the way to it (`$dynamicRef`). */
+  readonly isDynamic: boolean
+  /** Whether a schema asks which parts of a value others have evaluated (`unevaluatedProperties`). */
+  readonly tracksEvaluated: boolean
   /** All places that must hold a schema, the root first. */
   readonly places: readonly SchemaPlace[]
   /** Adds the target of a reference to the places, unless it is there already. */
   add(schema: unknown, path: readonly string[]): void
+  /** Returns the URI of the resource that a schema is part of. */
+  baseOf(schema: JsonObject): string
+  /** Returns the absolute URI of a reference in a schema of this document. */
+  addressOf(from: JsonObject, ref: string): string
   /** Returns the target of a reference in a schema of this document, or undefined if it is not in the document. */
   resolve(from: JsonObject, ref: string): unknown
+  /** Returns the target of a `$dynamicRef`: the outermost schema with its anchor in the resources of `scope`. */
+  resolveDynamic(from: JsonObject, ref: string, scope: readonly string[]): unknown
+  /** Returns a schema of this document in compiled form, which is made once. */
+  rule(schema: JsonObject): Rule
   matcher(pattern: string): Matcher
 }
 
 const documents = new WeakMap<JsonSchema, SchemaDocument>()
+const ANYTHING: JsonSchema = {}
+const NOTHING: JsonSchema = { allOf: [false] }
 
 /** Returns the document of a root schema, which is made once. It recurses: bound the depth first. */
-export function documentOf(root: JsonSchema): SchemaDocument {
+export function documentOf(schema: JsonSchema | boolean): SchemaDocument {
+  const root = typeof schema === 'boolean' ? (schema ? ANYTHING : NOTHING) : schema
   const document = documents.get(root) ?? openDocument(root)
   documents.set(root, document)
   return document
@@ -65,45 +77,78 @@ export function documentOf(root: JsonSchema): SchemaDocument {
 const BASE = 'schema:/'
 
 function openDocument(root: JsonSchema): SchemaDocument {
+  const isLegacy = /draft-0[4-7]/.test(String(root['$schema']))
   const places: SchemaPlace[] = []
   /** The base URI of each schema, to which its references are relative. */
   const bases = new Map<unknown, string>()
   /** The schemas that have a URI of their own, by `$id`, `$anchor` or `$dynamicAnchor`. */
   const named = new Map<string, unknown>([[BASE, root]])
+  /** Those by `$dynamicAnchor` alone. */
+  const dynamic = new Map<string, unknown>()
+  let tracksEvaluated = false
   const add = (schema: unknown, path: readonly string[], level = 1, outer = BASE): void => {
     if (bases.has(schema)) return
     places.push({ schema, path, level })
     if (!isObject(schema)) return
-    const { $id, $anchor, $dynamicAnchor } = schema
-    const id = addressOf($id, outer)
-    named.set(id.replace(/#$/, ''), schema)
+    const { $id, $anchor, $dynamicAnchor, $ref } = schema
+    tracksEvaluated ||= 'unevaluatedProperties' in schema || 'unevaluatedItems' in schema
+    // Draft-07 ignores what stands beside a reference.
+    const id = isLegacy && typeof $ref === 'string' ? '' : absolute($id, outer)
+    if (id !== '') named.set(id.replace(/#$/, ''), schema)
     // In draft-07 an id that is a fragment alone is an anchor.
     const [base = ''] = (id || outer).split('#')
     bases.set(schema, base)
-    for (const anchor of [$anchor, $dynamicAnchor]) named.set(`${base}#${String(anchor)}`, schema)
+    for (const anchor of [$anchor, $dynamicAnchor]) {
+      if (typeof anchor === 'string') named.set(`${base}#${anchor}`, schema)
+    }
+    if (typeof $dynamicAnchor === 'string') dynamic.set(`${base}#${$dynamicAnchor}`, schema)
     for (const inner of subschemas(schema)) add(inner.schema, [...path, ...inner.path], level + 1, base)
   }
   add(root, [])
   const matchers = new Map<string, Matcher>()
-  return {
-    isLegacy: /draft-0[4-7]/.test(String(root['$schema'])),
+  const rules = new Map<JsonObject, Rule>()
+  const document: SchemaDocument = {
+    root,
+    isLegacy,
+    get isDynamic() {
+      return dynamic.size > 0
+    },
+    get tracksEvaluated() {
+      return tracksEvaluated
+    },
     places,
     add: (schema, path) => add(schema, path),
+    baseOf: (schema) => bases.get(schema) ?? BASE,
+    addressOf: (from, ref) => absolute(ref, document.baseOf(from)),
     resolve: (from, ref) => {
-      const address = addressOf(ref, bases.get(from) ?? BASE)
+      const address = document.addressOf(from, ref)
       const [resource = '', fragment = ''] = address.split('#')
       return /^[^/]/.test(fragment) ? named.get(address) : partAt(named.get(resource), pointerKeys(decoded(fragment)))
     },
-    matcher: (pattern) => {
-      const known = matchers.get(pattern) ?? matcher(pattern)
-      matchers.set(pattern, known)
-      return known
+    resolveDynamic: (from, ref, scope) => {
+      const target = document.resolve(from, ref)
+      const [, fragment = ''] = document.addressOf(from, ref).split('#')
+      // A reference that does not lead to a dynamic anchor to begin with is a plain one.
+      if (!isObject(target) || target['$dynamicAnchor'] !== fragment) return target
+      const outermost = scope.find((base) => dynamic.has(`${base}#${fragment}`))
+      return outermost === undefined ? target : dynamic.get(`${outermost}#${fragment}`)
     },
+    rule: (schema) => once(rules, schema, () => compileRule(document, schema)),
+    matcher: (pattern) => once(matchers, pattern, () => matcher(pattern)),
   }
+  return document
+}
+
+function once<Key, Made>(all: Map<Key, Made>, key: Key, make: () => Made): Made {
+  const known = all.get(key)
+  if (known !== undefined) return known
+  const made = make()
+  all.set(key, made)
+  return made
 }
 
 /** Resolves a reference to an absolute URI, or to an empty text if it is no reference. */
-function addressOf(ref: unknown, base: string): string {
+function absolute(ref: unknown, base: string): string {
   return typeof ref === 'string' && URL.canParse(ref, base) ? new URL(ref, base).href : ''
 }
 

@@ -1,186 +1,315 @@
 import { isObject, type JsonObject, type JsonSchema } from '../contract/json.ts'
-import { documentOf, refsOf, type SchemaDocument } from './document.ts'
-import { UNMET } from './keywords.ts'
+import { documentOf, type SchemaDocument } from './document.ts'
 import { likeliest, type Misfit, misfit, type Place } from './misfit.ts'
-import { type Budget, MOST_STEPS } from './pattern.ts'
+import type { Rule, Union } from './rule.ts'
 import { nameOf } from './wording.ts'
-
-/** A place, with the keys and indexes that schemas have evaluated: `unevaluatedProperties` applies to the others. */
-interface Part extends Place {
-  readonly seen: Set<string>
-}
+import { MOST_WORK, spend, startWork, type Work, WorkError } from './work.ts'
 
 /** The state of one check of a value against a schema. */
-interface Look extends Budget {
+export interface Look extends Work {
   readonly document: SchemaDocument
-  /** How many references may still be followed: they can make the work larger than schema times value. */
-  references: number
   /** How many patterns were not run. A fit that rests on one must not count against the value, such as under `not`. */
   unsure: number
+  /** How many schemas are being applied, each within the one before. */
+  depth: number
+  /** The resources that were entered on the way, for `$dynamicRef`; empty if the document has none. */
+  readonly scope: string[]
 }
 
-type Misfits = Generator<Misfit, void>
+/** The keys and indexes that schemas have evaluated, if the document asks for the others (`unevaluatedProperties`). */
+type Seen = Set<string> | undefined
+/** Where to put the reasons. Without it a check ends at the first reason. */
+type Reasons = Misfit[] | undefined
 
-const MOST_REFERENCES = 20_000
+/** A part of the value as one schema sees it. */
+interface Part extends Place {
+  readonly seen: Seen
+  readonly reasons: Reasons
+}
+
+const MOST_DEPTH = 500
+const MOST_REASONS = 40
+
+export function startLook(document: SchemaDocument, left = MOST_WORK): Look {
+  return { ...startWork(left), document, unsure: 0, depth: 0, scope: [] }
+}
 
 /**
  * Returns the reasons why a value does not fit a schema: the innermost ones, and for a union those of the branch that
  * was meant. Empty if it fits. Interprets 2020-12, draft-07 if `$schema` says so, and of OpenAPI 3.0 `nullable` and
  * boolean exclusive bounds. Expects a schema that `checkSchema` found sound, and a value of bounded depth. Throws a
- * RangeError for a value that takes too many references to check, and a TypeError for a reference that leads nowhere.
+ * WorkError for a value that takes too much work to check, and a TypeError for a reference that leads nowhere.
  */
-export function misfits(schema: JsonSchema, value: unknown): Misfit[] {
-  const look = { document: documentOf(schema), references: MOST_REFERENCES, steps: MOST_STEPS, unsure: 0 }
-  return [...fit(look, schema, { value, keys: [], seen: new Set() })]
+export function misfits(schema: JsonSchema | boolean, value: unknown): Misfit[] {
+  const document = documentOf(schema)
+  if (matches(startLook(document), document.root, value)) return []
+  const reasons: Misfit[] = []
+  const at = { value, reasons, seen: seenIn(document) }
+  try {
+    // The reasons take a second pass, so that a value that fits costs nothing for them.
+    fit(startLook(document, MOST_WORK / 4), document.root, at)
+  } catch (error) {
+    if (!(error instanceof WorkError)) throw error
+  }
+  return reasons.length > 0 ? reasons : [misfit('schema', at, nameOf(document, document.root))]
 }
 
-function* fit(look: Look, schema: unknown, at: Part): Misfits {
-  if (schema === false) yield misfit('false', at, 'nothing here')
-  if (!isObject(schema)) return
-  const refs = refsOf(schema)
-  for (const ref of refs) yield* fitHere(look, follow(look, schema, ref), at)
-  if (look.document.isLegacy && refs.length > 0) return
-  for (const [keyword, limit] of Object.entries(schema)) {
-    const expected = UNMET.get(keyword)?.(at.value, limit, schema)
-    if (expected !== undefined) yield misfit(keyword, at, expected)
+/** Returns whether a value fits a schema of the document of `look`. Throws as `misfits` does. */
+export function matches(look: Look, schema: unknown, value: unknown): boolean {
+  return fit(look, schema, { value, reasons: undefined, seen: seenIn(look.document) })
+}
+
+function seenIn({ tracksEvaluated }: SchemaDocument): Seen {
+  return tracksEvaluated ? new Set() : undefined
+}
+
+function fit(look: Look, schema: unknown, at: Part): boolean {
+  spend(look, 1)
+  if (schema === false) return refuse(at, 'false', () => 'nothing here')
+  if (!isObject(schema)) return true
+  if (look.depth >= MOST_DEPTH) throw new WorkError()
+  const rule = look.document.rule(schema)
+  const base = look.document.isDynamic ? look.document.baseOf(schema) : undefined
+  if (base !== undefined) look.scope.push(base)
+  look.depth += 1
+  const isFit = fitAll(APPLIERS, at, (apply) => apply(look, rule, at))
+  look.depth -= 1
+  if (base !== undefined) look.scope.pop()
+  return isFit
+}
+
+/** Applies the keywords of a kind; false if one of them is unmet. */
+type Apply = (look: Look, rule: Rule, at: Part) => boolean
+
+/** In this order; `unevaluated…` is last, since it applies to the parts that no other keyword has evaluated. */
+const APPLIERS: readonly Apply[] = [
+  ...[fitRefs, fitChecks, fitPattern],
+  ...[fitRequired, fitDependents, fitEntries, fitItems, fitContains],
+  ...[fitAllOf, fitAnyOf, fitOneOf, fitNot, fitIf],
+  fitUnevaluated,
+]
+
+/** Checks one thing after the other, and ends when the value does not fit and there are reasons enough. */
+function fitAll<Each>(all: Iterable<Each>, { reasons }: Part, check: (each: Each) => boolean): boolean {
+  let isFit = true
+  for (const each of all) {
+    if (check(each)) continue
+    isFit = false
+    if (!reasons || reasons.length >= MOST_REASONS) break
   }
-  const { pattern } = schema
-  if (typeof pattern === 'string' && typeof at.value === 'string' && matches(look, pattern, at.value) === false) {
-    yield misfit('pattern', at, `text that matches /${pattern}/u`)
-  }
-  if (isObject(at.value)) yield* fitObject(look, schema, at, at.value)
-  if (Array.isArray(at.value)) yield* fitArray(look, schema, at, at.value)
-  yield* fitLogic(look, schema, at)
-  // Last, since it applies to the parts that no other keyword has evaluated.
-  const rest = isObject(at.value) ? schema['unevaluatedProperties'] : schema['unevaluatedItems']
-  if (rest === undefined || typeof at.value !== 'object' || at.value === null) return
-  for (const [key, value] of Object.entries(at.value))
-    if (!at.seen.has(key)) yield* fitPart(look, rest, at, [key, value])
+  return isFit
+}
+
+function refuse(at: Part, keyword: string, expected: () => string): false {
+  const { reasons } = at
+  if (reasons && reasons.length < MOST_REASONS) reasons.push(misfit(keyword, at, expected()))
+  return false
 }
 
 /** Checks the same value against another schema. The keys that it evaluates count only if the value fits it. */
-function fitHere(look: Look, schema: unknown, at: Part): Misfit[] {
-  const seen = new Set<string>()
-  const found = [...fit(look, schema, { ...at, seen })]
-  if (found.length === 0) for (const key of seen) at.seen.add(key)
-  return found
+function fitHere(look: Look, schema: unknown, at: Part): boolean {
+  const { seen } = at
+  if (!seen) return fit(look, schema, at)
+  const inner = new Set<string>()
+  if (!fit(look, schema, { ...at, seen: inner })) return false
+  for (const key of inner) seen.add(key)
+  return true
+}
+
+/** Checks the same value against another schema without a reason. */
+function fitsHere(look: Look, schema: unknown, at: Part): boolean {
+  return fitHere(look, schema, at.reasons ? { ...at, reasons: undefined } : at)
 }
 
 /** Checks a part of the value against a schema. */
-function* fitPart(look: Look, schema: unknown, at: Part, entry: readonly [key: string, value: unknown]): Misfits {
-  const [key, value] = entry
-  at.seen.add(key)
-  yield* fit(look, schema, { value, keys: [...at.keys, key], seen: new Set() })
+function fitPart(look: Look, schema: unknown, parent: Part, [key, value]: readonly [string, unknown]): boolean {
+  parent.seen?.add(key)
+  return fit(look, schema, { value, key, parent, reasons: parent.reasons, seen: seenIn(look.document) })
 }
 
-function follow(look: Look, schema: JsonObject, ref: string): unknown {
-  if ((look.references -= 1) < 0) throw new RangeError('too many references')
-  const target = look.document.resolve(schema, ref)
-  if (target === undefined) throw new TypeError(`no schema is at ${ref}`)
-  return target
+function fitRefs(look: Look, { refs, source }: Rule, at: Part): boolean {
+  return fitAll(refs, at, (ref) => {
+    const isDynamic = source['$dynamicRef'] === ref
+    const target = isDynamic
+      ? look.document.resolveDynamic(source, ref, look.scope)
+      : look.document.resolve(source, ref)
+    if (target === undefined) throw new TypeError(`no schema is at ${ref}`)
+    return fitHere(look, target, at)
+  })
 }
 
-function matches(look: Look, pattern: string, text: string): boolean | undefined {
+function fitChecks(look: Look, { as, checks, schema }: Rule, at: Part): boolean {
+  if (as && !as.fits(at.value)) return refuse(at, 'type', () => String(schema['type']))
+  return fitAll(checks, at, ({ keyword, holds, expected }) => {
+    spend(look, 1)
+    return holds(at.value, look) || refuse(at, keyword, expected)
+  })
+}
+
+function fitPattern(look: Look, { schema: { pattern } }: Rule, at: Part): boolean {
+  if (typeof pattern !== 'string' || typeof at.value !== 'string') return true
+  return runPattern(look, pattern, at.value) !== false || refuse(at, 'pattern', () => `text that matches /${pattern}/u`)
+}
+
+function runPattern(look: Look, pattern: string, text: string): boolean | undefined {
   const isMatch = look.document.matcher(pattern)(text, look)
   if (isMatch === undefined) look.unsure += 1
   return isMatch
 }
 
-function* fitObject(look: Look, schema: JsonObject, at: Part, value: JsonObject): Misfits {
-  // Over RPC a key may come with the value undefined; JSON leaves it out.
-  const own = new Map(Object.entries(value).filter(([, inner]) => inner !== undefined))
-  const properties = entriesOf(schema['properties'])
-  const { required, dependencies, dependentRequired, dependentSchemas, propertyNames } = schema
-  const needed = [...entriesOf(dependencies), ...entriesOf(dependentRequired), ...entriesOf(dependentSchemas)]
-  for (const needs of [required, ...needed.flatMap(([key, needs]) => (own.has(key) ? [needs] : []))]) {
-    if (!Array.isArray(needs)) {
-      yield* fitHere(look, needs, at)
-      continue
-    }
-    for (const name of needs.map(String)) {
-      if (own.has(name)) continue
-      const expected = nameOf(look.document, properties.get(name))
-      yield misfit('required', { value: undefined, keys: [...at.keys, name] }, expected)
-    }
-  }
-  for (const entry of own) {
-    const [key] = entry
-    for (const each of fit(look, propertyNames, { value: key, keys: [...at.keys, key], seen: new Set() })) {
-      yield { ...each, expected: `the name to be ${each.expected}` }
-    }
-    for (const inner of schemasOf(look, schema, key)) yield* fitPart(look, inner, at, entry)
-  }
+function fitRequired(look: Look, rule: Rule, at: Part): boolean {
+  return requireKeys(look, rule, at, rule.required)
+}
+
+function requireKeys(look: Look, { properties }: Rule, at: Part, names: readonly string[]): boolean {
+  const { value } = at
+  if (!isObject(value)) return true
+  return fitAll(names, at, (key) => {
+    spend(look, 1 / 2)
+    if (hasKey(value, key)) return true
+    const missing = { ...at, value: undefined, key, parent: at }
+    return refuse(missing, 'required', () => nameOf(look.document, properties.get(key)))
+  })
+}
+
+/** Over RPC a key may come with the value undefined; JSON leaves it out. */
+function hasKey(value: JsonObject, key: string): boolean {
+  return Object.hasOwn(value, key) && value[key] !== undefined
+}
+
+function fitDependents(look: Look, rule: Rule, at: Part): boolean {
+  const { value } = at
+  if (!isObject(value)) return true
+  return fitAll(rule.dependents, at, ([key, needs]) => {
+    spend(look, 1)
+    if (!hasKey(value, key)) return true
+    return 'schema' in needs ? fitHere(look, needs.schema, at) : requireKeys(look, rule, at, needs)
+  })
+}
+
+function fitEntries(look: Look, rule: Rule, at: Part): boolean {
+  const { value } = at
+  if (!rule.hasKeys || !isObject(value)) return true
+  const keys = Object.keys(value)
+  // To list the keys takes work, even if the first of them does not fit.
+  spend(look, keys.length / 2)
+  return fitAll(keys, at, (key) => {
+    spend(look, 1 / 2)
+    if (value[key] === undefined) return true
+    const isNamed = fitName(look, rule, at, key)
+    return fitAll(schemasOf(look, rule, key), at, (inner) => fitPart(look, inner, at, [key, value[key]])) && isNamed
+  })
+}
+
+function fitName(look: Look, { schema: { propertyNames } }: Rule, parent: Part, key: string): boolean {
+  if (propertyNames === undefined) return true
+  const reasons: Misfit[] | undefined = parent.reasons && []
+  const isFit = fit(look, propertyNames, { value: key, key, parent, reasons, seen: seenIn(look.document) })
+  for (const each of reasons ?? []) parent.reasons?.push({ ...each, expected: `the name to be ${each.expected}` })
+  return isFit
 }
 
 /** Returns the schemas for the value of a key. */
-function schemasOf(look: Look, schema: JsonObject, key: string): unknown[] {
+function schemasOf(look: Look, { properties, patternProperties, schema }: Rule, key: string): readonly unknown[] {
   const { additionalProperties } = schema
-  const properties = entriesOf(schema['properties'])
   const schemas = properties.has(key) ? [properties.get(key)] : []
-  for (const [pattern, inner] of entriesOf(schema['patternProperties'])) {
-    const isMatch = matches(look, pattern, key)
+  for (const [pattern, inner] of patternProperties) {
+    const isMatch = runPattern(look, pattern, key)
     // A pattern that was not run may match the key, which then must not count as an additional one.
     if (isMatch !== false) schemas.push(isMatch ? inner : true)
   }
   return schemas.length > 0 || additionalProperties === undefined ? schemas : [additionalProperties]
 }
 
-function* fitArray(look: Look, schema: JsonObject, at: Part, value: readonly unknown[]): Misfits {
-  const { prefixItems, items, additionalItems, contains, minContains = 1, maxContains = Infinity } = schema
-  const [first, rest] = Array.isArray(items) ? [items, additionalItems] : [listOf(prefixItems), items]
-  for (const [index, item] of value.entries()) {
-    const inner: unknown = index < first.length ? first[index] : rest
-    if (inner !== undefined) yield* fitPart(look, inner, at, [String(index), item])
-  }
-  if (contains === undefined) return
+function fitItems(look: Look, { first, rest }: Rule, at: Part): boolean {
+  const { value } = at
+  if (!Array.isArray(value)) return true
+  const items: readonly unknown[] = rest === undefined ? value.slice(0, first.length) : value
+  return fitAll(items.keys(), at, (index) => {
+    return fitPart(look, index < first.length ? first[index] : rest, at, [String(index), items[index]])
+  })
+}
+
+function fitContains(look: Look, { schema }: Rule, at: Part): boolean {
+  const { contains, minContains = 1, maxContains = Infinity } = schema
+  if (contains === undefined || !Array.isArray(at.value)) return true
   const { unsure } = look
   let fitting = 0
-  for (const [index, item] of value.entries()) {
-    if (fitHere(look, contains, { value: item, keys: [], seen: new Set() }).length > 0) continue
+  for (const [index, item] of at.value.entries()) {
+    if (!matches(look, contains, item)) continue
     fitting += 1
-    at.seen.add(String(index))
+    at.seen?.add(String(index))
   }
-  const words = `items that are ${nameOf(look.document, contains)}`
-  if (fitting < Number(minContains)) yield misfit('contains', at, `at least ${String(minContains)} ${words}`)
-  if (fitting > Number(maxContains) && look.unsure === unsure) {
-    yield misfit('contains', at, `at most ${String(maxContains)} ${words}`)
-  }
+  const words = () => `items that are ${nameOf(look.document, contains)}`
+  if (fitting < Number(minContains)) return refuse(at, 'contains', () => `at least ${String(minContains)} ${words()}`)
+  const isOver = fitting > Number(maxContains) && look.unsure === unsure
+  return !isOver || refuse(at, 'contains', () => `at most ${String(maxContains)} ${words()}`)
 }
 
-function* fitLogic(look: Look, schema: JsonObject, at: Part): Misfits {
-  const { allOf, anyOf, oneOf, not } = schema
-  for (const inner of listOf(allOf)) yield* fitHere(look, inner, at)
-  yield* fitUnion(look, 'anyOf', listOf(anyOf), at)
-  yield* fitUnion(look, 'oneOf', listOf(oneOf), at)
+function fitAllOf(look: Look, { allOf }: Rule, at: Part): boolean {
+  return fitAll(allOf, at, (inner) => fitHere(look, inner, at))
+}
+
+function fitAnyOf(look: Look, { anyOf }: Rule, at: Part): boolean {
+  if (!anyOf) return true
+  let isFit = false
+  for (const branch of anyOf.candidates(at.value)) {
+    isFit = fitsHere(look, branch, at) || isFit
+    // All branches that fit say which keys they evaluate, if that is asked for.
+    if (isFit && !at.seen) break
+  }
+  return isFit || refuseUnion(look, 'anyOf', anyOf, at)
+}
+
+function fitOneOf(look: Look, { oneOf }: Rule, at: Part): boolean {
+  if (!oneOf) return true
   const { unsure } = look
-  if (not !== undefined && fitHere(look, not, { ...at, seen: new Set() }).length === 0 && look.unsure === unsure) {
-    yield misfit(
-      'not',
-      at,
-      /^(?:true|\{\})$/.test(JSON.stringify(not)) ? 'nothing here' : `nothing that fits ${JSON.stringify(not)}`,
-    )
-  }
-  const { if: condition, then, else: otherwise } = schema
-  if (condition === undefined) return
-  const before = look.unsure
-  if (fitHere(look, condition, at).length > 0) yield* fitHere(look, otherwise, at)
-  else if (look.unsure === before) yield* fitHere(look, then, at)
+  const fitting = oneOf.candidates(at.value).filter((branch) => fitsHere(look, branch, at)).length
+  if (fitting === 1 || (fitting > 1 && look.unsure > unsure)) return true
+  return fitting === 0
+    ? refuseUnion(look, 'oneOf', oneOf, at)
+    : refuse(at, 'oneOf', () => nameOf(look.document, { anyOf: oneOf.branches }))
 }
 
-function* fitUnion(look: Look, keyword: 'anyOf' | 'oneOf', schemas: readonly unknown[], at: Part): Misfits {
-  if (schemas.length === 0) return
+/** The most branches of which one is sought that was meant: among more it is rarely found. */
+const MOST_MEANT = 20
+
+/** Gives the reasons of the branch that was meant, or names all branches. */
+function refuseUnion(look: Look, keyword: string, union: Union, at: Part): false {
+  if (!at.reasons) return false
+  const branches = union.candidates(at.value)
+  const found = (branches.length > MOST_MEANT ? [] : branches).map((branch) => {
+    const reasons: Misfit[] = []
+    fit(look, branch, { ...at, reasons, seen: seenIn(look.document) })
+    return reasons
+  })
+  const meant = likeliest(found, at)
+  if (!meant) return refuse(at, keyword, () => nameOf(look.document, { anyOf: union.branches }))
+  at.reasons.push(...meant.slice(0, MOST_REASONS - at.reasons.length))
+  return false
+}
+
+function fitNot(look: Look, { schema: { not } }: Rule, at: Part): boolean {
   const { unsure } = look
-  const branches = schemas.map((schema) => fitHere(look, schema, at))
-  const fitting = branches.filter((branch) => branch.length === 0).length
-  if (fitting === 1 || (fitting > 1 && (keyword === 'anyOf' || look.unsure > unsure))) return
-  const meant = fitting === 0 ? likeliest(branches, at.keys) : undefined
-  yield* meant ?? [misfit(keyword, at, nameOf(look.document, { anyOf: schemas }))]
+  if (not === undefined || !matches(look, not, at.value) || look.unsure > unsure) return true
+  const text = JSON.stringify(not)
+  return refuse(at, 'not', () => (text === 'true' || text === '{}' ? 'nothing here' : `nothing that fits ${text}`))
 }
 
-function entriesOf(value: unknown): ReadonlyMap<string, unknown> {
-  return new Map(isObject(value) ? Object.entries(value) : [])
+function fitIf(look: Look, { schema }: Rule, at: Part): boolean {
+  const { if: condition, then = true, else: otherwise = true } = schema
+  if (condition === undefined) return true
+  const { unsure } = look
+  if (!fitsHere(look, condition, at)) return fitHere(look, otherwise, at)
+  return look.unsure > unsure || fitHere(look, then, at)
 }
 
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
+function fitUnevaluated(look: Look, { schema }: Rule, at: Part): boolean {
+  const { value, seen } = at
+  if (!seen || typeof value !== 'object' || value === null) return true
+  const rest = isObject(value) ? schema['unevaluatedProperties'] : schema['unevaluatedItems']
+  if (rest === undefined) return true
+  const entries = Object.entries(value)
+  spend(look, entries.length)
+  return fitAll(entries, at, (entry) => seen.has(entry[0]) || fitPart(look, rest, at, entry))
 }

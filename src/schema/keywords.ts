@@ -1,6 +1,8 @@
 /** The keywords of JSON Schema, 2020-12 and draft-07, as tables. Those that hold schemas are applied by `fit`. */
 import { canonicalJson, isObject, type JsonObject } from '../contract/json.ts'
 import { FORMATS } from './format.ts'
+import { ValueSet } from './values.ts'
+import { spend, spendText, startWork, type Work } from './work.ts'
 
 /** Three functions are marked as free of side effects: a Worker that interprets no schema then leaves all this out. */
 /* @__NO_SIDE_EFFECTS__ */
@@ -56,18 +58,41 @@ export const SOUND = table<readonly [expected: string, isSound: (value: unknown)
   ['$recursiveRef', ['$ref in its place', () => false]],
 ])
 
-/** Checks for the keywords that look at the value alone: what an unmet keyword expects, such as `at least 3`. */
-export const UNMET: ReadonlyMap<string, Unmet> = new Map<string, Unmet>([
-  ['type', unmetType],
-  ['const', (value, limit) => unmetEnum(value, [limit])],
-  ['enum', unmetEnum],
-  ['format', unmetFormat],
-  ['uniqueItems', unmetUnique],
+/** Returns the references of a schema, `$ref` and `$dynamicRef`. */
+export function refsOf({ $ref, $dynamicRef }: JsonObject): string[] {
+  return [$ref, $dynamicRef].filter((ref) => typeof ref === 'string')
+}
+
+/** The check of a keyword that looks at the value alone. */
+export interface Check {
+  readonly keyword: string
+  readonly holds: (value: unknown, work: Work) => boolean
+  /** Returns what the keyword expects, such as `at least 3`. */
+  readonly expected: () => string
+}
+
+type Holds = Check['holds']
+type MakeCheck = (limit: unknown, schema: JsonObject) => Omit<Check, 'keyword'> | undefined
+
+/** Makes the checks of a schema's keywords, in the order in which they are written. */
+export function checksOf(schema: JsonObject): Check[] {
+  return Object.entries(schema).flatMap(([keyword, limit]) => {
+    const check = MAKERS.get(keyword)?.(limit, schema)
+    return check ? [{ keyword, ...check }] : []
+  })
+}
+
+const MAKERS: ReadonlyMap<string, MakeCheck> = new Map<string, MakeCheck>([
+  ['type', typeCheck],
+  ['const', (limit) => valuesCheck([limit])],
+  ['enum', (limit) => (Array.isArray(limit) ? valuesCheck(limit) : undefined)],
+  ['format', formatCheck],
+  ['uniqueItems', uniqueCheck],
   ['minimum', bound('number', isUnder, 'at least #')],
   ['maximum', bound('number', isOver, 'at most #')],
   ['exclusiveMinimum', exclusive('minimum', (size, limit) => size <= limit, 'more than #')],
   ['exclusiveMaximum', exclusive('maximum', (size, limit) => size >= limit, 'less than #')],
-  ['multipleOf', bound('number', (size, step) => !isMultiple(size, step), 'a multiple of #')],
+  ['multipleOf', bound('number', (size, divisor) => !isMultiple(size, divisor), 'a multiple of #')],
   ['minLength', bound('string', isUnder, 'at least # characters')],
   ['maxLength', bound('string', isOver, 'at most # characters')],
   ['minItems', bound('array', isUnder, 'at least # items')],
@@ -76,13 +101,10 @@ export const UNMET: ReadonlyMap<string, Unmet> = new Map<string, Unmet>([
   ['maxProperties', bound('object', isOver, 'at most # keys')],
 ])
 
-type Unmet = (value: unknown, limit: unknown, schema: JsonObject) => string | undefined
-type IsOut = (size: number, limit: number) => boolean
-
-function unmetType(value: unknown, limit: unknown, { nullable }: JsonObject): string | undefined {
-  const types = [limit, nullable === true ? 'null' : []].flat()
-  const isOne = types.some((type) => type === kindOf(value) || (type === 'integer' && Number.isInteger(value)))
-  return isOne ? undefined : types.join(' | ')
+function typeCheck(limit: unknown, { nullable }: JsonObject): ReturnType<MakeCheck> {
+  const types = new Set<unknown>([limit, nullable === true ? 'null' : []].flat())
+  const holds: Holds = (value) => types.has(kindOf(value)) || (types.has('integer') && Number.isInteger(value))
+  return { holds, expected: () => [...types].join(' | ') }
 }
 
 function kindOf(value: unknown): string {
@@ -90,20 +112,41 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? 'array' : typeof value
 }
 
-function unmetEnum(value: unknown, limit: unknown): string | undefined {
-  const values = Array.isArray(limit) ? limit.map((each) => canonicalJson(each)) : []
-  return values.includes(canonicalJson(value)) ? undefined : values.join(' | ')
+/** The most values of an `enum` that a message lists. */
+const MOST_LISTED = 50
+
+function valuesCheck(values: readonly unknown[]): ReturnType<MakeCheck> {
+  const set = new ValueSet()
+  const unbounded = startWork(Infinity)
+  for (const value of values) set.add(unbounded, value)
+  return {
+    holds: (value, work) => set.has(work, value),
+    expected: () => values.slice(0, MOST_LISTED).map(canonicalJson).join(' | '),
+  }
 }
 
-function unmetFormat(value: unknown, limit: unknown): string | undefined {
-  const [holds, words = `text of the format ${String(limit)}`] = FORMATS.get(limit) ?? []
-  return typeof value !== 'string' || holds?.(value) !== false ? undefined : words
+function formatCheck(limit: unknown): ReturnType<MakeCheck> {
+  const [fits, words = `text of the format ${String(limit)}`] = FORMATS.get(limit) ?? []
+  if (!fits) return undefined
+  const holds: Holds = (value, work) => {
+    if (typeof value !== 'string') return true
+    spend(work, value.length / 8)
+    return fits(value)
+  }
+  return { holds, expected: () => words }
 }
 
-function unmetUnique(value: unknown, limit: unknown): string | undefined {
-  const items = limit === true && Array.isArray(value) ? value.map((item) => canonicalJson(item)) : []
-  return new Set(items).size < items.length ? 'no item twice' : undefined
+function uniqueCheck(limit: unknown): ReturnType<MakeCheck> {
+  if (limit !== true) return undefined
+  const holds: Holds = (value, work) => {
+    if (!Array.isArray(value)) return true
+    const seen = new ValueSet()
+    return value.every((item) => seen.add(work, item))
+  }
+  return { holds, expected: () => 'no item twice' }
 }
+
+type IsOut = (size: number, limit: number) => boolean
 
 function isUnder(size: number, limit: number): boolean {
   return size < limit
@@ -115,28 +158,42 @@ function isOver(size: number, limit: number): boolean {
 
 /** Makes the check of a bound on a number, or on the size of a value of this kind. */
 /* @__NO_SIDE_EFFECTS__ */
-function bound(kind: string, isOut: IsOut, words: string): Unmet {
-  return (value, limit) => {
-    const isUnmet = kindOf(value) === kind && typeof limit === 'number' && isOut(sizeOf(value), limit)
-    return isUnmet ? words.replace('#', String(limit)) : undefined
+function bound(kind: string, isOut: IsOut, words: string): MakeCheck {
+  return (limit) => {
+    if (typeof limit !== 'number') return undefined
+    const holds: Holds = (value, work) => kindOf(value) !== kind || !isOut(sizeOf(value, work), limit)
+    return { holds, expected: () => words.replace('#', String(limit)) }
   }
 }
 
 /** Draft-04 and OpenAPI 3.0 write `exclusiveMinimum: true` to make `minimum` exclusive. */
 /* @__NO_SIDE_EFFECTS__ */
-function exclusive(other: string, isOut: IsOut, words: string): Unmet {
-  const check = bound('number', isOut, words)
-  return (value, limit, schema) => check(value, limit === true ? schema[other] : limit, schema)
+function exclusive(other: string, isOut: IsOut, words: string): MakeCheck {
+  const make = bound('number', isOut, words)
+  return (limit, schema) => make(limit === true ? schema[other] : limit, schema)
 }
 
 /** Compares decimals as they are written: 0.3 is a multiple of 0.1, though it is not in binary. */
-function isMultiple(value: number, step: number): boolean {
-  if (Number.isInteger(value) && Number.isInteger(step)) return value % step === 0
-  return Number.isInteger(Number((value / step).toPrecision(15)))
+function isMultiple(value: number, divisor: number): boolean {
+  if (Number.isInteger(value) && Number.isInteger(divisor)) return value % divisor === 0
+  return Number.isInteger(Number((value / divisor).toPrecision(15)))
 }
 
 /** Returns a number as it is, and the size of any other value. The size of a text is its number of code points. */
-function sizeOf(value: unknown): number {
+function sizeOf(value: unknown, work: Work): number {
   if (typeof value === 'number') return value
-  return typeof value === 'string' ? Array.from(value).length : Object.keys(Object(value)).length
+  if (typeof value === 'string') return codePoints(value, work)
+  const { length } = Array.isArray(value) ? value : Object.keys(Object(value))
+  if (!Array.isArray(value)) spend(work, length / 4)
+  return length
+}
+
+function codePoints(text: string, work: Work): number {
+  spendText(work, text)
+  let pairs = 0
+  for (let at = 0; at < text.length; at++) {
+    // A high surrogate followed by a low one is one code point.
+    if ((text.charCodeAt(at) & 0xfc00) === 0xd800 && (text.charCodeAt(at + 1) & 0xfc00) === 0xdc00) pairs += 1
+  }
+  return text.length - pairs
 }

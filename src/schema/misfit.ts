@@ -1,9 +1,11 @@
 import { received } from './issue.ts'
 
-/** A part of the value that is checked. */
+/** A part of the value that is checked: the value, and where it is. */
 export interface Place {
   readonly value: unknown
-  readonly keys: readonly string[]
+  /** The key or index of this part in `parent`. */
+  readonly key?: string
+  readonly parent?: Place
 }
 
 /** A reason why a value does not fit a schema. */
@@ -19,20 +21,27 @@ export interface Misfit {
 
 const MOST_CHARACTERS = 300
 
-export function misfit(keyword: string, { keys, value }: Place, expected: string): Misfit {
+export function misfit(keyword: string, at: Place, expected: string): Misfit {
   const words = expected.length > MOST_CHARACTERS ? `${expected.slice(0, MOST_CHARACTERS)}…` : expected
-  return { keys, keyword, expected: words, received: received(value) }
+  return { keys: keysOf(at), keyword, expected: words, received: received(at.value) }
+}
+
+function keysOf(place: Place): string[] {
+  const keys: string[] = []
+  for (let at: Place | undefined = place; at?.key !== undefined; at = at.parent) keys.push(at.key)
+  return keys.reverse()
 }
 
 /**
- * Returns the misfits of the branch of a union that was meant: the value, at `keys`, has the branch's type and the
- * constants that tell branches apart, and, if several branches are left, the keys that the branch requires. Undefined
- * if none or several could be meant.
+ * Returns the misfits of the branch of a union that was meant: the value at `at` has the branch's type and the constants
+ * that tell branches apart, and, if several branches are left, the keys that the branch requires. Undefined if none or
+ * several could be meant.
  */
-export function likeliest(branches: readonly Misfit[][], keys: readonly string[]): Misfit[] | undefined {
+export function likeliest(branches: readonly Misfit[][], at: Place): Misfit[] | undefined {
+  const { length } = keysOf(at)
   const without = (from: readonly Misfit[][], below: Readonly<Record<string, number>>) =>
-    from.filter((branch) => branch.every((each) => each.keys.length > keys.length + (below[each.keyword] ?? -1)))
+    from.filter((branch) => branch.every((each) => each.keys.length > length + (below[each.keyword] ?? -1)))
   const ofKind = without(branches, { type: 0, const: 1, enum: 1 })
-  const whole = ofKind.length === 1 ? ofKind : without(ofKind, { required: 1 })
-  return whole.length === 1 ? whole[0] : undefined
+  const complete = ofKind.length === 1 ? ofKind : without(ofKind, { required: 1 })
+  return complete.length === 1 ? complete[0] : undefined
 }

@@ -1,6 +1,7 @@
 import type { DefinitionIssue } from '../contract/definition.ts'
 import { canonicalJson, isObject, type JsonObject, type JsonSchema } from '../contract/json.ts'
-import { documentOf, refsOf, type SchemaDocument } from './document.ts'
+import { documentOf, type SchemaDocument } from './document.ts'
+import { refsOf } from './keywords.ts'
 import { received } from './issue.ts'
 import { issuesOf } from './validate.ts'
 import { ASSERTING, asserted, bareText, kindsOf, misfitsOf, valuesOf } from './assertions.ts'

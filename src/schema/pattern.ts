@@ -1,10 +1,9 @@
-/** How many steps the regular-expression engine may still take in the check of one value. */
-export interface Budget {
-  steps: number
-}
+import { MOST_STEPS, spend, type Work } from './work.ts'
 
-/** The budget for the check of one value: some tenths of a second. */
-export const MOST_STEPS = 5e7
+/** The steps that cost one unit of work. */
+const STEPS = 500
+/** The units of work that it costs to compile a pattern. */
+const COMPILATION = 200
 
 /**
  * Returns whether a pattern matches a text anywhere, or undefined if the pattern is not run.
@@ -13,21 +12,39 @@ export const MOST_STEPS = 5e7
  * for hours. So the model is given a pattern as it is, but the pattern is run only if it is sure to be quick: it
  * compiles as ECMA-262 with the flag `u`, has at most 256 characters, no lookaround, no back-reference and no repeat of
  * a group that can itself match in several ways, and its choices are few for the length of the text and what is left of
- * the budget. `^[A-Z]{3}$` runs on texts of any practical length, `^\w+@\w+$` on some hundred characters, `^(a+)+$` and
+ * the budget. `^[A-Z]{3}$` runs on texts of any practical length, `^\w+@\w+$` on some thousand characters, `^(a+)+$` and
  * the harmless `^[a-z]+(-[a-z]+)*$` never. A pattern that is not run refuses nothing.
  */
-export type Matcher = (text: string, budget: Budget) => boolean | undefined
+export type Matcher = (text: string, work: Work) => boolean | undefined
 
 const MOST_CHARACTERS = 256
 
 export function matcher(pattern: string): Matcher {
   const compiled = pattern.length <= MOST_CHARACTERS ? compile(pattern) : undefined
-  return (text, budget) => {
-    const steps = compiled ? mostSteps(pattern, text.length) : Infinity
-    if (steps > budget.steps) return undefined
-    budget.steps -= steps
+  const stepsFor = compiled ? stepsOf(pattern) : () => Infinity
+  return (text, work) => {
+    const steps = stepsFor(text.length)
+    if (steps > work.steps) return undefined
+    work.steps -= steps
+    if (!work.patterns.has(pattern)) spend(work, COMPILATION)
+    work.patterns.add(pattern)
+    spend(work, 3 + Math.min(steps / STEPS, text.length / 64))
     return compiled?.test(text)
   }
+}
+
+/** Returns the length of the longest texts that a pattern is run on: Infinity if on all, 0 if on none. */
+export function longestMatched(pattern: string): number {
+  const stepsFor = pattern.length <= MOST_CHARACTERS && compile(pattern) ? stepsOf(pattern) : () => Infinity
+  let [longest, tooLong] = [0, 2 ** 24]
+  if (stepsFor(1) > MOST_STEPS) return 0
+  if (stepsFor(tooLong) <= MOST_STEPS) return Infinity
+  while (tooLong - longest > 1) {
+    const middle = Math.floor((longest + tooLong) / 2)
+    if (stepsFor(middle) > MOST_STEPS) tooLong = middle
+    else longest = middle
+  }
+  return longest
 }
 
 function compile(pattern: string): RegExp | undefined {
@@ -45,15 +62,19 @@ const CHARACTER = /\\(?:[pu]\{\w+\}|.)|\[(?:\\.|[^\]\\])*\]/gsu
 const FIXED_GROUP = /\((?:\?:|\?<\w+>)?(?:[^()|*+?{]|\{\d+\})*\)/
 
 /**
- * Returns an upper bound for the steps of a match. Each choice, and the start of the match, may be at any position of
- * the text; an exact repeat multiplies the steps by its count.
+ * Returns a function that bounds the steps of a match from above, by the length of the text. Each choice, and the start
+ * of the match unless the pattern begins with `^`, may be at any position of the text; an exact repeat multiplies the
+ * steps by its count.
  */
-function mostSteps(pattern: string, length: number): number {
+function stepsOf(pattern: string): (length: number) => number {
   let shape = pattern.replace(CHARACTER, 'x')
   const counts = Array.from(shape.matchAll(/\{(\d+)/g), ([, count]) => Number(count) || 1)
   // Groups are replaced from the innermost on, until nothing changes any more.
   while (FIXED_GROUP.test(shape)) shape = shape.replace(FIXED_GROUP, 'x')
-  if (UNSAFE.test(pattern) || /\)[*+{]/.test(shape)) return Infinity
+  if (UNSAFE.test(pattern) || /\)[*+{]/.test(shape)) return () => Infinity
   const choices = shape.replace(/\(\?/g, '(').match(/[*+?|]|\{\d+,/g) ?? []
-  return counts.reduce((steps, count) => steps * count, (length + 2) ** (choices.length + 1))
+  const isAnchored = shape.startsWith('^') && !shape.includes('|')
+  const exponent = choices.length + (isAnchored ? 0 : 1)
+  const factor = counts.reduce((steps, count) => steps * count, 1)
+  return (length) => factor * (length + 2) ** exponent
 }

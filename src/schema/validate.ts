@@ -6,6 +6,7 @@ import { coerce } from './coerce.ts'
 import { describeIssues } from './issue.ts'
 import { plainFault, type PlainLimits } from './plain-json.ts'
 import { misfits } from './fit.ts'
+import { TOO_MUCH_WORK } from './work.ts'
 
 /**
  * Checks arguments against a JSON Schema that `checkSchema` found sound. Returns undefined if they fit, else the
@@ -24,6 +25,8 @@ export function fittingArguments(
 ): { readonly ok: true; readonly value: ToolRequest['arguments'] } | ToolFailure {
   const unfit = validateArguments(name, inputSchema, sent)
   if (!unfit) return { ok: true, value: sent }
+  // What is too much work to check is too much to mend.
+  if (unfit.error.message.includes(TOO_MUCH_WORK)) return unfit
   const value = coerce(inputSchema, sent)
   return isObject(value) && !validateArguments(name, inputSchema, value) ? { ok: true, value } : unfit
 }

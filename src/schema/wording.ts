@@ -1,7 +1,10 @@
 import { isObject, type JsonObject } from '../contract/json.ts'
-import { refsOf, type SchemaDocument } from './document.ts'
+import type { SchemaDocument } from './document.ts'
+import { refsOf } from './keywords.ts'
 
 const MOST_NESTED = 4
+/** The most values or branches that are named: messages are cut long before. */
+const MOST_NAMED = 20
 
 /** Describes a schema in a few words, such as `string | null` or `"asc" | "desc"`. */
 export function nameOf(document: SchemaDocument, schema: unknown, depth = 0): string {
@@ -12,12 +15,14 @@ export function nameOf(document: SchemaDocument, schema: unknown, depth = 0): st
 function namesOf(document: SchemaDocument, schema: JsonObject, depth: number): string[] {
   const { const: only, enum: values, type, anyOf, oneOf, properties, required } = schema
   if (only !== undefined) return [JSON.stringify(only)]
-  if (Array.isArray(values)) return values.map((value) => JSON.stringify(value))
-  if (type === 'object' && Array.isArray(required) && required.length > 0) return [`object with ${required.join(', ')}`]
+  if (Array.isArray(values)) return values.slice(0, MOST_NAMED).map((value) => JSON.stringify(value))
+  if (type === 'object' && Array.isArray(required) && required.length > 0) {
+    return [`object with ${required.slice(0, MOST_NAMED).join(', ')}`]
+  }
   if (type !== undefined) return [type].flat().map(String)
   const [ref] = refsOf(schema)
   if (ref !== undefined) return [nameOf(document, document.resolve(schema, ref), depth)]
   const branches = anyOf ?? oneOf
-  if (Array.isArray(branches)) return branches.map((branch) => nameOf(document, branch, depth))
+  if (Array.isArray(branches)) return branches.slice(0, MOST_NAMED).map((branch) => nameOf(document, branch, depth))
   return properties === undefined ? [] : ['object']
 }

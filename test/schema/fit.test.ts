@@ -360,9 +360,9 @@ describe('a pattern that is not run refuses nothing, wherever it is', () => {
     ['contains', { contains: unsure, maxContains: 0 }, [[long]], []],
     [
       'a list whose texts take too long together',
-      { items: { pattern: '^a*$' } },
-      [['a'.repeat(7000), 'b'.repeat(7000)]],
-      [['b'.repeat(7000)]],
+      { items: { pattern: '^a*b*$' } },
+      [['a'.repeat(3000), 'c'.repeat(3000)]],
+      [['c'.repeat(3000)]],
     ],
   ])('%s', (...each) => holds(each))
 })

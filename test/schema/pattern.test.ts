@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { matcher, MOST_STEPS } from '../../src/schema/pattern.ts'
+import { longestMatched, matcher } from '../../src/schema/pattern.ts'
+import { startWork } from '../../src/schema/work.ts'
 
 /** Whether the pattern matches, where nothing was run before it. */
 function isMatch(pattern: string, text: string): boolean | undefined {
-  return matcher(pattern)(text, { steps: MOST_STEPS })
+  return matcher(pattern)(text, startWork())
 }
 
 /** As long as a text can be that a model writes into one argument, within reason. */
@@ -92,19 +93,23 @@ describe('a plain one is run', () => {
   })
 
   test('for as long as its text is short enough', () => {
-    expect([100, 1000, 10_000].map((length) => isMatch('^a+b*$', 'a'.repeat(length)))).toEqual([
-      true,
-      undefined,
-      undefined,
-    ])
+    expect([100, 1000, 10_000].map((length) => isMatch('^a+b*$', 'a'.repeat(length)))).toEqual([true, true, undefined])
     expect([100, 1_000_000].map((length) => isMatch('^a{3}', 'a'.repeat(length)))).toEqual([true, true])
+    expect(['^a+b*$', 'a+b*$', '^a{3}', '^[^@]+@[^@]+$', '^(a+)+$', '['].map(longestMatched)).toEqual([
+      3160,
+      213,
+      Infinity,
+      3160,
+      0,
+      0,
+    ])
   })
 })
 
-test('many texts share one budget', () => {
-  const budget = { steps: 1000 }
-  const isMatch = matcher('^a{3}$')
-  expect([isMatch('aaa', budget), budget.steps]).toEqual([true, 985])
-  expect([isMatch('a'.repeat(400), budget), isMatch('b', { steps: 0 })]).toEqual([undefined, undefined])
-  expect([isMatch('aa', budget), budget.steps]).toEqual([false, 973])
+test('the texts that are matched in one check share its steps', () => {
+  const work = { ...startWork(), steps: 100 }
+  const isMatch = matcher('a{3}$')
+  expect([isMatch('aaa', work), work.steps]).toEqual([true, 85])
+  expect([isMatch('a'.repeat(400), work), isMatch('b', { ...work, steps: 0 })]).toEqual([undefined, undefined])
+  expect([isMatch('aa', work), work.steps]).toEqual([false, 73])
 })

@@ -223,7 +223,7 @@ describe('what real schemas hold', () => {
 describe('hostile values', () => {
   const wide = object(
     { f: { $ref: '#/$defs/f' } },
-    { $defs: { f: { items: { anyOf: [{ $ref: '#/$defs/f' }, { $ref: '#/$defs/f' }] } } } },
+    { $defs: { f: { items: { oneOf: [{ $ref: '#/$defs/f' }, { $ref: '#/$defs/f' }] } } } },
   )
 
   test.each<[string, Record<string, unknown>, unknown, string]>([
@@ -247,7 +247,7 @@ describe('hostile values', () => {
       'readings without end',
       wide,
       { f: JSON.parse(`${'['.repeat(29)}[1]${']'.repeat(29)}`) },
-      'arguments: cannot be checked: too many references',
+      'arguments: cannot be checked: the schema and the value together take too much work',
     ],
   ])('%s', (_, schema, value, line) => {
     expect(lines(schema, value)).toEqual([`- ${line}`])

@@ -1,0 +1,142 @@
+import { isObject, type JsonObject } from '../contract/json.ts'
+import { AS, asOf } from './as.ts'
+import { type Check, checksOf, refsOf } from './keywords.ts'
+
+/** The keywords of one schema in the form in which `fit` applies them. */
+export interface Rule {
+  /** The schema as it was written. */
+  readonly source: JsonObject
+  /** The keywords that count. */
+  readonly schema: JsonObject
+  readonly refs: readonly string[]
+  /** The kind of value that JSON lacks and that the schema stands for; it replaces `type` and `format`. */
+  readonly as: ReturnType<typeof asOf>
+  /** The keywords that look at the value alone. */
+  readonly checks: readonly Check[]
+  readonly properties: ReadonlyMap<string, unknown>
+  readonly patternProperties: readonly (readonly [pattern: string, schema: unknown])[]
+  readonly required: readonly string[]
+  /** What must hold if a key is there: other keys, or a schema. */
+  readonly dependents: readonly (readonly [key: string, needs: readonly string[] | { readonly schema: unknown }])[]
+  /** Whether any keyword applies to the keys of an object. */
+  readonly hasKeys: boolean
+  readonly first: readonly unknown[]
+  readonly rest: unknown
+  readonly allOf: readonly unknown[]
+  readonly anyOf: Union | undefined
+  readonly oneOf: Union | undefined
+}
+
+/** The branches of a union. */
+export interface Union {
+  readonly branches: readonly unknown[]
+  /** Returns the branches that a value can fit, judged by the constant that tells them apart. */
+  readonly candidates: (value: unknown) => readonly unknown[]
+}
+
+/** The document that a schema is part of. */
+interface Resolver {
+  readonly isLegacy: boolean
+  resolve(from: JsonObject, ref: string): unknown
+}
+
+/** Compiles a schema. With a reference in draft-07, only the reference counts. */
+export function compileRule(document: Resolver, schema: JsonObject): Rule {
+  const refs = refsOf(schema)
+  const used = document.isLegacy && refs.length > 0 ? {} : schema
+  const { prefixItems, items, additionalItems, dependencies, dependentRequired, dependentSchemas } = used
+  const [first, rest] = Array.isArray(items) ? [items, additionalItems] : [listOf(prefixItems), items]
+  const needs = [dependencies, dependentRequired, dependentSchemas].flatMap(entriesOf)
+  const as = AS in used ? asOf(used) : undefined
+  const checks = checksOf(used)
+  return {
+    source: schema,
+    schema: used,
+    refs,
+    as,
+    checks: as ? checks.filter(({ keyword }) => keyword !== 'type' && keyword !== 'format') : checks,
+    properties: new Map(entriesOf(used['properties'])),
+    patternProperties: entriesOf(used['patternProperties']),
+    required: listOf(used['required']).map(String),
+    dependents: needs.map(([key, need]) => [key, Array.isArray(need) ? need.map(String) : { schema: need }]),
+    hasKeys: ['properties', 'patternProperties', 'additionalProperties', 'propertyNames'].some((name) => name in used),
+    first,
+    rest,
+    allOf: listOf(used['allOf']),
+    anyOf: unionOf(document, used['anyOf']),
+    oneOf: unionOf(document, used['oneOf']),
+  }
+}
+
+function unionOf(document: Resolver, branches: unknown): Union | undefined {
+  if (!Array.isArray(branches) || branches.length === 0) return undefined
+  return { branches, candidates: tagged(document, branches) ?? (() => branches) }
+}
+
+/** The fewest branches for which an index is worth its making. */
+const FEWEST_INDEXED = 4
+
+/** Indexes branches by a required property with a constant in each of them; undefined if there is none. */
+function tagged(document: Resolver, branches: readonly unknown[]): Union['candidates'] | undefined {
+  if (branches.length < FEWEST_INDEXED) return undefined
+  const constants = branches.map((branch) =>
+    isObject(branch) && refsOf(branch).length === 0 ? scalarsOf(branch) : undefined,
+  )
+  const tags = branches.map((branch) => tagsOf(document, branch))
+  const key = [...(tags[0]?.keys() ?? [])].find((each) => tags.every((tag) => tag.has(each)))
+  if (constants.every((each) => each !== undefined)) {
+    const index = indexOf(branches, constants)
+    return (value) => index.get(value) ?? []
+  }
+  if (key === undefined) return undefined
+  const index = indexOf(
+    branches,
+    tags.map((tag) => tag.get(key) ?? []),
+  )
+  return (value) => (isObject(value) && Object.hasOwn(value, key) ? (index.get(value[key]) ?? []) : branches)
+}
+
+function indexOf(branches: readonly unknown[], values: readonly (readonly unknown[])[]): Map<unknown, unknown[]> {
+  const index = new Map<unknown, unknown[]>()
+  for (const [at, branch] of branches.entries()) {
+    for (const value of values[at] ?? []) {
+      const others = index.get(value)
+      if (others) others.push(branch)
+      else index.set(value, [branch])
+    }
+  }
+  return index
+}
+
+/** Returns the scalars that the value of each key must be one of, for the keys that an object must have. */
+function tagsOf(document: Resolver, branch: unknown): ReadonlyMap<string, readonly unknown[]> {
+  if (!isObject(branch)) return new Map()
+  const [ref, ...more] = refsOf(branch)
+  if (ref !== undefined) {
+    // With `$dynamicRef` the target depends on the way to it.
+    const target = more.length === 0 && '$ref' in branch ? document.resolve(branch, ref) : undefined
+    return isObject(target) && refsOf(target).length === 0 ? tagsOf(document, target) : new Map()
+  }
+  const required = new Set(listOf(branch['required']))
+  return new Map(
+    entriesOf(branch['properties']).flatMap(([key, inner]) => {
+      const values = required.has(key) && isObject(inner) && refsOf(inner).length === 0 ? scalarsOf(inner) : undefined
+      return values ? [[key, values] as const] : []
+    }),
+  )
+}
+
+function scalarsOf(schema: JsonObject): readonly unknown[] | undefined {
+  const values = Object.hasOwn(schema, 'const') ? [schema['const']] : schema['enum']
+  return Array.isArray(values) && values.every((value) => typeof value !== 'object' || value === null)
+    ? [...new Set(values)]
+    : undefined
+}
+
+function entriesOf(value: unknown): [key: string, inner: unknown][] {
+  return isObject(value) ? Object.entries(value) : []
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}

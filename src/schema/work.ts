@@ -1,0 +1,43 @@
+/** The work that one check of a value may still take, and what the check has already computed. */
+export interface Work {
+  /** How many units are left. A unit is about as much as the check of one keyword of one small value. */
+  left: number
+  /** How many steps the regular-expression engine may still take. */
+  steps: number
+  /** The canonical texts of objects and arrays that were compared with others. */
+  readonly texts: Map<object, string>
+  /** The patterns that were run: the first run of a pattern compiles it. */
+  readonly patterns: Set<string>
+}
+
+export function startWork(left = MOST_WORK): Work {
+  return { left, steps: MOST_STEPS, texts: new Map(), patterns: new Set() }
+}
+
+/** The steps that the regular-expression engine may take in the check of one value: some hundredths of a second. */
+export const MOST_STEPS = 1e7
+
+/** The units that one check of a value may take, and the explanation of its verdict another time. */
+export const MOST_WORK = 200_000
+
+/** The reason given for a value that is refused because its check would take too long. It never changes. */
+export const TOO_MUCH_WORK = 'the schema and the value together take too much work'
+
+/** Thrown when a check has used up its work. */
+export class WorkError extends RangeError {
+  constructor() {
+    super(TOO_MUCH_WORK)
+  }
+}
+
+export function spend(work: Work, units: number): void {
+  if ((work.left -= units) < 0) throw new WorkError()
+}
+
+/** How many characters of a text are read for one unit of work. */
+const CHARACTERS = 32
+
+/** Accounts for work that reads a whole text. */
+export function spendText(work: Work, text: string): void {
+  spend(work, 1 + text.length / CHARACTERS)
+}
