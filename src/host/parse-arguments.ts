@@ -2,12 +2,14 @@ import { depthOf, isObject, MOST_LEVELS } from '../contract/json.ts'
 import type { ToolFailure } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 import { parseExactly } from '../schema/exact-numbers.ts'
+import { mendJson } from '../schema/mend-json.ts'
 
 export type ParsedArguments = { readonly ok: true; readonly value: Readonly<Record<string, unknown>> } | ToolFailure
 
 /**
  * Parses the arguments that a model wrote into an object. An empty text, `null` and `""` stand for no arguments, and an
- * object may come as a string of JSON; malformed JSON is never repaired. A number that JavaScript cannot hold, such as
+ * object may come as a string of JSON. An object in a code fence, after prose, or with the marks of Python or JavaScript is
+ * mended (`mendJson`); a text that was cut off never is. A number that JavaScript cannot hold, such as
  * an integer beyond 2^53 that it would round, is kept as its text: a tool made with `defineTool` converts it as its
  * schema asks, and any other tool sees a string, never a different number.
  */
@@ -30,7 +32,13 @@ function inner(value: unknown): unknown {
 
 function parseWithin(text: string): unknown {
   if (depthOf(text) > MOST_LEVELS) throw new RangeError(`nested over ${MOST_LEVELS} levels deep`)
-  return parseExactly(text)
+  try {
+    return parseExactly(text)
+  } catch (error) {
+    const mended = mendJson(text)
+    if (mended === undefined) throw error
+    return mended
+  }
 }
 
 function refusal(tool: string, reason: string): ToolFailure {

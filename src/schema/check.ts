@@ -5,7 +5,7 @@ import { plainFault } from './plain-json.ts'
 import { documentOf, type SchemaDocument, type SchemaPlace, subschemas } from './document.ts'
 import { refsOf, SOUND } from './keywords.ts'
 
-const JSON_LIMITS = { depth: 64, values: 20_000, visible: true }
+const JSON_LIMITS = { depth: 64, values: 20_000, visible: 'schema', proto: true } as const
 const MOST_LEVELS = 16
 const MOST_SCHEMAS = 500
 const MOST_ISSUES = 32
@@ -19,6 +19,7 @@ const MOST_ISSUES = 32
 export function checkSchema(schema: unknown, root: 'object' | 'any' = 'object'): DefinitionIssue[] {
   const fault = plainFault(schema, JSON_LIMITS)
   if (fault) return [fault]
+  if (typeof schema === 'boolean' && root === 'any') return []
   if (!isObject(schema)) return [issue([], 'a schema', schema)]
   const { type } = schema
   const issues = root === 'object' && type !== 'object' ? [issue(['type'], '"object" at the root', type)] : []
@@ -51,7 +52,7 @@ function issuesAt({ schema, path }: SchemaPlace, document: SchemaDocument): Defi
     const from = [...path, '$ref']
     const target = document.resolve(schema, ref)
     if (target === undefined) return [issue(from, 'a reference to a schema of this document (#/…)', ref)]
-    document.add(target, from)
+    document.add(target, from, document.addressOf(schema, ref))
     return []
   })
   return [...unsound, ...lost]

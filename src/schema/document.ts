@@ -45,10 +45,12 @@ export interface SchemaDocument {
   readonly isDynamic: boolean
   /** Whether a schema asks which parts of a value others have evaluated (`unevaluatedProperties`). */
   readonly tracksEvaluated: boolean
+  /** Whether a schema names a property `__proto__`, which values then may have. */
+  readonly namesProto: boolean
   /** All places that must hold a schema, the root first. */
   readonly places: readonly SchemaPlace[]
-  /** Adds the target of a reference to the places, unless it is there already. */
-  add(schema: unknown, path: readonly string[]): void
+  /** Adds the target of a reference to the places, unless it is there already; `address` is the URI that led to it. */
+  add(schema: unknown, path: readonly string[], address: string): void
   /** Returns the URI of the resource that a schema is part of. */
   baseOf(schema: JsonObject): string
   /** Returns the absolute URI of a reference in a schema of this document. */
@@ -86,11 +88,14 @@ function openDocument(root: JsonSchema): SchemaDocument {
   /** Those by `$dynamicAnchor` alone. */
   const dynamic = new Map<string, unknown>()
   let tracksEvaluated = false
+  let namesProto = false
   const add = (schema: unknown, path: readonly string[], level = 1, outer = BASE): void => {
     if (bases.has(schema)) return
     places.push({ schema, path, level })
     if (!isObject(schema)) return
     const { $id, $anchor, $dynamicAnchor, $ref } = schema
+    const { properties, required } = schema
+    namesProto ||= Object.hasOwn(Object(properties), '__proto__') || [required].flat().includes('__proto__')
     tracksEvaluated ||= 'unevaluatedProperties' in schema || 'unevaluatedItems' in schema
     // Draft-07 ignores what stands beside a reference.
     const id = isLegacy && typeof $ref === 'string' ? '' : absolute($id, outer)
@@ -116,8 +121,11 @@ function openDocument(root: JsonSchema): SchemaDocument {
     get tracksEvaluated() {
       return tracksEvaluated
     },
+    get namesProto() {
+      return namesProto
+    },
     places,
-    add: (schema, path) => add(schema, path),
+    add: (schema, path, address) => add(schema, path, 1, address.split('#')[0]),
     baseOf: (schema) => bases.get(schema) ?? BASE,
     addressOf: (from, ref) => absolute(ref, document.baseOf(from)),
     resolve: (from, ref) => {

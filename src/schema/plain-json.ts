@@ -6,8 +6,13 @@ export interface PlainLimits {
   readonly depth: number
   /** The most values in all, counted over all levels. */
   readonly values: number
-  /** Whether to refuse characters that models see and people do not (`hidden.ts`). */
-  readonly visible?: boolean
+  /**
+   * Whether to refuse characters that models see and people do not (`hidden-characters.ts`). In a `schema` control
+   * characters are allowed, since JSON shows them as escapes, such as `\u0000`.
+   */
+  readonly visible?: boolean | 'schema'
+  /** Whether a key may be `__proto__`. By default it may not: code that copies such a value could change a prototype. */
+  readonly proto?: boolean
 }
 
 /**
@@ -42,11 +47,12 @@ interface Place {
 }
 
 function faultOf(value: unknown, { depth, key }: Place, limits: PlainLimits): string | undefined {
-  if (key === '__proto__') return 'expected another name than __proto__'
-  if (limits.visible && key !== undefined && hasHidden(key)) return HIDDEN_MESSAGE
+  if (key === '__proto__' && limits.proto !== true) return 'expected another name than __proto__'
+  const isHidden = (text: string) => hasHidden(limits.visible === 'schema' ? text.replace(CONTROLS, '') : text)
+  if (limits.visible && key !== undefined && isHidden(key)) return HIDDEN_MESSAGE
   switch (typeof value) {
     case 'string':
-      return limits.visible && hasHidden(value) ? HIDDEN_MESSAGE : undefined
+      return limits.visible && isHidden(value) ? HIDDEN_MESSAGE : undefined
     case 'boolean':
       return undefined
     case 'number':
@@ -65,6 +71,10 @@ function isPlain(value: object): boolean {
   // Objects of another realm (a test's sandbox) have another Object.prototype, whose own prototype is null too.
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
+
+/** Matches the characters that JSON never holds as they are. */
+// oxlint-disable-next-line no-control-regex
+const CONTROLS = /[\u0000-\u001f]/g
 
 const HIDDEN_MESSAGE = 'expected visible text, received control or invisible characters'
 

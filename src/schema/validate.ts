@@ -5,6 +5,7 @@ import { failure } from '../contract/tool.ts'
 import { coerce } from './coerce.ts'
 import { describeIssues } from './issue.ts'
 import { plainFault, type PlainLimits } from './plain-json.ts'
+import { documentOf } from './document.ts'
 import { misfits } from './fit.ts'
 import { TOO_MUCH_WORK } from './work.ts'
 
@@ -33,9 +34,13 @@ export function fittingArguments(
 
 const LIMITS = { depth: 32, values: 10_000 }
 
-/** Returns where a value does not fit a sound schema, and what was expected. */
-export function issuesOf(schema: JsonSchema, value: unknown, limits: PlainLimits = LIMITS): readonly DefinitionIssue[] {
-  const fault = plainFault(value, limits)
+/** Returns where a value does not fit a sound schema, and what was expected. Only a key that it names is `__proto__`. */
+export function issuesOf(
+  schema: JsonSchema | boolean,
+  value: unknown,
+  limits: PlainLimits = LIMITS,
+): readonly DefinitionIssue[] {
+  const fault = plainFault(value, { ...limits, proto: documentOf(schema).namesProto })
   if (fault) return [fault]
   try {
     return misfits(schema, value).map(({ keys, expected, received }) => ({

@@ -33,6 +33,25 @@ test.each<[string, string, string]>([
   })
 })
 
+test.each<[string, string, object]>([
+  ['a code fence', '```json\n{"a":1}\n```', { a: 1 }],
+  ['prose before it', 'Here it is: {"a":1}', { a: 1 }],
+  ['a comma too many', '{"a":[1,2,],}', { a: [1, 2] }],
+  ['the words of Python', "{'a': True, 'b': None, 'c': \"it's\"}", { a: true, b: null, c: "it's" }],
+  ['names as keys', '{a: {b: 1}}', { a: { b: 1 } }],
+  ['digits that a number cannot hold', "{'a': 12345678901234567891}", { a: '12345678901234567891' }],
+  ['a string around it', JSON.stringify("{'a': 1}"), { a: 1 }],
+])('an object is mended that has %s', (_, written, value) => {
+  expect(parseArguments('x', written)).toEqual({ ok: true, value })
+})
+
+test.each(['{"a":1', "{'a': 'b", '{a: 1,', '```json\n{"a":1}', 'Here it is: {"a":{"b":1}'])(
+  'an object that was cut off is refused: %s',
+  (written) => {
+    expect(parseArguments('x', written)).toMatchObject({ ok: false, error: { code: 'invalid_arguments' } })
+  },
+)
+
 describe('numbers', () => {
   test.each<[string, unknown]>([
     ['9007199254740991', 9007199254740991],

@@ -213,12 +213,6 @@ describe('what is wrong is named by its path', () => {
       'expected $ref in its place, received "#"',
     ],
     [
-      'a property __proto__',
-      JSON.parse('{"type":"object","properties":{"__proto__":{}}}'),
-      'properties.__proto__',
-      'expected another name than __proto__',
-    ],
-    [
       'hidden text',
       prop({ description: 'Nice.\u202e evil' }),
       'properties.a.description',

@@ -253,6 +253,12 @@ describe('hostile values', () => {
     expect(lines(schema, value)).toEqual([`- ${line}`])
   })
 
+  test('a key __proto__ is checked if the schema names it', () => {
+    const schema = JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"}}}')
+    expect(lines(schema, JSON.parse('{"__proto__":"a"}'))).toEqual([])
+    expect(lines(schema, JSON.parse('{"__proto__":1}'))).toEqual(['- __proto__: expected string, received 1'])
+  })
+
   test('a reference that leads nowhere lets nothing through', () => {
     expect(lines(object({ a: { $ref: '#/$defs/none' } }), { a: 'x' })).toEqual([
       '- arguments: cannot be checked: no schema is at #/$defs/none',
