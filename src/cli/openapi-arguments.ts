@@ -10,6 +10,7 @@ export interface RequestArguments {
   readonly query: Readonly<Record<string, string>>
   readonly headers: Readonly<Record<string, string>>
   readonly body?: unknown
+  readonly bodyType?: 'form' | 'multipart'
 }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -67,7 +68,8 @@ export function argumentsOf(document: Fields, source: Source, schemas: SchemaRea
     const schema = schemaOf(parameter, schemas)
     if (place === 'query') addQuery({ all, query }, { ...parameter, name, isRequired }, schema)
     else if (!isOf(schema, 'object')) {
-      const placeholder = all.add(name, String(place), isOf(schema, 'array') ? joined(schema) : schema, isRequired)
+      const plain = all.add(name, String(place), schema, isRequired)
+      const placeholder = isOf(schema, 'array') ? joined(plain, ',') : plain
       if (place === 'path') inPath.set(name, styled(parameter, placeholder))
       else headers[name] = placeholder
     } else if (isRequired)
@@ -82,9 +84,13 @@ export function argumentsOf(document: Fields, source: Source, schemas: SchemaRea
   const media = mediaOf(document, source)
   const body = media && bodyOf(document, media, schemas, all)
   // Servers may refuse a patch or a JSON:API document that is sent as plain JSON.
-  if (media && !PLAIN_JSON.test(media.type)) headers['content-type'] = media.type
+  if (media && !media.form && !PLAIN_JSON.test(media.type)) headers['content-type'] = media.type
   const { properties, required } = all
-  return { properties, required, path, query, headers, ...(body !== undefined && { body }) }
+  return {
+    ...{ properties, required, path, query, headers },
+    ...(body !== undefined && { body }),
+    ...(media?.form && body !== undefined && { bodyType: media.form }),
+  }
 }
 
 /** Returns the parameters of the path and of the operation; the operation's win over equal ones of the path. */
@@ -112,9 +118,9 @@ function isOf({ type }: JsonSchema, wanted: string): boolean {
   return types.includes(wanted) && types.every((each) => each === wanted || each === 'null')
 }
 
-/** Returns the schema of a list that is sent as one text. */
-function joined({ description = '' }: JsonSchema, separator = 'commas'): JsonSchema {
-  return { type: 'string', description: `${String(description)} Several values, separated by ${separator}.`.trim() }
+/** Returns the placeholder of a list whose items are joined. */
+function joined(placeholder: string, joiner: string): string {
+  return placeholder.replace('}', `|${joiner}}`)
 }
 
 /** Returns what stands in the path for a parameter. */
@@ -158,12 +164,12 @@ function addQuery(
     }
     return
   }
-  const separator = style === 'spaceDelimited' ? 'spaces' : style === 'pipeDelimited' ? '|' : 'commas'
   const isList = isOf(schema, 'array')
-  const isJoined = isList && (explode === false || separator !== 'commas')
-  const sent = isJoined ? joined(schema, separator) : schema
   const asJson = { type: 'string', description: `${String(description)} A list, as JSON.`.trim() }
-  query[name] = all.add(name, 'query', isList && content !== undefined ? asJson : sent, isRequired)
+  const placeholder = all.add(name, 'query', isList && content !== undefined ? asJson : schema, isRequired)
+  const joiner = style === 'spaceDelimited' ? ' ' : style === 'pipeDelimited' ? '|' : ','
+  const isJoined = isList && content === undefined && (explode === false || joiner !== ',')
+  query[name] = isJoined ? joined(placeholder, joiner) : placeholder
 }
 
 const PLAIN_JSON = /^(?:application\/json(?:;.*)?|application\/\*|\*\/\*)$/i
@@ -171,40 +177,100 @@ const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json(?:;.*)?$/i
 /** The keywords of a body schema whose properties can become separate arguments without a loss. */
 const PLAIN = new Set(['type', 'properties', 'required', 'additionalProperties', 'title', 'description'])
 
+const FORMS = [
+  ['form', /^application\/x-www-form-urlencoded(?:;.*)?$/i],
+  ['multipart', /^multipart\/form-data(?:;.*)?$/i],
+] as const
+
 interface Media {
   readonly type: string
   readonly schema: unknown
   readonly isRequired: boolean
+  /** How the fields are sent, if not as JSON. */
+  readonly form?: 'form' | 'multipart'
+  /** How each field of a form is written (OpenAPI's Encoding Object). */
+  readonly encoding?: unknown
 }
 
-/** Returns the JSON that an operation takes, plain JSON first, or undefined if it can be called without a body. */
+/**
+ * Returns the body that an operation takes: plain JSON first, then another JSON type, then a form. Undefined if it has
+ * none, or says that it may be left out and is of another type.
+ */
 function mediaOf(document: Fields, { method, fields }: Source): Media | undefined {
   const found = resolved(document, fields['requestBody'])
   if (!isObject(found) || method === 'get' || method === 'head') return undefined
-  const isRequired = found['required'] === true
-  const types = Object.entries(isObject(found['content']) ? found['content'] : {})
+  const { required, content } = found
+  const isRequired = required === true
+  const types = Object.entries(isObject(content) ? content : {})
   for (const form of [PLAIN_JSON, JSON_TYPE]) {
     const [type, media] = types.find(([each, inner]) => form.test(each) && isObject(inner)) ?? []
     if (type !== undefined && isObject(media)) return { type, schema: media['schema'], isRequired }
   }
-  if (!isRequired) return undefined
-  throw new UnsupportedError(
-    `its body is ${types.map(([type]) => type).join(' or ') || 'of no type'}, and tools send JSON`,
-  )
+  for (const [form, pattern] of FORMS) {
+    const [type, media] = types.find(([each, inner]) => pattern.test(each) && isObject(inner)) ?? []
+    if (type === undefined || !isObject(media)) continue
+    // Forms without fields are common in documents that name a type for every operation.
+    if (!hasFields(document, media['schema'])) {
+      if (isRequired) throw new UnsupportedError(`its body is ${type} with fields that the document does not name`)
+      return undefined
+    }
+    return { type, schema: media['schema'], isRequired: required !== false, form, encoding: media['encoding'] }
+  }
+  if (required === false || types.length === 0) return undefined
+  throw new UnsupportedError(`its body is ${types.map(([type]) => type).join(' or ')}, and tools send JSON and forms`)
 }
 
-/** Returns the template of the JSON body: one argument for each of its properties, or one for the whole body. */
-function bodyOf(document: Fields, { schema: said, isRequired }: Media, schemas: SchemaReader, all: Arguments): unknown {
+function hasFields(document: Fields, schema: unknown): boolean {
+  const found = resolved(document, schema)
+  if (!isObject(found)) return false
+  const { properties, ...others } = found
+  return Object.keys(Object(properties)).length > 0 || ['allOf', 'anyOf', 'oneOf'].some((keyword) => keyword in others)
+}
+
+/** Returns the template of the body: one argument for each of its properties, or one for all of a JSON body. */
+function bodyOf(document: Fields, media: Media, schemas: SchemaReader, all: Arguments): unknown {
+  const { isRequired, form } = media
   // A reference at the root is always resolved, so that the body's own properties are seen.
-  const schema = schemas.read(resolved(document, said))
+  const schema = schemas.read(resolved(document, media.schema))
   const { type, properties, additionalProperties, required: needed } = schema
   const isPlain = Object.keys(schema).every((keyword) => PLAIN.has(keyword)) && !isObject(additionalProperties)
   const parts = Object.entries(isObject(properties) ? properties : {})
+  const isNeeded = (key: string) => isRequired && Array.isArray(needed) && needed.includes(key)
+  if (form) return formOf(media, parts, { all, isNeeded })
   if (type !== 'object' || !isPlain || additionalProperties === true || parts.length === 0) {
     return all.add('body', 'json', schema, isRequired)
   }
-  const isNeeded = (key: string) => isRequired && Array.isArray(needed) && needed.includes(key)
   return Object.fromEntries(
     parts.map(([key, inner]) => [key, all.add(key, 'body', isObject(inner) ? inner : {}, isNeeded(key))]),
   )
+}
+
+interface FormArguments {
+  readonly all: Arguments
+  readonly isNeeded: (key: string) => boolean
+}
+
+/** Returns the fields of a form, each with its argument. An optional file is left out, since tools send none. */
+function formOf({ encoding }: Media, parts: readonly [string, unknown][], form: FormArguments): unknown {
+  const { all, isNeeded } = form
+  if (parts.length === 0) throw new UnsupportedError('its form is of several schemas, and tools send the fields of one')
+  const fields = parts.flatMap(([key, inner]) => {
+    const schema = isObject(inner) ? inner : {}
+    if (isFile(schema)) {
+      if (isNeeded(key)) throw new UnsupportedError(`its field ${key} is a file, and tools send none`)
+      return []
+    }
+    const { style, explode } = Object(Object(encoding)[key])
+    const placeholder = all.add(key, 'body', schema, isNeeded(key))
+    if (!isOf(schema, 'array')) return [[key, placeholder]]
+    if (style === 'deepObject') return [[`${key}[]`, placeholder]]
+    const joiner = style === 'spaceDelimited' ? ' ' : style === 'pipeDelimited' ? '|' : ','
+    return [[key, explode === false ? joined(placeholder, joiner) : placeholder]]
+  })
+  return Object.fromEntries(fields)
+}
+
+function isFile(schema: JsonSchema): boolean {
+  const { format, items, contentMediaType } = schema
+  return format === 'binary' || contentMediaType !== undefined || (isObject(items) && isFile(items))
 }

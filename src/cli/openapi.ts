@@ -63,7 +63,7 @@ export function readOpenApi(document: unknown, options: OpenApiOptions = {}): Im
     tried(path, () => {
       for (const operation of operationsOf(document, path, item)) {
         tried(`${operation.method.toUpperCase()} ${path}`, () => {
-          const tool = toTool(document, operation, options, taken)
+          const tool = toTool(document, { ...operation, fields: fieldsOf(document, operation) }, options, taken)
           taken.add(tool.name)
           tools.push(tool)
         })
@@ -82,6 +82,13 @@ function operationsOf(document: Fields, path: string, item: unknown): Operation[
   })
 }
 
+/** Returns an operation's own fields, from where its reference leads if it is one. */
+function fieldsOf(document: Fields, { fields }: Operation): Fields {
+  const found = resolved(document, fields)
+  if (!isObject(found)) throw new UnsupportedError(`the reference ${String(fields['$ref'])} leads to no operation`)
+  return found
+}
+
 function toTool(document: Fields, operation: Operation, options: OpenApiOptions, taken: Set<string>): ImportedTool {
   const { method } = operation
   if (OTHERS.includes(method)) throw new UnsupportedError(`no tool sends ${method.toUpperCase()}`)
@@ -94,7 +101,8 @@ function toTool(document: Fields, operation: Operation, options: OpenApiOptions,
   // If the definition is too large with its references inlined, the one with `$defs` is taken.
   const checked = made.map((definition) => ({ definition, parsed: parseStored(definition) }))
   const sound = checked.find(({ parsed }) => parsed.ok)
-  const wantsKey = schemesOf(document, operation.fields)[0] !== undefined
+  const [way] = waysOf(document, operation.fields)
+  const wantsKey = way !== undefined && way.length > 0
   if (sound) return { name, definition: sound.definition, wantsKey }
   const issues = checked.flatMap(({ parsed }) => (parsed.ok ? [] : parsed.issues))
   throw new UnsupportedError(issues.map(({ path, message }) => `${path}: ${message}`)[0] ?? 'it is no definition')
@@ -150,7 +158,7 @@ function requestOf(
 ): { readonly inputSchema: JsonSchema; readonly http: Fields } {
   const { method, fields } = operation
   const schemas = new SchemaReader(document, inline)
-  const { properties, required, path, query, headers, body } = argumentsOf(document, operation, schemas)
+  const { properties, required, path, query, headers, body, bodyType } = argumentsOf(document, operation, schemas)
   const secret = securityOf(document, fields, options)
   const all = { ...headers, ...secret?.headers }
   return {
@@ -167,7 +175,8 @@ function requestOf(
       ...(Object.keys(all).length > 0 && { headers: all }),
       ...(Object.keys(query).length > 0 && { query }),
       ...(body !== undefined && { body }),
-      ...(secret && { secrets: [secret.name] }),
+      ...(bodyType !== undefined && { bodyType }),
+      ...(secret && { secrets: secret.names }),
     },
   }
 }
@@ -192,39 +201,58 @@ function baseOf(document: Fields, { item, fields }: Operation, host: string | un
 }
 
 interface Security {
-  readonly name: string
+  readonly names: readonly string[]
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Returns the security schemes of which an operation requires one; undefined among them if it may do without. */
-function schemesOf(document: Fields, fields: Fields): (string | undefined)[] {
+/** Returns the ways to be allowed an operation, each with the schemes that it requires together; none: no credentials. */
+function waysOf(document: Fields, fields: Fields): (readonly string[])[] {
   const wanted = fields['security'] ?? document['security']
-  return (Array.isArray(wanted) ? wanted : []).map((way) => Object.keys(isObject(way) ? way : {})[0])
+  return (Array.isArray(wanted) ? wanted : []).map((way) => Object.keys(isObject(way) ? way : {}))
 }
 
 /**
- * Returns the header for the operation's credentials, of the first scheme that has one. Undefined if it requires none, or
- * there is no secret for it.
+ * Returns the headers for the operation's credentials, of the first way whose keys all go into headers. A way with
+ * several keys needs a secret for each: `SECRET_PETS_APP_KEY` for the scheme `app-key`. Undefined if the operation
+ * requires none, or there is no secret for it.
  */
 function securityOf(document: Fields, fields: Fields, { secret }: OpenApiOptions): Security | undefined {
   if (secret === undefined) return undefined
   const { components } = document
   const schemes = isObject(components) ? components['securitySchemes'] : undefined
-  const wanted = schemesOf(document, fields)
+  const ways = waysOf(document, fields).filter((way) => way.length > 0)
   const hidden: string[] = []
-  for (const scheme of wanted) {
-    if (scheme === undefined) continue
-    const { type, name, in: place, scheme: kind } = Object(resolved(document, Object(schemes)[scheme]))
-    if (type === 'apiKey' && place !== 'header') {
-      hidden.push(String(place))
-      continue
+  for (const way of ways) {
+    const keys = way.map((scheme) => {
+      const name = way.length === 1 ? secret : `${secret}_${scheme.toUpperCase().replace(/[^A-Z0-9]+/g, '_')}`
+      return { name, ...headerOf(Object(resolved(document, Object(schemes)[scheme])), name) }
+    })
+    const unsent = keys.find(({ place }) => place !== 'header')
+    if (!unsent) {
+      const headers = keys.map(({ header, value }) => [header, value] as const)
+      if (new Set(headers.map(([header]) => header.toLowerCase())).size === headers.length) {
+        return { names: keys.map(({ name }) => name), headers: Object.fromEntries(headers) }
+      }
     }
-    const prefix = String(kind).toLowerCase() === 'basic' ? 'Basic' : 'Bearer'
-    const header = type === 'apiKey' ? { [String(name)]: `{${secret}}` } : { authorization: `${prefix} {${secret}}` }
-    return { name: secret, headers: header }
+    hidden.push(unsent?.place ?? 'header')
   }
-  if (hidden.length === 0 || wanted.includes(undefined)) return undefined
-  throw new UnsupportedError(`its key goes into the ${hidden[0]}, where a secret must not`)
+  if (hidden.length === 0 || waysOf(document, fields).some((way) => way.length === 0)) return undefined
+  const reason =
+    hidden[0] === 'header'
+      ? 'its keys go into one header'
+      : `its key goes into the ${hidden[0]}, where a secret must not`
+  throw new UnsupportedError(reason)
+}
+
+/** Returns where a security scheme puts its key: the place, the header's name, and its value for a secret. */
+function headerOf(
+  scheme: Fields,
+  secret: string,
+): { readonly place: string; readonly header: string; readonly value: string } {
+  const { type, name, in: place, scheme: kind } = scheme
+  if (type === 'apiKey') return { place: String(place), header: String(name), value: `{${secret}}` }
+  const prefix = String(kind).toLowerCase() === 'basic' ? 'Basic' : 'Bearer'
+  return { place: 'header', header: 'authorization', value: `${prefix} {${secret}}` }
 }
 
 /** Removes invisible characters from all texts, because an edge refuses definitions with such characters. */

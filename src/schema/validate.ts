@@ -7,6 +7,7 @@ import { describeIssues } from './issue.ts'
 import { plainFault, type PlainLimits } from './plain-json.ts'
 import { documentOf } from './document.ts'
 import { misfits } from './fit.ts'
+import { unknownKeys, withKnownKeys } from './known-keys.ts'
 import { TOO_MUCH_WORK } from './work.ts'
 
 /**
@@ -19,16 +20,24 @@ export function validateArguments(tool: string, schema: JsonSchema, value: unkno
   return issues.length === 0 ? undefined : failure('invalid_arguments', describeIssues(tool, issues))
 }
 
-/** Returns the arguments as sent if they fit, else mended by `coerce` if that fits. Expects a sound schema. */
+/**
+ * Returns the arguments, under the names of the schema (`withKnownKeys`), as they were sent if they fit, else mended by
+ * `coerce` if that fits. Arguments of which the tool would see none are refused. Expects a sound schema.
+ */
 export function fittingArguments(
   { name, inputSchema }: Pick<ToolDefinition, 'name' | 'inputSchema'>,
   sent: ToolRequest['arguments'],
 ): { readonly ok: true; readonly value: ToolRequest['arguments'] } | ToolFailure {
-  const unfit = validateArguments(name, inputSchema, sent)
-  if (!unfit) return { ok: true, value: sent }
+  const named = withKnownKeys(inputSchema, sent)
+  const unfit = validateArguments(name, inputSchema, named)
+  if (!unfit) {
+    const unknown = unknownKeys(inputSchema, named)
+    if (unknown || !isObject(named)) return failure('invalid_arguments', describeIssues(name, unknown ? [unknown] : []))
+    return { ok: true, value: named }
+  }
   // What is too much work to check is too much to mend.
   if (unfit.error.message.includes(TOO_MUCH_WORK)) return unfit
-  const value = coerce(inputSchema, sent)
+  const value = coerce(inputSchema, named)
   return isObject(value) && !validateArguments(name, inputSchema, value) ? { ok: true, value } : unfit
 }
 

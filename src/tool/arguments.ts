@@ -2,6 +2,7 @@ import { isObject, type JsonSchema } from '../contract/json.ts'
 import { coerce } from '../schema/coerce.ts'
 import { decoder } from '../schema/decode.ts'
 import { type Issue, toIssue } from '../schema/issue.ts'
+import { unknownKeys, withKnownKeys } from '../schema/known-keys.ts'
 import { convertInput, plain } from './input-schema.ts'
 import { rebase } from '../schema/rebase-refs.ts'
 import type { InputSchema, OutputOf } from '../schema/standard-schema.ts'
@@ -52,10 +53,14 @@ function parser<Output>(schema: InputSchema<Output>, json: JsonSchema): Argument
   const standard = schema['~standard']
   const decode = decoder(json)
   return async (sent) => {
-    const first = await standard.validate(decode(sent))
-    if (!first.issues) return { ok: true, value: first.value }
-    const mended = coerce(json, sent)
-    const result = mended === sent ? first : await standard.validate(decode(mended))
+    const named = withKnownKeys(json, sent)
+    const first = await standard.validate(decode(named))
+    if (!first.issues) {
+      const unknown = unknownKeys(json, named)
+      return unknown ? { ok: false, issues: [unknown] } : { ok: true, value: first.value }
+    }
+    const mended = coerce(json, named)
+    const result = mended === named ? first : await standard.validate(decode(mended))
     return result.issues ? { ok: false, issues: result.issues.map(toIssue) } : { ok: true, value: result.value }
   }
 }

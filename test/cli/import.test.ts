@@ -183,12 +183,12 @@ describe('an operation', () => {
         { name: 'none', in: 'query', schema: { type: 'object' } },
       ],
     })
-    expect(http.query).toEqual({ 'deep[a]': '{a}', 'deep[b]': '{b}', ids: '{ids}' })
+    expect(http.query).toEqual({ 'deep[a]': '{a}', 'deep[b]': '{b}', ids: '{ids|,}' })
     expect(inputSchema.required).toEqual(['a'])
-    expect(inputSchema.properties.ids.description).toBe('Ids. Several values, separated by commas.')
+    expect(inputSchema.properties.ids).toEqual({ ...list, description: 'Ids.' })
   })
 
-  test('writes lists that may be null, and lists of other places, as texts', () => {
+  test('joins lists that may be null, and lists of other places', () => {
     const list = { type: 'array', items: string }
     const { http, inputSchema } = one('get', '/x/{ids}', {
       parameters: [
@@ -205,19 +205,74 @@ describe('an operation', () => {
         { name: 'sort', in: 'query', content: { 'application/json': { schema: list } } },
       ],
     })
-    const joined = { type: 'string', description: 'Several values, separated by commas.' }
+    const nullable = { ...list, type: ['array', 'null'] }
     expect(inputSchema.properties).toEqual({
-      ids: joined,
-      'X-Tags': joined,
-      kinds: joined,
+      ids: list,
+      'X-Tags': nullable,
+      kinds: nullable,
       a: string,
       sort: { type: 'string', description: 'A list, as JSON.' },
     })
     expect([http.url, http.headers, http.query]).toEqual([
-      'https://pets.example.com/v1/x/{ids}',
-      { 'X-Tags': '{X-Tags}' },
-      { kinds: '{kinds}', 'deep[a]': '{a}', sort: '{sort}' },
+      'https://pets.example.com/v1/x/{ids|,}',
+      { 'X-Tags': '{X-Tags|,}' },
+      { kinds: '{kinds|,}', 'deep[a]': '{a}', sort: '{sort}' },
     ])
+  })
+
+  test.each([
+    ['form', 'application/x-www-form-urlencoded'],
+    ['multipart', 'multipart/form-data'],
+  ])('sends its fields as a form of the kind %s, though the body is not said to be required', (bodyType, type) => {
+    const list = { type: 'array', items: string }
+    const schema = {
+      type: 'object',
+      properties: {
+        amount: { type: 'integer' },
+        expand: list,
+        ids: list,
+        tags: list,
+        photo: { ...string, format: 'binary' },
+      },
+      required: ['amount'],
+    }
+    const encoding = { expand: { style: 'deepObject', explode: true }, ids: { explode: false } }
+    const { http, inputSchema } = one('post', '/x', { requestBody: { content: { [type]: { schema, encoding } } } })
+    expect(http).toEqual({
+      method: 'POST',
+      url: 'https://pets.example.com/v1/x',
+      body: { amount: '{amount}', 'expand[]': '{expand}', ids: '{ids|,}', tags: '{tags}' },
+      bodyType,
+    })
+    expect(inputSchema).toMatchObject({ required: ['amount'], properties: { amount: { type: 'integer' }, ids: list } })
+  })
+
+  test('is read from where its reference leads', () => {
+    const shared = { operationId: 'shared', parameters: [{ name: 'q', in: 'query', schema: string }] }
+    const { http } = one(
+      'get',
+      '/x',
+      { $ref: '#/components/operations/shared' },
+      { components: { operations: { shared } } },
+    )
+    expect(http.query).toEqual({ q: '{q}' })
+  })
+
+  test('sends all keys that it requires together, each with a secret of its own', () => {
+    const schemes = {
+      id: { type: 'apiKey', in: 'header', name: 'X-Id' },
+      'app-key': { type: 'apiKey', in: 'header', name: 'X-Key' },
+      token: { type: 'http', scheme: 'bearer' },
+    }
+    const components = { securitySchemes: schemes }
+    const secured = (...ways: string[][]) => {
+      const security = ways.map((way) => Object.fromEntries(way.map((name) => [name, []])))
+      return one('get', '/x', { security }, { secret: 'SECRET_PETS', components }).http
+    }
+    expect(secured(['id', 'app-key'], ['token'])).toMatchObject({
+      headers: { 'X-Id': '{SECRET_PETS_ID}', 'X-Key': '{SECRET_PETS_APP_KEY}' },
+      secrets: ['SECRET_PETS_ID', 'SECRET_PETS_APP_KEY'],
+    })
   })
 
   test('sends its body as the type of JSON that the API reads', () => {
@@ -291,10 +346,36 @@ describe('an operation', () => {
 
   test.each<[string, string, object, string]>([
     [
-      'a form',
+      'a form without fields',
       'post',
       { requestBody: { required: true, content: { 'multipart/form-data': {} } } },
-      'its body is multipart/form-data, and tools send JSON',
+      'its body is multipart/form-data with fields that the document does not name',
+    ],
+    [
+      'a file',
+      'post',
+      {
+        requestBody: {
+          content: {
+            'multipart/form-data': {
+              schema: { properties: { file: { type: 'string', format: 'binary' } }, required: ['file'] },
+            },
+          },
+        },
+      },
+      'its field file is a file, and tools send none',
+    ],
+    [
+      'XML',
+      'post',
+      { requestBody: { content: { 'application/xml': { schema: {} } } } },
+      'its body is application/xml, and tools send JSON and forms',
+    ],
+    [
+      'an operation of another file',
+      'post',
+      { $ref: './pets.json#/post' },
+      'the reference ./pets.json#/post leads nowhere in the document',
     ],
     [
       'a cookie',

@@ -4,6 +4,7 @@ import type { JsonSchema } from '../../src/contract/json.ts'
 import { coerce } from '../../src/schema/coerce.ts'
 import { jsonSchema } from '../../src/tool/json-schema.ts'
 import { misfits } from '../../src/schema/fit.ts'
+import { unknownKeys, withKnownKeys } from '../../src/schema/known-keys.ts'
 import { defineTool } from '../../src/tool/define.ts'
 import { CONTEXT } from '../fixtures/run-context.ts'
 
@@ -63,6 +64,8 @@ test('arguments that fit reach the tool as they were sent', async () => {
     fc.asyncProperty(schema, object, async (field, sent) => {
       const root = { type: 'object', properties: { a: field } }
       fc.pre(misfits(root, sent).length === 0)
+      // Arguments under other names are renamed, unwrapped or refused.
+      fc.pre(withKnownKeys(root, sent) === sent && !unknownKeys(root, sent))
       let got: unknown
       const tool = defineTool({ name: 'x', description: 'X.', input: jsonSchema(root), run: (it) => void (got = it) })
       expect(await tool.call(sent, CONTEXT)).toMatchObject({ ok: true })

@@ -61,9 +61,9 @@ describe('currentTime', () => {
   })
 
   test('refuses a misspelt argument instead of answering for the wrong zone', async () => {
-    expect(await currentTime.call({ timezone: 'Asia/Tokyo' }, runContext(undefined))).toMatchObject({
+    expect(await currentTime.call({ zone: 'Asia/Tokyo' }, runContext(undefined))).toMatchObject({
       ok: false,
-      error: { code: 'invalid_arguments', message: expect.stringContaining('timezone') },
+      error: { code: 'invalid_arguments', message: expect.stringContaining('zone') },
     })
   })
 })

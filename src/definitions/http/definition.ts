@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { JsonSchema } from '../../contract/json.ts'
+import { isObject, type JsonSchema } from '../../contract/json.ts'
 import type { DefinitionIssue } from '../../contract/definition.ts'
 import { byName } from '../../wire/schema.ts'
 import { POINTER } from '../../contract/json-pointer.ts'
@@ -17,6 +17,7 @@ export const HTTP_CALL = v.strictObject({
   headers: v.exactOptional(texts),
   query: v.exactOptional(texts),
   body: v.exactOptional(v.unknown()),
+  bodyType: v.exactOptional(v.picklist(['json', 'form', 'multipart'])),
   result: v.exactOptional(
     v.pipe(
       v.string(),
@@ -30,8 +31,9 @@ export const HTTP_CALL = v.strictObject({
 })
 
 /**
- * The request of a stored HTTP tool. URL path, query and header values, and all texts of the JSON body may hold
- * placeholders, `{argument}`; header values and body also `{SECRET_…}`, once `secrets` lists it.
+ * The request of a stored HTTP tool. URL path, query and header values, and all texts of the body may hold placeholders,
+ * `{argument}`, or `{argument|,}` for a list that is joined by commas (or by another character). The body is sent as JSON,
+ * or with `bodyType` as a form: `form` is URL-encoded, `multipart` is `multipart/form-data` without files. Header values and body also `{SECRET_…}`, once `secrets` lists it.
  */
 export type HttpCall = Readonly<v.InferOutput<typeof HTTP_CALL>>
 
@@ -54,21 +56,28 @@ export function checkHttpCall(http: HttpCall, inputSchema: JsonSchema): Definiti
 
 type Fault = readonly [path: string, expected: string]
 
-function urlFaults({ url, method, body }: HttpCall, { required }: JsonSchema): Fault[] {
+function urlFaults({ url, method, body, bodyType = 'json' }: HttpCall, { required }: JsonSchema): Fault[] {
   const endpoint = parseEndpoint(url)
   if (typeof endpoint === 'string') return [['http.url', endpoint]]
   const given: readonly unknown[] = Array.isArray(required) ? required : []
   const optional = namesIn(endpoint.segments).filter((name) => !name.startsWith(SECRET) && !given.includes(name))
   const faults = optional.map((name): Fault => ['http.url', `"${name}" to be required: the path needs it`])
   const isBare = method === 'GET' || method === 'HEAD'
-  return isBare && body !== undefined ? [...faults, ['http.body', `no body with ${method}`]] : faults
+  if (isBare && body !== undefined) faults.push(['http.body', `no body with ${method}`])
+  if (bodyType !== 'json' && !isObject(body)) faults.push(['http.body', 'an object with the fields of the form'])
+  return faults
 }
 
-function headerFaults({ headers = {} }: HttpCall): Fault[] {
+function headerFaults({ headers = {}, bodyType = 'json' }: HttpCall): Fault[] {
   const seen = new Set<string>()
   return Object.entries(headers).flatMap(([written, value]): Fault[] => {
     const name = written.toLowerCase()
-    const expected = seen.has(name) ? 'each header once' : headerFault(name, value)
+    const isForm = name === 'content-type' && bodyType !== 'json'
+    const expected = seen.has(name)
+      ? 'each header once'
+      : isForm
+        ? `no such header: "bodyType" says what is sent`
+        : headerFault(name, value)
     seen.add(name)
     return expected === undefined ? [] : [[`http.headers.${written}`, expected]]
   })

@@ -2,6 +2,7 @@ import type { ToolRequest } from '../../contract/tool.ts'
 import { received } from '../../schema/issue.ts'
 import { HEADER_VALUE, type HttpCall } from './definition.ts'
 import { isDots, parseEndpoint } from './endpoint.ts'
+import { type EncodedBody, encodeForm } from './form.ts'
 import { asText, fillJson, fillText, namesIn, type Values, valueOf } from './template.ts'
 
 export interface HttpRequest {
@@ -26,14 +27,19 @@ export function buildRequest(http: HttpCall, { arguments: args, context }: ToolR
   const { method } = http
   const all = Object.entries(args)
   const given = new Map(all.filter(([, value]) => value !== null))
-  const body = fillJson(http.body, new Map([...all, ...secrets]))
+  const filled = fillJson(http.body, new Map([...all, ...secrets]))
+  const body = filled === undefined ? undefined : encodeBody(filled, http.bodyType)
   const headers = {
     ...PLAIN_HEADERS,
     ...(method !== 'GET' && method !== 'HEAD' && { 'idempotency-key': context.idempotencyKey }),
-    ...(body !== undefined && { 'content-type': 'application/json' }),
+    ...(body && { 'content-type': body.type }),
     ...fillHeaders(http, new Map([...given, ...secrets])),
   }
-  return { url: buildUrl(http, given), method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) }
+  return { url: buildUrl(http, given), method, headers, ...(body && { body: body.text }) }
+}
+
+function encodeBody(body: unknown, kind: HttpCall['bodyType'] = 'json'): EncodedBody {
+  return kind === 'json' ? { type: 'application/json', text: JSON.stringify(body) } : encodeForm(body, kind)
 }
 
 function buildUrl({ url: template, query = {} }: HttpCall, values: Values): string {
@@ -57,7 +63,7 @@ function fillSegment(segment: string, values: Values): string {
   const names = namesIn(segment)
   const text = fillText(segment, values, (value) => encodeURIComponent(value.toWellFormed()))
   if (names.length === 0) return segment
-  const isOne = names.every((name) => typeof values.get(name) !== 'object')
+  const isOne = !namesIn(segment, 'unjoined').some((name) => typeof values.get(name) === 'object')
   if (isOne && text !== undefined && text !== '' && !isDots(text)) return text
   const came = names.map((name) => `"${name}" = ${received(values.get(name))}`).join(', ')
   throw new UnfitArgument(`Expected one name or number for the path of the request, received ${came}.`)

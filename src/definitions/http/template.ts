@@ -3,13 +3,19 @@ import { isObject } from '../../contract/json.ts'
 /** The values of placeholders, by name; a name that is not there is an argument that was left out. */
 export type Values = ReadonlyMap<string, unknown>
 
-/** Matches `{name}`. Braces without a name directly inside them, as JSON and GraphQL have, are plain text. */
-const PLACEHOLDER = /\{([A-Za-z_$@][\w$@.-]*)\}/g
+/**
+ * Matches `{name}`, and `{name|,}` with what the items of a list are joined by. A name may be of several words. Braces
+ * with a space directly inside them, as JSON and GraphQL have, are plain text.
+ */
+const PLACEHOLDER = /\{([\p{L}_$@][\p{L}\p{M}\p{N}_$@.-]*(?: [\p{L}\p{M}\p{N}_$@.-]+)*)(?:\|([^{}]))?\}/gu
 
-/** Returns the names of the placeholders in a text, or in all texts of a JSON value. */
-export function namesIn(value: unknown): string[] {
-  if (typeof value === 'string') return Array.from(value.matchAll(PLACEHOLDER), ([, name = '']) => name)
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(namesIn) : []
+/** Returns the names of the placeholders in a text, or in all texts of a JSON value; `unjoined` those without `|`. */
+export function namesIn(value: unknown, which: 'all' | 'unjoined' = 'all'): string[] {
+  if (typeof value === 'string') {
+    const found = Array.from(value.matchAll(PLACEHOLDER))
+    return found.flatMap(([, name = '', joiner]) => (which === 'all' || joiner === undefined ? [name] : []))
+  }
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap((each) => namesIn(each, which)) : []
 }
 
 /** Replaces every placeholder of a text by the same text. */
@@ -23,7 +29,11 @@ export function withoutNames(text: string, instead: string): string {
  */
 export function fillText(text: string, values: Values, encode = (value: string) => value): string | undefined {
   if (!namesIn(text).every((name) => values.has(name))) return undefined
-  return text.replace(PLACEHOLDER, (_, name: string) => encode(asText(values.get(name))))
+  return text.replace(PLACEHOLDER, (_, name: string, joiner?: string) => encode(joined(values.get(name), joiner)))
+}
+
+function joined(value: unknown, joiner: string | undefined): string {
+  return joiner !== undefined && Array.isArray(value) ? value.map(asText).join(joiner) : asText(value)
 }
 
 /** Returns the value of a placeholder, of whatever type, if the text is just one; else the filled text. */

@@ -45,11 +45,14 @@ afterAll(async () => {
   await new Promise((resolve) => server.close(resolve))
 })
 
+const NAMES = ['id', 'q', 'list', 'n', 'meta', 'items', 'none', 'año', 'first name']
+const PROPERTIES = Object.fromEntries(NAMES.map((name) => [name, {}]))
+
 function stored(http: Record<string, unknown>, required = ['id']): HttpCall {
   const parsed = parseStored({
     name: 't',
     description: 'A test.',
-    inputSchema: { type: 'object', properties: { id: {}, q: {}, list: {}, n: {} }, required },
+    inputSchema: { type: 'object', properties: PROPERTIES, required },
     http: { method: 'GET', url: `${origin}/items/{id}`, ...http },
   })
   if (!parsed.ok || !('http' in parsed.stored)) throw new Error(JSON.stringify(parsed))
@@ -148,6 +151,56 @@ describe('each argument is encoded for its place', () => {
       },
     })
     expect(headers).toMatchObject({ 'content-type': 'application/json', 'idempotency-key': 'key_1' })
+  })
+
+  test('a form has the fields of the body, with lists and objects within as servers read them', async () => {
+    const body = { n: '{n}', to: '{list}', meta: '{meta}', items: '{items}', no: '{none}', joined: '{list|,}' }
+    const args = { id: 'x', n: 1.5, list: ['a&b', 'ü'], meta: { a: true, b: ['c', 'd'] }, items: [{ q: 1 }, { q: 2 }] }
+    const { headers, body: sent } = await asked({ method: 'POST', body, bodyType: 'form' }, args)
+    expect(headers).toMatchObject({ 'content-type': 'application/x-www-form-urlencoded' })
+    expect([...new URLSearchParams(String(sent))]).toEqual([
+      ...[
+        ['n', '1.5'],
+        ['to', 'a&b'],
+        ['to', 'ü'],
+        ['meta[a]', 'true'],
+        ['meta[b][]', 'c'],
+        ['meta[b][]', 'd'],
+      ],
+      ...[
+        ['items[0][q]', '1'],
+        ['items[1][q]', '2'],
+        ['joined', 'a&b,ü'],
+      ],
+    ])
+  })
+
+  test('a multipart form has a part for each field, and no field can end its part', async () => {
+    const args = { id: 'x', n: '--edgecall-form--\r\n', list: ['ü'] }
+    const body = { 'a"\n': '{n}', list: '{list}' }
+    const { headers, body: sent } = await asked({ method: 'POST', body, bodyType: 'multipart' }, args)
+    const type = String(Object(headers)['content-type'])
+    const form = await new Response(String(sent), { headers: { 'content-type': type } }).formData()
+    expect([...form]).toEqual([
+      ['a"\n', '--edgecall-form--\r\n'],
+      ['list', 'ü'],
+    ])
+  })
+
+  test('names of other scripts and of several words are placeholders', async () => {
+    const args = { id: 'x', año: 2026, 'first name': 'Ada' }
+    const sent = await asked(
+      {
+        method: 'POST',
+        query: { y: '{año}', n: '{first name}' },
+        body: { y: '{año}', n: '{first name}', text: '{ id }' },
+      },
+      args,
+    )
+    expect(sent).toMatchObject({
+      url: expect.stringMatching(/\?y=2026&n=Ada$/),
+      body: '{"y":2026,"n":"Ada","text":"{ id }"}',
+    })
   })
 
   test('a body that is one argument', async () => {

@@ -1,0 +1,71 @@
+import { isObject, type JsonObject, type JsonSchema } from '../contract/json.ts'
+import { parseExactly } from './exact-numbers.ts'
+import type { Issue } from './issue.ts'
+
+/** Keywords beside which the keys of an object are not only those of `properties`. */
+const OTHERS = ['$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'if', 'patternProperties', 'dependentSchemas']
+
+/**
+ * Returns arguments under the names that their schema has. A model may write a name in another case (`City`, `first-name`
+ * for `firstName`), or put all arguments inside one key (`{"arguments": {…}}`). Where every field is optional, such
+ * arguments fit the schema, and the tool would be called with nothing. Returns the value itself if there is nothing to
+ * rename, and for a schema that takes other keys too.
+ */
+export function withKnownKeys(schema: JsonSchema, value: unknown): unknown {
+  const known = namesOf(schema)
+  if (!known || !isObject(value)) return value
+  const renamed = rename(known, value)
+  if (Object.keys(renamed).some((key) => known.has(key))) return renamed
+  const [only, ...more] = Object.entries(renamed)
+  const inner = only && more.length === 0 ? asObject(only[1]) : undefined
+  if (!inner) return renamed
+  const unwrapped = rename(known, inner)
+  const keys = Object.keys(unwrapped)
+  return keys.length > 0 && keys.every((key) => known.has(key)) ? unwrapped : renamed
+}
+
+/** Returns what is wrong with arguments of which the tool would see none: no key is one that the schema names. */
+export function unknownKeys(schema: JsonSchema, value: unknown): Issue | undefined {
+  const known = namesOf(schema)
+  const [first, ...others] = isObject(value) ? Object.keys(value) : []
+  if (!known || first === undefined || [first, ...others].some((key) => known.has(key))) return undefined
+  return { path: first, message: `expected ${[...known].slice(0, 20).join(', ')}, received another name` }
+}
+
+/** Returns the names of a schema's properties, or undefined if it may take others. */
+function namesOf(schema: JsonSchema): ReadonlySet<string> | undefined {
+  const { properties, additionalProperties = false } = schema
+  if (!isObject(properties) || additionalProperties !== false || OTHERS.some((keyword) => keyword in schema))
+    return undefined
+  const names = Object.keys(properties)
+  return names.length > 0 ? new Set(names) : undefined
+}
+
+function rename(known: ReadonlySet<string>, value: JsonObject): JsonObject {
+  const keys = Object.keys(value)
+  const names = new Map<string, string>()
+  for (const key of keys) {
+    if (known.has(key)) continue
+    const same = (each: string) => folded(each) === folded(key)
+    const [name, ...more] = [...known].filter(same)
+    // With two names alike, or two keys for one name, nobody knows which was meant.
+    if (name !== undefined && more.length === 0 && keys.filter(same).length === 1) names.set(key, name)
+  }
+  if (names.size === 0) return value
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [names.get(key) ?? key, inner]))
+}
+
+function folded(name: string): string {
+  return name.toLowerCase().replace(/[\s_-]/g, '')
+}
+
+function asObject(value: unknown): JsonObject | undefined {
+  if (isObject(value)) return value
+  if (typeof value !== 'string' || !value.trim().startsWith('{')) return undefined
+  try {
+    const parsed: unknown = parseExactly(value)
+    return isObject(parsed) ? parsed : undefined
+  } catch {
+    return undefined
+  }
+}
