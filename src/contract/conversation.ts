@@ -82,6 +82,9 @@ export function mayNotify(url: string, { hosts }: WebhookSetup, isOpen: boolean)
   return isPlain && isPublic && hosts.includes(hostname ?? '')
 }
 
+/** Which news a reader of events wants, beside all facts: all of it, text and reasoning alone, or none. */
+export type NewsFilter = 'all' | 'text' | 'none'
+
 export interface StartRequest {
   readonly run: RunRequest
   /** The tools on offer. Their definitions are pinned for the whole run. */
@@ -180,8 +183,15 @@ export interface ConversationService {
   start(request: StartRequest): Promise<Reply<StartReply>>
   /** Returns the record of a run once the run has ended or waits, or after `waitMs` as it stands then. */
   record(runId: string, waitMs: number): Promise<Reply<{ readonly record: RunRecord }>>
-  /** Streams a run's events after number `after` as native SSE: past ones, then new ones until it ends or waits. */
-  events(runId: string, after: number): Promise<Reply<{ readonly stream: ReadableStream<Uint8Array> }>>
+  /**
+   * Streams a run's events after number `after` as native SSE: past ones, then new ones until it ends or waits. `news`:
+   * which news are wanted; others are left out where that saves work. Default: all.
+   */
+  events(
+    runId: string,
+    after: number,
+    news?: NewsFilter,
+  ): Promise<Reply<{ readonly stream: ReadableStream<Uint8Array> }>>
   /** Returns the newest runs before a given run, oldest first. */
   runs(page: { before?: string | undefined; limit: number }): Promise<Reply<{ readonly runs: readonly RunSummary[] }>>
   /**

@@ -160,5 +160,5 @@ export interface RunFinished {
   readonly error?: RunError
 }
 
-/** An event with its number in the run. `seq` rises from 1, with gaps only where a crash lost news. */
+/** An event with its number in the run. `seq` rises from 1, with gaps only after a crash. */
 export type RunEvent = RunEventBody & { readonly runId: string; readonly seq: number }

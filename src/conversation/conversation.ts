@@ -6,6 +6,7 @@ import type {
   ConversationService,
   ConversationSettings,
   CreateRequest,
+  NewsFilter,
   Reply,
   RunSummary,
   StartReply,
@@ -156,10 +157,14 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     })
   }
 
-  async events(runId: string, after: number): Promise<Reply<{ stream: ReadableStream<Uint8Array> }>> {
+  async events(
+    runId: string,
+    after: number,
+    news?: NewsFilter,
+  ): Promise<Reply<{ stream: ReadableStream<Uint8Array> }>> {
     return this.#whenOpen(async () => {
       if (!this.#store.runs.row(runId)) return UNKNOWN_RUN
-      const stream = this.#view.follow(runId, after)
+      const stream = this.#view.follow(runId, after, news)
       return stream ? { ok: true, stream } : refuse('bad_event_id', 'This run has no event with this id.')
     })
   }

@@ -33,7 +33,10 @@ const TIMED_OUT = transient('model_timeout', 'The model server timed out.')
 export async function* listen(options: Listen): AsyncGenerator<ModelEvent, void> {
   const { open, signal, explain, firstTokenMs = 120_000, connectMs = firstTokenMs, idleMs = 60_000 } = options
   if (signal.aborted) return
-  const silence = new AbortController()
+  // Aborted by the signal or by silence. One controller costs less than a signal that combines two.
+  const stop = new AbortController()
+  const onAbort = () => stop.abort(signal.reason)
+  signal.addEventListener('abort', onAbort, { once: true })
   const start = Date.now()
   let due = start + connectMs
   let timer = setTimeout(watch, Math.min(connectMs, idleMs))
@@ -42,11 +45,12 @@ export async function* listen(options: Listen): AsyncGenerator<ModelEvent, void>
   function watch(): void {
     const left = due - Date.now()
     if (left > 0) timer = setTimeout(watch, Math.min(left, idleMs))
-    else silence.abort()
+    else stop.abort()
   }
   let failure = UNREACHABLE
+  let isComplete = false
   try {
-    const answer = await open(AbortSignal.any([signal, silence.signal]))
+    const answer = await open(stop.signal)
     failure = STREAM_CUT
     due = start + firstTokenMs
     if (firstTokenMs < connectMs) {
@@ -59,14 +63,16 @@ export async function* listen(options: Listen): AsyncGenerator<ModelEvent, void>
       if (hasBegun) due = Date.now() + idleMs
       for (const event of events) yield event.type === 'error' ? { ...event, error: told(event.error, options) } : event
     }
+    isComplete = true
   } catch (error) {
     if (signal.aborted) return
-    const reason = silence.signal.aborted ? TIMED_OUT : (explain?.(error) ?? failure)
+    const reason = stop.signal.aborted ? TIMED_OUT : (explain?.(error) ?? failure)
     yield { type: 'error', error: told(reason, options) }
   } finally {
     clearTimeout(timer)
+    signal.removeEventListener('abort', onAbort)
     // Nothing reads what is still open of the request.
-    silence.abort()
+    if (!isComplete) stop.abort()
   }
 }
 

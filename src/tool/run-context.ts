@@ -13,10 +13,14 @@ export interface RunContext<Env = unknown> extends ToolContext {
 
 /** Makes the context that `run` gets for a request. */
 export function runContext<Env>({ context }: ToolRequest, env: Env, control?: ToolControl): RunContext<Env> {
+  let signal: AbortSignal | undefined
   return {
     ...context,
     env,
-    signal: signalOf(control),
+    // Made when it is first read: it asks the host, which most tools never need.
+    get signal() {
+      return (signal ??= signalOf(control))
+    },
     progress: (news) => {
       // If this fails, the host is gone, and no reader is left to tell.
       control?.progress(typeof news === 'string' ? { message: news } : news).catch(() => {})

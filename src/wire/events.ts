@@ -65,12 +65,12 @@ export function decodeLine(line: string): RunEvent | undefined {
 
 /** Yields the events of a native stream, in order. Throws what the body throws. */
 export async function* decodeEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<RunEvent, void> {
-  for await (const frames of readSse(body)) {
-    for (const frame of frames) {
-      const event = decodeLine(frame.data)
-      if (event) yield event
-    }
-  }
+  for await (const events of decodeBatches(body)) yield* events
+}
+
+/** Yields the events of a native stream, those of one read together, which costs less. Throws what the body throws. */
+export async function* decodeBatches(body: ReadableStream<Uint8Array>): AsyncGenerator<readonly RunEvent[], void> {
+  for await (const frames of readSse(body)) yield frames.flatMap((frame) => decodeLine(frame.data) ?? [])
 }
 
 export function eventId(runId: string, seq: number): string {

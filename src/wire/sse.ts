@@ -38,6 +38,7 @@ export async function* readSse(
   const decoder = new TextDecoder()
   const read = frameReader(resume)
   const reader = body.getReader()
+  let isOver = false
   try {
     for (;;) {
       const { done, value } = await reader.read()
@@ -45,6 +46,7 @@ export async function* readSse(
         yield read(decoder.decode(value, { stream: true }))
         continue
       }
+      isOver = true
       // The added line break completes an event that only lacks the empty line after it. More of its lines may be
       // missing too, so `lastId` stays as it is: a reader that resumes the stream gets the event again.
       const { lastId } = resume
@@ -54,7 +56,7 @@ export async function* readSse(
       return
     }
   } finally {
-    reader.cancel().catch(() => {})
+    if (!isOver) reader.cancel().catch(() => {})
   }
 }
 

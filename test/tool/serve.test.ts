@@ -79,3 +79,13 @@ test('two tools of one name are refused at once', () => {
   const other = defineTool<typeof input, Env>({ name: 'book', description: 'Another.', input, run: () => '' })
   expect(() => serveTools(book, other)).toThrow(new TypeError('Two tools here are named "book"'))
 })
+
+test('a call asks its host for nothing that the tool does not use', async () => {
+  const asked: string[] = []
+  const control = {
+    whenAborted: async () => (asked.push('whenAborted'), 'settled'),
+    progress: async () => void asked.push('progress'),
+  }
+  await worker().call(toolRequest('book', { room: '7' }, { hash: await hashOf('book') }), control)
+  expect(asked).toEqual([])
+})

@@ -41,13 +41,15 @@ export function acceptRun(request: StartRequest, ports: AcceptPorts): AcceptRepl
   if (onBusy !== 'interrupt' && unfinished.length > maxQueue) {
     return refuse('queue_full', `${unfinished.length - 1} runs of this conversation are already queued.`)
   }
-  store.transaction(() => {
-    store.runs.add(run, tools, Date.now())
+  const stored = store.transaction(() => {
+    const added = store.runs.add(run, tools, Date.now())
     if (expires !== undefined) store.setMeta('expires', expires)
     if (replacedRow) store.retire(replacedRow.place, onward)
     alarms.touch()
+    return added
   })
   alarms.watch()
+  if (unfinished.length === 0) runner.runs.adopt(stored)
   const isQueued = unfinished.length > 0 && onBusy !== 'interrupt'
   const reply = { runId: run.runId, status: isQueued ? 'queued' : 'running', replayed: false } as const
   return { ok: true, reply, ...(onBusy === 'interrupt' && { toCancel: unfinished }) }

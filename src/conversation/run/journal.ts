@@ -8,11 +8,9 @@ import type { RunState } from '../../loop/state.ts'
 import { encodeLine, eventId, frameOfLine } from '../../wire/events.ts'
 import { type Frames, framesAfter, replayFrames } from './replay.ts'
 import type { Readers } from './readers.ts'
-import type { StoredRun } from '../store/runs.ts'
+import { RESERVED, type StoredRun } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
 
-/** How many event numbers are reserved at a time, so that not every news event needs a write. */
-const BLOCK = 1024
 /** News is stored with the next fact, or earlier if its lines exceed this many characters. */
 const MOST_PENDING = 128 * 1024
 
@@ -42,13 +40,14 @@ export class RunJournal implements Journal {
   /** Whether the run was interrupted since its last progress. */
   #isStalled: boolean
 
-  constructor(ports: JournalPorts, run: StoredRun) {
+  /** `isNew`: the run was just stored, so that there is nothing to read of it. */
+  constructor(ports: JournalPorts, run: StoredRun, isNew = false) {
     const { store, now } = ports
     this.#ports = ports
     this.#run = run
-    this.#last = store.runs.lastNumber(run.id)
-    this.#reserved = this.#last
-    this.#projected = store.messages.countOf(run.place)
+    this.#last = isNew ? 0 : store.runs.lastNumber(run.id)
+    this.#reserved = isNew ? RESERVED : this.#last
+    this.#projected = isNew ? 0 : store.messages.countOf(run.place)
     this.#status = run.status
     this.#lastEventAt = now()
     this.#isStalled = run.stalled !== null
@@ -82,11 +81,11 @@ export class RunJournal implements Journal {
     const { store, readers } = this.#ports
     const frame = this.#take(event)
     if (this.#last > this.#reserved) {
-      this.#reserved = this.#last + BLOCK
+      this.#reserved = this.#last + RESERVED
       store.runs.reserve(this.#run.id, this.#reserved)
     }
     if (this.#pendingSize > MOST_PENDING) this.#flush()
-    readers.push(this.#run.id, frame, this.#last)
+    readers.push(this.#run.id, frame, this.#last, event.type)
   }
 
   storeFullResult(callId: string, content: readonly Content[]): void {

@@ -7,7 +7,7 @@ import { type Ledger, loopPorts, openLedger } from '../../loop/running.ts'
 import type { RunState } from '../../loop/state.ts'
 import { failedRun } from '../../loop/decide/finish.ts'
 import { type JournalPorts, RunJournal } from './journal.ts'
-import { stateOf } from './replay.ts'
+import { stateBefore, stateOf } from './replay.ts'
 import type { StoredRun } from '../store/runs.ts'
 
 /** An unfinished run in memory: folded from its journal, and driven by at most one `run()` at a time. */
@@ -27,10 +27,10 @@ export interface OpenRun {
   completion?: Promise<void>
 }
 
-/** Opens a run: folds its state from its journal. */
-export function openRun(ports: JournalPorts & { readonly setup: Setup }, stored: StoredRun): OpenRun {
-  const { state, isComplete } = stateOf(ports.store, stored)
-  const journal = new RunJournal(ports, stored)
+/** Opens a run: folds its state from its journal. `isNew`: the run was just stored, so that it has none yet. */
+export function openRun(ports: JournalPorts & { readonly setup: Setup }, stored: StoredRun, isNew = false): OpenRun {
+  const { state, isComplete } = isNew ? { state: stateBefore(stored), isComplete: true } : stateOf(ports.store, stored)
+  const journal = new RunJournal(ports, stored, isNew)
   return {
     stored,
     state,

@@ -40,6 +40,11 @@ export class OpenRuns {
     return this.#open.get(id)
   }
 
+  /** Opens a run that was just stored and whose turn it is, without reading it back. */
+  adopt(stored: StoredRun): void {
+    this.#current = this.#load(stored, true)
+  }
+
   drop(open: OpenRun): void {
     if (this.#open.get(open.stored.id) === open) this.#open.delete(open.stored.id)
     if (this.#current === open) this.#current = undefined
@@ -51,8 +56,8 @@ export class OpenRuns {
     this.#current = undefined
   }
 
-  #load(stored: StoredRun): OpenRun {
-    const open = openRun(this.#ports, stored)
+  #load(stored: StoredRun, isNew = false): OpenRun {
+    const open = openRun(this.#ports, stored, isNew)
     this.#open.set(stored.id, open)
     return open
   }

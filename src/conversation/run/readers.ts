@@ -1,3 +1,7 @@
+import type { NewsFilter } from '../../contract/conversation.ts'
+import type { RunNews } from '../../contract/event.ts'
+import { burst } from '../../wire/burst.ts'
+
 const HEARTBEAT_MS = 15_000
 /** How long a reader who is behind may read nothing before its stream fails. It may reconnect and read on. */
 const MOST_STALL_MS = 30_000
@@ -20,7 +24,12 @@ interface Reader {
   readonly source: FrameSource
   readonly controller: ReadableByteStreamController
   readonly heartbeat: ReturnType<typeof setInterval>
-  /** The event number of the last frame that was queued. */
+  readonly news: NewsFilter
+  /** Queues the pending frames as one chunk, once the burst is over that they came in. */
+  readonly flushSoon: () => void
+  /** Frames that are not queued yet. */
+  pending: string
+  /** The event number of the last frame that is queued or pending. */
   cursor: number
   /** Whether frames are queued as they arrive. Otherwise the reader is behind, and gets them from the source. */
   live: boolean
@@ -42,11 +51,11 @@ export class Readers {
     this.#now = now
   }
 
-  /** Streams the frames of a run after a number: past ones and, unless `ended`, new ones. */
+  /** Streams the frames of a run after a number: past ones and, unless `isEnded`, new ones, of news only `news`. */
   open(
     run: string,
     source: FrameSource,
-    { after, isEnded }: { after: number; isEnded: boolean },
+    { after, isEnded, news = 'all' }: { after: number; isEnded: boolean; news?: NewsFilter | undefined },
   ): ReadableStream<Uint8Array> {
     let reader: Reader | undefined
     return new ReadableStream(
@@ -59,6 +68,9 @@ export class Readers {
             source,
             controller,
             heartbeat,
+            news,
+            flushSoon: burst(() => reader && this.#flush(reader)),
+            pending: '',
             cursor: after,
             live: false,
             isEnded,
@@ -77,19 +89,21 @@ export class Readers {
     )
   }
 
-  /** Hands new frames to the readers of a run. `last`: the event number of the last frame. */
-  push(run: string, frames: string, last: number): void {
-    if (this.#readers.size === 0) return
-    const bytes = encoder.encode(frames)
+  /**
+   * Hands new frames to the readers of a run. `last`: the event number of the last frame. `news`: the type of the event,
+   * if it is news.
+   */
+  push(run: string, frames: string, last: number, news?: RunNews['type']): void {
     for (const reader of this.#readers) {
       if (reader.run !== run || !reader.live) continue
-      if ((reader.controller.desiredSize ?? 0) < AHEAD - MOST_QUEUED_BYTES) {
+      if ((reader.controller.desiredSize ?? 0) - reader.pending.length < AHEAD - MOST_QUEUED_BYTES) {
         reader.live = false
         continue
       }
       reader.cursor = last
-      // A byte stream detaches the chunks that it is given, so each reader gets its own copy.
-      reader.controller.enqueue(bytes.slice())
+      if (news !== undefined && !isWanted(news, reader.news)) continue
+      reader.pending += frames
+      reader.flushSoon()
     }
   }
 
@@ -107,7 +121,15 @@ export class Readers {
     for (const reader of this.#readers) this.#finish(reader)
   }
 
+  #flush(reader: Reader): void {
+    if (reader.pending === '' || !this.#readers.has(reader)) return
+    const bytes = encoder.encode(reader.pending)
+    reader.pending = ''
+    reader.controller.enqueue(bytes)
+  }
+
   #refill(reader: Reader): void {
+    this.#flush(reader)
     reader.readAt = this.#now()
     if (reader.live) return
     const { frames, last } = reader.source.read(reader.cursor)
@@ -128,6 +150,7 @@ export class Readers {
   }
 
   #finish(reader: Reader): void {
+    this.#flush(reader)
     this.#drop(reader)
     reader.controller.close()
   }
@@ -136,4 +159,8 @@ export class Readers {
     clearInterval(reader.heartbeat)
     this.#readers.delete(reader)
   }
+}
+
+function isWanted(type: RunNews['type'], news: NewsFilter): boolean {
+  return news === 'all' || (news === 'text' && (type === 'text.delta' || type === 'reasoning.delta'))
 }

@@ -16,9 +16,14 @@ export interface Frames {
   readonly last: number
 }
 
-/** Folds the state of a run from its journal. `whole`: nothing of the journal is lost. */
+/** Returns the state of a run before its first event. */
+export function stateBefore({ request, tools }: StoredRun): RunState {
+  return newState(request, new Map(tools.map((tool) => [tool.name, tool])))
+}
+
+/** Folds the state of a run from its journal. `isComplete`: nothing of the journal is lost. */
 export function stateOf(store: Store, stored: StoredRun): { readonly state: RunState; readonly isComplete: boolean } {
-  const state = newState(stored.request, new Map(stored.tools.map((tool) => [tool.name, tool])))
+  const state = stateBefore(stored)
   let isComplete = true
   for (const row of store.events.after(stored.id, 0)) {
     const events = row.lines.map((line) => decodeLine(line))

@@ -1,3 +1,4 @@
+import type { NewsFilter } from '../../contract/conversation.ts'
 import { isTerminal, type RunRecord } from '../../contract/run.ts'
 import { recordOf } from '../../loop/record.ts'
 import { isWaiting } from './open-run.ts'
@@ -36,13 +37,13 @@ export class RunView {
 
   /**
    * Streams the frames of a run after a number: past ones, then new ones until the run ends or waits. Returns undefined
-   * if the run has no event of that number yet.
+   * if the run has no event of that number yet. `news`: which news to stream; past news are all streamed.
    */
-  follow(id: string, after: number): ReadableStream<Uint8Array> | undefined {
+  follow(id: string, after: number, news?: NewsFilter): ReadableStream<Uint8Array> | undefined {
     const { store, runs, readers } = this.#ports
     if (after > (runs.inMemory(id)?.journal.last ?? store.runs.lastNumber(id))) return undefined
     const read = (from: number) => runs.inMemory(id)?.journal.read(from) ?? replayFrames(store, id, from)
-    return readers.open(id, { read }, { after, isEnded: this.#isAtRest(id) })
+    return readers.open(id, { read }, { after, isEnded: this.#isAtRest(id), news })
   }
 
   /** Ends all streams, and all waiting for records, because the conversation is gone. */

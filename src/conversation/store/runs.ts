@@ -25,36 +25,73 @@ export interface StoredRun extends RunRow {
   readonly tools: readonly ToolDefinition[]
 }
 
+/** How many event numbers are reserved at a time, so that not every news event needs a write. */
+export const RESERVED = 1024
+
 const COLUMNS = 'place, id, status, interrupted, stalled, ended, pruned'
+
+/** A list of tools and its row. */
+interface Toolset {
+  readonly id: number
+  /** The list as it is stored. */
+  readonly definitions: string
+  readonly tools: readonly ToolDefinition[]
+}
 
 /** The runs of a conversation. All but their requests and tools are projections of their events. */
 export class RunTable {
   readonly #database: Database
+  /** The list of tools of the latest run: most runs of a conversation have the same one. */
+  #latestToolset: Toolset | undefined
 
   constructor(database: Database) {
     this.#database = database
   }
 
-  add(request: RunRequest, tools: readonly ToolDefinition[], now: number): void {
-    this.#database.rows(
-      // After all places in use, including those of messages adopted from another conversation.
-      `INSERT INTO runs (place, id, status, request, toolset, created) VALUES (1 + max(
-         ifnull((SELECT max(place) FROM runs), 0), ifnull((SELECT max(position) FROM messages), 0) / ${MESSAGES_A_RUN}
-       ), ?, 'queued', ?, ?, ?)`,
-      request.runId,
-      this.#database.chunks.keep(JSON.stringify(request)),
-      this.#toolset(JSON.stringify(tools)),
-      now,
-    )
+  /** Stores a new run with its first numbers of events reserved, and returns it. */
+  add(request: RunRequest, tools: readonly ToolDefinition[], now: number): StoredRun {
+    const toolset = this.#toolset(tools)
+    const { place } = this.#database.sql
+      .exec<{ place: number }>(
+        // After all places in use, including those of messages adopted from another conversation.
+        `INSERT INTO runs (place, id, status, request, toolset, created, reserved) VALUES (1 + max(
+           ifnull((SELECT max(place) FROM runs), 0), ifnull((SELECT max(position) FROM messages), 0) / ${MESSAGES_A_RUN}
+         ), ?, 'queued', ?, ?, ?, ${RESERVED}) RETURNING place`,
+        request.runId,
+        this.#database.chunks.keep(JSON.stringify(request)),
+        toolset.id,
+        now,
+      )
+      .one()
+    const row = { status: 'queued', interrupted: 0, stalled: null, ended: null, pruned: null } as const
+    return { place, id: request.runId, ...row, request, tools: toolset.tools }
   }
 
-  /** Returns the id of a list of tools, stored once for all its runs; a list too long for one row is stored per run. */
-  #toolset(definitions: string): number {
-    const column = this.#database.chunks.keep(definitions)
-    const query = 'SELECT id FROM toolsets WHERE definitions = ? LIMIT 1'
-    const [existing] = this.#database.rows<{ id: number }>(query, column)
+  /**
+   * Returns the stored form of a list of tools, which is stored once for all its runs. As long as the list stays the same,
+   * so do its objects: what is cached for a definition, such as its encoded form, serves the next run.
+   */
+  #toolset(tools: readonly ToolDefinition[]): Toolset {
+    const definitions = JSON.stringify(tools)
+    // The row may be gone: a transaction can fail after it was added.
+    const latest = this.#latestToolset?.definitions === definitions ? this.#latestToolset : undefined
+    const isStored = latest && this.#database.rows('SELECT 1 FROM toolsets WHERE id = ?', latest.id).length > 0
+    if (isStored) return latest
+    const id = this.#findToolset(definitions) ?? this.#addToolset(definitions)
+    return (this.#latestToolset = { ...(latest ?? { definitions, tools }), id })
+  }
+
+  #findToolset(definitions: string): number | undefined {
+    const query = `SELECT id, definitions FROM toolsets WHERE definitions = ? OR definitions LIKE '@%' ORDER BY id DESC`
+    const rows = this.#database.rows<{ id: number; definitions: string }>(query, definitions)
+    const isSame = (kept: string, id: number) =>
+      kept === definitions || this.#database.text(kept, { table: 'toolsets', key: id }) === definitions
+    return rows.find((row) => isSame(row.definitions, row.id))?.id
+  }
+
+  #addToolset(definitions: string): number {
     const add = 'INSERT INTO toolsets (definitions) VALUES (?) RETURNING id'
-    return (existing ?? this.#database.sql.exec<{ id: number }>(add, column).one()).id
+    return this.#database.sql.exec<{ id: number }>(add, this.#database.chunks.keep(definitions)).one().id
   }
 
   row(id: string): RunRow | undefined {
@@ -166,8 +203,9 @@ export class RunTable {
 
   /** Returns the last event number that is in use or reserved; the next event gets the one after it. */
   lastNumber(id: string): number {
-    const query = `SELECT max(ifnull((SELECT max(last) FROM events WHERE run = runs.id), 0), reserved) AS last
-      FROM runs WHERE id = ?`
+    // No event of a run without a stored one was shown to anybody.
+    const query = `SELECT max(last, reserved) AS last FROM
+      (SELECT reserved, (SELECT max(last) FROM events WHERE run = runs.id) AS last FROM runs WHERE id = ?)`
     return this.#database.rows<{ last: number }>(query, id)[0]?.last ?? 0
   }
 

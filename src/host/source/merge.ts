@@ -8,6 +8,10 @@ import type { Tool, ToolListing, Unavailable } from '../../contract/tool.ts'
 export function merge(listings: readonly ToolListing[]): ToolListing {
   const conflicts: Unavailable[] = []
   const all = listings.flatMap((listing) => listing.tools)
+  // Most edges have each name once.
+  if (new Set(all.map((tool) => tool.definition.name)).size === all.length) {
+    return { tools: all, unavailable: listings.flatMap((listing) => listing.unavailable) }
+  }
   const tools = [...Map.groupBy(all, (tool) => tool.definition.name)].flatMap(([name, same]): readonly Tool[] => {
     const hashes = new Set(same.map((tool) => tool.definition.hash))
     if (hashes.size === 1) return [...same.filter((tool) => tool.offered), ...same].slice(0, 1)

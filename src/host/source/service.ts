@@ -1,5 +1,5 @@
 import type { Report } from '../../contract/setup.ts'
-import type { Tool, ToolListing, ToolSource } from '../../contract/tool.ts'
+import type { Tool, ToolDefinition, ToolListing, ToolSource } from '../../contract/tool.ts'
 import { describeBinding } from '../worker/describe.ts'
 import { merge } from './merge.ts'
 import { callService } from '../worker/call.ts'
@@ -35,6 +35,8 @@ export function serviceSource(options: ServiceOptions): ServiceSource {
   const { bindings, offered, report, now = Date.now, describeMs: timeoutMs = 5000 } = options
   /** The details that were reported last, by place. */
   const reported = new Map<string, string>()
+  /** The tools of each list of definitions: a description is the same object as long as it is cached. */
+  const known = new WeakMap<readonly ToolDefinition[], readonly Tool[]>()
   const listPlace = async ([place, binding]: Place): Promise<ToolListing> => {
     const described = await describeBinding(binding, { now, timeoutMs })
     if (!described.ok) {
@@ -46,13 +48,16 @@ export function serviceSource(options: ServiceOptions): ServiceSource {
     reported.delete(place)
     const hold = options.hold?.(place)
     const describe = () => describeBinding(binding, { now, timeoutMs, fresh: true })
-    const tools = described.tools.map((definition) => ({
-      definition,
-      origin: 'service' as const,
-      place,
-      offered: offered(definition.name),
-      ...callService(definition, { binding, transport: described.transport, describe, exact: hold !== undefined }),
-    }))
+    const tools =
+      known.get(described.tools) ??
+      described.tools.map((definition) => ({
+        definition,
+        origin: 'service' as const,
+        place,
+        offered: offered(definition.name),
+        ...callService(definition, { binding, transport: described.transport, describe, exact: hold !== undefined }),
+      }))
+    known.set(described.tools, tools)
     // Tools are held back before names are merged, so that a held tool is never in conflict with one of another place.
     return hold ? hold(tools) : { tools, unavailable: [] }
   }
@@ -63,7 +68,8 @@ export function serviceSource(options: ServiceOptions): ServiceSource {
       offered: async () => (await list()).tools.filter((tool) => tool.offered),
       find: async (names) => {
         const { tools } = names.length === 0 ? { tools: [] } : await list()
-        return tools.filter((tool) => names.includes(tool.definition.name))
+        const wanted = new Set(names)
+        return tools.filter((tool) => wanted.has(tool.definition.name))
       },
     }
   }

@@ -1,4 +1,6 @@
+import type { NewsFilter } from '../../contract/conversation.ts'
 import type { RunEvent } from '../../contract/event.ts'
+import { burst } from '../../wire/burst.ts'
 import type { RunHandle } from '../runs/run-handle.ts'
 import { throwIfFailed } from '../runs/failed-run.ts'
 import { runHeaders } from '../runs/run-headers.ts'
@@ -15,6 +17,8 @@ export interface EventEncoder {
   event(event: RunEvent): string
   /** Returns the text after the last event; may be empty. */
   end(): string
+  /** Which news it encodes. Default: all. */
+  readonly news?: NewsFilter
 }
 
 export const SSE_HEADERS = {
@@ -46,44 +50,54 @@ export async function streamRun(
   let bufferedBytes = 0
   let isDisconnected = false
   let hasBegun = false
-  /** The text of the events before the first visible one. Sent in one chunk with it, because each chunk costs time. */
-  let prelude = ''
+  let isClosed = false
+  /** The text that is to leave as the next chunk. Each chunk costs time, so a burst of events leaves as one. */
+  let pending = ''
   const source: UnderlyingSource<Uint8Array> = {
     start: (controller) => {
-      const send = (text: string) => {
-        if (text === '' || isDisconnected) return
-        const chunk = bytes.encode(text)
+      const flush = () => {
+        if (pending === '' || isDisconnected || isClosed) return
+        const chunk = bytes.encode(pending)
+        pending = ''
         bufferedBytes += chunk.byteLength
         controller.enqueue(chunk)
       }
+      const flushSoon = burst(flush)
       const onEvent = (event: RunEvent) => {
         if (!hasBegun) {
           if (isPrelude(event)) {
-            prelude += encoder.event(event)
+            pending += encoder.event(event)
             return undefined
           }
           onFirst(event, handle)
           hasBegun = true
           firstEvent.resolve()
         }
-        send(prelude + encoder.event(event))
-        prelude = ''
-        if (isDisconnected || bufferedBytes < MOST_BUFFERED_BYTES) return undefined
+        pending += encoder.event(event)
+        flushSoon()
+        if (isDisconnected || bufferedBytes + pending.length < MOST_BUFFERED_BYTES) return undefined
         drain = Promise.withResolvers()
         return drain.promise
       }
-      const heartbeat = setInterval(() => send(HEARTBEAT), HEARTBEAT_MS)
+      const heartbeat = setInterval(() => {
+        pending += HEARTBEAT
+        flush()
+      }, HEARTBEAT_MS)
       const end = () => {
         firstEvent.resolve()
-        send(prelude + encoder.end())
+        pending += encoder.end()
+        flush()
+        isClosed = true
         if (!isDisconnected) controller.close()
       }
       const fail = (error: unknown) => {
         firstEvent.reject(error)
+        flush()
+        isClosed = true
         if (!isDisconnected) controller.error(error)
       }
       void handle
-        .follow(onEvent)
+        .follow(onEvent, encoder.news)
         .then(end, fail)
         .finally(() => clearInterval(heartbeat))
     },

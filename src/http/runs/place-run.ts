@@ -5,6 +5,7 @@ import type { Finish, RunError } from '../../contract/run.ts'
 import type { RequestContext } from '../context.ts'
 import { type PreparedRun, runInWorker, startEphemeral, startInConversation } from './start-run.ts'
 import type { RunHandle } from './run-handle.ts'
+import { cacheSettings } from './conversation-settings.ts'
 import { runHeaders } from './run-headers.ts'
 import { failedProblem } from './failed-run.ts'
 import { Problem } from '../problem.ts'
@@ -38,13 +39,16 @@ type StartOptions = Pick<StartRequest, 'replaces' | 'onward' | 'after'> & {
  * while the current run waits for an approval or for its caller, so that a person in a chat learns of that at once.
  */
 export async function startInListedConversation(
-  { setup, caller }: RequestContext,
+  context: RequestContext,
   preparedRun: PreparedRun,
   { onBusy = 'queue-unless-waiting', ...start }: ConversationTarget & StartOptions,
 ): Promise<RunHandle> {
   const { id } = start
+  const { setup, caller } = context
   const handle = await startInConversation(setup, preparedRun, { ...start, onBusy })
-  if (handle.created) await setup.directories.getByName(caller.tenant).add(id)
+  if (!handle.created) return handle
+  cacheSettings(context, id, {})
+  await setup.directories.getByName(caller.tenant).add(id)
   return handle
 }
 
@@ -78,7 +82,8 @@ export async function collectRun(handle: RunHandle, collector: Collector): Promi
     if (event.type === 'run.finished') finish = event.finish
     collector.event(event)
   }
-  await handle.follow(onEvent).catch((error: unknown) => {
+  // The answer of a step has all that its deltas have.
+  await handle.follow(onEvent, 'none').catch((error: unknown) => {
     // Otherwise the events broke off, and the collector has an error for that.
     if (!hasStarted) throw error
   })

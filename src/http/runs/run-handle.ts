@@ -1,7 +1,8 @@
+import type { NewsFilter } from '../../contract/conversation.ts'
 import type { RunEvent } from '../../contract/event.ts'
 import { pause } from '../../contract/pause.ts'
 import type { RunRecord } from '../../contract/run.ts'
-import { decodeEvents } from '../../wire/events.ts'
+import { decodeBatches } from '../../wire/events.ts'
 import type { EdgeContext } from '../context.ts'
 import { type RunLocation, conversationStubOfRun } from './conversation-stub.ts'
 import { unwrapReply, Problem } from '../problem.ts'
@@ -16,9 +17,10 @@ export interface RunHandle {
   readonly joined?: boolean
   /**
    * Passes each event to `onEvent` as it comes. Resolves when the run has ended or waits for others. If `onEvent`
-   * returns a promise, the next event of a stored run waits for it.
+   * returns a promise, the next event of a stored run waits for it. `news`: which news are needed; a stored run leaves
+   * out others where that saves work. Default: all.
    */
-  follow(onEvent: (event: RunEvent) => void | Promise<void>): Promise<void>
+  follow(onEvent: (event: RunEvent) => void | Promise<void>, news?: NewsFilter): Promise<void>
   /** Returns the record once the run has ended or waits, or after `waitMs` as it stands then. Not after `follow`. */
   record(waitMs: number): Promise<RunRecord>
   /** Called when the caller has disconnected: ends a run that is not stored; of a stored run, only stops `follow`. */
@@ -55,15 +57,17 @@ export function storedRunHandle(
   }
   return {
     ...location,
-    follow: (onEvent) =>
+    follow: (onEvent, news) =>
       retryOnLoss(async () => {
         if (isDisconnected) return
-        const { stream } = unwrapReply(await stub.events(runId, after))
-        for await (const event of decodeEvents(stream)) {
-          const wait = onEvent(event)
-          after = event.seq
-          if (wait) await wait
-          if (isDisconnected) return
+        const { stream } = unwrapReply(await stub.events(runId, after, news))
+        for await (const events of decodeBatches(stream)) {
+          for (const event of events) {
+            const wait = onEvent(event)
+            after = event.seq
+            if (wait) await wait
+            if (isDisconnected) return
+          }
         }
       }),
     record: (waitMs) => {

@@ -39,7 +39,7 @@ export async function storedResponse(c: Context<EdgeEnv>): Promise<Response> {
   const textOptions = { rounds, whole: !isStreamed }
   const options = { id, model: '', created: 0, echo: DEFAULT_ECHO, conversation, asked: approvals, ...textOptions }
   const run = storedRunHandle(c.env, { runId: place.runId, conversation, after: 0 })
-  const follow: RunHandle['follow'] = (onEvent) =>
+  const follow: RunHandle['follow'] = (onEvent, news) =>
     run.follow((event) => {
       if (event.type === 'run.started') {
         options.model = event.model
@@ -47,7 +47,7 @@ export async function storedResponse(c: Context<EdgeEnv>): Promise<Response> {
       }
       if (event.seq > after) return onEvent(event)
       if (event.type === 'approval.requested') approvals.push({ id: event.callId, arguments: event.arguments })
-    })
+    }, news)
   if (!/^(?:-1|\d{1,15})$/.test(last))
     throw invalidRequest({ message: '`starting_after` must be the number of an event.', path: 'starting_after' })
   if (isStreamed) {
@@ -58,7 +58,7 @@ export async function storedResponse(c: Context<EdgeEnv>): Promise<Response> {
   follow((event) => {
     reader.collect(event)
     if (reader.isOver) completion.resolve()
-  }).then(completion.resolve, completion.reject)
+  }, 'none').then(completion.resolve, completion.reject)
   await within(MOST_WAIT_MS, completion.promise, undefined)
   run.disconnect()
   return c.json(reader.response)

@@ -20,6 +20,8 @@ export interface CompletionEncoder {
   readonly event: (event: RunEvent) => string
   /** Returns the text after the last event: '', or the failure of a run whose events broke off. */
   readonly end: () => string
+  /** Of news, only text and reasoning are encoded. */
+  readonly news: 'text'
 }
 
 /** Makes an encoder. What all chunks share is encoded once. A failure ends the stream without `[DONE]`. */
@@ -67,6 +69,7 @@ export function completionEncoder({
       return text
     },
     end: () => (done ? '' : encode(CUT)),
+    news: 'text',
   }
 }
 

@@ -1,0 +1,99 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { ask, say, tool } from '../fixtures/play.ts'
+import { manyTools } from '../bench/many-tools.ts'
+import { runId, TestConversation } from './object.ts'
+
+// Bounds that do not depend on the machine; `npm run bench` measures time.
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
+afterEach(() => void vi.useRealTimers())
+
+/** The statements and transactions of a run, after another run in the same conversation. */
+async function workOfRun(steps: number): Promise<{ statements: number; transactions: number }> {
+  let answers = 0
+  const there = new TestConversation(
+    () => (answers++ % (steps + 1) < steps ? ask(['clock', {}]) : say('It is noon.')),
+    [tool('clock', () => 'noon')],
+  )
+  await there.run(1)
+  let [statements, transactions] = [0, 0]
+  const prepare = there.database.prepare.bind(there.database)
+  vi.spyOn(there.database, 'prepare').mockImplementation((query) => {
+    statements += 1
+    return prepare(query)
+  })
+  there.onTransaction = (moment) => (transactions += moment === 'before' ? 1 : 0)
+  await there.start(2)
+  await there.events(2)
+  return { statements, transactions }
+}
+
+/** The characters in all rows. */
+function charactersIn(there: TestConversation): number {
+  const tables = there.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+  return tables.reduce((sum, { name }) => sum + JSON.stringify(there.rows(`SELECT * FROM ${String(name)}`)).length, 0)
+}
+
+describe('a stored run', () => {
+  test('takes at most 3 transactions and 19 statements, and 2 and 4 more for each step with a call', async () => {
+    const [alone, withSteps] = [await workOfRun(0), await workOfRun(10)]
+    expect(alone.transactions).toBeLessThanOrEqual(3)
+    expect(alone.statements).toBeLessThanOrEqual(19)
+    expect((withSteps.transactions - alone.transactions) / 10).toBeLessThanOrEqual(2)
+    expect((withSteps.statements - alone.statements) / 10).toBeLessThanOrEqual(4)
+  })
+
+  test('adds under 30,000 characters where 500 tools are on offer, after the first', async () => {
+    const tools = manyTools(500).map((definition) => tool(definition.name, () => 'done', definition))
+    const there = new TestConversation(() => say('Done.'), tools)
+    await there.run(1)
+    const after = charactersIn(there)
+    expect(after).toBeGreaterThan(300_000)
+    await there.run(2)
+    expect(charactersIn(there) - after).toBeLessThan(30_000)
+    // Another life of the object finds the list that is stored.
+    there.live()
+    await there.run(3)
+    expect(charactersIn(there) - after).toBeLessThan(60_000)
+  })
+})
+
+describe('a reader of a stored run', () => {
+  const words = Array.from({ length: 50 }, (_, index) => ({ type: 'text', text: `word${index} ` }) as const)
+
+  async function chunksOf(news?: 'text' | 'none'): Promise<readonly string[]> {
+    const pause = Promise.withResolvers<void>()
+    let answers = 0
+    const there = new TestConversation(async function* () {
+      await pause.promise
+      if (answers++ > 0) return yield* say('.')
+      yield* words
+      yield { type: 'call.delta', index: 0, tool: 'clock', arguments: '{' }
+      yield* ask(['clock', {}])
+    })
+    await there.start(1)
+    const reply = await there.object.events(runId(1), 0, news)
+    if (!reply.ok) throw new Error(reply.code)
+    const reader = reply.stream.pipeThrough(new TextDecoderStream()).getReader()
+    const chunks: string[] = []
+    const first = await reader.read()
+    chunks.push(first.value ?? '')
+    pause.resolve()
+    for (let read = await reader.read(); !read.done; read = await reader.read()) chunks.push(read.value)
+    return chunks
+  }
+
+  test('gets what comes in one read from the model as one chunk', async () => {
+    const chunks = await chunksOf()
+    expect(chunks.join('').match(/event: text\.delta/g)).toHaveLength(51)
+    expect(chunks.find((chunk) => chunk.includes('word0 '))).toContain('word49 ')
+    expect(chunks.length).toBeLessThanOrEqual(5)
+  })
+
+  test('gets no news that it does not want', async () => {
+    const [text, none] = [(await chunksOf('text')).join(''), (await chunksOf('none')).join('')]
+    expect(text.match(/event: text\.delta/g)).toHaveLength(51)
+    expect(text).not.toMatch(/event: call\.(?:delta|proposed)/)
+    expect(none).not.toMatch(/event: (?:text\.delta|call\.(?:delta|proposed))/)
+    expect(none).toContain('run.finished')
+  })
+})
