@@ -25,7 +25,7 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['test/**/*.test.ts'],
+    include: ['test/**/*.test.ts', 'tools/*/*.test.ts'],
     setupFiles: ['test/fixtures/seed.ts', 'test/fixtures/tidy.ts'],
     // Each file in test/edge starts workerd: two at a time is what two cores carry.
     maxWorkers: 2,

@@ -41,9 +41,9 @@ test('an edge that names few parts holds no others, and stays under 84 KiB gzip'
     expect(code).not.toContain(foreign)
 })
 
-test('the offline model is in the bundle of `npm start` and in no deployed bundle', async () => {
-  const [deployed, local] = await Promise.all([bundle('wrangler.toml'), bundle('wrangler.toml', 'src/local.ts')])
+test('the offline model is a Worker of its own, and not in the edge', async () => {
+  const [edge, offline] = await Promise.all([bundle('wrangler.toml'), bundle('tools/offline/wrangler.toml')])
   const words = 'offline model that works by fixed rules'
-  expect(local).toContain(words)
-  expect(deployed).not.toContain(words)
+  expect(offline).toContain(words)
+  expect(edge).not.toContain(words)
 })

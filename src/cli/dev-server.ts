@@ -11,8 +11,6 @@ import { spawnWrangler, UNATTENDED } from './wrangler.ts'
 export interface DevServerOptions {
   readonly root: string
   readonly env: NodeJS.ProcessEnv
-  /** The path that the first Worker runs instead of the `main` of its configuration, relative to the root. */
-  readonly main: string
   /** The configurations, the edge's first: the port and the env file apply to the first only. */
   readonly configs: readonly string[]
   readonly port: number
@@ -71,9 +69,9 @@ export function startDevServer(options: DevServerOptions): DevServer {
   }
 }
 
-function devArguments({ root, main, configs, port, envFile, stateDir }: DevServerOptions): string[] {
+function devArguments({ root, configs, port, envFile, stateDir }: DevServerOptions): string[] {
   const own = ['--ip', '127.0.0.1', '--port', String(port), '--persist-to', resolve(root, stateDir)]
-  return ['dev', main, ...configs.flatMap((config) => ['-c', config]), ...own, '--env-file', envFile.path]
+  return ['dev', ...configs.flatMap((config) => ['-c', config]), ...own, '--env-file', envFile.path]
 }
 
 function devEnv({ env, envFile }: DevServerOptions): NodeJS.ProcessEnv {

@@ -6,10 +6,11 @@ import type { EdgeAddress } from './edge.ts'
 import { writeEnvFile } from './env-file.ts'
 import { Failure, Stopped } from './failure.ts'
 import { listTools } from './listing.ts'
+import { startOffline } from './offline.ts'
 import { checkFree, readPort } from './port.ts'
 import { runPrinter } from './print.ts'
 import { untilReady } from './ready.ts'
-import { localEdge } from './variables.ts'
+import { localEdge, namesNoModel, readSetup } from './variables.ts'
 import { findWorkers, unbound, type Workers } from './workers.ts'
 
 export interface StartOptions {
@@ -21,8 +22,6 @@ export interface StartOptions {
   readonly ask?: string | undefined
 }
 
-/** The entry point of the local edge; unlike the deployed one, it has the offline model. */
-const MAIN = 'src/local.ts'
 const STATE_DIR = '.wrangler/state'
 const EXAMPLE = 'What time is it in Tokyo?'
 
@@ -35,18 +34,22 @@ export async function start({ root, env, ask: question }: StartOptions): Promise
   const workers = findWorkers(root)
   const loose = unbound(workers)
   const definitions = readDefinitions(root)
-  const local = await localEdge(env, { vars: workers.edge.vars, hosts: hostsOf(definitions) })
+  const { vars } = workers.edge
   const port = readPort(env['PORT'])
   await checkFree(port)
+  const offline = namesNoModel(env, vars) ? await startOffline(root) : undefined
+  const hosts = hostsOf(definitions)
+  const local = await localEdge(env, { vars, hosts, setup: readSetup(root), offlineUrl: offline?.baseUrl })
   const stop = stopOnSignal()
   const envFile = writeEnvFile(local.variables)
   try {
     print(`Starting ${workers.edge.name} and ${workers.tools.length} tool Workers, model ${local.model}\n`)
+    if (offline && env['OPENAI_API_KEY']) print('MODEL is not set, so OPENAI_API_KEY is not used.\n')
     if (loose.length > 0) print(`Not bound in wrangler.toml, so not used: ${loose.join(', ')}\n`)
     const configs = [workers.edge, ...workers.tools].map((worker) => worker.config)
     const stateDir = env['STATE_DIR'] ?? STATE_DIR
     const edge = { url: `http://127.0.0.1:${port}`, key: local.key }
-    const begin = () => startDevServer({ root, env, main: MAIN, configs, port, envFile, stateDir })
+    const begin = () => startDevServer({ root, env, configs, port, envFile, stateDir })
     const server = await startReady(begin, { edge, signal: stop.signal })
     void server.ended.then(() =>
       stop.abort(new Failure('wrangler has ended. It said last:', server.output.lastLines())),
@@ -60,6 +63,7 @@ export async function start({ root, env, ask: question }: StartOptions): Promise
     }
   } finally {
     envFile.remove()
+    offline?.close()
   }
 }
 

@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { ConfigError, readConfig } from '../contract/config.ts'
 import { sha256 } from '../contract/json.ts'
 import { variableNames } from './document/configuration.ts'
@@ -6,8 +8,8 @@ import { Failure } from './failure.ts'
 
 type Vars = Readonly<Record<string, unknown>>
 
-/** The names of the edge's variables, which are passed on from the environment, as is each `SECRET_*`. */
-const NAMES = new Set(variableNames())
+/** The names of the edge's own variables. */
+const NAMES = new Set(variableNames().filter((name) => !name.endsWith('*')))
 
 /** The settings of a local edge in addition to its wrangler.toml. */
 export interface LocalEdge {
@@ -19,18 +21,47 @@ export interface LocalEdge {
 
 const SCOPES = ['chat', 'tools:read', 'tools:write', 'tools:admin', 'approve']
 
+export interface LocalOptions {
+  /** The variables in the edge's wrangler.toml. */
+  readonly vars: Vars
+  /** The hosts of the repository's own definitions, in the form of HTTP_TOOL_HOSTS. */
+  readonly hosts: Readonly<Record<string, readonly string[]>>
+  /** The source of the files that put the edge together. The variables that they read are the edge's too. */
+  readonly setup: string
+  /** The server of the offline model, if that is to answer. */
+  readonly offlineUrl?: string | undefined
+}
+
+/** Returns whether neither the environment nor the edge's wrangler.toml says anything about the default model. */
+export function namesNoModel(env: NodeJS.ProcessEnv, vars: Vars): boolean {
+  return env['MODEL'] === undefined && vars['MODEL'] === undefined
+}
+
+/** Returns the source of the files that put the repository's edge together, which alone are given its env. */
+export function readSetup(root: string): string {
+  const files = globSync(['src/index.ts', 'src/edge/*.ts'], { cwd: root })
+  return files.map((file) => readFileSync(join(root, file), 'utf8')).join('\n')
+}
+
 /**
  * Makes the variables of a local edge. The environment wins over the edge's wrangler.toml (`vars`), which wins over the
- * defaults: `MODEL` offline/rules, `AUTH` open, and the `hosts` of the repository's own definitions. An edge that
- * requires keys gets a new one in addition to its own, for this command's requests. Throws a Failure that names a
- * variable that the edge could not read.
+ * defaults: `AUTH` open, the `hosts` of the repository's own definitions, and the offline model. Passes on from the
+ * environment what the edge reads: its own variables, each `SECRET_*`, and what `setup` reads. An edge that requires
+ * keys gets a new one in addition to its own, for this command's requests. Throws a Failure that names a variable that
+ * the edge could not read, or one with a misspelt name.
  */
 export async function localEdge(
   env: NodeJS.ProcessEnv,
-  { vars, hosts }: { vars: Vars; hosts: Readonly<Record<string, readonly string[]>> },
+  { vars, hosts, setup, offlineUrl }: LocalOptions,
 ): Promise<LocalEdge> {
-  const given = passedOn(env)
-  const defaults = { MODEL: 'offline/rules', AUTH: 'open', HTTP_TOOL_HOSTS: JSON.stringify(hosts) }
+  const given = passedOn(env, namesIn(setup))
+  if (offlineUrl !== undefined && (given['OPENAI_BASE_URL'] ?? vars['OPENAI_BASE_URL'])) {
+    throw new Failure('OPENAI_BASE_URL is set, but MODEL is not.', 'Name the model too, such as MODEL=openai/qwen3.')
+  }
+  const offline = offlineUrl === undefined ? {} : { MODEL: 'openai/offline', OPENAI_BASE_URL: offlineUrl }
+  // A key for OpenAI is not for the offline model.
+  if (offlineUrl !== undefined) delete given['OPENAI_API_KEY']
+  const defaults = { ...offline, AUTH: 'open', HTTP_TOOL_HOSTS: JSON.stringify(hosts) }
   const missing = Object.entries(defaults).filter(([name]) => !Object.hasOwn(vars, name))
   const variables = { ...Object.fromEntries(missing), ...given }
   const { auth, apiKeys, model = '' } = read({ ...vars, ...variables })
@@ -46,12 +77,58 @@ export async function localEdge(
   return { model, variables: { ...variables, API_KEYS: JSON.stringify([...apiKeys, own]) }, key }
 }
 
-function passedOn(env: NodeJS.ProcessEnv): Record<string, string> {
+/** Returns the names of the variables that a source reads from the env, without those of bindings. */
+function namesIn(setup: string): ReadonlySet<string> {
+  const read = [...setup.matchAll(/\benv(?:\.|\['|, ')([A-Z][A-Z0-9_]*)/g)].flatMap(([, name = '']) => name)
+  const taken = [...setup.matchAll(/\{([^{}]*)\} = env\b/g)].flatMap(
+    ([, names = '']) => names.match(/\b[A-Z][A-Z0-9_]*\b/g) ?? [],
+  )
+  const bindings = [...setup.matchAll(/^ {2}readonly ([A-Z_]+)\??: (?!string)/gm)].flatMap(([, name = '']) => name)
+  const names = [...read, ...taken].filter((name) => !bindings.includes(name))
+  // A server may be read by its vendor's name: `serverFrom(env, 'ACME')`.
+  return new Set(names.flatMap((name) => [name, `${name}_BASE_URL`, `${name}_API_KEY`]))
+}
+
+function passedOn(env: NodeJS.ProcessEnv, own: ReadonlySet<string>): Record<string, string> {
   const passed: Record<string, string> = {}
   for (const [name, value] of Object.entries(env)) {
-    if (value !== undefined && (NAMES.has(name) || name.startsWith('SECRET_'))) passed[name] = value
+    if (value === undefined) continue
+    if (NAMES.has(name) || own.has(name) || name.startsWith('SECRET_')) passed[name] = value
+    else refuseSlip(name, [...NAMES, ...own])
   }
   return passed
+}
+
+/** The length from which a name is told from another one by a single letter. */
+const LONG = 5
+
+/** Throws a Failure if a name differs from that of a variable of the edge by one letter, its case or underscores. */
+function refuseSlip(name: string, known: readonly string[]): void {
+  const plain = (text: string) => text.replaceAll('_', '').toUpperCase()
+  const meant = known.find(
+    (other) => other.length >= LONG && (plain(other) === plain(name) || isSlip(name, other) || isSlip(other, name)),
+  )
+  if (meant !== undefined) {
+    throw new Failure(
+      `The edge has no variable ${name}. Do you mean ${meant}?`,
+      `If not, unset ${name} for this command.`,
+    )
+  }
+}
+
+/** Returns whether one letter is missing in `short`, or differs, or two neighbours have changed places. */
+function isSlip(short: string, long: string): boolean {
+  if (long.length - short.length > 1 || short.length > long.length) return false
+  let at = 0
+  while (at < short.length && short[at] === long[at]) at += 1
+  // A digit makes another name: OPENAI_API_KEY2 is a second key.
+  if (/\d/.test(`${short[at] ?? ''}${long[at] ?? ''}`)) return false
+  const [rest, other] = [short.slice(at), long.slice(at)]
+  if (short.length < long.length) return rest === other.slice(1)
+  return (
+    rest.slice(1) === other.slice(1) ||
+    (rest.slice(2) === other.slice(2) && rest[0] === other[1] && rest[1] === other[0])
+  )
 }
 
 function read(vars: Vars): ReturnType<typeof readConfig> {

@@ -22,12 +22,19 @@ export interface Workers {
   readonly tools: readonly Worker[]
 }
 
-/** Finds the edge and every Worker in `tools/` under `root`. Throws a Failure for a file that cannot be read. */
+/** The Worker of the offline model. It is no tool Worker: `npm start` alone runs it, and it is never deployed. */
+const OFFLINE = join('tools', 'offline', 'wrangler.toml')
+
+/**
+ * Finds the edge and every Worker in `tools/` under `root`, except the offline model. Throws a Failure for a file that
+ * cannot be read.
+ */
 export function findWorkers(root: string): Workers {
   if (!existsSync(join(root, 'wrangler.toml'))) {
     throw new Failure(`There is no wrangler.toml in ${root}.`, "Run this in the repository's folder.")
   }
-  const configs = globSync('tools/*/wrangler.toml', { cwd: root }).sort()
+  const found = globSync('tools/*/wrangler.toml', { cwd: root }).sort()
+  const configs = found.filter((config) => config !== OFFLINE)
   return { edge: readWorker(root, 'wrangler.toml'), tools: configs.map((config) => readWorker(root, config)) }
 }
 

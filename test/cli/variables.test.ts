@@ -2,17 +2,62 @@ import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { Failure } from '../../src/cli/failure.ts'
 import { variableNames } from '../../src/cli/document/configuration.ts'
-import { localEdge } from '../../src/cli/variables.ts'
+import { localEdge, namesNoModel, readSetup } from '../../src/cli/variables.ts'
 
 const HOSTS = { 'api.example.com': [] }
-const DEFAULTS = { MODEL: 'offline/rules', AUTH: 'open', HTTP_TOOL_HOSTS: '{"api.example.com":[]}' }
+const OFFLINE = 'http://127.0.0.1:1234/v1'
+const DEFAULTS = { AUTH: 'open', HTTP_TOOL_HOSTS: '{"api.example.com":[]}' }
+const GIVEN = { vars: {}, hosts: HOSTS, setup: '' }
+/** The repository's own edge, with a provider as CONTRIBUTING advises. */
+const SETUP = `${readSetup('.')}
+acme: (env) => openai({ baseUrl: textOf(env, 'ACME_URL'), apiKey: env['ACME_KEY'] }),`
 
-test('an edge without configuration is open, and answers by rules', async () => {
-  expect(await localEdge({}, { vars: {}, hosts: HOSTS })).toEqual({
-    model: 'offline/rules',
-    variables: DEFAULTS,
+test('an edge without configuration is open, and asks the offline model', async () => {
+  expect(namesNoModel({}, {})).toBe(true)
+  expect(await localEdge({}, { ...GIVEN, offlineUrl: OFFLINE })).toEqual({
+    model: 'openai/offline',
+    variables: { MODEL: 'openai/offline', OPENAI_BASE_URL: OFFLINE, ...DEFAULTS },
     key: undefined,
   })
+})
+
+test.each([
+  [{ MODEL: 'openai/a' }, {}],
+  [{ MODEL: '' }, {}],
+  [{}, { MODEL: 'openai/a' }],
+])('the offline model is not asked where a model is configured: %j %j', (env, vars) => {
+  expect(namesNoModel(env, vars)).toBe(false)
+})
+
+test('the offline model is not sent the key for OpenAI', async () => {
+  const { variables } = await localEdge({ OPENAI_API_KEY: 'sk-1' }, { ...GIVEN, offlineUrl: OFFLINE })
+  expect(JSON.stringify(variables)).not.toContain('sk-1')
+})
+
+test('a server without a model is refused instead of replaced by the offline model', async () => {
+  const env = { OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' }
+  await expect(localEdge(env, { ...GIVEN, offlineUrl: OFFLINE })).rejects.toThrow(
+    new Failure('OPENAI_BASE_URL is set, but MODEL is not.', 'Name the model too, such as MODEL=openai/qwen3.'),
+  )
+})
+
+test('passes on what the source of the edge reads, but no text in place of a binding', async () => {
+  const own = { ACME_URL: 'https://acme.example/v1', ACME_KEY: 'k' }
+  const env = { ...own, TOOLS: 't', CATALOG: 'c', DEFINITIONS: 'd', CONVERSATIONS: 'x', AI: 'y', OTHER_KEY: 'o' }
+  const { variables } = await localEdge(env, { ...GIVEN, setup: SETUP })
+  expect(variables).toEqual({ ...DEFAULTS, ...own })
+})
+
+test.each([
+  ['MAX_STEP', 'MAX_STEPS'],
+  ['OPENAI_APIKEY', 'OPENAI_API_KEY'],
+  ['openai_api_key', 'OPENAI_API_KEY'],
+  ['SYSTEM_PORMPT', 'SYSTEM_PROMPT'],
+  ['ACME_KEYS', 'ACME_KEY'],
+])('refuses the misspelt name %s, and names %s', async (name, meant) => {
+  await expect(localEdge({ [name]: 'x' }, { ...GIVEN, setup: SETUP })).rejects.toThrow(
+    `The edge has no variable ${name}. Do you mean ${meant}?`,
+  )
 })
 
 test('passes on what the edge reads, and nothing else', async () => {
@@ -27,8 +72,17 @@ test('passes on what the edge reads, and nothing else', async () => {
     SECRET_FORECAST: 's',
   }
   const { variables } = await localEdge(
-    { ...env, PATH: '/bin', MY_MODEL: 'x', MAX_WEIGHT: '1', OPENAI_ORG_ID: 'o', NOTIFY_URL: 'n', TOOLS: 't' },
-    { vars: {}, hosts: HOSTS },
+    {
+      ...env,
+      PATH: '/bin',
+      MY_MODEL: 'x',
+      MAX_WEIGHT: '1',
+      OPENAI_ORG_ID: 'o',
+      OPENAI_API_KEY2: 'k',
+      NOTIFY_URL: 'n',
+      TOOLS: 't',
+    },
+    GIVEN,
   )
   expect(variables).toEqual({ ...DEFAULTS, ...env })
 })
@@ -37,24 +91,24 @@ test('passes on every variable of the edge', async () => {
   const names = variableNames().filter((name) => !name.endsWith('*'))
   expect(names).toEqual(expect.arrayContaining(['MODEL', 'TOOL_POLICY', 'MEMORY_SHOW', 'LOG']))
   const env = { ...Object.fromEntries(names.map((name) => [name, ''])), AUTH: 'open' }
-  expect((await localEdge(env, { vars: {}, hosts: HOSTS })).variables).toEqual(env)
+  expect((await localEdge(env, GIVEN)).variables).toEqual(env)
 })
 
 test('the environment comes before wrangler.toml, and that before the defaults', async () => {
   const vars = { MODEL: 'openai/a', AUTH: 'open', HTTP_TOOL_HOSTS: {}, MAX_STEPS: '5' }
-  const local = await localEdge({ MODEL: 'openai/b' }, { vars, hosts: HOSTS })
+  const local = await localEdge({ MODEL: 'openai/b' }, { ...GIVEN, vars })
   expect(local).toEqual({ model: 'openai/b', variables: { MODEL: 'openai/b' }, key: undefined })
 })
 
 test('an edge that wants keys gets a new one beside those that it has', async () => {
   const theirs = { sha256: 'ab'.repeat(32), tenant: 'acme', scopes: ['chat'], expires: 4e12 }
   const env = { AUTH: 'keys', API_KEYS: JSON.stringify([theirs]) }
-  const { key = '', variables } = await localEdge(env, { vars: {}, hosts: HOSTS })
+  const { key = '', variables } = await localEdge(env, GIVEN)
   expect(key).toMatch(/^ek_[\w-]{32}$/)
   const sha256 = createHash('sha256').update(key).digest('hex')
   const scopes = ['chat', 'tools:read', 'tools:write', 'tools:admin', 'approve']
   expect(JSON.parse(variables['API_KEYS'] ?? '')).toEqual([theirs, { sha256, tenant: 'local', scopes }])
-  const again = await localEdge({ AUTH: 'keys' }, { vars: {}, hosts: HOSTS })
+  const again = await localEdge({ AUTH: 'keys' }, GIVEN)
   expect(again.key).not.toBe(key)
 })
 
@@ -63,13 +117,9 @@ test.each([
   [{ AUTH: 'none' }, 'AUTH must be "keys" or "open".'],
   [{ HTTP_TOOL_HOSTS: '[' }, 'HTTP_TOOL_HOSTS must be a JSON object { host: [secret names] }.'],
 ])('names a variable that the edge could not read: %j', async (env, message) => {
-  await expect(localEdge(env, { vars: {}, hosts: HOSTS })).rejects.toThrow(
-    new Failure(message, 'Change it, or unset it for its default.'),
-  )
+  await expect(localEdge(env, GIVEN)).rejects.toThrow(new Failure(message, 'Change it, or unset it for its default.'))
 })
 
 test('a model that names no provider is refused before anything starts', async () => {
-  await expect(localEdge({ MODEL: 'gpt-4' }, { vars: {}, hosts: HOSTS })).rejects.toThrow(
-    'MODEL must be provider/name, not "gpt-4".',
-  )
+  await expect(localEdge({ MODEL: 'gpt-4' }, GIVEN)).rejects.toThrow('MODEL must be provider/name, not "gpt-4".')
 })

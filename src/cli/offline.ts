@@ -1,0 +1,52 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { pathToFileURL } from 'node:url'
+
+/** The offline model, serving Chat Completions on a free port of 127.0.0.1. */
+export interface OfflineServer {
+  /** Ends in `/v1`. */
+  readonly baseUrl: string
+  close(): void
+}
+
+interface FetchHandler {
+  fetch(request: Request): Promise<Response>
+}
+
+/**
+ * Serves the Worker in `tools/offline`. It runs in this process, because a second wrangler would make each start slower
+ * and the Worker uses nothing but `Request`, `Response` and `Intl`. Nothing is left of it when this process ends.
+ */
+export async function startOffline(root: string): Promise<OfflineServer> {
+  const module: { readonly default: FetchHandler } = await import(
+    pathToFileURL(join(root, 'tools/offline/index.ts')).href
+  )
+  const server = createServer((incoming, outgoing) => {
+    answer(module.default, incoming, outgoing).catch((error: unknown) => {
+      outgoing.destroy(error instanceof Error ? error : undefined)
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  // A start that fails must not wait for this server.
+  server.unref()
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('The offline model has no port.')
+  return {
+    baseUrl: `http://127.0.0.1:${address.port}/v1`,
+    close: () => {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+async function answer(worker: FetchHandler, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  const { method = 'GET', url = '/' } = incoming
+  const body = method === 'GET' || method === 'HEAD' ? null : await buffer(incoming)
+  const response = await worker.fetch(new Request(new URL(url, 'http://127.0.0.1'), { method, body }))
+  outgoing.writeHead(response.status, Object.fromEntries(response.headers))
+  outgoing.end(Buffer.from(await response.arrayBuffer()))
+}
