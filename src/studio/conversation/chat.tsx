@@ -7,7 +7,7 @@ import { watchRun } from '../run/run-store.ts'
 import { hasEnded } from '../run/run-view.ts'
 import { Composer } from './composer.tsx'
 import { ConversationHead } from './head.tsx'
-import { type Opened, opened, openConversation, openingError } from './conversation-store.ts'
+import { type Opened, opened, openConversation, openingError, PAGE } from './conversation-store.ts'
 import { TurnItem } from './turn.tsx'
 
 type ChatRoute = Extract<Route, { readonly page: 'chat' }>
@@ -71,7 +71,7 @@ function Transcript({ shown, selected, isNew }: TranscriptProps): JSX.Element {
     >
       <div>
         {shown?.hasMore && (
-          <button type="button" class="link" onClick={() => openConversation(shown.id, 1000)}>
+          <button type="button" class="link" onClick={() => openConversation(shown.id, shown.turns.length + 2 * PAGE)}>
             Show older turns
           </button>
         )}

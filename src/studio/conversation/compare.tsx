@@ -1,10 +1,10 @@
 import type { JSX } from 'preact'
-import { useMemo } from 'preact/hooks'
+import { useEffect, useMemo } from 'preact/hooks'
 import { Fault } from '../part/problem.tsx'
 import { visible } from '../part/text.ts'
 import { hrefOf, type Route, type RunAddress } from '../route.ts'
 import { Chart, Figures } from '../run/chart.tsx'
-import { watchRun } from '../run/run-store.ts'
+import { findEnd, watchRun } from '../run/run-store.ts'
 import { hasEnded } from '../run/run-view.ts'
 import { timelineOf } from '../run/timeline.ts'
 
@@ -26,7 +26,12 @@ export function Compare({ left, right }: CompareRoute): JSX.Element {
 function Side({ address }: { readonly address: RunAddress }): JSX.Element {
   const store = useMemo(() => watchRun(address), [address.conversation, address.run])
   const run = store.view.value
-  const timeline = timelineOf(run, hasEnded(run) ? (store.endedAt.value ?? 0) : Date.now())
+  const isOver = hasEnded(run)
+  useEffect(() => {
+    // Without it, the time of the last answer is not known.
+    if (isOver && store.endedAt.peek() === undefined) findEnd(store).catch(() => {})
+  }, [isOver, store])
+  const timeline = timelineOf(run, isOver ? (store.endedAt.value ?? 0) : Date.now())
   const hrefTo = (item: string) => hrefOf({ page: 'chat', ...address, item })
   return (
     <section aria-label={`Run with ${run.model ?? 'a model'}`}>

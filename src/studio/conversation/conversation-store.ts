@@ -7,8 +7,9 @@ import { go } from '../route.ts'
 import { type Turn, turnsOf } from './turns.ts'
 
 /** The turns that are loaded at a time. */
-const PAGE = 50
-const MESSAGES = 500
+export const PAGE = 40
+/** How many messages are loaded for so many turns, at most as many as the edge lists. */
+const MESSAGES = 1000
 
 export interface Opened {
   readonly id: string
@@ -32,10 +33,11 @@ export async function openConversation(id: string | undefined, most = PAGE): Pro
   try {
     const [runs, messages] = await Promise.all([
       ask<RunSummary[]>(`${path}/runs?limit=${most}`),
-      ask<StoredMessage[]>(`${path}/messages?limit=${Math.min(1000, MESSAGES + most)}`),
+      ask<StoredMessage[]>(`${path}/messages?limit=${MESSAGES}`),
     ])
     openingError.value = undefined
-    opened.value = { id, turns: turnsOf(messages, runs), hasMore: runs.length === most }
+    const hasMore = runs.length === most
+    opened.value = { id, turns: turnsOf(messages, runs, hasMore), hasMore }
     for (const run of runs) if (!hasEnded(run)) watchRun({ conversation: id, run: run.id })
   } catch (error) {
     opened.value = undefined

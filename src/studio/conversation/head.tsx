@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 import { Dialog } from '../part/dialog.tsx'
 import { Problem } from '../part/problem.tsx'
 import { part, send } from '../api/session.ts'
-import { go } from '../route.ts'
+import { go, hrefOf } from '../route.ts'
 import { forgetRuns } from '../run/run-store.ts'
 import { opened } from './conversation-store.ts'
 
@@ -17,6 +17,9 @@ export function ConversationHead({ id }: { readonly id: string }): JSX.Element {
       <h1>
         <code>{id}</code>
       </h1>
+      <a class="link" href={hrefOf({ page: 'chat' })}>
+        New chat
+      </a>
       <button type="button" class="link" onClick={() => attempt(download(id))}>
         Export
       </button>

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
+import { memo } from '../part/memo.tsx'
 import { Fault, Problem } from '../part/problem.tsx'
 import { argumentHint, duration, moment, visible } from '../part/text.ts'
 import { go, hrefOf } from '../route.ts'
@@ -20,7 +21,9 @@ interface TurnProps {
 }
 
 /** A question, what the model did about it, and the answer. */
-export function TurnItem({ conversation, turn, isSelected }: TurnProps): JSX.Element {
+export const TurnItem = memo(ShownTurn)
+
+function ShownTurn({ conversation, turn, isSelected }: TurnProps): JSX.Element {
   const { run, question, summary, isReplaced } = turn
   const isFollowed = summary !== undefined && (isSelected || !hasEnded(summary))
   const store = useMemo(
@@ -33,7 +36,7 @@ export function TurnItem({ conversation, turn, isSelected }: TurnProps): JSX.Ele
       {store ? (
         <Followed store={store} turn={turn} />
       ) : (
-        <Steps steps={turn.steps} hrefOfCall={hrefOfCall(conversation, run)} />
+        <Steps steps={turn.steps} conversation={conversation} run={run} />
       )}
       <TurnFoot conversation={conversation} turn={turn} store={store} isSelected={isSelected} />
     </article>
@@ -55,7 +58,7 @@ function Followed({ store, turn }: { readonly store: RunStore; readonly turn: Tu
   const isAnswerShown = view.answer === '' || view.answer === last?.text || steps !== view.steps
   return (
     <>
-      <Steps steps={steps} hrefOfCall={hrefOfCall(conversation, run)} store={store} />
+      <Steps steps={steps} conversation={conversation} run={run} store={store} />
       {!isAnswerShown && <p class="text">{visible(view.answer)}</p>}
       {view.error && <Fault {...view.error} />}
       {store.error.value !== undefined && <Problem error={store.error.value} />}
@@ -64,36 +67,49 @@ function Followed({ store, turn }: { readonly store: RunStore; readonly turn: Tu
 }
 
 interface StepsProps {
+  readonly conversation: string
+  readonly run: string
   readonly steps: readonly StepView[]
-  readonly hrefOfCall: (call: string) => string
   readonly store?: RunStore
 }
 
-function Steps({ steps, hrefOfCall, store }: StepsProps): JSX.Element {
+function Steps({ steps, ...place }: StepsProps): JSX.Element {
   return (
     <>
       {steps.map((step) => (
-        <div key={step.number} class="step">
-          {step.reasoning !== '' && (
-            <details class="note">
-              <summary>Reasoning</summary>
-              <p class="text">{visible(step.reasoning)}</p>
-            </details>
-          )}
-          {step.text !== '' && <p class="text">{visible(step.text)}</p>}
-          {step.calls.length > 0 && (
-            <ul class="calls" aria-label={`Calls of step ${step.number}`}>
-              {step.calls.map((call) => (
-                <li key={call.id}>
-                  <Chip call={call} href={hrefOfCall(call.id)} />
-                </li>
-              ))}
-            </ul>
-          )}
-          {store && step.calls.map((call) => <Asking key={call.id} call={call} store={store} />)}
-        </div>
+        <Step key={step.number} step={step} {...place} />
       ))}
     </>
+  )
+}
+
+interface StepProps extends Omit<StepsProps, 'steps'> {
+  readonly step: StepView
+}
+
+const Step = memo(ShownStep)
+
+function ShownStep({ conversation, run, step, store }: StepProps): JSX.Element {
+  return (
+    <div class="step">
+      {step.reasoning !== '' && (
+        <details class="note">
+          <summary>Reasoning</summary>
+          <p class="text">{visible(step.reasoning)}</p>
+        </details>
+      )}
+      {step.text !== '' && <p class="text">{visible(step.text)}</p>}
+      {step.calls.length > 0 && (
+        <ul class="calls" aria-label={`Calls of step ${step.number}`}>
+          {step.calls.map((call) => (
+            <li key={call.id}>
+              <Chip call={call} href={hrefOf({ page: 'chat', conversation, run, item: call.id })} />
+            </li>
+          ))}
+        </ul>
+      )}
+      {store && step.calls.map((call) => <Asking key={call.id} call={call} store={store} />)}
+    </div>
   )
 }
 
@@ -175,8 +191,4 @@ function statusOf({ status, waits, finish, which }: RunView): string {
   return [status, finish !== 'stop' && finish !== 'cancelled' && finish !== 'error' && finish, which]
     .filter(Boolean)
     .join(' · ')
-}
-
-function hrefOfCall(conversation: string, run: string): (call: string) => string {
-  return (item) => hrefOf({ page: 'chat', conversation, run, item })
 }

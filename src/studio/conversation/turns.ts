@@ -19,12 +19,15 @@ export interface Turn {
   readonly isReplaced: boolean
 }
 
-/** Makes the turns of a conversation from its messages and runs, oldest first. */
-export function turnsOf(messages: readonly StoredMessage[], runs: readonly RunSummary[]): Turn[] {
+/**
+ * Makes the turns of a conversation from its messages and runs, oldest first. With `hasMore` there are older runs, so
+ * that messages of other runs are theirs; else they were copied from the conversation that this one was forked from.
+ */
+export function turnsOf(messages: readonly StoredMessage[], runs: readonly RunSummary[], hasMore = false): Turn[] {
   const groups = new Map<string, StoredMessage[]>()
   for (const message of messages) groups.set(message.run, [...(groups.get(message.run) ?? []), message])
   const known = new Map(runs.map((run) => [run.id, run]))
-  const copied = [...groups].filter(([run]) => !known.has(run))
+  const copied = hasMore ? [] : [...groups].filter(([run]) => !known.has(run))
   return [
     ...copied.map(([run, group]) => turnOf(run, group, undefined)),
     ...runs.map((run) => turnOf(run.id, groups.get(run.id) ?? [], run)),

@@ -1,4 +1,5 @@
 import type { JSX } from 'preact'
+import { memo } from '../part/memo.tsx'
 import { argumentHint, duration, money } from '../part/text.ts'
 import { type Bar, type Row, type Timeline } from './timeline.ts'
 import type { CallView, RunView } from './run-view.ts'
@@ -45,15 +46,22 @@ export function Chart({ timeline, selected, hrefOf }: ChartProps): JSX.Element {
   )
 }
 
-function ChartRow({
-  row,
-  isSelected,
-  href,
-}: {
+interface RowProps {
   readonly row: Row
   readonly isSelected: boolean
   readonly href: string
-}): JSX.Element {
+}
+
+const ChartRow = memo(ShownRow, isSameRow)
+
+/** Rows are made anew with every event; most of them look as before. */
+function isSameRow(before: RowProps, after: RowProps): boolean {
+  const [a, b] = [before.row, after.row]
+  const isSame = before.isSelected === after.isSelected && before.href === after.href
+  return isSame && a.call === b.call && a.step === b.step && JSON.stringify(a.bars) === JSON.stringify(b.bars)
+}
+
+function ShownRow({ row, isSelected, href }: RowProps): JSX.Element {
   const total = row.bars.reduce((sum, { ms }) => sum + ms, 0)
   const time = row.bars.length > 0 ? duration(total) : ''
   const content = (

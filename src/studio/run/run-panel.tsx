@@ -31,7 +31,8 @@ export function RunPanel({ address, item, endedAt }: PanelProps): JSX.Element {
   const run = shown.value ?? store.view.value
   const now = useNow(store)
   const ended = store.endedAt.value ?? endedAt
-  const timeline = timelineOf(run, hasEnded(run) ? (ended ?? 0) : now)
+  const until = hasEnded(run) ? (ended ?? 0) : now
+  const timeline = useMemo(() => timelineOf(run, until), [run, until])
   const to = (key?: string) => hrefOf({ page: 'chat', ...address, ...(key && { item: key }) })
   const step = run.steps.find(({ number }) => item === `step-${number}`)
   const call = callsOf(run).find(({ id }) => id === item)

@@ -1,7 +1,8 @@
 import { type Signal, signal } from '@preact/signals'
 import { follow } from '../../client/follow.ts'
+import type { RunSummary } from '../../contract/conversation.ts'
 import type { RunEvent } from '../../contract/event.ts'
-import { part, send } from '../api/session.ts'
+import { ask, part, send } from '../api/session.ts'
 import type { RunAddress } from '../route.ts'
 import { foldEvent } from './fold.ts'
 import { emptyRun, hasEnded, type RunView } from './run-view.ts'
@@ -43,6 +44,12 @@ export function watchRun(address: RunAddress, opened?: Response): RunStore {
 /** Forgets all runs of a conversation, as after its deletion. */
 export function forgetRuns(conversation: string): void {
   for (const id of stores.keys()) if (id.startsWith(`${conversation}/`)) stores.delete(id)
+}
+
+/** Finds out when a run ended that had ended before the page followed it. */
+export async function findEnd({ address: { conversation, run }, endedAt }: RunStore): Promise<void> {
+  const runs = await ask<RunSummary[]>(`/conversations/${part(conversation)}/runs`)
+  endedAt.value ??= runs.find(({ id }) => id === run)?.ended
 }
 
 /** The path of a run. */
