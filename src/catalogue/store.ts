@@ -21,6 +21,8 @@ export interface CurrentVersion {
 
 /** The most tools of one place that are remembered: a tool server could bring new names for ever. */
 const MOST_AT_A_PLACE = 5000
+/** The most characters of an accepted definition that are kept. */
+const MOST_ACCEPTED_TEXT = 65_536
 
 /** The tables of the catalogue. Versions are only ever added. The last row of a name's history tells its version. */
 export class CatalogueStore {
@@ -81,8 +83,12 @@ export class CatalogueStore {
    */
   accept(tools: readonly ToolFingerprint[], by: Author | undefined, at: number): (Acceptance | null)[] {
     return this.#storage.transactionSync(() =>
-      tools.map(({ name, place, hash }) => {
-        if (by) return { revision: this.#note(name, 'accept', hash, null, null, JSON.stringify(by), at, place), hash }
+      tools.map((tool) => {
+        const { name, place, hash } = tool
+        if (by) {
+          this.#keep(tool)
+          return { revision: this.#note(name, 'accept', hash, null, null, JSON.stringify(by), at, place), hash }
+        }
         const [previous] = this.#rows<{ revision: number; hash: string }>(
           'SELECT revision, hash FROM history WHERE name = ? AND place = ? ORDER BY revision DESC LIMIT 1',
           name,
@@ -91,9 +97,20 @@ export class CatalogueStore {
         if (previous) return previous
         const query = "SELECT revision FROM history WHERE place = ? AND action = 'first_seen' LIMIT 1 OFFSET ?"
         if (this.#rows(query, place, MOST_AT_A_PLACE - 1).length > 0) return null
+        this.#keep(tool)
         return { revision: this.#note(name, 'first_seen', hash, null, null, 'null', at, place), hash }
       }),
     )
+  }
+
+  /** Keeps the definition of a tool that is not stored here, unless it is very long. */
+  #keep({ name, hash, definition }: ToolFingerprint): void {
+    if (!definition) return
+    const text = JSON.stringify(definition)
+    if (text.length > MOST_ACCEPTED_TEXT) return
+    const add =
+      'INSERT INTO versions (name, hash, version, offered, text) VALUES (?, ?, ?, 0, ?) ON CONFLICT DO NOTHING'
+    this.#rows(add, name, hash, definition.version, text)
   }
 
   /**

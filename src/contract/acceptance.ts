@@ -1,4 +1,5 @@
 import type { Author } from './catalogue.ts'
+import type { ToolDefinition } from './tool.ts'
 
 /** A tool as its source lists it now; `hash` covers its whole definition except version and limits. */
 export interface ToolFingerprint {
@@ -6,6 +7,8 @@ export interface ToolFingerprint {
   /** The operator's name for its source, such as the binding `TOOL_MCP`. */
   readonly place: string
   readonly hash: string
+  /** Kept with the hash once it is accepted, so that a person can compare it with a later one. */
+  readonly definition?: ToolDefinition
 }
 
 /** The accepted version of a tool's definition. */

@@ -55,6 +55,29 @@ describe('the accepted definition of a tool', () => {
     expect(await object.remove('none', by)).toBeUndefined()
   })
 
+  test('can be read as it was, unless the definition is very long', async () => {
+    const { object } = testCatalogue()
+    const definition = (description: string) => ({
+      name: 'a',
+      description,
+      inputSchema: { type: 'object' },
+      version: '1',
+      hash: 'of its own',
+      annotations: {},
+    })
+    await object.accept([{ ...tool('a', '1'), definition: definition('First') }])
+    await object.accept([{ ...tool('a', '2'), definition: definition('Seen, but not accepted') }])
+    await object.accept([{ ...tool('a', '3'), definition: definition('Accepted') }], by)
+    await object.accept([{ ...tool('a', '4'), definition: definition('x'.repeat(65_536)) }], by)
+    const texts = await Promise.all(['1', '2', '3', '4'].map((hash) => object.version('a', hash)))
+    expect(texts).toEqual([
+      JSON.stringify(definition('First')),
+      undefined,
+      JSON.stringify(definition('Accepted')),
+      undefined,
+    ])
+  })
+
   test('is remembered for a limited number of tools of each place', async () => {
     const { object } = testCatalogue()
     const many = Array.from({ length: 5000 }, (_, index) => tool(`t${index}`, 'x'))

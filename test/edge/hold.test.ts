@@ -114,6 +114,10 @@ test('a changed tool of another server is held back until the change is accepted
   expect((await callTool('echo')).body).toMatchObject({ ok: true })
   expect(server.of('tools/call')).toHaveLength(calls + 1)
 
+  // A person can compare what it says with what was accepted.
+  const before = (await ask(`/tools/look_up/versions/${held.accepted}`)).body
+  expect([before.description, before.inputSchema]).toEqual(['Looks it up.', lookUp('').inputSchema])
+
   const accept = (json: object, key?: string) => ask('/tools/look_up/accept', json, key)
   const { hash, accepted } = held
   expect(await accept({ hash }, READER)).toMatchObject({ status: 403, body: { code: 'missing_scope' } })

@@ -121,6 +121,72 @@ describe.skipIf(!hasChromium)('the studio in Chromium', () => {
     expect(faults).toEqual([])
   })
 
+  test('asks again in a branch and compares the two runs, exports a conversation and deletes it', async () => {
+    const { page, faults } = await open()
+    await ask(page, 'What time is it in Tokyo?')
+    await page.getByRole('status').filter({ hasText: 'completed' }).waitFor()
+    await ask(page, 'And in Oslo?')
+    await page.getByRole('status').filter({ hasText: 'completed' }).nth(1).waitFor()
+    await page.getByRole('button', { name: 'Ask again with…' }).nth(1).click()
+    await page.getByRole('button', { name: 'Ask and compare' }).click()
+    const sides = page.getByRole('region', { name: /^(?:First|Second) run$/ })
+    await expect.poll(() => sides.getByText(/Oslo/).count()).toBeGreaterThan(3)
+    expect(await violations(page)).toEqual([])
+    await sides.nth(1).getByRole('link', { name: 'offline/rules' }).click()
+    await page.getByText('from another conversation').waitFor()
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Export' }).click(),
+    ])
+    expect(download.suggestedFilename()).toMatch(/^conv_\w+\.jsonl$/)
+    await page.getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('heading', { name: 'Conversations' }).waitFor()
+    expect(faults).toEqual([])
+  })
+
+  test('asks for a key where the edge wants one, and keeps it in the tab alone', async () => {
+    const page = await (await browser.newContext()).newPage()
+    const problem = { status: 401, code: 'unauthorized', detail: 'Send a valid key: Authorization: Bearer …' }
+    await page.route('**/v1/models', (route) =>
+      route.request().headers()['authorization'] === 'Bearer ek_secret'
+        ? route.continue()
+        : route.fulfill({ status: 401, contentType: 'application/problem+json', body: JSON.stringify(problem) }),
+    )
+    await page.goto(edge.url)
+    await page.getByLabel('API key').fill('ek_secret')
+    await page.getByRole('button', { name: 'Use' }).click()
+    await page.getByLabel('Question').waitFor()
+    const kept = await page.evaluate('[Object.values(sessionStorage), localStorage.length, document.cookie]')
+    expect(kept).toEqual([['ek_secret'], 0, ''])
+  })
+
+  test('shows what differs in a tool that is held back, and accepts it', async () => {
+    const held = { name: 'look_up', source: 'mcp', place: 'TOOL_MCP', available: false, reason: 'It is held back.' }
+    const before = { name: 'look_up', description: 'Looks it up.', inputSchema: { type: 'object' } }
+    const now = { ...held, ...before, description: `Looks it up. ${HOSTILE}`, hash: 'new', accepted: 'old' }
+    const { page, faults } = await open('#/chat')
+    const accepted: unknown[] = []
+    await page.route('**/tools?limit=1000', (route) =>
+      route.fulfill({ json: accepted.length > 0 ? [{ ...now, available: true }] : [now] }),
+    )
+    await page.route('**/tools/look_up/versions/old', (route) => route.fulfill({ json: before }))
+    await page.route('**/tools/look_up/accept', (route) => {
+      accepted.push(route.request().postDataJSON())
+      return route.fulfill({ json: { name: 'look_up', hash: 'new' } })
+    })
+    await page.getByRole('link', { name: 'Tools' }).click()
+    await page.getByText('1 not available').waitFor()
+    await page.getByRole('link', { name: 'Approvals' }).click()
+    const form = page.getByRole('region', { name: 'Accept look_up?' })
+    expect(await form.locator('del').allInnerTexts()).toEqual(['−   "description": "Looks it up.",\n'])
+    expect(await form.locator('ins').innerText()).toContain('<img src=x')
+    await form.getByRole('button', { name: 'Accept it as it is now' }).click()
+    await page.getByText('No tool is held back.').waitFor()
+    expect(accepted).toEqual([{ hash: 'new' }])
+    expect(faults).toEqual([])
+  })
+
   test('shows what a person, a model and a tool write as text, whatever markup is in it', async () => {
     const { page, faults } = await open()
     await ask(page, `What is the weather in "${HOSTILE}"?`)

@@ -137,6 +137,10 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
       returnDirect: { enum: ['always', 'if-last'] },
       approval: { enum: ['never', 'always'] },
       tags: list(text),
+      accepted: {
+        type: ['string', 'null'],
+        description: 'Of a tool that is held back: the hash of what was accepted, which `…/versions/{hash}` shows.',
+      },
       reason: { type: 'string', description: 'Why it is not available.' },
     },
   ),

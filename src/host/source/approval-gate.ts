@@ -13,7 +13,7 @@ export async function holdBack(tools: readonly Tool[], accepted: Acceptances): P
       return { name: definition.name, hash: await digestOf(definition), definition, origin, place }
     }),
   )
-  const found = await accepted.of(seen.map(({ name, place, hash }) => ({ name, place, hash })))
+  const found = await accepted.of(seen.map(({ name, place, hash, definition }) => ({ name, place, hash, definition })))
   const held = seen.flatMap(({ name, hash, definition, origin, place }, index) => {
     const { hash: known, fault } = found[index] ?? {}
     if (known === hash) return []

@@ -16,14 +16,14 @@ export function Compare({ left, right }: CompareRoute): JSX.Element {
     <div class="page wide">
       <h1>Two runs compared</h1>
       <div class="sides">
-        <Side address={left} />
-        <Side address={right} />
+        <Side name="First run" address={left} />
+        <Side name="Second run" address={right} />
       </div>
     </div>
   )
 }
 
-function Side({ address }: { readonly address: RunAddress }): JSX.Element {
+function Side({ name, address }: { readonly name: string; readonly address: RunAddress }): JSX.Element {
   const store = useMemo(() => watchRun(address), [address.conversation, address.run])
   const run = store.view.value
   const isOver = hasEnded(run)
@@ -34,7 +34,7 @@ function Side({ address }: { readonly address: RunAddress }): JSX.Element {
   const timeline = timelineOf(run, isOver ? (store.endedAt.value ?? 0) : Date.now())
   const hrefTo = (item: string) => hrefOf({ page: 'chat', ...address, item })
   return (
-    <section aria-label={`Run with ${run.model ?? 'a model'}`}>
+    <section aria-label={name}>
       <h2>
         <a href={hrefOf({ page: 'chat', ...address })}>{run.model ?? 'Run'}</a>
       </h2>

@@ -1,19 +1,26 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
-import { part, send } from '../api/session.ts'
+import { useLoaded } from '../api/loaded.ts'
+import { ask, part, send } from '../api/session.ts'
+import { Diff } from '../part/diff.tsx'
 import { Problem } from '../part/problem.tsx'
-import { visible } from '../part/text.ts'
 import { Value } from '../part/value.tsx'
 import { hrefOf } from '../route.ts'
 import { type ListedTool, loadTools } from './catalogue.ts'
 
-/** A tool that is held back because it has changed: what it says now, and the button that accepts it. */
+/** A tool that is held back because it has changed: what differs from what was accepted, and the button to accept it. */
 export function HeldTool({ tool }: { readonly tool: ListedTool }): JSX.Element {
   const error = useSignal<unknown>(undefined)
-  const { name, description = '', inputSchema, outputSchema, annotations, hash, place, reason } = tool
+  const { name, hash, accepted, place } = tool
+  const path = `/tools/${part(name)}`
+  const { state } = useLoaded(
+    async () => (accepted ? ask<ListedTool>(`${path}/versions/${part(accepted)}`) : undefined),
+    [name, accepted],
+  )
+  const before = state.value.value
   const accept = async () => {
     try {
-      await send(`/tools/${part(name)}/accept`, { json: { hash } })
+      await send(`${path}/accept`, { json: { hash } })
       await loadTools()
     } catch (problem) {
       error.value = problem
@@ -25,17 +32,37 @@ export function HeldTool({ tool }: { readonly tool: ListedTool }): JSX.Element {
         <a href={hrefOf({ page: 'tools', tool: name })}>
           <b>{name}</b>
         </a>{' '}
-        <span class="note">
-          of {place}: {reason}
-        </span>
+        <span class="note">of {place} has changed since it was accepted, so it is not called.</span>
       </p>
-      <Value value={{ description: visible(description), inputSchema, outputSchema, annotations }} label="Definition" />
+      {before ? (
+        <Diff before={toldBy(before)} after={toldBy(tool)} />
+      ) : (
+        !state.value.isLoading && (
+          <>
+            <p class="note">What was accepted is not known here. This is what it says now.</p>
+            <Value value={toldBy(tool)} label="Definition" />
+          </>
+        )
+      )}
       {error.value !== undefined && <Problem error={error.value} />}
       <div class="line end">
-        <button type="button" class="main" onClick={accept}>
+        <button type="button" class="main" disabled={state.value.isLoading} onClick={accept}>
           Accept it as it is now
         </button>
       </div>
     </section>
   )
+}
+
+/** What a tool says of itself: what models read, and what the edge goes by. */
+function toldBy({
+  title,
+  description,
+  inputSchema,
+  outputSchema,
+  annotations,
+  approval,
+  returnDirect,
+}: ListedTool): object {
+  return { title, description, inputSchema, outputSchema, annotations, approval, returnDirect }
 }

@@ -17,7 +17,10 @@ export async function acceptTool(c: Context<EdgeEnv>, name: string): Promise<Res
   const candidates = await Promise.all(
     all
       .filter(({ definition }) => definition.name === name)
-      .map(async ({ definition, place }) => ({ name, place, hash: await digestOf(untightened(definition)) })),
+      .map(async ({ definition: listed, place }) => {
+        const definition = untightened(listed)
+        return { name, place, hash: await digestOf(definition), definition }
+      }),
   )
   const match = candidates.find((tool) => tool.hash === hash)
   if (match) {
