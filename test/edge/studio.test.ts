@@ -28,13 +28,18 @@ describe.skipIf(!hasChromium)('the studio in Chromium', () => {
   })
   afterAll(() => browser?.close())
 
-  /** Opens a page of the studio. Whatever the browser complains of fails the test. */
-  async function open(hash = '', options: BrowserContextOptions = {}): Promise<{ page: Page; faults: string[] }> {
+  /** Opens a page of the studio; `prepare` is given it before. Whatever the browser complains of is a fault. */
+  async function open(
+    hash = '',
+    options: BrowserContextOptions = {},
+    prepare: (page: Page) => Promise<unknown> = async () => {},
+  ): Promise<{ page: Page; faults: string[] }> {
     const page = await (await browser.newContext(options)).newPage()
     const faults: string[] = []
     page.on('pageerror', (error) => faults.push(String(error)))
     page.on('console', (message) => message.type() === 'error' && faults.push(message.text()))
     page.on('request', (request) => !request.url().startsWith(edge.url) && faults.push(request.url()))
+    await prepare(page)
     await page.goto(`${edge.url}/${hash}`)
     return { page, faults }
   }
@@ -72,7 +77,7 @@ describe.skipIf(!hasChromium)('the studio in Chromium', () => {
     await page.getByRole('group', { name: 'Result' }).getByText('Oslo').waitFor()
     const other = await open(new URL(page.url()).hash)
     await other.page.getByRole('group', { name: 'Result' }).getByText('Oslo').waitFor()
-    expect(await other.page.getByLabel('Conversation').innerText()).toContain(WEATHER)
+    await other.page.getByRole('log').getByText(WEATHER).waitFor()
     expect(await violations(other.page)).toEqual([])
     expect([...faults, ...other.faults]).toEqual([])
   })
@@ -90,6 +95,7 @@ describe.skipIf(!hasChromium)('the studio in Chromium', () => {
     expect(await violations(page)).toEqual([])
     await form.getByLabel('Reason').fill('Looks right')
     await page.keyboard.press('Enter')
+    await form.getByRole('button', { name: 'Approve' }).click()
     await page.getByText('was approved').waitFor()
     await page.goto(chat)
     await page.getByText('I sent “Hi” to ada@example.com.').waitFor()
@@ -165,20 +171,23 @@ describe.skipIf(!hasChromium)('the studio in Chromium', () => {
     const held = { name: 'look_up', source: 'mcp', place: 'TOOL_MCP', available: false, reason: 'It is held back.' }
     const before = { name: 'look_up', description: 'Looks it up.', inputSchema: { type: 'object' } }
     const now = { ...held, ...before, description: `Looks it up. ${HOSTILE}`, hash: 'new', accepted: 'old' }
-    const { page, faults } = await open('#/chat')
     const accepted: unknown[] = []
-    await page.route('**/tools?limit=1000', (route) =>
-      route.fulfill({ json: accepted.length > 0 ? [{ ...now, available: true }] : [now] }),
-    )
-    await page.route('**/tools/look_up/versions/old', (route) => route.fulfill({ json: before }))
-    await page.route('**/tools/look_up/accept', (route) => {
-      accepted.push(route.request().postDataJSON())
-      return route.fulfill({ json: { name: 'look_up', hash: 'new' } })
-    })
+    const answerForTool = async (page: Page) => {
+      await page.route('**/tools?limit=1000', (route) =>
+        route.fulfill({ json: accepted.length > 0 ? [{ ...now, available: true }] : [now] }),
+      )
+      await page.route('**/tools/look_up/versions/old', (route) => route.fulfill({ json: before }))
+      await page.route('**/tools/look_up/accept', (route) => {
+        accepted.push(route.request().postDataJSON())
+        return route.fulfill({ json: { name: 'look_up', hash: 'new' } })
+      })
+    }
+    const { page, faults } = await open('', {}, answerForTool)
     await page.getByRole('link', { name: 'Tools' }).click()
     await page.getByText('1 not available').waitFor()
     await page.getByRole('link', { name: 'Approvals' }).click()
     const form = page.getByRole('region', { name: 'Accept look_up?' })
+    await form.locator('del').waitFor()
     expect(await form.locator('del').allInnerTexts()).toEqual(['−   "description": "Looks it up.",\n'])
     expect(await form.locator('ins').innerText()).toContain('<img src=x')
     await form.getByRole('button', { name: 'Accept it as it is now' }).click()

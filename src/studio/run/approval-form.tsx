@@ -30,10 +30,8 @@ export function ApprovalForm({ call, address }: { readonly call: Asked; readonly
     <form
       class="decision"
       aria-label={`Approve ${call.tool}?`}
-      onSubmit={(event) => {
-        event.preventDefault()
-        void send('approve')
-      }}
+      // Enter in the reason decides nothing: it may be the reason for either decision.
+      onSubmit={(event) => event.preventDefault()}
     >
       <p>
         <b>{call.tool}</b> {description && <span class="note">{visible(description)}</span>}
@@ -51,7 +49,7 @@ export function ApprovalForm({ call, address }: { readonly call: Asked; readonly
         <button type="button" disabled={isBusy} onClick={() => send('reject')}>
           Reject
         </button>
-        <button class="main" disabled={isBusy}>
+        <button type="button" class="main" disabled={isBusy} onClick={() => send('approve')}>
           Approve
         </button>
       </div>

@@ -6,6 +6,7 @@ import { ask, part, send } from '../api/session.ts'
 import { Diff } from '../part/diff.tsx'
 import { Problem } from '../part/problem.tsx'
 import { moment } from '../part/text.ts'
+import { Value } from '../part/value.tsx'
 
 interface VersionsProps {
   readonly name: string
@@ -83,7 +84,8 @@ function VersionDiff({ path, before, after }: VersionDiffProps): JSX.Element {
     <details onToggle={(event) => void (event.currentTarget.open && !loaded.value && load())}>
       <summary>{before === undefined ? 'What was stored' : 'What changed'}</summary>
       {error.value !== undefined && <Problem error={error.value} />}
-      {loaded.value && <Diff {...loaded.value} />}
+      {loaded.value && before === undefined && <Value value={loaded.value.after} label="Definition" />}
+      {loaded.value && before !== undefined && <Diff {...loaded.value} />}
     </details>
   )
 }
