@@ -151,6 +151,14 @@ describe.skipIf(!hasChromium)('the studio in Chromium', () => {
     expect(faults).toEqual([])
   })
 
+  test('says that there is no such conversation, and leads to those that there are', async () => {
+    const { page } = await open('#/c/none/run_none')
+    await page.getByRole('alert').getByText('unknown_conversation').waitFor()
+    await page.getByRole('link', { name: 'All conversations' }).click()
+    await page.getByRole('heading', { name: 'Conversations' }).waitFor()
+    expect(await violations(page)).toEqual([])
+  })
+
   test('asks for a key where the edge wants one, and keeps it in the tab alone', async () => {
     const page = await (await browser.newContext()).newPage()
     const problem = { status: 401, code: 'unauthorized', detail: 'Send a valid key: Authorization: Bearer …' }

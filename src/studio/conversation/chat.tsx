@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { Problem } from '../part/problem.tsx'
-import type { Route } from '../route.ts'
+import { hrefOf, type Route } from '../route.ts'
 import { RunPanel } from '../run/run-panel.tsx'
 import { watchRun } from '../run/run-store.ts'
 import { hasEnded } from '../run/run-view.ts'
@@ -18,6 +18,7 @@ export function Chat({ conversation, run, item }: ChatRoute): JSX.Element {
     // A conversation that a question has just created is shown already.
     if (opened.peek()?.id !== conversation || conversation === undefined) void openConversation(conversation)
   }, [conversation])
+  if (conversation !== undefined && openingError.value !== undefined) return <NotOpened conversation={conversation} />
   const shown = opened.value?.id === conversation ? opened.value : undefined
   const selected = run ?? shown?.turns.findLast(({ summary }) => summary)?.run
   const turn = shown?.turns.find((each) => each.run === selected)
@@ -26,13 +27,30 @@ export function Chat({ conversation, run, item }: ChatRoute): JSX.Element {
     <div class={isPanelShown ? 'chat split' : 'chat'}>
       <div class="transcript">
         {conversation && <ConversationHead id={conversation} />}
-        {openingError.value !== undefined && <Problem error={openingError.value} />}
         <Transcript shown={shown} selected={selected} isNew={conversation === undefined} />
         <Composer conversation={conversation} current={currentOf(shown)} />
       </div>
       {isPanelShown && (
         <RunPanel address={{ conversation, run: selected }} item={item} endedAt={turn?.summary?.ended} />
       )}
+    </div>
+  )
+}
+
+/** Says why a conversation is not shown. */
+function NotOpened({ conversation }: { readonly conversation: string }): JSX.Element {
+  return (
+    <div class="page">
+      <h1>This conversation cannot be shown</h1>
+      <Problem error={openingError.value} />
+      <div class="line">
+        <button type="button" onClick={() => openConversation(conversation)}>
+          Try again
+        </button>
+        <a class="button" href={hrefOf({ page: 'conversations' })}>
+          All conversations
+        </a>
+      </div>
     </div>
   )
 }

@@ -22,11 +22,15 @@ export interface Opened {
 export const opened = signal<Opened | undefined>(undefined)
 export const openingError = signal<unknown>(undefined)
 
-/** Shows a conversation, and follows those of its runs that have not ended. */
+/** The conversation that was asked for last: answers about another one come too late. */
+let wanted: string | undefined
+
+/** Shows a conversation, and follows those of its runs that have not ended. One that is shown stays if this fails. */
 export async function openConversation(id: string | undefined, most = PAGE): Promise<void> {
+  wanted = id
+  openingError.value = undefined
   if (id === undefined) {
     opened.value = undefined
-    openingError.value = undefined
     return
   }
   const path = `/conversations/${part(id)}`
@@ -35,13 +39,12 @@ export async function openConversation(id: string | undefined, most = PAGE): Pro
       ask<RunSummary[]>(`${path}/runs?limit=${most}`),
       ask<StoredMessage[]>(`${path}/messages?limit=${MESSAGES}`),
     ])
-    openingError.value = undefined
+    if (wanted !== id) return
     const hasMore = runs.length === most
     opened.value = { id, turns: turnsOf(messages, runs, hasMore), hasMore }
     for (const run of runs) if (!hasEnded(run)) watchRun({ conversation: id, run: run.id })
   } catch (error) {
-    opened.value = undefined
-    openingError.value = error
+    if (wanted === id && opened.peek()?.id !== id) openingError.value = error
   }
 }
 
