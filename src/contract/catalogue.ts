@@ -92,7 +92,13 @@ export interface VersionedDefinitions extends DefinitionService {
 }
 
 export type WriteReply =
-  | ({ readonly ok: true; readonly status: 'created' | 'replaced'; readonly hash: string } & Change)
+  | ({
+      readonly ok: true
+      readonly status: 'created' | 'replaced'
+      readonly hash: string
+      /** What is stored and has less effect than its author may expect. */
+      readonly warnings: readonly DefinitionIssue[]
+    } & Change)
   | { readonly ok: false; readonly issues: readonly DefinitionIssue[] }
   | VersionMismatch
 

@@ -46,7 +46,13 @@ export interface DefinitionService {
     definition: unknown,
     hosts: ToolHosts,
   ): Promise<
-    | { readonly ok: true; readonly kept: StoredDefinition; readonly read: UsableDefinition }
+    | {
+        readonly ok: true
+        readonly kept: StoredDefinition
+        readonly read: UsableDefinition
+        /** What is stored and has less effect than its author may expect, such as a pattern that is never checked. */
+        readonly warnings?: readonly DefinitionIssue[]
+      }
     | { readonly ok: false; readonly issues: readonly DefinitionIssue[] }
   >
   /** Reads what was stored under these names. For a definition that cannot be used the entry is the reason. */

@@ -8,6 +8,7 @@ import { checkModule, type CodeHost } from './code/worker.ts'
 import { callHttp, type HttpOptions } from './http/call.ts'
 import { checkHosts } from './http/hosts.ts'
 import { checkSchema } from '../schema/check.ts'
+import { uncheckedPatterns } from '../schema/unchecked.ts'
 import { fittingArguments, issuesOf } from '../schema/validate.ts'
 import type { VersionedDefinitions } from '../contract/catalogue.ts'
 import { compareTexts } from './change.ts'
@@ -43,7 +44,9 @@ export function definitionService(
       const unsound = 'code' in stored && code ? await checkModule(code, stored.code.module) : undefined
       if (unsound !== undefined) return { ok: false, issues: [{ path: 'code.module', message: unsound }] }
       const { kept, definition: told } = await keep(stored)
-      return kept.text.length > MOST_CHARACTERS ? TOO_LARGE : { ok: true, kept, read: toRead(stored, told) }
+      return kept.text.length > MOST_CHARACTERS
+        ? TOO_LARGE
+        : { ok: true, kept, read: toRead(stored, told), warnings: warningsOf(stored) }
     },
     read: (kept, hosts) =>
       Promise.all(
@@ -94,6 +97,13 @@ function perform(
     content: [{ type: 'text', text }],
     ...('structured' in answer && { structured: answer.structured }),
   }
+}
+
+/** Returns the patterns of a definition's schemas that are not always checked. */
+function warningsOf({ inputSchema, outputSchema = {} }: StoredTool): DefinitionIssue[] {
+  return Object.entries({ inputSchema, outputSchema }).flatMap(([name, schema]) =>
+    uncheckedPatterns(schema).map(({ path, message }) => ({ path: `${name}.${path}`, message })),
+  )
 }
 
 /** Returns what a definition asks for and this deployment does not grant. */

@@ -101,7 +101,7 @@ describe('a stored definition has versions', () => {
   test('with author, time and change, of which each can be restored', async () => {
     const before = Date.now()
     const first = await put('news', says('old', { version: '1.0' }))
-    expect(first).toMatchObject({ status: 201, body: { name: 'news', change: 'created', breaks: [] } })
+    expect(first).toMatchObject({ status: 201, body: { name: 'news', change: 'created', breaks: [], warnings: [] } })
     expect(await put('news', says('old', { version: '1.0' }))).toMatchObject({
       status: 200,
       body: { change: 'unchanged' },

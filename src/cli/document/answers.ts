@@ -153,6 +153,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
     hash: text,
     change: { enum: ['created', 'unchanged', 'compatible', 'breaking'] },
     breaks: list(OBJECT),
+    warnings: list(object({ path: text, message: text })),
   }),
   HistoryEntry: object(
     {

@@ -107,7 +107,7 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
     if (!reply.ok) return reply
     const { revision, ...rest } = reply
     cache.own(name, { revision, record: written.read })
-    return { ...rest, hash }
+    return { ...rest, hash, warnings: written.warnings ?? [] }
   }
   const versionOf = async (name: string, hash: string): Promise<unknown> =>
     parseJson((TOOL_NAME.test(name) && (await catalogue.version(name, hash))) || '')

@@ -78,12 +78,28 @@ describe('writing', () => {
     const { tools } = setup()
     const stored = definition('a', { default: true })
     const hash = await sha256(canonicalJson(stored))
-    const created = { ok: true, status: 'created', hash, change: 'created', breaks: [] }
+    const created = { ok: true, status: 'created', hash, change: 'created', breaks: [], warnings: [] }
     expect(await tools.put('a', stored)).toEqual(created)
     expect(await tools.version('a', hash)).toEqual(stored)
     const { default: _, ...plain } = stored
     expect(await tools.put('a', plain)).toMatchObject({ ok: true, status: 'replaced', change: 'compatible' })
     expect((await tools.find(['a']))[0]?.definition.hash).toBe(await sha256(canonicalJson(plain)))
+  })
+
+  test('stores a definition with patterns that are not always checked, and warns of them', async () => {
+    const pattern = '^(a+)+$'
+    const properties = { a: { pattern }, b: { pattern: '^\\w+$' }, c: { items: { pattern: 'a+b+c+' } } }
+    const inputSchema = { type: 'object', properties, patternProperties: { [pattern]: {} } }
+    const never = 'this pattern is never checked: it does not compile, or might take too long on some text'
+    const short = 'this pattern is only checked on texts of up to 54 characters: it might take too long on others'
+    expect(await setup().tools.put('a', definition('a', { inputSchema }))).toMatchObject({
+      ok: true,
+      warnings: [
+        { path: `inputSchema.patternProperties.${pattern}`, message: never },
+        { path: 'inputSchema.properties.a.pattern', message: never },
+        { path: 'inputSchema.properties.c.items.pattern', message: short },
+      ],
+    })
   })
 
   test('takes the name of the route where the definition has none', async () => {

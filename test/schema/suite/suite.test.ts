@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { bundle } from '../../../src/schema/bundle.ts'
+import { bundle } from './bundle.ts'
 import { checkSchema } from '../../../src/schema/check.ts'
 import { issuesOf } from '../../../src/schema/validate.ts'
 

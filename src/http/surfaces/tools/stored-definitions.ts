@@ -140,9 +140,9 @@ function writeTermsOf(c: Context<EdgeEnv>): WriteTerms {
  */
 function answerWrite(c: Context<EdgeEnv>, name: string, reply: WriteReply): Response {
   if (reply.ok) {
-    const { status, hash, change, breaks } = reply
+    const { status, hash, change, breaks, warnings } = reply
     c.header('etag', `"${hash}"`)
-    return c.json({ name, hash, change, breaks }, status === 'created' ? 201 : 200)
+    return c.json({ name, hash, change, breaks, warnings }, status === 'created' ? 201 : 200)
   }
   const { issues } = reply
   const problems = issues.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ')

@@ -1,9 +1,9 @@
-import { isObject, type JsonSchema } from '../contract/json.ts'
-import { documentOf } from './document.ts'
-import { refsOf } from './keywords.ts'
+import { isObject, type JsonSchema } from '../../../src/contract/json.ts'
+import { documentOf } from '../../../src/schema/document.ts'
+import { refsOf } from '../../../src/schema/keywords.ts'
 
 /** Returns the document at a URI, or undefined if there is none. */
-export type FindDocument = (uri: string) => unknown
+type FindDocument = (uri: string) => unknown
 
 const MOST_DOCUMENTS = 50
 
