@@ -1,9 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { hostsOf, putDefinitions } from './definitions.ts'
 import { Failure } from './failure.ts'
 import { readJsonFile } from './json-file.ts'
 import { type ImportedTool, readOpenApi } from './openapi.ts'
+import { bundleOpenApi } from './openapi-bundle.ts'
 
 export interface ImportOptions {
   /** The repository's folder. */
@@ -32,7 +33,9 @@ export async function importOpenApi({ root, env, file, out, put, ...options }: I
   if (secret !== undefined && !/^SECRET_[A-Z0-9_]+$/.test(secret)) {
     throw new Failure(`--secret ${secret} is no name of a secret.`, 'Names begin with SECRET_, such as SECRET_PETS.')
   }
-  const { tools, skipped } = readOpenApi(readDocument(resolve(root, file)), options)
+  const path = resolve(root, file)
+  const document = bundleOpenApi(readDocument(path), (other) => readOther(resolve(dirname(path), other)))
+  const { tools, skipped } = readOpenApi(document, options)
   for (const { operation, reason } of skipped) print(`Left out ${operation}: ${reason}\n`)
   if (tools.length === 0) throw new Failure(`${file} has no operation that a definition can be made of.`)
   if (put) await putAll(tools, env)
@@ -56,6 +59,15 @@ function readDocument(path: string): unknown {
     const reason = error instanceof Error ? error.message : String(error)
     const hint = /\.ya?ml$/i.test(path) ? 'Only JSON is read: convert it, such as with `yq -o=json`.' : ''
     throw new Failure(`${path} cannot be read: ${reason}`, hint)
+  }
+}
+
+/** Reads a document that the first one refers to; the operations that need one that cannot be read are left out. */
+function readOther(path: string): unknown {
+  try {
+    return readJsonFile(path)
+  } catch {
+    return undefined
   }
 }
 

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { readDefinitions } from '../../src/cli/definitions.ts'
 import { readOpenApi } from '../../src/cli/openapi.ts'
+import { bundleOpenApi } from '../../src/cli/openapi-bundle.ts'
 import { definitionService } from '../../src/definitions/service.ts'
 import { CONTROL, toolRequest } from '../host/source/calls.ts'
 import { start } from './command.ts'
@@ -474,6 +475,29 @@ test.each([100, 20_000])('an operation of schemas without end in sight is left o
   const { tools, skipped } = readOpenApi(document)
   expect(tools.map(({ name }) => name)).toEqual(['get_near'])
   expect(skipped).toEqual([{ operation: 'POST /far', reason: 'its schemas are nested over 500 levels deep' }])
+})
+
+test('what other files hold is bundled, from file to file, and what cannot be read is left out', () => {
+  const files: Record<string, unknown> = {
+    'paths/pets.json': {
+      list: { get: { parameters: [{ $ref: '../shared.json#/page' }, { $ref: '#/filter' }] } },
+      filter: { name: 'filter', in: 'query', schema: { $ref: '../shared.json#/filter~1schema' } },
+    },
+    'shared.json': {
+      page: { name: 'page', in: 'query', schema: { type: 'integer' } },
+      'filter/schema': { type: 'object', properties: { and: { $ref: 'shared.json#/filter~1schema' }, name: string } },
+    },
+  }
+  const document = api({
+    '/pets': { $ref: 'paths/pets.json#/list' },
+    '/far': { $ref: 'https://example.com/far.json' },
+    '/gone': { $ref: './gone.json' },
+  })
+  const { tools, skipped } = readOpenApi(bundleOpenApi(document, (path) => files[path]))
+  expect(tools.map(({ definition }) => definition['http'])).toEqual([
+    { method: 'GET', url: 'https://pets.example.com/v1/pets', query: { page: '{page}', and: '{and}', name: '{name}' } },
+  ])
+  expect(skipped.map(({ operation }) => operation)).toEqual(['/far', '/gone'])
 })
 
 test('an operation in another file is left out, and no other', () => {
