@@ -63,6 +63,8 @@ export function createKeywordIndex(): ToolIndex {
 const SATURATION = 1.6
 
 const MOST_CHARACTERS = 1000
+/** The most different words of a question that count, in their order. */
+const MOST_WORDS = 64
 
 /** Returns a question's words with the terms that each may mean. Fillers count only if there are no other words. */
 function readQuestion(text: string, terms: Terms): readonly Asked[] {
@@ -81,12 +83,13 @@ function readQuestion(text: string, terms: Terms): readonly Asked[] {
       fillers.add(word)
       continue
     }
+    if (said.size >= MOST_WORDS && !said.has(word)) continue
     const before = said.get(word)
     said.set(word, before === undefined ? times : before + times / 2)
   }
   if (said.size === 0) for (const word of fillers) said.set(word, 1)
   const asked = [...said].map(([word, weight]) => ({ weight, variants: terms.variants(word) }))
-  for (const word of joined) {
+  for (const word of [...joined].slice(0, MOST_WORDS)) {
     const term = said.has(word) || FILLERS.has(word) ? undefined : terms.get(word)
     if (term) asked.push({ weight: 1, variants: [{ term, likeness: 1 }] })
   }

@@ -19,13 +19,15 @@ export interface Ranked {
 
 /** A question with this many known words may ask for several things. */
 const MANY = 10
+/** The most tools that are chosen with regard to those already taken; it costs their square times the words. */
+const MOST_SPREAD = 50
 /** The share by which a word counts less, once a tool that fully matches it has been taken. */
 const COVERED = 0.35
 
 /**
  * Returns the best tools, best first, equal scores by name. The share of its name that the question contains raises a
  * tool's score, up to twofold. If the question may ask for several things, a word that a tool already taken matches
- * counts less for the next ones.
+ * counts less for the next ones, up to the 50th; those after it are in the order of their scores.
  */
 export function rank(
   asked: readonly Asked[],
@@ -52,9 +54,12 @@ export function rank(
     }
   })
   const several = shares.length >= MANY
-  const pool = several ? Math.max(limit * 4, 40) : limit
-  const best = top(scores, slots, pool)
-  return several ? spread(best, shares, limit) : best
+  if (!several) return top(scores, slots, limit)
+  const spreadLimit = Math.min(limit, MOST_SPREAD)
+  const best = top(scores, slots, Math.max(limit, spreadLimit * 4, 40))
+  const first = spread(best.slice(0, Math.max(spreadLimit * 4, 40)), shares, spreadLimit)
+  const names = new Set(first.map(({ entry }) => entry.name))
+  return [...first, ...best.filter(({ entry }) => !names.has(entry.name))].slice(0, limit)
 }
 
 /** Returns the tools of the highest scores, without sorting all of them. */

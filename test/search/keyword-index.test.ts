@@ -186,3 +186,28 @@ test('any text is searched without a fault', async () => {
     }),
   )
 })
+
+describe('a long question', () => {
+  const words = Array.from(
+    { length: 200 },
+    (_, at) => `subject${String.fromCharCode(97 + (at % 26), 97 + Math.floor(at / 26))}`,
+  )
+
+  test('counts by its first 64 words', async () => {
+    const tools = named(...words)
+    const found = await find(tools, words.join(' '), 1000)
+    expect([...found].sort()).toEqual(words.slice(0, 64).sort())
+  })
+
+  test('for which many tools are listed has the rest of them, after the first 50, in the order of their scores', async () => {
+    const tools = Array.from({ length: 300 }, (_, at) =>
+      definitionOf({ name: `tool_${at}`, description: words.slice(at % 20, (at % 20) + 12).join(' ') }),
+    )
+    const index = createKeywordIndex()
+    await index.add(tools)
+    const found = await index.search(words.slice(0, 40).join(' '), 1000)
+    expect(new Set(found.map(({ name }) => name)).size).toBe(300)
+    const rest = found.slice(50).map(({ score }) => score)
+    expect(rest).toEqual(rest.toSorted((a, b) => b - a))
+  })
+})
