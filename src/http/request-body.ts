@@ -2,7 +2,7 @@ import { depthOf, isObject, MOST_LEVELS } from '../contract/json.ts'
 import { Problem } from './problem.ts'
 
 /**
- * Reads the JSON body of a request. Throws a Problem: 415 for another content type; 413 for more than `limit` bytes,
+ * Reads the JSON body of a request. Throws a Problem: 415 for another content type or charset; 413 for more than `limit` bytes,
  * whether announced or received; 400 for no body, text that is not UTF-8 or not JSON, or JSON nested too deeply.
  */
 export async function readJson(request: Request, limit: number): Promise<unknown> {
@@ -13,6 +13,11 @@ export async function readJson(request: Request, limit: number): Promise<unknown
       code: 'unsupported_media_type',
       message: 'Send JSON: content-type: application/json',
     })
+  }
+  const [, charset = 'utf-8'] = /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(type) ?? []
+  if (!/^(?:utf-?8|us-ascii)$/i.test(charset)) {
+    const message = `JSON is sent as UTF-8, not as "${charset}".`
+    throw new Problem({ status: 415, code: 'unsupported_charset', message })
   }
   const text = await readText(request, limit)
   if (text.trim() === '') throw malformedBody('There is no body; send a JSON object.')

@@ -11,6 +11,10 @@ test.each(WORKERS)('the tool Worker %s has no address on the web', (name) => {
   expect(Object.keys(config).filter((key) => /^routes?$/.test(key))).toEqual([])
 })
 
+test('the edge has no address for each uploaded version', () => {
+  expect(parse(readFileSync('wrangler.toml', 'utf8'))).toMatchObject({ preview_urls: false })
+})
+
 test('the page loads nothing from elsewhere, cannot be framed, and is absent when switched off', async () => {
   const { headers } = await testEdge().ask('/')
   const policy = headers.get('content-security-policy')?.split('; ')

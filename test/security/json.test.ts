@@ -128,3 +128,18 @@ test.each([
   const response = await edge.ask(`/tools?${url.toString()}`)
   expect([response.status, edge.reports]).toEqual([200, []])
 })
+
+describe('a body of another charset', () => {
+  const ask = (type: string, body: string | Uint8Array) =>
+    testEdge({ script: [say('Hi.')] }).ask('/runs', { method: 'POST', headers: { 'content-type': type }, body })
+  const utf16 = new Uint8Array([...'{"input":"Hello"}'].flatMap((char) => [char.charCodeAt(0), 0]))
+
+  test.each(['utf-16', 'UTF-16LE', '"utf-16"', 'iso-8859-1', 'x'])('is refused: %s', async (charset) => {
+    const response = await ask(`application/json; charset=${charset}`, utf16)
+    expect([response.status, await response.json()]).toMatchObject([415, { code: 'unsupported_charset' }])
+  })
+
+  test.each(['utf-8', 'UTF8', '"utf-8"', 'us-ascii'])('is taken where it is part of UTF-8: %s', async (charset) => {
+    expect((await ask(`application/json; charset=${charset}`, '{"input":"Hello"}')).status).toBe(200)
+  })
+})
