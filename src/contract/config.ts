@@ -1,6 +1,5 @@
-import { type Budget, isBudget } from './budget.ts'
+import { type ApiKey, type IdentityProvider, isStrings, readApiKeys, readIdentityProviders } from './api-key.ts'
 import type { WindowOptions } from './conversation.ts'
-import { ID } from './id.ts'
 import { isObject } from './json.ts'
 import { initialLimits, LIMITS, type Limits, limitsOf } from './limits.ts'
 import { type Compat, optionsOf, type RunOptionValues } from './run-options.ts'
@@ -9,26 +8,14 @@ import { ConfigError, countVar, jsonVar, listVar, objectVar, oneOfVar, textVar, 
 
 export { ConfigError } from './vars.ts'
 
-/** An API key, of which only the hash is configured. */
-export interface ApiKey {
-  /** Lower-case hex SHA-256 of the key. */
-  readonly sha256: string
-  readonly tenant: string
-  readonly scopes: readonly string[]
-  /** Epoch milliseconds; Infinity for never. */
-  readonly expires: number
-  /** The name of the rate limit binding that counts its requests. Default: no limit. */
-  readonly rate?: string
-  /** Default: its usage is neither limited nor counted. */
-  readonly budget?: Budget
-}
-
 /** The configuration of the edge, read from its variables and validated. */
 export interface Config extends RunOptionValues {
   readonly model?: string
   readonly models: readonly string[]
   readonly auth: 'keys' | 'open'
   readonly apiKeys: readonly ApiKey[]
+  /** The identity providers whose tokens are accepted beside API keys. */
+  readonly identityProviders: readonly IdentityProvider[]
   readonly system?: string
   readonly defaultTools: readonly string[]
   readonly limits: Limits
@@ -67,7 +54,8 @@ export function readConfig(vars: Vars): Config {
     ...(model !== undefined && { model }),
     models: listOf(vars, 'MODELS', MODELS, /.\/.|\*$/) ?? (model === undefined ? [] : [model]),
     auth: oneOfVar(vars, 'AUTH', ['keys', 'open']),
-    apiKeys: readKeys(vars),
+    apiKeys: readApiKeys(vars),
+    identityProviders: readIdentityProviders(vars),
     ...(system !== undefined && { system }),
     defaultTools: listVar(vars, 'DEFAULT_TOOLS') ?? ['*'],
     limits: readLimits(vars, compat),
@@ -162,39 +150,4 @@ function listOf(vars: Vars, name: string, expected: string, pattern: RegExp): st
   const items = listVar(vars, name)
   if (items && !items.every((item) => pattern.test(item))) throw new ConfigError(name, expected)
   return items
-}
-
-const KEYS =
-  'a JSON array of { "sha256": 64 hex digits, "tenant": 1 to 64 letters, digits, "_" or "-", "scopes": [texts], "expires"?: ISO 8601 date or epoch milliseconds, "rate"?: text, "budget"?: { "tokens"?, "cost"?, "per": "day" or "month" } }'
-
-function readKeys(vars: Vars): ApiKey[] {
-  const keys = jsonVar(vars, 'API_KEYS', KEYS) ?? []
-  if (!Array.isArray(keys)) throw new ConfigError('API_KEYS', KEYS)
-  return keys.map((key: unknown) => {
-    const { sha256, tenant, scopes, expires, rate, budget } = isObject(key) ? key : {}
-    const until = typeof expires === 'string' ? Date.parse(expires) : (expires ?? Infinity)
-    if (!isLike(sha256, /^[0-9a-f]{64}$/i) || !isLike(tenant, ID) || !isStrings(scopes) || !isTime(until)) {
-      throw new ConfigError('API_KEYS', KEYS)
-    }
-    const terms = { ...(rate !== undefined && { rate }), ...(budget !== undefined && { budget }) }
-    if (!isTerms(terms)) throw new ConfigError('API_KEYS', KEYS)
-    return { sha256: sha256.toLowerCase(), tenant, scopes, expires: until, ...terms }
-  })
-}
-
-function isTerms(value: { rate?: unknown; budget?: unknown }): value is Pick<ApiKey, 'rate' | 'budget'> {
-  const { rate = '-', budget = { per: 'day' } } = value
-  return isLike(rate, /./) && isBudget(budget)
-}
-
-function isLike(value: unknown, pattern: RegExp): value is string {
-  return typeof value === 'string' && pattern.test(value)
-}
-
-function isTime(value: unknown): value is number {
-  return typeof value === 'number' && !Number.isNaN(value)
-}
-
-function isStrings(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string')
 }

@@ -39,6 +39,8 @@ export interface Setup {
   readonly report: Report
   /** The rate limits that API keys name. A key whose rate limit is missing here is refused. */
   readonly rates?: Readonly<Record<string, RateLimit>>
+  /** Default: no key is ever disabled, and no use recorded. */
+  readonly keyStates?: KeyStates
   /** Where webhooks may go. Default: none are sent. */
   readonly webhook?: WebhookSetup
   /** Hooks, and replacements for parts of the loop. Default: none. */
@@ -47,6 +49,13 @@ export interface Setup {
   readonly toolsOf?: (model: string) => ToolSelection | undefined
   /** Returns what tools are told about a caller that no caller can send, such as the plan of its tenant. */
   readonly trusted?: (caller: Caller) => Readonly<Record<string, unknown>>
+}
+
+/** The states of API keys and of identity providers' callers, by their ids, which change without a deployment. */
+export interface KeyStates {
+  isDisabled(id: string): Promise<boolean>
+  /** Records that a key is used. Never rejects. */
+  used(id: string): Promise<void>
 }
 
 export type MakeSetup<Env> = (env: Env) => Setup

@@ -81,7 +81,7 @@ export interface ToolAnnotations {
 /** The authenticated caller. It comes from a verified API key, never from the body of a request. */
 export interface Caller {
   readonly tenant: string
-  /** The first digits of the key's hash. */
+  /** The id of the key; of an identity provider's caller, the provider's id, a colon and digits. */
   readonly key?: string
   readonly scopes: readonly string[]
 }

@@ -15,6 +15,8 @@ export interface Env {
   readonly TOOLS?: KVNamespace
   /** Needed for stored tools, and to check structured answers. */
   readonly DEFINITIONS?: VersionedDefinitions
+  /** Holds which API keys are disabled, and when each was last used. */
+  readonly KEYS?: KVNamespace
   readonly [name: string]: unknown
 }
 

@@ -10,6 +10,7 @@ import { holdBack } from '../host/source/approval-gate.ts'
 import { inOrder } from '../host/source/chain.ts'
 import { edgeTools } from '../host/source/edge-tools.ts'
 import { serviceSource } from '../host/source/service.ts'
+import { keyStates } from '../http/middleware/key-states.ts'
 import { modelChooser } from '../model/choose.ts'
 import { retrying } from '../model/retry.ts'
 import { logs } from '../observe/log.ts'
@@ -61,7 +62,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
     })
   const rates = rateLimits(
     env,
-    [...config.apiKeys, ...Object.values(policies)].flatMap(({ rate }) => rate ?? []),
+    [...config.apiKeys, ...config.identityProviders, ...Object.values(policies)].flatMap(({ rate }) => rate ?? []),
   )
   const { sources } = options
   const { tools, finder, stored } = edgeTools({
@@ -92,6 +93,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
     directories: env.DIRECTORIES,
     report,
     rates,
+    ...(env.KEYS && { keyStates: keyStates({ namespace: env.KEYS, report }) }),
     ...(webhookSecret !== undefined && { webhook: { secret: webhookSecret, hosts: config.webhookHosts } }),
     ...(options.toolsOf && { toolsOf: options.toolsOf }),
     ...(options.trusted && { trusted: options.trusted }),

@@ -107,7 +107,10 @@ test('an edge that wants keys gets a new one beside those that it has', async ()
   expect(key).toMatch(/^ek_[\w-]{32}$/)
   const sha256 = createHash('sha256').update(key).digest('hex')
   const scopes = ['chat', 'tools:read', 'tools:write', 'tools:admin', 'approve']
-  expect(JSON.parse(variables['API_KEYS'] ?? '')).toEqual([theirs, { sha256, tenant: 'local', scopes }])
+  expect(JSON.parse(variables['API_KEYS'] ?? '')).toEqual([
+    { ...theirs, id: 'abababababab', sha256: [theirs.sha256] },
+    { sha256, tenant: 'local', scopes },
+  ])
   const again = await localEdge({ AUTH: 'keys' }, GIVEN)
   expect(again.key).not.toBe(key)
 })

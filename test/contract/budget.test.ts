@@ -19,7 +19,7 @@ describe('a configured API key', () => {
       { rate: 'RATE_STANDARD', budget: { tokens: 1000, per: 'day' } },
     ])
     const [plain] = keysOf({})
-    expect(Object.keys(plain!)).toEqual(['sha256', 'tenant', 'scopes', 'expires'])
+    expect(Object.keys(plain!)).toEqual(['id', 'sha256', 'tenant', 'scopes', 'expires'])
   })
 
   test.each([

@@ -132,7 +132,7 @@ test.each([
 describe('a body of another charset', () => {
   const ask = (type: string, body: string | Uint8Array) =>
     testEdge({ script: [say('Hi.')] }).ask('/runs', { method: 'POST', headers: { 'content-type': type }, body })
-  const utf16 = new Uint8Array([...'{"input":"Hello"}'].flatMap((char) => [char.charCodeAt(0), 0]))
+  const utf16 = new Uint8Array(Buffer.from('{"input":"Hello"}', 'utf16le'))
 
   test.each(['utf-16', 'UTF-16LE', '"utf-16"', 'iso-8859-1', 'x'])('is refused: %s', async (charset) => {
     const response = await ask(`application/json; charset=${charset}`, utf16)

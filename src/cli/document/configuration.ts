@@ -70,6 +70,12 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
       'The keys of callers, by their hashes, with tenants and scopes, as JSON. A secret.',
       'none: 503',
     ),
+    variable(
+      'IDENTITY_PROVIDERS',
+      'Identity providers, such as Cloudflare Access, whose tokens are accepted beside keys, as JSON: ' +
+        '`[{ "id", "issuer", "audience", "jwks"?, "algorithm"?, "tenant", "scopes", "rate"?, "budget"? }]`.',
+      'none',
+    ),
     variable('CORS_ORIGINS', 'A list of the origins whose pages may call, such as `https://app.example.com`.', 'none'),
     variable('MAX_BODY_BYTES', 'The most bytes of a request.', '`1048576`'),
     variable('PLAYGROUND', '`off` removes the page at `/`.', '`on`'),

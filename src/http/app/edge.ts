@@ -61,8 +61,10 @@ export function routes(surfaces: readonly Surface[]): Hono<EdgeEnv> {
   surfaces.filter(({ isPublic }) => isPublic).forEach(mount)
   app.use(async (c, next) => {
     const { setup } = c.env
-    c.env.caller = await authenticate(c.req.raw, setup.config, Date.now())
+    c.env.caller = await authenticate(c.req.raw, setup, Date.now())
     await countRequest(setup, c.env.caller)
+    const { key } = c.env.caller
+    if (setup.keyStates && key !== undefined) c.env.waitUntil(setup.keyStates.used(key))
     await next()
   })
   ;[NATIVE, ...surfaces.filter(({ isPublic }) => !isPublic)].forEach(mount)

@@ -1,40 +1,59 @@
 import type { Author } from '../../contract/catalogue.ts'
-import type { ApiKey, Config } from '../../contract/config.ts'
+import type { ApiKey, CallerTerms } from '../../contract/api-key.ts'
+import type { Config } from '../../contract/config.ts'
 import { sha256 } from '../../contract/json.ts'
 import type { Caller } from '../../contract/tool.ts'
+import type { Setup } from '../../contract/setup.ts'
 import { Problem } from '../problem.ts'
+import { callerOfToken } from './token.ts'
 
 export type Scope = 'chat' | 'tools:read' | 'tools:write' | 'tools:admin' | 'approve'
 
 const EVERY_SCOPE: readonly Scope[] = ['chat', 'tools:read', 'tools:write', 'tools:admin', 'approve']
-/** How many digits of a key's hash name the key in records. */
-const KEY_DIGITS = 12
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**
- * Authenticates the caller of a request. `AUTH=keys`: the bearer of a key whose hash is configured. `AUTH=open`:
- * anyone, but only if the request's host is loopback, so that an edge deployed open by mistake answers nobody.
+ * Authenticates the caller of a request. `AUTH=keys`: the bearer of a key whose hash is configured, or of a token of a
+ * configured identity provider. `AUTH=open`: anyone, but only if the request's host is loopback, so that an edge
+ * deployed open by mistake answers nobody.
  */
-export async function authenticate(request: Request, config: Config, now: number): Promise<Caller> {
+export async function authenticate(request: Request, setup: Setup, now: number): Promise<Caller> {
+  const { config, keyStates } = setup
   if (config.auth === 'open') return openCaller(request)
-  if (config.apiKeys.length === 0) {
+  const { apiKeys, identityProviders } = config
+  if (apiKeys.length === 0 && identityProviders.length === 0) {
     throw new Problem({ status: 503, code: 'auth_not_configured', message: 'No API keys are configured.' })
   }
-  const key = /^Bearer +(\S+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
-  const apiKey = key && (await findKey(key, config.apiKeys))
+  const bearer = /^Bearer +(\S+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
+  const caller =
+    (identityProviders.length > 0 && (await callerOfToken(request, bearer, setup))) ||
+    (await callerOfKey(bearer, apiKeys, now))
+  if (await keyStates?.isDisabled(caller.key ?? '')) {
+    throw new Problem({ status: 401, code: 'key_disabled', message: 'This key has been disabled.' })
+  }
+  return caller
+}
+
+async function callerOfKey(bearer: string | undefined, apiKeys: readonly ApiKey[], now: number): Promise<Caller> {
+  const apiKey = bearer && (await findKey(bearer, apiKeys))
   if (!apiKey)
     throw new Problem({ status: 401, code: 'unauthorized', message: 'Send a valid key: Authorization: Bearer …' })
   if (apiKey.expires <= now) {
     throw new Problem({ status: 401, code: 'key_expired', message: 'This key has expired.' })
   }
-  return { tenant: apiKey.tenant, key: apiKey.sha256.slice(0, KEY_DIGITS), scopes: apiKey.scopes }
+  return { tenant: apiKey.tenant, key: apiKey.id, scopes: apiKey.scopes }
 }
 
-/** Returns the configuration of the caller's API key; undefined for a caller without a key (`AUTH=open`). */
-export function apiKeyOf({ apiKeys }: Config, { tenant, key }: Caller): ApiKey | undefined {
-  return key === undefined
-    ? undefined
-    : apiKeys.findLast((each) => each.tenant === tenant && each.sha256.startsWith(key))
+/** Returns the terms of the caller's API key or identity provider; undefined for a caller without (`AUTH=open`). */
+export function termsOfCaller(
+  { apiKeys, identityProviders }: Config,
+  { tenant, key }: Caller,
+): CallerTerms | undefined {
+  if (key === undefined) return undefined
+  return (
+    apiKeys.findLast((each) => each.tenant === tenant && each.id === key) ??
+    identityProviders.find(({ id }) => key.startsWith(`${id}:`))
+  )
 }
 
 /** Throws a Problem for a caller without the scope. */
@@ -63,7 +82,7 @@ function openCaller(request: Request): Caller {
 async function findKey(key: string, keys: readonly ApiKey[]): Promise<ApiKey | undefined> {
   const hash = await sha256(key)
   let match: ApiKey | undefined
-  for (const candidate of keys) if (isSame(hash, candidate.sha256)) match = candidate
+  for (const candidate of keys) for (const each of candidate.sha256) if (isSame(hash, each)) match = candidate
   return match
 }
 

@@ -1,6 +1,6 @@
 import type { Setup } from '../../contract/setup.ts'
 import type { Caller } from '../../contract/tool.ts'
-import { apiKeyOf } from './auth.ts'
+import { termsOfCaller } from './auth.ts'
 import { Problem } from '../problem.ts'
 
 /** When to retry. A binding's period is 10 or 60 seconds; the binding does not tell which, so this is the longer. */
@@ -11,7 +11,7 @@ const RETRY_MS = 60_000
  * missing, and whatever the binding throws: a key with a rate limit is never let through without it.
  */
 export async function countRequest({ config, rates }: Setup, caller: Caller): Promise<void> {
-  const { rate } = apiKeyOf(config, caller) ?? {}
+  const { rate } = termsOfCaller(config, caller) ?? {}
   if (rate === undefined || (await rates?.[rate]?.limit({ key: caller.key ?? '' }))?.success) return
   const message = 'This key has sent too many requests.'
   throw new Problem({ status: 429, code: 'rate_limited', message, retryAfterMs: RETRY_MS })

@@ -8,7 +8,7 @@ import {
   type SpendTotals,
 } from '../../contract/budget.ts'
 import type { Usage } from '../../contract/usage.ts'
-import { requireScope, apiKeyOf } from '../middleware/auth.ts'
+import { requireScope, termsOfCaller } from '../middleware/auth.ts'
 import type { EdgeContext, EdgeEnv } from '../context.ts'
 import { Problem } from '../problem.ts'
 
@@ -49,7 +49,7 @@ export async function remainingBudget(
 }
 
 async function budgetUsageOf({ setup, caller }: EdgeContext): Promise<BudgetUsage | undefined> {
-  const budget = apiKeyOf(setup.config, caller)?.budget
+  const budget = termsOfCaller(setup.config, caller)?.budget
   if (!budget) return undefined
   const period = periodOf(budget.per, Date.now())
   const { tenant, key = '' } = caller

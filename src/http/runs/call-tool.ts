@@ -4,7 +4,7 @@ import type { Caller, Progress, Tool, ToolOutcome } from '../../contract/tool.ts
 import { failure } from '../../contract/tool.ts'
 import { needsApproval } from '../../host/approval.ts'
 import { execute } from '../../host/execute.ts'
-import { apiKeyOf } from '../middleware/auth.ts'
+import { termsOfCaller } from '../middleware/auth.ts'
 import { countSpend } from './budget.ts'
 import type { WaitUntil } from '../context.ts'
 import { requestValues } from './request-values.ts'
@@ -61,7 +61,7 @@ export async function callTool(
     { signal, timeoutMs, progress, resultBytes: Math.min(maxResultBytes, limits.resultBytes) },
   )
   const { usage } = outcome
-  if (usage && apiKeyOf(setup.config, caller)?.budget) waitUntil(countSpend({ setup, caller }, runId, usage))
+  if (usage && termsOfCaller(setup.config, caller)?.budget) waitUntil(countSpend({ setup, caller }, runId, usage))
   if (!outcome.ok && outcome.error.detail !== undefined) {
     const { code, detail } = outcome.error
     setup.report({ event: 'call.failed', runId, tool: name, code, detail })

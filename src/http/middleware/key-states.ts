@@ -1,0 +1,61 @@
+import type { KeyStates, Report } from '../../contract/setup.ts'
+import { isStrings } from '../../contract/api-key.ts'
+import { parseJson } from '../../contract/json.ts'
+import { messageOf } from '../../contract/thrown.ts'
+import { Problem } from '../problem.ts'
+
+/** The part of a KV namespace that is used here. */
+export interface KeyNamespace {
+  get(key: string, options: { readonly type: 'text'; readonly cacheTtl: number }): Promise<string | null>
+  put(key: string, value: string): Promise<void>
+}
+
+export interface KeyStatesOptions {
+  readonly namespace: KeyNamespace
+  readonly report: Report
+  readonly now?: () => number
+}
+
+/** The list's key in KV: a JSON array of the ids of disabled keys. */
+const DISABLED = 'disabled'
+const FRESH_MS = 5000
+/** The shortest time for which KV lets a place of the network cache a value, in seconds. */
+const CACHE_SECONDS = 30
+/** How often, at most, an isolate records that a key is used. */
+const USED_MS = 10 * 60 * 1000
+
+/**
+ * Reads which keys are disabled from KV, at most every five seconds, and records under `used:<id>` when a key was last
+ * used, to ten minutes. If KV fails, the list that was read last counts; before any was read, nobody is let in.
+ */
+export function keyStates({ namespace, report, now = Date.now }: KeyStatesOptions): KeyStates {
+  let disabled: ReadonlySet<string> | undefined
+  let readAt = -Infinity
+  const usedAt = new Map<string, number>()
+  return {
+    isDisabled: async (id) => {
+      if (now() - readAt >= FRESH_MS) {
+        readAt = now()
+        try {
+          const list = parseJson((await namespace.get(DISABLED, { type: 'text', cacheTtl: CACHE_SECONDS })) ?? '[]')
+          if (!isStrings(list)) throw new TypeError('"disabled" in KEYS is no JSON array of texts')
+          disabled = new Set(list)
+        } catch (error) {
+          report({ event: 'keys.unreadable', detail: messageOf(error) })
+        }
+      }
+      if (disabled) return disabled.has(id)
+      readAt = -Infinity
+      const message = 'Whether this key is disabled cannot be told now.'
+      throw new Problem({ status: 503, code: 'keys_unavailable', message, retryAfterMs: FRESH_MS })
+    },
+    used: async (id) => {
+      const at = now()
+      if (at - (usedAt.get(id) ?? -Infinity) < USED_MS) return
+      usedAt.set(id, at)
+      await namespace.put(`used:${id}`, new Date(at).toISOString()).catch((error: unknown) => {
+        report({ event: 'keys.use_lost', key: id, detail: messageOf(error) })
+      })
+    },
+  }
+}

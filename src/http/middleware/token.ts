@@ -1,0 +1,153 @@
+import { verifyWithJwks } from 'hono/utils/jwt/jwt'
+import type { IdentityProvider } from '../../contract/api-key.ts'
+import { ID } from '../../contract/id.ts'
+import { isObject, sha256 } from '../../contract/json.ts'
+import type { Setup } from '../../contract/setup.ts'
+import { messageOf } from '../../contract/thrown.ts'
+import type { Caller } from '../../contract/tool.ts'
+import { Problem } from '../problem.ts'
+
+/** Where Cloudflare Access puts the token of a request that it has let through. */
+const ACCESS_HEADER = 'cf-access-jwt-assertion'
+const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
+/** How long public keys are cached, and how long at least before a token with an unknown key has them read again. */
+const FRESH_MS = 60 * 60 * 1000
+const LEAST_MS = 60_000
+const TIMEOUT_MS = 5000
+const DIGITS = 12
+
+type PublicKey = JsonWebKey & { readonly kid: string }
+
+interface KeySet {
+  readonly keys: readonly PublicKey[]
+  readonly at: number
+}
+
+const keySets = new WeakMap<IdentityProvider, KeySet>()
+
+/**
+ * Returns the caller that a token of an identity provider names; undefined if the request has no token. A token is sent
+ * as `Authorization: Bearer`, or added by Cloudflare Access. Throws a Problem 401 for a token that is not valid, 403 for
+ * one whose claims give no tenant, and for a request of another site that Access let through by its cookie.
+ */
+export async function callerOfToken(
+  request: Request,
+  bearer: string | undefined,
+  { config, report }: Pick<Setup, 'config' | 'report'>,
+): Promise<Caller | undefined> {
+  const token = bearer ?? request.headers.get(ACCESS_HEADER) ?? ''
+  if (!JWT.test(token)) return undefined
+  const issuer = issuerOf(token)
+  const provider = config.identityProviders.find((each) => each.issuer === issuer)
+  if (!provider) throw refused('This token is of no identity provider that this edge knows.')
+  const claims = await verify(token, provider, report)
+  if (bearer === undefined) checkSite(request, config.corsOrigins)
+  const tenant = typeof provider.tenant === 'string' ? provider.tenant : claimOf(claims, provider.tenant.claim)
+  if (typeof tenant !== 'string' || !ID.test(tenant)) {
+    throw new Problem({ status: 403, code: 'no_tenant', message: 'This token names no tenant of this edge.' })
+  }
+  const name = (await sha256(JSON.stringify([issuer, claims['sub']]))).slice(0, DIGITS)
+  return { tenant, key: `${provider.id}:${name}`, scopes: scopesOf(claims, provider.scopes) }
+}
+
+async function verify(
+  token: string,
+  provider: IdentityProvider,
+  report: Setup['report'],
+): Promise<Readonly<Record<string, unknown>>> {
+  const { issuer, audience, algorithm } = provider
+  const options = { verification: { iss: issuer, aud: audience }, allowedAlgorithms: [algorithm] }
+  const known = await currentKeys(provider, report, FRESH_MS)
+  const claims =
+    (await checked(() => verifyWithJwks(token, { ...options, keys: known }))) ??
+    (await checked(async () =>
+      verifyWithJwks(token, { ...options, keys: await currentKeys(provider, report, LEAST_MS) }),
+    ))
+  // A token without an end could never be taken back.
+  if (!claims || typeof claims['exp'] !== 'number' || typeof claims['sub'] !== 'string') {
+    throw refused('This token is not valid, or no longer.')
+  }
+  return claims
+}
+
+async function checked<Claims>(verified: () => Promise<Claims>): Promise<Claims | undefined> {
+  try {
+    return await verified()
+  } catch (error) {
+    if (error instanceof Problem) throw error
+    return undefined
+  }
+}
+
+/** Returns the provider's public keys, read again if they are older. If that fails, the older ones still count. */
+async function currentKeys(
+  provider: IdentityProvider,
+  report: Setup['report'],
+  mostAgeMs: number,
+): Promise<PublicKey[]> {
+  const known = keySets.get(provider)
+  if (known && Date.now() - known.at < mostAgeMs) return [...known.keys]
+  try {
+    const signal = AbortSignal.timeout(TIMEOUT_MS)
+    const response = await fetch(provider.jwks, { redirect: 'manual', signal })
+    if (!response.ok) throw new Error(`the public keys were answered with status ${response.status}`)
+    const body: unknown = await response.json()
+    const keys: unknown[] = isObject(body) && Array.isArray(body['keys']) ? body['keys'] : []
+    keySets.set(provider, { keys: keys.filter(isPublicKey), at: Date.now() })
+  } catch (error) {
+    report({ event: 'identity_provider.failed', provider: provider.id, detail: messageOf(error) })
+    if (!known) {
+      const message = 'The identity provider cannot be asked for its keys now.'
+      throw new Problem({ status: 503, code: 'identity_unavailable', message, retryAfterMs: TIMEOUT_MS })
+    }
+    keySets.set(provider, { ...known, at: Date.now() - FRESH_MS + LEAST_MS })
+  }
+  return [...(keySets.get(provider)?.keys ?? [])]
+}
+
+function isPublicKey(value: unknown): value is PublicKey {
+  return isObject(value) && typeof value['kid'] === 'string' && value['kty'] !== 'oct'
+}
+
+/** Reads the `iss` of a token before its signature is checked: it only says whose keys to check it with. */
+function issuerOf(token: string): unknown {
+  try {
+    const part = (token.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/')
+    const claims: unknown = JSON.parse(atob(part))
+    return isObject(claims) ? claims['iss'] : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns a claim; Cloudflare Access has those of the provider behind it in `custom`. */
+function claimOf(claims: Readonly<Record<string, unknown>>, name: string): unknown {
+  const { custom } = claims
+  return Object.hasOwn(claims, name) ? claims[name] : isObject(custom) && Object.hasOwn(custom, name) && custom[name]
+}
+
+function scopesOf(claims: Readonly<Record<string, unknown>>, scopes: IdentityProvider['scopes']): readonly string[] {
+  if ('length' in scopes) return scopes
+  const value = claimOf(claims, scopes.claim)
+  const values: unknown[] = Array.isArray(value) ? value : [value]
+  const granted = values.flatMap((each) =>
+    typeof each === 'string' && Object.hasOwn(scopes.map, each) ? (scopes.map[each] ?? []) : [],
+  )
+  return [...new Set(granted)]
+}
+
+/** A browser sends the cookie of Access along with what another site's page asks for. */
+function checkSite(request: Request, corsOrigins: readonly string[]): void {
+  if (request.method === 'GET' || request.method === 'HEAD') return
+  const origin = request.headers.get('origin')
+  const isOwn =
+    origin === null
+      ? request.headers.get('sec-fetch-site') !== 'cross-site'
+      : origin === new URL(request.url).origin || corsOrigins.includes(origin)
+  if (isOwn) return
+  throw new Problem({ status: 403, code: 'cross_site', message: 'A page of another site may not ask for this.' })
+}
+
+function refused(message: string): Problem {
+  return new Problem({ status: 401, code: 'unauthorized', message })
+}
