@@ -23,6 +23,8 @@ export interface Config extends RunOptionValues {
   readonly maxBodyBytes: number
   /** Whether a call that reaches outward needs approval once the run has read both untrusted and private data. */
   readonly taintRule: boolean
+  /** Whether a key may not decide about calls of runs that it started itself. */
+  readonly fourEyes: boolean
   readonly compat?: Compat
   /** Whether the model searches for tools instead of being sent all of them. */
   readonly toolSearch: 'auto' | 'on' | 'off'
@@ -63,6 +65,7 @@ export function readConfig(vars: Vars): Config {
     maxBodyBytes: countVar(vars, 'MAX_BODY_BYTES', 1024 * 1024),
     ...readOptions(vars, compat),
     taintRule: oneOfVar(vars, 'TAINT_RULE', ['on', 'off']) === 'on',
+    fourEyes: oneOfVar(vars, 'FOUR_EYES', ['off', 'on']) === 'on',
     ...(compat && { compat }),
     toolSearch: oneOfVar(vars, 'TOOL_SEARCH', ['auto', 'on', 'off']),
     log: oneOfVar(vars, 'LOG', ['faults', 'runs']),

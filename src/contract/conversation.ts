@@ -14,6 +14,7 @@ export interface Refusal {
     | 'conversation_deleted'
     | 'unknown_run'
     | 'unknown_call'
+    | 'own_run'
     | 'bad_event_id'
     | 'call_already_answered'
     | 'conversation_busy'
@@ -134,8 +135,26 @@ export interface StoredMessage {
   readonly fullResult?: readonly Content[] | undefined
 }
 
+/** A call that a person must decide about, with all that there is to see for the decision. */
+export interface PendingApproval {
+  readonly id: string
+  readonly run: string
+  readonly tool: string
+  /** The arguments that the model wrote, parsed; the text itself if it is not JSON. */
+  readonly arguments: unknown
+  /** SHA-256 of the canonical JSON of the arguments; a decision that brings it is about these alone. */
+  readonly argumentsHash: string
+  /** Who started the run. */
+  readonly caller: Pick<RunRequest['caller'], 'tenant' | 'key'>
+  /** The tool as the model saw it. */
+  readonly definition?: Pick<
+    ToolDefinition,
+    'title' | 'description' | 'annotations' | 'version' | 'hash' | 'inputSchema'
+  >
+}
+
 export type CallAnswer =
-  /** `by`: the first digits of the hash of the key that decided, or the tenant. */
+  /** `by`: the id of the key that decided, or the tenant of a caller without a key. */
   | { readonly decision: 'approve' | 'reject'; readonly reason?: string; readonly by?: string }
   | { readonly result: string; readonly ok: boolean }
 
@@ -206,6 +225,8 @@ export interface ConversationService {
   }): Promise<Reply<{ readonly messages: readonly StoredMessage[] }>>
   usage(): Promise<Reply<{ readonly usage: Usage; readonly runs: number }>>
   cancel(runId: string): Promise<Reply<{ readonly status: 'cancelled' | 'already_terminal' }>>
+  /** Returns a call that waits for a decision; any other call is unknown. */
+  approval(runId: string, callId: string): Promise<Reply<{ readonly approval: PendingApproval }>>
   /**
    * Answers approvals, or gives the results of calls that the caller runs, by call id; all of them or none. The
    * returned `after` is the number of the last event before the answers: follow the run from there.

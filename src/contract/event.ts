@@ -71,7 +71,7 @@ export type RunFact =
       readonly callId: string
       readonly decision: 'approve' | 'reject'
       readonly reason?: string
-      /** The first digits of the hash of the key that decided, or the tenant. */
+      /** The id of the key that decided, or the tenant of a caller without a key. */
       readonly by?: string
     }
   /** The caller must run this call and send its result. */

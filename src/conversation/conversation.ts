@@ -3,6 +3,7 @@ import type {
   Repeat,
   Continuation,
   CallAnswer,
+  PendingApproval,
   ConversationService,
   ConversationSettings,
   CreateRequest,
@@ -17,7 +18,7 @@ import { isTerminal, type RunRecord } from '../contract/run.ts'
 import { type MakeSetup, type Setup, setupOf } from '../contract/setup.ts'
 import type { Usage } from '../contract/usage.ts'
 import { repeatedRequest } from './run/repeated-request.ts'
-import { answerEvents } from './run/answers.ts'
+import { answerEvents, pendingApproval } from './run/answers.ts'
 import { exportStream } from './history/export.ts'
 import { acceptRun } from './run/accept-run.ts'
 import { positionOf } from './store/messages.ts'
@@ -207,6 +208,17 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     })
   }
 
+  async approval(runId: string, callId: string): Promise<Reply<{ approval: PendingApproval }>> {
+    return this.#whenOpen(async () => {
+      if (!this.#store.runs.row(runId)) return UNKNOWN_RUN
+      const open = this.#runner.runs.find(runId)
+      const approval = open && (await pendingApproval(open, callId))
+      return approval
+        ? { ok: true, approval }
+        : refuse('unknown_call', `This run has no call "${callId}" to decide about.`)
+    })
+  }
+
   async answer(
     runId: string,
     answers: Readonly<Record<string, CallAnswer>>,
@@ -219,7 +231,8 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       const isOwn = continuation?.key === open.stored.request.caller.key
       if (!isOwn && continuation?.input.length)
         return refuse('run_waiting', 'Another API key started this run; send only the answers to its calls.')
-      const events = answerEvents(open, answers)
+      const { fourEyes } = this.#setup.config
+      const events = answerEvents(open, answers, { fourEyes })
       if ('ok' in events) return events
       const after = open.journal.last
       this.#runner.answer(open, events, isOwn ? continuation : undefined)

@@ -74,6 +74,7 @@ const REFUSALS: Partial<Record<Refusal['code'], number>> = {
   conversation_deleted: 410,
   unknown_run: 404,
   unknown_call: 404,
+  own_run: 403,
   bad_event_id: 400,
   queue_full: 429,
   idempotency_mismatch: 422,

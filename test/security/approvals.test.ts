@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
+import { canonicalJson, sha256 } from '../../src/contract/json.ts'
+import { apiKey, bearer, keyName, withKeys } from '../fixtures/keys.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { dataOf, type KeptEdge, keptEdge } from '../http/kept-edge.ts'
 
@@ -23,14 +24,18 @@ interface Waiting {
 }
 
 /** A run that waits for a person and for its caller. */
-async function waiting(): Promise<Waiting> {
-  const keys = [apiKey('person', { scopes: ['chat', 'approve'] }), apiKey('program', { scopes: ['chat'] })]
+async function waiting(vars: Record<string, string> = {}, starter = program): Promise<Waiting> {
+  const keys = [
+    apiKey('person', { scopes: ['chat', 'approve'] }),
+    apiKey('program', { scopes: ['chat'] }),
+    apiKey('approver', { id: 'approver', scopes: ['approve'] }),
+  ]
   const script = [ask(['danger', { n: 1 }], ['safe'], ['pick']), say('Done.'), say('More.')]
-  const edge = keptEdge({ vars: withKeys(...keys), script, tools: [danger, safe] })
+  const edge = keptEdge({ vars: { ...withKeys(...keys), ...vars }, script, tools: [danger, safe] })
   called.length = 0
-  await edge.post('/conversations', { id: 'c' }, program)
+  await edge.post('/conversations', { id: 'c' }, starter)
   const clientTools = [{ name: 'pick', inputSchema: { type: 'object' } }]
-  const json: any = await (await edge.post('/conversations/c/runs', { input: 'Go', clientTools }, program)).json()
+  const json: any = await (await edge.post('/conversations/c/runs', { input: 'Go', clientTools }, starter)).json()
   const [first, second, third] = json.calls.map(({ id }: { id: string }) => id)
   return { edge, run: json.id, danger: first, safe: second, handed: third }
 }
@@ -97,6 +102,81 @@ describe('a decision is accepted only for the call that asks for it', () => {
     await at.edge.post(`/conversations/c/runs/${at.run}/cancel`, {}, program)
     expect(await codeOf(await decide(at, at.danger, approve))).toEqual([409, 'call_already_answered'])
     expect(called).toEqual(['safe'])
+  })
+})
+
+describe('a key with approve alone', () => {
+  const approver = bearer('approver')
+
+  test('sees the call that it decides about, who asks and the tool, and nothing else', async () => {
+    const at = await waiting()
+    const base = `/conversations/c/runs/${at.run}`
+    const seen: any = await (await at.edge.fetch(`${base}/calls/${at.danger}`, { headers: approver })).json()
+    expect(seen).toEqual({
+      id: at.danger,
+      run: at.run,
+      conversation: 'c',
+      tool: 'danger',
+      arguments: { n: 1 },
+      argumentsHash: await sha256(canonicalJson({ n: 1 })),
+      caller: { tenant: 'acme', key: keyName('program') },
+      definition: {
+        description: danger.definition.description,
+        annotations: {},
+        version: danger.definition.version,
+        hash: danger.definition.hash,
+        inputSchema: danger.definition.inputSchema,
+      },
+    })
+    // Neither calls that wait for no decision, nor runs, messages, events and lists.
+    for (const call of [at.safe, at.handed, 'call_x'])
+      expect(await codeOf(await at.edge.fetch(`${base}/calls/${call}`, { headers: approver }))).toEqual([
+        404,
+        'unknown_call',
+      ])
+    for (const path of [base, `${base}/events`, '/conversations', '/conversations/c/messages', '/tools', '/usage'])
+      expect((await at.edge.fetch(path, { headers: approver })).status).toBe(403)
+
+    const decided = await decide(at, at.danger, { ...approve, argumentsHash: seen.argumentsHash }, approver)
+    expect([decided.status, await decided.json()]).toEqual([200, { id: at.run, status: expect.any(String) }])
+    await decide(at, at.handed, { result: 'left' }, program)
+    await at.edge.settle()
+    expect(called).toEqual(['safe', 'danger'])
+    expect(await codeOf(await at.edge.fetch(`${base}/calls/${at.danger}`, { headers: approver }))).toEqual([
+      404,
+      'unknown_call',
+    ])
+
+    const events = await at.edge.fetch(`${base}/events`, { headers: program })
+    const reader = events.body?.getReader()
+    const { value } = (await reader?.read()) ?? {}
+    await reader?.cancel()
+    const decisions = dataOf(new TextDecoder().decode(value)).filter((event: any) => event.type === 'approval.decided')
+    expect(decisions).toMatchObject([{ callId: at.danger, decision: 'approve', by: 'approver' }])
+  })
+
+  test('cannot be told by a key with chat alone', async () => {
+    const at = await waiting()
+    const path = `/conversations/c/runs/${at.run}/calls/${at.danger}`
+    expect(await codeOf(await at.edge.fetch(path, { headers: program }))).toEqual([403, 'missing_scope'])
+  })
+})
+
+describe('with FOUR_EYES', () => {
+  test('the key that started a run may not decide about its calls, and another key may', async () => {
+    const at = await waiting({ FOUR_EYES: 'on' }, person)
+    for (const decision of ['approve', 'reject'])
+      expect(await codeOf(await decide(at, at.danger, { decision }))).toEqual([403, 'own_run'])
+    expect(called).toEqual(['safe'])
+    expect((await decide(at, at.danger, approve, bearer('approver'))).status).toBe(200)
+    await decide(at, at.handed, { result: 'left' })
+    await at.edge.settle()
+    expect(called).toEqual(['safe', 'danger'])
+  })
+
+  test('off, which is the default, the same key may', async () => {
+    const at = await waiting({}, person)
+    expect((await decide(at, at.danger, approve)).status).toBe(202)
   })
 })
 

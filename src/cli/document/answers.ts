@@ -65,6 +65,23 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
       error: FAULT,
     },
   ),
+  Approval: object(
+    {
+      id: text,
+      run: text,
+      conversation: text,
+      tool: text,
+      arguments: {},
+      argumentsHash: text,
+      caller: object({ tenant: text }, { key: text }),
+    },
+    {
+      definition: object(
+        { description: text, annotations: OBJECT, version: text, hash: text, inputSchema: OBJECT },
+        { title: text },
+      ),
+    },
+  ),
   RunSummary: object(
     { id: text, status: { enum: STATUS }, created: { type: 'integer', description: 'Epoch milliseconds.' } },
     { ended: { type: 'integer', description: 'Epoch milliseconds; absent until the run has ended.' } },

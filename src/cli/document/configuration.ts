@@ -111,6 +111,11 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
       '`on`',
     ),
     variable(
+      'FOUR_EYES',
+      'Whether a key with `approve` may not decide about calls of runs that the same key started.',
+      '`off`',
+    ),
+    variable(
       'HOLD_CHANGED',
       'Bindings whose tools are held back when they change: a list in which `*` stands for any text, or `off`.',
       '`TOOL_MCP*`',

@@ -216,6 +216,14 @@ export const RUN_ROUTES: Routes = {
     },
   },
   '/conversations/{id}/runs/{run}/calls/{call}': {
+    get: {
+      tag: 'Runs',
+      id: 'getApproval',
+      summary: 'A call that waits for a decision, with all that there is to see for it',
+      scope: 'approve',
+      answers: { 200: { says: 'The call, who started its run, and the tool as the model saw it.', json: 'Approval' } },
+      errors: UNKNOWN,
+    },
     post: {
       tag: 'Runs',
       id: 'answerCall',

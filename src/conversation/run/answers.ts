@@ -1,6 +1,8 @@
-import type { CallAnswer, Refusal } from '../../contract/conversation.ts'
+import type { CallAnswer, PendingApproval, Refusal } from '../../contract/conversation.ts'
 import type { RunFact } from '../../contract/event.ts'
-import { failure, type ToolOutcome } from '../../contract/tool.ts'
+import { canonicalJson, sha256 } from '../../contract/json.ts'
+import { readableArguments } from '../../contract/message.ts'
+import { type Caller, failure, type ToolDefinition, type ToolOutcome } from '../../contract/tool.ts'
 import { callRefused, callSettled } from '../../loop/perform/settle.ts'
 import type { CallState } from '../../loop/state.ts'
 import { visibleOutcome } from '../../loop/decide/truncated-result.ts'
@@ -9,10 +11,14 @@ import { refuse } from './refusals.ts'
 
 type AnswerableRun = Pick<OpenRun, 'state' | 'journal'>
 
-/** Returns the events of answers to calls; or, if any of them is not a valid answer, the refusal of all. */
+/**
+ * Returns the events of answers to calls; or, if any of them is not a valid answer, the refusal of all. With `fourEyes`
+ * nobody decides about calls of a run that the same key started.
+ */
 export function answerEvents(
   run: AnswerableRun,
   answers: Readonly<Record<string, CallAnswer>>,
+  { fourEyes = false }: { readonly fourEyes?: boolean } = {},
 ): readonly RunFact[] | Refusal {
   const pairs: (readonly [CallState, CallAnswer])[] = []
   for (const [callId, answer] of Object.entries(answers)) {
@@ -20,9 +26,41 @@ export function answerEvents(
     if (!call) return refuse('unknown_call', `This run has no call "${callId}".`)
     if (call.status !== ('decision' in answer ? 'awaiting_approval' : 'awaiting_caller'))
       return refuse('call_already_answered', `The call "${callId}" is not waiting for this answer.`)
+    if (fourEyes && 'decision' in answer && answer.by === nameOf(run.state.request.caller))
+      return refuse('own_run', 'The key that started this run may not decide about its calls.')
     pairs.push([call, answer])
   }
   return pairs.map(([call, answer]) => answerEvent(call, answer, run))
+}
+
+/** Returns what names a caller in records. */
+function nameOf({ key, tenant }: Caller): string {
+  return key ?? tenant
+}
+
+/** Returns a call that waits for a decision; undefined if it does not wait for one. */
+export async function pendingApproval(
+  { state }: Pick<OpenRun, 'state'>,
+  callId: string,
+): Promise<PendingApproval | undefined> {
+  const call = state.calls.find((candidate) => candidate.callId === callId)
+  if (call?.status !== 'awaiting_approval') return undefined
+  const { tenant, key } = state.request.caller
+  const input = readableArguments(call.arguments)
+  const found = state.offered.get(call.tool)
+  return {
+    id: callId,
+    run: state.request.runId,
+    tool: call.tool,
+    arguments: input,
+    argumentsHash: await sha256(canonicalJson(input)),
+    caller: { tenant, ...(key !== undefined && { key }) },
+    ...(found && { definition: shownOf(found) }),
+  }
+}
+
+function shownOf({ title, description, annotations, version, hash, inputSchema }: ToolDefinition) {
+  return { ...(title !== undefined && { title }), description, annotations, version, hash, inputSchema }
 }
 
 function answerEvent(call: CallState, answer: CallAnswer, { state, journal }: AnswerableRun): RunFact {

@@ -86,6 +86,12 @@ conversations.post('/:id/runs/:run/cancel', async (c) => {
   return c.json({ status })
 })
 
+conversations.get('/:id/runs/:run/calls/:call', async (c) => {
+  requireScope(c.env.caller, 'approve')
+  const { approval } = unwrapReply(await conversationOfPath(c).approval(runIdOfPath(c), c.req.param('call')))
+  return c.json({ conversation: c.req.param('id'), ...approval })
+})
+
 conversations.post('/:id/runs/:run/calls/:call', async (c) => {
   const { setup, caller } = c.env
   const body = await readJson(c.req.raw, setup.config.maxBodyBytes)
@@ -97,6 +103,8 @@ conversations.post('/:id/runs/:run/calls/:call', async (c) => {
   const call = c.req.param('call')
   if (isDecision) await checkArgumentsHash(service, { runId, call, body })
   const { record } = unwrapReply(await service.answer(runId, { [call]: signAnswer(caller, answer) }))
+  // Who may only decide sees nothing else of the run.
+  if (!caller.scopes.includes('chat')) return c.json({ id: runId, status: record.status })
   return record.status === 'running' ? c.json(record) : answerRecord(record, { runId, conversation: c.req.param('id') })
 })
 
