@@ -1,0 +1,183 @@
+import { readFileSync } from 'node:fs'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { KEYS, type KeyKind, openWorld, SCOPES, type Targets, type World } from './world.ts'
+
+/**
+ * The matrix of routes and keys. Its rows come from the OpenAPI document, so a new route is in it by itself; where that
+ * needs a body, its schema needs one in `BODIES`.
+ */
+interface Operation {
+  readonly security?: readonly object[]
+  readonly description?: string
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: { readonly $ref: string } }>> }
+}
+
+const { paths } = JSON.parse(readFileSync(new URL('../../src/http/openapi.txt', import.meta.url).pathname, 'utf8')) as {
+  paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+}
+
+interface Route {
+  readonly method: string
+  readonly path: string
+  /** The scopes of which a key needs all; of which it needs one, if its body decides; undefined for no key. */
+  readonly scopes: readonly string[] | undefined
+  readonly body: string | undefined
+}
+
+const ROUTES: readonly Route[] = Object.entries(paths).flatMap(([path, operations]) =>
+  Object.entries(operations).map(([method, { security, description = '', requestBody }]) => {
+    const [, words = ''] = /Scope of the key: (.*)\.$/.exec(description) ?? []
+    const body = requestBody?.content['application/json']?.schema.$ref.split('/').at(-1)
+    const scopes = SCOPES.filter((scope) => words.split(/[^a-z:]+/).includes(scope))
+    return { method: method.toUpperCase(), path, scopes: security?.length === 0 ? undefined : scopes, body }
+  }),
+)
+
+const user = { role: 'user', content: 'Hello' }
+
+/** A valid body of each schema, which names the target where it can. */
+const BODIES: Readonly<Record<string, (targets: Targets) => unknown>> = {
+  ChatCompletionBody: ({ conversation }) => ({ messages: [user], edgecall: { conversation } }),
+  ResponseBody: ({ response }) => ({ input: 'Hello', previous_response_id: response }),
+  UseChatBody: ({ conversation }) => ({
+    id: conversation,
+    messages: [{ role: 'user', parts: [{ type: 'text', text: 'Hello' }] }],
+  }),
+  RunAgentInput: ({ conversation }) => ({
+    threadId: conversation,
+    runId: 'r',
+    messages: [{ id: 'm', ...user }],
+  }),
+  McpMessage: ({ tool }) => ({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: tool, arguments: {} } }),
+  RunBody: ({ tool }) => ({ input: 'Hello', tools: [tool] }),
+  ConversationBody: ({ conversation }) => ({ id: conversation }),
+  ForkBody: () => ({ at: 1 }),
+  CallAnswer: () => ({ decision: 'approve' }),
+  Definition: () => ({ description: 'x', inputSchema: { type: 'object' }, static: { text: 'x' } }),
+  HashBody: ({ hash }) => ({ hash }),
+  CallBody: () => ({ arguments: {} }),
+}
+
+/** Targets that nobody has. They are as long as real ones. */
+function unknown(targets: Targets): Targets {
+  const change = (text: string) => text.slice(0, -4) + (text.endsWith('zzzz') ? 'yyyy' : 'zzzz')
+  return {
+    conversation: 'none',
+    run: change(targets.run),
+    call: change(targets.call),
+    response: targets.response.replace(/[A-Za-z0-9]{4}$/, 'zzzz'),
+    tool: 'answer00',
+    hash: change(targets.hash),
+  }
+}
+
+function fill(route: Route, targets: Targets): { path: string; init: { method: string; json?: unknown } } {
+  const { conversation, run, call, response, tool, hash } = targets
+  const isResponse = route.path.startsWith('/v1/responses')
+  const values: Record<string, string> = { id: isResponse ? response : conversation, run, call, name: tool, hash }
+  if (route.path.startsWith('/v1/models')) values['name'] = 'test/scripted'
+  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? 'x')
+  const json = route.body === undefined ? undefined : BODIES[route.body]?.(targets)
+  return { path, init: { method: route.method, ...(json !== undefined && { json }) } }
+}
+
+/** The status and body of an answer, without the targets' names, ids and times. */
+async function answer(world: World, route: Route, key: KeyKind, targets: Targets): Promise<string> {
+  const { path, init } = fill(route, targets)
+  const response = await world.ask(path, key, init)
+  const names = Object.values(targets).sort((a, b) => b.length - a.length)
+  const body = names.reduce((text, name) => text.replaceAll(name, '<target>'), await response.text())
+  const plain = body
+    .replaceAll(/\b(?:run|conv|call|resp|msg|chatcmpl|item|rs|fc)_\w+/g, '<id>')
+    .replaceAll(/\b[0-9a-f]{64}\b/g, '<hash>')
+    .replaceAll(/"(?:created(?:_at)?|at|timestamp|durationMs|completed_at)":\d+/g, '<time>')
+  return `${response.status} ${plain}`
+}
+
+const isOf = (status: number, code: string) => (text: string) => text.startsWith(`${status} `) && text.includes(code)
+
+const KEYED = ROUTES.filter(({ scopes }) => scopes !== undefined)
+const name = ({ method, path }: Route) => `${method} ${path}`
+
+describe('the matrix of routes and keys', () => {
+  let world: World
+  let known: Targets
+  let none: Targets
+  beforeAll(async () => {
+    world = await openWorld()
+    known = world.targets
+    none = unknown(known)
+  })
+
+  test('has all routes of the document and a body for each that takes one', () => {
+    expect(ROUTES.length).toBeGreaterThan(35)
+    expect(ROUTES.filter(({ scopes }) => scopes === undefined).map(name)).toEqual([
+      'GET /health',
+      'GET /openapi.json',
+      'GET /',
+    ])
+    expect(KEYED.filter(({ scopes }) => scopes?.length === 0).map(name)).toEqual([])
+    expect(KEYED.filter(({ body }) => body !== undefined && !BODIES[body]).map(name)).toEqual([])
+  })
+
+  describe.each(KEYED.map((route) => [name(route), route] as const))('%s', (_, route) => {
+    test('refuses missing, wrong, disabled and expired keys alike, whatever they ask for', async () => {
+      const refusals = { none: 'unauthorized', wrong: 'unauthorized', disabled: 'key_disabled', expired: 'key_expired' }
+      for (const [kind, code] of Object.entries(refusals)) {
+        const texts = await Promise.all([known, none].map((targets) => answer(world, route, kind as KeyKind, targets)))
+        if (route.path === '/mcp') expect(texts[0]).toMatch(/^401 /)
+        else expect(isOf(401, `"${code}"`)(texts[0] ?? ''), texts[0]).toBe(true)
+        expect(texts[1]).toBe(texts[0])
+      }
+    })
+
+    test('refuses keys without its scope alike, whatever they ask for', async () => {
+      const scopes = route.scopes ?? []
+      // A decision needs `approve` alone, `/mcp` both of its scopes; `tools:admin` writes the edge's own definitions.
+      const isEnough = (scope: string) =>
+        route.body === 'CallAnswer'
+          ? scope === 'approve'
+          : scopes.includes(scope) || (scope === 'tools:admin' && scopes.includes('tools:write'))
+      const needsAll = route.path === '/mcp'
+      for (const scope of SCOPES.filter((each) => needsAll || !isEnough(each))) {
+        const texts = await Promise.all([known, none].map((targets) => answer(world, route, scope, targets)))
+        expect(texts[0], scope).toMatch(/^403 /)
+        expect(texts[1]).toBe(texts[0])
+      }
+    })
+
+    test('answers another tenant as if what is not its own were not there', async () => {
+      // Each in a world of its own: what the first request makes must not be there for the second.
+      const worlds = await Promise.all([openWorld(), openWorld()])
+      const texts = [
+        await answer(worlds[0], route, 'other', worlds[0].targets),
+        await answer(worlds[1], route, 'other', unknown(worlds[1].targets)),
+      ]
+      expect(texts[0]).toBe(texts[1])
+      expect(texts[0]).not.toMatch(/^(?:401|5)/)
+    })
+  })
+
+  test('has targets that their owner reaches', async () => {
+    const own = await openWorld()
+    const reached = KEYED.filter(({ path, method }) => /\{/.test(path) && method === 'GET')
+    for (const route of reached) {
+      const text = await answer(own, route, 'owner', own.targets)
+      expect(/^20[04] /.test(text), `${name(route)}: ${text}`).toBe(true)
+      if (!route.path.startsWith('/v1/models') && !route.path.endsWith('/stream'))
+        expect(await answer(own, route, 'owner', unknown(own.targets)), name(route)).toMatch(/^404 /)
+    }
+  })
+
+  test('is of all kinds of keys', () => {
+    expect(KEYS).toEqual(['none', 'wrong', 'disabled', 'expired', ...SCOPES, 'other', 'owner'])
+  })
+})
+
+test('routes without a key answer everybody alike', async () => {
+  const world = await openWorld()
+  for (const route of ROUTES.filter(({ scopes }) => scopes === undefined)) {
+    const texts = await Promise.all(KEYS.map((kind) => answer(world, route, kind, world.targets)))
+    expect(new Set(texts).size).toBe(1)
+  }
+})

@@ -1,0 +1,146 @@
+import { DatabaseSync } from 'node:sqlite'
+import { catalogue } from '../../src/catalogue/catalogue.ts'
+import type { ConversationService } from '../../src/contract/conversation.ts'
+import type { ModelEvent } from '../../src/contract/model.ts'
+import { conversation } from '../../src/conversation/conversation.ts'
+import { definitionService } from '../../src/definitions/service.ts'
+import { edge } from '../../src/http/app/edge.ts'
+import { catalogueParts, type Env, setup } from '../../src/setup.ts'
+import { memoryDirectories } from '../fixtures/directories.ts'
+import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
+import { memoryStorage } from '../fixtures/sqlite.ts'
+import { FakeKv } from '../host/source/fake-kv.ts'
+
+export const SCOPES = ['chat', 'tools:read', 'tools:write', 'tools:admin', 'approve'] as const
+
+/** The scopes of keys that act for their tenant; `tools:admin` acts for the whole edge. */
+const OF_TENANTS = SCOPES.filter((scope) => scope !== 'tools:admin')
+
+/** The kinds of keys; those of scopes are of the tenant that owns the targets. */
+export const KEYS = ['none', 'wrong', 'disabled', 'expired', ...SCOPES, 'other', 'owner'] as const
+export type KeyKind = (typeof KEYS)[number]
+
+/** The targets of a world: what the owner's tenant has, by the names of path parameters. */
+export interface Targets {
+  readonly conversation: string
+  readonly run: string
+  readonly call: string
+  readonly response: string
+  readonly tool: string
+  readonly hash: string
+}
+
+export interface World {
+  readonly targets: Targets
+  ask(path: string, as: KeyKind, init?: { method?: string; json?: unknown }): Promise<Response>
+}
+
+/** A model that asks for the tool `danger` when it is on offer and the question is about it; else it greets. */
+function answerTo(request: { messages: readonly { role: string; content?: unknown }[] }): ModelEvent[] {
+  const last = request.messages.at(-1)
+  const isAbout = last?.role === 'user' && JSON.stringify(last.content).includes('danger')
+  return isAbout
+    ? [
+        { type: 'call', index: 0, tool: 'danger', arguments: '{}' },
+        { type: 'finish', finish: 'tool_calls' },
+      ]
+    : [
+        { type: 'text', text: 'Hello.' },
+        { type: 'finish', finish: 'stop' },
+      ]
+}
+
+/** An object of the platform, over a database in memory; nothing wakes it. */
+function parts(): { ctx: DurableObjectState } {
+  const storage = Object.assign(memoryStorage(new DatabaseSync(':memory:')), { setAlarm: async () => {} })
+  return { ctx: { storage } as unknown as DurableObjectState }
+}
+
+/** Objects of a class by name, each made when it is first asked for. */
+function objects<Value>(make: (ctx: DurableObjectState) => Value): { getByName(name: string): Value } {
+  const made = new Map<string, Value>()
+  return {
+    getByName: (name) => {
+      const { ctx } = parts()
+      const object = made.get(name) ?? Object.assign(make(ctx) as object, { ctx })
+      made.set(name, object as Value)
+      return object as Value
+    },
+  }
+}
+
+/**
+ * The edge of `src/setup.ts` in plain Node, with a tenant `acme` that has a conversation with a run that waits for an
+ * approval, a stored response, a stored tool and a tool of a Worker which only it may use; and a key of each kind.
+ */
+export async function openWorld(): Promise<World> {
+  const danger = {
+    ...{ name: 'danger', description: 'Does something.', inputSchema: { type: 'object' } },
+    ...{ version: '1', hash: 'h', annotations: {}, approval: 'always' },
+  }
+  const env: Env = {
+    ...withKeys(
+      ...SCOPES.map((scope) => apiKey(scope, { scopes: [scope] })),
+      apiKey('owner', { scopes: OF_TENANTS }),
+      apiKey('disabled', { id: 'disabled', scopes: SCOPES }),
+      apiKey('expired', { scopes: SCOPES, expires: 1 }),
+      apiKey('other', { scopes: OF_TENANTS, tenant: 'other' }),
+    ),
+    MODEL: 'test/scripted',
+    TOOL_SEARCH: 'off',
+    TOOL_POLICY: JSON.stringify({ danger: { tenants: ['acme'] } }),
+    TOOL_DATA: {
+      describe: async () => ({ contract: 1, tools: [danger] }),
+      call: async () => ({ ok: true, content: [] }),
+    },
+    KEYS: { get: async () => JSON.stringify(['disabled']), put: async () => {} },
+    TOOLS: new FakeKv(),
+    DEFINITIONS: definitionService({}),
+    CONVERSATIONS: objects<ConversationService>((ctx) => new Conversation(ctx, env)),
+    DIRECTORIES: memoryDirectories(),
+    CATALOG: objects((ctx) => new Catalog(ctx, env)),
+  } as unknown as Env
+  const model = {
+    name: 'test/scripted',
+    stream: async function* (request: Parameters<typeof answerTo>[0]) {
+      yield* answerTo(request)
+    },
+  }
+  const makeSetup = (own: Env) => setup(own, { test: () => model as never })
+  const Conversation = conversation<Env>(makeSetup)
+  const Catalog = catalogue<Env>(catalogueParts)
+  const app = edge<Env>(makeSetup)
+  const ask: World['ask'] = async (path, as, { method = 'GET', json } = {}) =>
+    app.fetch(
+      new Request(new URL(path, 'https://edge.example.com'), {
+        method,
+        headers: {
+          ...(as !== 'none' && bearer(as)),
+          ...(json !== undefined && { 'content-type': 'application/json' }),
+        },
+        ...(json !== undefined && { body: JSON.stringify(json) }),
+      }),
+      env,
+      { waitUntil: () => {} },
+    )
+  const made = async (path: string, json: unknown, method = 'POST'): Promise<any> => {
+    const response = await ask(path, 'owner', { method, json })
+    const body: any = await response.json()
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(body)}`)
+    return body
+  }
+  await made('/conversations', { id: 'mine' })
+  const run = await made('/conversations/mine/runs', { input: 'Do danger' })
+  const response = await made('/v1/responses', { input: 'Hello', model: 'test/scripted' })
+  const definition = { description: 'Answers.', inputSchema: { type: 'object' }, static: { text: '42' } }
+  const { hash } = await made('/tools/answer42', definition, 'PUT')
+  const targets = {
+    conversation: 'mine',
+    run: run.id,
+    call: run.calls[0].id,
+    response: response.id,
+    tool: 'answer42',
+    hash,
+  }
+  return { targets, ask }
+}
