@@ -131,6 +131,8 @@ export interface StoredMessage {
   readonly message: Message
   /** Models no longer see it, because its turn was replaced by a newer run. */
   readonly replaced?: true
+  /** The message was too long to be passed on: this is its beginning. */
+  readonly isCut?: true
   /** The complete content of a result that was cut, if the reader asked for it. */
   readonly fullResult?: readonly Content[] | undefined
 }

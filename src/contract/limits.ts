@@ -18,7 +18,8 @@ const NEVER = 1_000_000
 /**
  * The limits of a run. This is the only list of them: the configuration, the schema of requests, the OpenAPI document
  * and docs/configuration.md are made from it, the texts from the comments here. By default, a limit that is reached
- * leads to one last answer without tools (see `OnLimit`); only `runMs` ends the run at once.
+ * leads to one last answer without tools (see `OnLimit`); only `runMs` and
+ * `answerCharacters` end the run at once.
  */
 export const LIMITS = {
   /** The most model answers that ask for tools; the final answer is not counted. */
@@ -33,6 +34,11 @@ export const LIMITS = {
   runMs: { variable: 'RUN_TIMEOUT_MS', initial: 900_000 },
   /** The most bytes of a result that the model sees; it reads the rest with `read_result`. */
   resultBytes: { variable: 'MAX_RESULT_BYTES', initial: 65_536 },
+  /**
+   * The most characters of one answer of a model, with its reasoning and its calls. A run whose model writes more fails
+   * with `model_answer_too_large`.
+   */
+  answerCharacters: { variable: 'MAX_ANSWER_CHARACTERS', initial: 1_000_000 },
   /** The most calls that run at the same time. */
   concurrentCalls: { variable: 'MAX_CONCURRENT_CALLS', initial: 8, compat: { 'spring-ai': 1, langchain4j: 1 } },
   /** The most input and output tokens, summed over all steps. */

@@ -119,6 +119,8 @@ export interface RunRecord {
   readonly usage: Usage
   readonly calls: readonly CallRecord[]
   readonly error?: RunError
+  /** Set if the record was too large: its answer is cut, and preambles, arguments and results are left out. */
+  readonly isPartial?: true
 }
 
 export function isTerminal(status: RunStatus): boolean {

@@ -63,6 +63,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
       finish: ref('Finish'),
       which: { type: 'string', description: 'The limit behind `finish: "limit"`.' },
       error: FAULT,
+      isPartial: { const: true, description: 'The run was too large: see its messages and events for the rest.' },
     },
   ),
   Approval: object(
@@ -86,7 +87,10 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
     { id: text, status: { enum: STATUS }, created: { type: 'integer', description: 'Epoch milliseconds.' } },
     { ended: { type: 'integer', description: 'Epoch milliseconds; absent until the run has ended.' } },
   ),
-  StoredMessage: object({ position: count, run: text, message: OBJECT }, { replaced: { const: true } }),
+  StoredMessage: object(
+    { position: count, run: text, message: OBJECT },
+    { replaced: { const: true }, isCut: { const: true } },
+  ),
   Named: object({ id: text }),
   Model: object(
     { id: text, object: { const: 'model' }, created: count, owned_by: text },

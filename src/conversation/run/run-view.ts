@@ -8,6 +8,23 @@ import type { Readers } from './readers.ts'
 import type { Store } from '../store/store.ts'
 import type { Waiters } from './waiters.ts'
 
+/** The most characters of a record: the platform passes at most 32 MiB between the object and the edge. */
+const MOST_CHARACTERS = 8 * 1024 * 1024
+
+/**
+ * Returns a record as it is or, if it is too large to be passed on at once, marked `isPartial`: without preambles, and
+ * without arguments and results of calls; its answer is cut. Messages and events of the run have the rest.
+ */
+export function fitRecord(record: RunRecord): RunRecord {
+  if (JSON.stringify(record).length <= MOST_CHARACTERS) return record
+  const { preambles: _preambles, calls, answer, ...rest } = record
+  const light = calls.map(({ arguments: _arguments, content: _content, structured: _structured, ...call }) => ({
+    ...call,
+    arguments: null,
+  }))
+  return { ...rest, answer: answer.slice(0, MOST_CHARACTERS / 4), calls: light, isPartial: true }
+}
+
 export interface RunViewPorts {
   readonly store: Store
   readonly runs: OpenRuns
@@ -30,9 +47,10 @@ export class RunView {
     if (!row) return undefined
     const isAwaited = waitMs > 0 && !isTerminal(row.status) && !this.#isWaiting(id)
     const record = isAwaited ? await waiters.wait(id, waitMs) : undefined
-    if (record) return record
+    if (record) return fitRecord(record)
     const open = runs.inMemory(id)
-    return open ? store.fullResults.withLateOutcomes(recordOf(open.state)) : replayRecord(store, id)
+    const current = open ? store.fullResults.withLateOutcomes(recordOf(open.state)) : replayRecord(store, id)
+    return current && fitRecord(current)
   }
 
   /**

@@ -1,6 +1,6 @@
 import type { StoredMessage } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
-import type { Message } from '../../contract/message.ts'
+import { type Message, textOf } from '../../contract/message.ts'
 import type { Database } from './database.ts'
 import type { FullResultTable } from './full-results.ts'
 
@@ -14,6 +14,10 @@ const ROWS = 20
 const PAGE = 100
 /** The number of characters after which a page ends; its last message may exceed it. */
 const MOST_CHARACTERS = 4 * 1024 * 1024
+
+/** A longer message is cut: the platform passes at most 32 MiB between the object and the edge. */
+const MOST_MESSAGE_CHARACTERS = 8 * 1024 * 1024
+const CUT_CHARACTERS = 1024 * 1024
 
 const COLUMNS = 'position, run, message, kind'
 
@@ -76,8 +80,9 @@ export class MessageTable {
         fullResults && message.role === 'tool'
           ? { ...storedMessage, fullResult: fullResults.of(message.callId) }
           : storedMessage
-      page.push(each)
-      size += JSON.stringify(each).length
+      const length = JSON.stringify(each).length
+      page.push(length > MOST_MESSAGE_CHARACTERS ? cutMessage(each) : each)
+      size += length
       if (page.length >= limit || size > MOST_CHARACTERS) break
     }
     return page.reverse()
@@ -131,6 +136,20 @@ export class MessageTable {
     const query = "UPDATE messages SET kind = 'old' WHERE position >= ? AND position < ?"
     this.#database.rows(query, positionOf(from), positionOf(to))
   }
+}
+
+/** Returns the beginning of a message that is too long to be passed on. Arguments of its calls are left out. */
+function cutMessage({ position, run, message, replaced }: StoredMessage): StoredMessage {
+  const cut = (text: string) => text.slice(0, CUT_CHARACTERS)
+  const { role } = message
+  const rest = { position, run, ...(replaced && { replaced }), isCut: true } as const
+  if (role === 'system') return { ...rest, message: { role, content: cut(message.content) } }
+  if (role === 'assistant') {
+    const calls = message.calls?.map(({ callId, tool }) => ({ callId, tool, arguments: '{}' }))
+    return { ...rest, message: { role, content: cut(message.content), ...(calls && { calls }) } }
+  }
+  const content = [{ type: 'text', text: cut(textOf(message.content)) }] as const
+  return { ...rest, message: { ...message, content } }
 }
 
 interface MessageRow extends Record<string, SqlStorageValue> {

@@ -87,20 +87,39 @@ class ModelFailure extends Error {
   }
 }
 
+const TOO_LARGE: ModelError = {
+  code: 'model_answer_too_large',
+  message: 'The answer of the model is longer than this edge takes.',
+  retryable: false,
+}
+
+/** Returns the number of characters that an event adds to its answer. A call comes in pieces first, and then whole. */
+function sizeOf(event: ModelEvent): number {
+  if (event.type === 'text' || event.type === 'reasoning') return event.text.length
+  if (event.type === 'call.delta') return event.arguments.length / 2
+  if (event.type === 'call') return event.arguments.length / 2
+  return event.type === 'finish' && event.opaque ? JSON.stringify(event.opaque).length : 0
+}
+
 /** Reads one answer of the model and shows it to readers as it arrives. */
 async function listen(running: Running, step: number, request: ModelRequest): Promise<StepAnswer> {
   const { model, journal, state, signal, commit } = running
   const calls: ToolCall[] = []
   const texts = { text: '', reasoning: '' }
   let answer: StepAnswer | undefined
+  let size = 0
+  let isTooLarge = false
   try {
     for await (const event of model.stream(request, signal)) {
       if (signal.aborted) break
+      size += sizeOf(event)
+      isTooLarge = size > state.request.limits.answerCharacters
+      if (isTooLarge) throw new ModelFailure(TOO_LARGE)
       handleEvent(event)
     }
   } finally {
     // Providers report usage at the end of an answer. An answer that is aborted before that must still count.
-    if (signal.aborted && state.request.budget)
+    if ((signal.aborted || isTooLarge) && state.request.budget)
       commit([{ type: 'answer.cut', step, usage: answer?.usage ?? estimateUsage() }])
   }
   if (answer) return answer
