@@ -39,6 +39,8 @@ export interface Setup {
   readonly report: Report
   /** The rate limits that API keys name. A key whose rate limit is missing here is refused. */
   readonly rates?: Readonly<Record<string, RateLimit>>
+  /** Returns the caller that a token of an identity provider names, if the request has one. Default: keys alone. */
+  readonly identityTokens?: IdentityTokens
   /** Default: no key is ever disabled, and no use recorded. */
   readonly keyStates?: KeyStates
   /** Where webhooks may go. Default: none are sent. */
@@ -50,6 +52,13 @@ export interface Setup {
   /** Returns what tools are told about a caller that no caller can send, such as the plan of its tenant. */
   readonly trusted?: (caller: Caller) => Readonly<Record<string, unknown>>
 }
+
+/** Reads the token of a request, which is in `bearer` or another header. Throws a Problem for one that is not valid. */
+export type IdentityTokens = (
+  request: Request,
+  bearer: string | undefined,
+  setup: Pick<Setup, 'config' | 'report'>,
+) => Promise<Caller | undefined>
 
 /** The states of API keys and of identity providers' callers, by their ids, which change without a deployment. */
 export interface KeyStates {

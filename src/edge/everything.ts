@@ -1,3 +1,4 @@
+import { identityTokens } from '../http/middleware/token.ts'
 import { openApi } from '../http/surfaces/openapi.ts'
 import { studio } from './studio.ts'
 import { agUi } from '../http/surfaces/ag-ui.ts'
@@ -20,4 +21,5 @@ export const everything = {
   surfaces: [studio, openApi, chatCompletions, responsesApi, uiChat, agUi, mcp],
   stored: storedTools,
   search: toolSearch(),
+  identity: identityTokens,
 } satisfies EdgeOptions

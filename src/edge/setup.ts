@@ -3,7 +3,7 @@ import { ConfigError, readConfig } from '../contract/config.ts'
 import { matches } from '../contract/glob.ts'
 import type { Hook, LoopSetup } from '../contract/hook.ts'
 import type { ModelProvider } from '../contract/model.ts'
-import type { Setup } from '../contract/setup.ts'
+import type { IdentityTokens, Setup } from '../contract/setup.ts'
 import type { ToolSource } from '../contract/tool.ts'
 import { readPolicies } from '../host/policy/policies.ts'
 import { holdBack } from '../host/source/approval-gate.ts'
@@ -25,6 +25,8 @@ export interface SetupOptions {
   readonly providers: Readonly<Record<string, ProviderFromEnv>>
   /** `storedTools`. Default: tools are bound Workers alone. */
   readonly stored?: StoredToolsFeature
+  /** `identityTokens`: accepts tokens of `IDENTITY_PROVIDERS`. Default: API keys alone. */
+  readonly identity?: IdentityTokens
   /** `toolSearch()`. Default: models are given all tools on offer. */
   readonly search?: ToolSearchFeature
   /** Further tools, such as `agentSource(agents, setup)`. `setup` is that of the edge. Default: none. */
@@ -46,6 +48,9 @@ export interface SetupOptions {
 export function makeSetup(env: Env, options: SetupOptions): Setup {
   const config = readConfig(env)
   const policies = readPolicies(env)
+  if (config.identityProviders.length > 0 && !options.identity) {
+    throw new ConfigError('IDENTITY_PROVIDERS', 'unset in an edge without identityTokens')
+  }
   const parts = { env, config, report }
   const approvals = options.stored?.approvals(parts)
   if (!approvals && env['HOLD_CHANGED'] && config.holdChanged.length > 0) {
@@ -93,6 +98,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
     directories: env.DIRECTORIES,
     report,
     rates,
+    ...(options.identity && { identityTokens: options.identity }),
     ...(env.KEYS && { keyStates: keyStates({ namespace: env.KEYS, report }) }),
     ...(webhookSecret !== undefined && { webhook: { secret: webhookSecret, hosts: config.webhookHosts } }),
     ...(options.toolsOf && { toolsOf: options.toolsOf }),

@@ -5,7 +5,10 @@ import type { ModelEvent } from '../../src/contract/model.ts'
 import { conversation } from '../../src/conversation/conversation.ts'
 import { definitionService } from '../../src/definitions/service.ts'
 import { edge } from '../../src/http/app/edge.ts'
-import { catalogueParts, type Env, setup } from '../../src/setup.ts'
+import { catalogueParts } from '../../src/edge/catalog.ts'
+import type { Env } from '../../src/edge/env.ts'
+import { everything } from '../../src/edge/everything.ts'
+import { makeSetup } from '../../src/edge/setup.ts'
 import { memoryDirectories } from '../fixtures/directories.ts'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { memoryStorage } from '../fixtures/sqlite.ts'
@@ -106,10 +109,11 @@ export async function openWorld(): Promise<World> {
       yield* answerTo(request)
     },
   }
-  const makeSetup = (own: Env) => setup(own, { test: () => model as never })
-  const Conversation = conversation<Env>(makeSetup)
+  const providers = { ...everything.providers, test: () => () => model }
+  const setup = (own: Env) => makeSetup(own, { ...everything, providers })
+  const Conversation = conversation<Env>(setup)
   const Catalog = catalogue<Env>(catalogueParts)
-  const app = edge<Env>(makeSetup)
+  const app = edge<Env>(setup, everything.surfaces)
   const ask: World['ask'] = async (path, as, { method = 'GET', json } = {}) =>
     app.fetch(
       new Request(new URL(path, 'https://edge.example.com'), {

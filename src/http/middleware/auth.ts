@@ -5,7 +5,6 @@ import { sha256 } from '../../contract/json.ts'
 import type { Caller } from '../../contract/tool.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { Problem } from '../problem.ts'
-import { callerOfToken } from './token.ts'
 
 export type Scope = 'chat' | 'tools:read' | 'tools:write' | 'tools:admin' | 'approve'
 
@@ -18,7 +17,7 @@ const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
  * deployed open by mistake answers nobody.
  */
 export async function authenticate(request: Request, setup: Setup, now: number): Promise<Caller> {
-  const { config, keyStates } = setup
+  const { config, keyStates, identityTokens } = setup
   if (config.auth === 'open') return openCaller(request)
   const { apiKeys, identityProviders } = config
   if (apiKeys.length === 0 && identityProviders.length === 0) {
@@ -26,7 +25,7 @@ export async function authenticate(request: Request, setup: Setup, now: number):
   }
   const bearer = /^Bearer +(\S+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
   const caller =
-    (identityProviders.length > 0 && (await callerOfToken(request, bearer, setup))) ||
+    (identityProviders.length > 0 && (await identityTokens?.(request, bearer, setup))) ||
     (await callerOfKey(bearer, apiKeys, now))
   if (await keyStates?.isDisabled(caller.key ?? '')) {
     throw new Problem({ status: 401, code: 'key_disabled', message: 'This key has been disabled.' })

@@ -2,9 +2,8 @@ import { verifyWithJwks } from 'hono/utils/jwt/jwt'
 import type { IdentityProvider } from '../../contract/api-key.ts'
 import { ID } from '../../contract/id.ts'
 import { isObject, sha256 } from '../../contract/json.ts'
-import type { Setup } from '../../contract/setup.ts'
+import type { IdentityTokens, Setup } from '../../contract/setup.ts'
 import { messageOf } from '../../contract/thrown.ts'
-import type { Caller } from '../../contract/tool.ts'
 import { Problem } from '../problem.ts'
 
 /** Where Cloudflare Access puts the token of a request that it has let through. */
@@ -30,11 +29,7 @@ const keySets = new WeakMap<IdentityProvider, KeySet>()
  * as `Authorization: Bearer`, or added by Cloudflare Access. Throws a Problem 401 for a token that is not valid, 403 for
  * one whose claims give no tenant, and for a request of another site that Access let through by its cookie.
  */
-export async function callerOfToken(
-  request: Request,
-  bearer: string | undefined,
-  { config, report }: Pick<Setup, 'config' | 'report'>,
-): Promise<Caller | undefined> {
+export const identityTokens: IdentityTokens = async (request, bearer, { config, report }) => {
   const token = bearer ?? request.headers.get(ACCESS_HEADER) ?? ''
   if (!JWT.test(token)) return undefined
   const issuer = issuerOf(token)
