@@ -138,7 +138,7 @@ describe.skipIf(!hasChromium)('the studio in Chromium', () => {
     const sides = page.getByRole('region', { name: /^(?:First|Second) run$/ })
     await expect.poll(() => sides.locator('.row-step').count()).toBeGreaterThan(1)
     expect(await violations(page)).toEqual([])
-    await sides.nth(1).getByRole('link', { name: 'offline/rules' }).click()
+    await sides.nth(1).getByRole('heading').getByRole('link').click()
     await page.getByText('from another conversation').waitFor()
     const [download] = await Promise.all([
       page.waitForEvent('download'),
