@@ -1,4 +1,4 @@
-/** The door for tool authors: `import { defineTool, serveTools } from '../../src/tool.ts'`. */
+/** The door for tool authors: `import { defineTool, serveTools } from 'edgecall/tool'`. */
 export { pause } from './contract/pause.ts'
 export { OutOfTime, withTimeLimit } from './contract/time-limit.ts'
 export { countVar as wholeNumber } from './contract/vars.ts'
