@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { memoryMib } from './processor.ts'
+import { memoryMib, processorMs } from './processor.ts'
 import { quartiles, type Quartiles } from './statistics.ts'
 import { type Bundles, edgeService } from './subjects.ts'
 import { configure, serve, type Service } from './workerd.ts'
@@ -11,6 +11,8 @@ export interface Start {
   readonly gzipKib: number
   /** How much later the first answer comes: quartiles of rounds, in milliseconds. */
   readonly laterMs: Quartiles
+  /** How much more CPU time is used until then, which depends less on what else the machine does: the same. */
+  readonly moreCpuMs: Quartiles
   /** What the process holds in memory after its first answer, beyond that with an empty Worker: the same, in MiB. */
   readonly moreMib: Quartiles
 }
@@ -29,11 +31,11 @@ export async function measureStarts(bundles: Bundles, folder: string, rounds: nu
     mkdirSync(place, { recursive: true })
     return configure([{ ...service, name: 'main', ...(service.name === 'edge' && { services: {} }) }], place)
   })
-  const runs: { readonly ms: number; readonly mib: number }[][] = services.map(() => [])
+  const runs: { readonly ms: number; readonly cpuMs: number; readonly mib: number }[][] = services.map(() => [])
   for (let round = 0; round < rounds; round++) {
     for (const [at, config] of configs.entries()) {
       const workerd = await serve(config, ['main'])
-      runs[at]?.push({ ms: workerd.startMs, mib: memoryMib(workerd.pid) })
+      runs[at]?.push({ ms: workerd.startMs, cpuMs: processorMs(workerd.pid), mib: memoryMib(workerd.pid) })
       await workerd.stop()
     }
   }
@@ -42,6 +44,7 @@ export async function measureStarts(bundles: Bundles, folder: string, rounds: nu
     name,
     gzipKib: bundle.bytes / 1024,
     laterMs: quartiles((runs[at] ?? []).map(({ ms }, round) => ms - (empty[round]?.ms ?? Number.NaN))),
+    moreCpuMs: quartiles((runs[at] ?? []).map(({ cpuMs }, round) => cpuMs - (empty[round]?.cpuMs ?? Number.NaN))),
     moreMib: quartiles((runs[at] ?? []).map(({ mib }, round) => mib - (empty[round]?.mib ?? Number.NaN))),
   }))
 }
