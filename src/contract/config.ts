@@ -38,6 +38,10 @@ export interface Config extends RunOptionValues {
   readonly webhookHosts: readonly string[]
   /** Default tool context; the values of a request override it. */
   readonly context: Readonly<Record<string, unknown>>
+  /** Tool context that the values of a request do not override. */
+  readonly pinnedContext: Readonly<Record<string, unknown>>
+  /** When a tool that fails again and again is paused. Default: never. */
+  readonly breaker?: { readonly failures: number; readonly pauseMs: number }
   /** Prices of models, by `provider/name`. */
   readonly prices: Readonly<Record<string, Price>>
   readonly httpToolHosts: Readonly<Record<string, readonly string[]>>
@@ -72,12 +76,28 @@ export function readConfig(vars: Vars): Config {
     includeContent: oneOfVar(vars, 'INCLUDE_CONTENT', ['false', 'true']) === 'true',
     window: readWindow(vars),
     webhookHosts: listVar(vars, 'WEBHOOK_HOSTS') ?? [],
-    context: objectVar(vars, 'TOOL_CONTEXT', 'a JSON object', (_value): _value is unknown => true),
+    ...readContext(vars),
+    ...(textVar(vars, 'TOOL_BREAKER_FAILURES') !== 'off' && {
+      breaker: {
+        failures: countVar(vars, 'TOOL_BREAKER_FAILURES', 5),
+        pauseMs: countVar(vars, 'TOOL_BREAKER_MS', 30_000),
+      },
+    }),
     prices: objectVar(vars, 'MODEL_PRICES', PRICES, isPrice),
     httpToolHosts: objectVar(vars, 'HTTP_TOOL_HOSTS', 'a JSON object { host: [secret names] }', isStrings),
     holdChanged: readHoldChanged(vars),
     corsOrigins: listOf(vars, 'CORS_ORIGINS', ORIGINS, /^\w+:\/\/[^/*]+$/) ?? [],
     playground: oneOfVar(vars, 'PLAYGROUND', ['on', 'off']) === 'on',
+  }
+}
+
+/** Reads `TOOL_CONTEXT`, in which the names of pinned fields end with `!`. */
+function readContext(vars: Vars): Pick<Config, 'context' | 'pinnedContext'> {
+  const fields = Object.entries(objectVar(vars, 'TOOL_CONTEXT', 'a JSON object', (_value): _value is unknown => true))
+  const isPinned = ([name]: readonly [string, unknown]) => name.endsWith('!')
+  return {
+    context: Object.fromEntries(fields.filter((field) => !isPinned(field))),
+    pinnedContext: Object.fromEntries(fields.filter(isPinned).map(([name, value]) => [name.slice(0, -1), value])),
   }
 }
 

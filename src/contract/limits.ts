@@ -46,7 +46,7 @@ export const LIMITS = {
   /** The highest cost of all steps together, in the currency of `MODEL_PRICES`. */
   cost: { variable: 'MAX_COST', above: 0 },
   /** The most calls of one tool with the same arguments; further ones are refused. */
-  sameCalls: { variable: 'MAX_SAME_CALLS' },
+  sameCalls: { variable: 'MAX_SAME_CALLS', initial: 10, compat: { 'spring-ai': NEVER, langchain4j: NEVER } },
 } as const satisfies Readonly<Record<string, LimitRule>>
 
 type Rules = typeof LIMITS

@@ -99,7 +99,10 @@ export interface ToolContext {
   readonly deadline: number
   /** The caller, authenticated by the edge. */
   readonly caller: Caller
-  /** The tool context of the request, such as `{ tenantId, timeZone }`. Its values come from the caller: check them. */
+  /**
+   * The tool context of the request, such as `{ timeZone }`. Its values come from the caller, who may send any: never
+   * decide by them whose data a call may reach; `caller` tells that.
+   */
   readonly values: Readonly<Record<string, unknown>>
   /** Context set by the edge's setup, such as the plan of a tenant; no caller can send or change it. */
   readonly trusted?: Readonly<Record<string, unknown>>
@@ -204,6 +207,8 @@ export interface Tool {
   readonly place: string
   /** Whether it belongs to the default set, which is offered to requests that name no tools. */
   readonly offered: boolean
+  /** Until when it is not called, in epoch milliseconds, because its last calls all failed. */
+  readonly pausedUntil?: number
   /** Contract: resolves with the outcome; an error it throws counts as a failed call. */
   call(request: ToolRequest, control: ToolControl): Promise<ToolOutcome>
   /** Set if the definition says `reconcile`. Contract: an error it throws counts as `unknown`. */

@@ -5,6 +5,7 @@ import type { Hook, LoopSetup } from '../contract/hook.ts'
 import type { ModelProvider } from '../contract/model.ts'
 import type { IdentityTokens, Setup } from '../contract/setup.ts'
 import type { ToolSource } from '../contract/tool.ts'
+import { createBreaker } from '../host/breaker.ts'
 import { readPolicies } from '../host/policy/policies.ts'
 import { holdBack } from '../host/source/approval-gate.ts'
 import { inOrder } from '../host/source/chain.ts'
@@ -74,7 +75,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
     services: servicesOf((binding) => !isForeign(binding)),
     foreign: servicesOf(isForeign),
     others: sources ? [lazySource(() => inOrder(sources(setup, env), report))] : [],
-    rules: { policies, rates },
+    rules: { policies, rates, breaker: config.breaker && createBreaker(config.breaker) },
     stored: options.stored?.tools(parts),
     search: options.search?.finder,
     report,

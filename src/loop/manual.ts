@@ -3,7 +3,7 @@ import type { LoopSetup, StepAnswer } from '../contract/hook.ts'
 import { callId, newId } from '../contract/id.ts'
 import { marksAmong, type Message, type ToolCall, type ToolMessage } from '../contract/message.ts'
 import type { ModelError, ModelEvent } from '../contract/model.ts'
-import { DEFAULT_LIMITS, type Limits } from '../contract/limits.ts'
+import { initialLimits, type Limits } from '../contract/limits.ts'
 import { type RunRequest } from '../contract/run.ts'
 import type { Tool } from '../contract/tool.ts'
 import { HookFailure } from './perform/middleware.ts'
@@ -61,7 +61,7 @@ export async function executeToolCalls(options: ManualOptions, answer: StepAnswe
     onLimit: 'model',
     context,
     ...options.request,
-    limits: { ...DEFAULT_LIMITS, ...limits },
+    limits: { ...initialLimits(options.request?.compat), ...limits },
   }
   const state = newState(request, new Map(tools.map(({ definition }) => [definition.name, definition])))
   fold(state, { type: 'run.started', model: request.model, tools: [], at: Date.now() })

@@ -26,13 +26,19 @@ describe('the tables of limits and options', () => {
   })
 
   test('give the initial limits of each library', () => {
-    expect(initialLimits('spring-ai')).toEqual({ ...DEFAULT_LIMITS, steps: 1_000_000, concurrentCalls: 1 })
+    expect(initialLimits('spring-ai')).toEqual({
+      ...DEFAULT_LIMITS,
+      steps: 1_000_000,
+      concurrentCalls: 1,
+      sameCalls: 1_000_000,
+    })
     expect(initialLimits('langchain4j')).toEqual({
       ...DEFAULT_LIMITS,
       steps: 100,
       calls: 1_000_000,
       callsPerTool: 1_000_000,
       concurrentCalls: 1,
+      sameCalls: 1_000_000,
     })
   })
 })

@@ -76,9 +76,7 @@ test('a stored tool reaches only those of the deployment’s hosts that all its 
 test('untrusted and private data cannot leave together without approval, in this turn or in a later one', async () => {
   await stage.ask('/conversations', { json: { id: 'leak' } })
   const ask = async (input: string) =>
-    (await (
-      await stage.ask('/conversations/leak/runs', { json: { input, context: { tenantId: 'acme' } } })
-    ).json()) as any
+    (await (await stage.ask('/conversations/leak/runs', { json: { input } })).json()) as any
   const waiting = await ask('all')
   expect(waiting.status).toBe('waiting')
   expect(waiting.calls.map(({ tool, status }: any) => [tool, status])).toEqual([

@@ -41,14 +41,13 @@ test('without tools, the offline model says that it cannot tell what day is tomo
   expect(answer).toMatch(/cannot/)
 })
 
-test('customer 42 is found for its tenant and not for a stranger', async () => {
+test('customer 42 is found for the tenant of the key and for no other', async () => {
   const question = 'Tell me more about the customer with ID 42'
-  const acme = await ask(question, { context: { tenantId: 'acme' } })
-  expect(acme.calls).toEqual([['getCustomer', { id: 42 }]])
-  expect(acme.answer).toContain('Ada')
+  const own = await ask(question)
+  expect(own.calls).toEqual([['getCustomer', { id: 42 }]])
+  expect(own.answer).toContain('Ada')
   const globex = await ask(question, { context: { tenantId: 'globex' } })
-  expect(globex.answer).not.toContain('Ada')
-  expect((await ask(question)).answer).toContain('tenantId')
+  expect(globex.answer).not.toMatch(/Ada|Mateo/)
 })
 
 test('a mail is not sent if nobody can approve it', async () => {

@@ -170,10 +170,11 @@ describe('the weather', () => {
   })
 })
 
-test('customers belong to the tenant of the tool context', async () => {
+test('customers belong to the tenant of the caller', async () => {
   const names = await Promise.all(
-    ['acme', 'globex'].map(async (tenantId) => {
-      const { outcome } = await call('TOOL_CUSTOMERS', 'getCustomer', { id: 42 }, { values: { tenantId } })
+    ['acme', 'globex'].map(async (tenant) => {
+      const caller = { tenant, scopes: [] }
+      const { outcome } = await call('TOOL_CUSTOMERS', 'getCustomer', { id: 42 }, { caller })
       return outcome.ok ? outcome.structured : outcome.error
     }),
   )

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { customerCard, getCustomer } from '../../tools/customers/tools.ts'
 import { runContext } from '../fixtures/run-context.ts'
 
-const of = (tenantId: unknown) => runContext(undefined, { values: { tenantId } })
+const of = (tenant: string, values = {}) => runContext(undefined, { caller: { tenant, scopes: [] }, values })
 
 const ADA = {
   id: 42,
@@ -15,7 +15,7 @@ const ADA = {
 }
 
 describe('getCustomer', () => {
-  test('answers the record of the tenant in the tool context', async () => {
+  test('answers the record of the tenant that calls', async () => {
     expect(await getCustomer.call({ id: 42 }, of('acme'))).toEqual({
       ok: true,
       content: [{ type: 'text', text: JSON.stringify(ADA) }],
@@ -58,18 +58,19 @@ test('a customer card is text for people, and ends the run', async () => {
   expect(await customerCard.describe()).toMatchObject({ returnDirect: 'always' })
 })
 
-test.each([undefined, '', 7, null, ['acme']])('with the tenant %j both ask the caller for one', async (tenantId) => {
+test.each(['globex', '', 7, null, ['acme']])('the tool context cannot name another tenant: %j', async (tenantId) => {
   for (const tool of [getCustomer, customerCard]) {
-    expect(await tool.call({ id: 42 }, of(tenantId))).toEqual({
+    expect(await tool.call({ id: 42 }, of('acme', { tenantId }))).toEqual({
       ok: false,
       error: {
-        code: 'missing_context',
+        code: 'wrong_tenant',
         message:
-          'Customers cannot be looked up here: the calling application must supply `tenantId`, a string, in the tool ' +
-          'context. No argument can replace it, so do not try again.',
+          'Customers cannot be looked up here: the calling application names another tenant in the tool context than ' +
+          'that of its API key. No argument can change that, so do not try again.',
       },
     })
   }
+  expect(await getCustomer.call({ id: 42 }, of('acme', { tenantId: 'acme' }))).toMatchObject({ ok: true })
 })
 
 test('no definition and no answer names a tenant', async () => {

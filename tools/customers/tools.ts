@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { defineTool, ToolError } from 'edgecall/tool'
+import { defineTool, type RunContext, ToolError } from 'edgecall/tool'
 import { type Customer, findCustomer } from './records.ts'
 
 const input = v.strictObject({
@@ -25,7 +25,7 @@ export const getCustomer = defineTool({
     openOrders: v.number(),
   }),
   annotations: { readOnly: true, idempotent: true, openWorld: false, private: true },
-  run: ({ id }, { values }) => customerOf(values, id),
+  run: ({ id }, context) => customerOf(context, id),
 })
 
 /** Shows a customer as a text card for people. */
@@ -39,8 +39,8 @@ export const customerCard = defineTool({
   input,
   annotations: { readOnly: true, idempotent: true, openWorld: false, private: true },
   returnDirect: 'always',
-  run: ({ id }, { values }) => {
-    const { name, company, email, plan, since, openOrders } = customerOf(values, id)
+  run: ({ id }, context) => {
+    const { name, company, email, plan, since, openOrders } = customerOf(context, id)
     return [
       `${name}, ${company}`,
       `Customer ${id} since ${since}, ${plan} plan`,
@@ -51,18 +51,20 @@ export const customerCard = defineTool({
 })
 
 /**
- * Returns the customer of the tenant that the tool context names; with an argument instead, the model could choose
- * whose records it reads. A customer of another tenant gives the same error as one that does not exist.
+ * Returns a customer of the caller's tenant, which the edge knows from the API key. Neither an argument, which the model
+ * writes, nor the tool context, which the request brings, can name another. A customer of another tenant gives the same
+ * error as one that does not exist.
  */
-function customerOf({ tenantId }: Readonly<Record<string, unknown>>, id: number): Customer {
-  if (typeof tenantId !== 'string' || tenantId === '') {
+function customerOf({ caller, values }: Pick<RunContext, 'caller' | 'values'>, id: number): Customer {
+  const { tenantId = caller.tenant } = values
+  if (tenantId !== caller.tenant) {
     throw new ToolError(
-      'Customers cannot be looked up here: the calling application must supply `tenantId`, a string, in the tool ' +
-        'context. No argument can replace it, so do not try again.',
-      { code: 'missing_context' },
+      'Customers cannot be looked up here: the calling application names another tenant in the tool context than that ' +
+        'of its API key. No argument can change that, so do not try again.',
+      { code: 'wrong_tenant' },
     )
   }
-  const customer = findCustomer(tenantId, id)
+  const customer = findCustomer(caller.tenant, id)
   if (customer) return customer
   throw new ToolError(`There is no customer ${id}.`, { code: 'unknown_customer' })
 }

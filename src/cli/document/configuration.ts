@@ -99,7 +99,11 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
       'Whether models search for tools instead of being sent all of them: `auto`, `on` or `off`.',
       '`auto`',
     ),
-    variable('TOOL_CONTEXT', 'The default tool context, as a JSON object. Values of a request win.', '`{}`'),
+    variable(
+      'TOOL_CONTEXT',
+      'The default tool context, as a JSON object. Values of a request win, except over fields whose names end with `!`: `{ "region!": "eu" }` pins `region`.',
+      '`{}`',
+    ),
     variable(
       'TOOL_POLICY',
       'Who may call which tool, and how, as JSON by the tool’s name, `#tag` or `@BINDING`.',
@@ -115,6 +119,12 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
       'Whether a key with `approve` may not decide about calls of runs that the same key started.',
       '`off`',
     ),
+    variable(
+      'TOOL_BREAKER_FAILURES',
+      'How many calls of a tool in a row must fail until it is paused for the tenant, or `off`. Each isolate counts for itself.',
+      '5',
+    ),
+    variable('TOOL_BREAKER_MS', 'How long a tool is paused, in milliseconds; then one call may try.', '30000'),
     variable(
       'HOLD_CHANGED',
       'Bindings whose tools are held back when they change: a list in which `*` stands for any text, or `off`.',

@@ -3,21 +3,29 @@ import type { Setup } from '../../contract/setup.ts'
 import type { StoredRun } from '../store/runs.ts'
 
 /**
- * Builds the request that repeats an earlier run, perhaps for another caller: with that caller's trusted values, and
- * with the current definitions of the run's tools, as far as that caller may know of them.
+ * Builds the request that repeats an earlier run, perhaps for another caller: with that caller's trusted values, under
+ * the edge's current rules, and with the current definitions of the run's tools, as far as that caller may know of them.
  */
 export async function repeatedRequest(
   setup: Setup,
   { request: original, tools: offered }: StoredRun,
   repeat: Repeat,
 ): Promise<Pick<StartRequest, 'run' | 'tools'>> {
-  const { fingerprint: _fingerprint, budget: _budget, trusted: _trusted, chosenAt: _chosenAt, ...request } = original
+  const { fingerprint: _fingerprint, budget: _budget, trusted: _trusted, chosenAt: _chosenAt, ...kept } = original
+  const { taintRule: _taintRule, ...request } = kept
+  const { taintRule, pinnedContext } = setup.config
   const trusted = setup.trusted?.(repeat.caller)
   const names = offered.map(({ name }) => name)
   const tools = names.length === 0 ? [] : await setup.tools(repeat.caller).find(names)
   const byName = new Map(tools.map(({ definition }) => [definition.name, definition]))
   return {
-    run: { ...request, ...repeat, ...(trusted && { trusted }) },
+    run: {
+      ...request,
+      context: { ...request.context, ...pinnedContext },
+      ...(!taintRule && { taintRule }),
+      ...repeat,
+      ...(trusted && { trusted }),
+    },
     tools: names.flatMap((name) => byName.get(name) ?? []),
   }
 }

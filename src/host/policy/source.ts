@@ -1,5 +1,6 @@
 import type { RateLimit, ToolPolicies, ToolPolicy } from '../../contract/policy.ts'
 import type { Caller, Tool, ToolDefinition, ToolFailure, ToolSource, Unavailable } from '../../contract/tool.ts'
+import { type Breaker, isToolFault, toolPaused } from '../breaker.ts'
 import { unknownTool } from '../unknown-tool.ts'
 import { isAllowed, policiesOf, tighten } from './policies.ts'
 
@@ -7,6 +8,8 @@ export interface PolicyOptions {
   readonly policies: ToolPolicies
   /** The rate-limit bindings that policies name. */
   readonly rates: Readonly<Record<string, RateLimit>>
+  /** Pauses tools that fail again and again. Default: none is paused. */
+  readonly breaker?: Breaker | undefined
 }
 
 /**
@@ -19,7 +22,7 @@ export function policed(
   options: PolicyOptions,
 ): (caller: Caller) => ToolSource {
   const sourceFor = typeof source === 'function' ? source : () => source
-  if (Object.keys(options.policies).length === 0) return sourceFor
+  if (Object.keys(options.policies).length === 0 && !options.breaker) return sourceFor
   // The same object each time, so that what is cached for a definition, such as its encoded form, serves the next run.
   const tightened = new WeakMap<ToolDefinition, { readonly place: string; readonly definition: ToolDefinition }>()
   const bind = (tool: Tool, policies: readonly ToolPolicy[]) => {
@@ -34,8 +37,8 @@ export function policed(
     const allowed = (tools: readonly Tool[]) =>
       tools.flatMap((tool) => {
         const policies = policiesOf(options.policies, tool)
-        if (policies.length === 0) return [tool]
-        return isAllowed(policies, caller) ? [bind(tool, policies)] : []
+        if (!isAllowed(policies, caller)) return []
+        return [withBreaker(policies.length === 0 ? tool : bind(tool, policies), caller, options)]
       })
     return {
       list: async (page) => {
@@ -71,6 +74,43 @@ function guard(tool: Tool, policies: readonly ToolPolicy[], { rates }: PolicyOpt
       // A rate whose binding is missing lets no call through.
       const counted = await Promise.all(limiters.map(async (limiter) => (await limiter?.limit({ key }))?.success))
       return counted.every((isWithin) => isWithin === true) ? tool.call(request, control) : tooOften(name)
+    },
+  }
+}
+
+/**
+ * Binds a tool by the breaker, which counts for the tenant that calls. A call of an alias is counted by the tool behind
+ * it.
+ */
+function withBreaker(tool: Tool, { tenant }: Caller, { breaker }: PolicyOptions): Tool {
+  const { name, aliasOf } = tool.definition
+  if (!breaker || aliasOf !== undefined) return tool
+  const keyFor = (caller: string) => `${caller} ${tool.place} ${name}`
+  const pausedUntil = breaker.pausedUntil(keyFor(tenant))
+  return {
+    ...tool,
+    ...(pausedUntil !== undefined && { pausedUntil }),
+    call: async (request, control) => {
+      const key = keyFor(request.context.caller.tenant)
+      if (!breaker.admit(key)) return toolPaused(name, breaker.pausedUntil(key) ?? 0)
+      let isRecorded = false
+      const record = (isFault: boolean) => {
+        if (!isRecorded) breaker.record(key, isFault)
+        isRecorded = true
+      }
+      // The host gives a call up when its time is over, whether the tool answers or not.
+      void control.whenAborted().then(
+        (reason) => reason === 'timeout' && record(true),
+        () => {},
+      )
+      try {
+        const outcome = await tool.call(request, control)
+        record(isToolFault(outcome))
+        return outcome
+      } catch (error) {
+        record(true)
+        throw error
+      }
     },
   }
 }

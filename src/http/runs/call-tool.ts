@@ -36,7 +36,7 @@ export async function callTool(
     const message = `The tool "${name}" needs a person's approval, which takes a run in a conversation.`
     return failure('approval_needs_conversation', message)
   }
-  const { limits, context, compat } = setup.config
+  const { limits, compat } = setup.config
   const timeoutMs = Math.min(ownMs, limits.callMs)
   const runId = newId('run')
   const trusted = setup.trusted?.(caller)
@@ -53,7 +53,7 @@ export async function callTool(
         attempt: 1,
         deadline: Date.now() + timeoutMs,
         caller,
-        values: requestValues(request, { ...context, ...body.context }),
+        values: requestValues(request, setup.config, body.context),
         ...(trusted && { trusted }),
         ...(compat && { compat }),
       },

@@ -68,7 +68,7 @@ export async function prepareRun(
     ...(body.toolChoice && { toolChoice: body.toolChoice }),
     ...(body.responseFormat && { responseFormat: body.responseFormat }),
     ...(body.sampling && Object.keys(body.sampling).length > 0 && { sampling: body.sampling }),
-    context: requestValues(request, { ...config.context, ...body.context }),
+    context: requestValues(request, config, body.context),
     limits: lowerLimits(config.limits, body.limits ?? {}),
     ...(budget && { budget }),
     ...chooseOptions(config, body),

@@ -2,6 +2,7 @@ import { Hono } from 'hono/tiny'
 import type { Setup } from '../../../contract/setup.ts'
 import type { Caller, Tool, ToolDefinition, ToolFinder, Unavailable } from '../../../contract/tool.ts'
 import { decodeCallBody } from '../../../wire/client/request.ts'
+import { timeOf } from '../../../host/breaker.ts'
 import { acceptTool } from './accept-tool.ts'
 import { findTool, toolsOf, unknownToolProblem } from './find-tool.ts'
 import { pageSize } from '../conversations/addressed.ts'
@@ -77,8 +78,10 @@ type Entry = Omit<ToolDefinition, 'inputSchema' | 'version' | 'hash' | 'annotati
     accepted?: string | null
   }
 
-function availableEntry({ definition, origin, place }: Tool): Entry {
-  return { ...definition, source: origin, place, available: true }
+function availableEntry({ definition, origin, place, pausedUntil }: Tool): Entry {
+  if (pausedUntil === undefined) return { ...definition, source: origin, place, available: true }
+  const reason = `Its last calls all failed: it is not called again before ${timeOf(pausedUntil)}.`
+  return { ...definition, source: origin, place, available: false, reason }
 }
 
 function unavailableEntry(unavailable: Unavailable): Entry {

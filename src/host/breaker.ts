@@ -1,0 +1,77 @@
+import { failure, type ToolFailure, type ToolOutcome } from '../contract/tool.ts'
+
+export interface BreakerOptions {
+  /** How many calls in a row must fail until a tool is paused. */
+  readonly failures: number
+  /** How long it is paused, in milliseconds. */
+  readonly pauseMs: number
+  readonly now?: () => number
+}
+
+/**
+ * Pauses tools that fail again and again: after so many failed calls in a row, a tool is not called for a while; then
+ * one call may try, and the others wait for how it ends. Each isolate counts for itself, by tenant, so that no tenant
+ * can pause a tool for another.
+ */
+export interface Breaker {
+  /** Returns until when a tool is paused, in epoch milliseconds; undefined if it is not. */
+  pausedUntil(key: string): number | undefined
+  /** Returns whether a call may go ahead. The first one after a pause may, and extends the pause for the others. */
+  admit(key: string): boolean
+  /** Records how a call ended. */
+  record(key: string, isFault: boolean): void
+}
+
+interface Entry {
+  readonly failures: number
+  /** In epoch milliseconds. */
+  readonly pausedUntil: number
+}
+
+/** The most tools, by tenant, whose failures an isolate remembers. */
+const MOST_ENTRIES = 10_000
+
+export function createBreaker({ failures: most, pauseMs, now = Date.now }: BreakerOptions): Breaker {
+  const entries = new Map<string, Entry>()
+  const set = (key: string, entry: Entry) => {
+    entries.delete(key)
+    entries.set(key, entry)
+    const [oldest] = entries.keys()
+    if (entries.size > MOST_ENTRIES && oldest !== undefined) entries.delete(oldest)
+  }
+  return {
+    pausedUntil: (key) => {
+      const { pausedUntil = 0 } = entries.get(key) ?? {}
+      return pausedUntil > now() ? pausedUntil : undefined
+    },
+    admit: (key) => {
+      const entry = entries.get(key)
+      if (!entry || entry.failures < most) return true
+      if (entry.pausedUntil > now()) return false
+      set(key, { ...entry, pausedUntil: now() + pauseMs })
+      return true
+    },
+    record: (key, isFault) => {
+      if (!isFault) return void entries.delete(key)
+      const failures = (entries.get(key)?.failures ?? 0) + 1
+      set(key, { failures, pausedUntil: failures < most ? 0 : now() + pauseMs })
+    },
+  }
+}
+
+const FAULTS = new Set(['tool_failed', 'tool_unreachable', 'timeout', 'bad_outcome', 'http_unreachable', 'http_429'])
+
+/** Whether an outcome is the fault of the tool, or of what it asks, rather than of the arguments of the call. */
+export function isToolFault(outcome: ToolOutcome): boolean {
+  return !outcome.ok && (FAULTS.has(outcome.error.code) || /^http_5\d\d$/.test(outcome.error.code))
+}
+
+/** Returns the outcome of a call of a paused tool. */
+export function toolPaused(name: string, until: number): ToolFailure {
+  const message = `The tool "${name}" was not called: its last calls all failed, and it is not called again before ${timeOf(until)}. Do without it, or say that it is not available at present.`
+  return failure('tool_paused', message)
+}
+
+export function timeOf(at: number): string {
+  return new Date(at).toISOString().replace(/\.\d+/, '')
+}

@@ -1,0 +1,111 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { failure } from '../../src/contract/tool.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
+import { controlledEdge } from './controlled-edge.ts'
+
+const ACME = 'acme: chat tools:read tools:write'
+const GLOBEX = 'globex: chat tools:read'
+const START = Date.parse('2026-01-01T12:00:00Z')
+
+beforeEach(() => void vi.useFakeTimers({ now: START, toFake: ['Date'] }))
+afterEach(() => void vi.useRealTimers())
+
+/** An edge with one tool, which fails in this way while it is set, and what has reached it. */
+function stage(options: Partial<Parameters<typeof controlledEdge>[0]> = {}) {
+  const state: { code: string | undefined; calls: number } = { code: 'tool_failed', calls: 0 }
+  const work = tool('work', () => {
+    state.calls += 1
+    return state.code === undefined ? 'done' : failure(state.code, 'It failed.')
+  })
+  const edge = controlledEdge({ workers: { TOOL_WORK: [work] }, keys: [ACME, GLOBEX], ...options })
+  const call = async (key = ACME, name = 'work') => {
+    const { body } = await edge.as(key)(`/tools/${name}/call`, { json: { arguments: {} } })
+    return body.ok ? 'done' : (body.error?.code ?? body.code)
+  }
+  const times = async (count: number) => {
+    const codes: string[] = []
+    for (let at = 0; at < count; at++) codes.push(await call())
+    return codes
+  }
+  return { ...edge, state, call, times }
+}
+
+describe('a tool that fails again and again', () => {
+  test('is paused, tried once after the pause, and called again once it works', async () => {
+    const { state, call, times } = stage()
+    expect(await times(7)).toEqual([...Array.from({ length: 5 }, () => 'tool_failed'), 'tool_paused', 'tool_paused'])
+    expect(state.calls).toBe(5)
+    vi.setSystemTime(START + 30_000)
+    expect([await call(), await call(), state.calls]).toEqual(['tool_failed', 'tool_paused', 6])
+    vi.setSystemTime(START + 60_000)
+    state.code = undefined
+    expect([await call(), await call()]).toEqual(['done', 'done'])
+  })
+
+  test('is listed as unavailable with the reason, to the tenant whose calls failed, and called for others', async () => {
+    const { as, call, times } = stage()
+    await times(5)
+    expect((await as(ACME)('/tools/work')).body).toMatchObject({
+      name: 'work',
+      available: false,
+      reason: 'Its last calls all failed: it is not called again before 2026-01-01T12:00:30Z.',
+    })
+    expect((await as(GLOBEX)('/tools/work')).body.available).toBe(true)
+    expect(await call(GLOBEX)).toBe('tool_failed')
+  })
+
+  test('is not called through an alias either', async () => {
+    const { as, call, times, state } = stage()
+    const alias = { description: 'Works.', inputSchema: { type: 'object' }, binding: 'TOOL_WORK', call: 'work' }
+    await as(ACME)('/tools/toil', { method: 'PUT', json: alias })
+    expect([await call(ACME, 'toil'), await call(ACME, 'toil'), ...(await times(3))]).not.toContain('tool_paused')
+    expect([await call(ACME, 'toil'), await call(), state.calls]).toEqual(['tool_paused', 'tool_paused', 5])
+  })
+
+  test('makes the model read why it is not called', async () => {
+    const calls = Array.from({ length: 6 }, (_, at): [string, object] => ['work', { at }])
+    const { as, requests, state } = stage({
+      script: [ask(...calls), say('Done.')],
+      vars: { MAX_CONCURRENT_CALLS: '1' },
+    })
+    await as(ACME)('/runs', { json: { input: 'Go' } })
+    expect(state.calls).toBe(5)
+    const results = requests[1]?.messages.filter(({ role }) => role === 'tool') ?? []
+    expect(results.at(-1)).toMatchObject({
+      content: [{ text: expect.stringContaining('it is not called again before 2026-01-01T12:00:30Z') }],
+    })
+  })
+
+  test.each(['tool_error', 'invalid_arguments', 'http_404'])(
+    'is not paused for what its arguments are to blame for: %s',
+    async (code) => {
+      const { state, times } = stage()
+      state.code = code
+      expect(new Set(await times(7))).not.toContain('tool_paused')
+      expect(state.calls).toBe(7)
+    },
+  )
+
+  test('is not paused while one of its calls succeeds, nor where the edge switches that off', async () => {
+    const { state, call, times } = stage()
+    await times(4)
+    state.code = undefined
+    await call()
+    state.code = 'tool_failed'
+    expect(await times(5)).not.toContain('tool_paused')
+    expect(await stage({ vars: { TOOL_BREAKER_FAILURES: 'off' } }).times(9)).not.toContain('tool_paused')
+  })
+})
+
+test('the same call is made at most ten times in a run, by whatever name, unless the edge sets another limit', async () => {
+  const same = Array.from({ length: 12 }, (_, at): [string] => [at % 2 === 0 ? 'work' : 'toil'])
+  const alias = { description: 'Works.', inputSchema: { type: 'object' }, binding: 'TOOL_WORK', call: 'work' }
+  const count = async (vars = {}) => {
+    const edge = stage({ script: [ask(...same), say('Done.')], vars })
+    edge.state.code = undefined
+    await edge.as(ACME)('/tools/toil', { method: 'PUT', json: alias })
+    await edge.as(ACME)('/runs', { json: { input: 'Go', tools: ['work', 'toil'] } })
+    return edge.state.calls
+  }
+  expect([await count(), await count({ MAX_SAME_CALLS: '3' })]).toEqual([10, 3])
+})
