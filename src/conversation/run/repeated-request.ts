@@ -11,8 +11,8 @@ export async function repeatedRequest(
   { request: original, tools: offered }: StoredRun,
   repeat: Repeat,
 ): Promise<Pick<StartRequest, 'run' | 'tools'>> {
-  const { fingerprint: _fingerprint, budget: _budget, trusted: _trusted, chosenAt: _chosenAt, ...kept } = original
-  const { taintRule: _taintRule, ...request } = kept
+  const { fingerprint: _fingerprint, budget: _budget, trusted: _trusted, chosenAt: _chosenAt, ...terms } = original
+  const { taintRule: _taintRule, ...request } = terms
   const { taintRule, pinnedContext } = setup.config
   const trusted = setup.trusted?.(repeat.caller)
   const names = offered.map(({ name }) => name)
