@@ -44,6 +44,8 @@ export interface ToolDefinition {
    * its calls too.
    */
   readonly aliasOf?: string
+  /** Whether it calls further tools, as an agent does: then the host's policies come with its calls, for these tools. */
+  readonly callsTools?: boolean
   /** Free data for hooks and listings. Models never see it. */
   readonly metadata?: JsonObject
 }
@@ -112,6 +114,8 @@ export interface ToolContext {
   readonly history?: readonly Message[]
   /** The marks of all data that the model had read when it asked for the call. */
   readonly marks?: readonly DataMark[]
+  /** The host's policies (`TOOL_POLICY`), for a tool with `callsTools`: they bind the tools that it calls. */
+  readonly policies?: Readonly<Record<string, unknown>>
 }
 
 export interface ToolRequest {

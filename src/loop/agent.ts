@@ -3,7 +3,7 @@ import type { Config } from '../contract/config.ts'
 import type { LoopSetup } from '../contract/hook.ts'
 import { deriveRunId, TOOL_NAME } from '../contract/id.ts'
 import { canonicalJson, parseJson, sha256 } from '../contract/json.ts'
-import { DEFAULT_LIMITS, type Limits } from '../contract/limits.ts'
+import { DEFAULT_LIMITS, type Limits, lowerLimits } from '../contract/limits.ts'
 import { type RunRequest } from '../contract/run.ts'
 import type { ModelChooser, Report } from '../contract/setup.ts'
 import {
@@ -32,8 +32,8 @@ export interface AgentPorts {
   /** The source of their tools. Default: no tools. */
   readonly tools?: (caller: Caller) => ToolSource
   readonly loop?: LoopSetup
-  /** Default: the taint rule is on. */
-  readonly config?: Pick<Config, 'taintRule'>
+  /** The limits of the edge, which those of an agent only lower. Default: the initial limits; the taint rule is on. */
+  readonly config?: Pick<Config, 'taintRule'> & Partial<Pick<Config, 'limits'>>
   /** Receives log entries for operators about the calls inside. Default: nothing is logged. */
   readonly report?: Report
   readonly now?: () => number
@@ -89,6 +89,7 @@ export async function agentTool(agent: AgentOptions, ports: AgentPorts): Promise
     version: '1',
     hash: await sha256(canonicalJson({ ...declaration, instructions: agent.instructions, template: agent.template })),
     annotations,
+    callsTools: true,
     ...(returnDirect && { returnDirect }),
     ...(timeoutMs !== undefined && { timeoutMs }),
     ...(tags && { tags }),
@@ -122,7 +123,7 @@ async function runAgent(
   const innerRequest: RunRequest = {
     ...(await requestOf(agent, request, depth)),
     model: resolved.name,
-    limits: limitsOf(agent, request.context.deadline - now()),
+    limits: limitsOf(agent, request.context.deadline - now(), ports.config?.limits),
     ...(ports.config?.taintRule === false && { taintRule: false }),
   }
   let lastProgress = Promise.resolve()
@@ -159,15 +160,10 @@ async function runAgent(
   }
 }
 
-/** Returns the agent's limits; its run ends with the time of the call at the latest. */
-function limitsOf({ limits }: AgentOptions, timeLeft: number): Limits {
-  return {
-    ...DEFAULT_LIMITS,
-    steps: 20,
-    calls: 60,
-    ...limits,
-    runMs: Math.max(1, Math.min(limits?.runMs ?? Infinity, timeLeft)),
-  }
+/** Returns the agent's limits, at most those of the edge; its run ends with the time of the call at the latest. */
+function limitsOf({ limits }: AgentOptions, timeLeft: number, most: Limits = DEFAULT_LIMITS): Limits {
+  const own = { steps: 20, calls: 60, ...limits }
+  return { ...lowerLimits(most, own), runMs: Math.max(1, Math.min(limits?.runMs ?? Infinity, timeLeft)) }
 }
 
 /** Builds the request of the run inside the call. Its id comes from the call's key: every attempt has the same id. */

@@ -43,6 +43,8 @@ export interface ControlledEdgeOptions {
   /** The tools of each bound tool Worker, by binding. */
   readonly workers: Readonly<Record<string, readonly Tool[]>>
   readonly script?: readonly Script[]
+  /** The model. Default: one that plays the script. */
+  readonly model?: ReturnType<typeof scripted>
   readonly vars?: Readonly<Record<string, unknown>>
   /** The keys that requests may be sent with, as `as` takes them. */
   readonly keys: readonly string[]
@@ -58,7 +60,7 @@ export interface ControlledEdgeOptions {
  */
 export function controlledEdge(options: ControlledEdgeOptions): ControlledEdge {
   const { workers, script = [], vars = {}, keys, fetch, change = (made) => made } = options
-  const model = scripted(script, 'test/scripted')
+  const { model = scripted(script, 'test/scripted') } = options
   const kv = new FakeKv()
   const env: Env = {
     MODEL: 'test/scripted',
@@ -129,7 +131,7 @@ function objects<Service>(make: (ctx: DurableObjectState) => Service): { getByNa
 }
 
 /** A tool Worker with these tools, as its service binding shows it. */
-function workerOf(tools: readonly Tool[]): Required<Pick<ToolBinding, 'describe' | 'call'>> {
+export function workerOf(tools: readonly Tool[]): Required<Pick<ToolBinding, 'describe' | 'call'>> {
   return {
     describe: async () => ({ contract: 1, tools: tools.map(({ definition }) => definition) }),
     call: async (request, control) => {

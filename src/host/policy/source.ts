@@ -38,7 +38,8 @@ export function policed(
       tools.flatMap((tool) => {
         const policies = policiesOf(options.policies, tool)
         if (!isAllowed(policies, caller)) return []
-        return [withBreaker(policies.length === 0 ? tool : bind(tool, policies), caller, options)]
+        const bound = policies.length === 0 ? tool : bind(tool, policies)
+        return [withBreaker(withPolicies(bound, options), caller, options)]
       })
     return {
       list: async (page) => {
@@ -75,6 +76,19 @@ function guard(tool: Tool, policies: readonly ToolPolicy[], { rates }: PolicyOpt
       const counted = await Promise.all(limiters.map(async (limiter) => (await limiter?.limit({ key }))?.success))
       return counted.every((isWithin) => isWithin === true) ? tool.call(request, control) : tooOften(name)
     },
+  }
+}
+
+/**
+ * Sends the policies with the calls of a tool that calls further tools. An agent in a Worker of its own binds its tools by
+ * them; of two policies with one key, that of the host which was asked first holds.
+ */
+function withPolicies(tool: Tool, { policies }: PolicyOptions): Tool {
+  if (!tool.definition.callsTools) return tool
+  return {
+    ...tool,
+    call: ({ context, ...request }, control) =>
+      tool.call({ ...request, context: { ...context, policies: { ...policies, ...context.policies } } }, control),
   }
 }
 

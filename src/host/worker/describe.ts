@@ -102,6 +102,7 @@ const Definition = v.object({
   reconcile: flag,
   undo: flag,
   history: flag,
+  callsTools: flag,
   strict: flag,
   tags: v.exactOptional(v.array(v.string())),
   metadata: v.exactOptional(plainObject),

@@ -1,6 +1,14 @@
 import { newId } from '../../contract/id.ts'
 import type { Setup } from '../../contract/setup.ts'
-import type { Caller, Progress, Tool, ToolOutcome } from '../../contract/tool.ts'
+import { chooseOptions } from '../../contract/run-options.ts'
+import type { RunRequest } from '../../contract/run.ts'
+import type { Caller, Progress, Tool, ToolOutcome, ToolRequest } from '../../contract/tool.ts'
+import { callThroughHooks } from '../../loop/perform/call-hooks.ts'
+import { isGuardedBySetup } from '../../loop/perform/eager.ts'
+import { HookFailure } from '../../loop/perform/middleware.ts'
+import { hookFailed } from '../../loop/perform/settle.ts'
+import { loopPorts } from '../../loop/running.ts'
+import { newState } from '../../loop/state.ts'
 import { failure } from '../../contract/tool.ts'
 import { needsApproval } from '../../host/approval.ts'
 import { execute } from '../../host/execute.ts'
@@ -23,42 +31,62 @@ export interface CallOptions {
 }
 
 /**
- * Performs one call outside of a run, under the rules of a run: with its limits, and a call that needs approval fails.
- * The usage of models inside the tool is counted for the caller's key, and the detail of a failure is reported to
- * operators. Never rejects.
+ * Performs one call outside of a run, under the rules of a run: with its limits and through the setup's hooks around
+ * calls; a call that needs approval fails. The usage of models inside the tool is counted for the caller's key, and the
+ * detail of a failure is reported to operators. Never rejects.
  */
 export async function callTool(
   tool: Tool,
   { setup, caller, request, waitUntil, progress = () => {}, signal = request.signal, ...body }: CallOptions,
 ): Promise<ToolOutcome> {
-  const { name, hash, approval, timeoutMs: ownMs = Infinity, maxResultBytes = Infinity } = tool.definition
-  if (needsApproval(approval, JSON.stringify(body.arguments))) {
-    const message = `The tool "${name}" needs a person's approval, which takes a run in a conversation.`
-    return failure('approval_needs_conversation', message)
-  }
-  const { limits, compat } = setup.config
+  const { definition } = tool
+  const { name, hash, approval, timeoutMs: ownMs = Infinity, maxResultBytes = Infinity } = definition
+  const { config, loop = {} } = setup
+  const { limits, compat } = config
   const timeoutMs = Math.min(ownMs, limits.callMs)
   const runId = newId('run')
   const trusted = setup.trusted?.(caller)
-  const outcome = await execute(
-    tool,
-    {
-      name,
-      arguments: body.arguments,
-      hash,
-      context: {
-        runId,
-        callId: runId,
-        idempotencyKey: runId,
-        attempt: 1,
-        deadline: Date.now() + timeoutMs,
-        caller,
-        values: requestValues(request, setup.config, body.context),
-        ...(trusted && { trusted }),
-        ...(compat && { compat }),
-      },
+  const { report } = loopPorts(setup, runId)
+  const values = requestValues(request, config, body.context)
+  const run: RunRequest = {
+    ...{ runId, durable: false, caller, input: [], model: config.model ?? '', clientTools: [] },
+    ...{ context: values, limits, ...chooseOptions(config, {}), ...(trusted && { trusted }) },
+  }
+  const call = { callId: runId, tool: name, arguments: JSON.stringify(body.arguments) }
+  const state = newState(run, new Map([[name, definition]]))
+  try {
+    if (needsApproval(approval, call.arguments) || isGuardedBySetup({ state, loop }, call)) {
+      const message = `The tool "${name}" needs a person's approval, which takes a run in a conversation.`
+      return failure('approval_needs_conversation', message)
+    }
+  } catch (error) {
+    return hookFailed({ report }, call, error instanceof HookFailure ? error.cause : error)
+  }
+  const toolRequest: ToolRequest = {
+    name,
+    arguments: body.arguments,
+    hash,
+    context: {
+      runId,
+      callId: runId,
+      idempotencyKey: runId,
+      attempt: 1,
+      deadline: Date.now() + timeoutMs,
+      caller,
+      values,
+      ...(trusted && { trusted }),
+      ...(compat && { compat }),
     },
-    { signal, timeoutMs, progress, resultBytes: Math.min(maxResultBytes, limits.resultBytes) },
+  }
+  const options = { signal, timeoutMs, progress, resultBytes: Math.min(maxResultBytes, limits.resultBytes) }
+  const outcome = await callThroughHooks(
+    { loop, report },
+    {
+      definition,
+      request: toolRequest,
+      context: () => ({ run, step: 0, messages: [], history: [], signal }),
+      send: (sent) => (loop.execute ?? execute)(tool, sent, options),
+    },
   )
   const { usage } = outcome
   if (usage && termsOfCaller(setup.config, caller)?.budget) waitUntil(countSpend({ setup, caller }, runId, usage))

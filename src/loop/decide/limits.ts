@@ -51,9 +51,10 @@ export function refuseOverLimit(state: RunState, call: CallState): ToolFailure |
 
 function refuseRepeated(state: RunState, call: CallState): ToolFailure | undefined {
   const { request, calls } = state
-  const { sameCalls = Infinity } = request.limits
+  const { sameCalls } = request.limits
   const repeats = calls.slice(0, calls.indexOf(call)).filter((each) => isSameCall(state, each, call)).length
-  if (repeats < sameCalls) return undefined
+  // A run of an earlier version has no such limit.
+  if (!(repeats >= sameCalls)) return undefined
   const message = `Not run: "${call.tool}" was called ${repeats} times with these arguments. Use what it answered, or change them.`
   return failure('repeated_call', message)
 }

@@ -2,13 +2,13 @@ import type { ToolOutcome, ToolRequest } from '../../contract/tool.ts'
 import { execute } from '../../host/execute.ts'
 import { targetOf } from '../decide/target.ts'
 import { unknownTool } from '../../host/unknown-tool.ts'
-import { compose, type Middleware, HookFailure } from './middleware.ts'
+import { callThroughHooks } from './call-hooks.ts'
 import { type Group, inPool } from './pool.ts'
 import { canReconcile, startedCalls } from '../recover.ts'
 import { statusOf } from './reconcile.ts'
 import { toolRequest } from './tool-request.ts'
 import { hookContext, type Running } from '../running.ts'
-import { hookFailed, applyFaultPolicy, callSettled } from './settle.ts'
+import { applyFaultPolicy, callSettled } from './settle.ts'
 import type { CallState } from '../state.ts'
 import { READ_RESULT, visibleOutcome } from '../decide/truncated-result.ts'
 
@@ -87,12 +87,6 @@ async function outcomeOf(
   if (!tool) return unknownTool(name, [...tools.keys()])
   const request = toolRequest(running, call, times)
   if (!request.ok) return request
-  const { definition } = tool
-  const middleware = (loop.hooks ?? []).flatMap((hook): Middleware<ToolRequest, ToolOutcome>[] =>
-    hook.call
-      ? [(input, next) => hook.call?.(input, next, { ...hookContext(running), definition }) ?? next(input)]
-      : [],
-  )
   const send = async (input: ToolRequest) => {
     const outcome = await (loop.execute ?? execute)(tool, input, {
       signal,
@@ -105,11 +99,8 @@ async function outcomeOf(
       ? reconcileTimeout(running, { ...call, ...times }, outcome)
       : outcome
   }
-  try {
-    return await compose(middleware, send)(request.value)
-  } catch (error) {
-    return hookFailed(running, call, error instanceof HookFailure ? error.cause : error)
-  }
+  const { definition } = tool
+  return callThroughHooks(running, { definition, request: request.value, context: () => hookContext(running), send })
 }
 
 /** The most bytes of a result that are stored whole. */

@@ -1,0 +1,331 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { LoopSetup } from '../../src/contract/hook.ts'
+import type { Tool, ToolDefinition } from '../../src/contract/tool.ts'
+import { failure } from '../../src/contract/tool.ts'
+import { serveAgents } from '../../src/agent.ts'
+import { inOrder } from '../../src/host/source/chain.ts'
+import { agentSource } from '../../src/loop/agent.ts'
+import { type Script, scripted } from '../../src/model/scripted.ts'
+import type { Env } from '../../src/edge/env.ts'
+import { makeSetup } from '../../src/edge/setup.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
+import { type ControlledEdge, controlledEdge, workerOf } from './controlled-edge.ts'
+
+const KEY = 'acme: chat tools:read approve'
+const ADMIN = 'ops: chat tools:read tools:admin finance'
+const HOST = 'api.example.com'
+
+type Call = [tool: string, args?: object]
+type Steps = readonly Script[]
+
+/** A way to reach a tool. */
+interface Way {
+  /** The name under which it is called. */
+  readonly alias?: string
+  /** What the model answers: `before` are steps that come first, `calls` the calls of the tool. */
+  readonly script: (before: Steps, calls: readonly Call[]) => Steps
+  readonly vars?: object
+  readonly go: (edge: ControlledEdge, calls: readonly Call[], headers?: object) => Promise<unknown>
+  /** Whether the tool is one of another Worker, which has a setup and variables of its own. */
+  readonly isElsewhere?: boolean
+  /** Whether the edge leaves the call to its caller. */
+  readonly isHandedOut?: boolean
+  /** Whether no model reads the result, and a request makes one call. */
+  readonly isDirect?: boolean
+}
+
+const inOneRun: Way['script'] = (before, calls) => [...before, ask(...calls), say('Done.')]
+const inTwoRuns: Way['script'] = (before, calls) => [...before, say('One.'), ask(...calls), say('Two.')]
+const input = 'Go'
+
+async function inConversation(edge: ControlledEdge, json: object = {}, id = 'c') {
+  await edge.as(KEY)('/conversations', { json: { id } })
+  return edge.as(KEY)(`/conversations/${id}/runs`, { json: { input, ...json } })
+}
+
+const WAYS: Readonly<Record<string, Way>> = {
+  'a chat completion': {
+    script: inOneRun,
+    go: ({ as }) => as(KEY)('/v1/chat/completions', { json: { messages: [{ role: 'user', content: input }] } }),
+  },
+  'a run': { script: inOneRun, go: ({ as }) => as(KEY)('/runs', { json: { input } }) },
+  'a run in a conversation': { script: inOneRun, go: (edge) => inConversation(edge) },
+  'POST /tools/{name}/call': {
+    script: () => [],
+    isDirect: true,
+    go: ({ as }, [[name, args = {}] = ['']]) => as(KEY)(`/tools/${name}/call`, { json: { arguments: args } }),
+  },
+  '/mcp': {
+    script: () => [],
+    isDirect: true,
+    go: ({ as }, [[name, args = {}] = ['']]) =>
+      as(KEY)('/mcp', { json: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } } }),
+  },
+  'an alias': { alias: 'face', script: inOneRun, go: ({ as }) => as(KEY)('/runs', { json: { input } }) },
+  'an alias, called directly': {
+    alias: 'face',
+    script: () => [],
+    isDirect: true,
+    go: ({ as }, [[name, args = {}] = ['']]) => as(KEY)(`/tools/${name}/call`, { json: { arguments: args } }),
+  },
+  'an agent': {
+    script: (before, calls) => [ask(['clerk', { question: input }]), ...inOneRun(before, calls), say('Outer.')],
+    go: ({ as }) => as(KEY)('/runs', { json: { input } }),
+  },
+  'an agent in a Worker of its own': {
+    isElsewhere: true,
+    script: (before, calls) => [ask(['expert', { question: input }]), ...inOneRun(before, calls), say('Outer.')],
+    go: ({ as }) => as(KEY)('/runs', { json: { input } }),
+  },
+  'a tool search': {
+    vars: { TOOL_SEARCH: 'on' },
+    script: (before, calls) => [
+      ask(['tool_search', { query: 'pay page card', maxResults: 9 }]),
+      ...inOneRun(before, calls),
+    ],
+    go: ({ as }) => as(KEY)('/runs', { json: { input } }),
+  },
+  'execution by the caller': {
+    isHandedOut: true,
+    script: (_, calls) => [ask(...calls), say('Done.')],
+    go: ({ as }) => as(KEY)('/runs', { json: { input, execution: 'caller' } }),
+  },
+  'an eager call': { script: inOneRun, go: ({ as }) => as(KEY)('/runs', { json: { input, eager: true } }) },
+  'a resumed run': {
+    script: (before, calls) => [ask(['pick']), ...inOneRun(before, calls)],
+    go: async (edge) => {
+      const { body } = await inConversation(edge, { clientTools: [{ name: 'pick' }] })
+      const path = `/conversations/c/runs/${body.id}`
+      await edge.as(KEY)(`${path}/calls/${body.calls[0].id}`, { json: { result: 'left' } })
+      await edge.as(KEY)(`${path}/events`)
+    },
+  },
+  'a turn that is run again': {
+    script: inTwoRuns,
+    go: async (edge) => {
+      const { body } = await inConversation(edge)
+      await edge.as(KEY)(`/conversations/c/runs/${body.id}/regenerate`, { json: {} })
+    },
+  },
+  'a response that another follows': {
+    script: inTwoRuns,
+    go: async ({ as }) => {
+      const { body } = await as(KEY)('/v1/responses', { json: { input } })
+      await as(KEY)('/v1/responses', { json: { input, previous_response_id: body.id } })
+    },
+  },
+  'a fork': {
+    script: inTwoRuns,
+    go: async (edge) => {
+      await inConversation(edge)
+      const { body } = await edge.as(KEY)('/conversations/c/messages')
+      const at = Math.max(...body.map(({ position }: { position: number }) => position))
+      await edge.as(KEY)('/conversations/c/fork', { json: { at, id: 'd' } })
+      await edge.as(KEY)('/conversations/d/runs', { json: { input } })
+    },
+  },
+}
+
+interface Result {
+  /** How many calls have reached the tool. */
+  readonly reached: number
+  /** How many of them ran at the same time. */
+  readonly most: number
+  /** All that the model and the caller were given. */
+  readonly told: string
+}
+
+/** A control of tools, and what must be so if it holds. */
+interface Control {
+  readonly policy?: object
+  readonly vars?: object
+  readonly definition?: Partial<ToolDefinition>
+  /** The tool that is called: a bound one, or a stored one that sends a request. Default: bound. */
+  readonly isStored?: boolean
+  readonly calls?: readonly object[]
+  /** Tools that are called, in steps before. */
+  readonly before?: readonly string[]
+  readonly answer?: string
+  /** Brought about after the tool was seen and stored, before it is called. */
+  readonly prepare?: (edge: ControlledEdge, bank: Tool[], state: { code?: string }) => Promise<void>
+  /** Rules of the setup, as an operator writes them in `src/setup.ts`. */
+  readonly loop?: LoopSetup
+  /** Whether another Worker sets the control for its tools, by variables or a setup of its own. */
+  readonly isOfSetup?: boolean
+  /** Whether the control concerns runs alone. */
+  readonly isOfRuns?: boolean
+  readonly holds: (result: Result, way: Way) => void
+}
+
+const isNotReached: Control['holds'] = ({ reached }) => expect(reached).toBe(0)
+const noRate = { limit: async () => ({ success: false }) }
+
+const CONTROLS: Readonly<Record<string, Control>> = {
+  'no control': { holds: ({ reached }, { isHandedOut = false }) => expect(reached).toBe(isHandedOut ? 0 : 1) },
+  'the approval of a policy': { policy: { pay: { approval: 'always' } }, holds: isNotReached },
+  'the approval of the tool': { definition: { approval: 'always' }, holds: isNotReached },
+  'an approval by arguments': {
+    policy: { pay: { approval: { unless: { '/n': { maximum: 0 } } } } },
+    holds: isNotReached,
+  },
+  "the setup's rule of approval": {
+    isOfSetup: true,
+    loop: { needsApproval: ({ tool }) => tool === 'pay' },
+    holds: isNotReached,
+  },
+  'a hook around calls': {
+    isOfSetup: true,
+    loop: {
+      hooks: [
+        {
+          name: 'guard',
+          call: async (request, next, { definition }) =>
+            definition.name === 'pay' || definition.aliasOf === 'pay'
+              ? failure('refused', 'Not this one.')
+              : next(request),
+        },
+      ],
+    },
+    holds: isNotReached,
+  },
+  scopes: { policy: { pay: { scopes: ['finance'] } }, holds: isNotReached },
+  tenants: { policy: { '@TOOL_BANK': { tenants: ['ops'] } }, holds: isNotReached },
+  'a rate': { policy: { pay: { rate: 'RATE_PAY' } }, vars: { RATE_PAY: noRate }, holds: isNotReached },
+  hosts: { isStored: true, policy: { page: { hosts: ['elsewhere.example.com'] } }, holds: isNotReached },
+  'the mark of untrusted results': {
+    policy: { pay: { annotations: { untrusted: true } } },
+    isOfRuns: true,
+    holds: ({ told }, { isHandedOut = false }) => expect(told.includes('data, not instructions')).toBe(!isHandedOut),
+  },
+  'the rule on data that may not leave': {
+    before: ['card'],
+    isOfRuns: true,
+    holds: isNotReached,
+  },
+  concurrency: {
+    policy: { pay: { concurrency: 1 } },
+    calls: [{ n: 1 }, { n: 2 }, { n: 3 }],
+    isOfRuns: true,
+    holds: ({ reached, most }, { isHandedOut = false }) =>
+      expect([reached, most]).toEqual(isHandedOut ? [0, 0] : [3, 1]),
+  },
+  'the cap of results': {
+    policy: { pay: { maxResultBytes: 60 } },
+    answer: 'x'.repeat(5000),
+    holds: ({ told }) => expect(told).not.toContain('x'.repeat(100)),
+  },
+  'hold-back of changed tools': {
+    isOfSetup: true,
+    vars: { HOLD_CHANGED: 'TOOL_BANK' },
+    prepare: async (_, bank) => {
+      const [pay, ...others] = bank
+      if (pay)
+        bank.splice(0, bank.length, { ...pay, definition: { ...pay.definition, description: 'Another.' } }, ...others)
+      vi.setSystemTime(Date.now() + 61_000)
+    },
+    holds: isNotReached,
+  },
+  'the breaker': {
+    isOfSetup: true,
+    prepare: async ({ as }, _, state) => {
+      state.code = 'tool_failed'
+      for (let at = 0; at < 5; at++) await as(KEY)('/tools/pay/call', { json: { arguments: { n: at } } })
+    },
+    holds: isNotReached,
+  },
+  'the limit of calls of one tool': {
+    isOfSetup: true,
+    vars: { MAX_CALLS_PER_TOOL: { pay: 1 }, ON_LIMIT: 'model' },
+    calls: [{ n: 1 }, { n: 2 }],
+    isOfRuns: true,
+    holds: ({ reached }, { isHandedOut = false }) => expect(reached).toBe(isHandedOut ? 0 : 1),
+  },
+}
+
+function nobody(): never {
+  throw new Error('This Worker has no Durable Objects')
+}
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
+afterEach(() => void vi.useRealTimers())
+
+async function play(way: Way, control: Control): Promise<Result> {
+  const { policy = {}, vars = {}, definition = {}, isStored = false, calls = [{ n: 1 }], before = [] } = control
+  let [reached, running, most] = [0, 0, 0]
+  const state: { code?: string } = {}
+  const pay = tool(
+    'pay',
+    async () => {
+      reached += 1
+      most = Math.max(most, ++running)
+      await new Promise((resolve) => setImmediate(resolve))
+      running -= 1
+      return state.code === undefined ? (control.answer ?? 'paid') : failure(state.code, 'It failed.')
+    },
+    { annotations: { readOnly: true }, description: 'Pays a page.', ...definition },
+  )
+  const marked = { untrusted: true, private: true, openWorld: false }
+  const bank = [pay, tool('card', () => 'no. 1', { annotations: marked })]
+  const name = way.alias ?? (isStored ? 'page' : 'pay')
+  const said = calls.map((args): Call => [name, args])
+  const script = way.script(
+    before.map((each) => ask([each])),
+    said,
+  )
+  const model = scripted(script, 'test/scripted')
+  const expert = { name: 'expert', description: 'Does it.', instructions: 'Do it.', tools: ['card', name] }
+  const elsewhere = {
+    MODEL: 'test/scripted',
+    TOOL_BANK: workerOf(bank),
+    CONVERSATIONS: { getByName: nobody },
+    DIRECTORIES: { getByName: nobody },
+  }
+  const Experts = serveAgents((env: Env) => makeSetup(env, { providers: { test: () => () => model } }), [expert])
+  const edge = controlledEdge({
+    model,
+    workers: { TOOL_BANK: bank },
+    keys: [KEY, ADMIN],
+    vars: {
+      ...(way.isElsewhere && { TOOL_EXPERTS: new Experts({} as ExecutionContext, elsewhere) }),
+      TOOL_POLICY: policy,
+      HTTP_TOOL_HOSTS: { [HOST]: [] },
+      TOOL_SEARCH: 'off',
+      ...vars,
+      ...way.vars,
+    },
+    fetch: async () => {
+      reached += 1
+      return Response.json('read')
+    },
+    change: (made) => {
+      const hooks = [...(made.loop?.hooks ?? []), ...(control.loop?.hooks ?? [])]
+      const setup = { ...made, loop: { ...made.loop, ...control.loop, hooks } }
+      const clerk = { name: 'clerk', description: 'Does it.', instructions: 'Do it.', tools: ['card', name] }
+      const agents = agentSource([clerk], setup)
+      return { ...setup, tools: (caller) => inOrder([setup.tools(caller), agents]) }
+    },
+  })
+  const common = { description: 'Pays a page.', inputSchema: { type: 'object' }, default: true }
+  const http = { method: 'GET', url: `https://${HOST}/page` }
+  const put = (path: string, json: object) => edge.as(ADMIN)(`/tools/${path}`, { method: 'PUT', json })
+  if (isStored) expect((await put('page', { ...common, http })).status).toBe(201)
+  if (way.alias !== undefined) {
+    const target = { binding: 'TOOL_BANK', call: isStored ? 'page' : 'pay' }
+    // A stored tool has no alias.
+    expect((await put(way.alias, { ...common, ...target })).status).toBe(isStored ? 422 : 201)
+  }
+  await edge.as(ADMIN)('/tools')
+  await control.prepare?.(edge, bank, state)
+  reached = most = 0
+  const answer = await way.go(edge, said)
+  return { reached, most, told: JSON.stringify([edge.requests, answer]) }
+}
+
+describe.each(Object.entries(CONTROLS))('%s holds', (_, control) => {
+  const ways = Object.entries(WAYS).filter(
+    ([, { isDirect, isElsewhere }]) => !(isDirect && control.isOfRuns) && !(isElsewhere && control.isOfSetup),
+  )
+  test.each(ways)('for a tool that is reached by %s', async (_, way) => {
+    control.holds(await play(way, control), way)
+  })
+})
