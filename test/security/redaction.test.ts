@@ -1,0 +1,118 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { redactor } from '../../src/definitions/http/redact.ts'
+import { sendOutbound } from '../../src/definitions/code/outbound.ts'
+
+const SECRET = 'sk-Ab/9+"<é&\'zZ%\\q=='
+
+const bytesOf = (text: string) => Buffer.from(text, 'utf8')
+const ENCODERS: Readonly<Record<string, (text: string) => string>> = {
+  plain: (text) => text,
+  json: (text) => JSON.stringify(text).slice(1, -1),
+  'json of slashes': (text) => JSON.stringify(text).slice(1, -1).replaceAll('/', '\\/'),
+  'json of ASCII': (text) => text.replace(/[^\w]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  url: encodeURIComponent,
+  'url in lower case': (text) => encodeURIComponent(text).replace(/%../g, (code) => code.toLowerCase()),
+  'url of every byte': (text) => [...bytesOf(text)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join(''),
+  html: (text) =>
+    text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;').replaceAll("'", '&#39;'),
+  'html in hexadecimal': (text) => text.replace(/[^\w]/gu, (char) => `&#x${char.codePointAt(0)?.toString(16)};`),
+  hex: (text) => bytesOf(text).toString('hex'),
+  'hex in upper case': (text) => bytesOf(text).toString('hex').toUpperCase(),
+  base64: (text) => bytesOf(text).toString('base64'),
+  base64url: (text) => bytesOf(text).toString('base64url'),
+  'base64 after one byte': (text) => bytesOf(`x${text}yz`).toString('base64'),
+  'base64 after two bytes': (text) => bytesOf(`xx${text}y`).toString('base64'),
+  'base64url inside a text': (text) => bytesOf(`Bearer ${text}, thanks`).toString('base64url'),
+}
+
+/** The part of an encoded secret that must not be left: all but the ends, which other text takes part in. */
+const core = (text: string) => text.slice(3, -5)
+
+describe('a secret is removed', () => {
+  const { text: redact } = redactor([SECRET])
+
+  test.each(Object.keys(ENCODERS))('encoded as %s', (name) => {
+    const encoded = ENCODERS[name]?.(SECRET) ?? ''
+    const shown = redact(`before ${encoded} after`)
+    expect(shown).toContain('[redacted]')
+    expect(shown).not.toContain(core(encoded))
+    expect(shown).toMatch(/^before .* after$/)
+  })
+
+  const names = Object.keys(ENCODERS)
+  // Encoders that escape more than they must are found once, not on top of another.
+  const usual = names.filter((name) => !/every byte|ASCII|hexadecimal/.test(name))
+  const pairs = usual.flatMap((first) => usual.map((second) => [first, second] as const))
+  test.each(pairs)('encoded as %s and then as %s', (first, second) => {
+    const encoded = ENCODERS[second]?.(ENCODERS[first]?.(SECRET) ?? '') ?? ''
+    const shown = redact(encoded)
+    expect(shown).toContain('[redacted]')
+  })
+
+  test('from JSON values, keys and numbers, and other texts stay as they are', () => {
+    const { json, text } = redactor(['123456', SECRET])
+    expect(json({ a: [SECRET, 123456, 7], [SECRET]: null })).toEqual({
+      a: ['[redacted]', '[redacted]', 7],
+      '[redacted]': null,
+    })
+    const other = 'Nothing of it: 12345, sk-Ab, %2F&amp;\\u0026 c2stQWI='
+    expect(text(other)).toBe(other)
+  })
+
+  test('from a stream of bytes, wherever its chunks cut it, and the rest is passed on unchanged', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uint8Array({ maxLength: 3000 }),
+        fc.uint8Array({ maxLength: 3000 }),
+        fc.constantFrom(...Object.values(ENCODERS)),
+        fc.array(fc.integer({ min: 1, max: 700 }), { minLength: 1, maxLength: 20 }),
+        async (before, after, encode, sizes) => {
+          const secret = bytesOf(encode(SECRET))
+          const whole = Buffer.concat([before, secret, after])
+          const chunks: Uint8Array[] = []
+          for (let at = 0, turn = 0; at < whole.length; turn++) {
+            const size = sizes[turn % sizes.length] ?? 1
+            chunks.push(new Uint8Array(whole.subarray(at, at + size)))
+            at += size
+          }
+          const body = new ReadableStream<Uint8Array>({
+            start: (controller) => {
+              for (const chunk of chunks) controller.enqueue(chunk)
+              controller.close()
+            },
+          })
+          const shown = Buffer.from(await new Response(redactor([SECRET]).stream(body)).arrayBuffer())
+          const at = shown.indexOf('[redacted]')
+          expect(at).toBeGreaterThanOrEqual(before.length)
+          expect(shown.subarray(0, before.length).equals(before)).toBe(true)
+          expect(shown.subarray(shown.length - after.length).equals(after)).toBe(true)
+        },
+      ),
+      { numRuns: 60 },
+    )
+  })
+})
+
+test('the code of a tool does not get a secret back from a binary answer, nor in UTF-16', async () => {
+  const secret = { name: 'SECRET_A', value: SECRET, standIn: 'SECRET_A.stand-in' }
+  const grant = { origins: { 'https://api.example.com': ['SECRET_A'] }, secrets: [secret] }
+  const image = Buffer.concat([Buffer.from([0, 255, 137, 80]), bytesOf(SECRET), Buffer.from([13, 10, 0])])
+  const answers = [
+    [image, 'image/png'],
+    [Buffer.from(SECRET, 'utf16le'), 'text/plain; charset=utf-16'],
+    [Buffer.from(SECRET, 'utf16le').swap16(), 'application/octet-stream'],
+  ] as const
+  for (const [body, type] of answers) {
+    const request = new Request('https://api.example.com/', { headers: { authorization: secret.standIn } })
+    const response = await sendOutbound(
+      request,
+      grant,
+      async () => new Response(body, { headers: { 'content-type': type } }),
+    )
+    const shown = Buffer.from(await response.arrayBuffer())
+    expect(shown.includes('[redacted]')).toBe(true)
+    expect(shown.includes(body.subarray(4, -4))).toBe(false)
+    expect(response.headers.get('content-type')).toBe(type)
+  }
+})
