@@ -5,7 +5,7 @@ import { type MakeSetup, setupOf } from './contract/setup.ts'
 import type { Caller, ToolControl, ToolDescription, ToolOutcome, ToolRequest, ToolService } from './contract/tool.ts'
 import { failure } from './contract/tool.ts'
 import { readPolicies } from './host/policy/policies.ts'
-import { policed } from './host/policy/source.ts'
+import { applyPolicies } from './host/policy/source.ts'
 import { agentSource } from './loop/agent.ts'
 
 export type { AgentOptions } from './contract/agent.ts'
@@ -43,7 +43,8 @@ export function serveAgents<Env extends object>(
       const setup = setupOf(makeSetup, this.env)
       // The policies of the edge that asks bind the tools of this Worker too.
       const policies = readPolicies({ TOOL_POLICY: context.policies })
-      const tools = (caller: Caller) => policed(setup.tools(caller), { policies, rates: setup.rates ?? {} })(caller)
+      const tools = (caller: Caller) =>
+        applyPolicies(setup.tools(caller), { policies, rates: setup.rates ?? {} })(caller)
       const [agent] = await agentSource(agents, { ...setup, tools }).find([name])
       if (!agent) return failure('unknown_tool', `There is no agent "${name}" here.`)
       if (agent.definition.hash !== hash) return failure('schema_mismatch', `The agent "${name}" has changed.`)

@@ -79,12 +79,12 @@ export function readIdentityProviders(vars: Vars): IdentityProvider[] {
   const wrong = new ConfigError('IDENTITY_PROVIDERS', PROVIDERS)
   const providers = readList(vars, 'IDENTITY_PROVIDERS', PROVIDERS).map((entry): IdentityProvider => {
     const { id, issuer, audience, jwks, algorithm = 'RS256', tenant, scopes, rate, budget } = entry
-    const known = ALGORITHMS.find((each) => each === algorithm)
-    if (!isLike(id, ID) || !isUrl(issuer) || !isLike(audience, /./) || !known) throw wrong
+    const allowedAlgorithm = ALGORITHMS.find((each) => each === algorithm)
+    if (!isLike(id, ID) || !isUrl(issuer) || !isLike(audience, /./) || !allowedAlgorithm) throw wrong
     const keysUrl = jwks ?? `${issuer.replace(/\/+$/, '')}/cdn-cgi/access/certs`
     if (!isUrl(keysUrl) || !isTenant(tenant) || !isScopes(scopes)) throw wrong
     const terms = termsOf({ rate, budget }, 'IDENTITY_PROVIDERS', PROVIDERS)
-    return { id, issuer, audience, jwks: keysUrl, algorithm: known, tenant, scopes, ...terms }
+    return { id, issuer, audience, jwks: keysUrl, algorithm: allowedAlgorithm, tenant, scopes, ...terms }
   })
   if (new Set(providers.map(({ id }) => id)).size < providers.length) throw wrong
   return providers

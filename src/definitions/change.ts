@@ -5,11 +5,11 @@ import type { Change } from '../contract/catalogue.ts'
 import { parseStored, type StoredTool } from './definition.ts'
 import { narrowings } from '../schema/narrower.ts'
 
-/** Says what the text of a new version changes for callers and readers of the version before it. Never throws. */
+/** Compares the text of a new version with the version before it. Never throws. */
 export function compareTexts(before: string, after: string): Change {
-  const [old, now] = [before, after].map((text) => parseStored(parseJson(text)))
-  if (!old?.ok || !now?.ok) return broken([{ path: '', message: 'one of the versions can no longer be read' }])
-  return compareStored(old.stored, now.stored)
+  const [old, current] = [before, after].map((text) => parseStored(parseJson(text)))
+  if (!old?.ok || !current?.ok) return breaking([{ path: '', message: 'one of the versions can no longer be read' }])
+  return compareStored(old.stored, current.stored)
 }
 
 /**
@@ -20,72 +20,74 @@ export function compareTexts(before: string, after: string): Change {
 export function compareStored(before: StoredTool, after: StoredTool): Change {
   if (canonicalJson(before) === canonicalJson(after)) return { change: 'unchanged', breaks: [] }
   const breaks = [
-    ...narrowings(before.inputSchema, after.inputSchema).map(under('inputSchema')),
+    ...narrowings(before.inputSchema, after.inputSchema).map(prefixPath('inputSchema')),
     ...resultBreaks(before, after),
     ...policyBreaks(before, after),
     ...targetBreaks(before, after),
   ]
-  return breaks.length > 0 ? broken(breaks) : { change: 'compatible', breaks: [] }
+  return breaks.length > 0 ? breaking(breaks) : { change: 'compatible', breaks: [] }
 }
 
 const MOST_BREAKS = 32
 
-function broken(breaks: readonly DefinitionIssue[]): Change {
+function breaking(breaks: readonly DefinitionIssue[]): Change {
   return { change: 'breaking', breaks: breaks.slice(0, MOST_BREAKS) }
 }
 
-function under(outer: string): (issue: DefinitionIssue) => DefinitionIssue {
+function prefixPath(outer: string): (issue: DefinitionIssue) => DefinitionIssue {
   return ({ path, message }) => ({ path: path === '' ? outer : `${outer}.${path}`, message })
 }
 
 /** Returns where a result of the new version might not fit the output schema of the old one. */
-function resultBreaks({ outputSchema: old }: StoredTool, { outputSchema: now }: StoredTool): DefinitionIssue[] {
+function resultBreaks({ outputSchema: old }: StoredTool, { outputSchema: current }: StoredTool): DefinitionIssue[] {
   if (!old) return []
-  if (!now) return [{ path: 'outputSchema', message: 'is gone: nothing is said of the result any more' }]
-  return narrowings(now, old, 'result').map(({ path }) =>
-    under('outputSchema')({ path, message: 'allows another result' }),
+  if (!current) return [{ path: 'outputSchema', message: 'was removed: the result has no schema any more' }]
+  return narrowings(current, old, 'result').map(({ path }) =>
+    prefixPath('outputSchema')({ path, message: 'allows another result' }),
   )
 }
 
 function policyBreaks(before: StoredTool, after: StoredTool): DefinitionIssue[] {
-  const [old, now] = [before.annotations ?? {}, after.annotations ?? {}]
-  const lost = (['readOnly', 'idempotent'] as const).filter((hint) => old[hint] === true && now[hint] !== true)
+  const [old, current] = [before.annotations ?? {}, after.annotations ?? {}]
+  const lostHints = (['readOnly', 'idempotent'] as const).filter((hint) => old[hint] === true && current[hint] !== true)
   return [
-    ...lost.map((hint) => ({ path: `annotations.${hint}`, message: 'is promised no more' })),
-    ...(old.destructive === false && now.destructive !== false
-      ? [{ path: 'annotations.destructive', message: 'is excluded no more' }]
+    ...lostHints.map((hint) => ({ path: `annotations.${hint}`, message: 'is no longer guaranteed' })),
+    ...(old.destructive === false && current.destructive !== false
+      ? [{ path: 'annotations.destructive', message: 'is no longer excluded' }]
       : []),
     ...((after.approval ?? 'never') !== 'never' && canonicalJson(after.approval) !== canonicalJson(before.approval)
       ? [{ path: 'approval', message: 'calls need a person’s approval now' }]
       : []),
     ...(after.returnDirect === before.returnDirect
       ? []
-      : [{ path: 'returnDirect', message: 'the result goes another way' }]),
+      : [{ path: 'returnDirect', message: 'the result is returned in another way' }]),
   ]
 }
 
 function targetBreaks(before: StoredTool, after: StoredTool): DefinitionIssue[] {
-  const [old, now] = [targetOf(before), targetOf(after)]
-  const paths = [...new Set([...Object.keys(old), ...Object.keys(now)])].filter((path) => old[path] !== now[path])
+  const [old, current] = [targetOf(before), targetOf(after)]
+  const paths = [...new Set([...Object.keys(old), ...Object.keys(current)])].filter(
+    (path) => old[path] !== current[path],
+  )
   return [
-    ...paths.map((path) => ({ path, message: 'another place answers, or in another way' })),
+    ...paths.map((path) => ({ path, message: 'calls go to another target, or results are read in another way' })),
     ...moduleBreaks(before, after),
   ]
 }
 
-/** Other code may answer anything, unless an output schema already held the results of the code before. */
+/** Changed code may return anything, unless an output schema already constrained the results of the code before. */
 function moduleBreaks(before: StoredTool, after: StoredTool): DefinitionIssue[] {
   if (!('code' in before && 'code' in after) || before.outputSchema) return []
   if (before.code.module === after.code.module) return []
-  return [{ path: 'code.module', message: 'other code answers, and no outputSchema said what' }]
+  return [{ path: 'code.module', message: 'the code has changed, and no outputSchema constrained its results' }]
 }
 
 /** Returns what answers a call, and in which form, by path in the definition. */
-function targetOf(stored: StoredTool): Record<string, string | undefined> {
-  if ('binding' in stored) return { binding: stored.binding, call: stored.call }
-  if ('static' in stored) return { static: Object.keys(stored.static)[0] }
-  if ('code' in stored) return { code: 'module', 'code.hosts': [...(stored.code.hosts ?? [])].sort().join(' ') }
-  const { url, method, result = '' } = stored.http
+function targetOf(tool: StoredTool): Record<string, string | undefined> {
+  if ('binding' in tool) return { binding: tool.binding, call: tool.call }
+  if ('static' in tool) return { static: Object.keys(tool.static)[0] }
+  if ('code' in tool) return { code: 'module', 'code.hosts': [...(tool.code.hosts ?? [])].sort().join(' ') }
+  const { url, method, result = '' } = tool.http
   const endpoint = parseEndpoint(url)
   const origin = typeof endpoint === 'string' ? url : endpoint.base.origin
   return { 'http.url': origin, 'http.method': method, 'http.result': result }

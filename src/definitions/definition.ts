@@ -15,8 +15,8 @@ const count = v.pipe(v.number(), v.integer(), v.minValue(1))
 const flag = v.exactOptional(v.boolean())
 const schema = v.custom<JsonSchema>(isObject, 'expected an object')
 
-/** The fields that the tool's definition takes over as they are. */
-const SAID = {
+/** The fields that are copied to the tool's definition unchanged. */
+const DEFINITION_FIELDS = {
   name: v.pipe(v.string(), v.regex(TOOL_NAME)),
   title: v.exactOptional(text(128)),
   description: v.pipe(v.string(), v.regex(/\S/, 'expected a text that is not blank'), v.maxLength(1024)),
@@ -31,22 +31,22 @@ const SAID = {
   tags: v.exactOptional(v.pipe(v.array(text(64)), v.maxLength(32))),
 }
 
-export const HTTP_TOOL = v.strictObject({ ...SAID, default: flag, http: HTTP_CALL })
+export const HTTP_TOOL = v.strictObject({ ...DEFINITION_FIELDS, default: flag, http: HTTP_CALL })
 export const ALIAS = v.strictObject({
-  ...SAID,
+  ...DEFINITION_FIELDS,
   default: flag,
   binding: v.pipe(v.string(), v.regex(/^TOOL_[A-Z0-9_]+$/)),
   call: v.pipe(v.string(), v.regex(TOOL_NAME)),
 })
 export const STATIC_TOOL = v.strictObject({
-  ...SAID,
+  ...DEFINITION_FIELDS,
   default: flag,
   static: v.union(
     [v.strictObject({ text: v.string() }), v.strictObject({ structured: v.unknown() })],
     'expected either { text } or { structured }',
   ),
 })
-export const CODE_TOOL = v.strictObject({ ...SAID, default: flag, code: CODE })
+export const CODE_TOOL = v.strictObject({ ...DEFINITION_FIELDS, default: flag, code: CODE })
 
 /**
  * A checked definition of a stored tool: a tool that sends an HTTP request; an alias, which is a tool of a
@@ -101,22 +101,22 @@ export function parseStored(value: unknown): ParsedStored {
 
 function issuesOf(stored: StoredTool): DefinitionIssue[] {
   const { inputSchema, outputSchema = {} } = stored
-  const unsound = checkSchema(outputSchema, 'any')
+  const schemaIssues = checkSchema(outputSchema, 'any')
   return [
-    ...checkSchema(inputSchema).map(under('inputSchema')),
-    ...unsound.map(under('outputSchema')),
+    ...checkSchema(inputSchema).map(prefixPath('inputSchema')),
+    ...schemaIssues.map(prefixPath('outputSchema')),
     ...('http' in stored ? checkHttpCall(stored.http, inputSchema) : []),
-    ...('static' in stored && unsound.length === 0 ? unfitAnswer(stored.static, outputSchema) : []),
+    ...('static' in stored && schemaIssues.length === 0 ? staticAnswerIssues(stored.static, outputSchema) : []),
   ]
 }
 
 /** Returns where a static answer does not fit the tool's own output schema. */
-function unfitAnswer(answer: object, outputSchema: JsonSchema): DefinitionIssue[] {
+function staticAnswerIssues(answer: object, outputSchema: JsonSchema): DefinitionIssue[] {
   return Object.entries(answer).flatMap(([kind, value]) =>
-    misfitsOf(outputSchema, value, LIMITS).map(under(`static.${kind}`)),
+    misfitsOf(outputSchema, value, LIMITS).map(prefixPath(`static.${kind}`)),
   )
 }
 
-function under(outer: string): (issue: DefinitionIssue) => DefinitionIssue {
+function prefixPath(outer: string): (issue: DefinitionIssue) => DefinitionIssue {
   return ({ path, message }) => ({ path: path === '' ? outer : `${outer}.${path}`, message })
 }

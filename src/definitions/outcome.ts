@@ -7,7 +7,7 @@ import type { StoredTool } from './definition.ts'
 const LIMITS = { depth: 64, values: 1_000_000 }
 
 /** Returns an outcome if its structured result, else its text, fits the tool's `outputSchema`; else a failure. */
-export function held({ name, outputSchema }: StoredTool, outcome: ToolOutcome): ToolOutcome {
+export function checkOutcome({ name, outputSchema }: StoredTool, outcome: ToolOutcome): ToolOutcome {
   if (!outcome.ok || !outputSchema) return outcome
   const result = 'structured' in outcome ? outcome.structured : textOf(outcome.content)
   const [issue] = issuesOf(outputSchema, result, LIMITS)

@@ -11,7 +11,9 @@ type StoredRecord = { readonly stored: StoredTool; readonly definition: ToolDefi
  * is that of the whole text, so that a run that has pinned it calls exactly what it was told of: another host or policy
  * is another version too.
  */
-export async function keep(stored: StoredTool): Promise<{ kept: StoredDefinition; definition: ToolDefinition }> {
+export async function encodeDefinition(
+  stored: StoredTool,
+): Promise<{ kept: StoredDefinition; definition: ToolDefinition }> {
   const text = canonicalJson(stored)
   const hash = await sha256(text)
   return {
@@ -24,7 +26,7 @@ export async function keep(stored: StoredTool): Promise<{ kept: StoredDefinition
  * Reads the definition that is stored under a name. All of it is checked again, since the store can be written in other
  * ways: a definition that would not have been stored, or that has another name, cannot be used. Never rejects.
  */
-export async function readKept(name: string, text: string): Promise<StoredRecord> {
+export async function decodeDefinition(name: string, text: string): Promise<StoredRecord> {
   const parsed = parseStored(parseJson(text))
   if (!parsed.ok) return parsed.issues.map(({ path, message }) => `${path || 'it'}: ${message}`).join('; ')
   const { stored } = parsed

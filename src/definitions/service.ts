@@ -13,8 +13,8 @@ import { fittingArguments, issuesOf } from '../schema/validate.ts'
 import type { VersionedDefinitions } from '../contract/catalogue.ts'
 import { compareTexts } from './change.ts'
 import { parseStored, type StoredTool } from './definition.ts'
-import { held } from './outcome.ts'
-import { keep, readKept } from './record.ts'
+import { checkOutcome } from './outcome.ts'
+import { encodeDefinition, decodeDefinition } from './record.ts'
 
 /** The longest text that fits into a row of the catalogue, whatever its characters. */
 const MOST_CHARACTERS = 500_000
@@ -41,47 +41,55 @@ export function definitionService(
         ...grantIssues(stored, hosts, code),
       ]
       if (issues.length > 0) return { ok: false, issues }
-      const unsound = 'code' in stored && code ? await checkModule(code, stored.code.module) : undefined
-      if (unsound !== undefined) return { ok: false, issues: [{ path: 'code.module', message: unsound }] }
-      const { kept, definition: told } = await keep(stored)
+      const moduleFault = 'code' in stored && code ? await checkModule(code, stored.code.module) : undefined
+      if (moduleFault !== undefined) return { ok: false, issues: [{ path: 'code.module', message: moduleFault }] }
+      const { kept, definition: toolDefinition } = await encodeDefinition(stored)
       return kept.text.length > MOST_CHARACTERS
         ? TOO_LARGE
-        : { ok: true, kept, read: toRead(stored, told), warnings: warningsOf(stored) }
+        : { ok: true, kept, read: toRead(stored, toolDefinition), warnings: warningsOf(stored) }
     },
-    read: (kept, hosts) =>
+    read: (values, hosts) =>
       Promise.all(
-        kept.map(async ({ name, text }) => {
-          const record = await readKept(name, text)
+        values.map(async ({ name, text }) => {
+          const record = await decodeDefinition(name, text)
           if (typeof record === 'string') return record
           const [issue] = grantIssues(record.stored, hosts, code)
           return issue ? issue.message : toRead(record.stored, record.definition)
         }),
       ),
     call: async (value, request, { hosts, secrets }, control) => {
-      const parsed = parsedOnce(value)
+      const parsed = parseCached(value)
       if (!parsed.ok) return failure('tool_misconfigured', `The tool "${request.name}" is not set up.`)
       const { stored } = parsed
       const fitting = fittingArguments(stored, request.arguments)
       if (!fitting.ok) return fitting
-      const mended = { ...request, arguments: fitting.value }
-      const outcome = await perform(stored, { ...options, hosts, secret: (name) => secrets[name] }, mended, control)
-      return outcome && held(stored, outcome)
+      const coercedRequest = { ...request, arguments: fitting.value }
+      const outcome = await callStored(
+        stored,
+        { ...options, hosts, secret: (name) => secrets[name] },
+        coercedRequest,
+        control,
+      )
+      return outcome && checkOutcome(stored, outcome)
     },
     held: async (value, outcome) => {
-      const parsed = parsedOnce(value)
-      return parsed.ok ? held(parsed.stored, outcome) : outcome
+      const parsed = parseCached(value)
+      return parsed.ok ? checkOutcome(parsed.stored, outcome) : outcome
     },
     validate: async (schema, value) => {
-      const unsound = checkSchema(schema, 'any')
-      return unsound.length > 0
-        ? unsound.map(({ path, message }) => ({ path: '', message: `the schema is unsound at ${path}: ${message}` }))
+      const moduleFault = checkSchema(schema, 'any')
+      return moduleFault.length > 0
+        ? moduleFault.map(({ path, message }) => ({
+            path: '',
+            message: `the schema is unsound at ${path}: ${message}`,
+          }))
         : issuesOf(schema, value)
     },
     compare: async (before, after) => compareTexts(before, after),
   }
 }
 
-function perform(
+function callStored(
   stored: StoredTool,
   options: HttpOptions & CodeOptions,
   request: ToolRequest,
@@ -135,16 +143,16 @@ const MOST_PARSED = 1000
 const MOST_PARSED_CHARACTERS = 8_000_000
 let parsedCharacters = 0
 
-function parsedOnce(value: unknown): ReturnType<typeof parseStored> {
+function parseCached(value: unknown): ReturnType<typeof parseStored> {
   const text = JSON.stringify(value)
-  let known = parsed.get(text)
-  if (!known) {
+  let cached = parsed.get(text)
+  if (!cached) {
     if (parsed.size >= MOST_PARSED || parsedCharacters + text.length > MOST_PARSED_CHARACTERS) {
       parsed.clear()
       parsedCharacters = 0
     }
     parsedCharacters += text.length
-    parsed.set(text, (known = parseStored(value)))
+    parsed.set(text, (cached = parseStored(value)))
   }
-  return known
+  return cached
 }

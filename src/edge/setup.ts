@@ -7,7 +7,7 @@ import type { IdentityTokens, Setup } from '../contract/setup.ts'
 import type { ToolSource } from '../contract/tool.ts'
 import { createBreaker } from '../host/breaker.ts'
 import { readPolicies } from '../host/policy/policies.ts'
-import { holdBack } from '../host/source/approval-gate.ts'
+import { gateTools } from '../host/source/approval-gate.ts'
 import { inOrder } from '../host/source/chain.ts'
 import { edgeTools } from '../host/source/edge-tools.ts'
 import { serviceSource } from '../host/source/service.ts'
@@ -64,7 +64,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
       report,
       bindings: Object.fromEntries(Object.entries(toolWorkers(env)).filter(([binding]) => isWanted(binding))),
       offered: (name) => matches(config.defaultTools, name),
-      hold: (binding) => (approvals && isForeign(binding) ? (tools) => holdBack(tools, approvals) : undefined),
+      gate: (binding) => (approvals && isForeign(binding) ? (tools) => gateTools(tools, approvals) : undefined),
     })
   const rates = rateLimits(
     env,

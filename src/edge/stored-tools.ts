@@ -3,7 +3,7 @@ import type { Acceptances } from '../contract/acceptance.ts'
 import { secretOf } from '../contract/bindings.ts'
 import type { Config } from '../contract/config.ts'
 import type { Report } from '../contract/setup.ts'
-import { acceptedTools } from '../host/source/approved-definitions.ts'
+import { approvedDefinitions } from '../host/source/approved-definitions.ts'
 import { type OwnedTools, ownedTools, type StoredParts } from '../host/source/stored-tools.ts'
 import type { Env } from './env.ts'
 
@@ -27,7 +27,7 @@ export interface StoredToolsFeature {
  */
 export const storedTools: StoredToolsFeature = {
   approvals: ({ env: { TOOLS: namespace, CATALOG: catalogues }, report }) =>
-    namespace && catalogues && acceptedTools({ namespace, catalogue: catalogueStub(catalogues), report }),
+    namespace && catalogues && approvedDefinitions({ namespace, catalogue: catalogueStub(catalogues), report }),
   tools: ({ env, config, report }) => {
     const { TOOLS: namespace, DEFINITIONS: definitions, CATALOG: catalogues } = env
     if (!namespace || !definitions || !catalogues) return undefined

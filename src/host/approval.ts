@@ -12,11 +12,12 @@ export function needsApproval(approval: Approval = 'never', text: string): boole
   const value = parseJson(text)
   const conditions = Object.entries(approval.unless)
   return (
-    !conditions[0] || !conditions.every(([pointer, condition]) => fits(partAt(value, pointerKeys(pointer)), condition))
+    !conditions[0] ||
+    !conditions.every(([pointer, condition]) => meetsCondition(partAt(value, pointerKeys(pointer)), condition))
   )
 }
 
-function fits(value: unknown, { minimum, maximum, enum: values, like }: Condition): boolean {
+function meetsCondition(value: unknown, { minimum, maximum, enum: values, like }: Condition): boolean {
   if (minimum !== undefined && !(typeof value === 'number' && value >= minimum)) return false
   if (maximum !== undefined && !(typeof value === 'number' && value <= maximum)) return false
   if (values && !values.some((each) => each === value)) return false

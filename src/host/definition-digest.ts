@@ -6,15 +6,15 @@ import type { ToolDefinition } from '../contract/tool.ts'
  * that a definition brings is chosen by its Worker, and need not change when the rest does.
  */
 export async function digestOf(definition: ToolDefinition): Promise<string> {
-  const digest = known.get(definition) ?? (await sha256(canonicalJson(saidBy(definition))))
-  known.set(definition, digest)
+  const digest = digests.get(definition) ?? (await sha256(canonicalJson(digestedFields(definition))))
+  digests.set(definition, digest)
   return digest
 }
 
 /** Digests by definition. Every run needs them, and a definition lives as long as its Worker's cached description. */
-const known = new WeakMap<ToolDefinition, string>()
+const digests = new WeakMap<ToolDefinition, string>()
 
-function saidBy(definition: ToolDefinition): object {
-  const { hash: _hash, version: _version, timeoutMs: _timeoutMs, maxResultBytes: _bytes, ...said } = definition
-  return said
+function digestedFields(definition: ToolDefinition): object {
+  const { hash: _hash, version: _version, timeoutMs: _timeoutMs, maxResultBytes: _bytes, ...fields } = definition
+  return fields
 }

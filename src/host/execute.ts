@@ -2,7 +2,7 @@ import type { ExecuteOptions } from '../contract/hook.ts'
 import type { Progress, Tool, ToolOutcome, ToolRequest } from '../contract/tool.ts'
 import { LONGEST_TIMER_MS } from '../contract/pause.ts'
 import { failure } from '../contract/tool.ts'
-import { boundOutcome } from './truncate.ts'
+import { truncateOutcome } from './truncate.ts'
 import { textOfThrown } from '../contract/thrown.ts'
 
 /**
@@ -14,32 +14,32 @@ export async function execute(tool: Tool, request: ToolRequest, options: Execute
   const { definition } = tool
   const timeoutMs = Math.min(definition.timeoutMs ?? Infinity, options.timeoutMs)
   const stop = Promise.withResolvers<string>()
-  const stopped = Promise.withResolvers<ToolOutcome>()
-  const giveUp = (reason: string, outcome: ToolOutcome) => {
+  const stoppedOutcome = Promise.withResolvers<ToolOutcome>()
+  const stopWaiting = (reason: string, outcome: ToolOutcome) => {
     stop.resolve(reason)
-    stopped.resolve(outcome)
+    stoppedOutcome.resolve(outcome)
   }
-  const onAbort = () => giveUp('cancelled', CANCELLED)
-  const expire = () => giveUp('timeout', timedOut(definition.name, timeoutMs))
+  const onAbort = () => stopWaiting('cancelled', CANCELLED)
+  const expire = () => stopWaiting('timeout', timedOut(definition.name, timeoutMs))
   const timer = setTimeout(expire, Math.min(timeoutMs, LONGEST_TIMER_MS))
   options.signal.addEventListener('abort', onAbort, { once: true })
   if (options.signal.aborted) onAbort()
-  let open = true
+  let isOpen = true
   try {
     const control = {
       whenAborted: () => stop.promise,
       progress: async (progress: Progress) => {
-        if (open) options.progress(newsOf(progress))
+        if (isOpen) options.progress(progressOf(progress))
       },
     }
-    const attempted = attempt(tool, request, control).then((outcome) => {
-      if (!open) options.onLate?.(outcome)
+    const callOutcome = attempt(tool, request, control).then((outcome) => {
+      if (!isOpen) options.onLate?.(outcome)
       return outcome
     })
-    const outcome = await Promise.race([stopped.promise, attempted])
-    return boundOutcome(outcome, options.resultBytes)
+    const outcome = await Promise.race([stoppedOutcome.promise, callOutcome])
+    return truncateOutcome(outcome, options.resultBytes)
   } finally {
-    open = false
+    isOpen = false
     // A tool that still awaits `whenAborted` keeps this object in memory until the promise is resolved.
     stop.resolve('settled')
     clearTimeout(timer)
@@ -48,7 +48,7 @@ export async function execute(tool: Tool, request: ToolRequest, options: Execute
 }
 
 /** Copies the known fields of a progress report, and only those: the report becomes an event of the run. */
-function newsOf({ message, fraction, data }: Progress): Progress {
+function progressOf({ message, fraction, data }: Progress): Progress {
   return {
     ...(typeof message === 'string' && { message }),
     ...(typeof fraction === 'number' && { fraction }),

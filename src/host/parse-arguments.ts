@@ -16,9 +16,9 @@ export type ParsedArguments = { readonly ok: true; readonly value: Readonly<Reco
 export function parseArguments(tool: string, text: string): ParsedArguments {
   if (text.trim() === '') return { ok: true, value: {} }
   try {
-    const value = parseWithin(text)
-    const meant = value === null || value === '' ? {} : inner(value)
-    if (isObject(meant)) return { ok: true, value: meant }
+    const value = parseBounded(text)
+    const parsed = value === null || value === '' ? {} : unwrapText(value)
+    if (isObject(parsed)) return { ok: true, value: parsed }
     return refusal(tool, `received ${Array.isArray(value) ? 'an array' : JSON.stringify(value)}`)
   } catch (error) {
     return refusal(tool, error instanceof Error ? error.message : String(error))
@@ -26,11 +26,11 @@ export function parseArguments(tool: string, text: string): ParsedArguments {
 }
 
 /** Parses a string that holds a JSON object; returns any other value as it is. */
-function inner(value: unknown): unknown {
-  return typeof value === 'string' && value.trim().startsWith('{') ? parseWithin(value) : value
+function unwrapText(value: unknown): unknown {
+  return typeof value === 'string' && value.trim().startsWith('{') ? parseBounded(value) : value
 }
 
-function parseWithin(text: string): unknown {
+function parseBounded(text: string): unknown {
   if (depthOf(text) > MOST_LEVELS) throw new RangeError(`nested over ${MOST_LEVELS} levels deep`)
   try {
     return parseExactly(text)

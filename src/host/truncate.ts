@@ -7,36 +7,44 @@ import type { ToolOutcome, ToolSuccess } from '../contract/tool.ts'
  * the content in place of a structured value over the limit. `rest` returns words on how to read on from an offset into
  * the whole text (its parts joined by line ends).
  */
-export function boundOutcome(outcome: ToolOutcome, limit: number, rest: Rest = () => ''): ToolOutcome {
+export function truncateOutcome(
+  outcome: ToolOutcome,
+  limit: number,
+  continuation: ContinuationNote = () => '',
+): ToolOutcome {
   if (!outcome.ok) {
-    const message = cut(outcome.error.message, limit)
+    const message = truncateText(outcome.error.message, limit)
     return message === outcome.error.message ? outcome : { ...outcome, error: { ...outcome.error, message } }
   }
   const value = largeValue(outcome, limit)
   if (value) {
     const { structured: _, content, ...success } = outcome
-    const note = leftOut('value', sizeOf(value), rest(textOf([...content, value]).length - value.text.length))
+    const note = omissionNote(
+      'value',
+      sizeOf(value),
+      continuation(textOf([...content, value]).length - value.text.length),
+    )
     return { ...success, content: [...content, note] }
   }
   // No UTF-16 unit takes more than three bytes of UTF-8, so that most outcomes pass without being encoded.
-  if (sum(outcome.content, mostOf) <= limit || sum(outcome.content, sizeOf) <= limit) return outcome
-  let left = limit
-  let before = 0
+  if (sum(outcome.content, maxSizeOf) <= limit || sum(outcome.content, sizeOf) <= limit) return outcome
+  let bytesLeft = limit
+  let charactersBefore = 0
   const content = outcome.content.map((part): Content => {
-    const start = before
-    const bounded = boundPart(part, left, (shown) => rest(start + shown))
-    left = Math.max(0, left - sizeOf(part))
-    before += textOf([part]).length + 1
-    return bounded
+    const partStart = charactersBefore
+    const truncated = truncatePart(part, bytesLeft, (offset) => continuation(partStart + offset))
+    bytesLeft = Math.max(0, bytesLeft - sizeOf(part))
+    charactersBefore += textOf([part]).length + 1
+    return truncated
   })
   const { structured: _, ...success } = outcome
   return { ...success, content }
 }
 
-type Rest = (offset: number) => string
+type ContinuationNote = (offset: number) => string
 
 /** Returns all of an outcome as content; a structured value over the limit is the last part. */
-export function wholeOf(outcome: ToolSuccess, limit: number): readonly Content[] {
+export function fullContent(outcome: ToolSuccess, limit: number): readonly Content[] {
   const value = largeValue(outcome, limit)
   return value ? [...outcome.content, value] : outcome.content
 }
@@ -48,14 +56,14 @@ function largeValue({ content, structured }: ToolSuccess, limit: number): TextCo
   return sizeOf(value) > limit ? value : undefined
 }
 
-function leftOut(what: string, bytes: number, rest = ''): Content {
-  return { type: 'text', text: `[${what} of ${bytes} bytes left out: over the limit for results${rest}]` }
+function omissionNote(kind: string, bytes: number, continuation = ''): Content {
+  return { type: 'text', text: `[${kind} of ${bytes} bytes left out: over the limit for results${continuation}]` }
 }
 
-function boundPart(part: Content, limit: number, rest: Rest): Content {
+function truncatePart(part: Content, limit: number, continuation: ContinuationNote): Content {
   if (sizeOf(part) <= limit) return part
-  if (part.type === 'text') return { type: 'text', text: cut(part.text, limit, rest) }
-  return leftOut(part.type, part.data.length)
+  if (part.type === 'text') return { type: 'text', text: truncateText(part.text, limit, continuation) }
+  return omissionNote(part.type, part.data.length)
 }
 
 function sum(content: readonly Content[], size: (part: Content) => number): number {
@@ -64,7 +72,7 @@ function sum(content: readonly Content[], size: (part: Content) => number): numb
   return bytes
 }
 
-function mostOf(part: Content): number {
+function maxSizeOf(part: Content): number {
   return part.type === 'text' ? part.text.length * 3 : part.data.length
 }
 
@@ -74,11 +82,11 @@ export function sizeOf(part: Content): number {
   return part.type === 'text' ? encoder.encode(part.text).byteLength : part.data.length
 }
 
-function cut(text: string, limit: number, rest: Rest = () => ''): string {
+function truncateText(text: string, limit: number, continuation: ContinuationNote = () => ''): string {
   if (text.length * 3 <= limit) return text
   const bytes = encoder.encode(text)
   if (bytes.byteLength <= limit) return text
   // With `stream: true` the decoder holds back a character that was cut in two.
   const head = new TextDecoder().decode(bytes.subarray(0, limit), { stream: true })
-  return `${head}\n[cut: ${limit} of ${bytes.byteLength} bytes shown${rest(head.length)}]`
+  return `${head}\n[cut: ${limit} of ${bytes.byteLength} bytes shown${continuation(head.length)}]`
 }

@@ -17,7 +17,7 @@ import {
   type ToolSource,
 } from '../contract/tool.ts'
 import { signalOf } from '../tool/control.ts'
-import { changed } from '../tool/pinned-tools.ts'
+import { toolChanged } from '../tool/pinned-tools.ts'
 import { checkSchema } from '../schema/check.ts'
 import { fittingArguments } from '../schema/validate.ts'
 import { chain } from '../host/source/chain.ts'
@@ -100,7 +100,7 @@ export async function agentTool(agent: AgentOptions, ports: AgentPorts): Promise
     place: `agent ${name}`,
     offered: true,
     call: async (request, control) => {
-      if (request.hash !== definition.hash) return changed(name)
+      if (request.hash !== definition.hash) return toolChanged(name)
       const fitting = fittingArguments(definition, request.arguments)
       return fitting.ok ? runAgent(agent, ports, { ...request, arguments: fitting.value }, control) : fitting
     },
@@ -116,7 +116,8 @@ async function runAgent(
   const resolved = ports.models.resolve(agent.model)
   if (!resolved.ok) return failure('agent_failed', `The agent "${agent.name}" has no model.`, resolved.message)
   const depth = Number(request.context.trusted?.[DEPTH] ?? 0) + 1
-  if (depth > MAX_DEPTH) return failure('agent_too_deep', 'Agents ask agents too deeply here; answer yourself.')
+  if (depth > MAX_DEPTH)
+    return failure('agent_too_deep', 'Agents call agents too deeply here. Answer without calling another one.')
   const { now = Date.now } = ports
   const source = ports.tools?.(request.context.caller)
   const tools = await toolsOf(agent, source)
@@ -143,7 +144,7 @@ async function runAgent(
       ...loopPorts(ports, innerRequest.runId),
     },
   )
-  // Over RPC, news arrives in order, but the outcome could overtake it.
+  // Over RPC, progress events arrive in order, but the outcome could overtake them.
   await lastProgress
   const { status, answer = '', error } = state.finished ?? {}
   const accounting = { usage: state.usage, ...(state.marks.size > 0 && { marks: [...state.marks] }) }

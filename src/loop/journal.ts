@@ -7,7 +7,7 @@ import type { RunState } from './state.ts'
 export interface Journal {
   /**
    * Stores events, all or none, and hands them to readers; `state` is the state of the run after them. Contract: throws
-   * if it cannot store them. The run is then given up, and what is stored tells how it stands.
+   * if it cannot store them. The run then stops, and its stored events are its state.
    */
   commit(events: readonly RunFact[], state: RunState): void
   /** Hands news to readers. It need not be stored. */

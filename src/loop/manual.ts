@@ -15,7 +15,7 @@ import { fold } from './fold.ts'
 import { newState } from './state.ts'
 import { refuseDuplicateIds } from './decide/duplicate-ids.ts'
 
-/** What a program that drives the loop itself runs calls with. */
+/** Options for a program that runs the loop itself and executes its calls here. */
 export interface ManualOptions {
   /** The messages that the model saw. Calls after the last user message count towards the limits. */
   readonly messages: readonly Message[]
@@ -123,7 +123,7 @@ function countEarlier(state: ReturnType<typeof newState>, messages: readonly Mes
 const NO_MODEL = {
   name: 'manual/model',
   stream: () => {
-    throw new Error('Nobody asks a model here')
+    throw new Error('executeToolCalls never calls a model')
   },
 }
 

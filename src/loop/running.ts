@@ -22,7 +22,7 @@ export interface RunPorts {
   /** The marks of all results of earlier turns, in `history` or not. Default: those in `history`. */
   readonly marks?: readonly DataMark[]
   readonly journal: Journal
-  /** Cancels the run: calls in flight are told, and no new ones start. */
+  /** Cancels the run: calls in flight are aborted, and no new ones start. */
   readonly signal: AbortSignal
   readonly now: () => number
   /** Receives faults for operators: of a call or, without `callId`, of a hook. */
@@ -37,7 +37,7 @@ export interface Ledger {
   readonly commit: (events: readonly RunFact[]) => void
   /**
    * Stores what was committed, all or none. Contract: called before awaiting anything that leaves this isolate, so that
-   * nothing is shown, asked or done on the strength of events that were not stored. `journal.show` flushes too. Throws
+   * nothing outside it depends on events that were not stored. `journal.show` flushes too. Throws
    * the error of the journal, from then on at every call.
    */
   readonly flush: () => void
@@ -53,7 +53,7 @@ export interface Running extends Omit<RunPorts, 'tools'>, Ledger {
   readonly inFlight: Map<string, Promise<void>>
 }
 
-/** Builds what a hook is told. */
+/** Builds the context that a hook receives. */
 export function hookContext({ state, signal, history }: Running): HookContext {
   return { run: state.request, step: state.steps, messages: state.messages, history, signal }
 }

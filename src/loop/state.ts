@@ -1,6 +1,6 @@
 /**
- * loop/: the heart. A run is a list of events: `fold` makes its state, `decide` says what comes next, `drive` performs
- * it. May import contract/ and tool/. Must never know a provider, a transport or a store.
+ * The loop. A run is a list of events: `fold` computes its state, `decide` returns the next action, and `drive` performs
+ * it. The loop knows no provider, transport or store.
  */
 import type { CallSettled, RunFinished } from '../contract/event.ts'
 import type { DataMark, Message, ToolCall } from '../contract/message.ts'

@@ -49,10 +49,10 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): ChatMo
       listen({
         model: name,
         signal,
-        open: async (abortSignal) => {
+        openStream: async (abortSignal) => {
           const call = { ...toCallOptions(request, dialect), ...(providerOptions && { providerOptions }), abortSignal }
           const { stream } = await model.doStream(call)
-          return read(stream, abortSignal)
+          return readParts(stream, abortSignal)
         },
         explain: thrownError,
         ...patience,
@@ -65,7 +65,7 @@ function isSpoken(version: string): version is AiSdkVersion {
 }
 
 /** Yields the events of a stream, part by part. It is cancelled here, since not every provider's heeds the signal. */
-async function* read(stream: PartStream, signal: AbortSignal): AsyncGenerator<readonly ModelEvent[], void> {
+async function* readParts(stream: PartStream, signal: AbortSignal): AsyncGenerator<readonly ModelEvent[], void> {
   const decoder = partsDecoder()
   const reader = stream.getReader()
   const leave = () => {
@@ -73,7 +73,7 @@ async function* read(stream: PartStream, signal: AbortSignal): AsyncGenerator<re
   }
   signal.addEventListener('abort', leave)
   try {
-    while (!decoder.done) {
+    while (!decoder.isDone) {
       const { done, value } = await reader.read()
       signal.throwIfAborted()
       yield done ? decoder.end() : decoder.push(value)

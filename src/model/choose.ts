@@ -21,13 +21,13 @@ export interface ChooserOptions {
  * its server or its capabilities say, lists the models that can, as far as their capabilities say.
  */
 export function modelChooser({ providers, defaultModel, allowed = [], prices = {} }: ChooserOptions): ModelChooser {
-  const known = defaultModel === undefined ? allowed : [defaultModel, ...allowed]
+  const models = defaultModel === undefined ? allowed : [defaultModel, ...allowed]
   const makers = new Map(Object.entries(providers))
   const make = (full: string) => makers.get(providerOf(full))?.(full.slice(providerOf(full).length + 1))
-  const list = () => [...new Set(known)].filter((name) => !name.endsWith('*') && makers.has(providerOf(name)))
+  const list = () => [...new Set(models)].filter((name) => !name.endsWith('*') && makers.has(providerOf(name)))
 
   function advising(model: ChatModel, name: string): ChatModel {
-    const others = () => list().filter((other) => other !== name && hasTools(make(other)))
+    const alternatives = () => list().filter((candidate) => candidate !== name && hasTools(make(candidate)))
     return {
       ...model,
       stream: (request, signal) =>
@@ -38,7 +38,10 @@ export function modelChooser({ providers, defaultModel, allowed = [], prices = {
               : failing({ code: WITHOUT_TOOLS, message: `The model ${name} cannot call tools.`, retryable: false }),
           (error, failures) =>
             error.code === WITHOUT_TOOLS && failures === 1
-              ? failing({ ...error, message: `${error.message} These can: ${others().join(', ') || 'none here'}.` })
+              ? failing({
+                  ...error,
+                  message: `${error.message} These can: ${alternatives().join(', ') || 'none here'}.`,
+                })
               : undefined,
         ),
     }
@@ -48,7 +51,7 @@ export function modelChooser({ providers, defaultModel, allowed = [], prices = {
     resolve: (name = defaultModel) => {
       if (name === undefined) return refuse('model_not_configured', 'The request names no model, and MODEL is not set.')
       const full = name.includes('/') || !defaultModel ? name : `${providerOf(defaultModel)}/${name}`
-      if (!/\/./.test(full) || !known.some((pattern) => fits(pattern, full))) {
+      if (!/\/./.test(full) || !models.some((pattern) => fits(pattern, full))) {
         return refuse('unknown_model', `There is no model "${name}" here.`)
       }
       const model = make(full)

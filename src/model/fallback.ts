@@ -25,10 +25,8 @@ export function fallingBack(models: readonly [ChatModel, ...ChatModel[]], option
 }
 
 /** Returns the common capabilities; undefined if those of the first are unknown. Unknown ones of others are ignored. */
-function common([first, ...others]: readonly [ChatModel, ...ChatModel[]]): ModelCapabilities | undefined {
-  return (
-    first.capabilities && others.reduce((all, { capabilities = all }) => both(all, capabilities), first.capabilities)
-  )
+function common([first, ...rest]: readonly [ChatModel, ...ChatModel[]]): ModelCapabilities | undefined {
+  return first.capabilities && rest.reduce((all, { capabilities = all }) => both(all, capabilities), first.capabilities)
 }
 
 function both(a: ModelCapabilities, b: ModelCapabilities): ModelCapabilities {

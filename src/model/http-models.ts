@@ -11,7 +11,7 @@ import { readSse } from '../wire/sse.ts'
 import { type Listen, listen } from './listen.ts'
 import { readText, refusal } from './refusal.ts'
 
-export interface HttpModels extends Omit<Listen, 'model' | 'open' | 'signal' | 'explain'> {
+export interface HttpModels extends Omit<Listen, 'model' | 'openStream' | 'signal' | 'explain'> {
   /** The first half of the models' names. */
   readonly provider: string
   readonly capabilities: ModelCapabilities
@@ -20,14 +20,14 @@ export interface HttpModels extends Omit<Listen, 'model' | 'open' | 'signal' | '
    * Asks the model with this name, the second half of its full name. Contract: rejects only if no response came; with
    * an UnsupportedSchema if no request was sent.
    */
-  readonly ask: (model: string, request: ModelRequest, signal: AbortSignal) => Promise<Response>
+  readonly request: (model: string, request: ModelRequest, signal: AbortSignal) => Promise<Response>
 }
 
 /** The most bytes of an answer that is not streamed. */
 const MOST_WHOLE = 8 * 1024 * 1024
 
 /** Makes the models of a provider that gets one request for each answer. */
-export function httpModels({ provider, capabilities, codec, ask, ...options }: HttpModels): ModelProvider {
+export function httpModels({ provider, capabilities, codec, request: ask, ...options }: HttpModels): ModelProvider {
   return (model) => {
     const name = `${provider}/${model}`
     return {
@@ -39,7 +39,7 @@ export function httpModels({ provider, capabilities, codec, ask, ...options }: H
           model: name,
           signal,
           explain: unsupported,
-          open: async (abort) => answers(await sent(() => ask(model, request, abort), abort), codec),
+          openStream: async (abort) => answers(await sendRequest(() => ask(model, request, abort), abort), codec),
         }),
     }
   }
@@ -52,7 +52,7 @@ function unsupported(error: unknown): ModelError | undefined {
 }
 
 /** Sends a request, and once more if the server closed a kept-alive connection just as the request went out on it. */
-async function sent(send: () => Promise<Response>, signal: AbortSignal): Promise<Response> {
+async function sendRequest(send: () => Promise<Response>, signal: AbortSignal): Promise<Response> {
   try {
     return await send()
   } catch (error) {
@@ -81,7 +81,7 @@ async function* answers(response: Response, codec: AnswerCodec): AsyncGenerator<
   } else if (response.ok && /\bevent-stream\b/i.test(type) && response.body) {
     for await (const frames of readSse(response.body)) {
       yield frames.flatMap(decoder.push)
-      if (decoder.done) return
+      if (decoder.isDone) return
     }
     yield decoder.end()
   } else {

@@ -18,7 +18,7 @@ export interface Listen extends Timeouts {
    * Sends the request, and resolves once there is a response, to its events, those of one read together. Contract:
    * rejects if no response came; the promise and the events end soon after the signal aborts.
    */
-  readonly open: (signal: AbortSignal) => Promise<AsyncIterable<readonly ModelEvent[]>>
+  readonly openStream: (signal: AbortSignal) => Promise<AsyncIterable<readonly ModelEvent[]>>
   readonly signal: AbortSignal
   /** The API key, which no message may contain. */
   readonly secret?: string | undefined
@@ -31,28 +31,28 @@ const TIMED_OUT = transient('model_timeout', 'The model server timed out.')
 
 /** Yields one answer as `ChatModel.stream` promises it, with time-outs. */
 export async function* listen(options: Listen): AsyncGenerator<ModelEvent, void> {
-  const { open, signal, explain, firstTokenMs = 120_000, connectMs = firstTokenMs, idleMs = 60_000 } = options
+  const { openStream, signal, explain, firstTokenMs = 120_000, connectMs = firstTokenMs, idleMs = 60_000 } = options
   if (signal.aborted) return
   // Aborted by the signal or by silence. One controller costs less than a signal that combines two.
   const stop = new AbortController()
   const onAbort = () => stop.abort(signal.reason)
   signal.addEventListener('abort', onAbort, { once: true })
   const start = Date.now()
-  let due = start + connectMs
+  let deadline = start + connectMs
   let timer = setTimeout(watch, Math.min(connectMs, idleMs))
   // The timer is set anew when it fires, not at every read. It fires at least every `idleMs`, to see each limit in
   // time.
   function watch(): void {
-    const left = due - Date.now()
-    if (left > 0) timer = setTimeout(watch, Math.min(left, idleMs))
+    const remainingMs = deadline - Date.now()
+    if (remainingMs > 0) timer = setTimeout(watch, Math.min(remainingMs, idleMs))
     else stop.abort()
   }
   let failure = UNREACHABLE
   let isComplete = false
   try {
-    const answer = await open(stop.signal)
+    const answer = await openStream(stop.signal)
     failure = STREAM_CUT
-    due = start + firstTokenMs
+    deadline = start + firstTokenMs
     if (firstTokenMs < connectMs) {
       clearTimeout(timer)
       watch()
@@ -60,24 +60,28 @@ export async function* listen(options: Listen): AsyncGenerator<ModelEvent, void>
     let hasBegun = false
     for await (const events of answer) {
       hasBegun ||= events.length > 0
-      if (hasBegun) due = Date.now() + idleMs
-      for (const event of events) yield event.type === 'error' ? { ...event, error: told(event.error, options) } : event
+      if (hasBegun) deadline = Date.now() + idleMs
+      for (const event of events)
+        yield event.type === 'error' ? { ...event, error: redactKey(event.error, options) } : event
     }
     isComplete = true
   } catch (error) {
     if (signal.aborted) return
     const reason = stop.signal.aborted ? TIMED_OUT : (explain?.(error) ?? failure)
-    yield { type: 'error', error: told(reason, options) }
+    yield { type: 'error', error: redactKey(reason, options) }
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', onAbort)
-    // Nothing reads what is still open of the request.
+    // Cancels what is still open of the request: nothing reads it.
     if (!isComplete) stop.abort()
   }
 }
 
 /** Removes the API key from an error, and adds the model's name if the model cannot call tools. */
-function told(error: ModelError, { model, secret }: Listen): ModelError {
-  const said = secret ? error.message.replaceAll(secret, '[key]') : error.message
-  return { ...error, message: error.code === WITHOUT_TOOLS ? `The model ${model} cannot call tools: ${said}` : said }
+function redactKey(error: ModelError, { model, secret }: Listen): ModelError {
+  const message = secret ? error.message.replaceAll(secret, '[key]') : error.message
+  return {
+    ...error,
+    message: error.code === WITHOUT_TOOLS ? `The model ${model} cannot call tools: ${message}` : message,
+  }
 }

@@ -13,7 +13,7 @@ const CAPABILITIES: ModelCapabilities = { ...ALL_CAPABILITIES, imagesInResults: 
 export function openai(options: ServerOptions = {}): ModelProvider {
   const { provider = 'openai' } = options
   const codec = `openai-chat/${provider}`
-  const server = openAiServer(options, '/chat/completions')
+  const server = serverOptions(options, '/chat/completions')
   const isMistral = server.url().includes('mistral')
   return postModels({
     ...options,
@@ -29,7 +29,7 @@ export function openai(options: ServerOptions = {}): ModelProvider {
 }
 
 /** Returns the URL of a server with an OpenAI-style API, and the headers with the key as a bearer token. */
-export function openAiServer({ baseUrl, apiKey }: ServerOptions, path: string) {
+export function serverOptions({ baseUrl, apiKey }: ServerOptions, path: string) {
   const url = withoutSlash(baseUrl || 'https://api.openai.com/v1') + path
   return { url: () => url, headers: apiKey ? { authorization: `Bearer ${apiKey}` } : {} }
 }

@@ -37,22 +37,22 @@ export interface PostModels extends Omit<ServerOptions, 'baseUrl'> {
 export function postModels(options: PostModels): ModelProvider {
   const { url, headers, encode, cure, lasts = cure, apiKey, fetch: send = fetch, ...rest } = options
   /** The models known to need the other form. */
-  const others = new Set<string>()
+  const retriedModels = new Set<string>()
 
   return httpModels({
     ...rest,
     secret: apiKey,
-    ask: async (model, request, signal) => {
-      const post = (isOther: boolean, said = request) =>
+    request: async (model, request, signal) => {
+      const post = (isOther: boolean, body = request) =>
         send(url(model), {
           method: 'POST',
           // The key and the conversation go to the configured server alone.
           redirect: 'manual',
           headers: { 'content-type': 'application/json', accept: 'text/event-stream', ...headers },
-          body: encode(model, said, isOther),
+          body: encode(model, body, isOther),
           signal,
         })
-      const isOther = others.has(model)
+      const isOther = retriedModels.has(model)
       const response = await post(isOther)
       if (![400, 422].includes(response.status)) return response
       const text = await readText(response)
@@ -62,8 +62,8 @@ export function postModels(options: PostModels): ModelProvider {
       }
       if (!cure.test(text)) return new Response(text, response)
       if (lasts.test(text)) {
-        if (isOther) others.delete(model)
-        else others.add(model)
+        if (isOther) retriedModels.delete(model)
+        else retriedModels.add(model)
       }
       return post(!isOther)
     },

@@ -35,11 +35,11 @@ export async function refusal(response: Response, explain: AnswerCodec['explain'
 export async function readText(response: Response, most = 64 * 1024): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''
-  let left = most
+  let remaining = most
   for await (const chunk of response.body ?? []) {
-    text += decoder.decode(chunk.subarray(0, left), { stream: true })
-    left -= chunk.byteLength
-    if (left <= 0) break
+    text += decoder.decode(chunk.subarray(0, remaining), { stream: true })
+    remaining -= chunk.byteLength
+    if (remaining <= 0) break
   }
   return text + decoder.decode()
 }

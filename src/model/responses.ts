@@ -1,7 +1,7 @@
 import { ALL_CAPABILITIES, type ModelProvider } from '../contract/model.ts'
 import { responsesAnswers } from '../wire/provider/openai-responses/ask-answer.ts'
 import { encodeRequest } from '../wire/provider/openai-responses/ask-request.ts'
-import { openAiServer } from './openai.ts'
+import { serverOptions } from './openai.ts'
 import { postModels, type ServerOptions } from './post-models.ts'
 
 export interface ResponsesOptions extends ServerOptions {
@@ -18,7 +18,7 @@ export interface ResponsesOptions extends ServerOptions {
 /** Makes the models of any OpenAI Responses server, with `store: false`. `baseUrl` is the URL before `/responses`. */
 export function responses(options: ResponsesOptions = {}): ModelProvider {
   const { provider = 'responses', deferLoading, ...rest } = options
-  const server = openAiServer(options, '/responses')
+  const server = serverOptions(options, '/responses')
   const isOpenAi = OPENAI.test(server.url())
   const defers = (model: string) => deferLoading ?? (isOpenAi && SEARCHING.test(model))
   return postModels({

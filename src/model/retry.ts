@@ -32,12 +32,12 @@ export function retrying(model: ChatModel, options: RetryOptions = {}): ChatMode
   return {
     ...model,
     stream: (request, signal) => {
-      const ask = () => model.stream(request, signal)
-      return attempts(ask, async (error, failures) => {
+      const startStream = () => model.stream(request, signal)
+      return attempts(startStream, async (error, failures) => {
         const wait = waitMs(error, failures)
         if (!error.retryable || failures >= most || wait > LONGEST_ASKED_MS) return undefined
         if (!signal.aborted) await sleep(wait, signal)
-        return signal.aborted ? undefined : ask()
+        return signal.aborted ? undefined : startStream()
       })
     },
   }

@@ -32,11 +32,11 @@ export function scripted(scripts: readonly Script[], name = 'scripted/model'): S
 
 /** Yields the events of a script. It ends when the signal aborts, even if the script would wait for ever. */
 async function* play(events: Events, signal: AbortSignal): AsyncGenerator<ModelEvent, void> {
-  const left = Promise.withResolvers<undefined>()
-  signal.addEventListener('abort', () => left.resolve(undefined), { once: true })
+  const aborted = Promise.withResolvers<undefined>()
+  signal.addEventListener('abort', () => aborted.resolve(undefined), { once: true })
   const iterator = Symbol.asyncIterator in events ? events[Symbol.asyncIterator]() : events[Symbol.iterator]()
   while (!signal.aborted) {
-    const next = await Promise.race([iterator.next(), left.promise])
+    const next = await Promise.race([iterator.next(), aborted.promise])
     if (!next || next.done) return
     yield next.value
   }

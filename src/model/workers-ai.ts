@@ -33,14 +33,14 @@ export function workersAi(binding: AiBinding, options: WorkersAiOptions = {}): M
     provider,
     capabilities: CAPABILITIES,
     codec: workersAiAnswers,
-    ask: async (model, request, signal) => {
+    request: async (model, request, signal) => {
       try {
         const id = gateway ? { gateway: { id: gateway } } : {}
         return toResponse(await binding.run(model, toInputs(request), { returnRawResponse: true, signal, ...id }))
       } catch (error) {
-        const refused = error instanceof Error && REFUSAL.exec(error.message)
-        if (!refused) throw error
-        return new Response(refused[2] ?? '', { status: STATUS[refused[1] ?? ''] ?? 400 })
+        const refusal = error instanceof Error && REFUSAL.exec(error.message)
+        if (!refusal) throw error
+        return new Response(refusal[2] ?? '', { status: STATUS[refusal[1] ?? ''] ?? 400 })
       }
     },
   })

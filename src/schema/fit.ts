@@ -42,7 +42,7 @@ export function startLook(document: SchemaDocument, left = MOST_WORK): Look {
  */
 export function misfits(schema: JsonSchema | boolean, value: unknown): Misfit[] {
   const document = documentOf(schema)
-  if (matches(startLook(document), document.root, value)) return []
+  if (fitsSchema(startLook(document), document.root, value)) return []
   const reasons: Misfit[] = []
   const at = { value, reasons, seen: seenIn(document) }
   try {
@@ -55,7 +55,7 @@ export function misfits(schema: JsonSchema | boolean, value: unknown): Misfit[] 
 }
 
 /** Returns whether a value fits a schema of the document of `look`. Throws as `misfits` does. */
-export function matches(look: Look, schema: unknown, value: unknown): boolean {
+export function fitsSchema(look: Look, schema: unknown, value: unknown): boolean {
   return fit(look, schema, { value, reasons: undefined, seen: seenIn(look.document) })
 }
 
@@ -236,7 +236,7 @@ function fitContains(look: Look, { schema }: Rule, at: Part): boolean {
   const { unsure } = look
   let fitting = 0
   for (const [index, item] of at.value.entries()) {
-    if (!matches(look, contains, item)) continue
+    if (!fitsSchema(look, contains, item)) continue
     fitting += 1
     at.seen?.add(String(index))
   }
@@ -291,7 +291,7 @@ function refuseUnion(look: Look, keyword: string, union: Union, at: Part): false
 
 function fitNot(look: Look, { schema: { not } }: Rule, at: Part): boolean {
   const { unsure } = look
-  if (not === undefined || !matches(look, not, at.value) || look.unsure > unsure) return true
+  if (not === undefined || !fitsSchema(look, not, at.value) || look.unsure > unsure) return true
   const text = JSON.stringify(not)
   return refuse(at, 'not', () => (text === 'true' || text === '{}' ? 'nothing here' : `nothing that fits ${text}`))
 }

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, type JsonSchema } from '../contract/json.ts'
 import { documentOf } from './document.ts'
-import { type Look, matches, startLook } from './fit.ts'
+import { type Look, fitsSchema, startLook } from './fit.ts'
 import { MOST_WORK, spend, WorkError } from './work.ts'
 
 /** A walk over a value and its schema. Its steps are limited: references and unions could make it long or deep. */
@@ -33,7 +33,7 @@ export function step<Made>(walk: Walk, work: () => Made): Made {
 
 /** Returns whether a value fits a schema of the document that is walked. */
 export function fits({ look }: Walk, schema: unknown, value: unknown): boolean {
-  return matches(look, schema, value)
+  return fitsSchema(look, schema, value)
 }
 
 /** Returns the schema that `$ref` names, if that is in the same document. */

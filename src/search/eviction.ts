@@ -9,14 +9,14 @@ export interface Eviction {
 /** Evicts all but the `most` sessions used last. Throws a RangeError unless `most` is an integer of at least 1. */
 export function lruEviction(most = 1000): Eviction {
   if (!Number.isInteger(most) || most < 1) throw new RangeError(`Expected at least 1 session but received ${most}`)
-  const used = new Set<string>()
+  const sessions = new Set<string>()
   return {
     onAccess(session) {
-      used.delete(session)
-      used.add(session)
-      return [...used.values().take(Math.max(0, used.size - most))]
+      sessions.delete(session)
+      sessions.add(session)
+      return [...sessions.values().take(Math.max(0, sessions.size - most))]
     },
-    onRemoved: (session) => void used.delete(session),
+    onRemoved: (session) => void sessions.delete(session),
   }
 }
 
@@ -26,15 +26,15 @@ export function ttlEviction(ms: number, now: () => number = Date.now): Eviction 
   const usedAt = new Map<string, number>()
   return {
     onAccess(session) {
-      const at = now()
+      const accessedAt = now()
       // The order is that of the last use: the first session that is recent enough ends the search.
       usedAt.delete(session)
       const old: string[] = []
-      for (const [other, used] of usedAt) {
-        if (at - used < ms) break
-        old.push(other)
+      for (const [candidate, lastUsed] of usedAt) {
+        if (accessedAt - lastUsed < ms) break
+        old.push(candidate)
       }
-      usedAt.set(session, at)
+      usedAt.set(session, accessedAt)
       return old
     },
     onRemoved: (session) => void usedAt.delete(session),

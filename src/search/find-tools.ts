@@ -17,14 +17,14 @@ export async function findTools(
   text: string,
   { limit, find, isWanted = () => true }: FindOptions,
 ): Promise<readonly Tool[]> {
-  const tried = new Set<string>()
+  const triedNames = new Set<string>()
   const tools: Tool[] = []
   for (let most = limit; ; most *= 4) {
     const names = await finder.search(text, most)
-    const wanted = names.filter((name) => !tried.has(name) && isWanted(name))
-    const found = new Map((await find(wanted)).map((tool) => [tool.definition.name, tool]))
-    tools.push(...wanted.flatMap((name) => found.get(name) ?? []))
+    const candidates = names.filter((name) => !triedNames.has(name) && isWanted(name))
+    const byName = new Map((await find(candidates)).map((tool) => [tool.definition.name, tool]))
+    tools.push(...candidates.flatMap((name) => byName.get(name) ?? []))
     if (tools.length >= limit || names.length < most || most >= MOST_TRIED) return tools.slice(0, limit)
-    for (const name of names) tried.add(name)
+    for (const name of names) triedNames.add(name)
   }
 }

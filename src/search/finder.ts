@@ -1,5 +1,5 @@
 import type { ToolFinder, ToolSource, ToolText } from '../contract/tool.ts'
-import { sizeOf, tellTexts } from './source-texts.ts'
+import { sizeOf, textReader } from './source-texts.ts'
 import { createKeywordIndex } from './keyword-index.ts'
 import { type ToolIndex, update } from './tool-index.ts'
 
@@ -8,31 +8,31 @@ import { type ToolIndex, update } from './tool-index.ts'
  * changed. If the index rejects, the search rejects with its error, and the next search fills it again.
  */
 export function createFinder(source: ToolSource, index: ToolIndex = createKeywordIndex()): ToolFinder {
-  const tell = tellTexts(source)
-  let told: readonly ToolText[] = []
-  let known: ReadonlyMap<string, ToolText> = new Map()
+  const readTexts = textReader(source)
+  let indexedTexts: readonly ToolText[] = []
+  let indexedTools: ReadonlyMap<string, ToolText> = new Map()
 
   const refresh = async (tools: readonly ToolText[]) => {
-    const before = known
+    const previous = indexedTools
     // Set before the update: a search meanwhile must not add the tools again, nor wait for another request's promise.
-    told = tools
-    known = new Map(tools.map((tool) => [tool.name, tool]))
+    indexedTexts = tools
+    indexedTools = new Map(tools.map((tool) => [tool.name, tool]))
     try {
-      await update(index, before, known)
+      await update(index, previous, indexedTools)
     } catch (error) {
-      told = []
+      indexedTexts = []
       // The index may hold any of these, as they were before or are now. The next update adds those that stay once more,
       // and removes the others.
-      const perhaps = [...before.values(), ...known.values()]
-      known = new Map(perhaps.map((tool) => [tool.name, { ...tool, hash: '' }]))
+      const perhaps = [...previous.values(), ...indexedTools.values()]
+      indexedTools = new Map(perhaps.map((tool) => [tool.name, { ...tool, hash: '' }]))
       throw error
     }
   }
   return {
     size: () => sizeOf(source),
     search: async (text, limit) => {
-      const tools = await tell()
-      if (tools !== told) await refresh(tools)
+      const tools = await readTexts()
+      if (tools !== indexedTexts) await refresh(tools)
       return (await index.search(text, limit)).map(({ name }) => name)
     },
   }

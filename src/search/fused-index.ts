@@ -13,32 +13,32 @@ export function createFusedIndex(...indexes: readonly [ToolIndex, ...ToolIndex[]
   const parts = indexes.map((index) => ({ index, waiting: new Map<string, ToolText | undefined>() }))
   return {
     async add(tools) {
-      for (const { waiting } of parts) for (const tool of tools) waiting.set(tool.name, tool)
+      for (const { waiting: pending } of parts) for (const tool of tools) pending.set(tool.name, tool)
     },
     async remove(names) {
-      for (const { waiting } of parts) for (const name of names) waiting.set(name, undefined)
+      for (const { waiting: pending } of parts) for (const name of names) pending.set(name, undefined)
     },
     async search(text, limit) {
       const answers = await Promise.allSettled(
-        parts.map(async ({ index, waiting }) => {
-          const due = [...waiting]
-          const removed = due.flatMap(([name, tool]) => (tool ? [] : [name]))
-          const added = due.flatMap(([, tool]) => tool ?? [])
-          if (removed.length > 0) await index.remove(removed)
-          if (added.length > 0) await index.add(added)
-          for (const [name, tool] of due) if (waiting.get(name) === tool) waiting.delete(name)
+        parts.map(async ({ index, waiting: pending }) => {
+          const changes = [...pending]
+          const removals = changes.flatMap(([name, tool]) => (tool ? [] : [name]))
+          const additions = changes.flatMap(([, tool]) => tool ?? [])
+          if (removals.length > 0) await index.remove(removals)
+          if (additions.length > 0) await index.add(additions)
+          for (const [name, tool] of changes) if (pending.get(name) === tool) pending.delete(name)
           return index.search(text, Math.max(limit * 4, 20))
         }),
       )
-      const failed = answers.filter((answer) => answer.status === 'rejected')
-      if (failed.length === answers.length) throw failed[0]?.reason
+      const failures = answers.filter((answer) => answer.status === 'rejected')
+      if (failures.length === answers.length) throw failures[0]?.reason
       const scores = new Map<string, number>()
       for (const answer of answers) {
         if (answer.status === 'rejected') continue
         answer.value.forEach(({ name }, place) => scores.set(name, (scores.get(name) ?? 0) + 1 / (EVEN + place + 1)))
       }
-      const found: FoundTool[] = [...scores].map(([name, score]) => ({ name, score }))
-      return found.sort((a, b) => b.score - a.score || (a.name < b.name ? -1 : 1)).slice(0, limit)
+      const matches: FoundTool[] = [...scores].map(([name, score]) => ({ name, score }))
+      return matches.sort((a, b) => b.score - a.score || (a.name < b.name ? -1 : 1)).slice(0, limit)
     },
   }
 }

@@ -68,25 +68,26 @@ export function searchHook(options: SearchHookOptions = {}): Hook {
       const tools = [...offered.values()].filter(({ name }) => active.has(name) && name !== TOOL_SEARCH)
       const many = isMany(tools)
       if (!many && !all) return names.filter((name) => name !== TOOL_SEARCH)
-      const known = new Set(tools.map(({ name }) => name))
+      const searchableNames = new Set(tools.map(({ name }) => name))
       const { toolChoice } = run
       const chosen = typeof toolChoice === 'object' ? [toolChoice.tool] : []
       const isVisible = ({ name, tags }: ToolDefinition) =>
         !many || tags?.includes('always') || matches([...always, ...chosen], name)
       const visible = tools.filter(isVisible).map(({ name }) => name)
-      const others = names.filter((name) => !known.has(name) && name !== TOOL_SEARCH)
-      const isWanted = (name: string) => known.has(name) || (all !== undefined && !isRemoved(run.selection, name))
-      const found = foundTools([...history, ...messages], isWanted, keep)
-      const withTool = (tool: Tool) => [...others, tool, ...visible, ...found]
+      const otherNames = names.filter((name) => !searchableNames.has(name) && name !== TOOL_SEARCH)
+      const isWanted = (name: string) =>
+        searchableNames.has(name) || (all !== undefined && !isRemoved(run.selection, name))
+      const foundNames = foundTools([...history, ...messages], isWanted, keep)
+      const withTool = (tool: Tool) => [...otherNames, tool, ...visible, ...foundNames]
       if (!all) {
         const session = `${run.caller.tenant}/${run.conversation ?? run.runId}`
         return search.open(session, tools).then(withTool)
       }
-      const searching = async (text: string, limit: number) =>
+      const searchAll = async (text: string, limit: number) =>
         (await findTools(all, text, { limit, find, isWanted })).map(({ definition }) => definition)
-      const made = (hash: string) => withTool(searchTool({ search: searching, maxResults }, hash))
+      const namesWithTool = (hash: string) => withTool(searchTool({ search: searchAll, maxResults }, hash))
       const hash = searchToolHash()
-      return typeof hash === 'string' ? made(hash) : hash.then(made)
+      return typeof hash === 'string' ? namesWithTool(hash) : hash.then(namesWithTool)
     },
     step: (request, next) => {
       const names = new Set(request.tools.map(({ name }) => name))

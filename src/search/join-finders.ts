@@ -11,9 +11,9 @@ export function joinFinders(first: ToolFinder, second: ToolFinder): ToolFinder {
       return one + other
     },
     search: async (text, limit) => {
-      const [found, others] = await Promise.all([first.search(text, limit), second.search(text, limit)])
-      const longest = Math.max(found.length, others.length)
-      const names = Array.from({ length: longest }, (_, at) => [found[at], others[at]]).flat()
+      const [firstNames, secondNames] = await Promise.all([first.search(text, limit), second.search(text, limit)])
+      const longest = Math.max(firstNames.length, secondNames.length)
+      const names = Array.from({ length: longest }, (_, at) => [firstNames[at], secondNames[at]]).flat()
       return [...new Set(names.filter((name) => name !== undefined))].slice(0, limit)
     },
   }

@@ -1,5 +1,5 @@
 import type { ToolText } from '../contract/tool.ts'
-import { type Asked, type Entry, rank } from './keyword-rank.ts'
+import { type QueryWord, type Entry, rank } from './keyword-rank.ts'
 import { createTerms, type Term, type Terms } from './keyword-terms.ts'
 import { createReader, type Reader, weigh } from './keyword-weights.ts'
 import type { ToolIndex } from './tool-index.ts'
@@ -14,47 +14,47 @@ export function createKeywordIndex(): ToolIndex {
   /** The tools by slot, the number by which terms refer to them. Free slots are reused. */
   const slots: (Entry | undefined)[] = []
   const slotOf = new Map<string, number>()
-  const known = new Map<string, ToolText>()
-  const waiting = new Map<string, ToolText>()
+  const indexed = new Map<string, ToolText>()
+  const pending = new Map<string, ToolText>()
 
-  const drop = (name: string, read = createReader(terms)) => {
-    const [tool, slot] = [known.get(name), slotOf.get(name)]
+  const removeTool = (name: string, reader = createReader(terms)) => {
+    const [tool, slot] = [indexed.get(name), slotOf.get(name)]
     if (!tool || slot === undefined) return
-    weigh(tool, terms, read, (term) => terms.forget(term, slot))
+    weigh(tool, terms, reader, (term) => terms.forget(term, slot))
     slots[slot] = undefined
     slotOf.delete(name)
-    known.delete(name)
+    indexed.delete(name)
   }
-  const enter = (tool: ToolText, read: Reader) => {
-    drop(tool.name, read)
+  const addTool = (tool: ToolText, reader: Reader) => {
+    removeTool(tool.name, reader)
     const unused = slotOf.size < slots.length ? slots.indexOf(undefined) : slots.length
-    const named: Term[] = []
-    weigh(tool, terms, read, (term, weight, isNamed) => {
+    const nameTerms: Term[] = []
+    weigh(tool, terms, reader, (term, weight, isNamed) => {
       terms.note(term, unused, weight / (weight + SATURATION), isNamed)
-      if (isNamed) named.push(term)
+      if (isNamed) nameTerms.push(term)
     })
-    slots[unused] = { name: tool.name, terms: named }
+    slots[unused] = { name: tool.name, terms: nameTerms }
     slotOf.set(tool.name, unused)
-    known.set(tool.name, tool)
+    indexed.set(tool.name, tool)
   }
   return {
     async add(tools) {
-      for (const tool of tools) waiting.set(tool.name, tool)
+      for (const tool of tools) pending.set(tool.name, tool)
     },
     async remove(names) {
       for (const name of names) {
-        waiting.delete(name)
-        drop(name)
+        pending.delete(name)
+        removeTool(name)
       }
     },
     async search(text, limit) {
-      if (waiting.size > 0) {
-        const read = createReader(terms)
-        for (const tool of waiting.values()) enter(tool, read)
-        waiting.clear()
+      if (pending.size > 0) {
+        const reader = createReader(terms)
+        for (const tool of pending.values()) addTool(tool, reader)
+        pending.clear()
       }
-      const asked = readQuestion(text.slice(0, MOST_CHARACTERS), terms)
-      return rank(asked, slots, slotOf.size, limit).map(({ entry, score }) => ({ name: entry.name, score }))
+      const queryWords = readQuestion(text.slice(0, MOST_CHARACTERS), terms)
+      return rank(queryWords, slots, slotOf.size, limit).map(({ entry, score }) => ({ name: entry.name, score }))
     },
   }
 }
@@ -67,37 +67,37 @@ const MOST_CHARACTERS = 1000
 const MOST_WORDS = 64
 
 /** Returns a question's words with the terms that each may mean. Fillers count only if there are no other words. */
-function readQuestion(text: string, terms: Terms): readonly Asked[] {
-  const said = new Map<string, number>()
-  const joined = new Set<string>()
+function readQuestion(text: string, terms: Terms): readonly QueryWord[] {
+  const weights = new Map<string, number>()
+  const joinedWords = new Set<string>()
   const fillers = new Set<string>()
   let previous = ''
-  for (const { word, weight: times, whole } of textWords(text.split(/\s+/).map(bare).join(' '))) {
-    if (whole) {
-      joined.add(word)
+  for (const { word, weight: times, isJoined } of textWords(text.split(/\s+/).map(simplifyToken).join(' '))) {
+    if (isJoined) {
+      joinedWords.add(word)
       continue
     }
-    joined.add(previous + word)
+    joinedWords.add(previous + word)
     previous = word
     if (FILLERS.has(word)) {
       fillers.add(word)
       continue
     }
-    if (said.size >= MOST_WORDS && !said.has(word)) continue
-    const before = said.get(word)
-    said.set(word, before === undefined ? times : before + times / 2)
+    if (weights.size >= MOST_WORDS && !weights.has(word)) continue
+    const before = weights.get(word)
+    weights.set(word, before === undefined ? times : before + times / 2)
   }
-  if (said.size === 0) for (const word of fillers) said.set(word, 1)
-  const asked = [...said].map(([word, weight]) => ({ weight, variants: terms.variants(word) }))
-  for (const word of [...joined].slice(0, MOST_WORDS)) {
-    const term = said.has(word) || FILLERS.has(word) ? undefined : terms.get(word)
-    if (term) asked.push({ weight: 1, variants: [{ term, likeness: 1 }] })
+  if (weights.size === 0) for (const word of fillers) weights.set(word, 1)
+  const queryWords = [...weights].map(([word, weight]) => ({ weight, variants: terms.variants(word) }))
+  for (const word of [...joinedWords].slice(0, MOST_WORDS)) {
+    const term = weights.has(word) || FILLERS.has(word) ? undefined : terms.get(word)
+    if (term) queryWords.push({ weight: 1, variants: [{ term, likeness: 1 }] })
   }
-  return asked.filter(({ variants }) => variants.length > 0)
+  return queryWords.filter(({ variants }) => variants.length > 0)
 }
 
 /** Cuts a URL or a path down to its host and file extension, and keeps an id in one piece: the rest names no tool. */
-function bare(word: string): string {
+function simplifyToken(word: string): string {
   if (ID.test(word)) return word.toLowerCase()
   const path = PATH.exec(word)
   return path ? `${path[1] ?? ''} ${/\.[a-z\d]{1,5}(?=\W*$)/i.exec(word)?.[0] ?? ''}` : word

@@ -1,7 +1,7 @@
 import type { Term, Variant } from './keyword-terms.ts'
 
 /** A word of a question: its weight, which grows with each occurrence, and the terms that it may mean. */
-export interface Asked {
+export interface QueryWord {
   readonly weight: number
   readonly variants: readonly Variant[]
 }
@@ -12,7 +12,7 @@ export interface Entry {
   readonly terms: readonly Term[]
 }
 
-export interface Ranked {
+export interface RankedEntry {
   readonly entry: Entry
   readonly score: number
 }
@@ -30,34 +30,34 @@ const COVERED = 0.35
  * counts less for the next ones, up to the 50th; those after it are in the order of their scores.
  */
 export function rank(
-  asked: readonly Asked[],
+  queryWords: readonly QueryWord[],
   slots: readonly (Entry | undefined)[],
   count: number,
   limit: number,
-): readonly Ranked[] {
+): readonly RankedEntry[] {
   const rarity = ({ slots: { length } }: Term) => Math.log(1 + (count - length + 0.5) / (length + 0.5))
   const scores = new Float64Array(slots.length)
-  const shares = asked.map((word) => shareOf(word, rarity, scores))
-  const said = new Float64Array(slots.length)
-  const sure = new Map<Term, number>()
-  for (const { term, likeness } of asked.flatMap(({ variants }) => variants)) {
-    sure.set(term, Math.max(likeness, sure.get(term) ?? 0))
+  const shares = queryWords.map((word) => shareOf(word, rarity, scores))
+  const nameMatches = new Float64Array(slots.length)
+  const bestLikeness = new Map<Term, number>()
+  for (const { term, likeness } of queryWords.flatMap(({ variants }) => variants)) {
+    bestLikeness.set(term, Math.max(likeness, bestLikeness.get(term) ?? 0))
   }
-  for (const [term, likeness] of sure) {
-    for (const slot of term.named) said[slot] = likeness * rarity(term) + (said[slot] ?? 0)
+  for (const [term, likeness] of bestLikeness) {
+    for (const slot of term.nameSlots) nameMatches[slot] = likeness * rarity(term) + (nameMatches[slot] ?? 0)
   }
   slots.forEach((entry, slot) => {
-    const part = said[slot]
+    const part = nameMatches[slot]
     if (entry && part) {
-      const whole = entry.terms.reduce((sum, term) => sum + rarity(term), 0)
-      scores[slot] = (scores[slot] ?? 0) * (1 + part / whole)
+      const total = entry.terms.reduce((sum, term) => sum + rarity(term), 0)
+      scores[slot] = (scores[slot] ?? 0) * (1 + part / total)
     }
   })
   const several = shares.length >= MANY
   if (!several) return top(scores, slots, limit)
   const spreadLimit = Math.min(limit, MOST_SPREAD)
   const best = top(scores, slots, Math.max(limit, spreadLimit * 4, 40))
-  const first = spread(best.slice(0, Math.max(spreadLimit * 4, 40)), shares, spreadLimit)
+  const first = diversify(best.slice(0, Math.max(spreadLimit * 4, 40)), shares, spreadLimit)
   const names = new Set(first.map(({ entry }) => entry.name))
   return [...first, ...best.filter(({ entry }) => !names.has(entry.name))].slice(0, limit)
 }
@@ -80,7 +80,7 @@ function top(scores: Float64Array, slots: readonly (Entry | undefined)[], limit:
   return best
 }
 
-interface Place extends Ranked {
+interface Place extends RankedEntry {
   readonly slot: number
 }
 
@@ -92,7 +92,7 @@ interface Share {
   readonly most: number
 }
 
-function shareOf({ weight, variants }: Asked, rarity: (term: Term) => number, scores: Float64Array): Share {
+function shareOf({ weight, variants }: QueryWord, rarity: (term: Term) => number, scores: Float64Array): Share {
   const gains = new Float64Array(scores.length)
   const [first] = variants
   // If the index has the word itself, a variant of it counts as no rarer than the word.
@@ -103,38 +103,38 @@ function shareOf({ weight, variants }: Asked, rarity: (term: Term) => number, sc
     most = Math.max(most, factor)
     term.slots.forEach((slot, at) => {
       const gain = factor * (term.weights[at] ?? 0)
-      const more = gain - (gains[slot] ?? 0)
-      if (more <= 0) return
+      const increase = gain - (gains[slot] ?? 0)
+      if (increase <= 0) return
       gains[slot] = gain
-      scores[slot] = (scores[slot] ?? 0) + more
+      scores[slot] = (scores[slot] ?? 0) + increase
     })
   }
   return { gains, most }
 }
 
-function spread(places: readonly Place[], shares: readonly Share[], limit: number): readonly Ranked[] {
-  const open = shares.map(() => 1)
-  const left = new Map(places.map((place) => [place.slot, place]))
-  const found: Ranked[] = []
-  while (left.size > 0 && found.length < limit) {
+function diversify(places: readonly Place[], shares: readonly Share[], limit: number): readonly RankedEntry[] {
+  const openShares = shares.map(() => 1)
+  const remaining = new Map(places.map((place) => [place.slot, place]))
+  const ranked: RankedEntry[] = []
+  while (remaining.size > 0 && ranked.length < limit) {
     let next: Place | undefined
-    for (const place of left.values()) {
-      let [whole, part] = [0, 0]
+    for (const place of remaining.values()) {
+      let [total, part] = [0, 0]
       for (const [word, { gains }] of shares.entries()) {
         const gain = gains[place.slot] ?? 0
-        whole += gain
-        part += gain * (open[word] ?? 0)
+        total += gain
+        part += gain * (openShares[word] ?? 0)
       }
-      const score = (place.score * part) / whole
+      const score = (place.score * part) / total
       if (!next || score > next.score) next = { ...place, score }
     }
     if (!next) break
     const { slot } = next
-    left.delete(slot)
-    found.push(next)
+    remaining.delete(slot)
+    ranked.push(next)
     for (const [word, { gains, most }] of shares.entries()) {
-      open[word] = (open[word] ?? 0) * (1 - (COVERED * (gains[slot] ?? 0)) / most)
+      openShares[word] = (openShares[word] ?? 0) * (1 - (COVERED * (gains[slot] ?? 0)) / most)
     }
   }
-  return found
+  return ranked
 }

@@ -5,7 +5,7 @@ export interface Term {
   readonly word: string
   readonly slots: number[]
   readonly weights: number[]
-  readonly named: number[]
+  readonly nameSlots: number[]
   /** The weight so far in the tool that is being read, else 0. */
   sum: number
 }
@@ -22,7 +22,7 @@ export interface Terms {
   /** Returns the term of a word, made if there is none. */
   of(word: string): Term
   /** Records that the tool of a slot has a word. */
-  note(term: Term, slot: number, weight: number, named: boolean): void
+  note(term: Term, slot: number, weight: number, isInName: boolean): void
   forget(term: Term, slot: number): void
   /** Returns the terms that a word may mean, the word itself first. Misspellings count only if nothing else fits. */
   variants(word: string): readonly Variant[]
@@ -32,12 +32,12 @@ export interface Terms {
 export function createTerms(): Terms {
   const terms = new Map<string, Term>()
   const neighbours = new Map<string, Neighbour[]>()
-  const met = new Set<Term>()
-  const meet = (term: Term) => {
-    if (met.has(term)) return
-    met.add(term)
-    const near = neighbours.get(term.word.slice(0, 2))
-    if (near) near.push({ term })
+  const registeredTerms = new Set<Term>()
+  const register = (term: Term) => {
+    if (registeredTerms.has(term)) return
+    registeredTerms.add(term)
+    const candidates = neighbours.get(term.word.slice(0, 2))
+    if (candidates) candidates.push({ term })
     else neighbours.set(term.word.slice(0, 2), [{ term }])
   }
   return {
@@ -47,34 +47,34 @@ export function createTerms(): Terms {
     },
     of(word) {
       let term = terms.get(word)
-      if (!term) terms.set(word, (term = { word, slots: [], weights: [], named: [], sum: 0 }))
+      if (!term) terms.set(word, (term = { word, slots: [], weights: [], nameSlots: [], sum: 0 }))
       return term
     },
-    note(term, slot, weight, named) {
-      if (term.slots.length === 0) meet(term)
+    note(term, slot, weight, isInName) {
+      if (term.slots.length === 0) register(term)
       term.slots.push(slot)
       term.weights.push(weight)
-      if (named) term.named.push(slot)
+      if (isInName) term.nameSlots.push(slot)
     },
     forget(term, slot) {
       const at = term.slots.indexOf(slot)
       term.slots.splice(at, 1)
       term.weights.splice(at, 1)
-      const named = term.named.indexOf(slot)
-      if (named >= 0) term.named.splice(named, 1)
+      const index = term.nameSlots.indexOf(slot)
+      if (index >= 0) term.nameSlots.splice(index, 1)
     },
     variants(word) {
-      const near = neighbours.get(word.slice(0, 2)) ?? []
+      const candidates = neighbours.get(word.slice(0, 2)) ?? []
       const stems = stemsOf(word)
-      const found: Variant[] = []
-      const put = (term: Term, likeness: number) => {
-        if (likeness > 0 && term.slots.length > 0) found.push({ term, likeness })
+      const variants: Variant[] = []
+      const addVariant = (term: Term, likeness: number) => {
+        if (likeness > 0 && term.slots.length > 0) variants.push({ term, likeness })
       }
-      for (const neighbour of near) put(neighbour.term, likenessOf(word, stems, neighbour))
-      if (found.length === 0 && word.length > 4 && !/\d/.test(word)) {
-        for (const { term } of near) put(term, oneEdit(word, term.word) ? 0.5 : 0)
+      for (const neighbour of candidates) addVariant(neighbour.term, likenessOf(word, stems, neighbour))
+      if (variants.length === 0 && word.length > 4 && !/\d/.test(word)) {
+        for (const { term } of candidates) addVariant(term, oneEdit(word, term.word) ? 0.5 : 0)
       }
-      return found.sort((a, b) => b.likeness - a.likeness)
+      return variants.sort((a, b) => b.likeness - a.likeness)
     },
   }
 }
@@ -94,15 +94,15 @@ function stemsOf(word: string): Stems {
   return { light: lightStem(word), deep: deepStem(word) }
 }
 
-function likenessOf(asked: string, stems: Stems, neighbour: Neighbour): number {
+function likenessOf(queryWord: string, stems: Stems, neighbour: Neighbour): number {
   const { word } = neighbour.term
-  if (word === asked) return 1
+  if (word === queryWord) return 1
   const { light, deep } = (neighbour.stems ??= stemsOf(word))
   if (light === stems.light) return 0.9
   if (deep === stems.deep) return 0.6
-  const [short, long] = word.length < asked.length ? [word, asked] : [asked, word]
-  const related = short.length > 3 && long.length - short.length < LONGER && long.startsWith(short)
-  return related ? (0.5 * short.length) / long.length : 0
+  const [short, long] = word.length < queryWord.length ? [word, queryWord] : [queryWord, word]
+  const isRelated = short.length > 3 && long.length - short.length < LONGER && long.startsWith(short)
+  return isRelated ? (0.5 * short.length) / long.length : 0
 }
 
 /** A word that begins with another is related if it is longer by fewer characters than this; fits German compounds. */

@@ -29,24 +29,24 @@ export type Reader = (text: string) => readonly ReadWord[]
  * Its cache only grows: to be used for one batch of tools.
  */
 export function createReader(terms: Terms): Reader {
-  const known = new Map<string, readonly ReadWord[]>()
+  const wordsByText = new Map<string, readonly ReadWord[]>()
   const chunks = new Map<string, readonly ReadWord[]>()
   const readChunk = (chunk: string) => {
     let words = chunks.get(chunk)
     if (!words) {
-      words = wordsOf(chunk).map(({ word, weight, whole }) => {
-        return { word, weight, whole, term: terms.of(word), filler: FILLERS.has(word) }
+      words = wordsOf(chunk).map(({ word, weight, isJoined }) => {
+        return { word, weight, isJoined, term: terms.of(word), filler: FILLERS.has(word) }
       })
       chunks.set(chunk, words)
     }
     return words
   }
   return (text) => {
-    let words = known.get(text)
+    let words = wordsByText.get(text)
     if (!words) {
-      const read: ReadWord[] = []
-      for (const chunk of chunksOf(text)) for (const word of readChunk(chunk)) read.push(word)
-      known.set(text, (words = read))
+      const textWords: ReadWord[] = []
+      for (const chunk of chunksOf(text)) for (const word of readChunk(chunk)) textWords.push(word)
+      wordsByText.set(text, (words = textWords))
     }
     return words
   }
@@ -60,10 +60,10 @@ const halves: Term[] = []
 export function weigh(
   tool: ToolText,
   terms: Terms,
-  read: Reader,
-  visit: (term: Term, weight: number, named: boolean) => void,
+  reader: Reader,
+  visit: (term: Term, weight: number, isInName: boolean) => void,
 ): void {
-  const found: Term[] = []
+  const toolTerms: Term[] = []
   const name = new Set<Term>()
   weighField('name', [tool.name])
   const texts = textsOf(tool)
@@ -71,50 +71,50 @@ export function weigh(
   weighField('tags', texts.tags)
   weighField('description', texts.description)
   weighField('parameters', texts.parameters)
-  for (const term of found) {
+  for (const term of toolTerms) {
     visit(term, term.sum, name.has(term))
     term.sum = 0
   }
 
-  function weighField(field: keyof typeof FIELDS, said: readonly string[]): void {
+  function weighField(field: keyof typeof FIELDS, texts: readonly string[]): void {
     words.length = 0
     halves.length = 0
-    const length = field === 'name' ? readName(said, terms, read, name) : readTexts(said, read)
+    const length = field === 'name' ? readName(texts, terms, reader, name) : readTexts(texts, reader)
     const [weight, usual] = FIELDS[field]
     const factor = weight / (1 - LENGTH + (LENGTH * length) / usual)
     for (const term of words) add(term, factor)
     for (const term of halves) add(term, factor / 2)
   }
   function add(term: Term, weight: number): void {
-    if (term.sum === 0) found.push(term)
+    if (term.sum === 0) toolTerms.push(term)
     term.sum += weight
   }
 }
 
 /** Puts the terms of texts into `words` and `halves`, and returns how many words there are. */
-function readTexts(texts: readonly string[], read: Reader): number {
+function readTexts(texts: readonly string[], reader: Reader): number {
   let length = 0
   for (const text of texts) {
-    for (const { term, weight, whole, filler } of read(text)) {
+    for (const { term, weight, isJoined, filler } of reader(text)) {
       if (filler) continue
       if (weight < 1) halves.push(term)
       else words.push(term)
-      if (!whole) length += weight
+      if (!isJoined) length += weight
     }
   }
   return length
 }
 
 /** Does the same for a name, and adds the words that are no fillers to `telling`. */
-function readName(texts: readonly string[], terms: Terms, read: Reader, telling: Set<Term>): number {
+function readName(texts: readonly string[], terms: Terms, reader: Reader, nameTerms: Set<Term>): number {
   let length = 0
   let previous = ''
-  for (const { word, term, weight, whole, filler } of texts.flatMap(read)) {
+  for (const { word, term, weight, isJoined, filler } of texts.flatMap(reader)) {
     if (weight < 1) halves.push(term)
     else words.push(term)
-    if (whole) continue
+    if (isJoined) continue
     length += weight
-    if (!filler) telling.add(term)
+    if (!filler) nameTerms.add(term)
     // Two adjacent words also count as one, as a question joins its adjacent words too.
     if (previous !== '') halves.push(terms.of(previous + word))
     previous = word

@@ -10,20 +10,20 @@ import { FILLERS } from './words.ts'
 export function createRegexIndex(): ToolIndex {
   const tools = new Map<string, ToolText>()
   return {
-    async add(added) {
-      for (const tool of added) tools.set(tool.name, tool)
+    async add(additions) {
+      for (const tool of additions) tools.set(tool.name, tool)
     },
     async remove(names) {
       for (const name of names) tools.delete(name)
     },
     async search(text, limit) {
       const pattern = patternOf(text)
-      const found: FoundTool[] = []
+      const matches: FoundTool[] = []
       for (const { name, description } of tools.values()) {
         const score = scoreOf(name, pattern, 2, 1) + scoreOf(description, pattern, 1, 0.5)
-        if (score > 0) found.push({ name, score })
+        if (score > 0) matches.push({ name, score })
       }
-      return found.sort((a, b) => b.score - a.score || (a.name < b.name ? -1 : 1)).slice(0, limit)
+      return matches.sort((a, b) => b.score - a.score || (a.name < b.name ? -1 : 1)).slice(0, limit)
     },
   }
 }
@@ -32,9 +32,9 @@ const MOST_CHARACTERS = 200
 
 function patternOf(text: string): RegExp {
   const words = [...new Set(text.toLowerCase().split(/[\s,;:.!?()[\]{}"']+/))].filter((word) => word.length > 1)
-  const telling = words.filter((word) => !FILLERS.has(word))
+  const significantWords = words.filter((word) => !FILLERS.has(word))
   let pattern = ''
-  for (const word of telling.length > 0 ? telling : words) {
+  for (const word of significantWords.length > 0 ? significantWords : words) {
     const next = `${pattern}${pattern && '|'}${word.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')}`
     if (next.length > MOST_CHARACTERS) break
     pattern = next

@@ -23,7 +23,7 @@ export interface SearchToolOptions {
 const MOST_RESULTS = 20
 const MOST_DESCRIPTION = 160
 
-const SAID = {
+const DESCRIPTION = {
   name: TOOL_SEARCH,
   description: 'Finds tools for a task and names those that fit best, one on each line. They can then be called.',
   inputSchema: {
@@ -41,14 +41,14 @@ let knownHash: string | undefined
 
 /** Returns the hash of the search tool, whose definition never varies; a promise the first time in an isolate. */
 export function searchToolHash(): string | Promise<string> {
-  return knownHash ?? sha256(canonicalJson(SAID)).then((hash) => (knownHash = hash))
+  return knownHash ?? sha256(canonicalJson(DESCRIPTION)).then((hash) => (knownHash = hash))
 }
 
 /** Makes the tool by which a model finds others; `hash` comes from `searchToolHash`. */
 export function searchTool(options: SearchToolOptions, hash: string): Tool {
   const annotations = { readOnly: true, idempotent: true, destructive: false, openWorld: false }
   return {
-    definition: { ...SAID, version: '1', hash, annotations },
+    definition: { ...DESCRIPTION, version: '1', hash, annotations },
     origin: 'inline',
     place: TOOL_SEARCH,
     offered: true,
@@ -58,16 +58,16 @@ export function searchTool(options: SearchToolOptions, hash: string): Tool {
 
 async function answer(
   { search, maxResults }: SearchToolOptions,
-  { query, maxResults: asked }: Readonly<Record<string, unknown>>,
+  { query, maxResults: requestedMax }: Readonly<Record<string, unknown>>,
 ): Promise<ToolOutcome> {
   if (typeof query !== 'string' || query.trim() === '') {
     return failure('invalid_arguments', `${TOOL_SEARCH}: query: expected a text that says what is to be done.`)
   }
-  const wanted = typeof asked === 'number' && asked >= 1 ? asked : maxResults
-  const found = await search(query, Math.min(Math.trunc(wanted), MOST_RESULTS))
-  const lines = found.map(({ name, description }) => `${name}: ${brief(description)}`)
-  const text = lines.join('\n') || 'No tool fits these words. Try others.'
-  return { ok: true, content: [{ type: 'text', text }], structured: { tools: found.map(({ name }) => name) } }
+  const limit = typeof requestedMax === 'number' && requestedMax >= 1 ? requestedMax : maxResults
+  const matches = await search(query, Math.min(Math.trunc(limit), MOST_RESULTS))
+  const lines = matches.map(({ name, description }) => `${name}: ${brief(description)}`)
+  const text = lines.join('\n') || 'No tool matches this query. Try other words.'
+  return { ok: true, content: [{ type: 'text', text }], structured: { tools: matches.map(({ name }) => name) } }
 }
 
 /** Cuts a description short and puts it on one line, so that it cannot pass for another tool. */
@@ -106,7 +106,7 @@ function namesIn({ ok, content }: ToolMessage, isKnown: (name: string) => boolea
   return names.filter(isKnown)
 }
 
-const told = new WeakMap<ToolMessage, ToolMessage>()
+const markedMessages = new WeakMap<ToolMessage, ToolMessage>()
 
 /**
  * Marks each search result in a request's messages with the tools on offer that it found (`found`). A provider that
@@ -116,11 +116,11 @@ const told = new WeakMap<ToolMessage, ToolMessage>()
 export function withFound(messages: readonly Message[], isOffered: (name: string) => boolean): readonly Message[] {
   return messages.map((message) => {
     if (message.role !== 'tool' || message.tool !== TOOL_SEARCH) return message
-    const found = namesIn(message, isOffered)
-    const known = told.get(message)
-    if (known && String(known.found) === String(found)) return known
-    const made = { ...message, found }
-    told.set(message, made)
-    return made
+    const foundNames = namesIn(message, isOffered)
+    const marked = markedMessages.get(message)
+    if (marked && String(marked.found) === String(foundNames)) return marked
+    const withNames = { ...message, found: foundNames }
+    markedMessages.set(message, withNames)
+    return withNames
   })
 }

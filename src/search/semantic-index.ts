@@ -26,24 +26,24 @@ export function createSemanticIndex(options: SemanticOptions): ToolIndex {
       const changed = tools.filter((tool) => textOf.get(tool.name) !== describe(tool))
       for (let from = 0; from < changed.length; from += batch) {
         const part = changed.slice(from, from + batch)
-        const made = await embed(part.map(describe))
-        if (made.length !== part.length)
-          throw new TypeError(`Expected ${part.length} vectors but received ${made.length}`)
-        await vectors.put(part.map(({ name }, at) => ({ id: name, values: made[at] ?? [] })))
+        const embeddings = await embed(part.map(describe))
+        if (embeddings.length !== part.length)
+          throw new TypeError(`Expected ${part.length} vectors but received ${embeddings.length}`)
+        await vectors.put(part.map(({ name }, at) => ({ id: name, values: embeddings[at] ?? [] })))
         for (const tool of part) textOf.set(tool.name, describe(tool))
       }
     },
     async remove(names) {
-      const known = names.filter((name) => textOf.delete(name))
-      if (known.length > 0) await vectors.remove(known)
+      const removedNames = names.filter((name) => textOf.delete(name))
+      if (removedNames.length > 0) await vectors.remove(removedNames)
     },
     async search(text, limit) {
       if (text.trim() === '' || textOf.size === 0) return []
       const [question] = await embed([text])
       if (!question) throw new TypeError('Expected a vector but received none')
-      const near = await vectors.nearest(question, limit)
+      const neighbours = await vectors.nearest(question, limit)
       // A store may still return a vector whose deletion is on its way.
-      return near
+      return neighbours
         .filter(({ id, score }) => score >= threshold && textOf.has(id))
         .map(({ id, score }) => ({ name: id, score }))
     },

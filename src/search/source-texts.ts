@@ -4,7 +4,7 @@ import type { ToolSource, ToolText } from '../contract/tool.ts'
  * Returns a function that asks a source for its search texts, or for its definitions if it has no `texts`. It returns
  * the same array while nothing has changed.
  */
-export function tellTexts(source: ToolSource): () => Promise<readonly ToolText[]> {
+export function textReader(source: ToolSource): () => Promise<readonly ToolText[]> {
   let last: readonly ToolText[] = []
   return async () => {
     const texts = source.texts ? await source.texts() : (await source.list()).tools.map(({ definition }) => definition)

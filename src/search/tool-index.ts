@@ -28,17 +28,17 @@ export function fingerprintOf(tools: readonly ToolDefinition[]): Promise<string>
 }
 
 /** Updates an index that holds the tools of `before` to those of `now`. Rejects with the error of the index. */
-export async function update<Told extends ToolText>(
+export async function update<Text extends ToolText>(
   index: ToolIndex,
-  before: ReadonlyMap<string, Told>,
-  now: ReadonlyMap<string, Told>,
+  before: ReadonlyMap<string, Text>,
+  now: ReadonlyMap<string, Text>,
 ): Promise<void> {
-  const gone = [...before.keys()].filter((name) => !now.has(name))
+  const removedNames = [...before.keys()].filter((name) => !now.has(name))
   const changed = [...now.values()].filter((tool) => !isSame(tool, before.get(tool.name)))
-  await Promise.all([gone.length > 0 && index.remove(gone), index.add(changed)])
+  await Promise.all([removedNames.length > 0 && index.remove(removedNames), index.add(changed)])
 }
 
 /** Returns whether two tools are the same to a search. */
-function isSame(tool: ToolText, other: ToolText | undefined): boolean {
-  return tool.hash === other?.hash && tool.title === other.title && String(tool.tags) === String(other.tags)
+function isSame(tool: ToolText, previous: ToolText | undefined): boolean {
+  return tool.hash === previous?.hash && tool.title === previous.title && String(tool.tags) === String(previous.tags)
 }

@@ -25,7 +25,7 @@ export interface ToolSearch {
 }
 
 /** An index with its tools, shared by all sessions of the same set. */
-interface Kept {
+interface SharedIndex {
   readonly index: ToolIndex
   readonly tools: ReadonlyMap<string, ToolDefinition>
   readonly fingerprint: string
@@ -35,53 +35,53 @@ interface Kept {
 /** Keeps indexes for sessions, such as conversations. Sessions are evicted only when one is opened. */
 export function createToolSearch(options: ToolSearchOptions = {}): ToolSearch {
   const { index: create = createKeywordIndex, eviction = lruEviction(), maxResults = 5 } = options
-  const bySession = new Map<string, Kept>()
-  const bySet = new Map<string, Kept>()
+  const bySession = new Map<string, SharedIndex>()
+  const bySet = new Map<string, SharedIndex>()
 
   const release = (session: string) => {
-    const kept = bySession.get(session)
+    const shared = bySession.get(session)
     bySession.delete(session)
-    kept?.sessions.delete(session)
-    if (kept?.sessions.size === 0 && bySet.get(kept.fingerprint) === kept) bySet.delete(kept.fingerprint)
+    shared?.sessions.delete(session)
+    if (shared?.sessions.size === 0 && bySet.get(shared.fingerprint) === shared) bySet.delete(shared.fingerprint)
   }
   const evict = (session: string) => {
     release(session)
     eviction.onRemoved(session)
   }
-  const prepare = async (session: string, tools: readonly ToolDefinition[]): Promise<Kept> => {
+  const prepare = async (session: string, tools: readonly ToolDefinition[]): Promise<SharedIndex> => {
     const fingerprint = await fingerprintOf(tools)
-    const before = bySession.get(session)
-    if (before?.fingerprint === fingerprint) return before
-    const alone = before?.sessions.size === 1
+    const previous = bySession.get(session)
+    if (previous?.fingerprint === fingerprint) return previous
+    const isOnlySession = previous?.sessions.size === 1
     // Released before the update: no session may keep an index whose update fails half way.
     release(session)
-    const known = bySet.get(fingerprint)
-    const kept = known ?? (await fill(alone ? before : undefined, tools, fingerprint))
+    const existing = bySet.get(fingerprint)
+    const shared = existing ?? (await fill(isOnlySession ? previous : undefined, tools, fingerprint))
     // The session may have been opened again meanwhile.
     release(session)
-    kept.sessions.add(session)
-    bySession.set(session, kept)
-    bySet.set(fingerprint, kept)
-    return kept
+    shared.sessions.add(session)
+    bySession.set(session, shared)
+    bySet.set(fingerprint, shared)
+    return shared
   }
   const fill = async (
-    before: Kept | undefined,
+    previous: SharedIndex | undefined,
     tools: readonly ToolDefinition[],
     fingerprint: string,
-  ): Promise<Kept> => {
-    const index = before?.index ?? create()
+  ): Promise<SharedIndex> => {
+    const index = previous?.index ?? create()
     const now = new Map(tools.map((tool) => [tool.name, tool]))
-    await update(index, before?.tools ?? new Map<string, ToolDefinition>(), now)
+    await update(index, previous?.tools ?? new Map<string, ToolDefinition>(), now)
     return { index, tools: now, fingerprint, sessions: new Set() }
   }
   return {
     async open(session, tools) {
       eviction.onAccess(session).forEach(evict)
-      const { index, tools: known } = await prepare(session, tools)
+      const { index, tools: toolsByName } = await prepare(session, tools)
       const search = async (query: string, limit: number) =>
         (await index.search(query, limit)).map(({ name }) => ({
           name,
-          description: known.get(name)?.description ?? '',
+          description: toolsByName.get(name)?.description ?? '',
         }))
       return searchTool({ search, maxResults }, await searchToolHash())
     },

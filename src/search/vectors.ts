@@ -21,21 +21,21 @@ export interface VectorStore {
 
 /** Makes a store in the memory of the isolate; a number takes four bytes. */
 export function memoryVectors(): VectorStore {
-  const kept = new Map<string, Float32Array>()
+  const vectorsById = new Map<string, Float32Array>()
   return {
     async put(vectors) {
-      for (const { id, values } of vectors) kept.set(id, unit(values))
+      for (const { id, values } of vectors) vectorsById.set(id, unit(values))
     },
     async remove(ids) {
-      for (const id of ids) kept.delete(id)
+      for (const id of ids) vectorsById.delete(id)
     },
     async nearest(values, limit) {
-      const asked = unit(values)
-      const near = [...kept].map(([id, vector]) => ({
+      const query = unit(values)
+      const neighbours = [...vectorsById].map(([id, vector]) => ({
         id,
-        score: vector.reduce((sum, value, at) => sum + value * (asked[at] ?? 0), 0),
+        score: vector.reduce((sum, value, at) => sum + value * (query[at] ?? 0), 0),
       }))
-      return near.sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1)).slice(0, limit)
+      return neighbours.sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1)).slice(0, limit)
     },
   }
 }

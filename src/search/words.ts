@@ -3,7 +3,7 @@ export interface Word {
   /** 1 or 0.5. */
   readonly weight: number
   /** Whether this is a name of several words in one piece. */
-  readonly whole: boolean
+  readonly isJoined: boolean
 }
 
 /** Returns the words of a text, in lower case and without accents. */
@@ -32,20 +32,20 @@ export function wordsOf(chunk: string): readonly Word[] {
   if (chunk.charCodeAt(0) >= FIRST_DENSE && DENSE.test(chunk)) return pairsOf(chunk)
   const word = chunk.toLowerCase()
   const parts = /.[A-Z\d]/.test(chunk) ? (chunk.match(PART) ?? []) : []
-  if (parts.length < 2) return word.length > 2 || !SMALL.test(word) ? [{ word, weight: 1, whole: false }] : []
+  if (parts.length < 2) return word.length > 2 || !SMALL.test(word) ? [{ word, weight: 1, isJoined: false }] : []
   const words: Word[] = parts
     .filter((part) => part.length > 1 && !SMALL.test(part))
-    .map((part) => ({ word: part.toLowerCase(), weight: 1, whole: false }))
-  return [...words, { word, weight: 0.5, whole: true }]
+    .map((part) => ({ word: part.toLowerCase(), weight: 1, isJoined: false }))
+  return [...words, { word, weight: 0.5, isJoined: true }]
 }
 
 function pairsOf(chunk: string): readonly Word[] {
   const words: Word[] = []
   for (let at = 0; at < chunk.length; at++) {
-    if (at + 1 < chunk.length) words.push({ word: chunk.slice(at, at + 2), weight: 1, whole: false })
+    if (at + 1 < chunk.length) words.push({ word: chunk.slice(at, at + 2), weight: 1, isJoined: false })
     const single = chunk.charAt(at)
     if (chunk.length === 1 || (single >= '\u3400' && single <= '\u9fff')) {
-      words.push({ word: single, weight: 0.5, whole: false })
+      words.push({ word: single, weight: 0.5, isJoined: false })
     }
   }
   return words

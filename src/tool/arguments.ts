@@ -7,7 +7,7 @@ import { convertInput, plain } from './input-schema.ts'
 import { rebase } from '../schema/rebase-refs.ts'
 import type { InputSchema, OutputOf } from '../schema/standard-schema.ts'
 
-export type Parsed<Output> =
+export type ParseResult<Output> =
   | { readonly ok: true; readonly value: Output }
   | { readonly ok: false; readonly issues: readonly Issue[] }
 
@@ -16,7 +16,7 @@ export interface Arguments<Output> {
   /** The JSON Schema of the arguments; its root is `type: "object"`. */
   readonly schema: JsonSchema
   /** Parses arguments as they were sent. Rejects if the schema's own code throws. */
-  readonly parse: (sent: unknown) => Promise<Parsed<Output>>
+  readonly parse: (input: unknown) => Promise<ParseResult<Output>>
 }
 
 /** Arguments are always an object; the value of a schema that is not about an object is sent as this field of one. */
@@ -25,8 +25,8 @@ const FIELD = 'input'
 const OPTIONAL: readonly unknown[] = ['optional', 'exact_optional', 'nullish', 'undefinedable']
 
 /** Derives arguments from a tool's input schema. Throws a TypeError that begins with `what` if it has no JSON form. */
-export function argumentsOf<Schema extends InputSchema>(schema: Schema, what: string): Arguments<OutputOf<Schema>> {
-  const json = convertInput(schema, what)
+export function argumentsOf<Schema extends InputSchema>(schema: Schema, subject: string): Arguments<OutputOf<Schema>> {
+  const json = convertInput(schema, subject)
   const root = objectOf(json)
   if (root) return { schema: plain(root), parse: parser(schema, root) }
   const required = OPTIONAL.includes(Reflect.get(schema, 'type')) || 'default' in json ? [] : [FIELD]
@@ -34,8 +34,8 @@ export function argumentsOf<Schema extends InputSchema>(schema: Schema, what: st
   const properties = { [FIELD]: rebase(json, '#', `#/properties/${FIELD}`) }
   return {
     schema: { type: 'object', properties, required },
-    parse: async (sent) => {
-      const parsed = await parse(fieldOf(sent))
+    parse: async (input) => {
+      const parsed = await parse(fieldOf(input))
       if (parsed.ok) return parsed
       const issues = parsed.issues.map(({ path, message }) => ({ path: path ? `${FIELD}.${path}` : FIELD, message }))
       return { ok: false, issues }
@@ -44,23 +44,23 @@ export function argumentsOf<Schema extends InputSchema>(schema: Schema, what: st
 }
 
 /** Returns the value of the field, or all that was sent if the model left the field out. */
-function fieldOf(sent: unknown): unknown {
-  if (!isObject(sent)) return sent
-  return Object.hasOwn(sent, FIELD) || Object.keys(sent).length === 0 ? sent[FIELD] : sent
+function fieldOf(input: unknown): unknown {
+  if (!isObject(input)) return input
+  return Object.hasOwn(input, FIELD) || Object.keys(input).length === 0 ? input[FIELD] : input
 }
 
 function parser<Output>(schema: InputSchema<Output>, json: JsonSchema): Arguments<Output>['parse'] {
   const standard = schema['~standard']
   const decode = decoder(json)
-  return async (sent) => {
-    const named = withKnownKeys(json, sent)
-    const first = await standard.validate(decode(named))
-    if (!first.issues) {
-      const unknown = unknownKeys(json, named)
-      return unknown ? { ok: false, issues: [unknown] } : { ok: true, value: first.value }
+  return async (input) => {
+    const renamed = withKnownKeys(json, input)
+    const initial = await standard.validate(decode(renamed))
+    if (!initial.issues) {
+      const unknown = unknownKeys(json, renamed)
+      return unknown ? { ok: false, issues: [unknown] } : { ok: true, value: initial.value }
     }
-    const mended = coerce(json, named)
-    const result = mended === named ? first : await standard.validate(decode(mended))
+    const coerced = coerce(json, renamed)
+    const result = coerced === renamed ? initial : await standard.validate(decode(coerced))
     return result.issues ? { ok: false, issues: result.issues.map(toIssue) } : { ok: true, value: result.value }
   }
 }

@@ -1,11 +1,11 @@
 import { isObject, type JsonSchema } from '../contract/json.ts'
 import type { Tool, ToolContext, ToolDefinition, ToolOutcome, ToolSource, Unavailable } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
-import { type Arguments, argumentsOf, type Parsed } from './arguments.ts'
+import { type Arguments, argumentsOf, type ParseResult } from './arguments.ts'
 import { coerce } from '../schema/coerce.ts'
 import { type DefinedTool, definitionHash, describer } from './define.ts'
 import { describeIssues } from '../schema/issue.ts'
-import { cannotUndo, changed } from './pinned-tools.ts'
+import { cannotUndo, toolChanged } from './pinned-tools.ts'
 import { rebase } from '../schema/rebase-refs.ts'
 import type { InputSchema } from '../schema/standard-schema.ts'
 import { messageOf } from '../contract/thrown.ts'
@@ -26,7 +26,7 @@ export interface Augmentation<Fields extends object> {
 }
 
 export interface AugmentEvent<Fields> {
-  /** The definition that the model was given, with the added fields. */
+  /** The definition that the model received, with the added fields. */
   readonly definition: ToolDefinition
   /** The arguments as they were sent. */
   readonly rawInput: unknown
@@ -63,57 +63,57 @@ function augmentTool<Env, Fields extends object>(tool: DefinedTool<Env>, extra: 
   const { name, outline, status, undo } = tool
   const augmented = { ...outline, inputSchema: merge(name, outline.inputSchema, extra.schema) }
   const describe = describer(augmented)
-  const own = (sent: unknown) => withoutFields(extra, sent)
+  const ownInput = (input: unknown) => withoutFields(extra, input)
   return {
     name,
     outline: augmented,
     describe,
-    call: async (sent, context) =>
-      perform(extra, { sent, context, definition: await describe() }, (input) => tool.call(input, context)),
-    ...(status && { status: (sent, context) => status(own(sent), context) }),
-    ...(undo && { undo: (sent, outcome, context) => undo(own(sent), outcome, context) }),
+    call: async (input, context) =>
+      callWithFields(extra, { input, context, definition: await describe() }, (input) => tool.call(input, context)),
+    ...(status && { status: (input, context) => status(ownInput(input), context) }),
+    ...(undo && { undo: (input, outcome, context) => undo(ownInput(input), outcome, context) }),
   }
 }
 
 function augmentSource<Fields extends object>(source: ToolSource, extra: Extra<Fields>): ToolSource {
   /** Augmented definitions by the original. Values, never promises: a promise belongs to the request that made it. */
-  const known = new WeakMap<ToolDefinition, ToolDefinition>()
+  const augmentedDefinitions = new WeakMap<ToolDefinition, ToolDefinition>()
   const define = async (inner: ToolDefinition): Promise<ToolDefinition> => {
     const augmented = { ...inner, inputSchema: merge(inner.name, inner.inputSchema, extra.schema) }
-    const definition = known.get(inner) ?? { ...augmented, hash: await definitionHash(augmented) }
-    known.set(inner, definition)
+    const definition = augmentedDefinitions.get(inner) ?? { ...augmented, hash: await definitionHash(augmented) }
+    augmentedDefinitions.set(inner, definition)
     return definition
   }
-  const all = async (tools: readonly Tool[]) => {
-    const clashes: Unavailable[] = []
-    const made = await Promise.all(
+  const augmentAll = async (tools: readonly Tool[]) => {
+    const conflicts: Unavailable[] = []
+    const augmentedTools = await Promise.all(
       tools.map(async (tool) => {
         try {
           return [wrap(tool, await define(tool.definition), extra)]
         } catch (error) {
           const { origin, place, definition } = tool
-          clashes.push({ origin, place, reason: messageOf(error), name: definition.name })
+          conflicts.push({ origin, place, reason: messageOf(error), name: definition.name })
           return []
         }
       }),
     )
-    return { tools: made.flat(), unavailable: clashes }
+    return { tools: augmentedTools.flat(), unavailable: conflicts }
   }
   return {
     list: async () => {
       const listing = await source.list()
-      const { tools, unavailable } = await all(listing.tools)
+      const { tools, unavailable } = await augmentAll(listing.tools)
       return { tools, unavailable: [...listing.unavailable, ...unavailable] }
     },
-    offered: async () => (await all(await source.offered())).tools,
-    find: async (names) => (await all(await source.find(names))).tools,
+    offered: async () => (await augmentAll(await source.offered())).tools,
+    find: async (names) => (await augmentAll(await source.find(names))).tools,
   }
 }
 
 function wrap<Fields extends object>(tool: Tool, definition: ToolDefinition, extra: Extra<Fields>): Tool {
   const { hash } = tool.definition
   /** Returns the request as the wrapped tool expects it: with its own hash, and without the fields (unless `keep`). */
-  const inner = (request: Parameters<Tool['call']>[0], input = withoutFields(extra, request.arguments)) => ({
+  const innerRequest = (request: Parameters<Tool['call']>[0], input = withoutFields(extra, request.arguments)) => ({
     ...request,
     arguments: isObject(input) ? input : {},
     hash,
@@ -122,54 +122,55 @@ function wrap<Fields extends object>(tool: Tool, definition: ToolDefinition, ext
     ...tool,
     definition,
     call: async (request, control) => {
-      if (request.hash !== definition.hash) return changed(definition.name)
-      const sent = request.arguments
-      const about = { sent, context: request.context, definition }
-      return perform(extra, about, (input) => tool.call(inner(request, input), control))
+      if (request.hash !== definition.hash) return toolChanged(definition.name)
+      const input = request.arguments
+      const augmentedCall = { input, context: request.context, definition }
+      return callWithFields(extra, augmentedCall, (ownInput) => tool.call(innerRequest(request, ownInput), control))
     },
-    ...(tool.status && { status: async (request) => (await tool.status?.(inner(request))) ?? 'unknown' }),
+    ...(tool.status && { status: async (request) => (await tool.status?.(innerRequest(request))) ?? 'unknown' }),
     ...(tool.undo && {
-      undo: async (request, outcome) => (await tool.undo?.(inner(request), outcome)) ?? cannotUndo(definition.name),
+      undo: async (request, outcome) =>
+        (await tool.undo?.(innerRequest(request), outcome)) ?? cannotUndo(definition.name),
     }),
   }
 }
 
-interface About {
-  readonly sent: unknown
+interface AugmentedCall {
+  readonly input: unknown
   readonly context: AugmentEvent<unknown>['context']
   readonly definition: ToolDefinition
 }
 
 /** Parses the fields, passes them to `read`, and calls the wrapped tool with its own arguments. */
-async function perform<Fields extends object>(
+async function callWithFields<Fields extends object>(
   extra: Extra<Fields>,
-  { sent, context, definition }: About,
+  { input, context, definition }: AugmentedCall,
   call: (input: unknown) => Promise<ToolOutcome>,
 ): Promise<ToolOutcome> {
   const { report = (error: unknown) => console.error(`augment: "${definition.name}"`, error) } = extra
-  const tell = async (fields: Fields): Promise<void> => {
+  const readFields = async (fields: Fields): Promise<void> => {
     try {
       const { callId, runId, conversationId, caller, values } = context
-      const about = { callId, runId, ...(conversationId !== undefined && { conversationId }), caller, values }
-      await extra.read({ definition, rawInput: sent, fields, context: about })
+      const eventContext = { callId, runId, ...(conversationId !== undefined && { conversationId }), caller, values }
+      await extra.read({ definition, rawInput: input, fields, context: eventContext })
     } catch (error) {
       report(error)
     }
   }
-  let given = sent
-  let parsed = await parseFields(extra, given)
+  let coercedInput = input
+  let parsed = await parseFields(extra, coercedInput)
   if (!parsed.ok) {
     // The fields may be misplaced, such as inside a surplus key; coercing by the whole schema finds them there.
-    given = coerce(definition.inputSchema, sent)
-    parsed = await parseFields(extra, given)
+    coercedInput = coerce(definition.inputSchema, input)
+    parsed = await parseFields(extra, coercedInput)
   }
   if (!parsed.ok) return failure('invalid_arguments', describeIssues(definition.name, parsed.issues))
-  const [, outcome] = await Promise.all([tell(parsed.value), call(withoutFields(extra, given))])
+  const [, outcome] = await Promise.all([readFields(parsed.value), call(withoutFields(extra, coercedInput))])
   return outcome
 }
 
-async function parseFields<Fields extends object>(extra: Extra<Fields>, sent: unknown): Promise<Parsed<Fields>> {
-  const entries = Object.entries(isObject(sent) ? sent : {})
+async function parseFields<Fields extends object>(extra: Extra<Fields>, input: unknown): Promise<ParseResult<Fields>> {
+  const entries = Object.entries(isObject(input) ? input : {})
   try {
     return await extra.parse(Object.fromEntries(entries.filter(([key]) => isField(extra, key))))
   } catch (error) {
@@ -181,9 +182,9 @@ function isField({ schema }: Arguments<unknown>, key: string): boolean {
   return Object.hasOwn(Object(schema['properties']), key)
 }
 
-function withoutFields<Fields extends object>(extra: Extra<Fields>, sent: unknown): unknown {
-  if (extra.keep || !isObject(sent)) return sent
-  return Object.fromEntries(Object.entries(sent).filter(([key]) => !isField(extra, key)))
+function withoutFields<Fields extends object>(extra: Extra<Fields>, input: unknown): unknown {
+  if (extra.keep || !isObject(input)) return input
+  return Object.fromEntries(Object.entries(input).filter(([key]) => !isField(extra, key)))
 }
 
 function merge(tool: string, inner: JsonSchema, fields: JsonSchema): JsonSchema {

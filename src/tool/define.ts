@@ -123,52 +123,53 @@ export type ToolOutline = Omit<ToolDefinition, 'hash'>
 export function defineTool<const Schema extends InputSchema, Env = unknown, Result = unknown>(
   options: ToolOptions<Schema, Env, Result>,
 ): DefinedTool<Env> {
-  const { name: given, description, input, run, result, onError, status, undo } = options
-  const name = wireName(given)
-  if (description.trim() === '') throw new TypeError(`Tool "${given}" needs a description: it is all the model sees`)
-  const { schema, parse } = argumentsOf(input, `Tool "${given}": input`)
+  const { name: givenName, description, input, run, result, onError, status, undo } = options
+  const name = wireName(givenName)
+  if (description.trim() === '')
+    throw new TypeError(`Tool "${givenName}" needs a description: it is all the model sees`)
+  const { schema, parse } = argumentsOf(input, `Tool "${givenName}": input`)
   const outline = outlineOf(options, name, schema)
-  const failed = (error: unknown) => toFailure(name, error)
+  const failureOf = (error: unknown) => toFailure(name, error)
   /** Parses the arguments and passes them to `work`; an exception becomes a failed outcome. */
-  const withInput = async <Made>(sent: unknown, work: (input: OutputOf<Schema>) => Promise<Made>) => {
+  const withInput = async <Output>(rawInput: unknown, work: (input: OutputOf<Schema>) => Promise<Output>) => {
     try {
-      const parsed = await parse(sent)
+      const parsed = await parse(rawInput)
       if (parsed.ok) return await work(parsed.value)
       return failure('invalid_arguments', describeIssues(name, parsed.issues))
     } catch (error) {
-      return failed(error)
+      return failureOf(error)
     }
   }
-  const told = async (value: Result, context: RunContext<Env>) =>
+  const outcomeOf = async (value: Result, context: RunContext<Env>) =>
     toOutcome(result ? await result(value, context) : value, context.compat)
   return {
     name,
     outline,
     describe: describer(outline),
-    call: (sent, context) =>
-      withInput(sent, async (input) => {
+    call: (rawInput, context) =>
+      withInput(rawInput, async (input) => {
         try {
-          return await told(await run(input, context), context)
+          return await outcomeOf(await run(input, context), context)
         } catch (error) {
-          return failed(await answered(error, onError && (() => onError(error, context))))
+          return failureOf(await reportedError(error, onError && (() => onError(error, context))))
         }
       }),
     ...(status && {
-      status: async (sent, context) => {
-        const found = await withInput(sent, async (input): Promise<CallStatus> => {
+      status: async (rawInput, context) => {
+        const answer = await withInput(rawInput, async (input): Promise<CallStatus> => {
           const answer = await status(context, input)
           if (typeof answer === 'string') return answer === 'started' ? 'unknown' : answer
           if (answer.status !== 'done') return answer.status
-          const outcome = await told(answer.result, context)
+          const outcome = await outcomeOf(answer.result, context)
           return outcome.ok ? outcome : 'done'
         })
         // A failure here is that of the status check, not of the call.
-        return typeof found === 'string' || found.ok ? found : 'unknown'
+        return typeof answer === 'string' || answer.ok ? answer : 'unknown'
       },
     }),
     ...(undo && {
-      undo: (sent, outcome, context) =>
-        withInput(sent, async (input) => toOutcome(await undo(input, outcome, context))),
+      undo: (rawInput, outcome, context) =>
+        withInput(rawInput, async (input) => toOutcome(await undo(input, outcome, context))),
     }),
   }
 }
@@ -179,14 +180,14 @@ function outlineOf<Schema extends InputSchema, Env, Result>(
   name: string,
   schema: JsonSchema,
 ): ToolOutline {
-  const { name: given, description, output, version = '1', annotations = {}, status, undo, ...rest } = options
+  const { name: givenName, description, output, version = '1', annotations = {}, status, undo, ...rest } = options
   const { input: _, run: _run, result: _result, onError: _onError, ...settings } = rest
   return {
     name,
-    ...(name !== given && { title: given }),
+    ...(name !== givenName && { title: givenName }),
     description,
     inputSchema: schema,
-    ...(output && { outputSchema: inputSchema(output, `Tool "${given}": output`) }),
+    ...(output && { outputSchema: inputSchema(output, `Tool "${givenName}": output`) }),
     ...settings,
     version,
     annotations,
@@ -196,12 +197,15 @@ function outlineOf<Schema extends InputSchema, Env, Result>(
 }
 
 /** Returns the error to report, after asking the tool's own `onError`. */
-async function answered(error: unknown, ask: (() => ErrorAnswer | Promise<ErrorAnswer>) | undefined): Promise<unknown> {
+async function reportedError(
+  error: unknown,
+  onError: (() => ErrorAnswer | Promise<ErrorAnswer>) | undefined,
+): Promise<unknown> {
   try {
-    const answer = await ask?.()
+    const answer = await onError?.()
     return typeof answer === 'string' ? new ToolError(answer, { cause: error }) : (answer ?? error)
-  } catch (thrown) {
-    return thrown instanceof ToolError ? thrown : error
+  } catch (nested) {
+    return nested instanceof ToolError ? nested : error
   }
 }
 
@@ -215,7 +219,7 @@ export function describer(outline: ToolOutline): () => Promise<ToolDefinition> {
   }
 }
 
-/** Returns the hash by which a host knows that a tool is still as its model was told. */
+/** Returns the hash by which a host checks that a tool still has the definition that the model received. */
 export function definitionHash(
   definition: Pick<ToolDefinition, 'name' | 'description' | 'inputSchema' | 'outputSchema'>,
 ): Promise<string> {

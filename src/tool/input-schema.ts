@@ -30,8 +30,8 @@ import { AS } from '../schema/as.ts'
  *
  * Schemas of other libraries give their own JSON Schema.
  */
-export function inputSchema(schema: InputSchema, what = 'The schema'): JsonSchema {
-  return plain(convertInput(schema, what))
+export function inputSchema(schema: InputSchema, subject = 'The schema'): JsonSchema {
+  return plain(convertInput(schema, subject))
 }
 
 /** Copies a schema as plain JSON, without the `AS` marks, which are for this Worker alone. */
@@ -47,7 +47,7 @@ function plainValue(key: string, value: unknown): unknown {
 }
 
 /** Converts like `inputSchema`, and keeps the `AS` marks that `decoder` needs. */
-export function convertInput(schema: InputSchema, what: string): JsonSchema {
+export function convertInput(schema: InputSchema, subject: string): JsonSchema {
   try {
     const { jsonSchema, vendor } = schema['~standard']
     if (!jsonSchema && vendor !== 'valibot') throw new TypeError(`${vendor} does not give it: ${UPDATE}`)
@@ -56,7 +56,7 @@ export function convertInput(schema: InputSchema, what: string): JsonSchema {
     plain(json)
     return json
   } catch (error) {
-    throw new TypeError(`${what} has no JSON Schema: ${error instanceof Error ? error.message : String(error)}`, {
+    throw new TypeError(`${subject} has no JSON Schema: ${error instanceof Error ? error.message : String(error)}`, {
       cause: error,
     })
   }
@@ -77,14 +77,14 @@ function convert(schema: unknown): JsonSchema {
 }
 
 /** Finds the innermost part of a schema that cannot be converted. */
-function culprit(schema: unknown, path: readonly string[], seen: Set<unknown>): Culprit | undefined {
-  if (!isSchema(schema) || seen.has(schema)) return undefined
-  seen.add(schema)
+function culprit(schema: unknown, path: readonly string[], visited: Set<unknown>): Culprit | undefined {
+  if (!isSchema(schema) || visited.has(schema)) return undefined
+  visited.add(schema)
   const json = attempt(schema)
   if (!('error' in json)) return undefined
   for (const [keys, part] of partsOf(schema)) {
-    const found = culprit(part, [...path, ...keys], seen)
-    if (found) return found
+    const faultyPart = culprit(part, [...path, ...keys], visited)
+    if (faultyPart) return faultyPart
   }
   return { path, message: json.error }
 }
@@ -95,10 +95,10 @@ interface Culprit {
 }
 
 function partsOf(schema: Schema): (readonly [keys: readonly string[], part: unknown])[] {
-  return Object.entries(schema).flatMap(([key, held]: [string, unknown]): (readonly [string[], unknown])[] => {
-    if (key === 'entries') return Object.entries(Object(held)).map(([name, part]) => [[name], part])
-    if (key === 'getter' && typeof held === 'function') return [[[], held()]]
-    return [held].flat().map((part) => [key === 'item' || key === 'value' ? ['*'] : [], part])
+  return Object.entries(schema).flatMap(([key, value]: [string, unknown]): (readonly [string[], unknown])[] => {
+    if (key === 'entries') return Object.entries(Object(value)).map(([name, part]) => [[name], part])
+    if (key === 'getter' && typeof value === 'function') return [[[], value()]]
+    return [value].flat().map((part) => [key === 'item' || key === 'value' ? ['*'] : [], part])
   })
 }
 
@@ -111,7 +111,7 @@ function attempt(schema: unknown): { readonly schema: JsonSchema } | { readonly 
 }
 
 /** Actions that JSON Schema cannot state: checks in code, and the tidying of text. They run before the tool does. */
-const UNTOLD = [
+const OPAQUE_ACTIONS = [
   ...['check', 'partial_check', 'raw_check', 'finite'],
   ...['trim', 'trim_start', 'trim_end', 'to_lower_case', 'to_upper_case', 'normalize'],
 ]
@@ -119,7 +119,7 @@ const UNTOLD = [
 const SETTINGS = {
   target: 'draft-2020-12',
   typeMode: 'input',
-  ignoreActions: UNTOLD,
+  ignoreActions: OPAQUE_ACTIONS,
   overrideSchema: ({ valibotSchema, jsonSchema, errors }) => {
     const as: unknown = Reflect.get(valibotSchema, AS)
     const { propertyNames } = jsonSchema
@@ -144,19 +144,19 @@ const STANDS: Readonly<Record<string, object>> = {
  * Copies a Valibot schema into a form that the converter takes: a set as an array, a map as a record, each with its
  * `AS` mark. An asynchronous schema has the fields of its synchronous twin; the converter's type asks for the latter.
  */
-function view(schema: unknown, seen: Map<unknown, Schema>): Schema {
-  const known = seen.get(schema)
-  if (known) return known
+function view(schema: unknown, visited: Map<unknown, Schema>): Schema {
+  const cached = visited.get(schema)
+  if (cached) return cached
   const copy: Record<PropertyKey, unknown> = { ...Object(schema) }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   const viewed = copy as unknown as Schema
-  seen.set(schema, viewed)
-  for (const [key, held] of Object.entries(copy)) {
+  visited.set(schema, viewed)
+  for (const [key, value] of Object.entries(copy)) {
     if (key === 'entries') {
-      copy[key] = Object.fromEntries(Object.entries(Object(held)).map(([name, each]) => [name, view(each, seen)]))
-    } else if (key === 'getter' && typeof held === 'function') copy[key] = () => view(held(), seen)
-    else if (Array.isArray(held)) copy[key] = held.map((each) => (isSchema(each) ? view(each, seen) : each))
-    else if (isSchema(held)) copy[key] = view(held, seen)
+      copy[key] = Object.fromEntries(Object.entries(Object(value)).map(([name, each]) => [name, view(each, visited)]))
+    } else if (key === 'getter' && typeof value === 'function') copy[key] = () => view(value(), visited)
+    else if (Array.isArray(value)) copy[key] = value.map((each) => (isSchema(each) ? view(each, visited) : each))
+    else if (isSchema(value)) copy[key] = view(value, visited)
   }
   const { type } = copy
   if (typeof type === 'string' && Object.hasOwn(STANDS, type)) copy[AS] = type

@@ -57,11 +57,11 @@ export function defineRawTool<Env = unknown>(
 ): DefinedTool<Env> {
   const { name, inputSchema, outputSchema, ...settings } = definition
   const { description = '', title } = settings
-  const schemaOf = (schema: unknown, what: string): InputSchema => {
+  const schemaOf = (schema: unknown, subject: string): InputSchema => {
     try {
       return jsonSchema<unknown>(isObject(schema) ? schema : { not: {} })
     } catch (error) {
-      throw new TypeError(`Tool "${name}": ${what}: ${error instanceof Error ? error.message : String(error)}`, {
+      throw new TypeError(`Tool "${name}": ${subject}: ${error instanceof Error ? error.message : String(error)}`, {
         cause: error,
       })
     }

@@ -70,12 +70,12 @@ export function onceInSql(
   const sync = <Result>(key: string, work: () => Result): Result =>
     storage.transactionSync(() => {
       const entry = store.start(key)
-      if (entry) return decode(settled(entry))
+      if (entry) return decode(storedText(entry))
       const result = work()
       if (result instanceof Promise) throw new TypeError('The work of once.sync() must not be asynchronous')
       const text = encode(result)
-      store.finish(key, keepable(text))
-      return decode(told(text))
+      store.finish(key, storableText(text))
+      return decode(requireJson(text))
     })
   return Object.assign(createOnce(store), { sync })
 }
@@ -89,10 +89,10 @@ export function onceInSql(
 export function onceInKv(namespace: KeyValues, { keepMs = WEEK }: Pick<KeepOptions, 'keepMs'> = {}): Once {
   const expires = { expirationTtl: Math.max(60, Math.ceil(keepMs / 1000)) }
   // Two KV keys for each key, since KV takes one write a second to the same key.
-  const started = (key: string) => `once:started:${key}`
-  const done = (key: string) => `once:done:${key}`
+  const startedKey = (key: string) => `once:started:${key}`
+  const doneKey = (key: string) => `once:done:${key}`
   const read = async (key: string): Promise<Entry | undefined> => {
-    const [end, begin] = await Promise.all([namespace.get(done(key)), namespace.get(started(key))])
+    const [end, begin] = await Promise.all([namespace.get(doneKey(key)), namespace.get(startedKey(key))])
     if (end !== null) return { state: 'done', kept: end === '' ? null : end }
     return begin === null ? undefined : { state: 'started' }
   }
@@ -100,11 +100,11 @@ export function onceInKv(namespace: KeyValues, { keepMs = WEEK }: Pick<KeepOptio
     read,
     start: async (key) => {
       const entry = await read(key)
-      if (!entry) await namespace.put(started(key), '1', expires)
+      if (!entry) await namespace.put(startedKey(key), '1', expires)
       return entry
     },
-    finish: (key, kept) => namespace.put(done(key), kept ?? '', expires),
-    drop: (key) => namespace.delete(started(key)),
+    finish: (key, kept) => namespace.put(doneKey(key), kept ?? '', expires),
+    drop: (key) => namespace.delete(startedKey(key)),
   })
 }
 
@@ -142,26 +142,26 @@ interface Attempt<Result> extends OnceOptions<Result> {
 
 async function attemptOnce<Result>(store: Store, key: string, { work, onDoubt }: Attempt<Result>): Promise<string> {
   const entry = await store.start(key)
-  if (entry && (entry.state === 'done' || !onDoubt)) return settled(entry)
+  if (entry && (entry.state === 'done' || !onDoubt)) return storedText(entry)
   const finding = entry && (await onDoubt?.(key))
-  const result = finding?.status === 'done' ? finding.result : await perform(store, key, work)
+  const result = finding?.status === 'done' ? finding.result : await runWork(store, key, work)
   const text = encode(result)
-  await note(key, () => store.finish(key, keepable(text)))
-  return told(text)
+  await recordSafely(key, () => store.finish(key, storableText(text)))
+  return requireJson(text)
 }
 
-async function perform<Result>(store: Store, key: string, work: () => Result | Promise<Result>): Promise<Result> {
+async function runWork<Result>(store: Store, key: string, work: () => Result | Promise<Result>): Promise<Result> {
   try {
     return await work()
   } catch (error) {
     if (!(error instanceof ToolError)) throw inDoubt(error)
-    if (error.code !== IN_DOUBT) await note(key, () => store.drop(key))
+    if (error.code !== IN_DOUBT) await recordSafely(key, () => store.drop(key))
     throw error
   }
 }
 
 /** Writes what became of a key. A failed write is logged, since the effect stands; the key then stays in doubt. */
-async function note(key: string, write: () => void | Promise<void>): Promise<void> {
+async function recordSafely(key: string, write: () => void | Promise<void>): Promise<void> {
   try {
     await write()
   } catch (error) {
@@ -178,7 +178,7 @@ function inDoubt(cause?: unknown): ToolError {
   return new ToolError(message, { code: IN_DOUBT, cause })
 }
 
-function settled(entry: Entry): string {
+function storedText(entry: Entry): string {
   if (entry.state === 'started') throw inDoubt()
   if (entry.kept !== null) return entry.kept
   const message = 'This call was made before and took effect, but its result was not kept. Do not make it again.'
@@ -199,12 +199,12 @@ function decode(text: string) {
   return JSON.parse(text).result
 }
 
-function told(text: string | undefined): string {
+function requireJson(text: string | undefined): string {
   if (text === undefined) throw new TypeError('The result of work that is done once must be JSON')
   return text
 }
 
-function keepable(text: string | undefined): string | null {
+function storableText(text: string | undefined): string | null {
   return text !== undefined && new TextEncoder().encode(text).byteLength <= MOST_BYTES ? text : null
 }
 

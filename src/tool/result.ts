@@ -87,7 +87,8 @@ function base64Of(bytes: ArrayBuffer | ArrayBufferView): string {
     ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     : new Uint8Array(bytes)
   let binary = ''
-  for (let at = 0; at < view.length; at += CHUNK) binary += String.fromCharCode(...view.subarray(at, at + CHUNK))
+  for (let offset = 0; offset < view.length; offset += CHUNK)
+    binary += String.fromCharCode(...view.subarray(offset, offset + CHUNK))
   return btoa(binary)
 }
 
@@ -97,17 +98,19 @@ export function toJson(key: string, value: unknown): unknown {
   if (value instanceof Map) return Object.fromEntries(value)
   if (value instanceof Set) return [...value]
   if (value instanceof ArrayBuffer || ArrayBuffer.isView(value)) return base64Of(value)
-  if (typeof value === 'function' || typeof value === 'symbol' || isLost(value)) {
+  if (typeof value === 'function' || typeof value === 'symbol' || isEmptyInJson(value)) {
     throw new TypeError(`a ${kindOf(value)} at ${key === '' ? 'the root' : `"${key}"`}`)
   }
   return value
 }
 
-const WRITTEN = new Set(['Object', 'Array', 'Number', 'String', 'Boolean'])
+const SERIALISABLE = new Set(['Object', 'Array', 'Number', 'String', 'Boolean'])
 
 /** Returns whether JSON would be `{}` whatever the object holds: a stream, response, promise, generator or error. */
-function isLost(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !WRITTEN.has(kindOf(value)) && Object.keys(value).length === 0
+function isEmptyInJson(value: unknown): boolean {
+  return (
+    typeof value === 'object' && value !== null && !SERIALISABLE.has(kindOf(value)) && Object.keys(value).length === 0
+  )
 }
 
 function kindOf(value: unknown): string {

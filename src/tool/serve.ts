@@ -30,46 +30,46 @@ export function serveTools<Env>(...tools: readonly DefinedTool<Env>[]): ToolWork
 
     async call(request: ToolRequest, control?: ToolControl): Promise<ToolOutcome> {
       const tool = byName.get(request.name)
-      if (!tool) return unknown(request)
+      if (!tool) return unknownTool(request)
       const { hash } = await tool.describe()
       if (hash !== request.hash) return failure('schema_mismatch', `The tool "${request.name}" has changed.`)
-      const news = control && inOrder(control)
-      const outcome = await tool.call(request.arguments, runContext(request, this.env, news?.control))
-      await news?.told()
+      const ordered = control && inOrder(control)
+      const outcome = await tool.call(request.arguments, runContext(request, this.env, ordered?.control))
+      await ordered?.flushed()
       return outcome
     }
 
     // Status and undo do not check the hash: they are about an earlier call, whatever the definition is by now.
     async status(request: ToolRequest): Promise<CallStatus> {
-      const { name, arguments: sent } = request
-      return (await byName.get(name)?.status?.(sent, runContext(request, this.env))) ?? 'unknown'
+      const { name, arguments: input } = request
+      return (await byName.get(name)?.status?.(input, runContext(request, this.env))) ?? 'unknown'
     }
 
     async undo(request: ToolRequest, outcome: ToolSuccess): Promise<ToolOutcome> {
-      const { name, arguments: sent } = request
-      const undone = await byName.get(name)?.undo?.(sent, outcome, runContext(request, this.env))
-      return undone ?? cannotUndo(name)
+      const { name, arguments: input } = request
+      const reply = await byName.get(name)?.undo?.(input, outcome, runContext(request, this.env))
+      return reply ?? cannotUndo(name)
     }
 
     override fetch(): Response {
-      return new Response('A tool Worker answers over its service binding alone.\n', { status: 404 })
+      return new Response('A tool Worker answers only over its service binding.\n', { status: 404 })
     }
   }
 }
 
 /** Wraps a control so that `told` waits for the last progress report, and no outcome overtakes it. */
-function inOrder(control: ToolControl): { readonly control: ToolControl; readonly told: () => Promise<void> } {
-  let last = Promise.resolve()
+function inOrder(control: ToolControl): { readonly control: ToolControl; readonly flushed: () => Promise<void> } {
+  let lastProgress = Promise.resolve()
   return {
     control: {
       whenAborted: () => control.whenAborted(),
-      progress: (news) => (last = control.progress(news)),
+      progress: (ordered) => (lastProgress = control.progress(ordered)),
     },
-    // A report fails if the host is gone; the outcome is not affected.
-    told: () => last.catch(() => {}),
+    // A progress report fails if the host is gone; the outcome is not affected.
+    flushed: () => lastProgress.catch(() => {}),
   }
 }
 
-function unknown({ name }: ToolRequest): ToolOutcome {
+function unknownTool({ name }: ToolRequest): ToolOutcome {
   return failure('unknown_tool', `There is no tool "${name}" here.`)
 }

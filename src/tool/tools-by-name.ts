@@ -4,8 +4,8 @@ import type { DefinedTool } from './define.ts'
 export function toolsByName<Env>(tools: readonly DefinedTool<Env>[]): ReadonlyMap<string, DefinedTool<Env>> {
   const byName = new Map<string, DefinedTool<Env>>()
   for (const tool of tools) {
-    const known = byName.get(tool.name)
-    if (known && known !== tool) throw new TypeError(`Two tools here are named "${tool.name}"`)
+    const existing = byName.get(tool.name)
+    if (existing && existing !== tool) throw new TypeError(`Two tools here are named "${tool.name}"`)
     byName.set(tool.name, tool)
   }
   return byName

@@ -32,10 +32,10 @@ export function toolsOf<Target extends object, const Inputs extends Schemas>(
   target: Target & TargetOf<NoInfer<Inputs>>,
   methods: { readonly [Name in keyof Inputs]: MethodOptions<Inputs[Name], EnvOf<Target, keyof Inputs>> },
 ): DefinedTool<EnvOf<Target, keyof Inputs>>[] {
-  const given: unknown = target
-  if (typeof given !== 'object' || given === null) {
-    const what = typeof given === 'function' ? `the class or function ${given.name}` : String(given)
-    throw new TypeError(`toolsOf expects an object or an instance of a class, received ${what}`)
+  const value: unknown = target
+  if (typeof value !== 'object' || value === null) {
+    const description = typeof value === 'function' ? `the class or function ${value.name}` : String(value)
+    throw new TypeError(`toolsOf expects an object or an instance of a class, received ${description}`)
   }
   return Object.keys(methods).map((method: keyof Inputs & string) => {
     const isMethod = typeof Reflect.get(target, method) === 'function' && method !== 'constructor'

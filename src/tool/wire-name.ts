@@ -1,9 +1,9 @@
 const PLAIN = /^[a-zA-Z_][a-zA-Z0-9_-]*$/
 /** Matches an escape or a hash as `wireName` writes them, or a text that would be taken for one. */
-const MADE = /_x[0-9a-f]+_|_h[0-9a-f]{16}$/
+const ENCODED = /_x[0-9a-f]+_|_h[0-9a-f]{16}$/
 /** Matches a character that providers refuse, or that begins a text which would be taken for an escape or a hash. */
-const UNFIT = /^[0-9-]|_(?=x)|h(?=[0-9a-f]{16}$)|[^a-zA-Z0-9_-]/gu
-const MOST = 64
+const DISALLOWED = /^[0-9-]|_(?=x)|h(?=[0-9a-f]{16}$)|[^a-zA-Z0-9_-]/gu
+const MAX_LENGTH = 64
 
 /**
  * Returns a name that every provider accepts for a tool: at most 64 letters, digits, `_` and `-`, a letter or `_`
@@ -14,10 +14,10 @@ const MOST = 64
  */
 export function wireName(name: string): string {
   if (name === '') throw new TypeError('A tool needs a name')
-  const escaped = PLAIN.test(name) && !MADE.test(name) ? name : name.replace(UNFIT, escape)
-  if (escaped.length <= MOST) return escaped
+  const escaped = PLAIN.test(name) && !ENCODED.test(name) ? name : name.replace(DISALLOWED, escape)
+  if (escaped.length <= MAX_LENGTH) return escaped
   // An escape that is cut in two could be read as another one.
-  const head = escaped.slice(0, MOST - 18).replace(/_(?:x[0-9a-f]*)?$/, '')
+  const head = escaped.slice(0, MAX_LENGTH - 18).replace(/_(?:x[0-9a-f]*)?$/, '')
   return `${head}_h${hashOf(name)}`
 }
 
@@ -40,8 +40,8 @@ function escape(character: string): string {
 /** Returns the 64-bit FNV-1a hash of the UTF-16 units, in hex. It tells names apart, and is no cryptographic hash. */
 function hashOf(text: string): string {
   let hash = 0xcbf29ce484222325n
-  for (let at = 0; at < text.length; at++) {
-    hash = BigInt.asUintN(64, (hash ^ BigInt(text.charCodeAt(at))) * 0x100000001b3n)
+  for (let index = 0; index < text.length; index++) {
+    hash = BigInt.asUintN(64, (hash ^ BigInt(text.charCodeAt(index))) * 0x100000001b3n)
   }
   return hash.toString(16).padStart(16, '0')
 }

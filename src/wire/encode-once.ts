@@ -2,10 +2,10 @@
 export function encodeOnce<Value extends object, Encoded = string>(
   encode: (value: Value) => Encoded,
 ): (value: Value) => Encoded {
-  const known = new WeakMap<Value, { readonly encoded: Encoded }>()
+  const cache = new WeakMap<Value, { readonly text: Encoded }>()
   return (value) => {
-    let entry = known.get(value)
-    if (!entry) known.set(value, (entry = { encoded: encode(value) }))
-    return entry.encoded
+    let entry = cache.get(value)
+    if (!entry) cache.set(value, (entry = { text: encode(value) }))
+    return entry.text
   }
 }

@@ -12,8 +12,8 @@ export function either<First extends v.GenericSchema, Second extends v.GenericSc
   second: Second,
 ): v.LazySchema<First | Second> {
   // The fault of a value that is neither names both.
-  const other = { ...second, expects: `${first.expects} or ${second.expects}` }
-  return v.lazy((value) => (isFirst(value) ? first : other))
+  const merged = { ...second, expects: `${first.expects} or ${second.expects}` }
+  return v.lazy((value) => (isFirst(value) ? first : merged))
 }
 
 export function isText(value: unknown): value is string {
@@ -62,9 +62,9 @@ export const contentPart = v.variant('type', [
 ])
 
 /** Makes the schema of a whole number that is not below `least`. */
-export function wholeFrom(least: number) {
-  const message = `must be a whole number from ${least}.`
-  return v.pipe(v.number(), v.integer(message), v.minValue(least, message))
+export function integerFrom(minimum: number) {
+  const message = `must be a whole number from ${minimum}.`
+  return v.pipe(v.number(), v.integer(message), v.minValue(minimum, message))
 }
 
 /**
@@ -77,27 +77,27 @@ export function byName<Value extends v.GenericSchema>(
 ): v.GenericSchema<Readonly<Record<string, v.InferInput<Value>>>, Readonly<Record<string, v.InferOutput<Value>>>> {
   const pairs = v.array(v.tuple([name, value]))
   return {
-    ...named,
+    ...plain,
     // The members of a record that `@valibot/to-json-schema` reads.
     ...{ type: 'record', key: name, value },
     '~run': (dataset, config) => {
-      const object = named['~run'](dataset, config)
+      const object = plain['~run'](dataset, config)
       if (!object.typed) return object
       const { value: input } = object
-      const read = pairs['~run']({ value: Object.entries(input) }, config)
-      for (const { path, input: value } of read.issues ?? []) {
+      const entries = pairs['~run']({ value: Object.entries(input) }, config)
+      for (const { path, input: value } of entries.issues ?? []) {
         const key = Object.keys(input)[Number(path?.[0].key)]
         path?.splice(0, 2, { type: 'unknown', origin: 'value', input, key, value })
       }
-      return read.typed ? { ...read, value: Object.fromEntries(read.value) } : read
+      return entries.typed ? { ...entries, value: Object.fromEntries(entries.value) } : entries
     },
   }
 }
 
-const named = v.custom<Record<string, unknown>>(isObject, 'expected an object')
+const plain = v.custom<Record<string, unknown>>(isObject, 'expected an object')
 
 /** An optional whole number, at least 1. */
-export const count = v.exactOptional(wholeFrom(1))
+export const count = v.exactOptional(integerFrom(1))
 
 const limitSchemas: Readonly<Record<Limit, typeof count>> = Object.fromEntries(
   limitRules().map(([name, { above }]): readonly unknown[] => [
@@ -107,10 +107,10 @@ const limitSchemas: Readonly<Record<Limit, typeof count>> = Object.fromEntries(
 )
 
 /** The limits that a request may lower. */
-const limits = v.strictObject({ ...limitSchemas, tools: v.exactOptional(byName(v.string(), wholeFrom(1))) })
+const limits = v.strictObject({ ...limitSchemas, tools: v.exactOptional(byName(v.string(), integerFrom(1))) })
 
-function numberAbove(least: number): v.GenericSchema<number> {
-  return v.pipe(v.number(), v.gtValue(least, `must be above ${least}.`))
+function numberAbove(minimum: number): v.GenericSchema<number> {
+  return v.pipe(v.number(), v.gtValue(minimum, `must be above ${minimum}.`))
 }
 
 const MOST_CONTEXT = 16 * 1024

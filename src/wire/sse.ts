@@ -36,21 +36,21 @@ export async function* readSse(
   resume: SseResume = {},
 ): AsyncGenerator<readonly SseFrame[], void> {
   const decoder = new TextDecoder()
-  const read = frameReader(resume)
+  const readFrames = frameReader(resume)
   const reader = body.getReader()
   let isOver = false
   try {
     for (;;) {
       const { done, value } = await reader.read()
       if (!done) {
-        yield read(decoder.decode(value, { stream: true }))
+        yield readFrames(decoder.decode(value, { stream: true }))
         continue
       }
       isOver = true
       // The added line break completes an event that only lacks the empty line after it. More of its lines may be
       // missing too, so `lastId` stays as it is: a reader that resumes the stream gets the event again.
       const { lastId } = resume
-      const frames = read(`${decoder.decode()}\r`)
+      const frames = readFrames(`${decoder.decode()}\r`)
       resume.lastId = lastId
       if (frames.length > 0) yield frames
       return

@@ -104,7 +104,7 @@ function edgeOver({ kv, object }: ReturnType<typeof testCatalogue>) {
     definitions: definitionService({ fetch }),
     hosts: config.httpToolHosts,
     secret: () => undefined,
-    worker: (binding) => services.bound(binding),
+    worker: (binding) => services.sourceOfBinding(binding),
   })
   return testEdge({ setup: { stored: () => tools, tools: () => chain([services, tools]) } })
 }

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { sha256 } from '../../src/contract/json.ts'
 import { encodeIndex, INDEX_KEY, versionKey } from '../../src/host/stored/copy.ts'
 import { parseStored } from '../../src/definitions/definition.ts'
-import { keep } from '../../src/definitions/record.ts'
+import { encodeDefinition } from '../../src/definitions/record.ts'
 import { chunksOf, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { type Stage, startStage } from './stage.ts'
 
@@ -394,7 +394,7 @@ test('without the binding LOADER, code is refused, and stored code is listed as 
     const reason = 'expected a deployment that runs code: the definitions Worker has no binding LOADER (worker_loaders)'
     const parsed = parseStored({ name: 'slug', ...defined(body('return 1')) })
     if (!parsed.ok) throw new Error(JSON.stringify(parsed))
-    const { text, metadata } = (await keep(parsed.stored)).kept
+    const { text, metadata } = (await encodeDefinition(parsed.stored)).kept
     const { TOOLS } = await bare.server.getWorker<{ TOOLS: KVNamespace }>('edgecall').getEnv()
     await TOOLS.put(versionKey('slug', metadata.hash), text)
     await TOOLS.put(INDEX_KEY, encodeIndex(1, [{ name: 'slug', hash: metadata.hash, offered: false }]))

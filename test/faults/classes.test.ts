@@ -20,7 +20,7 @@ interface Class {
 }
 
 const OUTCOME = { ok: true, content: [{ type: 'text', text: 'did it' }] } as const
-const DONE = 'It took effect. What it answered was lost on the way.'
+const DONE = 'The call took effect, but its result was lost.'
 
 /** The delivery classes, and what each promises. */
 const CLASSES: Readonly<Record<string, Class>> = {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { sha256 } from '../../src/contract/json.ts'
 import type { ToolPolicies } from '../../src/contract/policy.ts'
 import type { Tool, ToolSource } from '../../src/contract/tool.ts'
-import { policed } from '../../src/host/policy/source.ts'
+import { applyPolicies } from '../../src/host/policy/source.ts'
 import { chain } from '../../src/host/source/chain.ts'
 import type { Script } from '../../src/model/scripted.ts'
 import { testEdge } from '../fixtures/edge.ts'
@@ -41,7 +41,7 @@ async function edgeWith(policies: ToolPolicies, script: readonly Script[] = [], 
   const edge = testEdge({
     vars: { AUTH: 'keys', API_KEYS: JSON.stringify(keys) },
     script,
-    setup: { tools: policed(source(TOOLS), { policies, rates: { RATE_PAY: rate } }) },
+    setup: { tools: applyPolicies(source(TOOLS), { policies, rates: { RATE_PAY: rate } }) },
   })
   const as = (key: string) => async (path: string, json?: unknown) => {
     const response = await edge.ask(path, {
@@ -89,14 +89,14 @@ describe('a tool whose policy requires a scope', () => {
 
 test('a name conflict is shown only to callers who may know of the tool', async () => {
   const twice = chain([source([tool('secret')]), source([tool('secret', undefined, { hash: 'other' })])])
-  const tools = policed(twice, { policies: { secret: { scopes: ['clearance'] } }, rates: {} })
+  const tools = applyPolicies(twice, { policies: { secret: { scopes: ['clearance'] } }, rates: {} })
   const told = async (...scopes: string[]) =>
     (await tools({ tenant: 'acme', scopes }).list()).unavailable.map(({ name }) => name)
   expect([await told(), await told('clearance')]).toEqual([[], ['secret', 'secret']])
 })
 
 test('the policy is checked again for the caller of each call', async () => {
-  const tools = policed(source(TOOLS), { policies: { secret: { scopes: ['clearance'] } }, rates: {} })
+  const tools = applyPolicies(source(TOOLS), { policies: { secret: { scopes: ['clearance'] } }, rates: {} })
   const [secret] = await tools({ tenant: 'acme', scopes: ['clearance'] }).find(['secret'])
   const context = { runId: 'r', callId: 'c', idempotencyKey: 'c', attempt: 1, deadline: 0, values: {} }
   const control = { whenAborted: () => new Promise<string>(() => {}), progress: async () => {} }
@@ -135,7 +135,7 @@ test('the concurrency, time and size limits of one tool’s policy hold in a run
   const policies = { pay: { concurrency: 2, maxResultBytes: 100 }, slow: { timeoutMs: 20 } }
   const edge = testEdge({
     script: [ask(['pay'], ['pay'], ['pay'], ['pay'], ['slow'], ['open']), say('Done.')],
-    setup: { tools: policed(source([pay, slow, ...TOOLS.slice(0, 1)]), { policies, rates: {} }) },
+    setup: { tools: applyPolicies(source([pay, slow, ...TOOLS.slice(0, 1)]), { policies, rates: {} }) },
   })
   const run: any = await (await edge.ask('/runs', { json: { input: 'Go' } })).json()
   expect([run.status, most]).toEqual(['completed', 2])

@@ -172,5 +172,5 @@ test('a result that is cut names no tool to read on with: a loop of your own has
 const call = (name: string, at: number) => ({ callId: `c${at}`, tool: name, arguments: '{}' })
 const refusal = [
   false,
-  [{ type: 'text', text: 'Not run: a person must agree to this call, which takes a conversation.' }],
+  [{ type: 'text', text: 'Not run: this call needs approval by a person, which is possible in a conversation only.' }],
 ]

@@ -64,6 +64,6 @@ test('a call that ran out of time is asked about before the model is told', asyn
   const { state } = await play({ script: [ask(['pay']), say('ok')], tools: [slow] })
   expect(state.calls[0]?.result).toMatchObject({
     ok: true,
-    content: [{ type: 'text', text: 'It took effect, after its time.' }],
+    content: [{ type: 'text', text: 'The call took effect, but only after its time limit.' }],
   })
 })

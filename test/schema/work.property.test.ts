@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { JsonSchema } from '../../src/contract/json.ts'
 import { documentOf } from '../../src/schema/document.ts'
-import { matches, startLook } from '../../src/schema/fit.ts'
+import { fitsSchema, startLook } from '../../src/schema/fit.ts'
 import { fittingArguments, issuesOf } from '../../src/schema/validate.ts'
 import { MOST_WORK, TOO_MUCH_WORK } from '../../src/schema/work.ts'
 
@@ -11,7 +11,7 @@ const VALUES = 9000
 /** How many units of work it takes to find out whether a value fits. */
 function workOf(schema: JsonSchema, value: unknown): number {
   const look = startLook(documentOf(schema))
-  matches(look, schema, value)
+  fitsSchema(look, schema, value)
   return MOST_WORK - look.left
 }
 

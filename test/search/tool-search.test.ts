@@ -80,7 +80,7 @@ describe('the search tool', () => {
 
   test('says so where nothing fits, and what it expects where there is no query', async () => {
     const tool = await createToolSearch().open('s', [mail])
-    expect(textFrom(await ask(tool, { query: 'zebra' }))).toBe('No tool fits these words. Try others.')
+    expect(textFrom(await ask(tool, { query: 'zebra' }))).toBe('No tool matches this query. Try other words.')
     expect(textFrom(await ask(tool, {}))).toBe('invalid_arguments')
     expect(textFrom(await ask(tool, { query: ' ' }))).toBe('invalid_arguments')
   })
@@ -199,7 +199,7 @@ describe('tools that were found', () => {
       ...messages,
       assistant,
       said('6', 'clock: no', false),
-      said('7', 'No tool fits these words. Try others.'),
+      said('7', 'No tool matches this query. Try other words.'),
     ]
     expect(foundTools(failed, isKnown)).toEqual(['weather', 'forecast', 'send_mail'])
     expect(foundTools(failed, isKnown, 'latest')).toEqual([])

@@ -4,7 +4,7 @@ import type { ToolContext, ToolSource } from '../../src/contract/tool.ts'
 import type { ModelChooser } from '../../src/contract/setup.ts'
 import { agentSource } from '../../src/loop/agent.ts'
 import { type Script, scripted } from '../../src/model/scripted.ts'
-import { policed } from '../../src/host/policy/source.ts'
+import { applyPolicies } from '../../src/host/policy/source.ts'
 import { createFinder } from '../../src/search/finder.ts'
 import { searchHook } from '../../src/search/hook.ts'
 import { chain } from '../../src/host/source/chain.ts'
@@ -37,7 +37,7 @@ const source: ToolSource = {
   find: async (names) => TOOLS.filter(({ definition }) => names.includes(definition.name)),
 }
 const setup = {
-  tools: policed(source, { policies: { secret: { scopes: ['clearance'] } }, rates: {} }),
+  tools: applyPolicies(source, { policies: { secret: { scopes: ['clearance'] } }, rates: {} }),
   trusted: ({ scopes }: { scopes: readonly string[] }) => ({ clear: scopes.includes('clearance') }),
 }
 
@@ -208,7 +208,7 @@ describe('a tool that the caller may not call cannot be found', () => {
     const policies = { secret: { scopes: ['clearance'] } }
     const edge = testEdge({
       vars: withKeys(...KEYS),
-      setup: { tools: policed(chain([source, other]), { policies, rates: {} }) },
+      setup: { tools: applyPolicies(chain([source, other]), { policies, rates: {} }) },
     })
     const listed = async (key: string) =>
       (await (await edge.ask('/tools', { headers: bearer(key) })).json()) as { name: string; available: boolean }[]

@@ -15,6 +15,6 @@ export default class extends WorkerEntrypoint<McpEnv> {
   }
 
   override fetch(): Response {
-    return new Response('A tool Worker answers over its service binding alone.\n', { status: 404 })
+    return new Response('A tool Worker answers only over its service binding.\n', { status: 404 })
   }
 }

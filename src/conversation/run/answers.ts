@@ -47,7 +47,7 @@ export async function pendingApproval(
   if (call?.status !== 'awaiting_approval') return undefined
   const { tenant, key } = state.request.caller
   const input = readableArguments(call.arguments)
-  const found = state.offered.get(call.tool)
+  const definition = state.offered.get(call.tool)
   return {
     id: callId,
     run: state.request.runId,
@@ -55,7 +55,7 @@ export async function pendingApproval(
     arguments: input,
     argumentsHash: await sha256(canonicalJson(input)),
     caller: { tenant, ...(key !== undefined && { key }) },
-    ...(found && { definition: shownOf(found) }),
+    ...(definition && { definition: shownOf(definition) }),
   }
 }
 

@@ -79,7 +79,7 @@ export class Runner {
   }
 
   /**
-   * Cancels a run durably: calls in flight are told, and no new ones start. Resolves once the run has ended, whether
+   * Cancels a run durably: calls in flight are aborted, and no new ones start. Resolves once the run has ended, whether
    * the model and the tools react or not.
    */
   async cancel(open: OpenRun): Promise<void> {

@@ -84,8 +84,8 @@ export class RunTable {
   #findToolset(definitions: string): number | undefined {
     const query = `SELECT id, definitions FROM toolsets WHERE definitions = ? OR definitions LIKE '@%' ORDER BY id DESC`
     const rows = this.#database.rows<{ id: number; definitions: string }>(query, definitions)
-    const isSame = (kept: string, id: number) =>
-      kept === definitions || this.#database.text(kept, { table: 'toolsets', key: id }) === definitions
+    const isSame = (stored: string, id: number) =>
+      stored === definitions || this.#database.text(stored, { table: 'toolsets', key: id }) === definitions
     return rows.find((row) => isSame(row.definitions, row.id))?.id
   }
 

@@ -6,7 +6,7 @@ import { messageOf } from '../../contract/thrown.ts'
 import { timedOut } from '../timed-out.ts'
 import { checkCodeHosts, type Code, originsOf } from './definition.ts'
 import { readResult } from './result.ts'
-import { type CodeHost, openCode, URL_OF_CODE } from './worker.ts'
+import { type CodeHost, prepareCode, URL_OF_CODE } from './worker.ts'
 
 export interface CodeOptions {
   /** Runs the code; absent in a deployment that runs none. */
@@ -46,7 +46,7 @@ export function callCode(
     // A call whose time is up already must not have an effect.
     if (leftMs <= 0) return failure('timeout', `The tool "${name}" was called too late.`)
     const grant = { tenant: context.caller.tenant, origins: originsOf(code, hosts), secrets }
-    const { load, standIns } = await openCode(host, code, grant)
+    const { load, standIns } = await prepareCode(host, code, grant)
     // Stand-ins are redacted too: a caller that knows one could send it as an argument, and have the secret sent.
     const redact = redactor([...secrets.values(), ...Object.values(standIns)])
     const signal = AbortSignal.any([signalOf(control), AbortSignal.timeout(leftMs)])

@@ -45,15 +45,15 @@ export type Origins = Readonly<Record<string, readonly string[]>>
 
 /** Returns what code asks for and is not granted: a host, or a secret that may go to none of its hosts. */
 export function checkCodeHosts({ hosts = [], secrets = [] }: Code, allowed: ToolHosts): DefinitionIssue[] {
-  const granted = hosts.map((host) => grantedTo(host, allowed))
+  const grants = hosts.map((host) => grantedTo(host, allowed))
   return [
     ...hosts.flatMap((host, index) => {
       const message = `expected an origin that HTTP_TOOL_HOSTS allows, received ${originOf(host)}`
-      return granted[index] ? [] : [{ path: `code.hosts.${index}`, message }]
+      return grants[index] ? [] : [{ path: `code.hosts.${index}`, message }]
     }),
     ...secrets.flatMap((secret, index) => {
       const message = `expected a secret that HTTP_TOOL_HOSTS allows for a host in code.hosts, received ${secret}`
-      return granted.some((names) => names?.includes(secret)) ? [] : [{ path: `code.secrets.${index}`, message }]
+      return grants.some((names) => names?.includes(secret)) ? [] : [{ path: `code.secrets.${index}`, message }]
     }),
   ]
 }

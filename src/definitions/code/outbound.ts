@@ -6,10 +6,10 @@ import type { Origins } from './definition.ts'
 /** What code may do over the network: the origins that it reaches, and the secrets that go out for its stand-ins. */
 export interface OutboundGrant {
   readonly origins: Origins
-  readonly secrets: readonly HeldSecret[]
+  readonly secrets: readonly GrantedSecret[]
 }
 
-export interface HeldSecret {
+export interface GrantedSecret {
   readonly name: string
   readonly value: string
   /** The text that the module has in place of the value. */
@@ -62,14 +62,14 @@ interface FillOptions {
   readonly encode: (value: string) => string
 }
 
-function fillIn(text: string, secrets: readonly HeldSecret[], { origin, allowed, encode }: FillOptions): string {
-  let filled = text
+function fillIn(text: string, secrets: readonly GrantedSecret[], { origin, allowed, encode }: FillOptions): string {
+  let result = text
   for (const { name, value, standIn } of secrets) {
     if (!text.includes(standIn)) continue
     if (!allowed.includes(name)) throw new Error(`${name} may not go to ${origin}.`)
-    filled = filled.replaceAll(standIn, () => encode(value))
+    result = result.replaceAll(standIn, () => encode(value))
   }
-  return filled
+  return result
 }
 
 /** Returns the body with its stand-ins replaced, encoded for its content type; undefined if it stays as it is. */
@@ -79,14 +79,14 @@ async function filledBody(
 ): Promise<string | undefined> {
   const type = request.headers.get('content-type') ?? ''
   if (!request.body || !TEXT_TYPE.test(type)) return undefined
-  const { text, whole } = await readBody(new Response(request.body), MOST_BYTES)
-  if (!whole) throw new Error(`A tool with secrets sends at most ${MOST_BYTES} bytes of text.`)
+  const { text, isComplete } = await readBody(new Response(request.body), MOST_BYTES)
+  if (!isComplete) throw new Error(`A tool with secrets sends at most ${MOST_BYTES} bytes of text.`)
   if (JSON_TYPE.test(type)) return fill(text, (value) => JSON.stringify(value).slice(1, -1))
   return fill(text, FORM_TYPE.test(type) ? encodeURIComponent : undefined)
 }
 
 /** Removes secrets from a response, since servers may echo them in a text or in anything else. */
-function withoutSecrets(response: Response, secrets: readonly HeldSecret[]): Response {
+function withoutSecrets(response: Response, secrets: readonly GrantedSecret[]): Response {
   const redact = redactor(secrets.map(({ value }) => value))
   const { status } = response
   const headers = new Headers([...response.headers].map(([name, value]) => [name, redact.text(value)]))

@@ -25,18 +25,18 @@ export async function readResult(
   response: Response,
   { redact, compat }: ReadOptions,
 ): Promise<ToolOutcome> {
-  const fail = (code: string, what: string, detail?: string) =>
+  const fail = (code: string, problem: string, detail?: string) =>
     failure(
       code,
-      `The tool "${tool}" ${what}`,
+      `The tool "${tool}" ${problem}`,
       detail === undefined ? detail : redact.text(detail).slice(0, MOST_DETAIL),
     )
-  const { text, whole } = await readBody(response, MOST_BYTES)
-  if (!whole) return fail('result_too_large', `answered with more than ${MOST_BYTES} bytes.`)
-  const said = parseJson(text)
-  if (!isObject(said)) return fail('tool_failed', 'failed.', 'the dynamic Worker answered no JSON')
-  const { value, thrown, unserialisable } = said
-  if (typeof thrown === 'string') return fail('tool_failed', 'failed.', thrown)
+  const { text, isComplete } = await readBody(response, MOST_BYTES)
+  if (!isComplete) return fail('result_too_large', `answered with more than ${MOST_BYTES} bytes.`)
+  const message = parseJson(text)
+  if (!isObject(message)) return fail('tool_failed', 'failed.', 'the dynamic Worker answered no JSON')
+  const { value, thrown: error, unserialisable } = message
+  if (typeof error === 'string') return fail('tool_failed', 'failed.', error)
   if (typeof unserialisable === 'string') {
     return fail('unserialisable', 'returned a value that cannot be written as JSON.', unserialisable)
   }

@@ -61,7 +61,7 @@ export interface CodeGrant {
   readonly secrets: ReadonlyMap<string, string>
 }
 
-export interface OpenedCode {
+export interface PreparedCode {
   /** Returns the Worker, which is started if none of this id runs. */
   readonly load: () => LoadedWorker
   /** The text that the module gets in place of each secret, by name. */
@@ -80,22 +80,22 @@ let salt: string | undefined
  * guess, and `sendOutbound` replaces it. What the loader gets for an id must never vary, so that stand-ins are derived
  * from the id; the salt keeps a short secret from being guessed from them.
  */
-export async function openCode(
+export async function prepareCode(
   { loader, outbound }: CodeHost,
   { module }: Code,
   grant: CodeGrant,
-): Promise<OpenedCode> {
+): Promise<PreparedCode> {
   const { tenant, origins } = grant
   const secrets = [...grant.secrets]
   if (secrets.length > 0) salt ??= crypto.randomUUID()
   const id = await sha256(canonicalJson([MAIN, module, tenant, origins, secrets, secrets.length > 0 && salt]))
-  const held = await Promise.all(
+  const grantedSecrets = await Promise.all(
     secrets.map(async ([name, value]) => ({ name, value, standIn: `${name}.${await sha256(`${id} ${name}`)}` })),
   )
   const hasHosts = Object.keys(origins).length > 0
   const load = () =>
-    loader.get(`tool:${id}`, () => workerCode(module, hasHosts ? outbound({ origins, secrets: held }) : null))
-  return { load, standIns: Object.fromEntries(held.map(({ name, standIn }) => [name, standIn])) }
+    loader.get(`tool:${id}`, () => workerCode(module, hasHosts ? outbound({ origins, secrets: grantedSecrets }) : null))
+  return { load, standIns: Object.fromEntries(grantedSecrets.map(({ name, standIn }) => [name, standIn])) }
 }
 
 function workerCode(module: string, globalOutbound: unknown): WorkerCode {

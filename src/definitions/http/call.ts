@@ -6,7 +6,7 @@ import { timedOut } from '../timed-out.ts'
 import type { HttpCall } from './definition.ts'
 import { checkHosts, type HttpToolHosts } from './hosts.ts'
 import { redactor } from './redact.ts'
-import { redirected } from './redirect.ts'
+import { redirectedRequest } from './redirect.ts'
 import { buildRequest, type HttpRequest, UnfitArgument } from './request.ts'
 import { readResult } from './result.ts'
 
@@ -38,14 +38,14 @@ export function callHttp(name: string, http: HttpCall, options: HttpOptions): To
     const leftMs = request.context.deadline - now()
     if (leftMs <= 0) return failure('timeout', `The tool "${name}" was called too late.`)
     const redact = redactor([...secrets.values()])
-    const late = AbortSignal.timeout(leftMs)
-    const signal = AbortSignal.any([signalOf(control), late])
+    const timeout = AbortSignal.timeout(leftMs)
+    const signal = AbortSignal.any([signalOf(control), timeout])
     try {
       const send = ({ url, ...init }: HttpRequest) => fetch(url, { ...init, redirect: 'manual', signal })
       let next = buildRequest(http, request, secrets)
       let response = await send(next)
       for (let followed = 0; followed < MOST_REDIRECTS; followed++) {
-        const on = redirected(next, response, { hosts: options.hosts, redact })
+        const on = redirectedRequest(next, response, { hosts: options.hosts, redact })
         if (!on) break
         await response.body?.cancel()
         next = on
@@ -56,7 +56,7 @@ export function callHttp(name: string, http: HttpCall, options: HttpOptions): To
       if (error instanceof UnfitArgument) {
         return failure('invalid_arguments', `The arguments of "${name}" do not fit: ${error.message}`)
       }
-      if (late.aborted) return timedOut(name)
+      if (timeout.aborted) return timedOut(name)
       const cause = error instanceof Error && error.cause !== undefined ? ` (${messageOf(error.cause)})` : ''
       const detail = redact.text(messageOf(error) + cause)
       const message = `The service of "${name}" could not be reached.`

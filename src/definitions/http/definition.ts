@@ -59,8 +59,10 @@ type Fault = readonly [path: string, expected: string]
 function urlFaults({ url, method, body, bodyType = 'json' }: HttpCall, { required }: JsonSchema): Fault[] {
   const endpoint = parseEndpoint(url)
   if (typeof endpoint === 'string') return [['http.url', endpoint]]
-  const given: readonly unknown[] = Array.isArray(required) ? required : []
-  const optional = namesIn(endpoint.segments).filter((name) => !name.startsWith(SECRET) && !given.includes(name))
+  const requiredNames: readonly unknown[] = Array.isArray(required) ? required : []
+  const optional = namesIn(endpoint.segments).filter(
+    (name) => !name.startsWith(SECRET) && !requiredNames.includes(name),
+  )
   const faults = optional.map((name): Fault => ['http.url', `"${name}" to be required: the path needs it`])
   const isBare = method === 'GET' || method === 'HEAD'
   if (isBare && body !== undefined) faults.push(['http.body', `no body with ${method}`])
@@ -69,17 +71,17 @@ function urlFaults({ url, method, body, bodyType = 'json' }: HttpCall, { require
 }
 
 function headerFaults({ headers = {}, bodyType = 'json' }: HttpCall): Fault[] {
-  const seen = new Set<string>()
-  return Object.entries(headers).flatMap(([written, value]): Fault[] => {
-    const name = written.toLowerCase()
+  const headerNames = new Set<string>()
+  return Object.entries(headers).flatMap(([headerName, value]): Fault[] => {
+    const name = headerName.toLowerCase()
     const isForm = name === 'content-type' && bodyType !== 'json'
-    const expected = seen.has(name)
+    const expected = headerNames.has(name)
       ? 'each header once'
       : isForm
         ? `no such header: "bodyType" says what is sent`
         : headerFault(name, value)
-    seen.add(name)
-    return expected === undefined ? [] : [[`http.headers.${written}`, expected]]
+    headerNames.add(name)
+    return expected === undefined ? [] : [[`http.headers.${headerName}`, expected]]
   })
 }
 
@@ -93,13 +95,13 @@ function headerFault(name: string, value: string): string | undefined {
 
 function placeholderFaults(http: HttpCall, { properties }: JsonSchema): Fault[] {
   const { url, query = {}, headers = {}, body, secrets = [] } = http
-  const known = Object.keys(Object(properties))
+  const parameterNames = Object.keys(Object(properties))
   // Servers and proxies keep URLs in logs and history, but not headers and bodies.
-  const seen = Object.entries({ url, ...under('query', query) })
-  const hidden = Object.entries({ ...under('headers', headers), body })
+  const texts = Object.entries({ url, ...prefixKeys('query', query) })
+  const hidden = Object.entries({ ...prefixKeys('headers', headers), body })
   const faultOf = (name: string, isSeen: boolean): string | undefined => {
     if (!name.startsWith(SECRET)) {
-      return known.includes(name)
+      return parameterNames.includes(name)
         ? undefined
         : `{${name}} to be a property of inputSchema; braces of plain text need a space inside`
     }
@@ -107,18 +109,18 @@ function placeholderFaults(http: HttpCall, { properties }: JsonSchema): Fault[] 
     return secrets.includes(name) ? undefined : `${name} to be listed in http.secrets`
   }
   return [
-    ...known
+    ...parameterNames
       .filter((name) => name.startsWith(SECRET))
       .map((name): Fault => [`inputSchema.properties.${name}`, 'a name that is no secret’s']),
-    ...[...seen, ...hidden].flatMap(([path, value], index) =>
+    ...[...texts, ...hidden].flatMap(([path, value], index) =>
       namesIn(value).flatMap((name): Fault[] => {
-        const expected = faultOf(name, index < seen.length)
+        const expected = faultOf(name, index < texts.length)
         return expected === undefined ? [] : [[`http.${path}`, expected]]
       }),
     ),
   ]
 }
 
-function under(outer: string, texts: Readonly<Record<string, string>>): Record<string, string> {
+function prefixKeys(outer: string, texts: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(texts).map(([name, text]) => [`${outer}.${name}`, text]))
 }

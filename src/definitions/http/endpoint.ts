@@ -20,11 +20,11 @@ export function parseEndpoint(template: string): Endpoint | string {
   }
   const segments = path.slice(1).split('/')
   const pairs = [...new URLSearchParams(query)]
-  const written = [...segments, ...pairs.map(([, value]) => value)].map((text) => withoutNames(text, 'x'))
-  if ([...written, ...pairs.map(([name]) => name)].some((text) => /[{}]/.test(text))) {
+  const texts = [...segments, ...pairs.map(([, value]) => value)].map((text) => withoutNames(text, 'x'))
+  if ([...texts, ...pairs.map(([name]) => name)].some((text) => /[{}]/.test(text))) {
     return 'placeholders such as {city}, each within one path segment or query value'
   }
-  if (written.slice(0, segments.length).some(isDots)) return 'a path without the segments . and ..'
+  if (texts.slice(0, segments.length).some(isDots)) return 'a path without the segments . and ..'
   return { base: new URL(origin), segments, query: pairs }
 }
 

@@ -15,12 +15,12 @@ export function checkHosts({ url, secrets = [] }: HttpCall, hosts: HttpToolHosts
   const endpoint = parseEndpoint(url)
   if (typeof endpoint === 'string') return [{ path: 'http.url', message: `expected ${endpoint}` }]
   const { origin } = endpoint.base
-  const granted = grantedSecrets(endpoint.base, hosts)
-  if (!granted) {
+  const secretNames = grantedSecrets(endpoint.base, hosts)
+  if (!secretNames) {
     return [{ path: 'http.url', message: `expected an origin that HTTP_TOOL_HOSTS allows, received ${origin}` }]
   }
   return secrets.flatMap((secret, index) => {
-    if (granted.includes(secret)) return []
+    if (secretNames.includes(secret)) return []
     const message = `expected a secret that HTTP_TOOL_HOSTS allows for ${origin}, received ${secret}`
     return [{ path: `http.secrets.${index}`, message }]
   })
@@ -28,8 +28,8 @@ export function checkHosts({ url, secrets = [] }: HttpCall, hosts: HttpToolHosts
 
 /** Returns the names of the secrets that may go to an origin, or undefined if no request may. */
 export function grantedSecrets(base: URL, hosts: HttpToolHosts): readonly string[] | undefined {
-  const granted = Object.entries(hosts).filter(([key]) => grants(key, base))
-  return granted.length === 0 ? undefined : granted.flatMap(([, names]) => names)
+  const matchingHosts = Object.entries(hosts).filter(([key]) => grants(key, base))
+  return matchingHosts.length === 0 ? undefined : matchingHosts.flatMap(([, names]) => names)
 }
 
 function grants(key: string, { origin, protocol, hostname, host }: URL): boolean {

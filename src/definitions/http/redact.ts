@@ -52,20 +52,20 @@ interface Pattern {
 }
 
 function redactBytes({ pattern, longest }: Pattern): TransformStream<Uint8Array, Uint8Array> {
-  let held = ''
-  /** Redacts what is held, but for an end in which a secret may begin. */
+  let pending = ''
+  /** Redacts what is pending, but for an end in which a secret may begin. */
   const take = (isLast: boolean): Uint8Array => {
-    const safe = isLast ? held.length : Math.max(0, held.length - longest)
+    const safe = isLast ? pending.length : Math.max(0, pending.length - longest)
     let done = ''
     let at = 0
-    for (const match of held.matchAll(pattern)) {
+    for (const match of pending.matchAll(pattern)) {
       if (match.index >= safe) break
-      done += held.slice(at, match.index) + REDACTED
+      done += pending.slice(at, match.index) + REDACTED
       at = match.index + match[0].length
     }
     const end = Math.max(at, safe)
-    done += held.slice(at, end)
-    held = held.slice(end)
+    done += pending.slice(at, end)
+    pending = pending.slice(end)
     return Uint8Array.from(done, (char) => char.charCodeAt(0))
   }
   const send = (controller: TransformStreamDefaultController<Uint8Array>, piece: Uint8Array) => {
@@ -73,8 +73,8 @@ function redactBytes({ pattern, longest }: Pattern): TransformStream<Uint8Array,
   }
   return new TransformStream({
     transform: (chunk, controller) => {
-      held += binaryOf(chunk)
-      if (held.length > 2 * longest) send(controller, take(false))
+      pending += binaryOf(chunk)
+      if (pending.length > 2 * longest) send(controller, take(false))
     },
     flush: (controller) => send(controller, take(true)),
   })
@@ -114,8 +114,8 @@ function formsOf(secret: string): Form[] {
     entities((char) => (char === "'" ? '&#39;' : `&${NAMES[char]};`)),
   ]
   const inner = [...base64Pieces(secret), base64Of(secret), hexOf(secret), hexOf(secret).toUpperCase()]
-  const again = [...inner, ...escapes].filter((text) => text !== secret && text.length >= LEAST_PIECE)
-  const forms = [looseForm(secret), ...encodedForms(secret), ...[...new Set(again)].flatMap(encodedForms)]
+  const secondForms = [...inner, ...escapes].filter((text) => text !== secret && text.length >= LEAST_PIECE)
+  const forms = [looseForm(secret), ...encodedForms(secret), ...[...new Set(secondForms)].flatMap(encodedForms)]
   return forms.filter(({ source }) => source !== '')
 }
 
@@ -158,7 +158,7 @@ function looseForm(secret: string): Form {
     const percent = [...new TextEncoder().encode(char)].map((byte) => `${PERCENT}${anyCase(byteHex(byte))}`)
     const code = char.codePointAt(0) ?? 0
     const number = `${HASH}(?:0{0,4}${code}|[xX]0{0,4}${anyCase(code.toString(16))})`
-    const entity = `${AMPERSAND}(?:${number}${named(char)})${SEMICOLON}`
+    const entity = `${AMPERSAND}(?:${number}${namedEntity(char)})${SEMICOLON}`
     const slashed = SLASHED.get(char)
     const plain =
       slashed === undefined
@@ -183,7 +183,7 @@ const SLASHED = new Map<string, string>([
 
 const NAMES: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' }
 
-function named(char: string): string {
+function namedEntity(char: string): string {
   const name = NAMES[char]
   return name === undefined ? '' : `|${name}`
 }

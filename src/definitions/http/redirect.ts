@@ -15,7 +15,7 @@ const OF_EFFECTS = new Set(['content-type', 'idempotency-key'])
  * is no redirect, or that may not be followed: to an origin that is not allowed, with a user name or a secret in the
  * URL, or by repeating a request that may have an effect. Another origin gets no header of the definition.
  */
-export function redirected(
+export function redirectedRequest(
   { url, method, headers }: HttpRequest,
   response: Response,
   { hosts, redact }: RedirectOptions,
@@ -28,6 +28,6 @@ export function redirected(
   if (!next || next.username !== '' || next.password !== '' || !grantedSecrets(next, hosts)) return undefined
   if ([location, next.href].some((text) => redact.text(text) !== text)) return undefined
   const isHere = next.origin === new URL(url).origin
-  const kept = Object.fromEntries(Object.entries(headers).filter(([name]) => !OF_EFFECTS.has(name)))
-  return { url: next.href, method: isRead ? method : 'GET', headers: isHere ? kept : PLAIN_HEADERS }
+  const sameOriginHeaders = Object.fromEntries(Object.entries(headers).filter(([name]) => !OF_EFFECTS.has(name)))
+  return { url: next.href, method: isRead ? method : 'GET', headers: isHere ? sameOriginHeaders : PLAIN_HEADERS }
 }

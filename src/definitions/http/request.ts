@@ -26,16 +26,16 @@ export class UnfitArgument extends Error {}
 export function buildRequest(http: HttpCall, { arguments: args, context }: ToolRequest, secrets: Values): HttpRequest {
   const { method } = http
   const all = Object.entries(args)
-  const given = new Map(all.filter(([, value]) => value !== null))
-  const filled = fillJson(http.body, new Map([...all, ...secrets]))
-  const body = filled === undefined ? undefined : encodeBody(filled, http.bodyType)
+  const presentArguments = new Map(all.filter(([, value]) => value !== null))
+  const bodyValue = fillJson(http.body, new Map([...all, ...secrets]))
+  const body = bodyValue === undefined ? undefined : encodeBody(bodyValue, http.bodyType)
   const headers = {
     ...PLAIN_HEADERS,
     ...(method !== 'GET' && method !== 'HEAD' && { 'idempotency-key': context.idempotencyKey }),
     ...(body && { 'content-type': body.type }),
-    ...fillHeaders(http, new Map([...given, ...secrets])),
+    ...fillHeaders(http, new Map([...presentArguments, ...secrets])),
   }
-  return { url: buildUrl(http, given), method, headers, ...(body && { body: body.text }) }
+  return { url: buildUrl(http, presentArguments), method, headers, ...(body && { body: body.text }) }
 }
 
 function encodeBody(body: unknown, kind: HttpCall['bodyType'] = 'json'): EncodedBody {
@@ -45,10 +45,10 @@ function encodeBody(body: unknown, kind: HttpCall['bodyType'] = 'json'): Encoded
 function buildUrl({ url: template, query = {} }: HttpCall, values: Values): string {
   const endpoint = parseEndpoint(template)
   if (typeof endpoint === 'string') throw new TypeError(`expected ${endpoint}`)
-  const { base, segments, query: written } = endpoint
+  const { base, segments, query: endpointQuery } = endpoint
   // Parsed as one text: a path that begins with two slashes, resolved by itself, would name another host.
   const url = new URL(`${base.origin}/${segments.map((segment) => fillSegment(segment, values)).join('/')}`)
-  for (const [name, text] of [...written, ...Object.entries(query)]) {
+  for (const [name, text] of [...endpointQuery, ...Object.entries(query)]) {
     const value = valueOf(text, values)
     // The key of a list is repeated for each item, which is how most servers read lists.
     for (const each of Array.isArray(value) ? value : [value]) {
@@ -65,18 +65,18 @@ function fillSegment(segment: string, values: Values): string {
   if (names.length === 0) return segment
   const isOne = !namesIn(segment, 'unjoined').some((name) => typeof values.get(name) === 'object')
   if (isOne && text !== undefined && text !== '' && !isDots(text)) return text
-  const came = names.map((name) => `"${name}" = ${received(values.get(name))}`).join(', ')
-  throw new UnfitArgument(`Expected one name or number for the path of the request, received ${came}.`)
+  const listing = names.map((name) => `"${name}" = ${received(values.get(name))}`).join(', ')
+  throw new UnfitArgument(`Expected one name or number for the path of the request, received ${listing}.`)
 }
 
 function fillHeaders({ headers = {} }: HttpCall, values: Values): Record<string, string> {
-  const filled: Record<string, string> = {}
+  const result: Record<string, string> = {}
   for (const [name, text] of Object.entries(headers)) {
     const value = fillText(text, values)
     if (value === undefined) continue
     if (!HEADER_VALUE.test(value))
       throw new UnfitArgument(`Expected one line of Latin-1 text for the header "${name}".`)
-    filled[name.toLowerCase()] = value
+    result[name.toLowerCase()] = value
   }
-  return filled
+  return result
 }

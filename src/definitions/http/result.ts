@@ -21,22 +21,22 @@ export async function readResult(
   pointer: string,
   redact: Redactor,
 ): Promise<ToolOutcome> {
-  const fail = (code: string, what: string, detail?: string) =>
-    failure(code, `The service of "${tool}" answered ${what}`, detail)
+  const fail = (code: string, problem: string, detail?: string) =>
+    failure(code, `The service of "${tool}" answered ${problem}`, detail)
   const { ok, status } = response
   const type = contentType(response)
   const most = type === 'other' ? 0 : ok ? MOST_BYTES : MOST_EXCERPT_BYTES
-  const { text, whole } = await readBody(response, most, charsetOf(response))
+  const { text, isComplete } = await readBody(response, most, charsetOf(response))
   if (!ok) {
     // A browser's fetch shows a redirect that it did not follow as status 0.
     if (status < 400) return fail(`http_${status}`, 'with a redirect, which is not followed.')
-    const excerpt = excerptOf(redact.text(whole ? text : text.slice(0, -redact.longest || undefined)))
+    const excerpt = excerptOf(redact.text(isComplete ? text : text.slice(0, -redact.longest || undefined)))
     const { error } = fail(`http_${status}`, excerpt === '' ? `${status}.` : `${status}: ${excerpt}`)
     return { ok, error: { ...error, ...((status === 429 || status >= 500) && { retryable: true }) } }
   }
-  if (whole && text === '') return textOutcome('Success')
+  if (isComplete && text === '') return textOutcome('Success')
   if (type === 'other') return fail('unsupported_content', 'with neither JSON nor text.')
-  if (!whole) return fail('result_too_large', `with more than ${MOST_BYTES} bytes.`)
+  if (!isComplete) return fail('result_too_large', `with more than ${MOST_BYTES} bytes.`)
   if (pointer === 'text' || (type === 'text' && pointer === '')) return textOutcome(redact.text(text))
   const value = parse(text)
   if (value === undefined) {
@@ -46,8 +46,10 @@ export async function readResult(
   if (fault) return fail('result_unusable', 'with unusable JSON.', fault.message)
   const part = partAt(value, pointerKeys(pointer))
   if (part === undefined) return fail('result_missing', `without "${pointer}".`)
-  const shown = redact.json(part)
-  return typeof shown === 'string' ? textOutcome(shown) : { ...textOutcome(JSON.stringify(shown)), structured: shown }
+  const redacted = redact.json(part)
+  return typeof redacted === 'string'
+    ? textOutcome(redacted)
+    : { ...textOutcome(JSON.stringify(redacted)), structured: redacted }
 }
 
 function textOutcome(text: string): ToolSuccess {

@@ -12,8 +12,8 @@ const PLACEHOLDER = /\{([\p{L}_$@][\p{L}\p{M}\p{N}_$@.-]*(?: [\p{L}\p{M}\p{N}_$@
 /** Returns the names of the placeholders in a text, or in all texts of a JSON value; `unjoined` those without `|`. */
 export function namesIn(value: unknown, which: 'all' | 'unjoined' = 'all'): string[] {
   if (typeof value === 'string') {
-    const found = Array.from(value.matchAll(PLACEHOLDER))
-    return found.flatMap(([, name = '', joiner]) => (which === 'all' || joiner === undefined ? [name] : []))
+    const placeholders = Array.from(value.matchAll(PLACEHOLDER))
+    return placeholders.flatMap(([, name = '', joiner]) => (which === 'all' || joiner === undefined ? [name] : []))
   }
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap((each) => namesIn(each, which)) : []
 }

@@ -54,31 +54,31 @@ function tightening(annotations: ToolAnnotations): ToolAnnotations {
 /** Returns whether a caller may see and call a tool with these policies. */
 export function isAllowed(policies: readonly ToolPolicy[], { tenant, scopes }: Caller): boolean {
   return policies.every(
-    ({ scopes: needed = [], tenants }) =>
-      needed.every((scope) => scopes.includes(scope)) && (tenants?.includes(tenant) ?? true),
+    ({ scopes: requiredScopes = [], tenants }) =>
+      requiredScopes.every((scope) => scopes.includes(scope)) && (tenants?.includes(tenant) ?? true),
   )
 }
 
 /** Applies policies to a definition. They only tighten its limits and its approval; annotations they replace. */
 export function tighten(definition: ToolDefinition, policies: readonly ToolPolicy[]): ToolDefinition {
-  const least = (own: number | undefined, of: (policy: ToolPolicy) => number | undefined) => {
-    const bounds = [own, ...policies.map(of)].filter((bound) => bound !== undefined)
+  const lowest = (own: number | undefined, of: (policy: ToolPolicy) => number | undefined) => {
+    const bounds = [own, ...policies.map(of)].filter((value) => value !== undefined)
     return bounds.length > 0 ? Math.min(...bounds) : undefined
   }
   const limits = {
-    timeoutMs: least(definition.timeoutMs, ({ timeoutMs }) => timeoutMs),
-    maxResultBytes: least(definition.maxResultBytes, ({ maxResultBytes }) => maxResultBytes),
-    maxConcurrent: least(definition.maxConcurrent, ({ concurrency }) => concurrency),
+    timeoutMs: lowest(definition.timeoutMs, ({ timeoutMs }) => timeoutMs),
+    maxResultBytes: lowest(definition.maxResultBytes, ({ maxResultBytes }) => maxResultBytes),
+    maxConcurrent: lowest(definition.maxConcurrent, ({ concurrency }) => concurrency),
   }
   const approval = [definition, ...policies].map((each) => each.approval ?? 'never').reduce(stricter)
-  const tightened = {
+  const restricted = {
     ...definition,
     ...Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined)),
     ...(approval !== 'never' && { approval }),
     annotations: Object.assign({}, definition.annotations, ...policies.map(({ annotations }) => annotations)),
   }
-  own.set(tightened, definition)
-  return tightened
+  own.set(restricted, definition)
+  return restricted
 }
 
 /**
@@ -115,10 +115,10 @@ function stricter(first: Approval, second: Approval): Approval {
   if (second === 'never') return first
   const unless = { ...first.unless }
   for (const [pointer, condition] of Object.entries(second.unless)) {
-    const other = unless[pointer]
+    const otherCondition = unless[pointer]
     // Two conditions of one kind on one argument are not intersected: a person is always asked instead.
-    if (other && Object.keys(condition).some((word) => Object.hasOwn(other, word))) return 'always'
-    unless[pointer] = { ...other, ...condition }
+    if (otherCondition && Object.keys(condition).some((word) => Object.hasOwn(otherCondition, word))) return 'always'
+    unless[pointer] = { ...otherCondition, ...condition }
   }
   return { unless }
 }

@@ -17,20 +17,23 @@ export interface PolicyOptions {
  * tools come from. A tool that the caller may not call is neither found nor listed; any other is bound by its policies.
  * The policies are checked again with each call, for the caller that the call's context names.
  */
-export function policed(
+export function applyPolicies(
   source: ToolSource | ((caller: Caller) => ToolSource),
   options: PolicyOptions,
 ): (caller: Caller) => ToolSource {
   const sourceFor = typeof source === 'function' ? source : () => source
   if (Object.keys(options.policies).length === 0 && !options.breaker) return sourceFor
   // The same object each time, so that what is cached for a definition, such as its encoded form, serves the next run.
-  const tightened = new WeakMap<ToolDefinition, { readonly place: string; readonly definition: ToolDefinition }>()
-  const bind = (tool: Tool, policies: readonly ToolPolicy[]) => {
+  const restrictedDefinitions = new WeakMap<
+    ToolDefinition,
+    { readonly place: string; readonly definition: ToolDefinition }
+  >()
+  const restrict = (tool: Tool, policies: readonly ToolPolicy[]) => {
     const { place } = tool
-    const known = tightened.get(tool.definition)
-    const definition = known?.place === place ? known.definition : tighten(tool.definition, policies)
-    tightened.set(tool.definition, { place, definition })
-    return guard({ ...tool, definition }, policies, options)
+    const cached = restrictedDefinitions.get(tool.definition)
+    const definition = cached?.place === place ? cached.definition : tighten(tool.definition, policies)
+    restrictedDefinitions.set(tool.definition, { place, definition })
+    return enforce({ ...tool, definition }, policies, options)
   }
   return (caller) => {
     const source = sourceFor(caller)
@@ -38,18 +41,18 @@ export function policed(
       tools.flatMap((tool) => {
         const policies = policiesOf(options.policies, tool)
         if (!isAllowed(policies, caller)) return []
-        const bound = policies.length === 0 ? tool : bind(tool, policies)
-        return [withBreaker(withPolicies(bound, options), caller, options)]
+        const restricted = policies.length === 0 ? tool : restrict(tool, policies)
+        return [withBreaker(withPolicies(restricted, options), caller, options)]
       })
     return {
       list: async (page) => {
         // If tools may be hidden from the caller, all are listed: the source would count the hidden ones on its pages.
-        const isOpen = isAllowed(Object.values(options.policies), caller)
-        const listing = await source.list(isOpen ? page : undefined)
+        const isUnrestricted = isAllowed(Object.values(options.policies), caller)
+        const listing = await source.list(isUnrestricted ? page : undefined)
         return {
           ...listing,
           tools: allowed(listing.tools),
-          unavailable: listing.unavailable.filter((gone) => isTold(gone, options.policies, caller)),
+          unavailable: listing.unavailable.filter((entry) => isVisible(entry, options.policies, caller)),
         }
       },
       offered: async () => allowed(await source.offered()),
@@ -59,11 +62,11 @@ export function policed(
 }
 
 /** Returns whether a caller may be told that a tool is unavailable. */
-function isTold({ name = '', place, pending }: Unavailable, policies: ToolPolicies, caller: Caller): boolean {
+function isVisible({ name = '', place, pending }: Unavailable, policies: ToolPolicies, caller: Caller): boolean {
   return isAllowed(policiesOf(policies, { definition: pending?.definition ?? { name }, place }), caller)
 }
 
-function guard(tool: Tool, policies: readonly ToolPolicy[], { rates }: PolicyOptions): Tool {
+function enforce(tool: Tool, policies: readonly ToolPolicy[], { rates }: PolicyOptions): Tool {
   const { name } = tool.definition
   const limiters = policies.flatMap(({ rate }) => (rate === undefined ? [] : [rates[rate]]))
   return {
@@ -73,8 +76,8 @@ function guard(tool: Tool, policies: readonly ToolPolicy[], { rates }: PolicyOpt
       if (!isAllowed(policies, caller)) return unknownTool(name, [])
       const key = `${caller.tenant}/${name}`
       // A rate whose binding is missing lets no call through.
-      const counted = await Promise.all(limiters.map(async (limiter) => (await limiter?.limit({ key }))?.success))
-      return counted.every((isWithin) => isWithin === true) ? tool.call(request, control) : tooOften(name)
+      const decisions = await Promise.all(limiters.map(async (limiter) => (await limiter?.limit({ key }))?.success))
+      return decisions.every((isWithin) => isWithin === true) ? tool.call(request, control) : rateLimited(name)
     },
   }
 }
@@ -129,7 +132,7 @@ function withBreaker(tool: Tool, { tenant }: Caller, { breaker }: PolicyOptions)
   }
 }
 
-function tooOften(name: string): ToolFailure {
-  const message = `The tool "${name}" was called too often in a short time, and not this time. Do without it, or ask again later.`
+function rateLimited(name: string): ToolFailure {
+  const message = `The tool "${name}" was called too often in a short time, so this call was not made. Continue without it, or call it again later.`
   return { ok: false, error: { code: 'rate_limited', message, retryable: true } }
 }

@@ -7,25 +7,27 @@ import { digestOf } from '../definition-digest.ts'
  * their new definition, until that is accepted too. The first definition that is seen of a name is accepted by itself.
  * A tool whose accepted definition cannot be found out is held back.
  */
-export async function holdBack(tools: readonly Tool[], accepted: Acceptances): Promise<ToolListing> {
-  const seen = await Promise.all(
+export async function gateTools(tools: readonly Tool[], acceptances: Acceptances): Promise<ToolListing> {
+  const candidates = await Promise.all(
     tools.map(async ({ definition, origin, place }) => {
       return { name: definition.name, hash: await digestOf(definition), definition, origin, place }
     }),
   )
-  const found = await accepted.of(seen.map(({ name, place, hash, definition }) => ({ name, place, hash, definition })))
-  const held = seen.flatMap(({ name, hash, definition, origin, place }, index) => {
-    const { hash: known, fault } = found[index] ?? {}
-    if (known === hash) return []
-    const why =
-      known === undefined
+  const decisions = await acceptances.of(
+    candidates.map(({ name, place, hash, definition }) => ({ name, place, hash, definition })),
+  )
+  const heldTools = candidates.flatMap(({ name, hash, definition, origin, place }, index) => {
+    const { hash: acceptedHash, fault } = decisions[index] ?? {}
+    if (acceptedHash === hash) return []
+    const explanation =
+      acceptedHash === undefined
         ? `what was accepted of it cannot be told: ${fault}`
         : `it has changed since it was accepted. To accept it now: POST /tools/${name}/accept { "hash": "${hash}" }`
-    const reason = `The tool "${name}" is held back: ${why}`
+    const reason = `The tool "${name}" is held back: ${explanation}`
     return [
-      { origin, place, reason, pending: { definition, hash, ...(known !== undefined && { acceptedHash: known }) } },
+      { origin, place, reason, pending: { definition, hash, ...(acceptedHash !== undefined && { acceptedHash }) } },
     ]
   })
-  const changed = new Set(held.map(({ pending: { definition } }) => definition))
-  return { tools: tools.filter(({ definition }) => !changed.has(definition)), unavailable: held }
+  const changed = new Set(heldTools.map(({ pending: { definition } }) => definition))
+  return { tools: tools.filter(({ definition }) => !changed.has(definition)), unavailable: heldTools }
 }

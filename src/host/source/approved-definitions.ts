@@ -3,10 +3,10 @@ import type { Author } from '../../contract/catalogue.ts'
 import type { Report } from '../../contract/setup.ts'
 import { ACCEPTED_KEY, acceptedKey } from '../stored/copy.ts'
 import { messageOf } from '../../contract/thrown.ts'
-import { currentIndex, type IndexMemory, ownWrite } from '../stored/index-memory.ts'
+import { currentIndex, type IndexMemory, addOwnWrite } from '../stored/index-memory.ts'
 import type { ToolNamespace } from '../stored/version-cache.ts'
 
-export interface AcceptedOptions {
+export interface ApprovedOptions {
   /** Holds the catalogue's read copy. */
   readonly namespace: Pick<ToolNamespace, 'get'>
   /** Records what is accepted. */
@@ -20,21 +20,21 @@ interface Memory extends IndexMemory<Acceptance> {
   readonly last: Map<string, string>
 }
 
-const memories = new WeakMap<AcceptedOptions['namespace'], Memory>()
+const memories = new WeakMap<ApprovedOptions['namespace'], Memory>()
 
 /**
  * Tells which definitions of tools are accepted, by the catalogue's copy in KV, which is cached for ten seconds. For a
  * tool that the copy does not hold, or if KV fails, the catalogue itself is asked: a tool that is missing from the copy
  * need not be new. A change is reported once in an isolate, as `tool.held`.
  */
-export function acceptedTools({ namespace, catalogue, report, now = Date.now }: AcceptedOptions): Acceptances {
-  const memory: Memory = memories.get(namespace) ?? { at: -Infinity, own: new Map(), last: new Map() }
+export function approvedDefinitions({ namespace, catalogue, report, now = Date.now }: ApprovedOptions): Acceptances {
+  const memory: Memory = memories.get(namespace) ?? { readAt: -Infinity, ownWrites: new Map(), last: new Map() }
   memories.set(namespace, memory)
   const accept = async (tools: readonly ToolFingerprint[], by?: Author): Promise<void> => {
-    const accepted = tools.length === 0 ? [] : await catalogue.accept(tools, by)
+    const acceptances = tools.length === 0 ? [] : await catalogue.accept(tools, by)
     for (const [index, tool] of tools.entries()) {
-      const acceptance = accepted[index]
-      if (acceptance) ownWrite(memory, acceptedKey(tool), acceptance)
+      const acceptance = acceptances[index]
+      if (acceptance) addOwnWrite(memory, acceptedKey(tool), acceptance)
     }
   }
   return {
@@ -48,19 +48,19 @@ export function acceptedTools({ namespace, catalogue, report, now = Date.now }: 
         report({ event: 'tool.unknown_approval', detail: messageOf(error) })
       })
       return tools.map((tool) => {
-        const accepted = hashOf(memory, tool)
-        if (accepted === undefined) return { fault }
+        const acceptedHash = hashOf(memory, tool)
+        if (acceptedHash === undefined) return { fault }
         const { name, place, hash } = tool
-        const isNews = memory.last.get(acceptedKey(tool)) !== hash
-        if (hash !== accepted && isNews) report({ event: 'tool.held', name, place, accepted, hash })
+        const isNew = memory.last.get(acceptedKey(tool)) !== hash
+        if (hash !== acceptedHash && isNew) report({ event: 'tool.held', name, place, accepted: acceptedHash, hash })
         memory.last.set(acceptedKey(tool), hash)
-        return { hash: accepted }
+        return { hash: acceptedHash }
       })
     },
   }
 }
 
-function hashOf({ own, index }: Memory, tool: ToolFingerprint): string | undefined {
+function hashOf({ ownWrites, index }: Memory, tool: ToolFingerprint): string | undefined {
   const key = acceptedKey(tool)
-  return own.get(key)?.hash ?? index?.hashOf(key)
+  return ownWrites.get(key)?.hash ?? index?.hashOf(key)
 }

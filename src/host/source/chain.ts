@@ -1,7 +1,7 @@
 import type { Report } from '../../contract/setup.ts'
 import type { Tool, ToolListing, ToolSource, ToolText } from '../../contract/tool.ts'
 import { merge, mergeInOrder } from './merge.ts'
-import { sameOr, sizeOf, tellTexts } from '../../search/source-texts.ts'
+import { sameOr, sizeOf, textReader } from '../../search/source-texts.ts'
 import { messageOf } from '../../contract/thrown.ts'
 
 /**
@@ -23,11 +23,13 @@ export function inOrder(sources: readonly ToolSource[], report?: Report): ToolSo
 }
 
 function combine(sources: readonly ToolSource[], mergeListings: typeof merge, report: Report = () => {}): ToolSource {
-  const gather = async (ask: (source: ToolSource) => Promise<readonly Tool[]>): Promise<ToolListing[]> =>
-    Promise.all(sources.map(async (source) => ({ tools: await ask(source).catch((): Tool[] => []), unavailable: [] })))
+  const gather = async (query: (source: ToolSource) => Promise<readonly Tool[]>): Promise<ToolListing[]> =>
+    Promise.all(
+      sources.map(async (source) => ({ tools: await query(source).catch((): Tool[] => []), unavailable: [] })),
+    )
   const find = async (names: readonly string[]): Promise<readonly Tool[]> =>
     names.length === 0 ? [] : mergeListings(await gather((source) => source.find(names))).tools
-  const tellers = sources.map(tellTexts)
+  const textReaders = sources.map(textReader)
   let parts: readonly (readonly ToolText[])[] = []
   let texts: readonly ToolText[] = []
   return {
@@ -50,10 +52,10 @@ function combine(sources: readonly ToolSource[], mergeListings: typeof merge, re
       return sizes.reduce((sum, size) => sum + size, 0)
     },
     texts: async () => {
-      const now = await Promise.all(tellers.map((tell) => tell().catch(() => NO_TEXTS)))
-      if (sameOr(parts, now) === parts) return texts
-      parts = now
-      return (texts = now.flat())
+      const current = await Promise.all(textReaders.map((readTexts) => readTexts().catch(() => NO_TEXTS)))
+      if (sameOr(parts, current) === parts) return texts
+      parts = current
+      return (texts = current.flat())
     },
   }
 }

@@ -2,7 +2,7 @@ import type { StoredTools } from '../../contract/catalogue.ts'
 import type { Report } from '../../contract/setup.ts'
 import type { Caller, ToolFinder, ToolSource } from '../../contract/tool.ts'
 import { joinFinders } from '../../search/join-finders.ts'
-import { policed, type PolicyOptions } from '../policy/source.ts'
+import { applyPolicies, type PolicyOptions } from '../policy/source.ts'
 import { inOrder } from './chain.ts'
 import { NOTHING_STORED } from './nothing-stored.ts'
 import type { ServiceSource } from './service.ts'
@@ -37,15 +37,15 @@ export interface EdgeTools {
 export function edgeTools(options: EdgeToolsOptions): EdgeTools {
   const { services, foreign, others = [], rules, report } = options
   const own = others.length > 0 ? inOrder([services, ...others], report) : services
-  const [ownTools, foreignTools] = [policed(own, rules), foreign && policed(foreign, rules)]
-  const bound = (caller: Caller) =>
+  const [ownTools, foreignTools] = [applyPolicies(own, rules), foreign && applyPolicies(foreign, rules)]
+  const workerTools = (caller: Caller) =>
     foreignTools ? inOrder([ownTools(caller), foreignTools(caller)], report) : ownTools(caller)
-  const worker = (binding: string) => services.bound(binding) ?? foreign?.bound(binding)
-  const owned = options.stored?.({ rules, worker, bound })
+  const worker = (binding: string) => services.sourceOfBinding(binding) ?? foreign?.sourceOfBinding(binding)
+  const owned = options.stored?.({ rules, worker, workerTools })
   const shared = options.search?.(
     inOrder([own, ...(owned ? [owned.unpoliced] : []), ...(foreign ? [foreign] : [])], report),
   )
-  if (!owned) return { tools: bound, finder: shared && (() => shared), stored: () => NOTHING_STORED }
+  if (!owned) return { tools: workerTools, finder: shared && (() => shared), stored: () => NOTHING_STORED }
   const { edge, tenant } = owned.tools
   return {
     tools: (caller) => {

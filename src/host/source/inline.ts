@@ -1,7 +1,7 @@
 import type { Tool, ToolSource } from '../../contract/tool.ts'
 import type { DefinedTool } from '../../tool/define.ts'
 import { toolsByName } from '../../tool/tools-by-name.ts'
-import { changed } from '../../tool/pinned-tools.ts'
+import { toolChanged } from '../../tool/pinned-tools.ts'
 import { runContext } from '../../tool/run-context.ts'
 
 export interface InlineOptions<Env> {
@@ -30,13 +30,13 @@ export function inlineSource<Env>(tools: readonly DefinedTool<Env>[], options: I
       place,
       offered: offered(name),
       call: async (request, control) =>
-        request.hash === hash ? call(request.arguments, runContext(request, env, control)) : changed(name),
+        request.hash === hash ? call(request.arguments, runContext(request, env, control)) : toolChanged(name),
       ...(status && { status: (request) => status(request.arguments, runContext(request, env)) }),
       ...(undo && { undo: (request, outcome) => undo(request.arguments, outcome, runContext(request, env)) }),
     }
   }
   const all = [...byName.values()]
-  const find = (wanted: readonly string[]) => Promise.all(all.filter(({ name }) => wanted.includes(name)).map(toTool))
+  const find = (names: readonly string[]) => Promise.all(all.filter(({ name }) => names.includes(name)).map(toTool))
   return {
     find,
     list: async () => ({ tools: await Promise.all(all.map(toTool)), unavailable: [] }),

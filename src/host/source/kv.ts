@@ -3,7 +3,7 @@ import { TOOL_NAME } from '../../contract/id.ts'
 import { parseJson } from '../../contract/json.ts'
 import type { Report } from '../../contract/setup.ts'
 import type { ListPage, Tool, ToolDefinition, ToolListing, ToolSource, Unavailable } from '../../contract/tool.ts'
-import { changed } from '../../tool/pinned-tools.ts'
+import { toolChanged } from '../../tool/pinned-tools.ts'
 import type { CatalogueService, StoredTools, VersionWrite, WriteReply, WriteTerms } from '../../contract/catalogue.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { unreachable } from '../worker/call.ts'
@@ -32,7 +32,7 @@ export interface KvOptions {
   readonly worker: (binding: string) => ToolSource | undefined
   /** The rights of the caller who reads or writes. Default: those of the operator, who may call any tool. */
   readonly rights?: CallerRights
-  /** Receives why stored definitions cannot be read. Default: nobody does. */
+  /** Receives the reason why stored definitions cannot be read. Default: it is not reported. */
   readonly report?: Report
   readonly now?: () => number
 }
@@ -49,7 +49,7 @@ export interface CallerRights {
 
 const UNREADABLE = 'the stored definitions cannot be read now'
 
-/** The terms of a write whose author is not known. */
+/** The terms of a write whose author is not cached. */
 const UNNAMED: WriteTerms = { by: { tenant: 'unknown' } }
 
 /**
@@ -65,7 +65,7 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
     options.report?.({ event: 'tools.unavailable', place: 'TOOLS', detail: messageOf(error) })
     return UNREADABLE
   }
-  const readValues = (kept: Parameters<DefinitionService['read']>[0]) => definitions.read(kept, hosts)
+  const readValues = (values: Parameters<DefinitionService['read']>[0]) => definitions.read(values, hosts)
   const cache = openVersionCache(namespace, { readValues, fail, now })
 
   const load = async (names: readonly string[]): Promise<ToolListing> => {
@@ -87,7 +87,7 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
     const rest = names.filter((name) => name > after).sort()
     return { ...(await load(rest.slice(0, limit))), total: names.length }
   }
-  const broken = (error: unknown): ToolListing => ({
+  const brokenListing = (error: unknown): ToolListing => ({
     tools: [],
     unavailable: [{ origin: 'kv', place: 'TOOLS', reason: fail(error) }],
   })
@@ -96,29 +96,29 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
     definition: unknown,
     terms: WriteTerms & Pick<VersionWrite, 'action'>,
   ): Promise<WriteReply> => {
-    const written = await definitions.write(name, definition, hosts)
-    if (!written.ok) return written
-    const issues = await rightIssues(written.read, rights)
+    const checked = await definitions.write(name, definition, hosts)
+    if (!checked.ok) return checked
+    const issues = await rightIssues(checked.read, rights)
     if (issues.length > 0) return { ok: false, issues }
-    const { text, metadata } = written.kept
+    const { text, metadata } = checked.kept
     const { hash, default: offered } = metadata
-    const { version } = written.read.definition
+    const { version } = checked.read.definition
     const reply = await catalogue.write({ ...terms, owner, name, hash, text, offered, version })
     if (!reply.ok) return reply
     const { revision, ...rest } = reply
-    cache.own(name, { revision, record: written.read })
-    return { ...rest, hash, warnings: written.warnings ?? [] }
+    cache.own(name, { revision, record: checked.read })
+    return { ...rest, hash, warnings: checked.warnings ?? [] }
   }
   const versionOf = async (name: string, hash: string): Promise<unknown> =>
     parseJson((TOOL_NAME.test(name) && (await catalogue.version(name, hash))) || '')
 
   return {
-    find: async (names) => (names.length === 0 ? [] : (await load(names).catch(broken)).tools),
-    list: (page) => list(page).catch(broken),
+    find: async (names) => (names.length === 0 ? [] : (await load(names).catch(brokenListing)).tools),
+    list: (page) => list(page).catch(brokenListing),
     size: () => cache.size().catch(() => 0),
     texts: () => cache.texts().catch(() => []),
     offered: async () => {
-      const { tools } = await cache.offered().then(load).catch(broken)
+      const { tools } = await cache.offered().then(load).catch(brokenListing)
       return tools.filter((tool) => tool.offered)
     },
     put: (name, definition, terms = UNNAMED) => write(name, definition, { ...terms, action: 'put' }),
@@ -166,8 +166,8 @@ async function toTool(place: string, record: StoredRecord, options: CallOptions)
 const aliases = new WeakMap<ToolDefinition, { readonly target: ToolDefinition; readonly definition: ToolDefinition }>()
 
 function aliasOf(alias: ToolDefinition, target: ToolDefinition): ToolDefinition {
-  const known = aliases.get(alias)
-  if (known?.target === target) return known.definition
+  const cached = aliases.get(alias)
+  if (cached?.target === target) return cached.definition
   const definition = tightenAlias(alias, target)
   aliases.set(alias, { target, definition })
   return definition
@@ -183,14 +183,14 @@ function callOf(place: string, record: UsableDefinition, options: CallOptions, t
   )
   const { name, hash } = definition
   return async (request, control) => {
-    if (request.hash !== hash) return changed(name)
+    if (request.hash !== hash) return toolChanged(name)
     const secrets = Object.fromEntries(names.map((each) => [each, secret(each) ?? '']))
     const outcome = await definitions.call(stored, request, { hosts, secrets }, control)
     if (outcome || !target) return outcome ?? unreachable(name, 'the definition calls nothing')
     // The bound tool gets the same arguments, under the name and hash that its Worker knows.
     const { name: call, hash: targetHash } = target.definition
-    const answered = await target.call({ ...request, name: call, hash: targetHash }, control)
-    return definition.outputSchema ? definitions.held(stored, answered) : answered
+    const aliasOutcome = await target.call({ ...request, name: call, hash: targetHash }, control)
+    return definition.outputSchema ? definitions.held(stored, aliasOutcome) : aliasOutcome
   }
 }
 

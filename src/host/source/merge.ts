@@ -12,12 +12,12 @@ export function merge(listings: readonly ToolListing[]): ToolListing {
   if (new Set(all.map((tool) => tool.definition.name)).size === all.length) {
     return { tools: all, unavailable: listings.flatMap((listing) => listing.unavailable) }
   }
-  const tools = [...Map.groupBy(all, (tool) => tool.definition.name)].flatMap(([name, same]): readonly Tool[] => {
-    const hashes = new Set(same.map((tool) => tool.definition.hash))
-    if (hashes.size === 1) return [...same.filter((tool) => tool.offered), ...same].slice(0, 1)
-    const places = [...new Set(same.map((tool) => tool.place))].join(' and ')
+  const tools = [...Map.groupBy(all, (tool) => tool.definition.name)].flatMap(([name, namesakes]): readonly Tool[] => {
+    const hashes = new Set(namesakes.map((tool) => tool.definition.hash))
+    if (hashes.size === 1) return [...namesakes.filter((tool) => tool.offered), ...namesakes].slice(0, 1)
+    const places = [...new Set(namesakes.map((tool) => tool.place))].join(' and ')
     const reason = `The tool "${name}" is defined differently by ${places}; none of them is called.`
-    conflicts.push(...same.map(({ origin, place }) => ({ origin, place, reason, name })))
+    conflicts.push(...namesakes.map(({ origin, place }) => ({ origin, place, reason, name })))
     return []
   })
   return { tools, unavailable: [...listings.flatMap((listing) => listing.unavailable), ...conflicts] }
@@ -26,14 +26,17 @@ export function merge(listings: readonly ToolListing[]): ToolListing {
 /** Merges the listings of several sources, the first of which takes precedence over those after it, and so on. */
 export function mergeInOrder(listings: readonly ToolListing[]): ToolListing {
   const first = new Map<string, Tool>()
-  const held: Unavailable[] = []
+  const heldTools: Unavailable[] = []
   for (const tool of listings.flatMap(({ tools }) => tools)) {
     const { name } = tool.definition
     const winner = first.get(name)
     if (winner) {
       const reason = `The tool "${name}" of ${tool.place} is held back: ${winner.place} has a tool of this name.`
-      held.push({ origin: tool.origin, place: tool.place, reason, name })
+      heldTools.push({ origin: tool.origin, place: tool.place, reason, name })
     } else first.set(name, tool)
   }
-  return { tools: [...first.values()], unavailable: [...listings.flatMap(({ unavailable }) => unavailable), ...held] }
+  return {
+    tools: [...first.values()],
+    unavailable: [...listings.flatMap(({ unavailable }) => unavailable), ...heldTools],
+  }
 }

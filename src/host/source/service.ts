@@ -10,9 +10,9 @@ export interface ServiceOptions {
   readonly bindings: Readonly<Record<string, ToolBinding>>
   /** Whether a tool is offered by default. */
   readonly offered: (name: string) => boolean
-  /** Returns the function that holds back a binding's changed tools (`holdBack`), if they are to be. Default: none. */
-  readonly hold?: (binding: string) => ((tools: readonly Tool[]) => Promise<ToolListing>) | undefined
-  /** Receives why a Worker's description is of no use. Default: nobody does. */
+  /** Returns the function that holds back the changed tools of a binding (`gateTools`), if that is configured. Default: none. */
+  readonly gate?: (binding: string) => ((tools: readonly Tool[]) => Promise<ToolListing>) | undefined
+  /** Receives the reason why a Worker's description cannot be used. Default: it is not reported. */
   readonly report?: Report
   readonly now?: () => number
   /** How long one Worker may take to describe itself, in milliseconds. Default 5,000. */
@@ -22,7 +22,7 @@ export interface ServiceOptions {
 /** The source of the tools of all bound tool Workers, and of each Worker by itself. */
 export interface ServiceSource extends ToolSource {
   /** Returns the source of one binding's tools, or undefined if there is no such binding. */
-  bound(binding: string): ToolSource | undefined
+  sourceOfBinding(binding: string): ToolSource | undefined
 }
 
 type Place = readonly [name: string, binding: ToolBinding]
@@ -34,32 +34,32 @@ type Place = readonly [name: string, binding: ToolBinding]
 export function serviceSource(options: ServiceOptions): ServiceSource {
   const { bindings, offered, report, now = Date.now, describeMs: timeoutMs = 5000 } = options
   /** The details that were reported last, by place. */
-  const reported = new Map<string, string>()
+  const reportedDetails = new Map<string, string>()
   /** The tools of each list of definitions: a description is the same object as long as it is cached. */
-  const known = new WeakMap<readonly ToolDefinition[], readonly Tool[]>()
+  const toolLists = new WeakMap<readonly ToolDefinition[], readonly Tool[]>()
   const listPlace = async ([place, binding]: Place): Promise<ToolListing> => {
-    const described = await describeBinding(binding, { now, timeoutMs })
-    if (!described.ok) {
-      const { reason, detail } = described
-      if (reported.get(place) !== detail) report?.({ event: 'tools.unavailable', place, detail })
-      reported.set(place, detail)
+    const description = await describeBinding(binding, { now, timeoutMs })
+    if (!description.ok) {
+      const { reason, detail } = description
+      if (reportedDetails.get(place) !== detail) report?.({ event: 'tools.unavailable', place, detail })
+      reportedDetails.set(place, detail)
       return { tools: [], unavailable: [{ origin: 'service', place, reason }] }
     }
-    reported.delete(place)
-    const hold = options.hold?.(place)
-    const describe = () => describeBinding(binding, { now, timeoutMs, fresh: true })
+    reportedDetails.delete(place)
+    const gate = options.gate?.(place)
+    const describe = () => describeBinding(binding, { now, timeoutMs, refresh: true })
     const tools =
-      known.get(described.tools) ??
-      described.tools.map((definition) => ({
+      toolLists.get(description.tools) ??
+      description.tools.map((definition) => ({
         definition,
         origin: 'service' as const,
         place,
         offered: offered(definition.name),
-        ...callService(definition, { binding, transport: described.transport, describe, exact: hold !== undefined }),
+        ...callService(definition, { binding, transport: description.transport, describe, exact: gate !== undefined }),
       }))
-    known.set(described.tools, tools)
+    toolLists.set(description.tools, tools)
     // Tools are held back before names are merged, so that a held tool is never in conflict with one of another place.
-    return hold ? hold(tools) : { tools, unavailable: [] }
+    return gate ? gate(tools) : { tools, unavailable: [] }
   }
   const sourceOf = (places: readonly Place[]): ToolSource => {
     const list = async () => merge(await Promise.all(places.map(listPlace)))
@@ -76,7 +76,7 @@ export function serviceSource(options: ServiceOptions): ServiceSource {
   const places = Object.entries(bindings)
   return {
     ...sourceOf(places),
-    bound: (name) => {
+    sourceOfBinding: (name) => {
       const place = places.find(([each]) => each === name)
       return place && sourceOf([place])
     },

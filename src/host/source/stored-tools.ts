@@ -3,7 +3,7 @@ import { type Owner, tenantOwner } from '../../contract/owner.ts'
 import type { Caller, ToolFinder, ToolListing, ToolSource } from '../../contract/tool.ts'
 import { createFinder } from '../../search/finder.ts'
 import { isAllowed, policiesOf } from '../policy/policies.ts'
-import { policed, type PolicyOptions } from '../policy/source.ts'
+import { applyPolicies, type PolicyOptions } from '../policy/source.ts'
 import { copyOf } from '../stored/owned-copy.ts'
 import { type KvOptions, kvSource } from './kv.ts'
 
@@ -18,7 +18,7 @@ export interface StoredParts {
   /** Returns the tools of a bound Worker. */
   readonly worker: (binding: string) => ToolSource | undefined
   /** All tools of bound Workers, as a caller may know of them. */
-  readonly bound: (caller: Caller) => Pick<ToolSource, 'list'>
+  readonly workerTools: (caller: Caller) => Pick<ToolSource, 'list'>
 }
 
 /** The stored definitions of all owners. */
@@ -48,7 +48,7 @@ interface Tenant {
  * Makes the stored tools of an edge. The edge's definitions are there for every tenant, a tenant's for that tenant
  * alone: each owner has a catalogue, a part of the copy in KV, caches and a search index of its own.
  */
-export function ownedTools(options: StoredOptions, { rules, worker, bound }: StoredParts): OwnedTools {
+export function ownedTools(options: StoredOptions, { rules, worker, workerTools }: StoredParts): OwnedTools {
   const { namespace, catalogueOf } = options
   const { policies } = rules
   const shared: Omit<KvOptions, 'catalogue'> = {
@@ -59,13 +59,13 @@ export function ownedTools(options: StoredOptions, { rules, worker, bound }: Sto
   const tenants = new Map<string, Tenant>()
   const tenantOf = (tenant: string): Tenant => {
     const owner = tenantOwner(tenant)
-    const known = tenants.get(tenant) ?? makeTenant(owner)
+    const tenantTools = tenants.get(tenant) ?? makeTenant(owner)
     // The map is in the order of last use.
     tenants.delete(tenant)
-    tenants.set(tenant, known)
+    tenants.set(tenant, tenantTools)
     const [oldest] = tenants.keys()
     if (tenants.size > MOST_TENANTS && oldest !== undefined) tenants.delete(oldest)
-    return known
+    return tenantTools
   }
   const makeTenant = (owner: Owner): Tenant => {
     const own = copyOf(namespace, owner)
@@ -77,9 +77,9 @@ export function ownedTools(options: StoredOptions, { rules, worker, bound }: Sto
   const workers = new Map<string, (caller: Caller) => ToolSource>()
   const workerFor = (binding: string, caller: Caller) => {
     const source = worker(binding)
-    const known = workers.get(binding) ?? (source && policed(source, rules))
-    if (known) workers.set(binding, known)
-    return known?.(caller)
+    const workerSource = workers.get(binding) ?? (source && applyPolicies(source, rules))
+    if (workerSource) workers.set(binding, workerSource)
+    return workerSource?.(caller)
   }
   const sourceOf = (whose: Whose, caller: Caller): ToolSource & StoredTools => {
     const owner = whose === 'edge' ? whose : tenantOwner(caller.tenant)
@@ -92,16 +92,16 @@ export function ownedTools(options: StoredOptions, { rules, worker, bound }: Sto
         worker: (binding) => workerFor(binding, caller),
         mayKnow: (target) => isAllowed(policiesOf(policies, target), caller),
         holderOf: async (name) => {
-          if (hasName(await bound(caller).list(), name)) return 'a tool of a bound Worker'
+          if (hasName(await workerTools(caller).list(), name)) return 'a tool of a bound Worker'
           const [other] = whose === 'edge' ? [] : await edgeTools(caller).find([name])
           return other && 'a tool of this edge'
         },
       },
     })
   }
-  const edgeTools = policed((caller) => sourceOf('edge', caller), rules)
+  const edgeTools = applyPolicies((caller) => sourceOf('edge', caller), rules)
   return {
-    tools: { edge: edgeTools, tenant: policed((caller) => sourceOf('tenant', caller), rules) },
+    tools: { edge: edgeTools, tenant: applyPolicies((caller) => sourceOf('tenant', caller), rules) },
     stored: sourceOf,
     unpoliced: kvSource({ ...shared, catalogue: catalogueOf('edge') }),
     finder: (tenant) => tenantOf(tenant).finder,
@@ -112,6 +112,6 @@ export function ownedTools(options: StoredOptions, { rules, worker, bound }: Sto
 function hasName({ tools, unavailable }: ToolListing, name: string): boolean {
   return (
     tools.some(({ definition }) => definition.name === name) ||
-    unavailable.some((gone) => (gone.pending?.definition.name ?? gone.name) === name)
+    unavailable.some((entry) => (entry.pending?.definition.name ?? entry.name) === name)
   )
 }

@@ -80,12 +80,12 @@ function headOf(line: string): Pick<CatalogueIndex, 'revision' | 'size' | 'offer
 function hashIn(text: string, start: number, name: string): string | undefined {
   let [low, high] = [start, text.length]
   while (low < high) {
-    const at = text.lastIndexOf('\n', ((low + high) >> 1) - 1) + 1
-    const [space, end] = [text.indexOf(' ', at), text.indexOf('\n', at)]
-    const found = text.slice(at, space)
-    if (found === name) return text.slice(space + 1, end)
-    if (found < name) low = end + 1
-    else high = at
+    const lineStart = text.lastIndexOf('\n', ((low + high) >> 1) - 1) + 1
+    const [space, end] = [text.indexOf(' ', lineStart), text.indexOf('\n', lineStart)]
+    const candidate = text.slice(lineStart, space)
+    if (candidate === name) return text.slice(space + 1, end)
+    if (candidate < name) low = end + 1
+    else high = lineStart
   }
   return undefined
 }

@@ -4,11 +4,11 @@ import { type CatalogueIndex, NO_INDEX, readIndex } from './copy.ts'
 export interface IndexMemory<Write extends { readonly revision: number }> {
   index?: CatalogueIndex
   /** When the index was read, in epoch milliseconds. */
-  at: number
+  readAt: number
   /** Writes that the catalogue has confirmed to this isolate, by key, until the copy holds them. */
-  readonly own: Map<string, Write>
+  readonly ownWrites: Map<string, Write>
   /** Values that could not be used, to be cleared with every new index. */
-  readonly useless?: Map<string, unknown>
+  readonly unusable?: Map<string, unknown>
 }
 
 export const FRESH_MS = 10_000
@@ -23,16 +23,16 @@ export async function currentIndex<Write extends { readonly revision: number }>(
   memory: IndexMemory<Write>,
   now: number,
 ): Promise<CatalogueIndex> {
-  if (memory.index && now - memory.at < FRESH_MS) return memory.index
+  if (memory.index && now - memory.readAt < FRESH_MS) return memory.index
   // Of several callers at the same time the first reads, and the others use the cached index.
-  if (memory.index) memory.at = now
+  if (memory.index) memory.readAt = now
   try {
     const text = (await namespace.get([key], 'text')).get(key)
-    const read = typeof text === 'string' ? readIndex(text) : NO_INDEX
-    memory.at = now
-    memory.useless?.clear()
-    if (!memory.index || read.revision >= memory.index.revision) memory.index = read
-    forgetOlder(memory.own, memory.index)
+    const freshIndex = typeof text === 'string' ? readIndex(text) : NO_INDEX
+    memory.readAt = now
+    memory.unusable?.clear()
+    if (!memory.index || freshIndex.revision >= memory.index.revision) memory.index = freshIndex
+    forgetOlder(memory.ownWrites, memory.index)
     return memory.index
   } catch (error) {
     if (memory.index) return memory.index
@@ -49,14 +49,14 @@ export function forgetOlder(
 }
 
 /** Makes a write visible in this isolate at once. Returns false for a write that is not newer than the visible one. */
-export function ownWrite<Write extends { readonly revision: number }>(
-  { index, own }: IndexMemory<Write>,
+export function addOwnWrite<Write extends { readonly revision: number }>(
+  { index, ownWrites }: IndexMemory<Write>,
   key: string,
   write: Write,
 ): boolean {
   // The catalogue's answers may overtake one another.
-  const newest = Math.max(index?.revision ?? 0, own.get(key)?.revision ?? 0)
+  const newest = Math.max(index?.revision ?? 0, ownWrites.get(key)?.revision ?? 0)
   if (write.revision <= newest) return false
-  own.set(key, write)
+  ownWrites.set(key, write)
   return true
 }

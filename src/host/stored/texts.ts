@@ -37,24 +37,24 @@ export interface VersionText {
 export function encodeTexts(revision: number, size: number, versions: Iterable<VersionText>): string {
   const share = Math.floor((MOST_BYTES / Math.max(size, 1) - LINE_BYTES) / CHARACTER_BYTES)
   const most = Math.max(0, Math.min(share, MOST_CHARACTERS))
-  let written = `${revision}\n`
-  for (const version of versions) written += `${lineOf(version, most)}\n`
-  return written
+  let encoded = `${revision}\n`
+  for (const version of versions) encoded += `${lineOf(version, most)}\n`
+  return encoded
 }
 
 function lineOf({ name, hash, text }: VersionText, most: number): string {
-  let left = most
-  const take = (said: unknown) => {
-    const taken = typeof said === 'string' ? said.slice(0, left) : ''
-    left -= taken.length
-    return taken
+  let charactersLeft = most
+  const take = (value: unknown) => {
+    const text = typeof value === 'string' ? value.slice(0, charactersLeft) : ''
+    charactersLeft -= text.length
+    return text
   }
-  const read = parseJson(text)
-  const stored: Record<string, unknown> = isObject(read) ? read : {}
-  const { inputSchema } = stored
-  const title = take(stored['title'])
-  const tags = Array.isArray(stored['tags']) ? stored['tags'].map(take) : []
-  const description = take(stored['description'])
+  const json = parseJson(text)
+  const definition: Record<string, unknown> = isObject(json) ? json : {}
+  const { inputSchema } = definition
+  const title = take(definition['title'])
+  const tags = Array.isArray(definition['tags']) ? definition['tags'].map(take) : []
+  const description = take(definition['description'])
   const { parameters } = textsOf({ name, hash, description, ...(isObject(inputSchema) && { inputSchema }) })
   const line = [
     name,
@@ -68,15 +68,15 @@ function lineOf({ name, hash, text }: VersionText, most: number): string {
 
 /** Reads texts. A tool that has not changed is the object of the earlier texts; a line that is no tool's is ignored. */
 export function readTexts(text: string, { tools }: CatalogueTexts): CatalogueTexts {
-  const known = new Map(tools.map((tool) => [tool.name, tool]))
+  const earlier = new Map(tools.map((tool) => [tool.name, tool]))
   const [revision, ...lines] = text.split('\n')
-  const read = lines.flatMap((line): readonly ToolText[] => {
+  const toolTexts = lines.flatMap((line): readonly ToolText[] => {
     // Neither a name nor a hash has characters that JSON escapes.
     const [, name = '', , hash] = line.split('"', 4)
-    const before = known.get(name)
-    return before && before.hash === hash ? [before] : toText(parseJson(line))
+    const previous = earlier.get(name)
+    return previous && previous.hash === hash ? [previous] : toText(parseJson(line))
   })
-  return { revision: Number(revision) || 0, tools: read }
+  return { revision: Number(revision) || 0, tools: toolTexts }
 }
 
 function toText(line: unknown): readonly ToolText[] {

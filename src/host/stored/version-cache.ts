@@ -2,7 +2,7 @@ import type { UsableDefinition } from '../../contract/definition.ts'
 import type { ToolText } from '../../contract/tool.ts'
 import { type CatalogueIndex, INDEX_KEY, versionKey } from './copy.ts'
 import { type CatalogueTexts, NO_TEXTS, readTexts, TEXTS_KEY } from './texts.ts'
-import { currentIndex, forgetOlder, FRESH_MS, type IndexMemory, ownWrite } from './index-memory.ts'
+import { currentIndex, forgetOlder, FRESH_MS, type IndexMemory, addOwnWrite } from './index-memory.ts'
 
 /** The part of a KV namespace that is used here. */
 export interface ToolNamespace {
@@ -15,7 +15,7 @@ export interface ToolNamespace {
 export type StoredRecord = UsableDefinition | string
 
 /** Turns stored values into records, in their order. */
-export type ReadValues = (kept: readonly { name: string; text: string }[]) => Promise<readonly StoredRecord[]>
+export type ReadValues = (values: readonly { name: string; text: string }[]) => Promise<readonly StoredRecord[]>
 
 /** A write of this isolate that the catalogue has confirmed, and that its copy may not hold yet. */
 export interface OwnWrite {
@@ -49,12 +49,12 @@ interface Memory extends IndexMemory<OwnWrite> {
   /** Usable versions, by KV key. */
   readonly records: Map<string, UsableDefinition>
   /** Why a version cannot be used, by KV key; it is read again with every new index. */
-  readonly useless: Map<string, string>
+  readonly unusable: Map<string, string>
   texts: CatalogueTexts
   /** When the texts were read, in epoch milliseconds. */
   textsAt: number
   /** Writes of this isolate, by name, until the texts hold them; the catalogue copies the texts after the index. */
-  readonly untold: Map<string, OwnWrite>
+  readonly uncopiedTexts: Map<string, OwnWrite>
 }
 
 /** Caches by namespace. They hold values, never promises: a promise belongs to the request that made it. */
@@ -71,57 +71,57 @@ export function openVersionCache(namespace: ToolNamespace, ports: CachePorts): V
   const { now } = ports
   const memory = memories.get(namespace) ?? newMemory()
   memories.set(namespace, memory)
-  const { own, records, useless } = memory
+  const { ownWrites, records, unusable } = memory
   const current = () => currentIndex(namespace, INDEX_KEY, memory, now())
   const ownNames = (isWanted: (record: UsableDefinition) => boolean) =>
-    [...own].flatMap(([name, { record }]) => (record && isWanted(record) ? [name] : []))
+    [...ownWrites].flatMap(([name, { record }]) => (record && isWanted(record) ? [name] : []))
   return {
     names: async () => {
       const index = await current()
-      return [...index.names().filter((name) => !own.has(name)), ...ownNames(() => true)]
+      return [...index.names().filter((name) => !ownWrites.has(name)), ...ownNames(() => true)]
     },
     offered: async () => {
       const index = await current()
-      return [...index.offered.filter((name) => !own.has(name)), ...ownNames(({ offered }) => offered)]
+      return [...index.offered.filter((name) => !ownWrites.has(name)), ...ownNames(({ offered }) => offered)]
     },
-    size: async () => (await current()).size + own.size,
+    size: async () => (await current()).size + ownWrites.size,
     texts: async () => {
       const { tools } = await currentTexts(namespace, memory, { index: await current(), now: now() })
-      const { untold } = memory
-      if (untold.size === 0) return tools
-      const written = [...untold.values()].flatMap(({ record }) => record?.definition ?? [])
-      return [...tools.filter(({ name }) => !untold.has(name)), ...written]
+      const { uncopiedTexts } = memory
+      if (uncopiedTexts.size === 0) return tools
+      const writtenTexts = [...uncopiedTexts.values()].flatMap(({ record }) => record?.definition ?? [])
+      return [...tools.filter(({ name }) => !uncopiedTexts.has(name)), ...writtenTexts]
     },
     read: async (names) => {
       const index = await current()
-      const found = new Map<string, StoredRecord>()
-      const unread: Version[] = []
+      const recordsByName = new Map<string, StoredRecord>()
+      const missing: Version[] = []
       for (const name of new Set(names)) {
-        const write = own.get(name)
+        const write = ownWrites.get(name)
         const hash = write ? write.record?.definition.hash : index.hashOf(name)
         if (hash === undefined) continue
         const key = versionKey(name, hash)
-        const record = write?.record ?? records.get(key) ?? useless.get(key)
-        if (record === undefined) unread.push({ name, hash })
-        else found.set(name, record)
+        const record = write?.record ?? records.get(key) ?? unusable.get(key)
+        if (record === undefined) missing.push({ name, hash })
+        else recordsByName.set(name, record)
       }
-      const reads = Array.from({ length: Math.ceil(unread.length / KEYS_A_READ) }, async (_, part) => {
-        const some = unread.slice(part * KEYS_A_READ, (part + 1) * KEYS_A_READ)
-        for (const [name, record] of await readSome(namespace, memory, ports, some)) found.set(name, record)
+      const reads = Array.from({ length: Math.ceil(missing.length / KEYS_A_READ) }, async (_, part) => {
+        const batch = missing.slice(part * KEYS_A_READ, (part + 1) * KEYS_A_READ)
+        for (const [name, record] of await readBatch(namespace, memory, ports, batch)) recordsByName.set(name, record)
       })
       await Promise.all(reads)
-      return found
+      return recordsByName
     },
     own: (name, write) => {
-      if (ownWrite(memory, name, write)) memory.untold.set(name, write)
+      if (addOwnWrite(memory, name, write)) memory.uncopiedTexts.set(name, write)
     },
   }
 }
 
 function newMemory(): Memory {
   return {
-    ...{ at: -Infinity, own: new Map(), records: new Map(), useless: new Map() },
-    ...{ texts: NO_TEXTS, textsAt: -Infinity, untold: new Map() },
+    ...{ readAt: -Infinity, ownWrites: new Map(), records: new Map(), unusable: new Map() },
+    ...{ texts: NO_TEXTS, textsAt: -Infinity, uncopiedTexts: new Map() },
   }
 }
 
@@ -140,38 +140,38 @@ async function currentTexts(
   const values = await namespace.get([TEXTS_KEY], 'text').catch(() => undefined)
   const text = values?.get(TEXTS_KEY)
   memory.textsAt = now
-  const read = typeof text === 'string' ? readTexts(text, memory.texts) : NO_TEXTS
-  if (read.revision > memory.texts.revision) memory.texts = read
-  forgetOlder(memory.untold, memory.texts)
+  const freshTexts = typeof text === 'string' ? readTexts(text, memory.texts) : NO_TEXTS
+  if (freshTexts.revision > memory.texts.revision) memory.texts = freshTexts
+  forgetOlder(memory.uncopiedTexts, memory.texts)
   return memory.texts
 }
 
 /** Reads at most 100 versions. A version whose hash is not the one in its key cannot be used. */
-async function readSome(
+async function readBatch(
   namespace: ToolNamespace,
-  { records, useless }: Memory,
+  { records, unusable }: Memory,
   { readValues, fail }: CachePorts,
   versions: readonly Version[],
 ): Promise<(readonly [name: string, record: StoredRecord])[]> {
   try {
-    const keyed = versions.map((version) => ({ ...version, key: versionKey(version.name, version.hash) }))
+    const keyedVersions = versions.map((version) => ({ ...version, key: versionKey(version.name, version.hash) }))
     const values = await namespace.get(
-      keyed.map(({ key }) => key),
+      keyedVersions.map(({ key }) => key),
       'text',
     )
-    const there = keyed.flatMap((version) => {
+    const present = keyedVersions.flatMap((version) => {
       const text = values.get(version.key)
       return typeof text === 'string' ? [{ ...version, text }] : []
     })
-    const read = there.length === 0 ? [] : await readValues(there.map(({ name, text }) => ({ name, text })))
-    if (records.size + there.length > MOST_REMEMBERED) records.clear()
-    for (const [index, { key, hash }] of there.entries()) {
-      const record = read[index] ?? 'it was not read'
-      if (typeof record === 'string') useless.set(key, record)
-      else if (record.definition.hash !== hash) useless.set(key, CHANGED)
+    const newRecords = present.length === 0 ? [] : await readValues(present.map(({ name, text }) => ({ name, text })))
+    if (records.size + present.length > MOST_REMEMBERED) records.clear()
+    for (const [index, { key, hash }] of present.entries()) {
+      const record = newRecords[index] ?? 'it was not read'
+      if (typeof record === 'string') unusable.set(key, record)
+      else if (record.definition.hash !== hash) unusable.set(key, CHANGED)
       else records.set(key, record)
     }
-    return keyed.map(({ name, key }) => [name, records.get(key) ?? useless.get(key) ?? MISSING])
+    return keyedVersions.map(({ name, key }) => [name, records.get(key) ?? unusable.get(key) ?? MISSING])
   } catch (error) {
     const reason = fail(error)
     return versions.map(({ name }) => [name, reason])

@@ -17,12 +17,12 @@ export interface ToolBinding {
  * Returns the JSON that a tool Worker answers to `GET /describe`, or to `POST` of `/call`, `/status` or `/undo`. Throws
  * for an answer that is not JSON, and for a status that is not 2xx.
  */
-export async function askByFetch(binding: ToolBinding, what: string, init?: RequestInit): Promise<unknown> {
-  const [, path = ''] = what.split(' ')
+export async function askByFetch(binding: ToolBinding, operation: string, init?: RequestInit): Promise<unknown> {
+  const [, path = ''] = operation.split(' ')
   const response = await binding.fetch?.(`https://tool${path}`, { ...init, redirect: 'manual' })
   if (!response?.ok) {
     await response?.body?.cancel()
-    throw new Error(`${what} was answered ${response?.status ?? 'by nobody'}`)
+    throw new Error(`${operation} was answered ${response?.status ?? 'by nobody'}`)
   }
   return response.json()
 }

@@ -3,9 +3,9 @@ import { canonicalJson } from '../../contract/json.ts'
 import type { Tool, ToolControl, ToolDefinition, ToolOutcome, ToolRequest } from '../../contract/tool.ts'
 import { failure } from '../../contract/tool.ts'
 import { either, isText } from '../../wire/schema.ts'
-import { changed } from '../../tool/pinned-tools.ts'
+import { toolChanged } from '../../tool/pinned-tools.ts'
 import { signalOf } from '../../tool/control.ts'
-import type { Described } from './describe.ts'
+import type { DescribeResult } from './describe.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { askByFetch, isMissingMethod, missingMethod, readAnswer, type ToolBinding } from './answer.ts'
 
@@ -13,7 +13,7 @@ export interface ServiceCallOptions {
   readonly binding: ToolBinding
   readonly transport: 'rpc' | 'fetch'
   /** Asks the Worker again for its description, whatever is cached. */
-  readonly describe: () => Promise<Described>
+  readonly describe: () => Promise<DescribeResult>
   /** Whether a tool that has changed is refused even if its input schema is the same. Default false. */
   readonly exact?: boolean | undefined
 }
@@ -31,30 +31,30 @@ export function callService(
   const call: Tool['call'] = async (request, control) => {
     const outcome = await send(request, control, options)
     if (!isMismatch(outcome)) return outcome
-    const described = await options.describe()
-    if (!described.ok) return unreachable(name, described.detail)
-    const now = described.tools.find((tool) => tool.name === name)
-    if (!now) return failure('tool_unavailable', `The tool "${name}" is not available any more.`)
+    const description = await options.describe()
+    if (!description.ok) return unreachable(name, description.detail)
+    const current = description.tools.find((tool) => tool.name === name)
+    if (!current) return failure('tool_unavailable', `The tool "${name}" is not available any more.`)
     // The arguments still mean the same only if the model saw this definition and the input schema is unchanged.
-    if (options.exact || request.hash !== hash || canonicalJson(now.inputSchema) !== canonicalJson(inputSchema))
-      return changed(name)
-    const again = await send({ ...request, hash: now.hash }, control, options)
-    return isMismatch(again) ? changed(name) : again
+    if (options.exact || request.hash !== hash || canonicalJson(current.inputSchema) !== canonicalJson(inputSchema))
+      return toolChanged(name)
+    const retried = await send({ ...request, hash: current.hash }, control, options)
+    return isMismatch(retried) ? toolChanged(name) : retried
   }
   return {
     call,
     ...(reconcile && {
       status: async (request) => {
-        const asked = ask(options, 'status', () => options.binding.status?.(request), request)
-        const status = readAnswer(Status, await asked.catch(() => 'unknown'))
+        const answer = callWorker(options, 'status', () => options.binding.status?.(request), request)
+        const status = readAnswer(Status, await answer.catch(() => 'unknown'))
         return typeof status === 'string' ? 'unknown' : status.value
       },
     }),
     ...(undo && {
       undo: (request, outcome) =>
-        read(
+        readOutcome(
           name,
-          ask(options, 'undo', () => options.binding.undo?.(request, outcome), { request, outcome }),
+          callWorker(options, 'undo', () => options.binding.undo?.(request, outcome), { request, outcome }),
         ),
     }),
   }
@@ -70,14 +70,14 @@ export function unreachable(name: string, detail: string): ToolOutcome {
 }
 
 function send(request: ToolRequest, control: ToolControl, options: ServiceCallOptions): Promise<ToolOutcome> {
-  return read(
+  return readOutcome(
     request.name,
-    ask(options, 'call', () => options.binding.call?.(request, control), request, control),
+    callWorker(options, 'call', () => options.binding.call?.(request, control), request, control),
   )
 }
 
 /** Asks over the interface that the Worker has: an RPC method, or `POST` with a body to the path of the same name. */
-async function ask(
+async function callWorker(
   { binding, transport }: ServiceCallOptions,
   method: string,
   overRpc: () => Promise<unknown> | undefined,
@@ -92,9 +92,9 @@ async function ask(
   })
 }
 
-async function read(name: string, asked: Promise<unknown>): Promise<ToolOutcome> {
+async function readOutcome(name: string, answer: Promise<unknown>): Promise<ToolOutcome> {
   try {
-    const outcome = readAnswer(Outcome, await asked)
+    const outcome = readAnswer(Outcome, await answer)
     if (typeof outcome !== 'string') return outcome.value
     return failure('bad_outcome', `The tool "${name}" answered with something that is no result.`, outcome)
   } catch (error) {

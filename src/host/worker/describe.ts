@@ -11,7 +11,7 @@ import { askByFetch, isMissingMethod, missingMethod, readAnswer, type ToolBindin
  * The tools of a tool Worker, and whether it described them over RPC or `fetch`; or why there is no description:
  * `reason` for callers, without any text or value of the Worker, and `detail` for operators.
  */
-export type Described =
+export type DescribeResult =
   | { readonly ok: true; readonly transport: 'rpc' | 'fetch'; readonly tools: readonly ToolDefinition[] }
   | { readonly ok: false; readonly reason: string; readonly detail: string }
 
@@ -19,34 +19,36 @@ export interface DescribeOptions {
   readonly now: () => number
   readonly timeoutMs: number
   /** Whether to ask again, whatever is cached. */
-  readonly fresh?: boolean
+  readonly refresh?: boolean
 }
 
 const SUCCESS_MS = 60_000
 const FAILURE_MS = 2000
 
 /** The cached descriptions. Values, never promises or stubs: those belong to the request that made them. */
-const remembered = new WeakMap<ToolBinding, { readonly at: number; readonly described: Described }>()
+const descriptions = new WeakMap<ToolBinding, { readonly at: number; readonly described: DescribeResult }>()
 
 /** Asks a tool Worker for its description; caches an answer for a minute, a failure for two seconds. Never rejects. */
-export async function describeBinding(binding: ToolBinding, options: DescribeOptions): Promise<Described> {
-  const { now, timeoutMs, fresh = false } = options
-  const known = fresh ? undefined : remembered.get(binding)
-  if (known && now() - known.at < (known.described.ok ? SUCCESS_MS : FAILURE_MS)) return known.described
-  const { promise: late, resolve } = Promise.withResolvers<Described>()
-  const timer = setTimeout(() => resolve(useless(`no answer within ${timeoutMs} ms`)), timeoutMs)
-  const asked = ask(binding).catch((error: unknown) => useless('it failed to describe itself', messageOf(error)))
-  const described = await Promise.race([asked, late])
+export async function describeBinding(binding: ToolBinding, options: DescribeOptions): Promise<DescribeResult> {
+  const { now, timeoutMs, refresh = false } = options
+  const cached = refresh ? undefined : descriptions.get(binding)
+  if (cached && now() - cached.at < (cached.described.ok ? SUCCESS_MS : FAILURE_MS)) return cached.described
+  const { promise: timeout, resolve } = Promise.withResolvers<DescribeResult>()
+  const timer = setTimeout(() => resolve(unusable(`no answer within ${timeoutMs} ms`)), timeoutMs)
+  const answer = requestDescription(binding).catch((error: unknown) =>
+    unusable('it failed to describe itself', messageOf(error)),
+  )
+  const described = await Promise.race([answer, timeout])
   clearTimeout(timer)
-  remembered.set(binding, { at: now(), described })
+  descriptions.set(binding, { at: now(), described })
   return described
 }
 
-function useless(reason: string, detail = reason): Described {
+function unusable(reason: string, detail = reason): DescribeResult {
   return { ok: false, reason, detail }
 }
 
-async function ask(binding: ToolBinding): Promise<Described> {
+async function requestDescription(binding: ToolBinding): Promise<DescribeResult> {
   let answer: unknown
   let transport: 'rpc' | 'fetch' = 'rpc'
   try {
@@ -60,7 +62,7 @@ async function ask(binding: ToolBinding): Promise<Described> {
   if (typeof description === 'string') {
     const detail = `bad description: ${description}`
     // Valibot's messages end with the value that was received.
-    return useless(detail.replace(/ but received .*$/s, ''), detail)
+    return unusable(detail.replace(/ but received .*$/s, ''), detail)
   }
   return { ok: true, transport, tools: description.value.tools }
 }

@@ -68,7 +68,7 @@ function answerOptions(
     created: Math.floor(Date.now() / 1000),
     conversation,
     rounds: edgecall.rounds ?? defaultRounds(stream),
-    whole: isHeldBack(responseFormat),
+    waitsForAnswer: isHeldBack(responseFormat),
     waitingText: (calls: readonly ToolCall[]) => {
       const tools = calls.map((call) => `"${call.tool}"`).join(', ')
       const url = `/conversations/${conversation}/runs/${runId}/calls/`

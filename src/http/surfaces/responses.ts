@@ -51,8 +51,8 @@ app.post('/', async (c) => {
     echo: { ...body.echo, ...(target && { conversation: { id: target.id } }) },
     conversation,
     rounds: body.rounds ?? defaultRounds(body.stream),
-    whole: !body.stream || isHeldBack(body.responseFormat),
-    asked: approvals,
+    waitsForAnswer: !body.stream || isHeldBack(body.responseFormat),
+    pendingApprovals: approvals,
   }
   if (!body.stream) return collectRun(handle, collectorOf(new ResponseReader(options)))
   return streamRun(handle, responseEncoder(options))
@@ -73,12 +73,12 @@ async function startOrContinue(
     const { conversation, runId } = body.reference
     return continueConversation(context, body, { id: conversation, previous: runId })
   }
-  const { answers, input, messages, store, handed } = body
+  const { answers, input, messages, store, callConversation } = body
   const start = store ? (requestBody: RunParameters) => startInNewConversation(context, requestBody) : undefined
   return continueStateless(
     context,
     { ...runBody(body), input: messages },
-    { answers, input, start, conversation: handed },
+    { answers, input, start, conversation: callConversation },
   )
 }
 

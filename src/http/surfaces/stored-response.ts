@@ -36,8 +36,16 @@ export async function storedResponse(c: Context<EdgeEnv>): Promise<Response> {
   const { stream, starting_after: last = '-1' } = c.req.query()
   const isStreamed = stream === 'true'
   const rounds = defaultRounds(isStreamed)
-  const textOptions = { rounds, whole: !isStreamed }
-  const options = { id, model: '', created: 0, echo: DEFAULT_ECHO, conversation, asked: approvals, ...textOptions }
+  const textOptions = { rounds, waitsForAnswer: !isStreamed }
+  const options = {
+    id,
+    model: '',
+    created: 0,
+    echo: DEFAULT_ECHO,
+    conversation,
+    pendingApprovals: approvals,
+    ...textOptions,
+  }
   const run = storedRunHandle(c.env, { runId: place.runId, conversation, after: 0 })
   const follow: RunHandle['follow'] = (onEvent, news) =>
     run.follow((event) => {

@@ -29,7 +29,7 @@ app.post('/', async (c) => {
   const context = requestContext(c)
   const handle =
     (await regenerateTurn(context, turn)) ??
-    (await startTurn(context, turn.again === undefined ? turn : turnOf(json, 'submit-message')))
+    (await startTurn(context, turn.regenerate === undefined ? turn : turnOf(json, 'submit-message')))
   return streamRun(handle, new UiMessageEncoder({ version, conversation }), { headers: UI_MESSAGE_HEADERS })
 })
 
@@ -54,7 +54,7 @@ async function startTurn(
  */
 async function regenerateTurn(
   context: RequestContext,
-  { conversation, again, follows = '' }: UiChatRequest,
+  { conversation, regenerate: again, follows = '' }: UiChatRequest,
 ): Promise<RunHandle | undefined> {
   if (again === undefined) return undefined
   const { caller } = context

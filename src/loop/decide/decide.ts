@@ -96,7 +96,7 @@ function refuse(state: RunState, step: StepState, call: CallState): CallSettled[
   if (call.status !== 'proposed') return []
   const limitFailure = refuseOverLimit(state, call)
   if (limitFailure) return [callRefused(call, limitFailure)]
-  // Not every model keeps to that, nor every provider knows it.
+  // Some models ignore `toolChoice: none`, and some providers do not support it.
   const onOffer = state.request.toolChoice === 'none' ? [] : namesOnOffer(state)
   if (!onOffer.includes(call.tool)) return [callRefused(call, unknownTool(call.tool, onOffer))]
   const parsed = parseArguments(call.tool, call.arguments)
@@ -145,7 +145,7 @@ function approvalReason(state: RunState, step: StepState, call: CallState): Reas
 
 const NEEDS_CONVERSATION = failure(
   'approval_needs_conversation',
-  'Not run: a person must agree to this call, which takes a conversation.',
+  'Not run: this call needs approval by a person, which is possible in a conversation only.',
 )
 
 function rejectionFailure({ reason }: CallState): ToolFailure {

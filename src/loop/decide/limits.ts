@@ -55,6 +55,6 @@ function refuseRepeated(state: RunState, call: CallState): ToolFailure | undefin
   const repeats = calls.slice(0, calls.indexOf(call)).filter((each) => isSameCall(state, each, call)).length
   // A run of an earlier version has no such limit.
   if (!(repeats >= sameCalls)) return undefined
-  const message = `Not run: "${call.tool}" was called ${repeats} times with these arguments. Use what it answered, or change them.`
+  const message = `Not run: "${call.tool}" was called ${repeats} times with these arguments. Use its results, or change the arguments.`
   return failure('repeated_call', message)
 }

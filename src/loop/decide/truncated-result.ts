@@ -1,7 +1,7 @@
 import { isObject } from '../../contract/json.ts'
 import { textOf } from '../../contract/message.ts'
 import { failure, type Tool, type ToolDefinition, type ToolOutcome } from '../../contract/tool.ts'
-import { boundOutcome, sizeOf, wholeOf } from '../../host/truncate.ts'
+import { truncateOutcome, sizeOf, fullContent } from '../../host/truncate.ts'
 import type { Journal } from '../journal.ts'
 
 /** The name of the tool with which a model reads on in a result that was cut. */
@@ -11,7 +11,7 @@ export const READ_RESULT = 'read_result'
 export const READ_RESULT_DEFINITION: ToolDefinition = {
   name: READ_RESULT,
   description:
-    'Reads on in a result that was cut, by the id that stands at the cut. Answers a part of its text from `offset` on.',
+    'Reads more of a result that was cut. Takes the id from the note at the cut, and returns a part of the text from `offset` on.',
   inputSchema: {
     type: 'object',
     properties: {
@@ -44,9 +44,9 @@ export function visibleOutcome(
   { journal, callId, limit, isReadable = true }: VisibleOptions,
 ): { readonly visible: ToolOutcome; readonly cut?: number } {
   const readOn = (offset: number) => `; ${READ_RESULT} reads on with the id "${callId}" from offset ${offset}`
-  const visible = boundOutcome(outcome, limit, isReadable ? readOn : undefined)
+  const visible = truncateOutcome(outcome, limit, isReadable ? readOn : undefined)
   if (!outcome.ok || visible === outcome) return { visible }
-  const fullResult = wholeOf(outcome, limit)
+  const fullResult = fullContent(outcome, limit)
   journal.storeFullResult(callId, fullResult)
   return { visible, cut: fullResult.reduce((sum, part) => sum + sizeOf(part), 0) }
 }
@@ -65,7 +65,8 @@ export function readResultTool(journal: Journal, resultBytes: number): Tool {
 function readPart(journal: Journal, args: unknown, most: number): ToolOutcome {
   const { id, offset = 0 } = isObject(args) ? args : {}
   const content = typeof id === 'string' ? journal.fullResult(id) : undefined
-  if (!content) return failure('unknown_result', 'There is no such result. Give the `id` that stands at the cut.')
+  if (!content)
+    return failure('unknown_result', 'There is no such result. Give the `id` from the note where the result was cut.')
   const text = textOf(content)
   const from = characterBoundary(text, typeof offset === 'number' ? Math.max(0, Math.floor(offset)) : 0)
   const end = characterBoundary(text, from + most)

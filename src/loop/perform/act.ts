@@ -113,7 +113,8 @@ function isTimeout(outcome: ToolOutcome): boolean {
 /** Asks the tool about a call that timed out: the call may have taken effect all the same. */
 async function reconcileTimeout(running: Running, call: CallState, outcome: ToolOutcome): Promise<ToolOutcome> {
   const status = await statusOf(running, call)
-  if (status === 'done') return { ok: true, content: [{ type: 'text', text: 'It took effect, after its time.' }] }
+  if (status === 'done')
+    return { ok: true, content: [{ type: 'text', text: 'The call took effect, but only after its time limit.' }] }
   return typeof status === 'string' ? outcome : status
 }
 

@@ -9,7 +9,7 @@ export class HookFailure extends Error {
   }
 }
 
-/** What callers and models are told of a failed hook. The reason is logged for operators. */
+/** The error of a failed hook for callers and models. The reason is logged for operators. */
 export const HOOK_FAILED = { code: 'hook_failed', message: 'A hook of the edge failed.' } as const
 
 /** Runs another part of the setup as if it were a hook: rejects with a HookFailure for any error. */

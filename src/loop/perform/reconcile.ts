@@ -42,5 +42,5 @@ export async function statusOf(running: Running, call: CallState): Promise<CallS
 
 const TOOK_EFFECT = {
   ok: true,
-  content: [{ type: 'text', text: 'It took effect. What it answered was lost on the way.' }],
+  content: [{ type: 'text', text: 'The call took effect, but its result was lost.' }],
 } as const

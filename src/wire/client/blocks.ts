@@ -2,7 +2,7 @@ import type { RunEvent } from '../../contract/event.ts'
 import { eventId } from '../events.ts'
 
 /** The events without text. An event that is new to the union must be handled, or added here. */
-type Ignored =
+type IgnoredEvent =
   | 'run.started'
   | 'input.added'
   | 'tools.added'
@@ -29,7 +29,7 @@ type Ignored =
 /** A change of a block, which is a text or some reasoning. A block starts, grows and ends before another one starts. */
 export interface Block {
   readonly kind: 'text' | 'reasoning'
-  readonly does: 'start' | 'delta' | 'end'
+  readonly change: 'start' | 'delta' | 'end'
   /** The id of the block, which is the same whenever the run's events are read again. */
   readonly id: string
   /** The text that is added to the block; '' at its start and its end. */
@@ -41,9 +41,9 @@ export interface Block {
  * did not have, and the end of the run what no step said: results that are returned direct.
  */
 export class Blocks {
-  #open: Pick<Block, 'kind' | 'id'> | undefined
+  #current: Pick<Block, 'kind' | 'id'> | undefined
   /** The text and reasoning of the current step so far. */
-  #said = { text: '', reasoning: '' }
+  #stepText = { text: '', reasoning: '' }
 
   take(event: RunEvent): readonly Block[] {
     switch (event.type) {
@@ -54,48 +54,48 @@ export class Blocks {
       case 'step.started':
       case 'step.restarted':
       case 'answer.rejected':
-        this.#said = { text: '', reasoning: '' }
+        this.#stepText = { text: '', reasoning: '' }
         return this.close()
       case 'step.answered': {
         const { reasoning = '', text } = event
         const blocks = [
-          ...this.#grow(event, 'reasoning', restOf(reasoning, this.#said.reasoning)),
-          ...this.#grow(event, 'text', restOf(text, this.#said.text)),
+          ...this.#grow(event, 'reasoning', missingText(reasoning, this.#stepText.reasoning)),
+          ...this.#grow(event, 'text', missingText(text, this.#stepText.text)),
           ...this.close(),
         ]
-        this.#said = { text, reasoning }
+        this.#stepText = { text, reasoning }
         return blocks
       }
       case 'run.finished': {
-        const isNew = event.status === 'completed' && event.answer !== this.#said.text
+        const isNew = event.status === 'completed' && event.answer !== this.#stepText.text
         return [...this.close(), ...(isNew ? this.#grow(event, 'text', event.answer) : []), ...this.close()]
       }
       default:
-        event.type satisfies Ignored
+        event.type satisfies IgnoredEvent
         return []
     }
   }
 
   #grow({ runId, seq }: RunEvent, kind: Block['kind'], text: string): Block[] {
     if (text === '') return []
-    this.#said[kind] += text
-    const blocks = this.#open?.kind === kind ? [] : this.close()
-    if (!this.#open) {
-      this.#open = { kind, id: eventId(runId, seq) }
-      blocks.push({ ...this.#open, does: 'start', text: '' })
+    this.#stepText[kind] += text
+    const blocks = this.#current?.kind === kind ? [] : this.close()
+    if (!this.#current) {
+      this.#current = { kind, id: eventId(runId, seq) }
+      blocks.push({ ...this.#current, change: 'start', text: '' })
     }
-    return [...blocks, { ...this.#open, does: 'delta', text }]
+    return [...blocks, { ...this.#current, change: 'delta', text }]
   }
 
   /** Ends the open block, if there is one; what follows begins another. */
   close(): Block[] {
-    const open = this.#open
-    this.#open = undefined
-    return open ? [{ ...open, does: 'end', text: '' }] : []
+    const current = this.#current
+    this.#current = undefined
+    return current ? [{ ...current, change: 'end', text: '' }] : []
   }
 }
 
 /** Returns the part of a text that was not heard; '' for a reader that joined in its middle: it has heard the end. */
-function restOf(text: string, heard: string): string {
-  return text.startsWith(heard) ? text.slice(heard.length) : ''
+function missingText(text: string, readerText: string): string {
+  return text.startsWith(readerText) ? text.slice(readerText.length) : ''
 }

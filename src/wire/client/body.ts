@@ -10,39 +10,39 @@ export interface BodyFault {
   readonly missing: boolean
 }
 
-export interface Refused {
+export interface InvalidBody {
   readonly ok: false
   readonly error: BodyFault
 }
 
-export type Decoded<Value> = { readonly ok: true; readonly request: Value } | Refused
+export type DecodeResult<Value> = { readonly ok: true; readonly request: Value } | InvalidBody
 
 /** Checks a body. The first fault ends the check, so that a bad body costs no more than a good one. */
 export function parseBody<Schema extends v.GenericSchema>(
   schema: Schema,
   body: unknown,
-): Decoded<v.InferOutput<Schema>> {
-  const parsed = v.safeParse(schema, body, { abortEarly: true })
-  if (parsed.success) return { ok: true, request: parsed.output }
-  const [issue] = parsed.issues
+): DecodeResult<v.InferOutput<Schema>> {
+  const result = v.safeParse(schema, body, { abortEarly: true })
+  if (result.success) return { ok: true, request: result.output }
+  const [issue] = result.issues
   return bodyFault(pathOf(issue), explain(issue), issue.received === 'undefined')
 }
 
-export function bodyFault(path: string, what: string, missing = false): Refused {
-  return { ok: false, error: { path, message: `${path || 'The body'}: ${what}`, missing } }
+export function bodyFault(path: string, problem: string, missing = false): InvalidBody {
+  return { ok: false, error: { path, message: `${path || 'The body'}: ${problem}`, missing } }
 }
 
 /** Converts the fault of a part to a fault of the body, in which the part stands at `place`. */
-export function faultWithin(place: string, { error: { path, message, missing } }: Refused): Refused {
+export function prefixFault(place: string, { error: { path, message, missing } }: InvalidBody): InvalidBody {
   return { ok: false, error: { path: place + path, message: place + message, missing } }
 }
 
 /** Returns a fault if two tools of `list` have the same name, which is the member `member` of a tool. */
-export function sameName(
+export function duplicateName(
   tools: readonly { readonly name: string }[],
   list: string,
   member: string,
-): Refused | undefined {
+): InvalidBody | undefined {
   const names = new Set<string>()
   for (const [index, { name }] of tools.entries()) {
     if (names.has(name)) return bodyFault(`${list}[${index}].${member}`, 'is used twice.')

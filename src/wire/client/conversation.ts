@@ -6,8 +6,8 @@ import {
   type Location,
   LOCATIONS,
 } from '../../contract/conversation.ts'
-import { type Decoded, parseBody } from './body.ts'
-import { count, idSchema, plainObject, runOptions, someText, wholeFrom } from '../schema.ts'
+import { type DecodeResult, parseBody } from './body.ts'
+import { count, idSchema, plainObject, runOptions, someText, integerFrom } from '../schema.ts'
 
 /** The body of `POST /conversations`. */
 export interface ConversationBody extends ConversationSettings {
@@ -42,13 +42,13 @@ const members = v.strictObject({
 export const conversationBody = v.pipe(plainObject, members)
 
 /** Parses the settings of a new conversation. Unknown members are errors, not ignored. */
-export function decodeConversationBody(body: unknown): Decoded<ConversationBody> {
+export function decodeConversationBody(body: unknown): DecodeResult<ConversationBody> {
   return parseBody(conversationBody, body)
 }
 
-export const forkBody = v.strictObject({ id, at: wholeFrom(0) })
+export const forkBody = v.strictObject({ id, at: integerFrom(0) })
 
 /** Parses the body of a fork: the position of the last message that the fork keeps, and the id of the fork. */
-export function decodeForkBody(body: unknown): Decoded<{ readonly id?: string; readonly at: number }> {
+export function decodeForkBody(body: unknown): DecodeResult<{ readonly id?: string; readonly at: number }> {
   return parseBody(forkBody, body)
 }

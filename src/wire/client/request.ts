@@ -5,7 +5,7 @@ import type { ResponseFormat, ToolChoice } from '../../contract/model.ts'
 import type { Limits } from '../../contract/limits.ts'
 import type { RunOptionValues } from '../../contract/run-options.ts'
 import type { ClientTool, OnBusy, RunRequest, ToolSelection } from '../../contract/run.ts'
-import { type Decoded, parseBody, sameName } from './body.ts'
+import { type DecodeResult, parseBody, duplicateName } from './body.ts'
 import { checkHistory } from './history.ts'
 import {
   choiceWord,
@@ -107,20 +107,20 @@ export const runBody = v.strictObject({
 })
 
 /** Parses the body of a native run. A text as `input` is one user message. Unknown members are errors, not ignored. */
-export function decodeRunBody(body: unknown): Decoded<RunBody> {
+export function decodeRunBody(body: unknown): DecodeResult<RunBody> {
   const parsed = parseBody(runBody, body)
   if (!parsed.ok) return parsed
   const { input, ...rest } = parsed.request
   const messages: readonly Message[] = isText(input) ? [{ role: 'user', content: input }] : input
   const history = checkHistory(messages, 'input', 'callId')
   if (!history.ok) return history
-  const fault = sameName(rest.clientTools ?? [], 'clientTools', 'name')
+  const fault = duplicateName(rest.clientTools ?? [], 'clientTools', 'name')
   return fault ?? { ok: true, request: { ...rest, input: history.request } }
 }
 
 export const callBody = v.strictObject({ arguments: plainObject, context: runOptions.context })
 
 /** Parses the body of `POST /tools/{name}/call`. */
-export function decodeCallBody(body: unknown): Decoded<v.InferOutput<typeof callBody>> {
+export function decodeCallBody(body: unknown): DecodeResult<v.InferOutput<typeof callBody>> {
   return parseBody(callBody, body)
 }

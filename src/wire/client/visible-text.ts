@@ -7,7 +7,7 @@ import { BROKEN_OFF, rejection, runErrorOf } from './run-error.ts'
 import type { ChatFinish } from '../provider/openai-chat/types.ts'
 
 /** The events that change neither the visible text nor the end of an answer. An event that is new to the union must be handled, or added here. */
-type Ignored =
+type IgnoredEvent =
   | 'input.added'
   | 'tools.added'
   | 'history.repaired'
@@ -23,19 +23,19 @@ type Ignored =
   | 'call.proposed'
   | 'call.progress'
 
-export interface ShownOptions {
+export interface VisibleTextOptions {
   readonly rounds: Rounds
   /**
    * Holds back each step's text until the step is answered: for a caller who reads the answer once it is complete, or
    * because an answer that does not fit its format is rejected. Default: false.
    */
-  readonly whole?: boolean | undefined
+  readonly waitsForAnswer?: boolean | undefined
   /** Returns the text for a caller whose run waits for approval of these calls. */
   readonly waitingText?: ((calls: readonly ToolCall[]) => string) | undefined
 }
 
 /** What an event adds to the one message that a caller of Chat Completions sees. A part is never taken back. */
-export type ShownPart =
+export type VisiblePart =
   | { readonly type: 'text' | 'reasoning'; readonly text: string }
   /** A call that the caller runs. */
   | { readonly type: 'call'; readonly call: ToolCall }
@@ -43,10 +43,10 @@ export type ShownPart =
   | { readonly type: 'failure'; readonly error: RunError }
 
 /** The end of an answer whose events break off before the end of the run. */
-export const CUT: ShownPart & { type: 'failure' } = { type: 'failure', error: BROKEN_OFF }
+export const CUT: VisiblePart & { type: 'failure' } = { type: 'failure', error: BROKEN_OFF }
 
 /** The number of characters of a step's text that are held back: a preamble is one sentence, an answer is longer. */
-const HELD = 256
+const PREAMBLE_LENGTH = 256
 
 const CHAT_FINISH: Readonly<Partial<Record<Finish, ChatFinish>>> = {
   tool_calls: 'tool_calls',
@@ -55,7 +55,7 @@ const CHAT_FINISH: Readonly<Partial<Record<Finish, ChatFinish>>> = {
   content_filter: 'content_filter',
 }
 
-const NOTHING: readonly ShownPart[] = []
+const NO_PARTS: readonly VisiblePart[] = []
 
 /**
  * Reads a run's events as one answer.
@@ -65,8 +65,8 @@ const NOTHING: readonly ShownPart[] = []
  * answered without such calls or, in a stream, until it is longer than a preamble: from then on it is shown as it comes.
  * Text before calls that the caller runs is shown: it is part of the message that the caller must send back.
  */
-export class Shown {
-  readonly #options: ShownOptions
+export class VisibleText {
+  readonly #options: VisibleTextOptions
   #rounds: Rounds
   readonly #approvals = new Map<string, ToolCall>()
   /** The number of the block: a step, an attempt at one, or another separate text. An empty line parts two blocks. */
@@ -74,135 +74,135 @@ export class Shown {
   /** The latest block of which text, or reasoning, was shown; 0 if none was. */
   readonly #last = { text: 0, reasoning: 0 }
   /** The text of the block that is held back, the number of its characters shown, and whether the rest may be. */
-  #held = ''
-  #shown = 0
+  #pendingText = ''
+  #shownLength = 0
   #isOpen = false
   #hasCalls = false
   /** The usage of this answer alone: usage before a wait was reported in the answer before. */
   #usage = NO_USAGE
 
-  constructor(options: ShownOptions) {
+  constructor(options: VisibleTextOptions) {
     this.#options = options
     this.#rounds = options.rounds
     this.#begin()
   }
 
-  take(event: RunEvent): readonly ShownPart[] {
+  take(event: RunEvent): readonly VisiblePart[] {
     switch (event.type) {
       case 'text.delta':
-        this.#held += event.text
+        this.#pendingText += event.text
         return this.#show(false)
       case 'reasoning.delta':
-        return this.#part('reasoning', event.text)
+        return this.#append('reasoning', event.text)
       case 'run.started':
         // Without tools, no step calls one: all text may be shown at once.
         if (event.tools.length === 0) this.#rounds = 'all'
-        return NOTHING
+        return NO_PARTS
       case 'step.started':
       case 'step.restarted':
         return this.#begin()
       case 'step.answered':
-        return this.#answered(event)
+        return this.#onAnswer(event)
       case 'answer.rejected':
         this.#count(event.usage)
         // Another answer follows, but a part is never taken back.
-        return this.#shown > 0 ? [{ type: 'failure', error: rejection(event.issues) }] : NOTHING
+        return this.#shownLength > 0 ? [{ type: 'failure', error: rejection(event.issues) }] : NO_PARTS
       case 'history.compacted':
       case 'call.settled':
         this.#count(event.usage)
-        return NOTHING
+        return NO_PARTS
       case 'run.snapshot':
-        return this.#snapshot(event.record)
+        return this.#onSnapshot(event.record)
       case 'approval.requested':
         this.#approvals.set(event.callId, event)
-        return NOTHING
+        return NO_PARTS
       case 'approval.decided':
         this.#approvals.delete(event.callId)
-        return NOTHING
+        return NO_PARTS
       case 'call.requested':
         this.#hasCalls = true
         return [...this.#show(true), { type: 'call', call: event }]
       case 'run.waiting':
-        return this.#waiting(event.for === 'approval')
+        return this.#onWaiting(event.for === 'approval')
       case 'run.finished':
-        return this.#finished(event)
+        return this.#onFinished(event)
       default:
-        event.type satisfies Ignored
-        return NOTHING
+        event.type satisfies IgnoredEvent
+        return NO_PARTS
     }
   }
 
   /** Earlier events are not kept any more; the answer comes whole at the end of the run. */
-  #snapshot({ usage, calls }: RunRecord): readonly ShownPart[] {
+  #onSnapshot({ usage, calls }: RunRecord): readonly VisiblePart[] {
     this.#usage = usage
-    const open = calls.map(({ id: callId, tool, arguments: value, status }) => {
+    const openCalls = calls.map(({ id: callId, tool, arguments: value, status }) => {
       return { callId, tool, arguments: typeof value === 'string' ? value : JSON.stringify(value), status }
     })
-    for (const call of open) if (call.status === 'approval') this.#approvals.set(call.callId, call)
-    const handed = open.filter(({ status }) => status === 'caller')
-    this.#hasCalls ||= handed.length > 0
-    return handed.map((call) => ({ type: 'call', call }))
+    for (const call of openCalls) if (call.status === 'approval') this.#approvals.set(call.callId, call)
+    const callerCalls = openCalls.filter(({ status }) => status === 'caller')
+    this.#hasCalls ||= callerCalls.length > 0
+    return callerCalls.map((call) => ({ type: 'call', call }))
   }
 
   #count(usage: Usage | undefined): void {
     if (usage) this.#usage = addUsage(this.#usage, usage)
   }
 
-  #begin(): readonly ShownPart[] {
+  #begin(): readonly VisiblePart[] {
     this.#block += 1
-    this.#held = ''
-    this.#shown = 0
-    this.#isOpen = this.#rounds === 'all' && !this.#options.whole
-    return NOTHING
+    this.#pendingText = ''
+    this.#shownLength = 0
+    this.#isOpen = this.#rounds === 'all' && !this.#options.waitsForAnswer
+    return NO_PARTS
   }
 
-  #part(type: 'text' | 'reasoning', text: string): readonly ShownPart[] {
-    if (text === '') return NOTHING
+  #append(type: 'text' | 'reasoning', text: string): readonly VisiblePart[] {
+    if (text === '') return NO_PARTS
     const last = this.#last[type]
     this.#last[type] = this.#block
     return [{ type, text: last > 0 && last < this.#block ? `\n\n${text}` : text }]
   }
 
   /** Shows the text that is held back if it `must` be shown, or is longer than a preamble. */
-  #show(must: boolean): readonly ShownPart[] {
-    this.#isOpen ||= must || (this.#held.length > HELD && !this.#options.whole)
-    if (!this.#isOpen) return NOTHING
-    const text = this.#held
-    this.#held = ''
-    this.#shown += text.length
-    return this.#part('text', text)
+  #show(must: boolean): readonly VisiblePart[] {
+    this.#isOpen ||= must || (this.#pendingText.length > PREAMBLE_LENGTH && !this.#options.waitsForAnswer)
+    if (!this.#isOpen) return NO_PARTS
+    const text = this.#pendingText
+    this.#pendingText = ''
+    this.#shownLength += text.length
+    return this.#append('text', text)
   }
 
-  #answered({
+  #onAnswer({
     text,
     reasoning = '',
     calls,
     usage,
-  }: Extract<RunEvent, { type: 'step.answered' }>): readonly ShownPart[] {
+  }: Extract<RunEvent, { type: 'step.answered' }>): readonly VisiblePart[] {
     this.#count(usage)
     // A reader may have missed deltas; the step's answer has all their text.
-    const missed = this.#last.reasoning === this.#block ? '' : reasoning
-    this.#held = text.slice(this.#shown)
-    return [...this.#part('reasoning', missed), ...this.#show(calls.length === 0 || this.#rounds === 'all')]
+    const missedReasoning = this.#last.reasoning === this.#block ? '' : reasoning
+    this.#pendingText = text.slice(this.#shownLength)
+    return [...this.#append('reasoning', missedReasoning), ...this.#show(calls.length === 0 || this.#rounds === 'all')]
   }
 
-  #waiting(isApproval: boolean): readonly ShownPart[] {
+  #onWaiting(isApproval: boolean): readonly VisiblePart[] {
     const finish = isApproval ? 'waiting' : 'tool_calls'
     // A caller that was given calls must run them, whatever else the run waits for.
     const reason = this.#hasCalls || !isApproval ? 'tool_calls' : 'stop'
     if (isApproval) {
       this.#begin()
-      this.#held = this.#options.waitingText?.([...this.#approvals.values()]) ?? ''
+      this.#pendingText = this.#options.waitingText?.([...this.#approvals.values()]) ?? ''
     }
     return [...this.#show(isApproval), { type: 'end', reason, finish, usage: this.#usage }]
   }
 
-  #finished(event: RunFinished): readonly ShownPart[] {
+  #onFinished(event: RunFinished): readonly VisiblePart[] {
     const { status, finish, answer } = event
     if (status !== 'completed') return [{ type: 'failure', error: runErrorOf(event) }]
     // The answer is the text of the last step, unless a result is returned direct.
     if (finish === 'return_direct') this.#begin()
-    this.#held = answer.slice(this.#shown)
+    this.#pendingText = answer.slice(this.#shownLength)
     return [...this.#show(true), { type: 'end', reason: CHAT_FINISH[finish] ?? 'stop', finish, usage: this.#usage }]
   }
 }

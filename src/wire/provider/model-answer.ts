@@ -13,7 +13,7 @@ import type { SseFrame } from '../sse.ts'
  */
 export interface AnswerDecoder {
   /** True once the answer has come to its `finish` or `error`. */
-  readonly done: boolean
+  readonly isDone: boolean
   /** Takes a frame of a stream, or the whole body of an answer from a server that does not stream. */
   readonly push: (frame: SseFrame) => readonly ModelEvent[]
   /** Ends the answer: nothing more will come. `isWhole`: what came was a whole body, so nothing of it is missing. */
@@ -45,44 +45,44 @@ export interface Answer {
  */
 export function answerCodec(
   begin: () => Answer,
-  { explain = explainError, toChunk = (said: unknown) => said } = {},
+  { explain = explainError, toChunk = (value: unknown) => value } = {},
 ): AnswerCodec {
   function decoder(): AnswerDecoder {
     const { take, isOver, close } = begin()
-    let done = false
+    let isDone = false
 
     function end(events: ModelEvent[], last: ModelEvent): ModelEvent[] {
-      done = true
+      isDone = true
       return [...events, last]
     }
 
-    function closed(isWhole = false): ModelEvent[] {
+    function finishAnswer(isWhole = false): ModelEvent[] {
       const events: ModelEvent[] = []
       const last = close(events, isWhole)
       return end(events, last)
     }
 
     return {
-      get done() {
-        return done
+      get isDone() {
+        return isDone
       },
       push: ({ data, event }) => {
         const events: ModelEvent[] = []
-        if (done || data === '') return events
-        if (data.startsWith('[DONE]')) return closed()
+        if (isDone || data === '') return events
+        if (data.startsWith('[DONE]')) return finishAnswer()
         const json = parseJson(data)
-        if (json === undefined) return end(events, failed(badResponse('The model server sent what is not JSON.')))
+        if (json === undefined) return end(events, errorEvent(badResponse('The model server sent what is not JSON.')))
         // A server that streams JSON, but not as events, sends one array.
-        for (const said of Array.isArray(json) ? json : [json]) {
-          const chunk = fieldsOf(toChunk(said))
+        for (const value of Array.isArray(json) ? json : [json]) {
+          const chunk = fieldsOf(toChunk(value))
           const last = faultIn(chunk, event) ?? take(chunk, events, event)
           if (last) return end(events, last)
         }
         return events
       },
       end: (isWhole) => {
-        if (done) return []
-        return isWhole || isOver() ? closed(isWhole) : end([], failed(STREAM_CUT))
+        if (isDone) return []
+        return isWhole || isOver() ? finishAnswer(isWhole) : end([], errorEvent(STREAM_CUT))
       },
     }
   }
@@ -93,16 +93,16 @@ export function answerCodec(
 function faultIn(chunk: Fields, event: string | undefined): ModelEvent | undefined {
   const { error, object, type } = chunk
   if (!error && ![event, object, type].includes('error')) return undefined
-  return failed(modelError(explainError(chunk) ?? UNEXPLAINED))
+  return errorEvent(modelError(explainError(chunk) ?? UNEXPLAINED))
 }
 
 /** Makes the event that ends an answer that failed. */
-export function failed(error: ModelError): ModelEvent {
+export function errorEvent(error: ModelError): ModelEvent {
   return { type: 'error', error }
 }
 
 /** Makes the event that ends an answer that is complete. */
-export function finished(finish: ModelFinish, usage: Usage | undefined, opaque: Opaque | undefined): ModelEvent {
+export function finishEvent(finish: ModelFinish, usage: Usage | undefined, opaque: Opaque | undefined): ModelEvent {
   return { type: 'finish', finish, ...(usage && { usage }), ...(opaque && { opaque }) }
 }
 

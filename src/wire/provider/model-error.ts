@@ -36,8 +36,8 @@ const REFUSED = /refused_request|not_found/
 
 /** Converts a provider's fault to an error: the status decides its code; without a status, the provider's own code. */
 export function modelError({ message, code = '', status }: ProviderFault): ModelError {
-  const known = codeOf(GARBLED.test(code) ? 500 : (status ?? statusOf(code)))
-  const kind = REFUSED.test(known) && NO_TOOLS.test(message) ? WITHOUT_TOOLS : known
+  const baseCode = codeOf(GARBLED.test(code) ? 500 : (status ?? statusOf(code)))
+  const kind = REFUSED.test(baseCode) && NO_TOOLS.test(message) ? WITHOUT_TOOLS : baseCode
   return {
     code: kind,
     // A message about a wrong key may contain a part of it.
@@ -57,8 +57,8 @@ export function transient(code: string, message: string): ModelError {
 export const STREAM_CUT = transient('model_stream_cut', "The model's answer was cut off.")
 
 /** Makes the error of an answer that does not fit its format. `what` is a sentence. */
-export function badResponse(what: string): ModelError {
-  return transient('model_bad_response', what)
+export function badResponse(message: string): ModelError {
+  return transient('model_bad_response', message)
 }
 
 /** The error of a call that names no tool. */

@@ -9,7 +9,7 @@ export interface SchemaDialect {
   readonly lists: RegExp
   /** Whether objects may only have properties that they name; and whether all of these are required, maybe as null. */
   readonly isClosed?: boolean
-  readonly isWhole?: boolean
+  readonly requiresAll?: boolean
   /** The accepted values of `format`. Default: any, if the keyword is accepted. */
   readonly formats?: RegExp
 }
@@ -17,7 +17,7 @@ export interface SchemaDialect {
 /** The error for a schema that a provider cannot accept. The message says which part cannot, and where it is. */
 export class UnsupportedSchema extends Error {}
 
-const NAMED = /^(properties|\$defs|definitions)$/
+const NAMED_SCHEMAS = /^(properties|\$defs|definitions)$/
 
 /**
  * Converts a schema to a dialect. Keywords that the dialect lacks move to the description: the model still reads them,
@@ -30,37 +30,37 @@ export function narrow(part: unknown, path: string, dialect: SchemaDialect): Jso
     if ($ref.startsWith('#')) return { $ref: $ref.replace('/definitions/', '/$defs/') }
     throw new UnsupportedSchema(`The schema ${path} refers to "${$ref}", which is not a part of it.`)
   }
-  const said: Record<string, unknown> = description ? { description } : {}
-  const unsaid: Record<string, unknown> = {}
+  const narrowed: Record<string, unknown> = description ? { description } : {}
+  const unsupported: Record<string, unknown> = {}
   for (const [word, value] of Object.entries(words)) {
     const at = `${path}/${word}`
-    const within = (child: unknown, key: string | number) => narrow(child, `${at}/${key}`, dialect)
-    if (dialect.lists.test(word) && Array.isArray(value)) said[word.replace('one', 'any')] = value.map(within)
-    else if (NAMED.test(word)) said[word.replace('definitions', '$defs')] = mapped(value, within)
-    else if (/^(items|additionalProperties)$/.test(word) && isObject(value)) said[word] = narrow(value, at, dialect)
-    else if (word === 'format' && dialect.formats?.test(String(value)) === false) unsaid[word] = value
-    else if (dialect.plain.test(word)) said[word] = value
-    else if (word === 'const') said.enum = [value]
-    else if (!/^(\$|additionalProperties)/.test(word)) unsaid[word] = value
+    const narrowChild = (child: unknown, key: string | number) => narrow(child, `${at}/${key}`, dialect)
+    if (dialect.lists.test(word) && Array.isArray(value)) narrowed[word.replace('one', 'any')] = value.map(narrowChild)
+    else if (NAMED_SCHEMAS.test(word)) narrowed[word.replace('definitions', '$defs')] = mapValues(value, narrowChild)
+    else if (/^(items|additionalProperties)$/.test(word) && isObject(value)) narrowed[word] = narrow(value, at, dialect)
+    else if (word === 'format' && dialect.formats?.test(String(value)) === false) unsupported[word] = value
+    else if (dialect.plain.test(word)) narrowed[word] = value
+    else if (word === 'const') narrowed.enum = [value]
+    else if (!/^(\$|additionalProperties)/.test(word)) unsupported[word] = value
   }
   if (dialect.isClosed && (words.type === 'object' || words.properties)) {
     if (isObject(words.additionalProperties)) {
       throw new UnsupportedSchema(`The schema ${path} allows any property; this model needs all of them named.`)
     }
-    said.additionalProperties = false
-    if (dialect.isWhole) Object.assign(said, whole(fieldsOf(said.properties), words.required))
+    narrowed.additionalProperties = false
+    if (dialect.requiresAll) Object.assign(narrowed, requireAll(fieldsOf(narrowed.properties), words.required))
   }
-  return described(said, unsaid)
+  return describeUnsupported(narrowed, unsupported)
 }
 
 /** Makes all properties required. An optional one may then be null, which its tool takes for left out. */
-function whole(properties: Readonly<Record<string, unknown>>, required: unknown): JsonSchema {
-  const needed: readonly unknown[] = Array.isArray(required) ? required : []
-  const given = Object.entries(properties).map(([name, schema]) => [
+function requireAll(properties: Readonly<Record<string, unknown>>, required: unknown): JsonSchema {
+  const requiredNames: readonly unknown[] = Array.isArray(required) ? required : []
+  const entries = Object.entries(properties).map(([name, schema]) => [
     name,
-    needed.includes(name) ? schema : orNull(fieldsOf(schema)),
+    requiredNames.includes(name) ? schema : orNull(fieldsOf(schema)),
   ])
-  return { properties: Object.fromEntries(given), required: Object.keys(properties) }
+  return { properties: Object.fromEntries(entries), required: Object.keys(properties) }
 }
 
 function orNull(schema: JsonSchema): JsonSchema {
@@ -73,15 +73,15 @@ function orNull(schema: JsonSchema): JsonSchema {
 
 /** Moves a choice at the top of a tool's schema, which providers refuse, to its description. */
 export function withoutChoice({ anyOf, oneOf, allOf, ...own }: JsonSchema): JsonSchema {
-  return { ...described(own, { anyOf, oneOf, allOf }), type: 'object' }
+  return { ...describeUnsupported(own, { anyOf, oneOf, allOf }), type: 'object' }
 }
 
-function described(schema: JsonSchema, unsaid: JsonSchema): JsonSchema {
-  const words = JSON.stringify(unsaid)
+function describeUnsupported(schema: JsonSchema, unsupported: JsonSchema): JsonSchema {
+  const words = JSON.stringify(unsupported)
   if (words === '{}') return schema
   return { ...schema, description: [schema.description, words].filter(Boolean).join('\n') }
 }
 
-function mapped(value: unknown, within: (child: unknown, key: string) => JsonSchema): object {
-  return Object.fromEntries(Object.entries(fieldsOf(value)).map(([name, child]) => [name, within(child, name)]))
+function mapValues(value: unknown, convert: (child: unknown, key: string) => JsonSchema): object {
+  return Object.fromEntries(Object.entries(fieldsOf(value)).map(([name, child]) => [name, convert(child, name)]))
 }

@@ -2,7 +2,15 @@ import { parseJson } from '../../contract/json.ts'
 import type { Opaque } from '../../contract/message.ts'
 import type { ModelEvent } from '../../contract/model.ts'
 import type { Usage } from '../../contract/usage.ts'
-import { type Answer, type AnswerCodec, answerCodec, failed, type Fields, finished, finishOf } from './model-answer.ts'
+import {
+  type Answer,
+  type AnswerCodec,
+  answerCodec,
+  errorEvent,
+  type Fields,
+  finishEvent,
+  finishOf,
+} from './model-answer.ts'
 import { badResponse, NAMELESS, NOTHING, STREAM_CUT } from './model-error.ts'
 
 /** Reads one answer in its provider's own format. */
@@ -37,17 +45,17 @@ export function nativeAnswers(begin: () => NativeAnswer): AnswerCodec {
 
 function answerOf({ take, hasBegun, reason, calls, usage, opaque }: NativeAnswer): Answer {
   function close(events: ModelEvent[]): ModelEvent {
-    const why = reason()
-    if (!hasBegun()) return failed(NOTHING)
-    if (FAILED.test(why)) return failed(badResponse(`The model stopped: ${why}.`))
-    const finish = finishOf(why, calls().length > 0)
+    const finishReason = reason()
+    if (!hasBegun()) return errorEvent(NOTHING)
+    if (FAILED.test(finishReason)) return errorEvent(badResponse(`The model stopped: ${finishReason}.`))
+    const finish = finishOf(finishReason, calls().length > 0)
     for (const [index, { isSilent, ...call }] of finish === 'tool_calls' ? calls().entries() : []) {
-      if (why === '' && parseJson(call.arguments) === undefined) return failed(STREAM_CUT)
-      if (call.tool === '') return failed(NAMELESS)
+      if (finishReason === '' && parseJson(call.arguments) === undefined) return errorEvent(STREAM_CUT)
+      if (call.tool === '') return errorEvent(NAMELESS)
       if (isSilent) events.push({ type: 'call.delta', index, arguments: call.arguments })
       events.push({ type: 'call', index, ...call })
     }
-    return finished(finish, usage(), opaque())
+    return finishEvent(finish, usage(), opaque())
   }
 
   return {

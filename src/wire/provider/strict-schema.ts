@@ -8,7 +8,7 @@ const ENFORCED = {
   lists: /^(anyOf|oneOf)$/,
   formats: /^(date-time|time|date|duration|email|hostname|ipv4|ipv6|uuid)$/,
   isClosed: true,
-  isWhole: true,
+  requiresAll: true,
 }
 
 /**

@@ -139,7 +139,7 @@ export const searches: readonly Row[] = [
       expect(namesOf(await answer(tools, { query: 'silent' }))).toEqual(['silent'])
       expect(namesOf(await answer(tools, { query: 'postal' }, 1))).toEqual(['postal_code'])
       expect(namesOf(await answer(tools, { query: 'postal', maxResults: 1 }))).toEqual(['postal_code'])
-      expect(await answer(tools, { query: 'zebra' })).toBe('No tool fits these words. Try others.')
+      expect(await answer(tools, { query: 'zebra' })).toBe('No tool matches this query. Try other words.')
       const many = Array.from({ length: 9 }, (_, index) => described(`town_${'abcdefghi'[index]}x`, 'Tells of a town'))
       expect(namesOf(await answer(many, { query: 'town' }))).toHaveLength(5)
       for (const args of [{}, { query: 7 }, { query: ['postal'] }, { query: ' ' }]) {

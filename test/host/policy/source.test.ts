@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ListPage, Tool, ToolSource } from '../../../src/contract/tool.ts'
-import { policed } from '../../../src/host/policy/source.ts'
+import { applyPolicies } from '../../../src/host/policy/source.ts'
 import { tool } from '../../fixtures/play.ts'
 
 const all = ['a', 'b', 'pay'].map((name) => tool(name))
@@ -24,7 +24,7 @@ const policies = { pay: { scopes: ['finance'] }, 'a*': { timeoutMs: 10 } }
 
 test('of a source with pages no more is read than a page, for who may know of all tools', async () => {
   const { asked, source } = paged(all)
-  const listing = await policed(source, { policies, rates: {} })({ tenant: 't', scopes: ['finance'] }).list(page)
+  const listing = await applyPolicies(source, { policies, rates: {} })({ tenant: 't', scopes: ['finance'] }).list(page)
   expect(listing.tools.map(({ definition }) => [definition.name, definition.timeoutMs])).toEqual([
     ['a', 10],
     ['b', undefined],
@@ -34,7 +34,7 @@ test('of a source with pages no more is read than a page, for who may know of al
 
 test('and all of it for others: what is hidden is on no page, and not counted', async () => {
   const { asked, source } = paged(all)
-  const listing = await policed(source, { policies, rates: {} })({ tenant: 't', scopes: [] }).list(page)
+  const listing = await applyPolicies(source, { policies, rates: {} })({ tenant: 't', scopes: [] }).list(page)
   expect(listing.tools.map(({ definition }) => definition.name)).toEqual(['a', 'b'])
   expect([listing.total, asked]).toEqual([undefined, [undefined]])
 })

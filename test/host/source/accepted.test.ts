@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import type { AcceptanceService } from '../../../src/contract/acceptance.ts'
-import { acceptedTools } from '../../../src/host/source/approved-definitions.ts'
+import { approvedDefinitions } from '../../../src/host/source/approved-definitions.ts'
 import { ACCEPTED_KEY } from '../../../src/host/stored/copy.ts'
 import { freezeClock } from '../../fixtures/frozen-clock.ts'
 import { testCatalogue } from '../../catalogue/object.ts'
@@ -27,7 +27,7 @@ function setup() {
     },
   }
   const isolate = (namespace = elsewhereOf(kv)) =>
-    acceptedTools({ namespace, catalogue: service, report: (entry) => void reports.push(entry) })
+    approvedDefinitions({ namespace, catalogue: service, report: (entry) => void reports.push(entry) })
   const pass = (ms: number) => void vi.setSystemTime(Date.now() + ms)
   /** Brings the copy up, and lets what is remembered of it grow old. */
   const copied = async () => {

@@ -3,7 +3,7 @@ import type { Acceptances, ToolFingerprint } from '../../../src/contract/accepta
 import type { Tool, ToolDefinition } from '../../../src/contract/tool.ts'
 import { digestOf } from '../../../src/host/definition-digest.ts'
 import { pinTools } from '../../../src/tool/pinned-tools.ts'
-import { holdBack } from '../../../src/host/source/approval-gate.ts'
+import { gateTools } from '../../../src/host/source/approval-gate.ts'
 import { type ServiceSource, serviceSource } from '../../../src/host/source/service.ts'
 import { call } from './calls.ts'
 import { definition, worker } from './worker.ts'
@@ -36,7 +36,7 @@ function setup(mcpTools: readonly ToolDefinition[], ownTools: readonly ToolDefin
     bindings: { TOOL_MCP: mcp.binding, TOOL_OWN: own.binding },
     offered: () => true,
     now: () => now,
-    hold: (binding) => (binding === 'TOOL_MCP' ? (tools) => holdBack(tools, accepted) : undefined),
+    gate: (binding) => (binding === 'TOOL_MCP' ? (tools) => gateTools(tools, accepted) : undefined),
   })
   const change = (name: string, rest: Partial<ToolDefinition>) => {
     mcp.change(name, rest)
@@ -50,7 +50,12 @@ const names = (tools: readonly Tool[]) => tools.map((tool) => tool.definition.na
 /** The names of the tools by all ways to them; the last of the held binding by itself. */
 async function everywhere(source: ServiceSource, all: string[]): Promise<string[][]> {
   const { tools } = await source.list()
-  const found = [tools, await source.offered(), await source.find(all), await source.bound('TOOL_MCP')?.find(all)]
+  const found = [
+    tools,
+    await source.offered(),
+    await source.find(all),
+    await source.sourceOfBinding('TOOL_MCP')?.find(all),
+  ]
   return found.map((tools = []) => names(tools))
 }
 

@@ -5,7 +5,7 @@ import { pinTools } from '../../../src/tool/pinned-tools.ts'
 import type { ToolBinding } from '../../../src/host/worker/answer.ts'
 import { type KvOptions, kvSource } from '../../../src/host/source/kv.ts'
 import type { ToolNamespace } from '../../../src/host/stored/version-cache.ts'
-import { holdBack } from '../../../src/host/source/approval-gate.ts'
+import { gateTools } from '../../../src/host/source/approval-gate.ts'
 import { type ServiceOptions, type ServiceSource, serviceSource } from '../../../src/host/source/service.ts'
 import { encodeIndex, INDEX_KEY, versionKey } from '../../../src/host/stored/copy.ts'
 import { definitionService } from '../../../src/definitions/service.ts'
@@ -19,7 +19,7 @@ const NOBODY = serviceSource({ bindings: {}, offered: () => true })
 
 /** Definitions may be aliases of the tools of these Workers. */
 function over(services: ServiceSource): Pick<KvOptions, 'worker'> {
-  return { worker: (binding) => services.bound(binding) }
+  return { worker: (binding) => services.sourceOfBinding(binding) }
 }
 
 function definition(name: string, rest: Record<string, unknown> = {}): Record<string, unknown> {
@@ -715,7 +715,7 @@ describe('an alias of a tool Worker', () => {
   test('does not call a tool that is held back', async () => {
     const accepted = { of: async () => [{ hash: 'another' }], accept: async () => {} }
     const { seen, services } = clock()
-    const { services: held } = clock({ hold: () => (tools) => holdBack(tools, accepted) })
+    const { services: held } = clock({ gate: () => (tools) => gateTools(tools, accepted) })
     const { tools, source } = setup(over(services))
     await store(tools, alias('a', 'TOOL_CLOCK', 'now'))
     const behind = source(over(held))

@@ -441,9 +441,9 @@ test('one binding by itself', async () => {
     TOOL_A: worker([definition('now')]).binding,
     TOOL_B: worker([definition('now', { hash: 'b' })]).binding,
   })
-  expect((await tools.bound('TOOL_B')?.find(['now']))?.map((tool) => tool.definition.hash)).toEqual(['b'])
-  expect(tools.bound('TOOL_C')).toBeUndefined()
-  expect(tools.bound('constructor')).toBeUndefined()
+  expect((await tools.sourceOfBinding('TOOL_B')?.find(['now']))?.map((tool) => tool.definition.hash)).toEqual(['b'])
+  expect(tools.sourceOfBinding('TOOL_C')).toBeUndefined()
+  expect(tools.sourceOfBinding('constructor')).toBeUndefined()
 })
 
 describe('a Worker that answers over fetch', () => {

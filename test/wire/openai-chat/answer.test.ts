@@ -358,7 +358,7 @@ describe('which text is shown', () => {
       answered(1, '{}'),
       finished('{}'),
     ]
-    const shown = deltasOf(encode(events, { rounds: 'all', whole: true }))
+    const shown = deltasOf(encode(events, { rounds: 'all', waitsForAnswer: true }))
     expect(shown).toEqual([ROLE, { content: '{}' }, { reason: 'stop' }, 'DONE'])
   })
 

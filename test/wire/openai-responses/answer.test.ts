@@ -49,7 +49,7 @@ async function readBySdk(text: string): Promise<OpenAiResponse> {
 
 /** The response as it is sent whole. */
 function collect(events: readonly RunEvent[], options: Partial<ResponseOptions> = {}) {
-  const reader = new ResponseReader({ ...HEAD, echo: ECHO, rounds: 'final', whole: true, ...options })
+  const reader = new ResponseReader({ ...HEAD, echo: ECHO, rounds: 'final', waitsForAnswer: true, ...options })
   for (const event of events) if (!event.type.endsWith('.delta')) reader.take(event)
   return { error: reader.error, response: reader.response as unknown as OpenAiResponse }
 }
@@ -353,7 +353,7 @@ test('a response that goes on tells what was approved, and no result that its ca
     ],
     20,
   )
-  const response = await readBySdk(encode(events, { asked }))
+  const response = await readBySdk(encode(events, { pendingApprovals: asked }))
   expect(response.output.slice(0, 1)).toEqual([
     mcpCall(1, 0, 'danger', {
       arguments: '{"a":1}',

@@ -8,7 +8,7 @@ import { BROKEN_OFF, runErrorOf } from '../run-error.ts'
 import { encodeData } from '../../sse.ts'
 
 /** The events that add nothing to this format. An event that is new to the union must be handled, or added here. */
-type Ignored =
+type IgnoredEvent =
   | 'input.added'
   | 'tools.added'
   | 'history.repaired'
@@ -49,9 +49,9 @@ const DECISION = {
 export class AgUiEncoder {
   readonly #options: AgUiOptions
   readonly #blocks = new Blocks()
-  readonly #told = new Set<string>()
-  readonly #handed = new Set<string>()
-  readonly #asked = new Map<string, ToolCall>()
+  readonly #sentCalls = new Set<string>()
+  readonly #callerCalls = new Set<string>()
+  readonly #pendingApprovals = new Map<string, ToolCall>()
   #isOpen = false
   /** The name of the open step; '' for none. */
   #step = ''
@@ -67,31 +67,31 @@ export class AgUiEncoder {
 
   /** Returns the SSE text of an event, or '' if the event adds nothing. */
   event(event: RunEvent): string {
-    const spoken = this.#blocks.take(event).flatMap((block) => this.#spoken(block))
-    return [...this.#open(), ...spoken, ...this.#events(event)].map(encodeData).join('')
+    const blocks = this.#blocks.take(event).flatMap((block) => this.#block(block))
+    return [...this.#start(), ...blocks, ...this.#events(event)].map(encodeData).join('')
   }
 
   /** Returns the text that ends the stream. If the run waits, a later stream continues it. */
   end(): string {
-    return [...this.#leaveStep(), this.#end ?? failed(BROKEN_OFF)].map(encodeData).join('')
+    return [...this.#leaveStep(), this.#end ?? runFailed(BROKEN_OFF)].map(encodeData).join('')
   }
 
-  #open(): AgUiEvent[] {
+  #start(): AgUiEvent[] {
     if (this.#isOpen) return []
     this.#isOpen = true
     const { threadId, runId, protocolVersion } = this.#options
     return [{ type: 'RUN_STARTED', threadId, runId, ...(protocolVersion && { protocolVersion: '1.0' }) }]
   }
 
-  #spoken({ kind, does, id: messageId, text }: Block): AgUiEvent[] {
+  #block({ kind, change, id: messageId, text }: Block): AgUiEvent[] {
     if (kind === 'text') {
       this.#message = messageId
-      if (does === 'start') return [{ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' }]
-      if (does === 'end') return [{ type: 'TEXT_MESSAGE_END', messageId }]
+      if (change === 'start') return [{ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' }]
+      if (change === 'end') return [{ type: 'TEXT_MESSAGE_END', messageId }]
       return [{ type: 'TEXT_MESSAGE_CONTENT', messageId, delta: text }]
     }
-    if (does === 'delta') return [{ type: 'REASONING_MESSAGE_CONTENT', messageId, delta: text }]
-    if (does === 'end')
+    if (change === 'delta') return [{ type: 'REASONING_MESSAGE_CONTENT', messageId, delta: text }]
+    if (change === 'end')
       return [
         { type: 'REASONING_MESSAGE_END', messageId },
         { type: 'REASONING_END', messageId },
@@ -125,35 +125,35 @@ export class AgUiEncoder {
       case 'call.started': {
         const { callId, tool, arguments: text } = event
         if (text !== undefined) return this.#call({ callId, tool, arguments: text }, event)
-        this.#told.add(callId)
+        this.#sentCalls.add(callId)
         return []
       }
       case 'call.requested':
-        this.#handed.add(event.callId)
+        this.#callerCalls.add(event.callId)
         return []
       case 'approval.requested':
-        this.#asked.set(event.callId, event)
+        this.#pendingApprovals.set(event.callId, event)
         return []
       case 'approval.decided':
-        this.#asked.delete(event.callId)
+        this.#pendingApprovals.delete(event.callId)
         return []
       case 'call.progress': {
         const { callId: toolCallId, message, fraction, data } = event
         return [{ type: 'CUSTOM', name: 'call.progress', value: { toolCallId, message, fraction, data } }]
       }
       case 'call.settled':
-        return this.#settled(event)
+        return this.#callResult(event)
       case 'run.waiting':
-        this.#end = this.#finished(this.#waiting())
+        this.#end = this.#runFinished(this.#waiting())
         return []
       case 'run.resumed':
         this.#end = undefined
         return []
       case 'run.finished':
-        this.#end = this.#ended(event)
+        this.#end = this.#runEnd(event)
         return []
       default:
-        event.type satisfies Ignored
+        event.type satisfies IgnoredEvent
         return []
     }
   }
@@ -163,21 +163,21 @@ export class AgUiEncoder {
   }
 
   #call({ callId: toolCallId, tool, arguments: text }: ToolCall, { runId, seq }: RunEvent): AgUiEvent[] {
-    if (this.#told.has(toolCallId)) return []
-    this.#told.add(toolCallId)
+    if (this.#sentCalls.has(toolCallId)) return []
+    this.#sentCalls.add(toolCallId)
     this.#message ||= eventId(runId, seq)
     return [
-      ...this.#blocks.close().flatMap((block) => this.#spoken(block)),
+      ...this.#blocks.close().flatMap((block) => this.#block(block)),
       { type: 'TOOL_CALL_START', toolCallId, toolCallName: tool, parentMessageId: this.#message },
       { type: 'TOOL_CALL_ARGS', toolCallId, delta: text || '{}' },
       { type: 'TOOL_CALL_END', toolCallId },
     ]
   }
 
-  #settled({ callId: toolCallId, content = [], error }: CallSettled): AgUiEvent[] {
-    this.#handed.delete(toolCallId)
+  #callResult({ callId: toolCallId, content = [], error }: CallSettled): AgUiEvent[] {
+    this.#callerCalls.delete(toolCallId)
     // The caller's messages already have a result that the caller gave.
-    if (!this.#told.has(toolCallId) && error?.code !== 'rejected') return []
+    if (!this.#sentCalls.has(toolCallId) && error?.code !== 'rejected') return []
     const text = error?.message ?? textOf(content)
     return [{ type: 'TOOL_CALL_RESULT', messageId: `${toolCallId}-result`, toolCallId, content: text, role: 'tool' }]
   }
@@ -190,7 +190,7 @@ export class AgUiEncoder {
   }
 
   #waiting(): AgUiEvent {
-    const interrupts = Array.from(this.#asked.values(), ({ callId, tool }) => {
+    const interrupts = Array.from(this.#pendingApprovals.values(), ({ callId, tool }) => {
       const message = `May "${tool}" be called?`
       return { id: callId, reason: 'tool_approval', message, toolCallId: callId, responseSchema: DECISION }
     })
@@ -198,19 +198,19 @@ export class AgUiEncoder {
   }
 
   #success(): AgUiEvent {
-    const names = this.#handed.size > 0 && this.#options.protocolVersion !== undefined
-    return { type: 'success', ...(names && { pendingToolCallIds: [...this.#handed] }) }
+    const names = this.#callerCalls.size > 0 && this.#options.protocolVersion !== undefined
+    return { type: 'success', ...(names && { pendingToolCallIds: [...this.#callerCalls] }) }
   }
 
-  #ended(event: RunFinished): AgUiEvent {
+  #runEnd(event: RunFinished): AgUiEvent {
     const { status, finish, which } = event
-    if (status === 'completed') return { ...this.#finished(this.#success()), result: { finish, which } }
-    if (status === 'cancelled' && this.#options.protocolVersion) return this.#finished({ type: 'cancelled' })
-    return failed(runErrorOf(event))
+    if (status === 'completed') return { ...this.#runFinished(this.#success()), result: { finish, which } }
+    if (status === 'cancelled' && this.#options.protocolVersion) return this.#runFinished({ type: 'cancelled' })
+    return runFailed(runErrorOf(event))
   }
 
   /** Makes the event that ends the run. Its usage is that of the model's answers in this stream. */
-  #finished(outcome: AgUiEvent): AgUiEvent {
+  #runFinished(outcome: AgUiEvent): AgUiEvent {
     const { threadId, runId } = this.#options
     const [provider, ...name] = this.#model.split('/')
     const { inputTokens = 0, outputTokens = 0, cachedInputTokens, reasoningTokens } = this.#usage ?? {}
@@ -221,6 +221,6 @@ export class AgUiEncoder {
   }
 }
 
-function failed({ code, message }: RunError): AgUiEvent {
+function runFailed({ code, message }: RunError): AgUiEvent {
   return { type: 'RUN_ERROR', message, code }
 }

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import type { CallAnswer } from '../../../contract/conversation.ts'
 import { isObject } from '../../../contract/json.ts'
 import { type Content, textOf, type UserMessage } from '../../../contract/message.ts'
-import { bodyFault, type Decoded, faultWithin, parseBody, sameName } from '../body.ts'
+import { bodyFault, type DecodeResult, prefixFault, parseBody, duplicateName } from '../body.ts'
 import { type CallAnswers, decisionOf } from '../call-answer.ts'
 import { decodeRunBody, type RunBody } from '../request.ts'
 import { idSchema, parametersSchema, textOr, toolName } from '../../schema.ts'
@@ -60,33 +60,33 @@ const content = textOr(part)
  * `context` goes into the system message, `tools` are run by the caller, and `forwardedProps.edgecall` has the members
  * of a native run. `state` is ignored, since the edge never changes it.
  */
-export function decodeAgUi(json: unknown): Decoded<AgUiRequest> {
-  const parsed = parseBody(input, json)
-  if (!parsed.ok) return parsed
-  const { threadId, runId, protocolVersion, messages, tools, context, forwardedProps, resume } = parsed.request
+export function decodeAgUi(json: unknown): DecodeResult<AgUiRequest> {
+  const decoded = parseBody(input, json)
+  if (!decoded.ok) return decoded
+  const { threadId, runId, protocolVersion, messages, tools, context, forwardedProps, resume } = decoded.request
   const place = { threadId, runId, ...(protocolVersion && { protocolVersion }) }
   const answers: Record<string, CallAnswer> = {}
-  for (const { interruptId, status, payload } of resume) answers[interruptId] = resolved(status, payload)
+  for (const { interruptId, status, payload } of resume) answers[interruptId] = decisionOfInterrupt(status, payload)
   const system = context.map(({ description, value }) => `${description}: ${value}`)
   const users: UserMessage[] = []
-  const answered = messages.findLastIndex((message) => message.role === 'assistant')
+  const lastAnswer = messages.findLastIndex((message) => message.role === 'assistant')
   for (const [at, { role, toolCallId, error, ...message }] of messages.entries()) {
     const isInstruction = role === 'system' || role === 'developer'
-    const isNew = at > answered && (role === 'user' || role === 'tool')
+    const isNew = at > lastAnswer && (role === 'user' || role === 'tool')
     if (!isInstruction && !isNew) continue
     const parts = parseBody(content, message.content)
     if (!parts.ok) return bodyFault(`messages[${at}].content`, 'must be a text or a list of parts.')
-    const said = typeof parts.request === 'string' ? parts.request : parts.request.flatMap(contentOf)
-    if (isInstruction) system.push(textOf(said))
-    else if (role === 'user' && said.length > 0) users.push({ role, content: said })
-    else if (toolCallId) answers[toolCallId] = { result: textOf(said) || (error ?? ''), ok: !error }
+    const newContent = typeof parts.request === 'string' ? parts.request : parts.request.flatMap(contentOf)
+    if (isInstruction) system.push(textOf(newContent))
+    else if (role === 'user' && newContent.length > 0) users.push({ role, content: newContent })
+    else if (toolCallId) answers[toolCallId] = { result: textOf(newContent) || (error ?? ''), ok: !error }
   }
   if (users.length === 0) {
     if (Object.keys(answers).length === 0) return bodyFault('messages', 'ask nothing, and answer no call.')
     return { ok: true, request: { ...place, answers } }
   }
-  const clash = sameName(tools, 'tools', 'name')
-  if (clash) return clash
+  const duplicate = duplicateName(tools, 'tools', 'name')
+  if (duplicate) return duplicate
   const clientTools = tools.map(({ name, description, parameters }) => ({ name, description, inputSchema: parameters }))
   const edgecall = isObject(forwardedProps) ? forwardedProps.edgecall : undefined
   const run = decodeRunBody({
@@ -96,11 +96,11 @@ export function decodeAgUi(json: unknown): Decoded<AgUiRequest> {
     ...(system.length > 0 && { system: system.join('\n\n') }),
   })
   if (run.ok) return { ok: true, request: { ...place, answers, run: run.request } }
-  return faultWithin('forwardedProps.edgecall.', run)
+  return prefixFault('forwardedProps.edgecall.', run)
 }
 
 /** Converts the answer to an interrupt to a decision. An interrupt that was abandoned counts as a rejection. */
-function resolved(status: string, payload: unknown): CallAnswer {
+function decisionOfInterrupt(status: string, payload: unknown): CallAnswer {
   const { approved, reason } = isObject(payload) ? payload : { approved: payload }
   return decisionOf(status === 'resolved' && approved === true, reason)
 }

@@ -49,14 +49,16 @@ export function mcpFault(code: number, message: string, status = 200): McpFault 
   return { status, error: { code, message } }
 }
 
-export function isFault(made: object): made is McpFault {
-  return 'error' in made
+export function isFault(content: object): content is McpFault {
+  return 'error' in content
 }
 
 /** Makes the JSON-RPC response to a message from its result, or from what is wrong with it. */
-export function toMessage({ id, modern }: Partial<McpMessage>, made: object): object {
-  if (isFault(made)) return { jsonrpc: '2.0', id, error: made.error }
-  const result = modern ? { resultType: 'complete', ...made, _meta: { [`${RESERVED}serverInfo`]: SERVER_INFO } } : made
+export function toMessage({ id, modern }: Partial<McpMessage>, content: object): object {
+  if (isFault(content)) return { jsonrpc: '2.0', id, error: content.error }
+  const result = modern
+    ? { resultType: 'complete', ...content, _meta: { [`${RESERVED}serverInfo`]: SERVER_INFO } }
+    : content
   return { jsonrpc: '2.0', id, result }
 }
 
@@ -65,21 +67,21 @@ export function toMessage({ id, modern }: Partial<McpMessage>, made: object): ob
  */
 export function readMessage(body: unknown, headers: Headers): McpMessage | McpFault {
   const { jsonrpc, id, method, params = {} } = fieldsOf(body)
-  const given = typeof id === 'string' || (typeof id === 'number' && Number.isInteger(id)) ? { id } : {}
+  const idField = typeof id === 'string' || (typeof id === 'number' && Number.isInteger(id)) ? { id } : {}
   const isWhole = jsonrpc === '2.0' && typeof method === 'string' && isObject(params)
-  if (!isWhole || (id !== undefined && !('id' in given))) {
-    return { ...given, ...mcpFault(INVALID_REQUEST, 'Send one JSON-RPC 2.0 request or notification.', 400) }
+  if (!isWhole || (id !== undefined && !('id' in idField))) {
+    return { ...idField, ...mcpFault(INVALID_REQUEST, 'Send one JSON-RPC 2.0 request or notification.', 400) }
   }
   const meta = fieldsOf(params['_meta'])
   const version = headers.get('mcp-protocol-version')
   const claimed = textAt(meta, `${RESERVED}protocolVersion`)
   const isClaimed = claimed !== '' && !OLDER.includes(claimed)
   const modern = isClaimed || (version === MODERN && method !== 'initialize')
-  const message = { ...given, method, params, meta, modern }
+  const message = { ...idField, method, params, meta, modern }
   if (method === 'tools/call' && typeof params['name'] !== 'string')
-    return { ...given, ...mcpFault(INVALID_PARAMS, 'params.name must be a string.') }
+    return { ...idField, ...mcpFault(INVALID_PARAMS, 'params.name must be a string.') }
   const fault = modern ? modernFault(message, claimed, headers) : legacyFault(message, version)
-  return fault ? { ...given, ...fault } : message
+  return fault ? { ...idField, ...fault } : message
 }
 
 function legacyFault({ method }: McpMessage, version: string | null): McpFault | undefined {
@@ -99,13 +101,13 @@ function modernFault(
   }
   if (claimed !== MODERN && headers.get('mcp-protocol-version') === claimed) return unsupported(claimed)
   const repeated = { 'mcp-protocol-version': claimed, 'mcp-method': method }
-  const named = method === 'tools/call' ? { 'mcp-name': String(params['name']) } : {}
-  for (const [header, value] of Object.entries({ ...repeated, ...named })) {
-    const told = headers.get(header)
-    if (told !== value && told !== inBase64(value))
+  const nameHeader = method === 'tools/call' ? { 'mcp-name': String(params['name']) } : {}
+  for (const [header, value] of Object.entries({ ...repeated, ...nameHeader })) {
+    const received = headers.get(header)
+    if (received !== value && received !== inBase64(value))
       return mcpFault(
         HEADER_MISMATCH,
-        `The header ${header} is ${told}, and the body says ${brief(value, MOST_SHOWN)}.`,
+        `The header ${header} is ${received}, and the body says ${brief(value, MOST_SHOWN)}.`,
         400,
       )
   }
@@ -116,7 +118,7 @@ function unsupported(requested: string): McpFault {
   const data = { supported: VERSIONS, requested }
   return {
     status: 400,
-    error: { code: UNSUPPORTED_VERSION, message: 'This revision of MCP is not spoken here.', data },
+    error: { code: UNSUPPORTED_VERSION, message: 'This revision of MCP is not supported.', data },
   }
 }
 

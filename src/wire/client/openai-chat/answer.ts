@@ -2,11 +2,11 @@ import type { RunEvent } from '../../../contract/event.ts'
 import type { RunError } from '../../../contract/run.ts'
 import { encodeData } from '../../sse.ts'
 import { toChatCall } from '../../provider/openai-chat/call.ts'
-import { CUT, Shown, type ShownOptions, type ShownPart } from '../visible-text.ts'
+import { CUT, VisibleText, type VisibleTextOptions, type VisiblePart } from '../visible-text.ts'
 import type { ChatDelta, ChatErrorObject, ChatFinish } from '../../provider/openai-chat/types.ts'
 import { toChatUsage } from '../../provider/openai-chat/usage.ts'
 
-export interface CompletionOptions extends ShownOptions {
+export interface CompletionOptions extends VisibleTextOptions {
   readonly id: string
   /** The model as the request named it. */
   readonly model: string
@@ -29,19 +29,19 @@ export function completionEncoder({
   includeUsage,
   ...options
 }: CompletionOptions & { readonly includeUsage?: boolean | undefined }): CompletionEncoder {
-  const shown = new Shown(options)
+  const visible = new VisibleText(options)
   const { id, model, created } = options
   const head = `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', created, model }).slice(0, -1)},"choices":[`
   const tail = `]${includeUsage ? ',"usage":null' : ''}}\n\n`
-  let opening = chunk({ role: 'assistant', content: '' })
-  let done = false
+  let firstChunk = chunk({ role: 'assistant', content: '' })
+  let isDone = false
   let calls = 0
 
   function chunk(delta: ChatDelta, reason: ChatFinish | null = null): string {
     return head + JSON.stringify({ index: 0, delta, logprobs: null, finish_reason: reason }) + tail
   }
 
-  function encode(part: ShownPart): string {
+  function encode(part: VisiblePart): string {
     switch (part.type) {
       case 'text':
         return chunk({ content: part.text })
@@ -50,25 +50,25 @@ export function completionEncoder({
       case 'call':
         return chunk({ tool_calls: [{ index: calls++, ...toChatCall(part.call) }] })
       case 'end': {
-        done = true
+        isDone = true
         const usage = includeUsage ? `${head}],"usage":${JSON.stringify(toChatUsage(part.usage))}}\n\n` : ''
         return `${chunk({}, part.reason)}${usage}data: [DONE]\n\n`
       }
       default:
-        done = true
+        isDone = true
         return encodeData(toChatError(part.error))
     }
   }
 
   return {
     event: (event) => {
-      if (done) return ''
-      let text = opening
-      opening = ''
-      for (const part of shown.take(event)) text += encode(part)
+      if (isDone) return ''
+      let text = firstChunk
+      firstChunk = ''
+      for (const part of visible.take(event)) text += encode(part)
       return text
     },
-    end: () => (done ? '' : encode(CUT)),
+    end: () => (isDone ? '' : encode(CUT)),
     news: 'text',
   }
 }

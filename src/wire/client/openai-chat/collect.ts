@@ -3,7 +3,7 @@ import { readableArguments, type ToolCall } from '../../../contract/message.ts'
 import type { RunError } from '../../../contract/run.ts'
 import type { CompletionOptions } from './answer.ts'
 import { toChatCall } from '../../provider/openai-chat/call.ts'
-import { CUT, Shown, type ShownPart } from '../visible-text.ts'
+import { CUT, VisibleText, type VisiblePart } from '../visible-text.ts'
 import type { ChatCompletion, ChatToolCall, EdgecallReport } from '../../provider/openai-chat/types.ts'
 import { toChatUsage } from '../../provider/openai-chat/usage.ts'
 
@@ -23,25 +23,25 @@ export function completionCollector(
   options: CompletionOptions & { readonly conversation?: string | undefined },
 ): CompletionCollector {
   const { id, created, model, conversation } = options
-  const shown = new Shown({ ...options, whole: true })
-  const said = { text: '', reasoning: '' }
+  const visible = new VisibleText({ ...options, waitsForAnswer: true })
+  const texts = { text: '', reasoning: '' }
   const toolCalls: ChatToolCall[] = []
-  const asked: ToolCall[] = []
-  const settled = new Map<string, CallSettled>()
-  let end: Extract<ShownPart, { type: 'end' | 'failure' }> = CUT
+  const callerCalls: ToolCall[] = []
+  const results = new Map<string, CallSettled>()
+  let end: Extract<VisiblePart, { type: 'end' | 'failure' }> = CUT
   let runId = ''
   let steps = 0
 
-  function take(part: ShownPart): void {
-    if ('text' in part) said[part.type] += part.text
+  function take(part: VisiblePart): void {
+    if ('text' in part) texts[part.type] += part.text
     else if (part.type === 'call') toolCalls.push(toChatCall(part.call))
     else end = part
   }
 
   /** The settled calls, in the order in which the model asked for them. */
   function report(): EdgecallReport['calls'] {
-    return asked.flatMap(({ callId, tool, arguments: text }) => {
-      const outcome = settled.get(callId)
+    return callerCalls.flatMap(({ callId, tool, arguments: text }) => {
+      const outcome = results.get(callId)
       if (!outcome) return []
       return [{ id: callId, tool, arguments: readableArguments(text), ok: outcome.ok, durationMs: outcome.durationMs }]
     })
@@ -54,20 +54,20 @@ export function completionCollector(
       runId = event.runId
       // `step.answered` has all the text of the deltas, and none of an earlier attempt.
       if (event.type.endsWith('.delta')) return
-      if (event.type === 'call.settled') settled.set(event.callId, event)
+      if (event.type === 'call.settled') results.set(event.callId, event)
       if (event.type === 'step.answered') {
         steps += 1
-        asked.push(...event.calls)
+        callerCalls.push(...event.calls)
       }
-      for (const part of shown.take(event)) take(part)
+      for (const part of visible.take(event)) take(part)
     },
     result: () => {
       if (end.type === 'failure') return { ok: false, error: end.error }
       const message = {
         role: 'assistant',
-        content: said.text || (toolCalls.length > 0 ? null : ''),
+        content: texts.text || (toolCalls.length > 0 ? null : ''),
         refusal: null,
-        ...(said.reasoning && { reasoning_content: said.reasoning }),
+        ...(texts.reasoning && { reasoning_content: texts.reasoning }),
         ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
       } as const
       const body: ChatCompletion = {

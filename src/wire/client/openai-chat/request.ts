@@ -3,7 +3,7 @@ import { isObject } from '../../../contract/json.ts'
 import type { Message } from '../../../contract/message.ts'
 import type { ResponseFormat, ToolChoice } from '../../../contract/model.ts'
 import type { ClientTool } from '../../../contract/run.ts'
-import { type Decoded, parseBody, sameName } from '../body.ts'
+import { type DecodeResult, parseBody, duplicateName } from '../body.ts'
 import { checkHistory } from '../history.ts'
 import type { Rounds, RunOptions } from '../request.ts'
 import { choiceWord, either, idSchema, plainObject, runOptions, textOr, toolName } from '../../schema.ts'
@@ -114,17 +114,17 @@ export const chatBody = v.object({
 
 /** Parses the body of a chat completion's request. */
 export function decodeRequest(body: unknown): DecodedChat {
-  const decoded = decode(body)
-  return decoded.ok ? decoded : { ok: false, error: openAiFault(decoded.error, UNSUPPORTED, codeAt) }
+  const result = decode(body)
+  return result.ok ? result : { ok: false, error: openAiFault(result.error, UNSUPPORTED, codeAt) }
 }
 
-function decode(body: unknown): Decoded<ChatRequest> {
-  const parsed = parseBody(chatBody, body)
-  if (!parsed.ok) return parsed
-  const { model, tools, tool_choice, response_format, edgecall, ...rest } = parsed.request
+function decode(body: unknown): DecodeResult<ChatRequest> {
+  const result = parseBody(chatBody, body)
+  if (!result.ok) return result
+  const { model, tools, tool_choice, response_format, edgecall, ...rest } = result.request
   const history = checkHistory(rest.messages, 'messages', 'tool_call_id')
   if (!history.ok) return history
-  const fault = sameName(tools, 'tools', 'function.name')
+  const fault = duplicateName(tools, 'tools', 'function.name')
   if (fault) return fault
   const sampling = Object.entries(rest).filter(([name, value]) => name in SAMPLING && value !== null)
   return {

@@ -1,7 +1,7 @@
 import type { CallSettled, RunEvent } from '../../../contract/event.ts'
 import { textOf, type ToolCall } from '../../../contract/message.ts'
 import type { CallRecord, RunError } from '../../../contract/run.ts'
-import { CUT, Shown, type ShownPart } from '../visible-text.ts'
+import { CUT, VisibleText, type VisiblePart } from '../visible-text.ts'
 import type { Rounds } from '../request.ts'
 import { APPROVAL_ITEM, CALL_ITEM, itemSuffix } from './id.ts'
 import { Output, type ResponseEvent } from './output.ts'
@@ -9,7 +9,7 @@ import { argumentsText } from '../../provider/openai-responses/arguments-text.ts
 import { type End, errorOf, finishOf, INCOMPLETE, type Json, statusOf, usageOf } from './shapes.ts'
 
 /** The events that add nothing to this format. An event that is new to the union must be handled, or added here. */
-type Ignored =
+type IgnoredEvent =
   | 'run.started'
   | 'input.added'
   | 'tools.added'
@@ -36,7 +36,7 @@ type Ignored =
   | 'call.progress'
   | 'run.finished'
 
-type AskedCall = Pick<CallRecord, 'id' | 'arguments'>
+type PendingApproval = Pick<CallRecord, 'id' | 'arguments'>
 
 export interface ResponseOptions {
   readonly id: string
@@ -49,9 +49,9 @@ export interface ResponseOptions {
   readonly conversation?: string | undefined
   readonly rounds: Rounds
   /** Whether the response is read once it is complete, and not as a stream. */
-  readonly whole?: boolean
+  readonly waitsForAnswer?: boolean
   /** Calls for which an earlier response requested approval. May be added to before the first event. */
-  readonly asked?: readonly AskedCall[]
+  readonly pendingApprovals?: readonly PendingApproval[]
 }
 
 const SERVER = { server_label: 'edgecall' }
@@ -64,14 +64,14 @@ const SERVER = { server_label: 'edgecall' }
  */
 export class ResponseReader {
   readonly #options: ResponseOptions
-  readonly #shown: Shown
+  readonly #visible: VisibleText
   readonly #output = new Output()
   readonly #suffix: string
   /** The arguments of the calls in this response, by call id. */
   readonly #arguments = new Map<string, string>()
   /** The index in the output of each call that the edge is running, by call id. */
   readonly #running = new Map<string, number>()
-  readonly #handed = new Set<string>()
+  readonly #callerCalls = new Set<string>()
   #isBegun = false
   #runId = ''
   #seq = 0
@@ -81,7 +81,7 @@ export class ResponseReader {
   constructor(options: ResponseOptions) {
     this.#options = options
     this.#suffix = itemSuffix(options.conversation)
-    this.#shown = new Shown(options)
+    this.#visible = new VisibleText(options)
   }
 
   /** Returns the response's events for an event of the run. Those after the end belong to another response: ignored. */
@@ -89,7 +89,7 @@ export class ResponseReader {
     if (this.#end) return []
     this.#runId = event.runId
     this.#seq = event.seq
-    return [...this.#begin(), ...this.#calls(event), ...this.#shown.take(event).flatMap((part) => this.#part(part))]
+    return [...this.#begin(), ...this.#calls(event), ...this.#visible.take(event).flatMap((part) => this.#onPart(part))]
   }
 
   /**
@@ -102,7 +102,7 @@ export class ResponseReader {
 
   /** Returns the events after the last one of the run: none, or the failure of a run whose events broke off. */
   end(): ResponseEvent[] {
-    return this.#end ? [] : [...this.#begin(), ...this.#part(CUT)]
+    return this.#end ? [] : [...this.#begin(), ...this.#onPart(CUT)]
   }
 
   /** Whether the response has ended. */
@@ -142,17 +142,21 @@ export class ResponseReader {
     return ['created', 'in_progress'].map((status) => ({ type: `response.${status}`, response }))
   }
 
-  #part(part: ShownPart): ResponseEvent[] {
+  #onPart(part: VisiblePart): ResponseEvent[] {
     switch (part.type) {
       case 'text':
       case 'reasoning':
-        return this.#output.say(part.type, part.text, `${this.#runId.replace(/^run_/, '')}_${this.#seq}${this.#suffix}`)
+        return this.#output.append(
+          part.type,
+          part.text,
+          `${this.#runId.replace(/^run_/, '')}_${this.#seq}${this.#suffix}`,
+        )
       case 'call':
-        return this.#handOut(part.call)
+        return this.#callForCaller(part.call)
       default: {
         const isWhole = part.type === 'end' && !INCOMPLETE[part.reason]
         const events = this.#output.close(isWhole ? 'completed' : 'incomplete')
-        for (const callId of this.#running.keys()) events.push(this.#done(callId, { status: 'incomplete' }))
+        for (const callId of this.#running.keys()) events.push(this.#callDone(callId, { status: 'incomplete' }))
         this.#end = part
         return [...events, { type: `response.${statusOf(part)}`, response: this.response }]
       }
@@ -179,19 +183,19 @@ export class ResponseReader {
       }
       case 'call.started':
         if (event.arguments !== undefined) this.#arguments.set(event.callId, event.arguments)
-        return this.#started(event)
+        return this.#callStarted(event)
       case 'call.settled':
-        return this.#settled(event)
+        return this.#callSettled(event)
       default:
-        event.type satisfies Ignored
+        event.type satisfies IgnoredEvent
         return []
     }
   }
 
-  #started({ callId, tool: name }: { readonly callId: string; readonly tool: string }): ResponseEvent[] {
+  #callStarted({ callId, tool: name }: { readonly callId: string; readonly tool: string }): ResponseEvent[] {
     if (this.#running.has(callId)) return []
     const output = this.#output
-    const asked = this.#askedFor(callId)
+    const approval = this.#approvalOf(callId)
     const events = output.add({
       id: CALL_ITEM + callId + this.#suffix,
       type: 'mcp_call',
@@ -201,21 +205,25 @@ export class ResponseReader {
       status: 'in_progress',
       output: null,
       error: null,
-      approval_request_id: asked ? APPROVAL_ITEM + callId + this.#suffix : null,
+      approval_request_id: approval ? APPROVAL_ITEM + callId + this.#suffix : null,
     })
     const at = output.items.length - 1
     this.#running.set(callId, at)
-    const text = argumentsText(this.#arguments.get(callId) ?? asked?.arguments ?? '')
-    return [...events, output.about(at, 'mcp_call.in_progress'), ...output.told(at, 'mcp_call_arguments', text)]
+    const text = argumentsText(this.#arguments.get(callId) ?? approval?.arguments ?? '')
+    return [
+      ...events,
+      output.itemEvent(at, 'mcp_call.in_progress'),
+      ...output.setArguments(at, 'mcp_call_arguments', text),
+    ]
   }
 
-  #settled(event: CallSettled): ResponseEvent[] {
+  #callSettled(event: CallSettled): ResponseEvent[] {
     const { callId, ok, content = [], error } = event
     const isRunning = this.#running.has(callId)
     // The caller has the results that it sent itself.
-    const isKnown = this.#arguments.has(callId) || this.#askedFor(callId)
-    if (!isRunning && (!isKnown || this.#handed.has(callId))) return []
-    const started = this.#started(event)
+    const isKnown = this.#arguments.has(callId) || this.#approvalOf(callId)
+    if (!isRunning && (!isKnown || this.#callerCalls.has(callId))) return []
+    const startEvents = this.#callStarted(event)
     const outcome = ok
       ? { status: 'completed', output: textOf(content) }
       : {
@@ -223,21 +231,21 @@ export class ResponseReader {
           error: { type: 'mcp_tool_execution_error', content: [{ type: 'text', text: error?.message }] },
         }
     const at = this.#running.get(callId) ?? 0
-    return [...started, this.#output.about(at, `mcp_call.${outcome.status}`), this.#done(callId, outcome)]
+    return [...startEvents, this.#output.itemEvent(at, `mcp_call.${outcome.status}`), this.#callDone(callId, outcome)]
   }
 
-  #askedFor(callId: string): AskedCall | undefined {
-    return this.#options.asked?.find((call) => call.id === callId)
+  #approvalOf(callId: string): PendingApproval | undefined {
+    return this.#options.pendingApprovals?.find((call) => call.id === callId)
   }
 
-  #done(callId: string, patch: Json): ResponseEvent {
+  #callDone(callId: string, patch: Json): ResponseEvent {
     const at = this.#running.get(callId) ?? 0
     this.#running.delete(callId)
     return this.#output.done(at, patch)
   }
 
-  #handOut({ callId, tool: name, arguments: value }: ToolCall): ResponseEvent[] {
-    this.#handed.add(callId)
+  #callForCaller({ callId, tool: name, arguments: value }: ToolCall): ResponseEvent[] {
+    this.#callerCalls.add(callId)
     const output = this.#output
     const type = 'function_call'
     const call = {
@@ -250,7 +258,7 @@ export class ResponseReader {
     }
     const events = output.add(call)
     const at = output.items.length - 1
-    events.push(...output.told(at, `${type}_arguments`, argumentsText(value)))
+    events.push(...output.setArguments(at, `${type}_arguments`, argumentsText(value)))
     return [...events, output.done(at, { status: 'completed' })]
   }
 }

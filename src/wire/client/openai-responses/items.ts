@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { CallAnswer } from '../../../contract/conversation.ts'
 import { type AssistantMessage, type Content, type Message, textOf, type ToolCall } from '../../../contract/message.ts'
-import { bodyFault, type Decoded } from '../body.ts'
+import { bodyFault, type DecodeResult } from '../body.ts'
 import { type CallAnswers, decisionOf } from '../call-answer.ts'
 import { dataUrl } from '../data-url.ts'
 import { either, isText, partsOf, plainObject, someText, textOr, toolName } from '../../schema.ts'
@@ -74,13 +74,13 @@ export const inputSchema = either(isText, someText, v.array(item))
 type Item = v.InferOutput<typeof item>
 
 /** The contents of an input: messages, and answers to calls that are not among these messages. */
-export interface Said {
+export interface InputContents {
   readonly messages: readonly Message[]
   readonly answers: CallAnswers
 }
 
 /** The items that the conversation does not have yet, and the last stored item that they refer to. */
-export interface Referring {
+export interface ReferringItems {
   readonly items: readonly Item[]
   readonly reference?: ItemPlace
 }
@@ -90,32 +90,35 @@ export interface Referring {
  * kept wherever they stand, since they belong to this request. An `mcp_approval_request` counts as a reference too,
  * unless a message follows it.
  */
-export function cutAtReference(items: readonly Item[]): Decoded<Referring> {
+export function cutAtReference(items: readonly Item[]): DecodeResult<ReferringItems> {
   let reference: ItemPlace | undefined
   let from = 0
-  const said = items.findLastIndex(({ type }) => type === 'message')
+  const lastMessage = items.findLastIndex(({ type }) => type === 'message')
   for (const [at, item] of items.entries()) {
-    const isAsking = item.type === 'mcp_approval_request'
-    if (item.type !== 'item_reference' && !isAsking) continue
+    const isApprovalRequest = item.type === 'mcp_approval_request'
+    if (item.type !== 'item_reference' && !isApprovalRequest) continue
     const place = parseItemId(item.id)
-    if (isAsking && (at < said || !place?.conversation)) continue
+    if (isApprovalRequest && (at < lastMessage || !place?.conversation)) continue
     if (!place?.conversation || (reference && reference.conversation !== place.conversation)) {
-      return bodyFault(`input[${at}].id`, 'names nothing that is stored, or not in the conversation of the others.')
+      return bodyFault(
+        `input[${at}].id`,
+        'names no stored item, or one of another conversation than the other references.',
+      )
     }
     reference = place
     from = at + 1
   }
   if (!reference) return { ok: true, request: { items } }
-  const isTold = (item: Item) => item.type === 'message' && (item.role === 'system' || item.role === 'developer')
-  return { ok: true, request: { items: items.filter((item, at) => at >= from || isTold(item)), reference } }
+  const isInstruction = (item: Item) => item.type === 'message' && (item.role === 'system' || item.role === 'developer')
+  return { ok: true, request: { items: items.filter((item, at) => at >= from || isInstruction(item)), reference } }
 }
 
 /** Converts items to messages. A text and the calls after it, up to their results, become one assistant message. */
-export function readItems(items: readonly Item[]): Said {
+export function readItems(items: readonly Item[]): InputContents {
   const messages: Message[] = []
   const answers: Record<string, CallAnswer> = {}
-  const asked = new Map<string, ToolCall>()
-  let turn: { text: string; reasoning: string; calls: ToolCall[]; results: Message[]; isOver: boolean } | undefined
+  const calls = new Map<string, ToolCall>()
+  let turn: { text: string; reasoning: string; calls: ToolCall[]; results: Message[]; hasResults: boolean } | undefined
 
   function close(): void {
     if (!turn) return
@@ -130,19 +133,19 @@ export function readItems(items: readonly Item[]): Said {
     turn = undefined
   }
 
-  function open(isNew: boolean): NonNullable<typeof turn> {
+  function openTurn(isNew: boolean): NonNullable<typeof turn> {
     if (isNew) close()
-    return (turn ??= { text: '', reasoning: '', calls: [], results: [], isOver: false })
+    return (turn ??= { text: '', reasoning: '', calls: [], results: [], hasResults: false })
   }
 
   function call(callId: string, tool: string, text: string): void {
-    const made = { callId, tool, arguments: text }
-    asked.set(callId, made)
-    open(turn?.isOver === true).calls.push(made)
+    const toolCall = { callId, tool, arguments: text }
+    calls.set(callId, toolCall)
+    openTurn(turn?.hasResults === true).calls.push(toolCall)
   }
 
   function result(callId: string, content: readonly Content[], ok: boolean): void {
-    const { tool = '' } = asked.get(callId) ?? {}
+    const { tool = '' } = calls.get(callId) ?? {}
     turn?.results.push({ role: 'tool', callId, tool, ok, content })
   }
 
@@ -151,7 +154,7 @@ export function readItems(items: readonly Item[]): Said {
       case 'message': {
         const { role, content } = item
         if (role === 'assistant') {
-          open(turn !== undefined && (turn.text !== '' || turn.calls.length > 0)).text = textOf(content)
+          openTurn(turn !== undefined && (turn.text !== '' || turn.calls.length > 0)).text = textOf(content)
           return
         }
         close()
@@ -160,13 +163,13 @@ export function readItems(items: readonly Item[]): Said {
         return
       }
       case 'reasoning':
-        open(true).reasoning = item.summary.map(({ text }) => text).join('\n\n')
+        openTurn(true).reasoning = item.summary.map(({ text }) => text).join('\n\n')
         return
       case 'function_call':
         return call(item.call_id, item.name, item.arguments)
       case 'function_call_output':
-        if (turn && asked.has(item.call_id)) {
-          turn.isOver = true
+        if (turn && calls.has(item.call_id)) {
+          turn.hasResults = true
           return result(item.call_id, partsOf(item.output), true)
         }
         answers[item.call_id] = { result: textOf(item.output), ok: true }

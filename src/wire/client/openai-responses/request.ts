@@ -3,7 +3,7 @@ import { isObject } from '../../../contract/json.ts'
 import type { Message } from '../../../contract/message.ts'
 import type { ResponseFormat, ToolChoice } from '../../../contract/model.ts'
 import type { ClientTool } from '../../../contract/run.ts'
-import { bodyFault, type Decoded, parseBody, sameName } from '../body.ts'
+import { bodyFault, type DecodeResult, parseBody, duplicateName } from '../body.ts'
 import { answersOf, type CallAnswers, newPart } from '../call-answer.ts'
 import { checkHistory } from '../history.ts'
 import type { Rounds, RunOptions } from '../request.ts'
@@ -38,7 +38,7 @@ export interface ResponsesRequest {
   /** The last stored item that the input refers to, if any: the input goes on from there. */
   readonly reference?: ItemPlace | undefined
   /** The conversation of the calls that were handed to the caller and come back here with their results. */
-  readonly handed?: string | undefined
+  readonly callConversation?: string | undefined
   readonly store: boolean
   readonly stream: boolean
   readonly clientTools: readonly ClientTool[]
@@ -97,31 +97,33 @@ export type DecodedResponses =
 
 /** Parses the body of a request for a response. */
 export function decodeResponses(json: unknown): DecodedResponses {
-  const decoded = decode(json)
-  return decoded.ok ? decoded : { ok: false, error: openAiFault(decoded.error, UNSUPPORTED) }
+  const result = decode(json)
+  return result.ok ? result : { ok: false, error: openAiFault(result.error, UNSUPPORTED) }
 }
 
-function decode(json: unknown): Decoded<ResponsesRequest> {
-  const parsed = parseBody(body, json)
-  if (!parsed.ok) return parsed
-  const { input: sent, tools, conversation, previous_response_id: previous, ...rest } = parsed.request
+function decode(json: unknown): DecodeResult<ResponsesRequest> {
+  const decoded = parseBody(body, json)
+  if (!decoded.ok) return decoded
+  const { input: rawInput, tools, conversation, previous_response_id: previous, ...rest } = decoded.request
   if (conversation != null && previous != null) {
     return bodyFault('previous_response_id', 'and "conversation" exclude each other.')
   }
-  const cut = cutAtReference(isText(sent) ? [] : sent)
+  const cut = cutAtReference(isText(rawInput) ? [] : rawInput)
   if (!cut.ok) return cut
   const { items, reference } = cut.request
-  const said = isText(sent) ? { messages: [{ role: 'user', content: sent } as const], answers: {} } : readItems(items)
+  const contents = isText(rawInput)
+    ? { messages: [{ role: 'user', content: rawInput } as const], answers: {} }
+    : readItems(items)
   // The edge has stored what precedes a reference, and calls that are not among the items: these need not be complete.
-  const isLoose = reference !== undefined || Object.keys(said.answers).length > 0
-  const history = isLoose
-    ? { ok: true as const, request: said.messages }
-    : checkHistory(said.messages, 'input', 'call_id')
+  const isPartial = reference !== undefined || Object.keys(contents.answers).length > 0
+  const history = isPartial
+    ? { ok: true as const, request: contents.messages }
+    : checkHistory(contents.messages, 'input', 'call_id')
   if (!history.ok) return history
   const messages = history.request
   const { input, results } = newPart(messages)
-  const handed = items.findLast((item) => item.type === 'function_call')?.id ?? ''
-  const clash = sameName(tools, 'tools', 'name')
+  const callConversation = items.findLast((item) => item.type === 'function_call')?.id ?? ''
+  const clash = duplicateName(tools, 'tools', 'name')
   if (clash) return clash
   const { model, instructions, tool_choice: choice, edgecall, max_tool_calls: calls = Infinity } = rest
   const { limits = {}, rounds, ...options } = edgecall ?? {}
@@ -135,20 +137,20 @@ function decode(json: unknown): Decoded<ResponsesRequest> {
       input,
       // Results of calls that the caller ran are answers, wherever they stand among the items. Those of the newest turn
       // come last: decisions stay among the items of clients that send all that was said.
-      answers: { ...said.answers, ...answersOf(results) },
+      answers: { ...contents.answers, ...answersOf(results) },
       previous: previous || undefined,
       reference,
-      handed: parseItemId(handed)?.conversation || undefined,
+      callConversation: parseItemId(callConversation)?.conversation || undefined,
       conversation: isText(conversation) ? conversation : conversation?.id,
       store: rest.store ?? true,
       stream: rest.stream ?? false,
       clientTools: tools.map(toClientTool),
       toolChoice: isText(choice) ? choice : choice ? { tool: choice.name } : undefined,
       responseFormat: answerFormat ? toFormat(answerFormat) : undefined,
-      sampling: samplingOf(parsed.request),
+      sampling: samplingOf(decoded.request),
       options: { ...options, limits: calls < (limits.calls ?? Infinity) ? { ...limits, calls } : limits },
       rounds,
-      echo: echoOf(parsed.request),
+      echo: echoOf(decoded.request),
     },
   }
 }

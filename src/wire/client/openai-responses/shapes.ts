@@ -1,9 +1,9 @@
 import type { Finish, RunError } from '../../../contract/run.ts'
 import type { Usage } from '../../../contract/usage.ts'
-import type { ShownPart } from '../visible-text.ts'
+import type { VisiblePart } from '../visible-text.ts'
 
 export type Json = Readonly<Record<string, unknown>>
-export type End = Extract<ShownPart, { type: 'end' | 'failure' }>
+export type End = Extract<VisiblePart, { type: 'end' | 'failure' }>
 
 /** The reasons to stop that make a response incomplete, with its `incomplete_details`. */
 export const INCOMPLETE: Readonly<Record<string, Json>> = {

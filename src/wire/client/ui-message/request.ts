@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { CallAnswer } from '../../../contract/conversation.ts'
 import type { Content, UserMessage } from '../../../contract/message.ts'
-import { bodyFault, type Decoded, faultWithin, parseBody } from '../body.ts'
+import { bodyFault, type DecodeResult, prefixFault, parseBody } from '../body.ts'
 import { type CallAnswers, decisionOf } from '../call-answer.ts'
 import { decodeRunBody, type RunBody } from '../request.ts'
 import { idSchema, plainObject } from '../../schema.ts'
@@ -15,7 +15,7 @@ export interface UiChatRequest {
   /** The run to start; only if no call is answered. */
   readonly run?: RunBody
   /** The message to answer again: the user's message id, or the run of the old answer; '' for the last answer. */
-  readonly again?: string
+  readonly regenerate?: string
   /** The run of the last answer that stays, if the message after it is answered again or was edited; '' for none. */
   readonly follows?: string
 }
@@ -58,24 +58,24 @@ export const body = v.object({
  * Parses the body that `useChat` posts for its own edge conversation, `id`. Only the messages after the last answer are
  * new; if that answer is the last message, it has answers to its calls. `edgecall` has the members of a native run.
  */
-export function decodeUiChat(json: unknown): Decoded<UiChatRequest> {
-  const parsed = parseBody(body, json)
-  if (!parsed.ok) return parsed
-  const { id: conversation, messages, trigger, messageId, edgecall, version } = parsed.request
+export function decodeUiChat(json: unknown): DecodeResult<UiChatRequest> {
+  const decoded = parseBody(body, json)
+  if (!decoded.ok) return decoded
+  const { id: conversation, messages, trigger, messageId, edgecall, version } = decoded.request
   const place = { conversation, ...(version && { version }) }
-  const answered = messages.findLastIndex((message) => message.role === 'assistant')
-  const follows = messages[answered]?.id ?? ''
+  const lastAnswer = messages.findLastIndex((message) => message.role === 'assistant')
+  const follows = messages[lastAnswer]?.id ?? ''
   if (trigger === 'regenerate-message') {
-    return { ok: true, request: { ...place, answers: {}, again: messageId ?? '', follows } }
+    return { ok: true, request: { ...place, answers: {}, regenerate: messageId ?? '', follows } }
   }
   const end = messages.length - 1
-  if (answered === end) {
+  if (lastAnswer === end) {
     const answers = answersOf(messages[end]?.parts ?? [])
     if (Object.keys(answers).length === 0) return bodyFault(`messages[${end}]`, 'answers no call, and asks nothing.')
     return { ok: true, request: { ...place, answers } }
   }
   const input: UserMessage[] = []
-  for (let at = answered + 1; at <= end; at++) {
+  for (let at = lastAnswer + 1; at <= end; at++) {
     if (messages[at]?.role !== 'user') continue
     const content = contentOf(messages[at]?.parts ?? [], `messages[${at}].parts`)
     if (!content.ok) return content
@@ -85,7 +85,7 @@ export function decodeUiChat(json: unknown): Decoded<UiChatRequest> {
   // `messageId` names a message that was edited; the client has cut all that followed it.
   const edited = messageId != null && { follows }
   if (run.ok) return { ok: true, request: { ...place, answers: {}, run: run.request, ...edited } }
-  return faultWithin('edgecall.', run)
+  return prefixFault('edgecall.', run)
 }
 
 /** Returns the answers to calls of the message's last step; some may have been sent before. */
@@ -106,7 +106,7 @@ function answersOf(parts: readonly Part[]): Record<string, CallAnswer> {
 }
 
 /** Returns the texts and files of a message; its other parts are for the client alone. */
-function contentOf(parts: readonly Part[], path: string): Decoded<readonly Content[]> {
+function contentOf(parts: readonly Part[], path: string): DecodeResult<readonly Content[]> {
   const content: Content[] = []
   for (const [index, { type, text, mediaType = '', url = '' }] of parts.entries()) {
     if (type === 'text' && text !== undefined) content.push({ type, text })

@@ -6,7 +6,7 @@ import { BROKEN_OFF, runErrorOf } from '../run-error.ts'
 import { encodeData } from '../../sse.ts'
 
 /** The events that add nothing to this format. An event that is new to the union must be handled, or added here. */
-type Ignored =
+type IgnoredEvent =
   | 'run.started'
   | 'input.added'
   | 'tools.added'
@@ -37,7 +37,7 @@ export interface UiMessageOptions {
 type Chunk = { readonly type: string } & Readonly<Record<string, unknown>>
 
 /** The end of a message whose events break off before the end of the run. */
-const CUT = [failed(BROKEN_OFF)]
+const CUT = [failureChunk(BROKEN_OFF)]
 
 const REASONS: Readonly<Partial<Record<Finish, string>>> = {
   stop: 'stop',
@@ -60,10 +60,10 @@ export class UiMessageEncoder {
   /** The calls that this stream knows, by id. */
   readonly #calls = new Map<string, ToolCall>()
   /** The tools of calls whose input has begun to arrive, by call id. */
-  readonly #begun = new Map<string, string>()
+  readonly #startedInputs = new Map<string, string>()
   /** The ids of calls whose input was sent, here or in an earlier response. */
-  readonly #told = new Set<string>()
-  readonly #handed = new Set<string>()
+  readonly #sentInputs = new Set<string>()
+  readonly #callerCalls = new Set<string>()
   #isOpen = false
   #inStep = false
   #last: readonly Chunk[] = CUT
@@ -74,10 +74,10 @@ export class UiMessageEncoder {
 
   /** Returns the SSE text of an event, or '' if the event adds nothing. */
   event(event: RunEvent): string {
-    const spoken = this.#blocks.take(event).map(({ kind, does, id, text }) => {
-      return { type: `${kind}-${does}`, id, ...(does === 'delta' && { delta: text }) }
+    const blocks = this.#blocks.take(event).map(({ kind, change, id, text }) => {
+      return { type: `${kind}-${change}`, id, ...(change === 'delta' && { delta: text }) }
     })
-    return [...this.#open(event.runId), ...spoken, ...this.#chunks(event)].map(encodeData).join('')
+    return [...this.#start(event.runId), ...blocks, ...this.#chunks(event)].map(encodeData).join('')
   }
 
   /** Returns the text that ends the message. If the run waits, a later response continues the message. */
@@ -85,7 +85,7 @@ export class UiMessageEncoder {
     return `${[...this.#leaveStep(), ...this.#last].map(encodeData).join('')}data: [DONE]\n\n`
   }
 
-  #open(runId: string): Chunk[] {
+  #start(runId: string): Chunk[] {
     if (this.#isOpen) return []
     this.#isOpen = true
     const { conversation } = this.#options
@@ -100,16 +100,16 @@ export class UiMessageEncoder {
       case 'step.finished':
         return this.#leaveStep()
       case 'call.delta':
-        return this.#coming(event)
+        return this.#inputDelta(event)
       case 'step.answered':
-        return this.#answered(event.calls)
+        return this.#onAnswer(event.calls)
       case 'call.started': {
         const { callId, tool, arguments: text } = event
         if (text !== undefined) this.#calls.set(callId, { callId, tool, arguments: text })
         return this.#input(callId, true)
       }
       case 'call.requested':
-        this.#handed.add(event.callId)
+        this.#callerCalls.add(event.callId)
         return this.#input(event.callId, false)
       case 'approval.requested':
         // Not marked as executed by the provider: a client then sends its own results only together with the decision.
@@ -119,7 +119,7 @@ export class UiMessageEncoder {
         return [{ type: 'data-progress', id: callId, data: { message, fraction, data }, transient: true }]
       }
       case 'call.settled':
-        return this.#settled(event)
+        return this.#callResult(event)
       case 'run.waiting':
         this.#last = [this.#finish({ finish: event.for === 'approval' ? 'waiting' : 'tool_calls' })]
         return []
@@ -127,34 +127,34 @@ export class UiMessageEncoder {
         this.#last = CUT
         return []
       case 'run.finished':
-        this.#last = this.#finished(event)
+        this.#last = this.#runEnd(event)
         return []
       default:
-        event.type satisfies Ignored
+        event.type satisfies IgnoredEvent
         return []
     }
   }
 
-  #coming({ callId, name, arguments: text }: Extract<RunEvent, { type: 'call.delta' }>): Chunk[] {
+  #inputDelta({ callId, name, arguments: text }: Extract<RunEvent, { type: 'call.delta' }>): Chunk[] {
     const chunks: Chunk[] = []
-    if (name !== undefined && !this.#begun.has(callId)) {
-      this.#begun.set(callId, name)
+    if (name !== undefined && !this.#startedInputs.has(callId)) {
+      this.#startedInputs.set(callId, name)
       chunks.push({ type: 'tool-input-start', toolCallId: callId, toolName: name })
     }
-    if (text === '' || !this.#begun.has(callId)) return chunks
+    if (text === '' || !this.#startedInputs.has(callId)) return chunks
     return [...chunks, { type: 'tool-input-delta', toolCallId: callId, inputTextDelta: text }]
   }
 
   /** Takes the calls of an answer. Inputs begun by an earlier attempt alone end in an error: they will never run. */
-  #answered(calls: readonly ToolCall[]): Chunk[] {
+  #onAnswer(calls: readonly ToolCall[]): Chunk[] {
     for (const call of calls) {
       this.#calls.set(call.callId, call)
-      this.#begun.delete(call.callId)
+      this.#startedInputs.delete(call.callId)
     }
-    const dropped = [...this.#begun]
-    this.#begun.clear()
-    return dropped
-      .filter(([toolCallId]) => !this.#told.has(toolCallId))
+    const abandoned = [...this.#startedInputs]
+    this.#startedInputs.clear()
+    return abandoned
+      .filter(([toolCallId]) => !this.#sentInputs.has(toolCallId))
       .map(([toolCallId, toolName]) => {
         const errorText = 'The edge stopped while the model wrote this call.'
         return { type: 'tool-input-error', toolCallId, toolName, input: {}, errorText, providerExecuted: true }
@@ -163,9 +163,9 @@ export class UiMessageEncoder {
 
   #input(callId: string, isOurs: boolean): Chunk[] {
     const call = this.#calls.get(callId)
-    const isTold = this.#told.has(callId)
-    this.#told.add(callId)
-    if (!call || isTold) return []
+    const wasSent = this.#sentInputs.has(callId)
+    this.#sentInputs.add(callId)
+    if (!call || wasSent) return []
     const input = readableArguments(call.arguments)
     const chunk = { type: 'tool-input-available', toolCallId: callId, toolName: call.tool, input }
     return [isOurs ? { ...chunk, providerExecuted: true } : chunk]
@@ -177,11 +177,11 @@ export class UiMessageEncoder {
     return { type: 'data-approval', id: callId, data }
   }
 
-  #settled({ callId, ok, content = [], structured, error }: CallSettled): Chunk[] {
+  #callResult({ callId, ok, content = [], structured, error }: CallSettled): Chunk[] {
     const isDenied = error?.code === 'rejected'
     // The client's message already has a result that the client gave.
-    if (!this.#calls.has(callId) && !this.#told.has(callId) && !isDenied) return []
-    const isOurs = !this.#handed.has(callId)
+    if (!this.#calls.has(callId) && !this.#sentInputs.has(callId) && !isDenied) return []
+    const isOurs = !this.#callerCalls.has(callId)
     const input = this.#input(callId, isOurs)
     if (isDenied && this.#options.version !== 5) return [...input, { type: 'tool-output-denied', toolCallId: callId }]
     const isText = content.every((part) => part.type === 'text')
@@ -211,13 +211,13 @@ export class UiMessageEncoder {
     }
   }
 
-  #finished(event: RunFinished): Chunk[] {
+  #runEnd(event: RunFinished): Chunk[] {
     const finish = this.#finish(event)
     if (event.status === 'completed') return [finish]
-    return [event.status === 'cancelled' ? { type: 'abort' } : failed(runErrorOf(event)), finish]
+    return [event.status === 'cancelled' ? { type: 'abort' } : failureChunk(runErrorOf(event)), finish]
   }
 }
 
-function failed({ message }: RunError): Chunk {
+function failureChunk({ message }: RunError): Chunk {
   return { type: 'error', errorText: message }
 }

@@ -2,14 +2,14 @@ import { isObject } from '../../../contract/json.ts'
 import type { ModelError, ModelEvent, ModelFinish } from '../../../contract/model.ts'
 import { badResponse, modelError, STREAM_CUT } from '../model-error.ts'
 import { UNEXPLAINED } from '../openai-chat/error.ts'
-import { openCalls } from './ask-calls.ts'
-import { saidError } from './ask-error.ts'
+import { callAssembler } from './ask-calls.ts'
+import { providerError } from './ask-error.ts'
 import { usageOf } from './ask-usage.ts'
 import { type OpenCall, type OpenText, toOpaque } from './kept.ts'
 
 /** Reads the parts of one `doStream`. Contract: that of `AnswerDecoder`, with parts in place of frames. */
 export interface PartsDecoder {
-  readonly done: boolean
+  readonly isDone: boolean
   readonly push: (part: unknown) => readonly ModelEvent[]
   readonly end: () => readonly ModelEvent[]
 }
@@ -25,28 +25,28 @@ const TEXTS: Readonly<Record<string, OpenText['type']>> = {
 
 /** Reads one answer. Calls that the provider runs itself are not emitted. */
 export function partsDecoder(): PartsDecoder {
-  const calls = openCalls()
+  const calls = callAssembler()
   const texts = new Map<string, OpenText>()
   /** The texts and calls, in the order in which they began. */
   const parts = new Set<OpenText | OpenCall>()
-  let done = false
+  let isDone = false
 
   function fail(error: ModelError): readonly ModelEvent[] {
-    done = true
+    isDone = true
     return [{ type: 'error', error }]
   }
 
   function text(type: OpenText['type'], part: Record<string, unknown>): readonly ModelEvent[] {
     const { id, delta, providerMetadata } = part
     const key = `${type} ${String(id)}`
-    let open = texts.get(key)
-    if (!open) texts.set(key, (open = { type, length: 0 }))
-    parts.add(open)
-    if (isObject(providerMetadata)) open.data = providerMetadata
+    let openText = texts.get(key)
+    if (!openText) texts.set(key, (openText = { type, length: 0 }))
+    parts.add(openText)
+    if (isObject(providerMetadata)) openText.data = providerMetadata
     // An id may be used again, once its text has ended.
     if (part.type === `${type}-end`) texts.delete(key)
     if (typeof delta !== 'string' || delta === '') return []
-    open.length += delta.length
+    openText.length += delta.length
     return [{ type, text: delta }]
   }
 
@@ -58,11 +58,11 @@ export function partsDecoder(): PartsDecoder {
     // A provider that knows no reason why its model stopped has read a stream that was cut.
     if (reason === 'unknown' || (reason === 'other' && raw === null && isObject(finishReason))) return fail(STREAM_CUT)
     const finish = finishOf(reason, calls.any())
-    if (finish === 'tool_calls' && !calls.areWhole()) return fail(badResponse('The model did not finish a call.'))
-    done = true
-    const used = usageOf(usage)
+    if (finish === 'tool_calls' && !calls.areComplete()) return fail(badResponse('The model did not finish a call.'))
+    isDone = true
+    const totalUsage = usageOf(usage)
     const opaque = toOpaque([...parts])
-    return [{ type: 'finish', finish, ...(used && { usage: used }), ...(opaque && { opaque }) }]
+    return [{ type: 'finish', finish, ...(totalUsage && { usage: totalUsage }), ...(opaque && { opaque }) }]
   }
 
   function take(part: Record<string, unknown>): readonly ModelEvent[] {
@@ -70,7 +70,7 @@ export function partsDecoder(): PartsDecoder {
     const kind = TEXTS[String(type)]
     if (kind) return text(kind, part)
     if (type === 'finish') return close(part)
-    if (type === 'error') return fail(saidError(part.error))
+    if (type === 'error') return fail(providerError(part.error))
     const events: ModelEvent[] = []
     if (providerExecuted === true) return events
     if (type === 'tool-input-start') parts.add(calls.begin(String(id), String(toolName), events))
@@ -80,11 +80,11 @@ export function partsDecoder(): PartsDecoder {
   }
 
   return {
-    get done() {
-      return done
+    get isDone() {
+      return isDone
     },
-    push: (part) => (done || !isObject(part) ? [] : take(part)),
-    end: () => (done ? [] : fail(STREAM_CUT)),
+    push: (part) => (isDone || !isObject(part) ? [] : take(part)),
+    end: () => (isDone ? [] : fail(STREAM_CUT)),
   }
 }
 

@@ -3,7 +3,7 @@ import type { ModelEvent } from '../../../contract/model.ts'
 import type { OpenCall } from './kept.ts'
 
 /** Assembles the calls of one answer from its parts, and pushes what they add to `events`. */
-export interface OpenCalls {
+export interface CallAssembler {
   /** Returns the call with this id, and begins it if there is none. */
   readonly begin: (id: string, tool: string, events: ModelEvent[]) => OpenCall
   readonly add: (id: string, delta: unknown, events: ModelEvent[]) => void
@@ -11,13 +11,13 @@ export interface OpenCalls {
   readonly complete: (part: Readonly<Record<string, unknown>>, events: ModelEvent[]) => OpenCall
   readonly any: () => boolean
   /** Returns whether all calls are complete. */
-  readonly areWhole: () => boolean
+  readonly areComplete: () => boolean
 }
 
-export function openCalls(): OpenCalls {
+export function callAssembler(): CallAssembler {
   const calls = new Map<string, OpenCall>()
   /** The number of calls emitted as complete: always the first ones, so that calls are emitted in order. */
-  let told = 0
+  let emitted = 0
 
   function begin(id: string, tool: string, events: ModelEvent[]): OpenCall {
     let call = calls.get(id)
@@ -31,24 +31,25 @@ export function openCalls(): OpenCalls {
   return {
     begin,
     add: (id, delta, events) => {
-      const open = calls.get(id)
-      if (!open || typeof delta !== 'string' || delta === '') return
-      events.push({ type: 'call.delta', index: open.call, arguments: delta })
+      const openCall = calls.get(id)
+      if (!openCall || typeof delta !== 'string' || delta === '') return
+      events.push({ type: 'call.delta', index: openCall.call, arguments: delta })
     },
     complete: ({ toolCallId, toolName, input, providerMetadata }, events) => {
-      const isUnsaid = !calls.has(String(toolCallId))
-      const open = begin(String(toolCallId), String(toolName), events)
-      open.arguments = typeof input === 'string' ? input : JSON.stringify(input ?? {})
-      if (isObject(providerMetadata)) open.data = providerMetadata
-      if (isUnsaid && open.arguments) events.push({ type: 'call.delta', index: open.call, arguments: open.arguments })
-      for (const { call: index, tool, arguments: text } of [...calls.values()].slice(told)) {
+      const isNew = !calls.has(String(toolCallId))
+      const openCall = begin(String(toolCallId), String(toolName), events)
+      openCall.arguments = typeof input === 'string' ? input : JSON.stringify(input ?? {})
+      if (isObject(providerMetadata)) openCall.data = providerMetadata
+      if (isNew && openCall.arguments)
+        events.push({ type: 'call.delta', index: openCall.call, arguments: openCall.arguments })
+      for (const { call: index, tool, arguments: text } of [...calls.values()].slice(emitted)) {
         if (text === undefined) break
         events.push({ type: 'call', index, tool, arguments: text })
-        told += 1
+        emitted += 1
       }
-      return open
+      return openCall
     },
     any: () => calls.size > 0,
-    areWhole: () => told === calls.size,
+    areComplete: () => emitted === calls.size,
   }
 }

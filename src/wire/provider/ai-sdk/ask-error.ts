@@ -14,17 +14,17 @@ const OF_ANSWER = /Parse|TypeValidation|EmptyResponse|InvalidResponse/
 export function thrownError(error: unknown): ModelError | undefined {
   if (!isObject(error)) return undefined
   const { name, message, statusCode, isRetryable, responseHeaders, responseBody, data } = error
-  const said = typeof message === 'string' ? message : UNEXPLAINED.message
+  const text = typeof message === 'string' ? message : UNEXPLAINED.message
   const status = typeof statusCode === 'number' ? statusCode : undefined
   if (status === undefined && isRetryable === undefined) {
     if (typeof name !== 'string' || !name.startsWith('AI_')) return undefined
     if (OF_ANSWER.test(name)) return badResponse('The model server answered in another form than it should.')
-    return modelError({ message: said, code: name.includes('APIKey') ? 'api_key' : 'invalid_request' })
+    return modelError({ message: text, code: name.includes('APIKey') ? 'api_key' : 'invalid_request' })
   }
   // The answer had begun, and broke off before its first part.
   if (status !== undefined && status < 400) return STREAM_CUT
   const body = typeof responseBody === 'string' ? parseJson(responseBody) : undefined
-  const fault = explainError(data) ?? explainError(body) ?? { message: said }
+  const fault = explainError(data) ?? explainError(body) ?? { message: text }
   const wait = isObject(responseHeaders) ? retryAfterMs((name) => responseHeaders[name]) : undefined
   return {
     ...modelError({ ...fault, ...(status !== undefined && { status }) }),
@@ -34,7 +34,7 @@ export function thrownError(error: unknown): ModelError | undefined {
 }
 
 /** Converts an error that came as a part of a stream. */
-export function saidError(error: unknown): ModelError {
+export function providerError(error: unknown): ModelError {
   const fault = typeof error === 'string' && error !== '' ? { message: error } : explainError(error)
   return thrownError(error) ?? modelError(fault ?? UNEXPLAINED)
 }

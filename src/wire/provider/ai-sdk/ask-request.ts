@@ -8,7 +8,7 @@ import {
 } from '../../../contract/message.ts'
 import type { ModelRequest, ResponseFormat, ToolChoice } from '../../../contract/model.ts'
 import { argumentsObject, calledName } from '../call-arguments.ts'
-import { keptIn } from './kept.ts'
+import { opaquePartsOf } from './kept.ts'
 
 /** The supported versions of the AI SDK's `LanguageModel` specification. */
 export type AiSdkVersion = 'v2' | 'v3' | 'v4'
@@ -86,9 +86,9 @@ function toPart(part: Content, version: AiSdkVersion): object {
 function toAnswer(message: AssistantMessage, ids: Map<string, string>): readonly object[] {
   const parts: object[] = []
   const rest = { reasoning: message.reasoning ?? '', text: message.content }
-  const open = new Map((message.calls ?? []).entries())
+  const remainingCalls = new Map((message.calls ?? []).entries())
 
-  function tell(type: 'text' | 'reasoning', length: number, data?: unknown): void {
+  function pushText(type: 'text' | 'reasoning', length: number, data?: unknown): void {
     const text = rest[type].slice(0, length)
     rest[type] = rest[type].slice(length)
     // Reasoning that the provider hides has no text, but data such as a signature.
@@ -96,23 +96,23 @@ function toAnswer(message: AssistantMessage, ids: Map<string, string>): readonly
   }
 
   function call(index: number, id?: unknown, data?: unknown): void {
-    const said = open.get(index)
-    open.delete(index)
-    if (!said) return
-    const toolCallId = typeof id === 'string' ? id : said.callId
-    ids.set(said.callId, toolCallId)
-    const input = argumentsObject(said.arguments)
-    parts.push({ type: 'tool-call', toolCallId, toolName: calledName(said.tool), input, ...toOptions(data) })
+    const call = remainingCalls.get(index)
+    remainingCalls.delete(index)
+    if (!call) return
+    const toolCallId = typeof id === 'string' ? id : call.callId
+    ids.set(call.callId, toolCallId)
+    const input = argumentsObject(call.arguments)
+    parts.push({ type: 'tool-call', toolCallId, toolName: calledName(call.tool), input, ...toOptions(data) })
   }
 
-  for (const { reasoning, text, call: index, id, data } of keptIn(message.opaque)) {
-    if (typeof reasoning === 'number') tell('reasoning', reasoning, data)
-    else if (typeof text === 'number') tell('text', text, data)
+  for (const { reasoning, text, call: index, id, data } of opaquePartsOf(message.opaque)) {
+    if (typeof reasoning === 'number') pushText('reasoning', reasoning, data)
+    else if (typeof text === 'number') pushText('text', text, data)
     else if (typeof index === 'number') call(index, id, data)
   }
-  tell('reasoning', Infinity)
-  tell('text', Infinity)
-  for (const index of [...open.keys()]) call(index)
+  pushText('reasoning', Infinity)
+  pushText('text', Infinity)
+  for (const index of [...remainingCalls.keys()]) call(index)
   return parts
 }
 

@@ -1,6 +1,6 @@
 import type { Opaque } from '../../../contract/message.ts'
 import { objectsOf } from '../../fields.ts'
-import { keptBy } from '../opaque.ts'
+import { opaqueDataOf } from '../opaque.ts'
 
 /** Data that a provider sends with a part of its answer and wants back, such as `{ anthropic: { signature } }`. */
 type ProviderData = Readonly<Record<string, unknown>>
@@ -26,14 +26,14 @@ const CODEC = 'ai-sdk'
 /** Returns the data that must go back with an answer of these parts; undefined if its provider sent none with them. */
 export function toOpaque(parts: readonly (OpenText | OpenCall)[]): Opaque | undefined {
   if (!parts.some(({ data }) => data)) return undefined
-  const kept = parts.map((part) => {
+  const opaqueParts = parts.map((part) => {
     const data = part.data && { data: part.data }
     return 'call' in part ? { call: part.call, id: part.id, ...data } : { [part.type]: part.length, ...data }
   })
-  return { codec: CODEC, data: kept }
+  return { codec: CODEC, data: opaqueParts }
 }
 
 /** Returns the parts that this codec kept of an earlier answer; none if it kept nothing. */
-export function keptIn(opaque: Opaque | undefined): readonly Readonly<Record<string, unknown>>[] {
-  return objectsOf(keptBy(CODEC, opaque))
+export function opaquePartsOf(opaque: Opaque | undefined): readonly Readonly<Record<string, unknown>>[] {
+  return objectsOf(opaqueDataOf(CODEC, opaque))
 }

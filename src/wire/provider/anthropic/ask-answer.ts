@@ -91,8 +91,8 @@ function kindOf(delta: unknown): Fields {
 /** Converts a block to a call. Anthropic sends `input` in fragments, unless empty; others send it with the block. */
 function toCall({ value, text }: Block): SpokenCall {
   const { input = {} } = value
-  const whole = typeof input === 'string' ? input || '{}' : JSON.stringify(input)
-  return { tool: textAt(value, 'name'), arguments: text || whole, isSilent: !text }
+  const completeArguments = typeof input === 'string' ? input || '{}' : JSON.stringify(input)
+  return { tool: textAt(value, 'name'), arguments: text || completeArguments, isSilent: !text }
 }
 
 function placeOf({ value, call, text, signature }: Block): readonly Place[] {

@@ -2,8 +2,8 @@ import { isObject } from '../../../contract/json.ts'
 import { type AssistantMessage, type Content, type Message, textOf } from '../../../contract/message.ts'
 import { argumentsText, calledName } from '../call-arguments.ts'
 import { encodeOnce } from '../../encode-once.ts'
-import { listed } from '../json-text.ts'
-import { keptBy } from '../opaque.ts'
+import { joinItems } from '../json-text.ts'
+import { opaqueDataOf } from '../opaque.ts'
 import { CODEC } from './place.ts'
 
 /** Encodes the blocks of a message as the inside of a JSON list; '' if it has none. */
@@ -13,16 +13,17 @@ export const encodeMessage = encodeOnce((message: Message): string => {
       return ''
     case 'user': {
       const { content } = message
-      return listed(typeof content === 'string' ? toText(content) : content.flatMap(toBlock))
+      return joinItems(typeof content === 'string' ? toText(content) : content.flatMap(toBlock))
     }
     case 'assistant':
       return answerBlocks(message)
     case 'tool': {
       const { callId, ok, content, found = [] } = message
       // The content of an error may only be text.
-      const said = ok ? content.flatMap(toBlock) : toText(textOf(content))
+      const resultContent = ok ? content.flatMap(toBlock) : toText(textOf(content))
       // A reference stands for the whole definition of the tool.
-      const blocks = found.length > 0 ? found.map((name) => ({ type: 'tool_reference', tool_name: name })) : said
+      const blocks =
+        found.length > 0 ? found.map((name) => ({ type: 'tool_reference', tool_name: name })) : resultContent
       const result = { type: 'tool_result', tool_use_id: calledName(callId), is_error: !ok || undefined }
       return JSON.stringify({ ...result, content: blocks.length > 0 ? blocks : undefined })
     }
@@ -38,11 +39,11 @@ function answerBlocks({ content, calls = [], opaque }: AssistantMessage): string
     return `${use.slice(0, -1)},"input":${argumentsText(text)}}`
   })
   let at = 0
-  const blocks = keptBy(CODEC, opaque).map((place) => {
+  const blocks = opaqueDataOf(CODEC, opaque).map((place) => {
     if (isObject(place)) return JSON.stringify(place)
-    return typeof place === 'number' ? listed(toText(content.slice(at, (at += place)))) : uses.shift()
+    return typeof place === 'number' ? joinItems(toText(content.slice(at, (at += place)))) : uses.shift()
   })
-  return [...blocks, listed(toText(content.slice(at))), ...uses].filter(Boolean).join()
+  return [...blocks, joinItems(toText(content.slice(at))), ...uses].filter(Boolean).join()
 }
 
 function toText(text: string): readonly object[] {
@@ -56,13 +57,13 @@ function toBlock(part: Content): readonly object[] {
   const source = { type: 'base64', media_type, data }
   if (/^image\/(jpeg|png|gif|webp)$/.test(media_type)) return [{ type: 'image', source }]
   if (media_type === 'application/pdf') return [{ type: 'document', source }]
-  const text = /^text\/|json$/.test(media_type) ? decoded(data) : ''
+  const text = /^text\/|json$/.test(media_type) ? decodeText(data) : ''
   if (text === '') return toText(textOf([part]))
   return [{ type: 'document', source: { type: 'text', media_type: 'text/plain', data: text } }]
 }
 
 /** Decodes base64 to text; '' if it is not valid. */
-function decoded(data: string): string {
+function decodeText(data: string): string {
   try {
     return new TextDecoder().decode(Uint8Array.from(atob(data), (character) => character.charCodeAt(0)))
   } catch {

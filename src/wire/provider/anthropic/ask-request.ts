@@ -10,7 +10,7 @@ import { byTurns, systemTexts } from '../turns.ts'
 import { encodeMessage } from './ask-messages.ts'
 import { toOutputSchema } from './schema.ts'
 
-export interface AnthropicWishes {
+export interface AnthropicSettings {
   readonly model: string
   /** The limit of tokens of an answer, if the request sets none. */
   readonly maxTokens: number
@@ -26,13 +26,13 @@ export interface AnthropicWishes {
  * Encodes the body of a streamed request. Each definition and message is encoded once, so that a step costs only what
  * it added. Throws an UnsupportedSchema for a response format that cannot be enforced.
  */
-export function encodeRequest(request: ModelRequest, wishes: AnthropicWishes): string {
-  const { model, maxTokens, cache, deferLoading = true, isPlain } = wishes
+export function encodeRequest(request: ModelRequest, options: AnthropicSettings): string {
+  const { model, maxTokens, cache, deferLoading = true, isPlain } = options
   const { responseFormat: format, sampling = {} } = request
   const messages = isPlain || !deferLoading ? request.messages.map(withoutFound) : request.messages
   const { max_completion_tokens, max_tokens, stop, temperature, top_p, top_k } = sampling
-  const found = foundIn({ ...request, messages })
-  const tools = toolsOf(request, (name) => !found.has(name))
+  const foundNames = foundIn({ ...request, messages })
+  const tools = toolsOf(request, (name) => !foundNames.has(name))
   const effort = isPlain ? undefined : effortOf(sampling.reasoning_effort)
   const thinking = isPlain ? undefined : (sampling.thinking ?? (effort && ADAPTIVE))
   const schema = format?.type === 'json_schema' ? toOutputSchema(format.schema, format.name) : undefined
@@ -53,7 +53,10 @@ export function encodeRequest(request: ModelRequest, wishes: AnthropicWishes): s
   if (format?.type === 'json_object') system.push(inWords(format))
   return jsonText(head, {
     // The cache mark may not be on a deferred definition: these come after it.
-    tools: [...marked(tools, cache), ...request.tools.flatMap((tool) => (found.has(tool.name) ? later(tool) : []))],
+    tools: [
+      ...marked(tools, cache),
+      ...request.tools.flatMap((tool) => (foundNames.has(tool.name) ? deferredTool(tool) : [])),
+    ],
     system: marked(system.map(toText), cache),
     messages: encodeTurns(messages, cache),
   })
@@ -103,7 +106,7 @@ const withoutFound = encodeOnce((message: Message): Message => {
   return plain
 })
 
-function later(tool: ToolDefinition): string {
+function deferredTool(tool: ToolDefinition): string {
   return `${encodeTool(tool).slice(0, -1)},"defer_loading":true}`
 }
 

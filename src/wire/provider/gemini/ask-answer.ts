@@ -44,8 +44,8 @@ function geminiAnswer(): NativeAnswer {
       // A prompt that was blocked has no candidate.
       const blocked = textAt(promptFeedback, 'blockReason') && 'SAFETY'
       hasBegun ||= Boolean(candidate || blocked)
-      const said = textAt(candidate, 'finishReason')
-      reason = blocked || (/UNSPECIFIED/.test(said) ? '' : said) || reason
+      const finishReason = textAt(candidate, 'finishReason')
+      reason = blocked || (/UNSPECIFIED/.test(finishReason) ? '' : finishReason) || reason
       for (const part of objectsOf(fieldsOf(candidate?.content).parts)) takePart(part, events)
       return false
     },

@@ -9,8 +9,8 @@ import {
 import { argumentsObject, calledName } from '../call-arguments.ts'
 import { encodeOnce } from '../../encode-once.ts'
 import { objectsOf } from '../../fields.ts'
-import { jsonText, listed } from '../json-text.ts'
-import { keptBy } from '../opaque.ts'
+import { jsonText, joinItems } from '../json-text.ts'
+import { opaqueDataOf } from '../opaque.ts'
 import { byTurns } from '../turns.ts'
 import { CODEC } from './place.ts'
 
@@ -38,7 +38,7 @@ const encodeParts = encodeOnce((message: Message): string => {
       return ''
     case 'user': {
       const { content } = message
-      return listed(typeof content === 'string' ? toText(content) : content.flatMap(toPart))
+      return joinItems(typeof content === 'string' ? toText(content) : content.flatMap(toPart))
     }
     case 'assistant':
       return answerParts(message)
@@ -53,31 +53,31 @@ const UNSIGNED = 'skip_thought_signature_validator'
 /** Encodes an answer: its parts in their original order if it was kept, else the text, then the calls. */
 function answerParts(message: AssistantMessage): string {
   const { content, calls = [] } = message
-  const open = [...calls]
+  const remainingCalls = [...calls]
   let at = 0
 
-  function tellCall(id?: unknown, signature?: unknown): readonly object[] {
+  function pushCall(id?: unknown, signature?: unknown): readonly object[] {
     // The first call of an answer must be signed.
-    const thoughtSignature = signature ?? (open.length === calls.length ? UNSIGNED : undefined)
-    const call = open.shift()
+    const thoughtSignature = signature ?? (remainingCalls.length === calls.length ? UNSIGNED : undefined)
+    const call = remainingCalls.shift()
     if (!call) return []
     const functionCall = { id, name: calledName(call.tool), args: argumentsObject(call.arguments) }
     return [{ functionCall, thoughtSignature }]
   }
 
   const parts = placesOf(message).flatMap(({ part, text, call, id, thoughtSignature }): readonly object[] => {
-    if (call) return tellCall(id, thoughtSignature)
+    if (call) return pushCall(id, thoughtSignature)
     if (isObject(part)) return [part]
-    const said = content.slice(at, (at += Number(text)))
-    return said || thoughtSignature ? [{ text: said, thoughtSignature }] : []
+    const piece = content.slice(at, (at += Number(text)))
+    return piece || thoughtSignature ? [{ text: piece, thoughtSignature }] : []
   })
   parts.push(...toText(content.slice(at)))
-  while (open.length > 0) parts.push(...tellCall())
-  return listed(parts)
+  while (remainingCalls.length > 0) parts.push(...pushCall())
+  return joinItems(parts)
 }
 
 function placesOf({ opaque }: AssistantMessage): readonly Readonly<Record<string, unknown>>[] {
-  return objectsOf(keptBy(CODEC, opaque))
+  return objectsOf(opaqueDataOf(CODEC, opaque))
 }
 
 /** Converts a result with the files that Gemini accepts in one; other files are only named, in the text. */

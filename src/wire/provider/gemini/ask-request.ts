@@ -34,9 +34,9 @@ export function encodeRequest(request: ModelRequest, isPlain = false): string {
       responseJsonSchema: form?.type === 'json_schema' ? toSchema(form.schema, form.name) : undefined,
     },
   }
-  const said = isPlain ? messages.map(withoutFiles) : messages
+  const contents = isPlain ? messages.map(withoutFiles) : messages
   const offered = jsonText({}, { functionDeclarations: tools.map(encodeTool) })
-  return jsonText(head, { tools: tools.length > 0 ? [offered] : [], contents: encodeContents(said) })
+  return jsonText(head, { tools: tools.length > 0 ? [offered] : [], contents: encodeContents(contents) })
 }
 
 const withoutFiles = encodeOnce((message: Message): Message =>

@@ -2,7 +2,15 @@ import { isObject } from '../../../contract/json.ts'
 import type { ModelEvent } from '../../../contract/model.ts'
 import type { Usage } from '../../../contract/usage.ts'
 import { objectsOf } from '../../fields.ts'
-import { type Answer, type AnswerCodec, answerCodec, failed, type Fields, finished, finishOf } from '../model-answer.ts'
+import {
+  type Answer,
+  type AnswerCodec,
+  answerCodec,
+  errorEvent,
+  type Fields,
+  finishEvent,
+  finishOf,
+} from '../model-answer.ts'
 import { modelError, NOTHING } from '../model-error.ts'
 import { callAssembly } from './ask-calls.ts'
 import { addDetails, toOpaque } from './ask-opaque.ts'
@@ -28,14 +36,14 @@ export function chatAnswer(codec: string): Answer {
   let reason = ''
   let usage: Usage | undefined
   /** The last chunk without a choice: usage, a filter's verdict or nothing; if no other chunk came, maybe an error. */
-  let aside: unknown
+  let separateReasoning: unknown
 
   function take(chunk: Fields, events: ModelEvent[]): undefined {
     const [choice] = objectsOf(chunk.choices)
     // Usage is on the chunk, on the choice (Moonshot), or in a field of the vendor (Groq).
     usage = usageOf(chunk) ?? usageOf(choice) ?? usageOf(chunk.x_groq) ?? usage
     if (!choice) {
-      aside = chunk
+      separateReasoning = chunk
       return
     }
     hasBegun = true
@@ -44,29 +52,29 @@ export function chatAnswer(codec: string): Answer {
     if (!isObject(delta)) return
     addDetails(details, delta.reasoning_details ?? delta.thinking_blocks)
     // Two names of one field; servers in transition send both.
-    tell('reasoning', delta.reasoning_content || delta.reasoning, events)
-    tell('text', delta.content, events)
-    tell('text', delta.refusal, events)
+    pushText('reasoning', delta.reasoning_content || delta.reasoning, events)
+    pushText('text', delta.content, events)
+    pushText('text', delta.refusal, events)
     calls.take(objectsOf(delta.tool_calls), events)
     calls.take(objectsOf([delta.function_call]), events)
   }
 
   function close(events: ModelEvent[]): ModelEvent {
     if (!hasBegun) {
-      const fault = explainError(aside)
-      return failed(fault ? modelError(fault) : NOTHING)
+      const fault = explainError(separateReasoning)
+      return errorEvent(fault ? modelError(fault) : NOTHING)
     }
-    if (FAILED.test(reason)) return failed(modelError({ message: `The model server stopped: ${reason}.` }))
+    if (FAILED.test(reason)) return errorEvent(modelError({ message: `The model server stopped: ${reason}.` }))
     const finish = finishOf(reason, calls.any())
     const fault = finish === 'tool_calls' ? calls.finish(events, reason !== '') : undefined
-    return fault ? failed(fault) : finished(finish, usage, toOpaque(codec, details, calls.extras()))
+    return fault ? errorEvent(fault) : finishEvent(finish, usage, toOpaque(codec, details, calls.extras()))
   }
 
   return { take, isOver: () => reason !== '', close }
 }
 
 /** Emits the text of `content`: a string, or a list of parts, among which some servers put the reasoning. */
-function tell(type: 'text' | 'reasoning', content: unknown, events: ModelEvent[]): void {
+function pushText(type: 'text' | 'reasoning', content: unknown, events: ModelEvent[]): void {
   if (typeof content === 'string') {
     if (content !== '') events.push({ type, text: content })
     return
@@ -74,7 +82,7 @@ function tell(type: 'text' | 'reasoning', content: unknown, events: ModelEvent[]
   if (!Array.isArray(content)) return
   for (const part of content) {
     if (!isObject(part)) continue
-    if (part.type === 'thinking') tell('reasoning', part.thinking, events)
-    else tell(type, part.text, events)
+    if (part.type === 'thinking') pushText('reasoning', part.thinking, events)
+    else pushText(type, part.text, events)
   }
 }

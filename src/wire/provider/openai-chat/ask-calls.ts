@@ -41,13 +41,13 @@ export function callAssembly(): CallAssembly {
   const calls: OpenCall[] = []
   let last: OpenCall | undefined
   /** The number of calls emitted as complete: always the first ones, so that calls are emitted in order. */
-  let told = 0
+  let emitted = 0
 
   function begin(events: ModelEvent[]): OpenCall {
-    for (const call of calls.slice(told)) {
-      if (!call.tool || !isWhole(call.arguments)) break
+    for (const call of calls.slice(emitted)) {
+      if (!call.tool || !isComplete(call.arguments)) break
       events.push(toEvent(call))
-      told += 1
+      emitted += 1
     }
     const call = { index: calls.length, id: '', tool: '', arguments: '' }
     calls.push(call)
@@ -56,29 +56,29 @@ export function callAssembly(): CallAssembly {
 
   function add(entry: Fields, position: number | undefined, events: ModelEvent[]): void {
     // The legacy `function_call` has name and arguments without the wrapper.
-    const called = isObject(entry.function) ? entry.function : entry
+    const functionFields = isObject(entry.function) ? entry.function : entry
     const id = textOrJson(entry.id)
-    const tool = textOrJson(called.name)
-    const text = textOrJson(called.arguments)
+    const tool = textOrJson(functionFields.name)
+    const text = textOrJson(functionFields.arguments)
     // If the index is missing, the position in the array tells the calls of one delta apart.
     const label = typeof entry.index === 'number' ? entry.index : position
-    let known = calls.findLast((call) => id && call.id === id && (call.label ?? label) === (label ?? call.label))
-    if (label !== undefined) known ??= calls.findLast((call) => call.label === label)
+    let match = calls.findLast((call) => id && call.id === id && (call.label ?? label) === (label ?? call.label))
+    if (label !== undefined) match ??= calls.findLast((call) => call.label === label)
     // A fragment with neither a tool nor an id continues the latest call, even if its index is unknown.
-    if (label === undefined || !(id || tool)) known ??= last
-    if (!known && !id && !tool && !text.trim()) return
-    const call = known && !isAnother(known, id, tool, text) ? known : begin(events)
+    if (label === undefined || !(id || tool)) match ??= last
+    if (!match && !id && !tool && !text.trim()) return
+    const call = match && !isAnother(match, id, tool, text) ? match : begin(events)
     last = call
     call.label ??= label
     call.id ||= id
     call.extra ??= entry.extra_content
-    const named = !call.tool && tool ? { tool } : undefined
+    const toolField = !call.tool && tool ? { tool } : undefined
     call.tool ||= tool
     // Some servers repeat the whole call at the end; once a call was emitted, only blanks can follow.
-    const isAgain = call.index < told || (text === call.arguments && isWhole(text))
+    const isAgain = call.index < emitted || (text === call.arguments && isComplete(text))
     if (!isAgain) call.arguments += text
-    if (named || (text && !isAgain)) {
-      events.push({ type: 'call.delta', index: call.index, ...named, arguments: isAgain ? '' : text })
+    if (toolField || (text && !isAgain)) {
+      events.push({ type: 'call.delta', index: call.index, ...toolField, arguments: isAgain ? '' : text })
     }
   }
 
@@ -91,8 +91,8 @@ export function callAssembly(): CallAssembly {
     any: () => calls.some((call) => call.tool || call.arguments),
     extras: () => Object.fromEntries(calls.flatMap(({ index, extra }) => (extra ? [[index, extra]] : []))),
     finish: (events, isOver) => {
-      for (const call of calls.slice(told)) {
-        if (call.arguments && !isOver && !isWhole(call.arguments)) return STREAM_CUT
+      for (const call of calls.slice(emitted)) {
+        if (call.arguments && !isOver && !isComplete(call.arguments)) return STREAM_CUT
         if (call.tool) events.push(toEvent(call))
         else if (call.arguments) return NAMELESS
       }
@@ -108,11 +108,11 @@ function isAnother(call: OpenCall, id: string, tool: string, text: string): bool
   if (hasOtherId && tool && (!call.arguments || /^\s*(\{|$)/.test(text))) return true
   if (!text.trim() || !(tool || hasOtherId)) return false
   const isAgain = id && id === call.id && text === call.arguments
-  return !isAgain && isWhole(call.arguments)
+  return !isAgain && isComplete(call.arguments)
 }
 
 /** Returns whether this arguments text is complete: nothing but blanks can follow it. */
-function isWhole(text: string): boolean {
+function isComplete(text: string): boolean {
   // Checked for every fragment: the last character rules out nearly all texts without parsing them.
   return text.trimEnd().endsWith('}') && parseJson(text) !== undefined
 }

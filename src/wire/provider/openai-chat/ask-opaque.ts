@@ -9,8 +9,8 @@ const TEXTS = new Set(['text', 'summary', 'thinking'])
  * Adds the reasoning details of a delta (`reasoning_details` of OpenRouter, `thinking_blocks` of LiteLLM) to `details`.
  * The pieces of one detail are joined; a signature ends it.
  */
-export function addDetails(details: Fields[], said: unknown): void {
-  for (const detail of objectsOf(said)) {
+export function addDetails(details: Fields[], value: unknown): void {
+  for (const detail of objectsOf(value)) {
     const last = details.at(-1)
     if (!last || last.type !== detail.type || last.index !== detail.index || 'data' in detail || last.signature)
       details.push(detail)
@@ -18,13 +18,13 @@ export function addDetails(details: Fields[], said: unknown): void {
   }
 }
 
-function join(first: Fields, more: Fields): Fields {
-  const said = Object.entries(more).filter(([, value]) => value !== null)
-  const joined = said.map(([name, value]) => {
+function join(first: Fields, addition: Fields): Fields {
+  const newFields = Object.entries(addition).filter(([, value]) => value !== null)
+  const mergedFields = newFields.map(([name, value]) => {
     const before = first[name]
     return [name, TEXTS.has(name) && typeof before === 'string' ? before + String(value) : value]
   })
-  return { ...first, ...Object.fromEntries(joined) }
+  return { ...first, ...Object.fromEntries(mergedFields) }
 }
 
 /** Returns what a server wants back with its answer. `extras`: `extra_content` of its calls (Google), by call index. */
@@ -34,7 +34,7 @@ export function toOpaque(codec: string, details: readonly Fields[], extras: Fiel
 }
 
 /** Returns what `codec` kept of an earlier answer: its reasoning details, under the field they came in, and extras. */
-export function keptIn(
+export function opaqueFieldsOf(
   { opaque }: AssistantMessage,
   codec: string,
 ): { reasoning?: object | undefined; extras: Fields } {

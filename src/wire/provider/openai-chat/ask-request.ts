@@ -5,7 +5,7 @@ import { argumentsText, calledName } from '../call-arguments.ts'
 import { encodeOnce } from '../../encode-once.ts'
 import { jsonText } from '../json-text.ts'
 import { toolText, toParameters } from '../strict-schema.ts'
-import { keptIn } from './ask-opaque.ts'
+import { opaqueFieldsOf } from './ask-opaque.ts'
 import { toChatCall } from './call.ts'
 
 export interface ChatAsk {
@@ -42,11 +42,11 @@ export function encodeRequest(
     const reasoning_content = replayReasoning ? message.reasoning || ' ' : undefined
     return JSON.stringify({ ...toAnswer(message, codec), reasoning_content })
   }
-  return jsonText(head, { tools: tools.map(encodeTool), messages: messages.filter(isSaid).map(encode) })
+  return jsonText(head, { tools: tools.map(encodeTool), messages: messages.filter(hasContent).map(encode) })
 }
 
 /** Returns whether a message is sent: some servers refuse a history with an empty answer. */
-export function isSaid(message: Message): boolean {
+export function hasContent(message: Message): boolean {
   return message.role !== 'assistant' || Boolean(message.content || message.calls?.length)
 }
 
@@ -72,7 +72,7 @@ export function toChatMessage(message: Message): object {
 /** Converts an earlier answer, with the data that `codec` kept of it. */
 function toAnswer(message: AssistantMessage, codec = ''): object {
   const { role, content, calls = [] } = message
-  const { reasoning, extras } = keptIn(message, codec)
+  const { reasoning, extras } = opaqueFieldsOf(message, codec)
   if (calls.length === 0) return { role, content, ...reasoning }
   const tool_calls = calls.map(({ callId, tool, arguments: text }, index) => ({
     ...toChatCall({ callId, tool: calledName(tool), arguments: argumentsText(text) }),
@@ -84,8 +84,8 @@ function toAnswer(message: AssistantMessage, codec = ''): object {
 
 export function toChatTool(tool: ToolDefinition): object {
   const { name, description, strict } = tool
-  const told = { name, description, parameters: toParameters(tool), ...(strict !== undefined && { strict }) }
-  return { type: 'function', function: told }
+  const declaration = { name, description, parameters: toParameters(tool), ...(strict !== undefined && { strict }) }
+  return { type: 'function', function: declaration }
 }
 
 function toChatPart(part: Content): object {

@@ -14,9 +14,9 @@ export function explainError(json: unknown): ProviderFault | undefined {
   if (!isObject(body)) return undefined
   const error = body.error ?? body
   const { message, detail, code, type, status } = isObject(error) ? error : { message: error }
-  const said = textOrJson(message ?? detail)
+  const text = textOrJson(message ?? detail)
   const word = [code, type].find((each): each is string => typeof each === 'string' && each !== '')
   const number = [code, status].map(Number).find((each) => each >= 400 && each <= 599)
-  if (said === '' && word === undefined && number === undefined) return undefined
-  return { message: said || UNEXPLAINED.message, code: word, status: number }
+  if (text === '' && word === undefined && number === undefined) return undefined
+  return { message: text || UNEXPLAINED.message, code: word, status: number }
 }

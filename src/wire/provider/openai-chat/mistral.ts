@@ -1,7 +1,7 @@
 import type { Message, ToolCall } from '../../../contract/message.ts'
 import type { ModelRequest } from '../../../contract/model.ts'
 import { encodeOnce } from '../../encode-once.ts'
-import { isSaid } from './ask-request.ts'
+import { hasContent } from './ask-request.ts'
 
 /**
  * Adapts a request to Mistral's own servers, which refuse anything else: call ids have nine letters and digits (“must
@@ -13,8 +13,8 @@ export function forMistral({ messages, sampling = {}, ...request }: ModelRequest
   const { max_completion_tokens, max_tokens = max_completion_tokens, seed: random_seed, ...passed } = sampling
   return {
     ...request,
-    messages: messages.filter(isSaid).flatMap((message, index, said) => {
-      const isUnanswered = message.role === 'user' && said[index - 1]?.role === 'tool'
+    messages: messages.filter(hasContent).flatMap((message, index, remaining) => {
+      const isUnanswered = message.role === 'user' && remaining[index - 1]?.role === 'tool'
       return isUnanswered ? [ANSWER, message] : withShortIds(message)
     }),
     sampling: { ...passed, max_tokens, random_seed, stream_options: undefined },
@@ -24,12 +24,14 @@ export function forMistral({ messages, sampling = {}, ...request }: ModelRequest
 const ANSWER: Message = { role: 'assistant', content: 'OK.' }
 
 const withShortIds = encodeOnce((message: Message): Message => {
-  if (message.role === 'tool') return shortened(message)
-  return message.role === 'assistant' && message.calls ? { ...message, calls: message.calls.map(shortened) } : message
+  if (message.role === 'tool') return shortenCallId(message)
+  return message.role === 'assistant' && message.calls
+    ? { ...message, calls: message.calls.map(shortenCallId) }
+    : message
 })
 
 /** Shortens a call id to its end, which tells calls apart: the edge's ids end in the step and the index of the call. */
-function shortened<Called extends Pick<ToolCall, 'callId'>>(called: Called): Called {
-  const letters = called.callId.replace(/[\W_]/g, '')
-  return { ...called, callId: letters.slice(-9).padStart(9, '0') }
+function shortenCallId<WithCallId extends Pick<ToolCall, 'callId'>>(value: WithCallId): WithCallId {
+  const letters = value.callId.replace(/[\W_]/g, '')
+  return { ...value, callId: letters.slice(-9).padStart(9, '0') }
 }

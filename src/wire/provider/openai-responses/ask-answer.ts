@@ -1,10 +1,10 @@
 import type { ModelEvent } from '../../../contract/model.ts'
 import type { Usage } from '../../../contract/usage.ts'
 import { countAt, fieldsOf, textAt } from '../../fields.ts'
-import { type Answer, answerCodec, failed, type Fields, finished, toUsage } from '../model-answer.ts'
+import { type Answer, answerCodec, errorEvent, type Fields, finishEvent, toUsage } from '../model-answer.ts'
 import { modelError, NOTHING, STREAM_CUT } from '../model-error.ts'
 import { explainError } from '../openai-chat/error.ts'
-import { openOutput } from './ask-output.ts'
+import { outputAssembler } from './ask-output.ts'
 
 /** The codec for the answers of Responses servers. */
 export const responsesAnswers = answerCodec(responsesAnswer)
@@ -13,7 +13,7 @@ const ENDS = /^response\.(?:completed|incomplete|failed|cancelled)$/
 
 /** Reads one answer. It is complete with the response object that ends it; a stream that ends before was cut. */
 function responsesAnswer(): Answer {
-  const output = openOutput()
+  const output = outputAssembler()
 
   /** Emits what the complete response holds and no event told, and returns how the answer ended. */
   function endOf(
@@ -21,15 +21,15 @@ function responsesAnswer(): Answer {
     events: ModelEvent[],
   ): ModelEvent {
     if (error || status === 'failed' || status === 'cancelled') {
-      return failed(modelError(explainError({ error }) ?? { message: `The response is ${String(status)}.` }))
+      return errorEvent(modelError(explainError({ error }) ?? { message: `The response is ${String(status)}.` }))
     }
     const isWhole = status !== 'incomplete'
     const fault = output.close(items, isWhole, events)
-    if (fault) return failed(fault)
-    const used = usageOf(fieldsOf(usage))
-    if (isWhole) return finished(output.hasCalls() ? 'tool_calls' : 'stop', used, output.opaque())
+    if (fault) return errorEvent(fault)
+    const totalUsage = usageOf(fieldsOf(usage))
+    if (isWhole) return finishEvent(output.hasCalls() ? 'tool_calls' : 'stop', totalUsage, output.opaque())
     const isFiltered = textAt(incomplete_details, 'reason') === 'content_filter'
-    return finished(isFiltered ? 'content_filter' : 'length', used, undefined)
+    return finishEvent(isFiltered ? 'content_filter' : 'length', totalUsage, undefined)
   }
 
   return {
@@ -42,7 +42,7 @@ function responsesAnswer(): Answer {
       return undefined
     },
     isOver: () => false,
-    close: (_, isWhole) => failed(isWhole ? NOTHING : STREAM_CUT),
+    close: (_, isWhole) => errorEvent(isWhole ? NOTHING : STREAM_CUT),
   }
 }
 

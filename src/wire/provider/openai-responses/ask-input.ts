@@ -20,19 +20,19 @@ interface InputItem {
 export function encodeInput(
   messages: readonly Message[],
   isPlain: boolean,
-  found?: ReadonlyMap<string, string>,
+  foundTools?: ReadonlyMap<string, string>,
 ): readonly string[] {
-  const encode = isPlain ? encodePlainly : found ? encodeSearching : encodeMessage
+  const encode = isPlain ? encodePlainly : foundTools ? encodeSearching : encodeMessage
   const loaded = new Set<string>()
   return messages.flatMap((message) => {
-    if (!found || !isSearch(message)) {
+    if (!foundTools || !isSearch(message)) {
       return encode(message).map(({ text, tool }) =>
         loaded.has(tool) ? `${text.slice(0, -1)},"namespace":"${tool}"}` : text,
       )
     }
-    const names = (message.found ?? []).filter((name) => found.has(name))
+    const names = (message.found ?? []).filter((name) => foundTools.has(name))
     for (const name of names) loaded.add(name)
-    const definitions = names.flatMap((name) => found.get(name) ?? [])
+    const definitions = names.flatMap((name) => foundTools.get(name) ?? [])
     return encodeSearchOutput(message.callId, definitions)
   })
 }

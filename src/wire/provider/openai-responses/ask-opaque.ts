@@ -1,7 +1,7 @@
 import { isObject } from '../../../contract/json.ts'
 import type { Opaque } from '../../../contract/message.ts'
 import { objectsOf } from '../../fields.ts'
-import { keptBy } from '../opaque.ts'
+import { opaqueDataOf } from '../opaque.ts'
 
 /**
  * A part of an answer. All are kept, in order, because the server wants its reasoning back in its place: a reasoning
@@ -22,26 +22,26 @@ export function toOpaque(parts: readonly OutputPart[]): Opaque | undefined {
 /** Converts an earlier answer back to items, with its opaque data. Text and calls without a place in it come last. */
 export function outputItems(text: string, calls: readonly object[], opaque: Opaque | undefined): readonly object[] {
   const items: object[] = []
-  const open = new Map(calls.entries())
+  const remainingCalls = new Map(calls.entries())
   let at = 0
 
-  function tell(end: number, phase?: unknown): void {
+  function pushText(end: number, phase?: unknown): void {
     const content = text.slice(at, end)
     at = Math.max(at, end)
     if (content !== '') items.push({ role: 'assistant', content, phase })
   }
 
-  for (const part of objectsOf(keptBy(CODEC, opaque))) {
+  for (const part of objectsOf(opaqueDataOf(CODEC, opaque))) {
     if (isObject(part.reasoning)) items.push(part.reasoning)
-    else if (typeof part.text === 'number') tell(at + part.text, part.phase)
+    else if (typeof part.text === 'number') pushText(at + part.text, part.phase)
     else if (typeof part.call === 'number') {
-      const call = open.get(part.call)
-      open.delete(part.call)
+      const call = remainingCalls.get(part.call)
+      remainingCalls.delete(part.call)
       if (call) items.push(call)
     }
   }
-  tell(text.length)
-  items.push(...open.values())
+  pushText(text.length)
+  items.push(...remainingCalls.values())
   // OpenAI refuses a reasoning item that no other item follows.
   return items.slice(0, 1 + items.findLastIndex((item) => !('summary' in item)))
 }

@@ -11,8 +11,8 @@ import { argumentsText } from './arguments-text.ts'
 /** An item of the output, as far as it has arrived. */
 interface OpenItem {
   /** The number of characters of text or reasoning that were emitted. */
-  told: number
-  isWhole: boolean
+  emittedLength: number
+  isComplete: boolean
   part?: OutputPart
   call?: OpenCall
 }
@@ -21,77 +21,78 @@ interface OpenCall {
   readonly index: number
   tool: string
   arguments: string
-  isWhole: boolean
+  isComplete: boolean
 }
 
 /** Assembles the output of one response from its events. The model events are pushed to `events`. */
-export interface OpenOutput {
+export interface OutputAssembler {
   /** Takes an event of the response. Events that are not about the output add nothing. */
   readonly take: (chunk: Fields, type: unknown, events: ModelEvent[]) => void
-  /** Takes the complete output, and emits what was not emitted yet; calls only if the response `isWhole`. */
-  readonly close: (output: unknown, isWhole: boolean, events: ModelEvent[]) => ModelError | undefined
+  /** Takes the complete output, and emits what was not emitted yet; calls only if the response `isComplete`. */
+  readonly close: (output: unknown, isComplete: boolean, events: ModelEvent[]) => ModelError | undefined
   readonly hasCalls: () => boolean
   readonly opaque: () => Opaque | undefined
 }
 
-export function openOutput(): OpenOutput {
+export function outputAssembler(): OutputAssembler {
   /** The items by their index in the output, or by their id if the server sends no index. */
   const items = new Map<unknown, OpenItem>()
   const calls: OpenCall[] = []
   /** The number of calls emitted as complete: always the first ones, so that calls are emitted in order. */
-  let toldCalls = 0
+  let emittedCalls = 0
 
   function itemAt(place: unknown): OpenItem {
     let open = items.get(place)
-    if (!open) items.set(place, (open = { told: 0, isWhole: false }))
+    if (!open) items.set(place, (open = { emittedLength: 0, isComplete: false }))
     return open
   }
 
-  function addToCall(open: OpenItem, name: string, more: string, events: ModelEvent[]): OpenCall {
-    const call = (open.call ??= { index: calls.length, tool: '', arguments: '', isWhole: false })
+  function addToCall(open: OpenItem, name: string, addition: string, events: ModelEvent[]): OpenCall {
+    const call = (open.call ??= { index: calls.length, tool: '', arguments: '', isComplete: false })
     calls[call.index] = call
-    const named = !call.tool && name ? { tool: name } : undefined
+    const toolField = !call.tool && name ? { tool: name } : undefined
     call.tool ||= name
-    call.arguments += more
-    if (named || more) events.push({ type: 'call.delta', index: call.index, ...named, arguments: more })
+    call.arguments += addition
+    if (toolField || addition) events.push({ type: 'call.delta', index: call.index, ...toolField, arguments: addition })
     return call
   }
 
-  function tellCalls(events: ModelEvent[]): void {
-    for (const { isWhole, ...call } of calls.slice(toldCalls)) {
-      if (!isWhole) return
+  function emitCalls(events: ModelEvent[]): void {
+    for (const { isComplete, ...call } of calls.slice(emittedCalls)) {
+      if (!isComplete) return
       events.push({ type: 'call', ...call })
-      toldCalls += 1
+      emittedCalls += 1
     }
   }
 
   /** Takes a complete item, and emits what no delta had of it. */
   function complete(open: OpenItem, item: Fields, events: ModelEvent[]): void {
-    if (open.isWhole || !item.type) return
-    open.isWhole = true
+    if (open.isComplete || !item.type) return
+    open.isComplete = true
     if (item.type === 'message') {
-      if (open.told === 0) say(open, 'text', textIn(item.content, ''), events)
-      open.part = { text: open.told, ...(typeof item.phase === 'string' && { phase: item.phase }) }
+      if (open.emittedLength === 0) emitText(open, 'text', textIn(item.content, ''), events)
+      open.part = { text: open.emittedLength, ...(typeof item.phase === 'string' && { phase: item.phase }) }
     } else if (item.type === 'reasoning') {
-      if (open.told === 0) say(open, 'reasoning', textIn(item.summary, '\n\n') || textIn(item.content, ''), events)
+      if (open.emittedLength === 0)
+        emitText(open, 'reasoning', textIn(item.summary, '\n\n') || textIn(item.content, ''), events)
       if (item.encrypted_content) open.part = { reasoning: item }
     } else if (item.type === 'function_call' && item.status !== 'incomplete') {
       const call = addToCall(open, textAt(item, 'name'), open.call?.arguments ? '' : textAt(item, 'arguments'), events)
       // The complete text takes precedence over the deltas.
       call.arguments = textAt(item, 'arguments') || call.arguments
-      call.isWhole = call.tool !== ''
+      call.isComplete = call.tool !== ''
       open.part = { call: call.index }
-      tellCalls(events)
+      emitCalls(events)
     }
   }
 
   function closeCalls(events: ModelEvent[]): ModelError | undefined {
     for (const call of calls) {
       if (!call.tool) return NAMELESS
-      if (!call.isWhole && parseJson(call.arguments) === undefined) return STREAM_CUT
-      call.isWhole = true
+      if (!call.isComplete && parseJson(call.arguments) === undefined) return STREAM_CUT
+      call.isComplete = true
     }
-    tellCalls(events)
+    emitCalls(events)
     return undefined
   }
 
@@ -102,19 +103,20 @@ export function openOutput(): OpenOutput {
       const open = itemAt(chunk.output_index ?? chunk.item_id ?? item.id)
       const kind = TEXTS[String(type)]
       const isCall = item.type === 'function_call'
-      if (kind) say(open, kind, delta, events)
+      if (kind) emitText(open, kind, delta, events)
       else if (type === 'response.output_item.added' && isCall) addToCall(open, textAt(item, 'name'), '', events)
       else if (type === 'response.output_item.done') complete(open, item, events)
       else if (type === 'response.function_call_arguments.delta') addToCall(open, '', delta, events)
-      else if (type === 'response.reasoning_summary_part.added' && open.told > 0) say(open, 'reasoning', '\n\n', events)
+      else if (type === 'response.reasoning_summary_part.added' && open.emittedLength > 0)
+        emitText(open, 'reasoning', '\n\n', events)
     },
-    close: (output, isWhole, events) => {
-      for (const [place, given] of Array.isArray(output) ? output.entries() : []) {
-        const item = itemOf(given)
-        if (!isWhole && item.type === 'function_call') continue
+    close: (output, isComplete, events) => {
+      for (const [place, rawItem] of Array.isArray(output) ? output.entries() : []) {
+        const item = itemOf(rawItem)
+        if (!isComplete && item.type === 'function_call') continue
         complete(itemAt(items.has(item.id) ? item.id : place), item, events)
       }
-      return isWhole ? closeCalls(events) : undefined
+      return isComplete ? closeCalls(events) : undefined
     },
     hasCalls: () => calls.length > 0,
     opaque: () => toOpaque([...items.values()].flatMap(({ part }) => part ?? [])),
@@ -136,9 +138,9 @@ const TEXTS: Readonly<Record<string, 'text' | 'reasoning'>> = {
   'response.reasoning_summary_text.delta': 'reasoning',
 }
 
-function say(open: OpenItem, type: 'text' | 'reasoning', text: string, events: ModelEvent[]): void {
+function emitText(open: OpenItem, type: 'text' | 'reasoning', text: string, events: ModelEvent[]): void {
   if (text === '') return
-  open.told += text.length
+  open.emittedLength += text.length
   events.push({ type, text })
 }
 

@@ -29,11 +29,13 @@ export function encodeRequest(model: string, request: ModelRequest, isPlain = fa
     ...((responseFormat || verbosity !== undefined) && { text: { format: responseFormat, verbosity } }),
     ...(tools.length > 0 && { tool_choice: toToolChoice(toolChoice), parallel_tool_calls }),
   }
-  const found = deferLoading ? foundIn(request) : undefined
-  const beforehand = tools.filter(({ name }) => !found?.has(name))
+  const foundTools = deferLoading ? foundIn(request) : undefined
+  const beforehand = tools.filter(({ name }) => !foundTools?.has(name))
   return jsonText(head, {
-    tools: beforehand.map((tool) => (found && tool.name === TOOL_SEARCH ? encodeSearchTool(tool) : encodeTool(tool))),
-    input: encodeInput(messages, isPlain, found),
+    tools: beforehand.map((tool) =>
+      foundTools && tool.name === TOOL_SEARCH ? encodeSearchTool(tool) : encodeTool(tool),
+    ),
+    input: encodeInput(messages, isPlain, foundTools),
   })
 }
 

@@ -23,8 +23,8 @@ export function foundIn({ messages, tools, toolChoice }: ModelRequest): Readonly
   const names = new Set(searches.flatMap(({ found = [] }) => found))
   names.delete(chosen)
   names.delete(TOOL_SEARCH)
-  const found = tools.filter(({ name }) => names.has(name))
-  return new Map(found.map((tool) => [tool.name, `${encodeTool(tool).slice(0, -1)},"defer_loading":true}`]))
+  const foundTools = tools.filter(({ name }) => names.has(name))
+  return new Map(foundTools.map((tool) => [tool.name, `${encodeTool(tool).slice(0, -1)},"defer_loading":true}`]))
 }
 
 export function isSearch(message: Message): message is ToolMessage {

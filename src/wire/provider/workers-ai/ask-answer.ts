@@ -8,11 +8,11 @@ import { explainError } from '../openai-chat/error.ts'
 export const workersAiAnswers = answerCodec(() => chatAnswer('workers-ai'), { explain, toChunk })
 
 /** Converts `{ response, tool_calls: [{ name, arguments }] }`, or `{ errors }`, to a chunk of Chat Completions. */
-function toChunk(said: unknown): unknown {
-  if (!isObject(said) || 'choices' in said) return said
-  if (Array.isArray(said.errors) && said.errors.length > 0) return { error: explain(said) ?? true }
-  if (!('response' in said || 'tool_calls' in said)) return said
-  const { response, tool_calls, finish_reason, usage } = said
+function toChunk(value: unknown): unknown {
+  if (!isObject(value) || 'choices' in value) return value
+  if (Array.isArray(value.errors) && value.errors.length > 0) return { error: explain(value) ?? true }
+  if (!('response' in value || 'tool_calls' in value)) return value
+  const { response, tool_calls, finish_reason, usage } = value
   // A response that is a number, or JSON as requested, may come as a value instead of a text.
   const content = typeof response === 'string' ? response : JSON.stringify(response ?? undefined)
   return { usage, choices: [{ delta: { content, tool_calls }, finish_reason }] }

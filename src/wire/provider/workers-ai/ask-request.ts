@@ -24,9 +24,9 @@ export function toInputs(request: ModelRequest): Record<string, unknown> {
 
 /** Converts a message. The binding refuses null as content, and older models match a result by the name of its tool. */
 function toMessage(message: Message): object {
-  const said = toChatMessage(message)
-  if (message.role === 'assistant') return { ...said, content: message.content }
-  return message.role === 'tool' ? { ...said, name: calledName(message.tool) } : said
+  const encoded = toChatMessage(message)
+  if (message.role === 'assistant') return { ...encoded, content: message.content }
+  return message.role === 'tool' ? { ...encoded, name: calledName(message.tool) } : encoded
 }
 
 /** Converts a format. Here `json_schema` is the schema itself, without a name. */

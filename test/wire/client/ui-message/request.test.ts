@@ -59,8 +59,8 @@ describe('a new message', () => {
 test('an answer is wanted again: that of a message, or the last', () => {
   const again = { trigger: 'regenerate-message' }
   const messages = [user(text('Hi'))]
-  expect(decoded(chat(messages, again))).toEqual({ conversation: 'chat-1', answers: {}, again: '', follows: '' })
-  expect(decoded(chat(messages, { ...again, messageId: 'run_1' }))).toMatchObject({ again: 'run_1' })
+  expect(decoded(chat(messages, again))).toEqual({ conversation: 'chat-1', answers: {}, regenerate: '', follows: '' })
+  expect(decoded(chat(messages, { ...again, messageId: 'run_1' }))).toMatchObject({ regenerate: 'run_1' })
 })
 
 test('a message of the user in other words follows the last answer that stays', () => {
