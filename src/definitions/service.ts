@@ -77,9 +77,9 @@ export function definitionService(
       return parsed.ok ? checkOutcome(parsed.stored, outcome) : outcome
     },
     validate: async (schema, value) => {
-      const moduleFault = checkSchema(schema, 'any')
-      return moduleFault.length > 0
-        ? moduleFault.map(({ path, message }) => ({
+      const schemaIssues = checkSchema(schema, 'any')
+      return schemaIssues.length > 0
+        ? schemaIssues.map(({ path, message }) => ({
             path: '',
             message: `the schema is unsound at ${path}: ${message}`,
           }))

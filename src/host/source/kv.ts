@@ -49,7 +49,7 @@ export interface CallerRights {
 
 const UNREADABLE = 'the stored definitions cannot be read now'
 
-/** The terms of a write whose author is not cached. */
+/** The terms of a write whose author is unknown. */
 const UNNAMED: WriteTerms = { by: { tenant: 'unknown' } }
 
 /**
