@@ -126,10 +126,10 @@ describe('npm start -- --ask', () => {
   })
 
   test('continues if a policy hides all tools of a Worker', async () => {
-    const TOOL_POLICY = JSON.stringify({ '@TOOL_CLOCK': { scopes: ['time'] } })
+    const TOOL_POLICY = JSON.stringify({ '@TOOL_WEATHER': { scopes: ['weather'] } })
     const edge = await npmStart({ TOOL_POLICY }, '--ask', 'What is the square root of 9?')
     expect(await edge.ended, edge.errors()).toBe(0)
-    expect(edge.out()).toMatch(/^Ready: \d+ tools; none from TOOL_CLOCK$/m)
+    expect(edge.out()).toMatch(/^Ready: \d+ tools; none from TOOL_WEATHER$/m)
     expect(edge.out()).toMatch(/\n.*\b3\b.*\n$/)
   })
 

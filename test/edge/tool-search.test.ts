@@ -108,7 +108,7 @@ describe('a question about the weather, for a model that is offered only the too
     expect(offers()).toEqual(SEARCHED)
     const choices = chunks.flatMap(({ choices = [] }) => choices)
     expect(choices.filter(({ delta }) => delta.tool_calls)).toEqual([])
-    expect(choices.map(({ delta }) => delta.content ?? '').join('')).toBe('Mild, 18 degrees.')
+    expect(choices.map(({ delta }) => delta.content ?? '').join('')).toBe('Let me look.\n\nMild, 18 degrees.')
     expect(choices.flatMap(({ finish_reason }) => finish_reason ?? [])).toEqual(['stop'])
     expect(chunks.at(-1)).toEqual({ done: true })
   })
