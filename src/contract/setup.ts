@@ -22,7 +22,7 @@ export interface ModelChooser {
 /** Receives log entries for operators: plain objects, one per line, without secrets or content. */
 export type Report = (entry: { readonly event: string } & Readonly<Record<string, unknown>>) => void
 
-/** The parts of an edge, as `src/setup.ts` puts them together from its env. */
+/** The parts of an edge, as `edge/setup.ts` makes them from the env. */
 export interface Setup {
   readonly config: Config
   readonly models: ModelChooser
