@@ -31,6 +31,8 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'src/definitions/http/definition.ts sent': 'word of a message',
   'src/host/worker/call.ts found': 'word of a regular expression',
   'tools/calculator/parse.ts left': 'the left operand',
+  'tools/offline/vocabulary.ts made': 'a word in a pattern',
+  'tools/offline/when.ts past': 'a word in a pattern',
 }
 
 /** The rooms and Workers whose names this test checks. Still to be done: `schema`, `http`, `cli`, `edge` and the offline model. */

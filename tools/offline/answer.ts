@@ -53,10 +53,10 @@ function tellTime({ tool, reading, text }: Result): string | undefined {
   // What the tool takes is no news: a start, which is told before what it comes to.
   const starts = tool.fields.flatMap(({ name, kind }) => (kind === 'instant' ? name : []))
   const news = Object.entries(parseJson(text) ?? {}).filter(([key]) => !starts.includes(key))
-  const told = readMoment(JSON.stringify(Object.fromEntries(news)))
-  if (!told) return undefined
+  const moment = readMoment(JSON.stringify(Object.fromEntries(news)))
+  if (!moment) return undefined
   const place = names.find((name) => name.zone !== undefined && name !== clockPlace)
-  const now = inZone(told, place?.zone)
+  const now = inZone(moment, place?.zone)
   const isLater = when !== undefined && (when.ms !== undefined || (hasDay(when) && when.day !== 0))
   if (isLater && (tool.tellsNow || !(when.clock || when.date))) {
     const target = tool.tellsNow ? resolve(when, now) : now
@@ -76,9 +76,9 @@ function tellTime({ tool, reading, text }: Result): string | undefined {
 /** Tells a list with a line for each row. */
 export function tellList(key: string, rows: readonly unknown[], isHan: boolean): string {
   if (rows.length === 0) return isHan ? '没有结果。' : `There are no ${wordsIn(key)}.`
-  const shown = rows.slice(0, MOST_ROWS).map((row) => `- ${isObject(row) ? tellRow(row, isHan) : String(row)}`)
+  const lines = rows.slice(0, MOST_ROWS).map((row) => `- ${isObject(row) ? tellRow(row, isHan) : String(row)}`)
   const head = isHan ? `共${rows.length}个结果：` : `${rows.length} ${wordsIn(key)}:`
-  return [head, ...shown, ...(rows.length > MOST_ROWS ? ['- …'] : [])].join('\n')
+  return [head, ...lines, ...(rows.length > MOST_ROWS ? ['- …'] : [])].join('\n')
 }
 
 function tellRow(row: Row, isHan: boolean): string {
@@ -92,7 +92,7 @@ function tellFact(words: string, fact: unknown, isHan: boolean): string {
   const [, measured, unit, share] = (typeof fact === 'number' && UNITS.exec(words)) || []
   const name = measured ?? words
   const hanName = isHan ? new RegExp(`(?:^| )${name} (\\S+)`).exec(HAN_NAMES)?.[1] : undefined
-  const shown = typeof fact === 'string' ? spokenMoment(fact, isHan) : String(fact)
+  const value = typeof fact === 'string' ? spokenMoment(fact, isHan) : String(fact)
   const measure = unit === undefined ? '' : unit === 'c' ? ' °C' : unit === 'percent' ? ' %' : ` ${unit}`
-  return `${hanName ?? name} ${shown}${share === undefined ? measure : ' %'}`
+  return `${hanName ?? name} ${value}${share === undefined ? measure : ' %'}`
 }

@@ -36,16 +36,16 @@ test('a completion has the calls of the step, each with its own id, and the usag
 })
 
 test('a stream has the same text in pieces, then the reason, the usage and [DONE]', async () => {
-  const whole = (await (await ask('Write a poem')).json()) as any
+  const completion = (await (await ask('Write a poem')).json()) as any
   const response = await ask('Write a poem', { stream: true, stream_options: { include_usage: true } })
   expect(response.headers.get('content-type')).toBe('text/event-stream')
   const lines = (await response.text()).split('\n\n').filter(Boolean)
   expect(lines.at(-1)).toBe('data: [DONE]')
   const chunks = lines.slice(0, -1).map((line) => JSON.parse(line.slice('data: '.length)))
   const text = chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('')
-  expect(text).toBe(whole.choices[0].message.content)
+  expect(text).toBe(completion.choices[0].message.content)
   expect(chunks.at(-2).choices[0]).toEqual({ index: 0, delta: {}, finish_reason: 'stop' })
-  expect(chunks.at(-1)).toMatchObject({ choices: [], usage: whole.usage })
+  expect(chunks.at(-1)).toMatchObject({ choices: [], usage: completion.usage })
 })
 
 test('a stream has a chunk for each call', async () => {

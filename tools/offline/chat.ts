@@ -47,7 +47,7 @@ export function readRequest(body: unknown): ChatRequest {
   const definitions = Array.isArray(tools) ? tools.flatMap(toDefinition) : []
   return {
     conversation: {
-      asked: turns.flatMap(({ role, content }) => (role === 'user' ? textOf(content) : [])),
+      questions: turns.flatMap(({ role, content }) => (role === 'user' ? textOf(content) : [])),
       before: textOf(turns.slice(0, Math.max(last, 0)).findLast(({ role }) => role === 'assistant')?.['content']),
       done: doneIn(turns.slice(last + 1)),
       tools: choice === 'none' ? [] : definitions,
@@ -80,10 +80,10 @@ function toDefinition(tool: unknown): ToolDefinition[] {
 function doneIn(turns: readonly Readonly<Record<string, unknown>>[]): Conversation['done'] {
   const calls = turns.flatMap(({ tool_calls: list }) => (Array.isArray(list) ? list.filter(isObject) : []))
   return turns.flatMap(({ role, tool_call_id: id, content }) => {
-    const made = role === 'tool' && calls.find((call) => call['id'] === id)?.['function']
-    if (!isObject(made)) return []
-    const values = parseJson(String(made['arguments']))
-    return [{ tool: String(made['name']), arguments: isObject(values) ? values : {}, text: textOf(content) }]
+    const call = role === 'tool' && calls.find((call) => call['id'] === id)?.['function']
+    if (!isObject(call)) return []
+    const values = parseJson(String(call['arguments']))
+    return [{ tool: String(call['name']), arguments: isObject(values) ? values : {}, text: textOf(content) }]
   })
 }
 

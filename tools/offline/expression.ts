@@ -36,12 +36,14 @@ export function findExpression(text: string): string | undefined {
     .toLowerCase()
     .replace(new RegExp(`(?<![a-z])${NUMBER}(?!th\\b|rd\\b|nd\\b|st\\b)`, 'gi'), toDecimal)
   const rooted = digits.replace(new RegExp(`${DEGREE} root of ${N}`, 'g'), (_, degree: string, number: string) => {
-    const named = ORDINALS.indexOf(degree)
-    return `${number} ^ (1 / ${named < 0 ? parseInt(degree, 10) : named + 3})`
+    const ordinal = ORDINALS.indexOf(degree)
+    return `${number} ^ (1 / ${ordinal < 0 ? parseInt(degree, 10) : ordinal + 3})`
   })
   if (/(?<!square[ -])\broot\b/.test(rooted) && !/^\W*root (?:of )?\d/.test(rooted)) return undefined
   const signs = REWRITES.reduce((done, [from, to]) => done.replace(from, to), rooted)
-  const all = (signs.match(EXPRESSION) ?? []).filter((found) => found.split('(').length === found.split(')').length)
+  const all = (signs.match(EXPRESSION) ?? []).filter(
+    (candidate) => candidate.split('(').length === candidate.split(')').length,
+  )
   const longest = all.sort((a, b) => b.length - a.length)[0]
   return longest?.replace(/(?<=[\d)]) *([-+*/^]) */g, ' $1 ')
 }

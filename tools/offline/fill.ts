@@ -154,11 +154,11 @@ function textOf(field: Field, { tool, reading }: Question, used: Set<unknown>): 
   const isQuery = /\b(?:query|search|q|keywords?)\b/.test(field.words)
   const isMail = tool.fields.some(({ kind }) => kind === 'email')
   const quote = isHead(field) || !field.isRequired ? undefined : reading.quotes.find((each) => !used.has(each))
-  const named = draftOf(field.words, reading) ?? quote
+  const value = draftOf(field.words, reading) ?? quote
   const free = !field.isRequired || isMail ? '' : isQuery ? queryOf(reading) : taskOf(tool, reading)
-  if (named !== undefined) used.add(named)
-  if (named !== undefined || free !== '') used.add(FREE_TEXT)
-  return named ?? (free || undefined)
+  if (value !== undefined) used.add(value)
+  if (value !== undefined || free !== '') used.add(FREE_TEXT)
+  return value ?? (free || undefined)
 }
 
 /** Returns the value of a field about time, or `NEEDS_NOW` if the present must be known first. */

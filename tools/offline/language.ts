@@ -21,20 +21,20 @@ export function refuseForeign(text: string): string | undefined {
   const words = text.toLowerCase().match(/\p{L}+/gu) ?? []
   const count = (common: string): number => words.filter((word) => common.split(' ').includes(word)).length
   const least = Math.max(count(COMMON.en), 1)
-  const counted = (['de', 'es', 'fr'] as const).map((language) => ({ language, found: count(COMMON[language]) }))
-  const [best] = counted.filter(({ found }) => found > least).sort((a, b) => b.found - a.found)
+  const counted = (['de', 'es', 'fr'] as const).map((language) => ({ language, words: count(COMMON[language]) }))
+  const [best] = counted.filter(({ words }) => words > least).sort((a, b) => b.words - a.words)
   return best && FOREIGN[best.language]
 }
 
 /** Says that no tool fits `unfit`, or the whole question, and which tools there are. */
 export function refuse(isHan: boolean, unfit: readonly string[], names: readonly string[]): string {
   const quoted = unfit.length === 0 ? '' : `“${unfit.join(' ').trim().slice(0, 200)}”`
-  const shown = names.slice(0, 9).join(', ') + (names.length > 9 ? ', …' : '')
+  const listing = names.slice(0, 9).join(', ') + (names.length > 9 ? ', …' : '')
   if (isHan) {
-    const why = names.length === 0 ? '这里没有任何工具' : `没有适用的工具（${shown}）`
+    const why = names.length === 0 ? '这里没有任何工具' : `没有适用的工具（${listing}）`
     return `抱歉，我回答不了${quoted}：我是按固定规则工作的离线模型，${why}。`
   }
-  const why = names.length === 0 ? 'no tool is on offer' : `no tool on offer fits (${shown})`
+  const why = names.length === 0 ? 'no tool is on offer' : `no tool on offer fits (${listing})`
   return `Sorry, I cannot answer ${quoted || 'that'}: I am an offline model that works by fixed rules, and ${why}.`
 }
 

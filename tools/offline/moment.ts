@@ -65,8 +65,8 @@ export function readMoment(text: string): Moment | undefined {
   if (Number.isNaN(wallTime)) return undefined
   if (!offset) return fromWall(wallTime, { epoch: 0, offset: 0, zone })
   const moment = { epoch: wallTime - minutesOf(offset) * MINUTE, offset: minutesOf(offset) }
-  const there = inZone(moment, zone)
-  return offset === 'Z' || there.offset === moment.offset ? there : moment
+  const inPlace = inZone(moment, zone)
+  return offset === 'Z' || inPlace.offset === moment.offset ? inPlace : moment
 }
 
 /** Formats a day as `Saturday, 21 November 2026` or `2026年11月21日星期六`. */

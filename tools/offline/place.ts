@@ -60,10 +60,10 @@ const CAPITALISED = `\\p{Lu}[\\p{L}'-]*(?:[ -](?:(?:d[aeiou]|del|van|von|le|la|o
 /** Finds the names of a text in order. `rest` is the text with them blanked out; `isWord` tells common words. */
 export function findNames(text: string, isWord: (word: string) => boolean): { names: readonly Proper[]; rest: string } {
   const { zones, names } = openAtlas()
-  const found: Proper[] = []
+  const places: Proper[] = []
   const take = (match: string, at: number, zone?: string): string => {
     const lead = /(\p{L}+) (?:the )?$/u.exec(text.slice(0, at))?.[1]?.toLowerCase() ?? ''
-    found.push({ name: zone ? properName(match) : match, zone, lead, at })
+    places.push({ name: zone ? properName(match) : match, zone, lead, at })
     return '\v'.repeat(match.length)
   }
   const rest = text
@@ -83,7 +83,7 @@ export function findNames(text: string, isWord: (word: string) => boolean): { na
       const name = match.slice(head.length).replace(/'s$|[.'-]+$/, '')
       return head + take(name, at + head.length) + match.slice(head.length + name.length)
     })
-  return { names: found.sort((a, b) => a.at - b.at), rest }
+  return { names: places.sort((a, b) => a.at - b.at), rest }
 }
 
 /** Returns a name as written, or with capitals if it was written without. */

@@ -23,7 +23,7 @@ export interface Done extends Call {
 
 export interface Conversation {
   /** What the user wrote, oldest first; the last is the question. */
-  readonly asked: readonly string[]
+  readonly questions: readonly string[]
   /** The answer before the question; `''` if there is none. */
   readonly before: string
   readonly done: readonly Done[]
@@ -40,8 +40,8 @@ type Settled = { readonly call: Call } | { readonly answer: string }
 
 const MOST_CHARACTERS = 2000
 
-export function nextStep({ asked, before, done, tools: definitions, choice }: Conversation): Step {
-  const [question = '', ...earlier] = asked.map((text) => text.slice(0, MOST_CHARACTERS)).toReversed()
+export function nextStep({ questions, before, done, tools: definitions, choice }: Conversation): Step {
+  const [question = '', ...earlier] = questions.map((text) => text.slice(0, MOST_CHARACTERS)).toReversed()
   const foreign = refuseForeign(question)
   if (foreign !== undefined) return { text: foreign }
   const all = definitions.map(toolOf)
@@ -93,16 +93,16 @@ function intentsOf(
       aside += `${sentence} `
       continue
     }
-    const whole = fitOf(tools, sentence, aside)
+    const single = fitOf(tools, sentence, aside)
     const parts = sentence.split(AND)
     const each = parts.map((part) => fitOf(tools, part, aside))
-    const found = parts.length > 1 && each.every(Boolean) ? each : whole ? [whole] : each
-    intents.push(...found.flatMap((candidate) => (candidate ? spread(candidate) : [])))
-    if (!whole) unfit.push(...parts.filter((_, at) => !found[at]))
-    if (found.some(Boolean)) aside = ''
+    const candidates = parts.length > 1 && each.every(Boolean) ? each : single ? [single] : each
+    intents.push(...candidates.flatMap((candidate) => (candidate ? spread(candidate) : [])))
+    if (!single) unfit.push(...parts.filter((_, at) => !candidates[at]))
+    if (candidates.some(Boolean)) aside = ''
   }
-  const told = intents.length === 0 && aside !== '' ? choose(tools, read(aside)) : undefined
-  return { intents: told ? [...spread(told)] : intents, unfit }
+  const remark = intents.length === 0 && aside !== '' ? choose(tools, read(aside)) : undefined
+  return { intents: remark ? [...spread(remark)] : intents, unfit }
 }
 
 function fitOf(tools: readonly Tool[], sentence: string, aside: string): Candidate | undefined {
@@ -113,12 +113,12 @@ function fitOf(tools: readonly Tool[], sentence: string, aside: string): Candida
 
 /** Returns the reading of a question with the values of a later message in place of its own. */
 function merge(before: Reading, now: Reading): Reading {
-  const given = Object.entries(now).filter(([, value]) => Array.isArray(value) && value.length > 0)
+  const lists = Object.entries(now).filter(([, value]) => Array.isArray(value) && value.length > 0)
   const when = now.when ? { ...before.when, ...now.when } : before.when
   const { words, kinds, action, expression } = before
   return {
     ...before,
-    ...Object.fromEntries(given),
+    ...Object.fromEntries(lists),
     text: now.text,
     prose: now.prose,
     when,
@@ -140,25 +140,25 @@ function spread(intent: Intent): readonly Intent[] {
   return [intent]
 }
 
-interface Known {
+interface Context {
   readonly done: readonly Done[]
   readonly tools: readonly Tool[]
 }
 
 /** Settles an intent: it needs a call next, or has its answer. */
-function settle(intent: Intent, known: Known): Settled {
+function settle(intent: Intent, context: Context): Settled {
   const { tool, reading } = intent
-  const now = presentFor(reading, known)
+  const now = presentFor(reading, context)
   const filled = fill({ ...intent, now: now.moment })
   if (filled.missing.length > 0) return { answer: askFor(reading.isHan, filled.missing) }
   if (filled.needsNow && !now.moment) return now.call ? { call: now.call } : { answer: lackClock(reading.isHan) }
   const call = { tool: tool.name, arguments: filled.values }
-  const result = known.done.find((old) => isSame(old, call))
+  const result = context.done.find((old) => isSame(old, call))
   return result ? { answer: tell({ tool, reading, values: filled.values, text: result.text }) } : { call }
 }
 
 /** Returns the present time, or the call that tells it; neither if no tool does. */
-function presentFor({ names, clockPlace }: Reading, { done, tools }: Known): { moment?: Moment; call?: Call } {
+function presentFor({ names, clockPlace }: Reading, { done, tools }: Context): { moment?: Moment; call?: Call } {
   const clocks = tools.filter(({ tellsNow, action }) => tellsNow && action === 'read')
   const needs = (tool: Tool): number => tool.fields.filter(({ isRequired }) => isRequired).length
   const [clock] = clocks.sort((a, b) => needs(a) - needs(b))
@@ -168,9 +168,9 @@ function presentFor({ names, clockPlace }: Reading, { done, tools }: Known): { m
     isRequired ? [[name, (kind === 'zone' ? place?.zone : place?.name) ?? 'UTC'] as const] : [],
   )
   const call = { tool: clock.name, arguments: Object.fromEntries(entries) }
-  const told = done.find((old) => isSame(old, call))
-  const moment = told && readMoment(told.text)
-  return told ? { ...(moment && { moment }) } : { call }
+  const earlier = done.find((old) => isSame(old, call))
+  const moment = earlier && readMoment(earlier.text)
+  return earlier ? { ...(moment && { moment }) } : { call }
 }
 
 function isSame(a: Call, b: Call): boolean {

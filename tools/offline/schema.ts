@@ -108,6 +108,6 @@ function kindOf(name: string, type: string, description: string): { kind: Kind; 
     const unit = (UNITS.exec(name) ?? (IS_WAIT.test(both) ? UNITS.exec(description) : null))?.[0] ?? ''
     return { kind: unit ? 'duration' : /\b(?:id|no|nr|key|ref)\b/.test(name) ? 'id' : 'number', unit }
   }
-  const found = TEXTS.find(([, inName, inDescription]) => inName?.test(name) || inDescription?.test(description))
-  return { kind: found?.[0] ?? 'text', unit: '' }
+  const rule = TEXTS.find(([, inName, inDescription]) => inName?.test(name) || inDescription?.test(description))
+  return { kind: rule?.[0] ?? 'text', unit: '' }
 }

@@ -23,18 +23,18 @@ export function taskOf(tool: Tool, { prose }: Pick<Reading, 'prose'>): string {
 
 /** Returns what to search for: the request without the words that only ask. */
 export function queryOf({ prose }: Reading): string {
-  const [, asked] =
+  const [, request] =
     /\b(?:search|google|look|find)(?: (?:the|web|internet|online|up|for|on|about|out))*\b(.*)/i.exec(prose) ?? []
   const first = wordsOf(prose).find(({ isEmpty }) => !isEmpty)
-  return clean(asked ?? prose.slice(first?.at ?? 0))
+  return clean(request ?? prose.slice(first?.at ?? 0))
 }
 
 /** Returns the text that the request names for a field: `with the subject Hi`, `saying that I am late`. */
 export function draftOf(field: string, { text, quotes }: Reading): string | undefined {
   const end = '(?= and (?:the |a )?(?:text|body|message|subject)\\b|[,;]|[.!?]*$)'
-  const named = `(?:\\b(?:with|and) (?:the |a )?${field}|\\b${field}(?: is|:|=)):? +([^"'].*?)${end}`
-  const found = new RegExp(`\\b${field}\\b(?: is|:|=)? *["']([^"']+)["']|${named}`, 'i').exec(text)
-  if (found) return found[1] ?? found[2]
+  const unquoted = `(?:\\b(?:with|and) (?:the |a )?${field}|\\b${field}(?: is|:|=)):? +([^"'].*?)${end}`
+  const match = new RegExp(`\\b${field}\\b(?: is|:|=)? *["']([^"']+)["']|${unquoted}`, 'i').exec(text)
+  if (match) return match[1] ?? match[2]
   const isBody = /\b(?:text|body|message|content)\b/.test(field) && quotes.length === 0
   return isBody ? /\b(?:saying|that says|to say)(?: that|:)? (.+?)[.!?]*$/i.exec(text)?.[1] : undefined
 }

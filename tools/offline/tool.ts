@@ -58,6 +58,6 @@ function actionOf(name: string, first: string): Action {
   const [verb] = wordsOf(name)
   if (verb?.action) return verb.action
   if (/\b(?:tells|answers|returns|computes|converts)\b|返回|查询/i.test(first)) return 'read'
-  const [told] = wordsOf(first.replace(/^(\w+?)(?:e?s)\b/, '$1'))
-  return told?.action ?? 'read'
+  const [firstWord] = wordsOf(first.replace(/^(\w+?)(?:e?s)\b/, '$1'))
+  return firstWord?.action ?? 'read'
 }

@@ -152,8 +152,8 @@ function addSpans(when: When, text: string): boolean {
   const sign = /\bago\b|\bbefore\b|前/.test(text) ? -1 : 1
   for (const [, amount = '', half, han, unit = '', more] of text.matchAll(new RegExp(SPAN, 'gi'))) {
     const size = SIZES[UNITS.findIndex((pattern) => pattern.test(unit.toLowerCase()))] ?? DAY
-    const whole = /half|半/.test(amount) ? 0.5 : /^an?$/i.test(amount) ? 1 : parseNumber(amount)
-    const value = (whole + (half || han || more ? 0.5 : 0)) * sign
+    const amountValue = /half|半/.test(amount) ? 0.5 : /^an?$/i.test(amount) ? 1 : parseNumber(amount)
+    const value = (amountValue + (half || han || more ? 0.5 : 0)) * sign
     if (Math.abs(value) * (size < 1000 ? 31 : size / DAY) > FARTHEST) return false
     if (size < 1000) when.months = (when.months ?? 0) + value * size
     else if (size >= DAY && Number.isInteger(value)) when.days = (when.days ?? 0) + (value * size) / DAY
