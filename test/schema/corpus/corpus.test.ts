@@ -2,6 +2,7 @@ import { type Schema, type SchemaDraft, Validator } from '@cfworker/json-schema'
 import { describe, expect, test } from 'vitest'
 import { isObject, type JsonSchema } from '../../../src/contract/json.ts'
 import type { ToolOutcome } from '../../../src/contract/tool.ts'
+import { unknownKeys, withKnownKeys } from '../../../src/schema/known-keys.ts'
 import { defineRawTool, jsonSchema } from '../../../src/tool/json-schema.ts'
 import { nameOf } from '../../../src/tool/wire-name.ts'
 import { CONTEXT } from '../../fixtures/run-context.ts'
@@ -114,10 +115,12 @@ describe(`${COUNT} functions that others defined`, () => {
         const { outcome, got } = await call(value)
         if (!outcome.ok) {
           expect(outcome.error.code).toBe('invalid_arguments')
-          expect({ foreign, value, isRight: isRight(value) }).toEqual({ foreign, value, isRight: false })
           seen.refused += 1
+          // What fits, but has no name that the schema has, is refused too: the tool would be called with nothing.
+          if (unknownKeys(foreign.inputSchema, value)) continue
+          expect({ foreign, value, isRight: isRight(value) }).toEqual({ foreign, value, isRight: false })
         } else if (isRight(value)) {
-          expect(got).toEqual(value)
+          expect(got).toEqual(withKnownKeys(foreign.inputSchema, value))
           seen.asSent += 1
         } else {
           expect({ foreign, value, got, isRight: isRight(got) }).toEqual({ foreign, value, got, isRight: true })
