@@ -35,9 +35,11 @@ export const texts: readonly Row[] = [
   {
     row: 17,
     says: 'commas before a closing bracket are taken out, at any depth',
-    verdict: different('a text is never repaired, which would be a guess: the model writes it once more', async () => {
+    verdict: different('a comma alone is no JSON object', async () => {
       for (const text of WITH_COMMAS) {
-        expect(await given(anything, text)).toContain('The arguments of "tool" are not a JSON object: ')
+        const plain: unknown = JSON.parse(text.replace(/,(?=\s*[\]}])/g, ''))
+        const refused = expect.stringContaining('The arguments of "tool" are not a JSON object: ')
+        expect(await given(anything, text)).toEqual(/[[{]\s*,/.test(text) ? refused : plain)
       }
     }),
   },

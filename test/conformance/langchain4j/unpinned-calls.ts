@@ -91,25 +91,29 @@ export const unpinnedCalls: readonly Row[] = [
   {
     row: 105,
     says: 'taking commas out of broken arguments takes them out of texts too',
-    verdict: different('nothing is taken out: the model writes them anew', async () => {
+    verdict: different('a comma within a text stays', async () => {
       const input = v.object({ s: v.string() })
-      expect(await given(input, '{"s":"a, ]b",}')).toContain('The arguments of "tool" are not a JSON object: ')
+      expect(await given(input, '{"s":"a, ]b",}')).toEqual({ s: 'a, ]b' })
       expect(await given(input, '{"s":"a, ]b"}')).toEqual({ s: 'a, ]b' })
     }),
   },
   {
     row: 106,
     says: 'of two objects the first is taken, of two keys the last; null and fences are errors',
-    verdict: different('what follows an object is an error too, and null is no arguments', async () => {
-      const input = v.object({ i: integer })
-      const noJson = 'The arguments of "tool" are not a JSON object: '
-      for (const text of ['{"i":1}{"i":2}', '{"i":1} and more', '```json\n{"i":1}\n```', "{'i':1}", '[1]']) {
-        expect(await given(input, text)).toContain(noJson)
-      }
-      expect(await given(input, '{"i":1,"i":2}')).toEqual({ i: 2 })
-      expect(await given(input, 'null')).toBe(misfit('i: expected "i", received undefined'))
-      expect(await given(v.object({}), 'null')).toEqual({})
-    }),
+    verdict: different(
+      'what follows an object is an error too, null is no arguments, and a fence is taken off',
+      async () => {
+        const input = v.object({ i: integer })
+        const noJson = 'The arguments of "tool" are not a JSON object: '
+        for (const text of ['{"i":1}{"i":2}', '{"i":1} and more', '[1]']) {
+          expect(await given(input, text)).toContain(noJson)
+        }
+        for (const text of ['```json\n{"i":1}\n```', "{'i':1}"]) expect(await given(input, text)).toEqual({ i: 1 })
+        expect(await given(input, '{"i":1,"i":2}')).toEqual({ i: 2 })
+        expect(await given(input, 'null')).toBe(misfit('i: expected "i", received undefined'))
+        expect(await given(v.object({}), 'null')).toEqual({})
+      },
+    ),
   },
   {
     row: 107,
