@@ -234,9 +234,17 @@ describe('a schema', () => {
   test.each<[string, object]>([
     ['that is deep', nest(40)],
     ['that refers to itself alone', { type: 'object', properties: { a: { $ref: 'https://evil.example/schema' } } }],
-    ['with a key __proto__', JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"}}}')],
     ['with text that nobody sees', { type: 'object', description: 'a\u202eb' }],
   ])('%s is not stored', async (_, inputSchema) => {
     expect((await put('refused', fixed(inputSchema))).status).toBe(422)
+  })
+
+  test('may name a property __proto__, which is data like any other and changes no prototype', async () => {
+    const inputSchema = JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"}}}') as object
+    expect((await put('proto', fixed(inputSchema))).status).toBe(201)
+    expect((await call('proto', JSON.parse('{"__proto__":"x"}') as object)).body).toMatchObject({ ok: true })
+    const { body } = await call('proto', JSON.parse('{"__proto__":{"isAdmin":true}}') as object)
+    expect(body).toMatchObject({ status: 422, code: 'invalid_arguments' })
+    expect(Reflect.get({}, 'isAdmin')).toBeUndefined()
   })
 })
