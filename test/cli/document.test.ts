@@ -37,7 +37,7 @@ test('docs/configuration.md has every variable that the edge reads, and no other
   expect([...variableNames()].sort()).toEqual([...names, ...others].sort())
 })
 
-/** The variables that src/setup.ts reads by itself, for each provider. */
+/** The variables that src/edge/setup.ts reads by itself, for each provider. */
 function urlAndKey(vendor: string): string[] {
   return [`${vendor}_BASE_URL`, `${vendor}_API_KEY`]
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { post, toolsOf } from '../../test/fixtures/offline-play.ts'
-import worker from './index.ts'
+import { post, toolsOf } from '../../fixtures/offline-play.ts'
+import worker from '../../../tools/offline/index.ts'
 
 const CLOCK = {
   name: 'clock',

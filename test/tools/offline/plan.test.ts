@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { play, type Prop } from '../../test/fixtures/offline-play.ts'
+import { play, type Prop } from '../../fixtures/offline-play.ts'
 
 /** A Friday, 14:05 in Copenhagen. */
 const NOW = Date.parse('2026-11-20T13:05:09Z')
