@@ -1,3 +1,4 @@
+import { isTerminal, type RunStatus } from '../../src/contract/run.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isObject } from '../../src/contract/json.ts'
@@ -164,7 +165,7 @@ describe('a client of a kept run', () => {
 
   /** A long answer that is streamed, the bytes of it that have left its conversation, and whether they are still read. */
   async function streamed(): Promise<{ response: Response; passed: () => number; isLeft: () => boolean }> {
-    const edge = keptEdge({ script: [long] })
+    const edge = keptEdge({ script: [long], vars: { MAX_ANSWER_CHARACTERS: String(2 * PIECES * piece.length) } })
     await edge.post('/conversations', { id: 'long' })
     const object = edge.objects.get('v1/local/long')!
     const events = object.events.bind(object)
@@ -192,7 +193,9 @@ describe('a client of a kept run', () => {
     const body = JSON.stringify({ messages: [user], stream: true, edgecall: { rounds: 'all' } })
     const response = await edge.fetch('/v1/chat/completions', { ...init, body })
     const run = `/conversations/long/runs/${response.headers.get('x-run-id')}`
-    while ((await (await edge.fetch(run)).json<{ status: string }>()).status !== 'completed') continue
+    const status = async () => (await (await edge.fetch(run)).json<{ status: string }>()).status
+    while (!isTerminal((await status()) as RunStatus)) await new Promise((resolve) => setImmediate(resolve))
+    expect(await status()).toBe('completed')
     return { response, passed: () => passed, isLeft: () => isLeft }
   }
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { npmStart } from './npm-start.ts'
 import { readEvents } from './stage.ts'
 
-const QUESTION = 'My friend wants the AI news; send a summary to friend@email.com'
+const QUESTION = 'Send a mail to friend@email.com with the subject "AI news" and the text "Nothing new today."'
 
 const edge = npmStart()
 
@@ -21,13 +21,10 @@ async function waiting(key: string, conversation?: string) {
   const run = await post(`/conversations/${id}/runs`, { input: QUESTION }, { 'idempotency-key': key })
   expect(run).toMatchObject({
     status: 'waiting',
-    calls: [
-      { tool: 'webSearch', status: 'settled', arguments: { query: 'AI news' } },
-      { tool: 'sendMail', status: 'approval', arguments: { to: 'friend@email.com', subject: 'AI news' } },
-    ],
+    calls: [{ tool: 'sendMail', status: 'approval', arguments: { to: 'friend@email.com', subject: 'AI news' } }],
   })
   const path = `/conversations/${id}/runs/${run.id}`
-  return { id, path, mail: run.calls[1] }
+  return { id, path, mail: run.calls[0] }
 }
 
 /** What a run came to once a person has decided on its mail. */
@@ -42,17 +39,16 @@ async function sent(): Promise<Record<string, string>[]> {
   return structured.mails
 }
 
-test('the news is looked up and mailed once after approval, however often the request is sent', async () => {
+test('a mail is sent once after approval, however often the request is sent', async () => {
   const { id, path, mail } = await waiting('news-1')
   expect(await waiting('news-1', id)).toMatchObject({ path, mail: { id: mail.id } })
   expect(await sent()).toEqual([])
 
   const run = await decided(path, mail, 'approve')
-  expect(run).toMatchObject({ status: 'completed', calls: [{ status: 'settled' }, { status: 'settled' }] })
-  expect(run.answer).toContain('I sent “AI news” to friend@email.com.')
-  expect(run.answer).toContain('stand-in')
+  expect(run).toMatchObject({ status: 'completed', calls: [{ status: 'settled' }] })
+  expect(run.answer).toContain('friend@email.com')
   const mails = [{ to: 'friend@email.com', subject: 'AI news', text: mail.arguments.text, source: 'stand-in' }]
-  expect(mail.arguments.text).toMatch(/^There are 5 results:\n- Fjordlab .*https:/)
+  expect(mail.arguments.text).toBe('Nothing new today.')
   expect(await sent()).toMatchObject(mails)
 
   const again = await post(`/conversations/${id}/runs`, { input: QUESTION }, { 'idempotency-key': 'news-1' })
@@ -64,10 +60,10 @@ test('nothing is mailed if a person rejects it or nobody can be asked', async ()
   const before = await sent()
   const { path, mail } = await waiting('news-2')
   const refused = await decided(path, mail, 'reject')
-  expect(refused).toMatchObject({ status: 'completed', answer: expect.stringMatching(/refused/) })
+  expect(refused).toMatchObject({ status: 'completed', calls: [{ ok: false }] })
   expect(refused.answer).not.toContain('I sent')
   const alone = await post('/runs', { input: QUESTION })
-  expect(alone).toMatchObject({ status: 'completed', answer: expect.stringMatching(/person must agree/) })
+  expect(alone).toMatchObject({ status: 'completed', answer: expect.stringMatching(/needs approval by a person/) })
   expect(await sent()).toEqual(before)
 })
 

@@ -55,5 +55,5 @@ test('a mail is not sent if nobody can approve it', async () => {
     'Send a mail to friend@example.com with the subject Hi and the text "Hello there"',
   )
   expect(calls.map(([tool]) => tool)).toEqual(['sendMail'])
-  expect(answer).toMatch(/person must agree/)
+  expect(answer).toMatch(/needs approval by a person/)
 })

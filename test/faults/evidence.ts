@@ -54,7 +54,7 @@ function toldOf(settled: CallSettled | undefined): CallEnd['told'] {
 
 /** The model was told that the call took effect, and not what it answered. */
 export function isOnlyDone({ content = [] }: CallSettled): boolean {
-  return textOf(content).startsWith('It took effect')
+  return textOf(content).startsWith('The call took effect')
 }
 
 export function callsOf({ token, rounds }: Script, run: string): AskedCall[] {
