@@ -21,7 +21,8 @@ npm run import -- api.json [--host api.example.com] [--secret SECRET_API] [--out
                                 tools/definitions, or with --put a tool of the edge at EDGECALL_URL
 npx node src/cli/main.ts types --url https://… [--out file]
                                 the names of an edge's tools as a type, for \`createClient<ToolName>\`
-npm run openapi                 write the OpenAPI document, which \`GET /openapi.json\` answers, and docs/configuration.md
+npm run openapi                 write the OpenAPI document, which \`GET /openapi.json\` answers, docs/configuration.md
+                                and docs/errors.md
 
 Where a command speaks to a deployed edge, EDGECALL_KEY is its key.
 `

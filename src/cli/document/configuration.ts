@@ -1,6 +1,7 @@
 import { LIMITS, limitRules } from '../../contract/limits.ts'
 import { optionRules, RUN_OPTIONS } from '../../contract/run-options.ts'
 import { commentsOf } from './comments.ts'
+import { markdownTable } from './table.ts'
 
 /** A variable, secret or group of secrets of an edge. */
 interface Variable {
@@ -188,13 +189,8 @@ until the value is corrected.
 `
 
 function tableOf(variables: readonly Variable[]): string {
-  const rows = [
+  return markdownTable([
     ['Variable', 'What it sets', 'Default'],
     ...variables.map(({ name, text, initial }) => [`\`${name}\``, text, initial]),
-  ].map((cells) => cells.map((cell) => cell.replaceAll('|', '\\|')))
-  const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
-  const line = (cells: readonly string[], fill = ' ') =>
-    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0, fill)).join(' | ')} |`
-  const [head = [], ...body] = rows
-  return `${[line(head), line(['', '', ''], '-'), ...body.map((row) => line(row))].join('\n')}\n`
+  ])
 }

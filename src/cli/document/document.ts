@@ -5,6 +5,7 @@ import { ANSWERS } from './answers.ts'
 import { bodySchemas } from './bodies.ts'
 import { CLIENT_ROUTES } from './client-routes.ts'
 import { configurationText } from './configuration.ts'
+import { errorsText } from './errors/page.ts'
 import { eventSchemas } from './events.ts'
 import { ref } from './json-schema.ts'
 import { operationOf } from './operation.ts'
@@ -15,6 +16,7 @@ import { TOOL_ROUTES } from './tool-routes.ts'
 const FILE = 'src/http/openapi.txt'
 
 export const CONFIGURATION = 'docs/configuration.md'
+export const ERRORS = 'docs/errors.md'
 
 const ROUTES = { ...CLIENT_ROUTES, ...RUN_ROUTES, ...TOOL_ROUTES }
 
@@ -61,12 +63,13 @@ export function documentText(root: string): string {
   return `${head}${lines(paths)},\n"components":${tail}${lines(schemas)}}}\n`
 }
 
-/** Writes the OpenAPI document, which the edge imports, and docs/configuration.md. */
+/** Writes the OpenAPI document, which the edge imports, docs/configuration.md and docs/errors.md. */
 export function writeDocument(root: string): void {
   mkdirSync(join(root, 'docs'), { recursive: true })
   for (const [file, text] of [
     [FILE, documentText(root)],
     [CONFIGURATION, configurationText()],
+    [ERRORS, errorsText()],
   ] as const) {
     writeFileSync(join(root, file), text)
     process.stdout.write(`wrote ${file}\n`)

@@ -1,0 +1,50 @@
+import { type ErrorTexts, http, text } from './error-text.ts'
+
+/** Errors with which a run fails: in `error` of `run.finished`, and as the answer if nothing was sent yet. */
+export const RUN_ERRORS: ErrorTexts = {
+  hook_failed: http(502, 'A hook threw an error.', 'Look for `hook_failed` in the log, and correct the hook.'),
+  interrupted: http(502, 'The run was interrupted five times, by crashes or errors.', 'Look for `run.interrupted`.'),
+  invalid_answer: http(
+    502,
+    'The model’s structured answer does not fit the schema of `responseFormat`.',
+    'Simplify the schema, or use a stronger model.',
+  ),
+  limit_reached: http(
+    422,
+    'A limit was reached and `onLimit` is `fail`, or the model’s last answer asked for tools. `which` names the limit.',
+    'Raise the limit, or look at why the run needs so much.',
+  ),
+  no_progress: http(502, 'The run made no progress for five minutes.', 'Look in the log for what it waited for.'),
+  run_cancelled: http(409, 'The run was cancelled.', 'Nothing: it was asked for.'),
+  run_failed: http(502, 'The run failed, and no cause is stored.', 'Look for the run’s id in the log.'),
+  run_interrupted: text('The event stream ended before the run.', 'Read the run by its id.'),
+  run_lost: http(502, 'What was stored of the run cannot be read.', 'Look for `row.set_aside`. Start a new run.'),
+  run_timeout: http(504, 'The run took longer than `RUN_TIMEOUT_MS`.', 'Raise it, or use faster tools.'),
+}
+
+/** Errors of models. If the model keeps failing, the run fails with the code. */
+export const MODEL_ERRORS: ErrorTexts = {
+  model_answer_too_large: http(502, 'One answer is longer than `MAX_ANSWER_CHARACTERS`.', 'Raise the limit.'),
+  model_bad_response: http(
+    502,
+    'The provider’s answer does not fit its format.',
+    'Check that the base URL is that of a server of this format.',
+  ),
+  model_not_found: http(502, 'The provider has no such model.', 'Check the name in `MODEL` or `MODELS`.'),
+  model_rate_limited: http(
+    429,
+    'The provider refused for its rate limit or quota, also after retries.',
+    'Wait for `Retry-After`, or raise your quota with the provider.',
+  ),
+  model_refused_request: http(
+    400,
+    'The provider refused the request. The message is the provider’s.',
+    'Correct what it names: often the context is too long, or a schema is not supported.',
+  ),
+  model_stream_cut: http(502, 'The provider’s answer ended before the model was done.', 'Try again.'),
+  model_timeout: http(502, 'The provider did not answer in time.', 'Try again, or use a faster model.'),
+  model_unauthorized: http(502, 'The provider refused the key of the edge.', 'Set the key: `OPENAI_API_KEY`, ….'),
+  model_unavailable: http(502, 'The provider answered with a server error, also after retries.', 'Try again later.'),
+  model_unreachable: http(502, 'The provider could not be reached.', 'Check the base URL.'),
+  model_without_tools: http(502, 'The model cannot call tools.', 'Use one that can.'),
+}

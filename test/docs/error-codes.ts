@@ -1,0 +1,56 @@
+import { globSync, readFileSync } from 'node:fs'
+
+export const ROOT = new URL('../..', import.meta.url).pathname
+
+export interface Source {
+  readonly path: string
+  readonly text: string
+}
+
+/** Returns the source files that can make errors for callers, models or the log. */
+export function sources(): Source[] {
+  return globSync(['src/**/*.ts', 'tools/mcp/*.ts'], { cwd: ROOT })
+    .filter((path) => !/^src\/(?:studio|cli)\//.test(path))
+    .map((path) => ({ path, text: readFileSync(`${ROOT}${path}`, 'utf8') }))
+}
+
+/**
+ * Literals that look like error codes and are none: words of formats, states, and members of requests. A new literal in
+ * snake case must be in this list, or have a text in src/cli/document/errors.
+ */
+const NO_CODES = new Set(
+  `already_terminal api_key arguments at awaiting_approval awaiting_caller code content_filter error exact_optional
+  execute_tool failed finish first_seen format hash id insufficient_quota invalid_request_error invoke_agent json_object
+  json_schema model module owner partial_check previous_response_id query rate_limit_error rate_limit_exceeded raw_check
+  read_result resource_link return_direct server_error starting_after string to_lower_case to_upper_case tool_calls
+  tool_choice tool_search tools trim_end trim_start unknown untrusted_data`.split(/\s+/),
+)
+
+/** What stands for an error code: what follows `code`, and the first argument of the functions that make errors. */
+const CODE_LINE = /\bcode\b[^\n;]*/g
+const MAKER = /\b(?:failure|refuse|fail|transient)\(\s*'([a-z][a-z0-9_]*)'/g
+const SNAKE_CASE = /'([a-z]+(?:_[a-z0-9]+)+)'/g
+/** The formats have many words in snake case; there, only those that begin as error codes do count. */
+const IN_FORMATS = /'((?:invalid|unsupported|missing|unknown|model)_[a-z_]+)'/g
+
+/** Returns the error codes in the code of a file, with repetitions. */
+export function errorCodesOf(path: string, text: string): string[] {
+  const code = withoutComments(text)
+  const isFormat = path.startsWith('src/wire/client/') || path.startsWith('src/wire/provider/')
+  const patterns = [MAKER, isFormat ? IN_FORMATS : SNAKE_CASE]
+  const literals = [
+    ...[...code.matchAll(CODE_LINE)].flatMap(([line]) => [...line.matchAll(/'([a-z][a-z0-9_]*)'/g)]),
+    ...patterns.flatMap((pattern) => [...code.matchAll(pattern)]),
+  ]
+  return literals.map(([, literal = '']) => literal).filter((literal) => !NO_CODES.has(literal))
+}
+
+/** Returns the error codes that are written next to an HTTP status. */
+export function httpErrorsOf(text: string): { status: number; code: string }[] {
+  const pairs = withoutComments(text).matchAll(/status: (\d{3}),\s*code: '([a-z_]+)'/g)
+  return [...pairs].map(([, status, code = '']) => ({ status: Number(status), code }))
+}
+
+function withoutComments(text: string): string {
+  return text.replaceAll(/\/\*[^]*?\*\//g, '').replaceAll(/(^|\s)\/\/.*$/gm, '$1')
+}

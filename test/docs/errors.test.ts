@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { ERRORS } from '../../src/cli/document/document.ts'
+import { errorsText, errorTexts } from '../../src/cli/document/errors/page.ts'
+import { errorCodesOf, httpErrorsOf, ROOT, sources } from './error-codes.ts'
+
+const texts = errorTexts()
+
+test('docs/errors.md is made from this code: else run `npm run openapi`', () => {
+  expect(readFileSync(`${ROOT}${ERRORS}`, 'utf8')).toBe(errorsText())
+})
+
+test('src/cli/document/errors has a text for every error code of the code, and for no other', () => {
+  const codes = sources().flatMap(({ text, path }) => errorCodesOf(path, text))
+  // `http_429` and `http_5` are the codes of statuses.
+  const unique = new Set(codes.map((code) => (/^http_\d/.test(code) ? 'http_<status>' : code)))
+  expect([...unique].sort(), 'a new literal that is no error code belongs in NO_CODES').toEqual(
+    Object.keys(texts).sort(),
+  )
+})
+
+test('the statuses in docs/errors.md are those that the code answers', () => {
+  const answered = sources().flatMap(({ text }) => httpErrorsOf(text))
+  expect(answered.length).toBeGreaterThan(40)
+  // These codes have several statuses; their texts say so.
+  const several = new Set(['invalid_request', 'tool_changed', 'unknown_tool', 'call_already_answered'])
+  const wrong = answered.filter(({ code, status }) => !several.has(code) && texts[code]?.status !== status)
+  expect(wrong).toEqual([])
+})
+
+test('a code is found wherever an error is made', () => {
+  const code = `
+    throw new Problem({ status: 418, code: 'teapot', message })
+    return refuse('too_hot', 'It is too hot.')
+    const code = cold ? 'too_cold' : 'lukewarm'
+    // failure('in_a_comment')
+  `
+  expect([...new Set(errorCodesOf('src/http/tea.ts', code))].sort()).toEqual([
+    'lukewarm',
+    'teapot',
+    'too_cold',
+    'too_hot',
+  ])
+  expect(httpErrorsOf(code)).toEqual([{ status: 418, code: 'teapot' }])
+})
