@@ -43,8 +43,17 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
 
   constructor(ctx: DurableObjectState, env: Env, setup: Setup) {
     super(ctx, env)
-    const store = new Store(ctx.storage, (row) => setup.report({ event: 'row.set_aside', ...row }))
-    const alarms = new Alarms({ setup, store, setAlarm: (time) => void ctx.storage.setAlarm(time) })
+    const store = new Store(ctx.storage, {
+      onBroken: (row) => setup.report({ event: 'row.set_aside', ...row }),
+      onRollback: () => alarms.forget(),
+    })
+    const alarms = new Alarms({
+      setup,
+      store,
+      runner: () => this.#runner,
+      setAlarm: (time) => void ctx.storage.setAlarm(time),
+      getAlarm: () => ctx.storage.getAlarm(),
+    })
     const [readers, waiters] = [new Readers(), new Waiters()]
     this.#setup = setup
     this.#store = store
@@ -62,7 +71,10 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     this.#view = new RunView({ store, runs: this.#runner.runs, readers, waiters })
     try {
       // Resumes a run that an earlier instance left unfinished, whatever started this instance.
-      if (store.life() === 'open') this.#runner.pump()
+      if (store.life() === 'open') {
+        this.#runner.pump()
+        void alarms.restore()
+      }
     } catch (error) {
       alarms.reportFailure(error)
     }
@@ -72,8 +84,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     const life = this.#life()
     if (life === 'deleted') return DELETED
     if (life === 'open') return { ok: true, created: false }
-    this.#store.create()
-    this.#store.transaction(() => {
+    this.#store.create(() => {
       this.#store.setMeta('owner', { tenant, id })
       if (Object.keys(settings).length > 0) this.#store.setMeta('settings', settings)
       if (expires !== undefined) this.#store.setMeta('expires', expires)
@@ -256,7 +267,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   }
 
   override async alarm(): Promise<void> {
-    if (this.#store.life() === 'open') await this.#alarms.onAlarm(this.#runner)
+    if (this.#store.life() === 'open') await this.#alarms.onAlarm()
     if (this.#store.life() === 'none') this.#view.end()
   }
 

@@ -67,6 +67,7 @@ export class TestConversation {
     const storage = {
       ...memoryStorage(this.database, (moment) => this.onTransaction(moment)),
       setAlarm: async (time: number) => void (this.alarmAt = time),
+      getAlarm: async () => (this.alarmAt === Infinity ? null : this.alarmAt),
       deleteAlarm: async () => void (this.alarmAt = Infinity),
       deleteAll: async () => this.#deleteAll(),
     }

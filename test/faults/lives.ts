@@ -175,6 +175,7 @@ export class Lives {
       },
       transactionSync: <Result>(work: () => Result) => commit(() => kept.transactionSync(work)),
       setAlarm: async (time: number) => void (isOver() || (this.#alarmAt = time)),
+      getAlarm: async () => (this.#alarmAt === Infinity ? null : this.#alarmAt),
     }
     return storage as unknown as DurableObjectStorage
   }

@@ -12,14 +12,17 @@ import { webhookBody, sendWebhooks } from './webhook.ts'
 export interface AlarmPorts {
   readonly setup: Setup
   readonly store: Store
+  readonly runner: () => Runner
   readonly setAlarm: (time: number) => void
+  /** Returns the time of the alarm that is set, in epoch milliseconds; null if none is. */
+  readonly getAlarm: () => Promise<number | null>
 }
 
 /** The duties of a conversation that become due, and the one alarm for all of them. */
 export class Alarms {
   readonly #ports: AlarmPorts
-  /** The time for which this instance has set the alarm, in epoch milliseconds. */
-  #alarmAt = Infinity
+  /** The time of the alarm, in epoch milliseconds; undefined if it is not known to be due before everything else. */
+  #alarmAt: number | undefined
 
   constructor(ports: AlarmPorts) {
     this.#ports = ports
@@ -27,9 +30,26 @@ export class Alarms {
 
   /** Makes sure that the alarm rings by a time, in epoch milliseconds. */
   wakeAt(time: number): void {
-    if (time >= this.#alarmAt) return
-    this.#alarmAt = time
-    this.#ports.setAlarm(time)
+    if (time >= (this.#alarmAt ?? Infinity)) return
+    // Setting the alarm replaces the one that an earlier instance has set, so what is stored decides when it is due.
+    this.#alarmAt = this.#alarmAt === undefined ? Math.min(time, nextDue(this.#dueTimes())) : time
+    this.#ports.setAlarm(this.#alarmAt)
+  }
+
+  /** Sets the alarm if the one that is set would ring after something stored is due, or if it is lost. */
+  async restore(): Promise<void> {
+    try {
+      const due = this.#alarmAt === undefined ? nextDue(this.#dueTimes()) : Infinity
+      const alarmAt = due === Infinity ? due : await this.#ports.getAlarm()
+      if (this.#alarmAt === undefined && (alarmAt ?? Infinity) > due) this.wakeAt(due)
+    } catch (error) {
+      this.reportFailure(error)
+    }
+  }
+
+  /** Forgets the alarm's time, after a transaction that may have set it was rolled back. */
+  forget(): void {
+    this.#alarmAt = undefined
   }
 
   /** Makes sure that the watchdog alarm rings. */
@@ -38,10 +58,10 @@ export class Alarms {
   }
 
   /** Handles the alarm: performs the duties that are due. The alarm is set again even if one of them fails. */
-  async onAlarm(runner: Runner): Promise<void> {
+  async onAlarm(): Promise<void> {
     this.#alarmAt = Infinity
     try {
-      await this.#performDuties(runner)
+      await this.#performDuties()
     } catch (error) {
       this.reportFailure(error)
       this.watch()
@@ -52,11 +72,12 @@ export class Alarms {
     this.#ports.setup.report({ event: 'conversation.failed', detail: String(error) })
   }
 
-  async #performDuties(runner: Runner): Promise<void> {
+  async #performDuties(): Promise<void> {
     const { store, setup } = this.#ports
+    const runner = this.#ports.runner()
     const now = Date.now()
-    const due = this.#dueTimes(runner)
-    if (isDue(due, 'expire', now)) return this.#expire(runner)
+    const due = this.#dueTimes()
+    if (isDue(due, 'expire', now)) return this.#expire()
     runner.checkCurrent()
     runner.pump()
     if (isDue(due, 'prune', now)) store.prune(now - PRUNE_MS)
@@ -68,11 +89,12 @@ export class Alarms {
       await sendWebhooks(store.outbox, { url, webhook, isOpen: config.auth === 'open', now: () => Date.now(), report })
       await this.reportSpend()
     }
-    this.wakeAt(nextDue(this.#dueTimes(runner)))
+    this.wakeAt(nextDue(this.#dueTimes()))
   }
 
-  #dueTimes(runner: Runner): DueTimes {
+  #dueTimes(): DueTimes {
     const { store } = this.#ports
+    const runner = this.#ports.runner()
     const run = runner.dueAt()
     const open = runner.runs.current()
     const unpruned = store.runs.unpruned()
@@ -98,7 +120,7 @@ export class Alarms {
     }
   }
 
-  async #expire(runner: Runner): Promise<void> {
+  async #expire(): Promise<void> {
     const { store, setup } = this.#ports
     const owner = store.meta('owner')
     // A conversation with a fixed end is in no directory.
@@ -107,13 +129,13 @@ export class Alarms {
       // The directory comes first: if that fails, the whole expiry is tried again.
       await directory.remove(String(owner.id))
       if (store.life() !== 'open') return
-      if (!isDue(this.#dueTimes(runner), 'expire', Date.now())) {
+      if (!isDue(this.#dueTimes(), 'expire', Date.now())) {
         // The conversation was used meanwhile.
         await directory.add(String(owner.id))
         return this.watch()
       }
     }
-    runner.runs.clear()
+    this.#ports.runner().runs.clear()
     await store.deleteAll()
   }
 

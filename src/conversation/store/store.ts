@@ -17,6 +17,12 @@ import { FullResultTable } from './full-results.ts'
 /** The names of the values that are stored for a conversation as a whole. */
 export type MetaKey = 'deleted' | 'expires' | 'idle' | 'marks' | 'owed' | 'owner' | 'settings' | 'summary' | 'usage'
 
+export interface StoreEvents {
+  readonly onBroken?: OnBroken
+  /** Called after a transaction that failed. */
+  readonly onRollback?: () => void
+}
+
 /**
  * The tables of one conversation. Rows of runs and messages are projections of the events, written with them. Content
  * that cannot be read is set aside and reported to `onBroken`: no row keeps the conversation from opening.
@@ -31,10 +37,12 @@ export class Store {
   readonly #database: Database
   /** A cache of the facts that were read or written. It is never stale, because only this instance writes them. */
   readonly #metaCache = new Map<MetaKey, unknown>()
+  readonly #onRollback: () => void
   #exists = false
 
-  constructor(storage: DurableObjectStorage, onBroken: OnBroken = () => {}) {
+  constructor(storage: DurableObjectStorage, { onBroken = () => {}, onRollback = () => {} }: StoreEvents = {}) {
     this.#storage = storage
+    this.#onRollback = onRollback
     this.#database = new Database(storage.sql, onBroken)
     this.runs = new RunTable(this.#database)
     this.events = new EventTable(this.#database)
@@ -51,8 +59,12 @@ export class Store {
     return this.meta('deleted') === undefined ? 'open' : 'deleted'
   }
 
-  create(): void {
-    migrate(this.#storage)
+  /** Creates the tables, and what else the new conversation consists of, in one transaction. */
+  create(init: () => void = () => {}): void {
+    this.transaction(() => {
+      migrate(this.#storage)
+      init()
+    })
     this.#exists = true
   }
 
@@ -76,6 +88,7 @@ export class Store {
       return this.#storage.transactionSync(work)
     } catch (error) {
       this.#metaCache.clear()
+      this.#onRollback()
       throw error
     }
   }
