@@ -21,6 +21,7 @@ export interface Refusal {
     | 'queue_full'
     | 'idempotency_mismatch'
     | 'run_not_last'
+    | 'run_not_parked'
     | 'run_replaced'
     | 'run_waiting'
   readonly message: string
@@ -227,6 +228,8 @@ export interface ConversationService {
   }): Promise<Reply<{ readonly messages: readonly StoredMessage[] }>>
   usage(): Promise<Reply<{ readonly usage: Usage; readonly runs: number }>>
   cancel(runId: string): Promise<Reply<{ readonly status: 'cancelled' | 'already_terminal' }>>
+  /** Resumes a parked run. Returns it as it stands. */
+  retry(runId: string): Promise<Reply<{ readonly record: RunRecord }>>
   /** Returns a call that waits for a decision; any other call is unknown. */
   approval(runId: string, callId: string): Promise<Reply<{ readonly approval: PendingApproval }>>
   /**

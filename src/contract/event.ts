@@ -90,6 +90,16 @@ export type RunFact =
   /** The edge stopped while the call ran. The call will be sent again with the same idempotency key. */
   | { readonly type: 'call.interrupted'; readonly callId: string; readonly tool: string }
   | CallSettled
+  /**
+   * The outcome of a call that had been settled without it. No model reads it; the run may have ended before.
+   */
+  | {
+      readonly type: 'call.late'
+      readonly callId: string
+      readonly tool: string
+      readonly ok: boolean
+      readonly at: number
+    }
   /** A finished call was undone because a later one failed. `error`: why it could not be undone. */
   | {
       readonly type: 'call.undone'
@@ -106,7 +116,11 @@ export type RunFact =
   | { readonly type: 'run.waiting'; readonly for: 'approval' | 'caller'; readonly at: number }
   | { readonly type: 'run.resumed'; readonly at: number }
   | { readonly type: 'run.cancelling' }
-  /** Always last, exactly once. */
+  /** The object was lost each time it resumed the run. Nothing resumes the run until somebody retries or cancels it. */
+  | { readonly type: 'run.parked'; readonly reason: string; readonly at: number }
+  /** Somebody has the parked run resumed. */
+  | { readonly type: 'run.retried'; readonly at: number }
+  /** Exactly once, and last but for \`call.late\`. */
   | RunFinished
 
 export type RunNews =

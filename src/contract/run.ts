@@ -64,7 +64,16 @@ export interface RunRequest extends SomeOptions {
   readonly trusted?: Readonly<Record<string, unknown>>
 }
 
-export type RunStatus = 'queued' | 'running' | 'waiting' | 'cancelling' | 'completed' | 'failed' | 'cancelled'
+/** \`parked\`: its object was lost each time it resumed the run; only a retry resumes it. */
+export type RunStatus =
+  | 'queued'
+  | 'running'
+  | 'waiting'
+  | 'parked'
+  | 'cancelling'
+  | 'completed'
+  | 'failed'
+  | 'cancelled'
 
 export type Finish =
   | 'stop'

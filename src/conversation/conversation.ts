@@ -70,14 +70,27 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     })
     this.#view = new RunView({ store, runs: this.#runner.runs, readers, waiters })
     try {
-      // Resumes a run that an earlier instance left unfinished, whatever started this instance.
-      if (store.life() === 'open') {
-        this.#runner.pump()
-        void alarms.restore()
-      }
+      if (store.life() === 'open') this.#wake(ctx)
     } catch (error) {
       alarms.reportFailure(error)
     }
+  }
+
+  /** Resumes a run that an earlier instance left unfinished, whatever started this instance. */
+  #wake(ctx: DurableObjectState): void {
+    const resume = () => {
+      this.#runner.pump()
+      void this.#alarms.restore()
+    }
+    if (!this.#runner.countResume()) return resume()
+    void ctx.blockConcurrencyWhile(async () => {
+      try {
+        await ctx.storage.sync()
+        resume()
+      } catch (error) {
+        this.#alarms.reportFailure(error)
+      }
+    })
   }
 
   async create({ tenant, id, settings, expires }: CreateRequest): Promise<Reply<{ created: boolean }>> {
@@ -212,10 +225,27 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       const row = this.#store.runs.row(runId)
       if (!row) return UNKNOWN_RUN
       if (isTerminal(row.status)) return { ok: true, status: 'already_terminal' }
+      if (row.status === 'parked') {
+        this.#store.endUnread(runId, { status: 'cancelled', finish: 'cancelled' })
+        this.#alarms.watch()
+        return { ok: true, status: 'cancelled' }
+      }
       await this.#cancel([runId])
       // The run may have ended by itself before the cancellation took effect.
       const isCancelled = this.#store.runs.row(runId)?.status === 'cancelled'
       return { ok: true, status: isCancelled ? 'cancelled' : 'already_terminal' }
+    })
+  }
+
+  async retry(runId: string): Promise<Reply<{ record: RunRecord }>> {
+    return this.#whenOpen(async () => {
+      const row = this.#store.runs.row(runId)
+      if (!row) return UNKNOWN_RUN
+      if (row.status !== 'parked') return refuse('run_not_parked', 'This run is not parked.')
+      this.#store.retry(runId)
+      this.#alarms.watch()
+      this.#runner.pump()
+      return this.record(runId, 0)
     })
   }
 

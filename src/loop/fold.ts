@@ -71,10 +71,18 @@ export function fold(state: RunState, event: RunEventBody): void {
     case 'run.cancelling':
       state.status = 'cancelling'
       return
+    case 'run.parked':
+      state.parkedSince = event.at
+      return
+    case 'run.retried':
+      state.deadline += event.at - (state.parkedSince ?? event.at)
+      delete state.parkedSince
+      return
     case 'run.finished':
       return foldFinished(state, event)
     case 'history.repaired':
     case 'run.snapshot':
+    case 'call.late':
     case 'reasoning.delta':
     case 'text.delta':
     case 'call.delta':

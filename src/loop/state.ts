@@ -74,7 +74,9 @@ export interface RunState {
   usage: Usage
   /** The time at which the run's time is up, in epoch milliseconds. */
   deadline: number
+  /** In epoch milliseconds, like \`parkedSince\`. */
   waitingSince?: number
+  parkedSince?: number
   /** The marks of all data that the model has read, in this run or before it. */
   readonly marks: Set<DataMark>
   /** Whether a result was cut, so that `read_result` is on offer. */

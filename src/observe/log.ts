@@ -42,12 +42,15 @@ type IgnoredByLog =
   | 'call.started'
   | 'call.interrupted'
   | 'call.undone'
+  | 'call.late'
   | 'step.finished'
   | 'step.restarted'
   | 'limit.reached'
   | 'run.waiting'
   | 'run.resumed'
   | 'run.cancelling'
+  | 'run.parked'
+  | 'run.retried'
   | 'step.answered'
 
 function entryOf(event: RunFact, run: RunRequest): { readonly event: string } | undefined {

@@ -20,12 +20,15 @@ type IgnoredBySpans =
   | 'call.started'
   | 'call.interrupted'
   | 'call.undone'
+  | 'call.late'
   | 'step.finished'
   | 'step.restarted'
   | 'limit.reached'
   | 'run.waiting'
   | 'run.resumed'
   | 'run.cancelling'
+  | 'run.parked'
+  | 'run.retried'
 
 /** A span in OpenTelemetry's sense, for an exporter to send. Times are in epoch milliseconds. */
 export interface Span {

@@ -180,7 +180,7 @@ describe('a conversation of an older version', () => {
     const indexes = "SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'index' ORDER BY name"
     expect(there.rows(columns)).toEqual(fresh.rows(columns))
     expect(there.rows(indexes)).toEqual(fresh.rows(indexes))
-    expect(there.rows("SELECT value FROM meta WHERE key = 'version'")).toEqual([{ value: '2' }])
+    expect(there.rows("SELECT value FROM meta WHERE key = 'version'")).toEqual([{ value: '3' }])
   })
 })
 

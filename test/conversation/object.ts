@@ -19,7 +19,7 @@ import { conversation } from '../../src/conversation/conversation.ts'
 import { Store } from '../../src/conversation/store/store.ts'
 import { decodeEvents, decodeLine } from '../../src/wire/events.ts'
 import { requestOf } from '../fixtures/play.ts'
-import { memoryStorage } from '../fixtures/sqlite.ts'
+import { durableState, memoryStorage } from '../fixtures/sqlite.ts'
 
 type Answer = (request: ModelRequest, signal: AbortSignal) => Iterable<ModelEvent> | AsyncIterable<ModelEvent>
 
@@ -72,7 +72,7 @@ export class TestConversation {
       deleteAll: async () => this.#deleteAll(),
     }
     const Class = conversation<object>(() => this.#setup())
-    this.object = new Class({ storage, waitUntil: () => {} } as unknown as DurableObjectState, {})
+    this.object = new Class(durableState(storage), {})
     return this.object
   }
 

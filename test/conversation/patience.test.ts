@@ -94,23 +94,26 @@ describe('five minutes without progress', () => {
     expect(there.store.runs.row(runId(0))?.status).toBe('waiting')
   })
 
-  test('are counted across restarts of the object, from the first interruption', async () => {
+  test('are counted only while an instance is alive, across all interruptions', async () => {
     const { answer } = saying()
     const there = new TestConversation(answer)
     await there.start(0, { request: { limits } as object })
     await settle()
-    // An hour with no object at all is nobody's fault.
-    vi.setSystemTime(61 * MINUTE)
-    there.live()
-    await settle()
-    expect(there.store.runs.row(runId(0))).toMatchObject({ status: 'running', interrupted: 1, stalled: 61 * MINUTE })
-    vi.setSystemTime(64 * MINUTE)
-    there.live()
-    await settle()
+    const interruptedAt = async (minute: number) => {
+      vi.setSystemTime(minute * MINUTE)
+      there.live()
+      await settle()
+    }
+    // Outages of an hour: no object is alive.
+    await interruptedAt(61)
+    await interruptedAt(121)
     expect(there.store.runs.row(runId(0))).toMatchObject({ status: 'running', interrupted: 2, stalled: 61 * MINUTE })
-    vi.setSystemTime(66 * MINUTE)
-    there.live()
-    await settle()
+    await until(there, 124 * MINUTE)
+    expect(there.store.runs.row(runId(0))).toMatchObject({ status: 'running', idle: 3 * MINUTE })
+    await interruptedAt(184)
+    await until(there, 186 * MINUTE)
+    expect(there.store.runs.row(runId(0))).toMatchObject({ status: 'running', idle: 5 * MINUTE })
+    await interruptedAt(246)
     expect(there.store.runs.record(runId(0))).toMatchObject(ended)
   })
 
@@ -123,7 +126,7 @@ describe('five minutes without progress', () => {
     there.answer = (request, signal) => (request.messages.length === 1 ? ask(['look']) : answer(request, signal))
     there.live()
     await settle()
-    expect(there.store.runs.row(runId(0))).toMatchObject({ interrupted: 1, stalled: null })
+    expect(there.store.runs.row(runId(0))).toMatchObject({ interrupted: 0, stalled: null })
     vi.setSystemTime(8 * MINUTE)
     there.live()
     await settle()

@@ -224,6 +224,7 @@ describe('a row that cannot be read', () => {
       there.database.exec("UPDATE runs SET record = NULL, status = 'queued', ended = NULL WHERE id LIKE '%1'")
       there.database.exec(`UPDATE ${what} = '{"half'`)
       there.live()
+      await new Promise(setImmediate)
       expect(types(await there.events(1)).at(-1)).toBe('run.finished')
       expect(await there.object.record(runId(1), 0)).toMatchObject({
         record: { status: 'failed', error: { code: 'run_lost' } },

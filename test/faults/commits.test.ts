@@ -4,7 +4,8 @@ import { failure } from '../../src/contract/tool.ts'
 import { freezeClock } from '../fixtures/frozen-clock.ts'
 import { ask, id, requestOf, RUN_ID, say, tool, types } from '../fixtures/play.ts'
 import { atEachCommit, countOf, type MakeScene, model, playOut } from './commits.ts'
-import type { Commit, Dies, Lives } from './lives.ts'
+import { keptFault } from './history.ts'
+import { type Commit, type Dies, Lives } from './lives.ts'
 
 freezeClock(60_000)
 
@@ -156,10 +157,16 @@ describe('an object that is evicted', () => {
     expect(there.lives).toBeGreaterThan(4)
   })
 
-  test('after every commit has its run given up after five lives, once, with a history that is valid', async () => {
+  test('after every commit has its run parked after three lives without progress; a retry completes it', async () => {
     const { make, dies } = after(() => true)
-    const { record, effects } = await playOut(make, dies)
-    expect(record).toMatchObject({ status: 'failed', error: { code: 'interrupted' } })
+    const effects: string[] = []
+    const there: Lives = new Lives(make(effects, () => there))
+    await there.play(dies)
+    expect((await there.told()).record).toMatchObject({ status: 'parked', error: { code: 'run_parked' } })
+    await there.retry()
+    const { record, messages } = await there.told()
+    expect(record).toMatchObject({ status: 'completed', answer: 'Done.' })
+    expect(keptFault(messages)).toBeUndefined()
     expect(effects).toEqual([...new Set(effects)])
   })
 })

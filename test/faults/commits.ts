@@ -51,7 +51,7 @@ function onceOf(events: readonly RunEvent[]): string[] {
 }
 
 /** Commits of the second life at which the object is lost again. */
-const AGAIN = [undefined, 1, 2, 3, 4, 5, 6]
+const AGAIN = [undefined, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
 
 /** Loses the object before and after each commit of its first life, and once more in the next; looks at each end. */
 export async function atEachCommit(

@@ -12,7 +12,7 @@ import { conversation } from '../../src/conversation/conversation.ts'
 import { Store } from '../../src/conversation/store/store.ts'
 import { decodeEvents, decodeLine } from '../../src/wire/events.ts'
 import { requestOf, RUN_ID } from '../fixtures/play.ts'
-import { memoryStorage } from '../fixtures/sqlite.ts'
+import { durableState, memoryStorage } from '../fixtures/sqlite.ts'
 
 type ConversationLife = ConversationService & { alarm(): Promise<void> }
 
@@ -66,13 +66,24 @@ export class Lives {
     return this.#object
   }
 
-  /** Posts the run, and lives until it has ended. Rejects where nobody looks after it any more. */
+  /** Retries the parked run, and lives until it has ended. */
+  async retry(): Promise<void> {
+    const never = () => false
+    await this.#begin(never).retry(RUN_ID)
+    await this.#liveOn(never)
+  }
+
+  /** Posts the run, and lives until it has ended or is parked. Rejects where nobody looks after it any more. */
   async play(dies: Dies = () => false): Promise<void> {
     const object = this.#begin(dies)
     const run = requestOf({ conversation: 'conv_1', ...this.#scene.request })
     const tools = this.#scene.tools.map(({ definition }) => definition)
     await object.start({ run, tools, onBusy: 'queue', create: true })
     this.#isAccepted = true
+    await this.#liveOn(dies)
+  }
+
+  async #liveOn(dies: Dies): Promise<void> {
     for (await settle(); !this.#hasEnded(); await settle()) {
       const isWaiting = this.#store().runs.row(RUN_ID)?.status === 'waiting'
       // People take their time: by then no alarm is left but the one that would refuse in their place.
@@ -107,7 +118,7 @@ export class Lives {
 
   #hasEnded(): boolean {
     const { status } = this.#store().runs.row(RUN_ID) ?? {}
-    return status !== undefined && isTerminal(status)
+    return status !== undefined && (status === 'parked' || isTerminal(status))
   }
 
   #begin(dies: Dies): ConversationLife {
@@ -117,7 +128,7 @@ export class Lives {
     this.#isLost = false
     const storage = this.#storage(this.lives, dies)
     const Class = conversation<object>(() => this.#setup())
-    return (this.#object = new Class({ storage, waitUntil: () => {} } as unknown as DurableObjectState, {}))
+    return (this.#object = new Class(durableState(storage), {}))
   }
 
   /** The alarm, which makes another life of a lost object. */

@@ -15,7 +15,7 @@ const FINISH = [
   'cancelled',
   'error',
 ]
-const STATUS = ['queued', 'running', 'waiting', 'cancelling', 'completed', 'failed', 'cancelled']
+const STATUS = ['queued', 'running', 'waiting', 'parked', 'cancelling', 'completed', 'failed', 'cancelled']
 
 /** The schemas of the edge's answers, by their names in the document. Answers may have more members than are named. */
 export const ANSWERS: Readonly<Record<string, JsonSchema>> = {

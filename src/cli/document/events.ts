@@ -119,6 +119,10 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
     required: { callId, tool: text, ok: flag, because: callId },
     optional: { error: errorOfCall },
   },
+  'call.late': {
+    summary: 'The outcome of a call that had been settled without it. No model reads it.',
+    required: { callId, tool: text, ok: flag, at: time },
+  },
   'step.finished': {
     summary: 'All calls of the step are settled.',
     required: { step, finish: modelFinish },
@@ -133,6 +137,11 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
     summary: 'The run waits for a decision, or for results of its caller.',
     required: { for: { enum: ['approval', 'caller'] }, at: time },
   },
+  'run.parked': {
+    summary: 'The run cannot be resumed. Nothing resumes it until somebody retries or cancels it.',
+    required: { reason: text, at: time },
+  },
+  'run.retried': { summary: 'Somebody has the parked run resumed.', required: { at: time } },
   'run.resumed': { summary: 'The run goes on after waiting.', required: { at: time } },
   'run.cancelling': { summary: 'The run is being cancelled; its open calls are told to stop.', required: {} },
   'run.finished': {

@@ -203,6 +203,17 @@ export const RUN_ROUTES: Routes = {
       errors: UNKNOWN,
     },
   },
+  '/conversations/{id}/runs/{run}/retry': {
+    post: {
+      tag: 'Runs',
+      id: 'retryRun',
+      summary: 'Resume a parked run',
+      description: 'A run is parked if its conversation was lost three times while it resumed the run.',
+      scope: 'chat',
+      answers: { 200: { says: 'The run.', json: 'Run' } },
+      errors: { ...UNKNOWN, 409: 'The run is not parked.' },
+    },
+  },
   '/conversations/{id}/runs/{run}/regenerate': {
     post: {
       tag: 'Runs',

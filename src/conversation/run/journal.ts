@@ -39,6 +39,8 @@ export class RunJournal implements Journal {
   #lastEventAt: number
   /** Whether the run was interrupted since its last progress. */
   #isStalled: boolean
+  /** The time up to which idle time has been counted, in epoch milliseconds. */
+  #idleSince: number
 
   /** `isNew`: the run was just stored, so that there is nothing to read of it. */
   constructor(ports: JournalPorts, run: StoredRun, isNew = false) {
@@ -50,7 +52,8 @@ export class RunJournal implements Journal {
     this.#projected = isNew ? 0 : store.messages.countOf(run.place)
     this.#status = run.status
     this.#lastEventAt = now()
-    this.#isStalled = run.stalled !== null
+    this.#isStalled = run.stalled !== null || run.resumes > 0
+    this.#idleSince = now()
   }
 
   /** The number of the newest event. */
@@ -114,6 +117,13 @@ export class RunJournal implements Journal {
     const { store, now } = this.#ports
     store.runs.countInterruption(this.#run.id, now())
     this.#isStalled = true
+  }
+
+  /** Counts the time since the last count, unless `isBusy`: then calls in flight may take that long. */
+  countIdle(isBusy: boolean): void {
+    const { store, now } = this.#ports
+    if (this.#isStalled) store.runs.countIdle(this.#run.id, isBusy ? 0 : now() - this.#idleSince)
+    this.#idleSince = now()
   }
 
   #take(event: RunEventBody): string {

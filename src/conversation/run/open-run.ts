@@ -47,9 +47,12 @@ export function isWaiting({ state }: OpenRun): boolean {
   return state.status === 'waiting' && (state.step?.calls.some(isWaitingForOthers) ?? false)
 }
 
-/** A run that is opened after this many counted interruptions, by the loss of the object or an error, is given up. */
+/** A run is given up after this many interruptions since its last progress, by the loss of the object or an error. */
 const MOST_INTERRUPTIONS = 5
-/** The longest time that a run may make no progress. Waiting for a person or the caller does not count. */
+/**
+ * The longest time that a run may make no progress. Only time counts in which an instance drives the run: neither an
+ * outage nor waiting for a person or the caller does.
+ */
 const MOST_IDLE_MS = 5 * 60 * 1000
 
 export const NO_PROGRESS: RunError = {
@@ -58,14 +61,14 @@ export const NO_PROGRESS: RunError = {
 }
 
 /** Returns why a run must not start or go on; undefined if it may. */
-export function reasonToEnd({ stored, isBroken, state }: OpenRun, now: number): RunError | undefined {
+export function reasonToEnd({ stored, isBroken, state }: OpenRun): RunError | undefined {
   if (state.status === 'cancelling') return undefined
   if (isBroken) return { code: 'run_lost', message: 'Part of the journal of this run cannot be read.' }
   if (stored.interrupted >= MOST_INTERRUPTIONS) {
     const message = `The run was interrupted ${MOST_INTERRUPTIONS} times and was stopped.`
     return { code: 'interrupted', message }
   }
-  return now - (stored.stalled ?? now) >= MOST_IDLE_MS ? NO_PROGRESS : undefined
+  return stored.idle >= MOST_IDLE_MS ? NO_PROGRESS : undefined
 }
 
 /** Whether a run under way has had no event for too long. Its calls in flight may take until their deadlines. */

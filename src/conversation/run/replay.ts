@@ -1,4 +1,5 @@
 import type { RunRecord } from '../../contract/run.ts'
+import { NO_USAGE } from '../../contract/usage.ts'
 import { recordOf } from '../../loop/record.ts'
 import { fold } from '../../loop/fold.ts'
 import { newState, type RunState } from '../../loop/state.ts'
@@ -44,11 +45,26 @@ export function stateOf(store: Store, stored: StoredRun): { readonly state: RunS
 export function replayRecord(store: Store, id: string): RunRecord | undefined {
   // The conversation may have expired while the caller waited for this record.
   if (store.life() !== 'open') return undefined
+  if (store.runs.row(id)?.status === 'parked') return parkedRecord(id)
   const stored = store.runs.get(id)
   const state = stored && stateOf(store, stored).state
   const storedRecord = store.runs.record(id)
   const record = state && (state.finished || !storedRecord) ? recordOf(state) : storedRecord
   return record && store.fullResults.withLateOutcomes(record)
+}
+
+/** Returns the record of a parked run, whose journal is not read. */
+function parkedRecord(id: string): RunRecord {
+  const message = 'This run is parked, since it could not be resumed. Retry or cancel it.'
+  return {
+    id,
+    status: 'parked',
+    answer: '',
+    steps: 0,
+    usage: NO_USAGE,
+    calls: [],
+    error: { code: 'run_parked', message },
+  }
 }
 
 /** Returns the next stored frames of a run after a number. A `run.snapshot` takes the place of pruned events. */

@@ -1,5 +1,5 @@
 import type { NewsFilter } from '../../contract/conversation.ts'
-import { isTerminal, type RunRecord } from '../../contract/run.ts'
+import { isTerminal, type RunRecord, type RunStatus } from '../../contract/run.ts'
 import { recordOf } from '../../loop/record.ts'
 import { isWaiting } from './open-run.ts'
 import type { OpenRuns } from './open-runs.ts'
@@ -25,6 +25,11 @@ export function fitRecord(record: RunRecord): RunRecord {
   return { ...rest, answer: answer.slice(0, MOST_CHARACTERS / 4), calls: light, isPartial: true }
 }
 
+/** Whether a run has no further events, unless somebody retries it. */
+function isSettled(status: RunStatus): boolean {
+  return isTerminal(status) || status === 'parked'
+}
+
 export interface RunViewPorts {
   readonly store: Store
   readonly runs: OpenRuns
@@ -45,7 +50,7 @@ export class RunView {
     const { store, runs, waiters } = this.#ports
     const row = store.runs.row(id)
     if (!row) return undefined
-    const isAwaited = waitMs > 0 && !isTerminal(row.status) && !this.#isWaiting(id)
+    const isAwaited = waitMs > 0 && !isSettled(row.status) && !this.#isWaiting(id)
     const record = isAwaited ? await waiters.wait(id, waitMs) : undefined
     if (record) return fitRecord(record)
     const open = runs.inMemory(id)
@@ -73,7 +78,7 @@ export class RunView {
   /** Whether a run yields no more events for now: it is gone, has ended, or waits for others. */
   #isAtRest(id: string): boolean {
     const row = this.#ports.store.runs.row(id)
-    return row === undefined || isTerminal(row.status) || (row.status === 'waiting' && this.#isWaiting(id))
+    return row === undefined || isSettled(row.status) || (row.status === 'waiting' && this.#isWaiting(id))
   }
 
   /** Whether a run waits for others and is not being driven. */

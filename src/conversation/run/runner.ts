@@ -3,7 +3,7 @@ import type { RunFact } from '../../contract/event.ts'
 import type { Message } from '../../contract/message.ts'
 import { isWaitingForOthers, windDown } from '../../loop/decide/decide.ts'
 import { recordOf } from '../../loop/record.ts'
-import { recoveryTime } from '../../loop/recover.ts'
+import { recoveryTime, startedCalls } from '../../loop/recover.ts'
 import { within } from '../../loop/perform/within.ts'
 import { expiryEvent } from './answers.ts'
 import type { JournalPorts } from './journal.ts'
@@ -13,6 +13,8 @@ import { performRun, type PerformPorts } from './perform-run.ts'
 import { WATCHDOG_MS } from './schedule.ts'
 import type { Waiters } from './waiters.ts'
 
+/** After so many instances in a row that did not survive resuming a run, the run is parked. */
+const MOST_RESUMES = 3
 /** How long after the fence calls in flight may be sent again. */
 const AFTER_FENCE_MS = 1000
 /** How long a cancelled run may take to end by itself. */
@@ -36,6 +38,26 @@ export class Runner {
   constructor(ports: RunnerPorts) {
     this.#ports = ports
     this.runs = new OpenRuns(ports)
+  }
+
+  /**
+   * Counts that this instance is about to resume the run whose turn it is. A run that no instance has survived resuming
+   * is parked instead. Returns whether there is a run to resume. Contract: called before any run is read, and the count
+   * is on disk before the run is.
+   */
+  countResume(): boolean {
+    const { store, setup } = this.#ports
+    for (const id of store.runs.unfinished()) {
+      const { status = 'waiting', resumes = 0 } = store.runs.row(id) ?? {}
+      if (status === 'waiting') return false
+      if (resumes < MOST_RESUMES) {
+        store.runs.countResume(id)
+        return true
+      }
+      store.park(id, `The object was lost ${resumes} times while it resumed this run.`)
+      setup.report({ event: 'run.parked', runId: id })
+    }
+    return false
   }
 
   /** Starts or resumes the run whose turn it is, unless it is being driven or waits for others. */
@@ -167,7 +189,9 @@ export class Runner {
       if (overdueCalls.length > 0) this.answer(open, overdueCalls.map(expiryEvent))
       return
     }
-    if (!open.completion || !isHanging(open, now)) return
+    if (!open.completion) return
+    open.journal.countIdle(startedCalls(open.state).length > 0)
+    if (!isHanging(open, now)) return
     this.#abandon(open, giveUpEvents(open, NO_PROGRESS))
   }
 
@@ -195,13 +219,14 @@ export class Runner {
     if (open.wasInterrupted && open.state.status === 'running') {
       const fencedUntil = recoveryTime(open.state) + AFTER_FENCE_MS
       if (fencedUntil > now()) {
+        open.journal.countIdle(true)
         wakeAt(fencedUntil)
         return false
       }
       open.wasInterrupted = false
       open.journal.countInterruption()
     }
-    const error = reasonToEnd(open, now()) ?? (await performRun(open, this.#ports))
+    const error = reasonToEnd(open) ?? (await performRun(open, this.#ports))
     if (error) commit(open, ...giveUpEvents(open, error))
     return true
   }

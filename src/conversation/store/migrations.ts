@@ -6,9 +6,10 @@
 /**
  * The statements that make a new database. Values are passed as parameters only, because traces record the SQL text.
  *
- * runs: event numbers up to `reserved` may be in use; `stalled`, the time of the first interruption since the run last
- * made progress; `ended`, in epoch milliseconds; `pruned`, the number of the last event that pruning removed, 0 if it
- * removed none. messages: `kind`, system, user, answer (without calls), work (calls and results), or old (its turn was
+ * runs: event numbers up to `reserved` may be in use; since the run last made progress: `interrupted` counts its
+ * interruptions, `stalled` is the time of the first one, and `idle` counts the milliseconds for which an instance has
+ * driven it after that; `resumes` counts the instances that began to resume it and were not seen to survive; `ended`, in
+ * epoch milliseconds; `pruned`, the number of the last event that pruning removed, 0 if it removed none. messages: `kind`, system, user, answer (without calls), work (calls and results), or old (its turn was
  * replaced). wholes: complete results of which models see a part, and outcomes that came late.
  */
 const SCHEMA = `
@@ -16,7 +17,8 @@ const SCHEMA = `
   CREATE TABLE runs (place INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, status TEXT NOT NULL,
     request TEXT NOT NULL, toolset INTEGER NOT NULL REFERENCES toolsets (id), record TEXT,
     reserved INTEGER NOT NULL DEFAULT 0, interrupted INTEGER NOT NULL DEFAULT 0, created INTEGER NOT NULL,
-    stalled INTEGER, ended INTEGER, pruned INTEGER);
+    stalled INTEGER, ended INTEGER, pruned INTEGER, idle INTEGER NOT NULL DEFAULT 0,
+    resumes INTEGER NOT NULL DEFAULT 0);
   CREATE INDEX runs_open ON runs (place) WHERE record IS NULL;
   CREATE INDEX runs_unpruned ON runs (ended) WHERE ended IS NOT NULL AND pruned IS NULL;
   CREATE TABLE toolsets (id INTEGER PRIMARY KEY, definitions TEXT NOT NULL);
@@ -59,6 +61,8 @@ const MIGRATIONS: readonly string[] = [
        'cachedInputTokens', ifnull(sum(json_extract(record, '$.usage.cachedInputTokens')), 0),
        'reasoningTokens', ifnull(sum(json_extract(record, '$.usage.reasoningTokens')), 0)))
      FROM runs WHERE json_valid(record);`,
+  `ALTER TABLE runs ADD COLUMN idle INTEGER NOT NULL DEFAULT 0;
+   ALTER TABLE runs ADD COLUMN resumes INTEGER NOT NULL DEFAULT 0;`,
 ]
 
 const NEWEST = MIGRATIONS.length + 1

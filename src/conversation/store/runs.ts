@@ -10,10 +10,14 @@ export interface RunRow {
   readonly place: number
   readonly id: string
   readonly status: RunStatus
-  /** How often the run was interrupted, by the loss of the object or by an error. */
+  /** How often the run was interrupted since its last progress, by the loss of the object or by an error. */
   readonly interrupted: number
   /** The time of the first interruption since the last progress, in epoch milliseconds, like `ended`. */
   readonly stalled: number | null
+  /** For how long instances have driven the run since its last progress and its first interruption, in milliseconds. */
+  readonly idle: number
+  /** How many instances in a row began to resume the run and were not seen to survive it. */
+  readonly resumes: number
   readonly ended: number | null
   /** The number of the last event that pruning removed; 0 if it removed none, null if the run was not pruned yet. */
   readonly pruned: number | null
@@ -28,7 +32,7 @@ export interface StoredRun extends RunRow {
 /** How many event numbers are reserved at a time, so that not every news event needs a write. */
 export const RESERVED = 1024
 
-const COLUMNS = 'place, id, status, interrupted, stalled, ended, pruned'
+const COLUMNS = 'place, id, status, interrupted, stalled, idle, resumes, ended, pruned'
 
 /** A list of tools and its row. */
 interface Toolset {
@@ -63,7 +67,8 @@ export class RunTable {
         now,
       )
       .one()
-    const row = { status: 'queued', interrupted: 0, stalled: null, ended: null, pruned: null } as const
+    const counters = { interrupted: 0, stalled: null, idle: 0, resumes: 0 } as const
+    const row = { status: 'queued', ...counters, ended: null, pruned: null } as const
     return { place, id: request.runId, ...row, request, tools: toolset.tools }
   }
 
@@ -101,10 +106,17 @@ export class RunTable {
     )[0]
   }
 
-  /** Returns the ids of the unfinished runs in order; the first is the run whose turn it is. */
+  /** Returns the ids of the unfinished runs in order, without parked ones; the first is the run whose turn it is. */
   unfinished(): string[] {
     return this.#database
-      .rows<{ id: string }>('SELECT id FROM runs WHERE record IS NULL ORDER BY place')
+      .rows<{ id: string }>("SELECT id FROM runs WHERE record IS NULL AND status <> 'parked' ORDER BY place")
+      .map((row) => row.id)
+  }
+
+  /** Returns the ids of the parked runs in order. */
+  parked(): string[] {
+    return this.#database
+      .rows<{ id: string }>("SELECT id FROM runs WHERE record IS NULL AND status = 'parked' ORDER BY place")
       .map((row) => row.id)
   }
 
@@ -192,8 +204,18 @@ export class RunTable {
     )
   }
 
+  /** Notes progress of a run: nothing that was counted before it counts any more. */
   clearStall(id: string): void {
-    this.#database.rows('UPDATE runs SET stalled = NULL WHERE id = ?', id)
+    this.#database.rows('UPDATE runs SET interrupted = 0, stalled = NULL, idle = 0, resumes = 0 WHERE id = ?', id)
+  }
+
+  /** Counts time in which an instance has driven the run without progress, and so has survived resuming it. */
+  countIdle(id: string, ms: number): void {
+    this.#database.rows('UPDATE runs SET idle = idle + ?, resumes = 0 WHERE id = ?', ms, id)
+  }
+
+  countResume(id: string): void {
+    this.#database.rows('UPDATE runs SET resumes = resumes + 1 WHERE id = ?', id)
   }
 
   /** Reserves event numbers up to `upTo`, so that no later instance of the object gives them again. */

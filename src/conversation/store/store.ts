@@ -1,6 +1,6 @@
 import type { Spend } from '../../contract/budget.ts'
 import type { ConversationSettings } from '../../contract/conversation.ts'
-import type { RunFinished } from '../../contract/event.ts'
+import type { RunFact, RunFinished } from '../../contract/event.ts'
 import { isObject, parseJson } from '../../contract/json.ts'
 import { type DataMark, marksAmong, type Message } from '../../contract/message.ts'
 import { isTerminal, type RunRecord, type RunRequest } from '../../contract/run.ts'
@@ -166,13 +166,40 @@ export class Store {
   #giveUp({ id, status }: RunRow): void {
     if (isTerminal(status)) return
     const error = { code: 'run_lost', message: 'The request of this run cannot be read.' }
-    const end = { status: 'failed', finish: 'error', answer: '', usage: NO_USAGE, error } as const
+    this.endUnread(id, { status: 'failed', finish: 'error', error })
+  }
+
+  /** Ends a run whose journal is not read. */
+  endUnread(id: string, end: Pick<RunFinished, 'status' | 'finish' | 'error'>): void {
+    const result = { ...end, answer: '', usage: NO_USAGE }
     this.transaction(() => {
-      const seq = this.runs.lastNumber(id) + 1
-      const event: RunFinished = { type: 'run.finished', ...end }
-      this.events.append(id, seq, seq, [encodeLine({ ...event, runId: id, seq })])
-      this.end({ id, steps: 0, calls: [], ...end }, Date.now())
+      this.appendFact(id, { type: 'run.finished', ...result })
+      this.end({ id, steps: 0, calls: [], ...result }, Date.now())
     })
+  }
+
+  /** Parks a run, without reading its journal. */
+  park(id: string, reason: string): void {
+    this.transaction(() => {
+      this.appendFact(id, { type: 'run.parked', reason, at: Date.now() })
+      this.runs.setStatus(id, 'parked')
+    })
+  }
+
+  /** Makes a parked run one that is resumed. */
+  retry(id: string): void {
+    this.transaction(() => {
+      this.appendFact(id, { type: 'run.retried', at: Date.now() })
+      this.runs.setStatus(id, 'running')
+      this.runs.clearStall(id)
+    })
+  }
+
+  /** Adds a fact to the journal of a run that is not in memory. Returns its number. */
+  appendFact(id: string, fact: RunFact): number {
+    const seq = this.runs.lastNumber(id) + 1
+    this.events.append(id, seq, seq, [encodeLine({ ...fact, runId: id, seq })])
+    return seq
   }
 
   /** Deletes the news of the runs that ended up to a time. */

@@ -28,7 +28,7 @@ export async function answerRun(request: Request, handle: RunHandle): Promise<Re
  */
 export function answerRecord(record: RunRecord, handle: RunRef): Response {
   const { status, calls, error, finish = 'error' } = record
-  if (status === 'failed' && finish === 'error') {
+  if (status === 'parked' || (status === 'failed' && finish === 'error')) {
     const hasStarted = calls.some((call) => call.ok !== undefined)
     throw failedProblem({ finish, error }, { run: handle, hasStarted, record })
   }

@@ -30,7 +30,7 @@ function statusOf(code: string, finish: RunFinished['finish']): number {
   if (code === 'run_timeout') return 504
   if (code === 'model_rate_limited') return 429
   if (code === 'run_cancelled') return 409
-  if (code === 'model_not_configured') return 503
+  if (code === 'model_not_configured' || code === 'run_parked') return 503
   if (code === 'model_refused_request') return 400
   return finish === 'limit' ? 422 : 502
 }

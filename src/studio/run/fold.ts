@@ -31,6 +31,10 @@ export function foldEvent(run: RunView, event: RunEvent): RunView {
     }
     case 'run.cancelling':
       return { ...run, status: 'cancelling' }
+    case 'run.parked':
+      return noted({ ...run, status: 'parked' }, `Parked: ${event.reason}`)
+    case 'run.retried':
+      return { ...run, status: 'running' }
     case 'run.snapshot':
       return fromRecord(run, event.record)
     case 'run.finished': {
@@ -109,6 +113,8 @@ function foldCall(call: CallView, event: CallEvent): CallView {
       return { ...call, progress: event }
     case 'call.settled':
       return settled(call, event)
+    case 'call.late':
+      return call
     case 'call.undone':
       return { ...call, undone: { ok: event.ok, ...(event.error && { message: event.error.message }) } }
   }

@@ -86,6 +86,11 @@ conversations.post('/:id/runs/:run/cancel', async (c) => {
   return c.json({ status })
 })
 
+conversations.post('/:id/runs/:run/retry', async (c) => {
+  requireScope(c.env.caller, 'chat')
+  return c.json(unwrapReply(await conversationOfPath(c).retry(runIdOfPath(c))).record)
+})
+
 conversations.get('/:id/runs/:run/calls/:call', async (c) => {
   requireScope(c.env.caller, 'approve')
   const { approval } = unwrapReply(await conversationOfPath(c).approval(runIdOfPath(c), c.req.param('call')))
