@@ -46,6 +46,8 @@ export interface Conversation<Tool extends string = string> {
   /** Gives the result of a call that the caller runs: a string, or a value that is sent as JSON. */
   giveResult(runId: string, callId: string, result: unknown, ok?: boolean): Promise<RecordOf<Tool>>
   cancel(runId: string): Promise<'cancelled' | 'already_terminal'>
+  /** Has a parked run resumed. */
+  retry(runId: string): Promise<RecordOf<Tool>>
   messages(page?: { readonly before?: number; readonly limit?: number }): Promise<StoredMessage[]>
   runs(page?: { readonly before?: string; readonly limit?: number }): Promise<RunSummary[]>
   usage(): Promise<Usage & { readonly runs: number }>
@@ -126,6 +128,7 @@ function conversationOf<Tool extends string>(send: Send, id: string): Conversati
       const reply = await requestJson<CancelReply>(send, at, isCancelled, { method: 'POST' })
       return reply.status
     },
+    retry: (runId) => requestJson(send, `${pathOf(runId)}/retry`, hasId, { method: 'POST' }),
     messages: (page) => requestJson(send, `${path}/messages${query(page)}`, Array.isArray),
     runs: (page) => requestJson(send, `${path}/runs${query(page)}`, areWithId),
     usage: () => requestJson(send, `${path}/usage`, isObject),

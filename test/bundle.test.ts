@@ -28,15 +28,15 @@ test('a one-tool Worker is small and contains no code of the edge', async () => 
     expect(code).not.toContain(foreign)
 })
 
-test('the edge Worker with all providers and surfaces stays under 114 KiB gzip and contains no forbidden library', async () => {
+test('the edge Worker with all providers and surfaces stays under 115 KiB gzip and contains no forbidden library', async () => {
   const code = await bundle('wrangler.toml', '--minify')
-  expect(gzipSync(code).byteLength).toBeLessThan(114 * KIB)
+  expect(gzipSync(code).byteLength).toBeLessThan(115 * KIB)
   for (const foreign of ['ZodError', 'ajv', '@ai-sdk']) expect(code).not.toContain(foreign)
 })
 
-test('an edge that names few parts holds no others, and stays under 88 KiB gzip', async () => {
+test('an edge that names few parts holds no others, and stays under 89 KiB gzip', async () => {
   const code = await bundle('test/fixtures/core-edge/wrangler.toml', '--minify')
-  expect(gzipSync(code).byteLength).toBeLessThan(88 * KIB)
+  expect(gzipSync(code).byteLength).toBeLessThan(89 * KIB)
   for (const foreign of ['generativelanguage', 'api.anthropic.com', 'mcp-protocol-version', 'tool_search', 'openapi'])
     expect(code).not.toContain(foreign)
 })

@@ -8,6 +8,7 @@ import { deploy } from './deploy.ts'
 import { writeDocument } from './document/document.ts'
 import { Failure, Stopped } from './failure.ts'
 import { importOpenApi } from './import.ts'
+import { changeRun } from './runs.ts'
 import { start } from './start.ts'
 import { writeStudio } from './studio.ts'
 import { writeTypes } from './types.ts'
@@ -21,6 +22,8 @@ npm run import -- api.json [--host api.example.com] [--secret SECRET_API] [--out
                                 tools/definitions, or with --put a tool of the edge at EDGECALL_URL
 npx node src/cli/main.ts types --url https://… [--out file]
                                 the names of an edge's tools as a type, for \`createClient<ToolName>\`
+npx node src/cli/main.ts runs retry|cancel CONVERSATION RUN --url https://…
+                                have a parked run resumed, or cancel a run
 npm run openapi                 write the OpenAPI document, which \`GET /openapi.json\` answers, docs/configuration.md
                                 and docs/errors.md
 
@@ -56,6 +59,14 @@ async function run([command = 'help', ...args]: readonly string[]): Promise<numb
   } else if (command === 'types') {
     const options = parse(args, { ...HELP, ...TYPES })
     if (!options.help) return writeTypes({ root, env, ...options }).then(() => 0)
+  } else if (command === 'runs') {
+    const names = args.slice(0, 3)
+    const [action, conversation = '', run = ''] = names
+    const options = parse(args.slice(3), { ...HELP, url: { type: 'string' } })
+    const isUsable = (action === 'retry' || action === 'cancel') && names.length === 3
+    if (!isUsable || names.some((name) => name.startsWith('-')))
+      throw new UsageError('Say what to do with which run: runs retry|cancel CONVERSATION RUN')
+    return changeRun({ env, url: options.url, action, conversation, run }).then(() => 0)
   } else if (command === 'openapi') {
     if (!parse(args, HELP).help) {
       writeDocument(root)

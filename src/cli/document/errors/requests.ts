@@ -149,6 +149,7 @@ export const CONVERSATION_ERRORS: ErrorTexts = {
   own_run: http(403, '`FOUR_EYES` is `on`, and the key that decides started the run.', 'Decide with another key.'),
   queue_full: http(429, 'More than `MAX_QUEUE` runs wait in the conversation.', 'Wait for `Retry-After`.'),
   run_not_last: http(409, 'The request goes on from a run that is not the latest.', 'Read the conversation again.'),
+  run_not_parked: http(409, 'Only a parked run is retried.', 'Nothing: the run goes on, or has ended.'),
   run_replaced: http(409, 'The turn was already run again.', 'Run the turn again that replaced it.'),
   run_waiting: http(
     409,

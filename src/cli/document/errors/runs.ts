@@ -3,7 +3,11 @@ import { type ErrorTexts, http, text } from './error-text.ts'
 /** Errors with which a run fails: in `error` of `run.finished`, and as the answer if nothing was sent yet. */
 export const RUN_ERRORS: ErrorTexts = {
   hook_failed: http(502, 'A hook threw an error.', 'Look for `hook_failed` in the log, and correct the hook.'),
-  interrupted: http(502, 'The run was interrupted five times, by crashes or errors.', 'Look for `run.interrupted`.'),
+  interrupted: http(
+    502,
+    'The run was interrupted five times without progress, by crashes or errors.',
+    'Look for `run.interrupted`.',
+  ),
   invalid_answer: http(
     502,
     'The model’s structured answer does not fit the schema of `responseFormat`.',
@@ -14,11 +18,20 @@ export const RUN_ERRORS: ErrorTexts = {
     'A limit was reached and `onLimit` is `fail`, or the model’s last answer asked for tools. `which` names the limit.',
     'Raise the limit, or look at why the run needs so much.',
   ),
-  no_progress: http(502, 'The run made no progress for five minutes.', 'Look in the log for what it waited for.'),
+  no_progress: http(
+    502,
+    'The run made no progress for five minutes, outages not counted.',
+    'Look in the log for what it waited for.',
+  ),
   run_cancelled: http(409, 'The run was cancelled.', 'Nothing: it was asked for.'),
   run_failed: http(502, 'The run failed, and no cause is stored.', 'Look for the run’s id in the log.'),
   run_interrupted: text('The event stream ended before the run.', 'Read the run by its id.'),
   run_lost: http(502, 'What was stored of the run cannot be read.', 'Look for `row.set_aside`. Start a new run.'),
+  run_parked: http(
+    503,
+    'The conversation was lost three times while it resumed the run, which is parked.',
+    'Look for what ends it, often memory or CPU time; then retry or cancel the run.',
+  ),
   run_timeout: http(504, 'The run took longer than `RUN_TIMEOUT_MS`.', 'Raise it, or use faster tools.'),
 }
 
