@@ -1,3 +1,4 @@
+import { isObject } from '../contract/json.ts'
 import { type EdgeAddress, refusal, send } from './edge.ts'
 import { Failure } from './failure.ts'
 
@@ -18,7 +19,7 @@ export async function changeRun({ env, url = env['EDGECALL_URL'] ?? '', ...optio
   const { action, conversation, run } = options
   const path = `/conversations/${encodeURIComponent(conversation)}/runs/${encodeURIComponent(run)}/${action}`
   const answer = await send(edge, { method: 'POST', path })
-  if (!answer.ok) throw await refusal(`The run was not changed`, answer)
-  const { status } = (await answer.json()) as { readonly status: unknown }
-  process.stdout.write(`${run}: ${String(status)}\n`)
+  if (!answer.ok) throw await refusal('The run was not changed', answer)
+  const reply: unknown = await answer.json()
+  process.stdout.write(`${run}: ${isObject(reply) ? String(reply['status']) : 'changed'}\n`)
 }

@@ -72,12 +72,8 @@ export function fold(state: RunState, event: RunEventBody): void {
       state.status = 'cancelling'
       return
     case 'run.parked':
-      state.parkedSince = event.at
-      return
     case 'run.retried':
-      state.deadline += event.at - (state.parkedSince ?? event.at)
-      delete state.parkedSince
-      return
+      return foldParking(state, event)
     case 'run.finished':
       return foldFinished(state, event)
     case 'history.repaired':
@@ -101,6 +97,16 @@ function foldFinished(state: RunState, event: RunFinished): void {
   foldAdded(state)
   // A result returned directly becomes the assistant's answer in the history: the user's turn follows.
   if (event.finish === 'return_direct') state.messages.push({ role: 'assistant', content: event.answer })
+}
+
+/** The time in which a run is parked is not its own. */
+function foldParking(state: RunState, { type, at }: EventOf<'run.parked' | 'run.retried'>): void {
+  if (type === 'run.parked') {
+    state.parkedSince = at
+    return
+  }
+  state.deadline += at - (state.parkedSince ?? at)
+  delete state.parkedSince
 }
 
 type EventOf<Type extends RunEventBody['type']> = Extract<RunEventBody, { type: Type }>
