@@ -60,14 +60,8 @@ export function fold(state: RunState, event: RunEventBody): void {
       state.limit = { which: event.which, step: state.steps }
       return
     case 'run.waiting':
-      state.status = 'waiting'
-      state.waitingSince = event.at
-      return
     case 'run.resumed':
-      state.status = 'running'
-      state.deadline += event.at - (state.waitingSince ?? event.at)
-      delete state.waitingSince
-      return
+      return foldWait(state, event)
     case 'run.cancelling':
       state.status = 'cancelling'
       return
@@ -99,7 +93,18 @@ function foldFinished(state: RunState, event: RunFinished): void {
   if (event.finish === 'return_direct') state.messages.push({ role: 'assistant', content: event.answer })
 }
 
-/** The time in which a run is parked is not its own. */
+/** The time in which a run waits for others is not its own, nor is that in which it is parked. */
+function foldWait(state: RunState, { type, at }: EventOf<'run.waiting' | 'run.resumed'>): void {
+  if (type === 'run.waiting') {
+    state.status = 'waiting'
+    state.waitingSince = at
+    return
+  }
+  state.status = 'running'
+  state.deadline += at - (state.waitingSince ?? at)
+  delete state.waitingSince
+}
+
 function foldParking(state: RunState, { type, at }: EventOf<'run.parked' | 'run.retried'>): void {
   if (type === 'run.parked') {
     state.parkedSince = at
