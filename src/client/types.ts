@@ -1,7 +1,7 @@
 import type { RunEvent } from '../contract/event.ts'
 import type { Message } from '../contract/message.ts'
 import type { ResponseFormat, ToolChoice } from '../contract/model.ts'
-import type { CallRecord, ClientTool, OnBusy, RunRecord } from '../contract/run.ts'
+import type { CallRecord, ClientTool, RunRecord } from '../contract/run.ts'
 import type { RunOptions } from '../wire/client/request.ts'
 
 /** A type with its member `tool` narrowed to the names in `Tool`. */
@@ -26,7 +26,6 @@ export interface RunInput<Tool extends string = string> extends Omit<RunOptions,
   readonly clientTools?: readonly ClientTool[]
   readonly toolChoice?: Extract<ToolChoice, string> | { readonly tool: Tool }
   readonly responseFormat?: ResponseFormat
-  readonly onBusy?: OnBusy
 }
 
 export interface ClientOptions {

@@ -91,8 +91,8 @@ export interface StartRequest {
   readonly run: RunRequest
   /** The tools on offer. Their definitions are pinned for the whole run. */
   readonly tools: readonly ToolDefinition[]
-  /** `queue-unless-waiting`: as `queue`, but refused while the run under way waits, perhaps for long, for others. */
-  readonly onBusy: OnBusy | 'queue-unless-waiting'
+  /** `interrupt-unless-waiting`: as `interrupt`, but refused while the run under way waits for others. */
+  readonly onBusy: OnBusy | 'interrupt-unless-waiting'
   /** Creates the conversation if it does not exist. */
   readonly create: boolean
   /** The time at which the conversation is deleted, in epoch milliseconds. */

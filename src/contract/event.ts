@@ -54,8 +54,17 @@ export type RunFact =
       readonly issues: string
       readonly usage?: Usage
     }
-  /** The run was aborted during this answer, whose usage counts for the key's budget; estimated if not reported. */
-  | { readonly type: 'answer.cut'; readonly step: number; readonly usage: Usage }
+  /**
+   * The run was aborted during this answer. Its text and reasoning so far stay in the history, marked as interrupted.
+   * The usage is estimated if the model reported none.
+   */
+  | {
+      readonly type: 'answer.cut'
+      readonly step: number
+      readonly text?: string
+      readonly reasoning?: string
+      readonly usage: Usage
+    }
   | {
       readonly type: 'approval.requested'
       readonly callId: string

@@ -39,6 +39,8 @@ export interface AssistantMessage {
   readonly reasoning?: string
   readonly calls?: readonly ToolCall[]
   readonly opaque?: Opaque
+  /** Set if the run ended during this answer: `content` is the part of it that came before. */
+  readonly wasInterrupted?: true
 }
 
 /** Data that a provider wants back unchanged, such as signatures of reasoning. Read only by the codec that wrote it. */

@@ -29,6 +29,8 @@ export const RUN_OPTIONS = {
   compensate: { variable: 'COMPENSATE', values: [false, true] },
   /** Whether calls of read-only and idempotent tools start before the model's answer is complete. */
   eager: { variable: 'EAGER_CALLS', values: [false, true] },
+  /** Whether a stored run is cancelled when the client that started it disconnects before its response is complete. */
+  cancelOnDisconnect: { variable: 'CANCEL_ON_DISCONNECT', values: [false, true] },
 } as const satisfies Readonly<Record<string, OptionRule>>
 
 type Rules = typeof RUN_OPTIONS

@@ -17,8 +17,9 @@ export function fold(state: RunState, event: RunEventBody): void {
       state.pendingInput = [...state.pendingInput, ...event.messages]
       if (!state.step) foldAdded(state)
       return
-    case 'history.compacted':
     case 'answer.cut':
+      return foldCut(state, event)
+    case 'history.compacted':
       if (event.usage) state.usage = addUsage(state.usage, event.usage)
       return
     case 'tools.added':
@@ -144,6 +145,13 @@ function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {
     ...(calls.length > 0 && { calls: event.calls }),
     ...(opaque && { opaque }),
   })
+}
+
+function foldCut(state: RunState, { text = '', reasoning, usage }: EventOf<'answer.cut'>): void {
+  state.usage = addUsage(state.usage, usage)
+  if (text === '') return
+  const reasoningField = reasoning === undefined ? {} : { reasoning }
+  state.messages.push({ role: 'assistant', content: text, ...reasoningField, wasInterrupted: true })
 }
 
 /** Returns the state of a call of the answer. If a call like it has started early, that one stands for it. */

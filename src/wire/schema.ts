@@ -148,5 +148,6 @@ export const runOptions = {
   context: v.exactOptional(context),
   limits: v.exactOptional(limits),
   ...optionSchemas,
+  onBusy: v.exactOptional(v.picklist(['queue', 'reject', 'interrupt', 'steer'])),
   compat: v.exactOptional(v.picklist(['spring-ai', 'langchain4j'])),
 }

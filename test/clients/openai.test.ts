@@ -326,6 +326,20 @@ describe('a caller who', () => {
     expect(await next()).toBe('Here.')
   })
 
+  test('stops in the middle of an answer of a conversation interrupts it with the next message', async () => {
+    stage.script(begun, say('Here.'))
+    const options = { headers: { 'x-conversation-id': 'stopped' } }
+    const stream = await client().chat.completions.create({ model, messages, stream: true }, options)
+    for await (const { choices } of stream) if (choices[0]?.delta.content) stream.controller.abort()
+    const { choices } = await client().chat.completions.create({ model, messages: [user('And?')] }, options)
+    expect(choices[0]?.message.content).toBe('Here.')
+    expect(stage.sent()[1]?.messages).toMatchObject([
+      user('Count.'),
+      { role: 'assistant', content: 'One \n\n[This answer was interrupted here.]' },
+      user('And?'),
+    ])
+  })
+
   test('reads slowly holds up nobody, and misses nothing', async () => {
     const text = Array.from({ length: 5000 }, (_word, index) => `word${index} `).join('')
     stage.script(say(text))

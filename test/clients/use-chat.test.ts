@@ -286,20 +286,42 @@ describe('an earlier message', () => {
   })
 })
 
-test('stopping leaves the run to its end, and the chat ready', async () => {
-  const gate = Promise.withResolvers<void>()
-  const edge = await servedEdge({
-    script: [sayInTwo('One ', gate.promise, 'two.'), say('Three.')],
-  })
+test('a message after a stop interrupts the run, and the model is told which part of the answer there was', async () => {
+  const edge = await servedEdge({ script: [sayInTwo('One ', new Promise(() => {}), 'two.'), say('Three.')] })
   const chat = chatOf(edge)
   const sent = chat.sendMessage({ text: 'Count.' })
   await until(() => partsOf(chat.lastMessage).includes('One '))
   await chat.stop()
   await sent
   expect(chat.status).toBe('ready')
-  gate.resolve()
   await chat.sendMessage({ text: 'And?' })
-  expect(lastTold(edge)).toEqual(['Count.', 'One two.', 'And?'])
+  expect([chat.error, partsOf(chat.lastMessage)]).toEqual([undefined, ['step-start', 'Three.']])
+  expect(lastTold(edge)).toEqual(['Count.', 'One \n\n[This answer was interrupted here.]', 'And?'])
+  const [run] = await (await edge.fetch('/conversations/chat-1/runs')).json<any>()
+  expect(await (await edge.fetch(`/conversations/chat-1/runs/${run.id}`)).json()).toMatchObject({
+    status: 'cancelled',
+    answer: 'One ',
+    finish: 'cancelled',
+  })
+  const messages = await (await edge.fetch('/conversations/chat-1/messages')).json<any>()
+  expect(messages.map(({ message }: any) => message)).toMatchObject([
+    { role: 'user' },
+    { role: 'assistant', content: 'One ', wasInterrupted: true },
+    { role: 'user' },
+    { role: 'assistant', content: 'Three.' },
+  ])
+})
+
+test('a stop ends the run at once if the page asks for that', async () => {
+  const edge = await servedEdge({ script: [sayInTwo('One ', new Promise(() => {}), 'two.'), say('Three.')] })
+  const body = { edgecall: { cancelOnDisconnect: true } }
+  const chat = chatOf(edge, { transport: new DefaultChatTransport({ api: `${edge.url}/chat`, body }) })
+  const sent = chat.sendMessage({ text: 'Count.' })
+  await until(() => partsOf(chat.lastMessage).includes('One '))
+  await chat.stop()
+  await sent
+  const statusOf = async () => (await (await edge.fetch('/conversations/chat-1/runs')).json<any>())[0].status
+  await expect.poll(statusOf).toBe('cancelled')
 })
 
 test('what goes wrong is the error of the chat', async () => {

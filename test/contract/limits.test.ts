@@ -54,7 +54,14 @@ test('a request lowers a limit and never raises it', () => {
 })
 
 test('an option of a request wins over the edge, and compat of a request brings its defaults', () => {
-  const edge = { execution: 'edge', toolErrors: 'model', onLimit: 'answer', compensate: false, eager: true } as const
+  const edge = {
+    execution: 'edge',
+    toolErrors: 'model',
+    onLimit: 'answer',
+    compensate: false,
+    eager: true,
+    cancelOnDisconnect: false,
+  } as const
   expect(chooseOptions(edge, { eager: false })).toEqual({ ...edge, eager: false })
   expect(chooseOptions(edge, { compat: 'spring-ai' })).toEqual({ ...edge, onLimit: 'fail' })
   expect(chooseOptions({ ...edge, compat: 'langchain4j' }, { compat: 'spring-ai' })).toEqual(edge)

@@ -192,6 +192,31 @@ describe('a call that an expert is still answering', () => {
   })
 })
 
+// Here, since this server passes on that a client has disconnected, once there is something to send to it.
+test('a stored run ends when its client disconnects, if the client asks for that', async () => {
+  const [first, second] = chunksOf({ text: 'One two' })
+  const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms, second).unref())
+  replies.edge = () => ({ chunks: [first, ...Array.from({ length: 100 }, (_chunk, at) => later(100 * at))] })
+  const abort = new AbortController()
+  const { body } = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-conversation-id': 'tied' },
+    body: JSON.stringify({
+      messages: [{ role: 'user', content: 'Count.' }],
+      stream: true,
+      edgecall: { cancelOnDisconnect: true },
+    }),
+    signal: abort.signal,
+  })
+  await body?.getReader().read()
+  abort.abort()
+  const runs = (): Promise<any> => json(fetch(`${url}/conversations/tied/runs`))
+  await expect.poll(runs, { timeout: 10_000 }).toMatchObject([{ status: 'cancelled' }])
+  const [{ id }] = await runs()
+  const run = await json(fetch(`${url}/conversations/tied/runs/${id}`))
+  expect(run).toMatchObject({ finish: 'cancelled', answer: expect.stringMatching(/^(One )+$/) })
+})
+
 test('an edge without the definitions Worker stores nothing and says why', async () => {
   const json = { 'content-type': 'application/json' }
   const put = await fetch(`${url}/tools/hours`, { method: 'PUT', headers: json, body: '{}' })

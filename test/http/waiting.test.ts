@@ -18,7 +18,8 @@ const SURFACES: Readonly<Record<string, (edge: KeptEdge, text: string, edgecall?
       { messages: [{ role: 'user', content: text }], edgecall },
       { 'x-conversation-id': 'c' },
     ),
-  '/v1/responses': (edge, text) => edge.post('/v1/responses', { input: text, conversation: 'c' }),
+  '/v1/responses': (edge, text, edgecall = {}) =>
+    edge.post('/v1/responses', { input: text, conversation: 'c', edgecall }),
 }
 
 /** An edge whose conversation "c" has a run that waits for a person, and for its caller. */
@@ -64,17 +65,20 @@ describe.each(Object.entries(SURFACES))('a message on %s', (path, send) => {
     expect([(await send(edge, 'And?')).status, await statusesOf(edge)]).toEqual([200, ['cancelled', 'completed']])
   })
 
-  test('is queued behind a run in progress', async () => {
-    const { slow, begun, letGo } = gatedTool()
-    const edge = keptEdge({ script: [ask(['slow']), say('Done.'), say('More.')], tools: [slow] })
-    await edge.post('/conversations', { id: 'c' })
-    await edge.post('/conversations/c/runs', { input: 'Go' }, { prefer: 'respond-async' })
-    await begun
-    const answer = send(edge, 'And?')
-    while ((await statusesOf(edge)).length < 2);
-    expect(await statusesOf(edge)).toEqual(['running', 'queued'])
-    letGo()
-    expect(await (await answer).text()).toContain('More.')
+  test('interrupts a run in progress, unless it asks to be queued behind it', async () => {
+    for (const edgecall of [{}, { onBusy: 'queue' }]) {
+      const { slow, begun, letGo } = gatedTool()
+      const edge = keptEdge({ script: [ask(['slow']), say('Done.'), say('More.')], tools: [slow] })
+      await edge.post('/conversations', { id: 'c' })
+      await edge.post('/conversations/c/runs', { input: 'Go' }, { prefer: 'respond-async' })
+      await begun
+      const answer = send(edge, 'And?', edgecall)
+      while ((await statusesOf(edge)).length < 2);
+      if ('onBusy' in edgecall) expect(await statusesOf(edge)).toEqual(['running', 'queued'])
+      letGo()
+      expect(await (await answer).text()).toContain('onBusy' in edgecall ? 'More.' : 'Done.')
+      expect(await statusesOf(edge)).toEqual(['onBusy' in edgecall ? 'completed' : 'cancelled', 'completed'])
+    }
   })
 })
 
@@ -101,4 +105,45 @@ test('a response that continues a waiting one is refused, and a branch from an e
   expect(third.error).toMatchObject({ code: 'run_waiting' })
   const other = await respond({ input: 'Other', previous_response_id: first.id })
   expect(other.output).toMatchObject([{ content: [{ text: 'Other.' }] }])
+})
+
+describe('a client that disconnects before its answer is complete', () => {
+  const never = new Promise<void>(() => {})
+  const headers = { 'content-type': 'application/json' }
+
+  /** Sends a request whose client disconnects once the model speaks. Returns what became of the run. */
+  async function runOfLostClient(path: string, json: object): Promise<any> {
+    const abort = new AbortController()
+    const edge = keptEdge({
+      script: [
+        async function* () {
+          yield { type: 'text', text: 'One ' }
+          abort.abort()
+          await never
+        },
+      ],
+    })
+    await edge.post('/conversations', { id: 'c' })
+    void edge.fetch(path, { method: 'POST', headers, body: JSON.stringify(json), signal: abort.signal })
+    const runs = async () => (await edge.fetch('/conversations/c/runs')).json<any>()
+    await new Promise((resolve) => abort.signal.addEventListener('abort', resolve))
+    if (!JSON.stringify(json).includes('cancelOnDisconnect":true')) return (await runs())[0]
+    await expect.poll(runs).toMatchObject([{ status: 'cancelled' }])
+    return (await runs())[0]
+  }
+
+  test.each([
+    ['/conversations/c/runs', { input: 'Count.', cancelOnDisconnect: true }],
+    ['/v1/responses', { input: 'Count.', conversation: 'c', edgecall: { cancelOnDisconnect: true } }],
+    [
+      '/v1/chat/completions',
+      { messages: [{ role: 'user', content: 'Count.' }], edgecall: { conversation: 'c', cancelOnDisconnect: true } },
+    ],
+  ])('cancels the run of %s, if it asked for that', async (path, json) => {
+    expect(await runOfLostClient(path, json)).toMatchObject({ status: 'cancelled' })
+  })
+
+  test('leaves the run under way by default', async () => {
+    expect(await runOfLostClient('/conversations/c/runs', { input: 'Count.' })).toMatchObject({ status: 'running' })
+  })
 })

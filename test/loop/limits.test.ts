@@ -242,7 +242,7 @@ describe('a cancelled run', () => {
     expect(state.messages.map((message) => message.role)).toEqual(['user', 'assistant', 'tool', 'tool'])
   })
 
-  test('while the model speaks leaves nothing of the unfinished step', async () => {
+  test('while the model speaks keeps the part of its answer that was shown, marked as interrupted', async () => {
     const abort = new AbortController()
     async function* speaking(): AsyncGenerator<ModelEvent> {
       yield { type: 'text', text: 'Once' }
@@ -251,7 +251,11 @@ describe('a cancelled run', () => {
     }
     const { state } = await play({ script: [speaking], signal: abort.signal })
     expect(state.finished?.status).toBe('cancelled')
-    expect(state.messages).toEqual([{ role: 'user', content: 'Hello' }])
+    expect(state.finished?.answer).toBe('Once')
+    expect(state.messages).toEqual([
+      { role: 'user', content: 'Hello' },
+      { role: 'assistant', content: 'Once', wasInterrupted: true },
+    ])
   })
 })
 

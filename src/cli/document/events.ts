@@ -73,8 +73,10 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
     optional: { usage },
   },
   'answer.cut': {
-    summary: 'The run was aborted during this answer. Its usage counts; it is estimated if the model reported none.',
+    summary:
+      'The run was aborted during this answer. Its text so far stays in the history. Its usage counts; it is estimated if the model reported none.',
     required: { step, usage },
+    optional: { text, reasoning: text },
   },
   'approval.requested': {
     summary: 'A person must decide on this call.',

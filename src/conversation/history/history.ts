@@ -1,6 +1,7 @@
 import type { StoredMessage, WindowOptions } from '../../contract/conversation.ts'
 import type { MessageTable } from '../store/messages.ts'
 import { positionOf } from '../store/messages.ts'
+import type { Message } from '../../contract/message.ts'
 import { repair, type RepairedHistory } from './repair.ts'
 import { tokensOf, windowOf } from '../../loop/perform/window.ts'
 
@@ -28,5 +29,14 @@ export function historyBefore(
   }
   const oldest = newest.at(-1)?.position ?? 0
   const window = windowOf(newest.reverse(), options, messages.system(oldest, MOST_SYSTEM))
-  return { ...repair(window.messages), from: Math.min(window.from, positionOf(place)) }
+  const { messages: history, ...repairs } = repair(window.messages)
+  return { messages: history.map(tellInterruption), ...repairs, from: Math.min(window.from, positionOf(place)) }
+}
+
+const INTERRUPTED = '[This answer was interrupted here.]'
+
+/** Marks an answer that was interrupted for the model, which would otherwise take it for a complete one. */
+function tellInterruption(message: Message): Message {
+  if (message.role !== 'assistant' || !message.wasInterrupted) return message
+  return { role: 'assistant', content: `${message.content}\n\n${INTERRUPTED}` }
 }

@@ -33,12 +33,13 @@ export function acceptRun(request: StartRequest, ports: AcceptPorts): AcceptRepl
   if (after !== undefined && store.runs.lastFor(after) !== after) {
     return refuse('run_not_last', 'That run is no longer the latest.')
   }
-  const current = onBusy === 'queue-unless-waiting' ? runner.runs.current() : undefined
+  const current = onBusy === 'interrupt-unless-waiting' ? runner.runs.current() : undefined
   if (current && isWaiting(current)) return refuseWhileWaiting(current)
   const unfinished = store.runs.unfinished()
   if (onBusy === 'reject' && unfinished.length > 0)
     return refuse('conversation_busy', 'Another run of this conversation is in progress.')
-  if (onBusy !== 'interrupt' && unfinished.length > maxQueue) {
+  const interrupts = onBusy === 'interrupt' || onBusy === 'interrupt-unless-waiting'
+  if (!interrupts && unfinished.length > maxQueue) {
     return refuse('queue_full', `${unfinished.length - 1} runs of this conversation are already queued.`)
   }
   const stored = store.transaction(() => {
@@ -50,12 +51,12 @@ export function acceptRun(request: StartRequest, ports: AcceptPorts): AcceptRepl
   })
   alarms.watch()
   if (unfinished.length === 0) runner.runs.adopt(stored)
-  const isQueued = unfinished.length > 0 && onBusy !== 'interrupt'
+  const isQueued = unfinished.length > 0 && !interrupts
   const reply = { runId: run.runId, status: isQueued ? 'queued' : 'running', replayed: false } as const
-  return { ok: true, reply, ...(onBusy === 'interrupt' && { toCancel: unfinished }) }
+  return { ok: true, reply, ...(interrupts && { toCancel: unfinished }) }
 }
 
-/** Refuses a request, sent with `queue-unless-waiting`, because the run under way waits for others. */
+/** Refuses a request, sent with `interrupt-unless-waiting`, because the run under way waits for others. */
 function refuseWhileWaiting({ state, stored: { id, request } }: OpenRun): Refusal {
   const run = recordOf(state)
   const url = `/conversations/${request.conversation}/runs/${id}`

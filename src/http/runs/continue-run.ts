@@ -5,12 +5,11 @@ import type { Message } from '../../contract/message.ts'
 import type { CallRecord, RunRecord } from '../../contract/run.ts'
 import type { Caller } from '../../contract/tool.ts'
 import type { CallAnswers } from '../../wire/client/call-answer.ts'
-import type { RunBody as NativeBody } from '../../wire/client/request.ts'
 import { prepareRun, type RunParameters } from './prepare-run.ts'
 import type { RequestContext } from '../context.ts'
 import { requireScope } from '../middleware/auth.ts'
 import { type RunLocation, conversationStubOfRun } from './conversation-stub.ts'
-import { storedRunHandle, type RunHandle } from './run-handle.ts'
+import { cancelledOnDisconnect, storedRunHandle, type RunHandle } from './run-handle.ts'
 import { unwrapReply, Problem } from '../problem.ts'
 import { type ConversationTarget, startInListedConversation } from './place-run.ts'
 
@@ -25,7 +24,7 @@ export interface ContinuedRun {
 
 export interface ChatTurn extends ConversationTarget {
   readonly answers: CallAnswers
-  readonly run?: (RunParameters & Pick<NativeBody, 'onBusy'>) | undefined
+  readonly run?: RunParameters | undefined
   /** The run whose turn this one replaces, together with all later turns. */
   readonly replaces?: string | undefined
   /** The run that must be the latest one, as in `StartRequest`. */
@@ -94,7 +93,9 @@ export async function continueRun(
       unsettled.clear()
     }
   }
-  const handle = storedRunHandle(context, { ...location, after })
+  const storedHandle = storedRunHandle(context, { ...location, after })
+  const isTied = request.body?.cancelOnDisconnect ?? context.setup.config.cancelOnDisconnect
+  const handle = isTied ? cancelledOnDisconnect(context, storedHandle) : storedHandle
   const follow: RunHandle['follow'] = async (onEvent) => {
     let last: RunEvent | undefined
     await handle.follow((event) => {
@@ -155,7 +156,7 @@ export async function takeTurn(
   const continuedRun = runId && (await continueRun(context, { runId, conversation }, { answers, input, body: run }))
   if (continuedRun) return continuedRun
   if (!run || input.length === 0) throw nothingToAnswer()
-  const startOptions = { ...target, onBusy: run.onBusy, onward: true }
+  const startOptions = { ...target, onward: true }
   return { handle: await start(context, await prepareRun(context, run, { conversation }), startOptions) }
 }
 

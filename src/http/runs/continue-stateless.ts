@@ -69,5 +69,5 @@ export async function continueStateless(
   if (newBody.input.length === 0) throw nothingToAnswer()
   if (!history || !hasNoInput || runId === undefined) return { handle: await start(newBody) }
   const { run, tools } = await prepareRun(context, newBody)
-  return { handle: await startEphemeral(context.setup, { run: { ...run, runId }, tools }) }
+  return { handle: await startEphemeral(context, { run: { ...run, runId }, tools }) }
 }

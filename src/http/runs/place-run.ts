@@ -30,22 +30,21 @@ export function targetOf(
   throw new Problem({ status: 400, code: 'invalid_conversation_id', message, param })
 }
 
-type StartOptions = Pick<StartRequest, 'replaces' | 'onward' | 'after'> & {
-  readonly onBusy?: StartRequest['onBusy'] | undefined
-}
+type StartOptions = Pick<StartRequest, 'replaces' | 'onward' | 'after'>
 
 /**
- * Starts a run in a conversation, and lists a conversation that is created for it. By default the request is refused
- * while the current run waits for an approval or for its caller, so that a person in a chat learns of that at once.
+ * Starts a run in a conversation, and lists a conversation that is created for it. By default it interrupts the current
+ * run, as a person in a chat expects of a new message. But if that run waits for an approval or for its caller, the
+ * request is refused, so that the person learns of that at once.
  */
 export async function startInListedConversation(
   context: RequestContext,
   preparedRun: PreparedRun,
-  { onBusy = 'queue-unless-waiting', ...start }: ConversationTarget & StartOptions,
+  start: ConversationTarget & StartOptions,
 ): Promise<RunHandle> {
   const { id } = start
   const { setup, caller } = context
-  const handle = await startInConversation(setup, preparedRun, { ...start, onBusy })
+  const handle = await startInConversation(context, preparedRun, { ...start, onBusy: 'interrupt-unless-waiting' })
   if (!handle.created) return handle
   cacheSettings(context, id, {})
   await setup.directories.getByName(caller.tenant).add(id)
@@ -60,9 +59,10 @@ export async function startInListedConversation(
 export function startStateless(context: RequestContext, preparedRun: PreparedRun): RunHandle | Promise<RunHandle> {
   const { run, tools } = preparedRun
   const handsOutCalls = run.clientTools.length > 0 && tools.length > 0 && run.execution === 'edge'
-  return handsOutCalls || run.fingerprint !== undefined
-    ? startEphemeral(context.setup, preparedRun)
-    : runInWorker(context, preparedRun)
+  if (run.fingerprint !== undefined) return startEphemeral(context, preparedRun)
+  // Nobody could find the run of a client that disconnects before it has the calls: it ends, as if it was not stored.
+  if (handsOutCalls) return startEphemeral(context, { run: { ...run, cancelOnDisconnect: true }, tools })
+  return runInWorker(context, preparedRun)
 }
 
 /** Collects a run's events into a response that is not streamed. */

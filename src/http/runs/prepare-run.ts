@@ -2,7 +2,7 @@ import { newId, deriveRunId } from '../../contract/id.ts'
 import { canonicalJson, sha256 } from '../../contract/json.ts'
 import type { Message } from '../../contract/message.ts'
 import type { ResponseFormat, ToolChoice } from '../../contract/model.ts'
-import type { ClientTool, RunRequest, ToolSelection } from '../../contract/run.ts'
+import type { ClientTool, OnBusy, RunRequest, ToolSelection } from '../../contract/run.ts'
 import { type Limits, lowerLimits } from '../../contract/limits.ts'
 import { chooseOptions, type RunOptionValues } from '../../contract/run-options.ts'
 import type { Setup } from '../../contract/setup.ts'
@@ -29,6 +29,7 @@ export interface RunParameters extends Partial<RunOptionValues> {
   readonly responseFormat?: ResponseFormat | undefined
   readonly sampling?: Readonly<Record<string, unknown>> | undefined
   readonly compat?: RunRequest['compat'] | undefined
+  readonly onBusy?: OnBusy | undefined
 }
 
 /**
@@ -81,7 +82,7 @@ export async function prepareRun(
     ...tools.map((tool) => tool.definition.name),
     ...run.clientTools.map(({ name }) => name),
   ])
-  return { run, tools }
+  return { run, tools, onBusy: body.onBusy }
 }
 
 /** Resolves a model by its name, or the default model. Throws a Problem if this edge does not serve it. */

@@ -3,7 +3,7 @@ import type { RunEvent } from '../../contract/event.ts'
 import { pause } from '../../contract/pause.ts'
 import type { RunRecord } from '../../contract/run.ts'
 import { decodeBatches } from '../../wire/events.ts'
-import type { EdgeContext } from '../context.ts'
+import type { EdgeContext, RequestContext } from '../context.ts'
 import { type RunLocation, conversationStubOfRun } from './conversation-stub.ts'
 import { unwrapReply, Problem } from '../problem.ts'
 
@@ -23,7 +23,10 @@ export interface RunHandle {
   follow(onEvent: (event: RunEvent) => void | Promise<void>, news?: NewsFilter): Promise<void>
   /** Returns the record once the run has ended or waits, or after `waitMs` as it stands then. Not after `follow`. */
   record(waitMs: number): Promise<RunRecord>
-  /** Called when the caller has disconnected: ends a run that is not stored; of a stored run, only stops `follow`. */
+  /**
+   * Called when the caller has disconnected: ends a run that is not stored, or that is to be cancelled then. Of other
+   * runs, only `follow` stops.
+   */
   disconnect(): void
 }
 
@@ -76,6 +79,31 @@ export function storedRunHandle(
     },
     disconnect: () => {
       isDisconnected = true
+    },
+  }
+}
+
+/** Makes the handle of a stored run cancel it if the caller disconnects before the run has ended or waits. */
+export function cancelledOnDisconnect(context: RequestContext, handle: RunHandle): RunHandle {
+  const { request, waitUntil } = context
+  let isOver = false
+  const end = () => {
+    isOver = true
+    request.signal.removeEventListener('abort', cancel)
+  }
+  function cancel(): void {
+    if (isOver) return
+    end()
+    waitUntil(conversationStubOfRun(context, handle).cancel(handle.runId))
+  }
+  request.signal.addEventListener('abort', cancel, { once: true })
+  return {
+    ...handle,
+    follow: (onEvent, news) => handle.follow(onEvent, news).finally(end),
+    record: (waitMs) => handle.record(waitMs).finally(end),
+    disconnect: () => {
+      handle.disconnect()
+      cancel()
     },
   }
 }

@@ -1,7 +1,6 @@
 import type { StartRequest } from '../../contract/conversation.ts'
 import type { RunEvent } from '../../contract/event.ts'
-import type { RunRequest } from '../../contract/run.ts'
-import type { Setup } from '../../contract/setup.ts'
+import type { OnBusy, RunRequest } from '../../contract/run.ts'
 import type { Tool } from '../../contract/tool.ts'
 import { memoryJournal } from '../../loop/journal.ts'
 import { recordOf } from '../../loop/record.ts'
@@ -11,13 +10,15 @@ import { newState } from '../../loop/state.ts'
 import { countSpend } from './budget.ts'
 import type { RequestContext } from '../context.ts'
 import { conversationStubOfRun } from './conversation-stub.ts'
-import { storedRunHandle, type RunHandle } from './run-handle.ts'
+import { cancelledOnDisconnect, storedRunHandle, type RunHandle } from './run-handle.ts'
 import { unwrapReply, Problem } from '../problem.ts'
 
 /** A checked request for a run, and the edge's tools on offer in the run. */
 export interface PreparedRun {
   readonly run: RunRequest
   readonly tools: readonly Tool[]
+  /** What the request, or else its conversation, says of a run under way. Default: what its surface does. */
+  readonly onBusy?: OnBusy | undefined
 }
 
 /**
@@ -73,24 +74,28 @@ export function runInWorker(
 const HIDDEN_MS = 24 * 60 * 60 * 1000
 
 /** Starts a run in a hidden conversation, which is kept for a day. */
-export function startEphemeral(setup: Setup, { run, tools }: PreparedRun): Promise<RunHandle> {
+export function startEphemeral(context: RequestContext, { run, tools }: PreparedRun): Promise<RunHandle> {
   const durableRun = { run: { ...run, durable: true }, tools }
-  return startInConversation(setup, durableRun, { onBusy: 'queue', create: true, expires: Date.now() + HIDDEN_MS })
+  return startInConversation(context, durableRun, { onBusy: 'queue', create: true, expires: Date.now() + HIDDEN_MS })
 }
 
-/** Starts a run in its conversation, where it continues even if nobody follows it. Without an `id`: in a hidden one. */
+/**
+ * Starts a run in its conversation. Without an `id`: in a hidden one. The run continues if its caller disconnects, unless
+ * it has the option `cancelOnDisconnect`.
+ */
 export async function startInConversation(
-  setup: Setup,
-  { run, tools }: PreparedRun,
+  requestContext: RequestContext,
+  { run, tools, onBusy }: PreparedRun,
   { id: conversation, ...start }: Omit<StartRequest, 'run' | 'tools'> & { readonly id?: string },
 ): Promise<RunHandle & { readonly created: boolean }> {
   const definitions = tools.map((tool) => tool.definition)
-  const context = { setup, caller: run.caller }
+  const context = { setup: requestContext.setup, caller: run.caller }
   const stub = conversationStubOfRun(context, { runId: run.runId, conversation })
-  const reply = unwrapReply(await stub.start({ run, tools: definitions, ...start }))
+  const reply = unwrapReply(await stub.start({ run, tools: definitions, ...start, onBusy: onBusy ?? start.onBusy }))
   const { runId, created, replayed, joinedAfter } = reply
+  const handle = storedRunHandle(context, { runId, conversation, after: joinedAfter ?? 0 }, stub)
   return {
-    ...storedRunHandle(context, { runId, conversation, after: joinedAfter ?? 0 }, stub),
+    ...(run.cancelOnDisconnect ? cancelledOnDisconnect(requestContext, handle) : handle),
     created,
     replayed,
     joined: joinedAfter !== undefined,

@@ -110,16 +110,21 @@ async function startInBranch(
   const expires = Date.now() + STORED_MS
   const conversation = await branchConversation(context, { id, previous, runId: run.runId, expires })
   const start = { id: conversation, onBusy: 'queue', create: false } as const
-  return startInConversation(context.setup, { run: { ...run, conversation }, tools }, start)
+  return startInConversation(context, { run: { ...run, conversation }, tools }, start)
 }
 
 /** Starts a run in a new conversation, which is not listed; the ids of its responses contain its id. */
 async function startInNewConversation(context: RequestContext, body: RunParameters): Promise<RunHandle> {
-  const { setup, caller, request } = context
+  const { caller, request } = context
   const key = request.headers.get('idempotency-key')
   const id = key === null ? newId('conv') : `conv_${(await deriveRunId(caller.tenant, 'responses', key)).slice(4)}`
   const preparedRun = await prepareRun(context, body, { conversation: id })
-  return startInConversation(setup, preparedRun, { id, onBusy: 'queue', create: true, expires: Date.now() + STORED_MS })
+  return startInConversation(context, preparedRun, {
+    id,
+    onBusy: 'queue',
+    create: true,
+    expires: Date.now() + STORED_MS,
+  })
 }
 
 function collectorOf(reader: ResponseReader): Collector {

@@ -22,7 +22,7 @@ runs.post('/', async (c) => {
   const handle =
     preparedRun.run.fingerprint === undefined
       ? runInWorker(context, preparedRun)
-      : await startEphemeral(setup, preparedRun)
+      : await startEphemeral(context, preparedRun)
   return answer(handle)
 })
 

@@ -39,8 +39,11 @@ export function failedRun(state: RunState, error: NonNullable<RunFinished['error
   return runFinished(state, { status: 'failed', finish: 'error', answer: '', error })
 }
 
+/** Ends a run that was cancelled. Its answer is the part of one during which it was cancelled, if any. */
 export function cancelledRun(state: RunState): RunFinished {
-  return runFinished(state, { status: 'cancelled', finish: 'cancelled', answer: '' })
+  const last = state.messages.at(-1)
+  const answer = last?.role === 'assistant' && last.wasInterrupted ? last.content : ''
+  return runFinished(state, { status: 'cancelled', finish: 'cancelled', answer })
 }
 
 /** Ends a run that is not stored, at the point where it hands calls to its caller. */

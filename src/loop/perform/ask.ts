@@ -119,12 +119,17 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
     }
   } finally {
     // Providers report usage at the end of an answer. An answer that is aborted before that must still count.
-    if ((signal.aborted || isTooLarge) && state.request.budget)
-      commit([{ type: 'answer.cut', step, usage: answer?.usage ?? estimateUsage() }])
+    if (signal.aborted && (texts.text !== '' || state.request.budget)) commit([cutAnswer(texts)])
+    else if (isTooLarge && state.request.budget) commit([cutAnswer()])
   }
   if (answer) return answer
   const message = `The model ${model.name} ended its stream without a finish.`
   throw new ModelFailure({ code: 'model_stream_cut', message, retryable: true })
+
+  function cutAnswer({ text, reasoning } = { text: '', reasoning: '' }): RunFact {
+    const usage = answer?.usage ?? estimateUsage()
+    return { type: 'answer.cut', step, ...(text !== '' && { text }), ...(reasoning !== '' && { reasoning }), usage }
+  }
 
   function withPrice(usage: Usage): Usage {
     return model.price ? withCost(usage, model.price) : usage

@@ -41,6 +41,8 @@ export function defaultRounds(isStreamed: boolean): Rounds {
 export interface RunOptions extends Partial<Pick<RunRequest, 'context' | 'compat'> & RunOptionValues> {
   readonly tools?: ToolSelection
   readonly limits?: Partial<Limits>
+  /** Default: `interrupt` on the surfaces of chat clients, except while a run waits for others; else `queue`. */
+  readonly onBusy?: OnBusy
 }
 
 /** The body of `POST …/runs`. */
@@ -51,7 +53,6 @@ export interface RunBody extends RunOptions {
   readonly clientTools?: readonly ClientTool[]
   readonly toolChoice?: ToolChoice
   readonly responseFormat?: ResponseFormat
-  readonly onBusy?: OnBusy
   readonly rounds?: 'all'
 }
 
@@ -67,6 +68,7 @@ export const message = v.variant('role', [
     content: v.string(),
     reasoning: v.exactOptional(v.string()),
     calls: v.exactOptional(v.array(call)),
+    wasInterrupted: v.exactOptional(v.literal(true)),
   }),
   v.strictObject({
     role: v.literal('tool'),
@@ -100,7 +102,6 @@ export const runBody = v.strictObject({
   clientTools: v.exactOptional(v.array(clientTool)),
   toolChoice: v.exactOptional(either(isObject, v.strictObject({ tool: toolName }), choiceWord)),
   responseFormat: v.exactOptional(responseFormat),
-  onBusy: v.exactOptional(v.picklist(['queue', 'reject', 'interrupt', 'steer'])),
   // Native events have the text of all rounds; their reader chooses.
   rounds: v.exactOptional(v.literal('all')),
   ...runOptions,

@@ -56,9 +56,9 @@ conversations.post('/:id/runs', async (c) => {
   const answer = answerFormat(c.req.raw)
   const decoded = decodeRunBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
-  const preparedRun = await prepareRun(requestContext(c), decoded.request, { conversation: id })
-  const { onBusy = 'queue' } = decoded.request
-  return answer(await startInConversation(setup, preparedRun, { id, onBusy, create: false }))
+  const context = requestContext(c)
+  const preparedRun = await prepareRun(context, decoded.request, { conversation: id })
+  return answer(await startInConversation(context, preparedRun, { id, onBusy: 'queue', create: false }))
 })
 
 conversations.get('/:id/runs/:run', async (c) => {
