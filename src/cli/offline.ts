@@ -1,8 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import { pathToFileURL } from 'node:url'
 
 /** The offline model, serving Chat Completions on a free port of 127.0.0.1. */
 export interface OfflineServer {
@@ -15,14 +13,15 @@ interface FetchHandler {
   fetch(request: Request): Promise<Response>
 }
 
+/** The Worker in `tools/offline`; in the package, which is compiled, its bundle. */
+const MODEL = import.meta.url.endsWith('.ts') ? '../../tools/offline/index.ts' : './offline-model.js'
+
 /**
  * Serves the Worker in `tools/offline`. It runs in this process, because a second wrangler would make each start slower
  * and the Worker uses nothing but `Request`, `Response` and `Intl`. Nothing is left of it when this process ends.
  */
-export async function startOffline(root: string): Promise<OfflineServer> {
-  const module: { readonly default: FetchHandler } = await import(
-    pathToFileURL(join(root, 'tools/offline/index.ts')).href
-  )
+export async function startOffline(): Promise<OfflineServer> {
+  const module: { readonly default: FetchHandler } = await import(new URL(MODEL, import.meta.url).href)
   const server = createServer((incoming, outgoing) => {
     answer(module.default, incoming, outgoing).catch((error: unknown) => {
       outgoing.destroy(error instanceof Error ? error : undefined)

@@ -14,7 +14,7 @@ export interface ReadyOptions {
 
 const CHECK_MS = 150
 /** A hint for failed builds: wrangler names the file relative to its Worker's folder, but not the Worker. */
-const WHICH = 'To see which Worker it is: npm run deploy -- --dry-run'
+const WHICH = 'To see which Worker it is: npx edgecall deploy --dry-run'
 /**
  * The time limit of a request, in milliseconds: wrangler holds requests back while it builds, so asking again is
  * faster.

@@ -18,6 +18,8 @@ export interface StartOptions {
   readonly root: string
   /** Provides PORT, STATE_DIR and the edge's variables. */
   readonly env: NodeJS.ProcessEnv
+  /** Ends the edge. */
+  readonly signal: AbortSignal
   /** A question to ask before ending, instead of asking the example and serving. */
   readonly ask?: string | undefined
 }
@@ -30,17 +32,18 @@ const EXAMPLE = 'What time is it in Tokyo?'
  * the run and serves until a signal arrives. When the promise settles, every process that this function started has
  * ended. Throws a Failure with the reason, and Stopped if a signal arrives before its work is done.
  */
-export async function start({ root, env, ask: question }: StartOptions): Promise<void> {
+export async function start({ root, env, signal, ask: question }: StartOptions): Promise<void> {
   const workers = findWorkers(root)
   const loose = unbound(workers)
   const definitions = readDefinitions(root)
   const { vars } = workers.edge
   const port = readPort(env['PORT'])
   await checkFree(port)
-  const offline = namesNoModel(env, vars) ? await startOffline(root) : undefined
+  const offline = namesNoModel(env, vars) ? await startOffline() : undefined
   const hosts = hostsOf(definitions)
   const local = await localEdge(env, { vars, hosts, setup: readSetup(root), offlineUrl: offline?.baseUrl })
-  const stop = stopOnSignal()
+  const stop = new AbortController()
+  signal.addEventListener('abort', () => stop.abort(signal.reason), { once: true })
   const envFile = writeEnvFile(local.variables)
   try {
     print(`Starting ${workers.edge.name} and ${workers.tools.length} tool Workers, model ${local.model}\n`)
@@ -124,17 +127,6 @@ Serving ${url} until Ctrl-C${key === undefined ? '' : `, to the key ${key}`}. As
   server.output.onLine((line) => print(`${line}\n`))
   if (!signal.aborted) await once(signal, 'abort')
   if (!(signal.reason instanceof Stopped)) throw signal.reason
-}
-
-/** Returns a controller that the first signal aborts. A second one ends this process at once; the guard cleans up. */
-function stopOnSignal(): AbortController {
-  const stop = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.once(signal, () => stop.abort(new Stopped(signal)))
-  }
-  // The reader of the output has gone, as after `npm start | head`.
-  process.stdout.on('error', () => stop.abort(new Stopped('SIGPIPE')))
-  return stop
 }
 
 function print(text: string): void {

@@ -560,7 +560,7 @@ describe('the command', () => {
     const root = mkdtempSync(join(tmpdir(), 'import-test-'))
     onTestFinished(() => rmSync(root, { recursive: true }))
     for (const [name, content] of Object.entries(files)) writeFileSync(join(root, name), content)
-    const command = start(process.execPath, [MAIN, 'import', ...args], { cwd: root, env })
+    const command = start(process.execPath, [MAIN, 'import', 'openapi', ...args], { cwd: root, env })
     const code = await command.ended
     return { root, code, out: command.out(), errors: command.errors() }
   }
@@ -621,7 +621,7 @@ describe('the command', () => {
   test('tells how it is used', async () => {
     expect(await run({}, ['--help'])).toMatchObject({
       code: 0,
-      out: expect.stringContaining('import -- api.json [--host'),
+      out: expect.stringContaining('Usage: edgecall import openapi <file>'),
     })
   })
 
@@ -629,7 +629,7 @@ describe('the command', () => {
     ['YAML', ['api.yaml'], 1, /cannot be read: .+\nOnly JSON is read: /],
     ['a document of 20,000 levels', ['deep.json'], 1, /deep\.json cannot be read: it is nested over 100 levels deep/],
     ['a file that is not there', ['none.json'], 1, /none\.json cannot be read: /],
-    ['nothing', [], 2, /^Say which document: npm run import -- api\.json/],
+    ['nothing', [], 2, /^import openapi needs <file>/],
     ['a name of no secret', ['api.json', '--secret', 'KEY'], 1, /^--secret KEY is no name of a secret\.\n/],
     ['a document without operations', ['empty.json'], 1, /^empty\.json has no operation/],
   ])('refuses %s', async (_, args, code, errors) => {

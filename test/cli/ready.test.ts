@@ -85,7 +85,7 @@ test('does not wait for what will not mend itself', async () => {
 test('says how to find the Worker that does not build', async () => {
   const output = { lastLines: () => '[ERROR] Build failed with 1 error:\n index.ts:1:1', hasFailed: () => true }
   await expect(untilReady({ url: 'http://127.0.0.1:1' }, { ...OPTIONS, output })).rejects.toMatchObject({
-    hint: `${output.lastLines()}\n\nTo see which Worker it is: npm run deploy -- --dry-run`,
+    hint: `${output.lastLines()}\n\nTo see which Worker it is: npx edgecall deploy --dry-run`,
   })
 })
 

@@ -49,6 +49,6 @@ test('says what the edge refuses, and which arguments are missing', async () => 
   })
   expect(await run(['retry', 'c_1', '--url', url])).toMatchObject({
     code: 2,
-    errors: expect.stringContaining('runs retry|cancel CONVERSATION RUN'),
+    errors: expect.stringContaining('runs retry needs <run>'),
   })
 })
