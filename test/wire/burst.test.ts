@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { burst } from '../../src/wire/burst.ts'
 
 test('additions that come turn by turn of the microtask queue are one burst, and those after a pause another', async () => {
@@ -21,4 +21,30 @@ test('additions that come turn by turn of the microtask queue are one burst, and
   expect(flushed).toEqual(['one'])
   await new Promise((resolve) => setTimeout(resolve))
   expect(flushed).toEqual(['one', 'two'])
+})
+
+test('an addition less than a millisecond after a flush leaves with those of the rest of that time', async () => {
+  vi.useFakeTimers({ toFake: ['Date', 'setTimeout'] })
+  try {
+    let buffer = ''
+    const flushed: string[] = []
+    const added = burst(() => {
+      flushed.push(buffer)
+      buffer = ''
+    })
+    const add = async (text: string) => {
+      buffer += text
+      added()
+      await vi.advanceTimersByTimeAsync(0)
+    }
+    for (const text of ['one ', 'two ', 'three ']) await add(text)
+    expect(flushed).toEqual(['one '])
+    await vi.advanceTimersByTimeAsync(1)
+    expect(flushed).toEqual(['one ', 'two three '])
+    await vi.advanceTimersByTimeAsync(1)
+    await add('four')
+    expect(flushed).toEqual(['one ', 'two three ', 'four'])
+  } finally {
+    vi.useRealTimers()
+  }
 })
