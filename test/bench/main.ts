@@ -7,14 +7,14 @@ import { type Cell, measureCosts } from './cost.ts'
 import { type FirstTokens, measureFirstTokens } from './first-token.ts'
 import { startModelServer } from './model-server.ts'
 import { benchRecall } from './recall.ts'
-import { printCells, printFirstTokens, printStarts, printSummary, writeReadme } from './report.ts'
+import { printCells, printFirstTokens, printStarts, printSummary, writeTable } from './report.ts'
 import { benchSearch } from './search.ts'
 import { measureStarts, type Start } from './start.ts'
 import { buildAll, startSubjects } from './subjects.ts'
 
 /**
  * `npm run bench` measures what the edge costs beside hand-written loops and two libraries, each in a bare workerd of its
- * own, and writes the table of README's "What it costs". `npm run bench -- --quick` leaves the libraries out, measures fewer
+ * own, and writes the table of docs/performance.md. `npm run bench -- --quick` leaves the libraries out, measures fewer
  * rounds, and writes nothing.
  *
  * Parts are measured alone when named: `cost`, `first-token`, `start`; and, not part of the table, `search`, `catalogue`.
@@ -58,8 +58,10 @@ async function benchTable(): Promise<void> {
     }
     if (isNamed('start')) printStarts((starts = await measureStarts(bundles, folder, effort.starts)))
     if (named.length === 0 && !isQuick) {
-      writeReadme({ cells, waits, starts })
-      execFileSync(join(FOLDER, '../../node_modules/.bin/oxfmt'), ['README.md'], { cwd: join(FOLDER, '../..') })
+      writeTable({ cells, waits, starts })
+      execFileSync(join(FOLDER, '../../node_modules/.bin/oxfmt'), ['docs/performance.md'], {
+        cwd: join(FOLDER, '../..'),
+      })
     }
   } finally {
     model.stop()

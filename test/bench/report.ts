@@ -5,7 +5,7 @@ import type { Start } from './start.ts'
 import { geometricMean, type Quartiles } from './statistics.ts'
 import { ALONE, WORKLOADS } from './workloads.ts'
 
-const README = new URL('../../README.md', import.meta.url).pathname
+const PAGE = new URL('../../docs/performance.md', import.meta.url).pathname
 const FLOORS = ['raw', 'raw-sse', 'raw-do'] as const
 
 /** Prints the cells of a workload: CPU and wall time of each subject, with quartiles, and its CPU over each floor. */
@@ -51,7 +51,7 @@ export function printFirstTokens(waits: FirstTokens): void {
   for (const [name, wait] of Object.entries(waits)) console.log(`  ${name.padEnd(14)} ${range(wait)}`)
 }
 
-/** Everything that the table of README says. */
+/** Everything that the table of docs/performance.md says. */
 export interface Results {
   readonly cells: readonly Cell[]
   readonly waits: FirstTokens
@@ -65,14 +65,14 @@ const COLUMNS = [
   ['Edgecall, stored', 'edge, stored', 'raw-do'],
 ] as const
 
-/** Writes the table of README's "What it costs" anew. */
-export function writeReadme(results: Results): void {
-  const readme = readFileSync(README, 'utf8')
+/** Writes the table of docs/performance.md. */
+export function writeTable(results: Results): void {
+  const page = readFileSync(PAGE, 'utf8')
   const marked = /(<!-- bench -->\n)[^]*(<!-- \/bench -->)/
-  if (!marked.test(readme)) throw new Error('README.md has no place for the table')
+  if (!marked.test(page)) throw new Error('docs/performance.md has no place for the table')
   writeFileSync(
-    README,
-    readme.replace(marked, (_, from: string, to: string) => `${from}\n${tableOf(results)}\n${to}`),
+    PAGE,
+    page.replace(marked, (_, from: string, to: string) => `${from}\n${tableOf(results)}\n${to}`),
   )
 }
 

@@ -1,6 +1,5 @@
 import { globSync, readFileSync } from 'node:fs'
-
-export const ROOT = new URL('../..', import.meta.url).pathname
+import { ROOT } from './pages.ts'
 
 export interface Source {
   readonly path: string

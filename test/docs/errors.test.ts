@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { ERRORS } from '../../src/cli/document/document.ts'
 import { errorsText, errorTexts } from '../../src/cli/document/errors/page.ts'
-import { errorCodesOf, httpErrorsOf, ROOT, sources } from './error-codes.ts'
+import { errorCodesOf, httpErrorsOf, sources } from './error-codes.ts'
+import { ROOT } from './pages.ts'
 
 const texts = errorTexts()
 

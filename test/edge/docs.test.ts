@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
 import { createTestHarness } from 'wrangler'
+import { type Block, pages } from '../docs/pages.ts'
 import { npmStart } from './npm-start.ts'
 
 const run = promisify(execFile)
@@ -64,21 +65,43 @@ test('the tool Worker from README, bound as it says, is found and called', async
 
 describe('against `npm start`,', () => {
   const edge = npmStart()
+  const folder = mkdtempSync(join(root, 'test/edge/.docs-'))
+  afterAll(() => rmSync(folder, { recursive: true }))
+  // A request that the edge refuses fails the command.
+  writeFileSync(join(folder, '.curlrc'), 'fail-with-body\nmax-time = 20\n')
 
-  test('the curl command from README is answered', async () => {
-    const command = block('sh', 'curl http').replaceAll('http://127.0.0.1:8787', edge.url)
-    const { stdout } = await run('sh', ['-c', command])
-    expect(JSON.parse(stdout).choices[0].message.content).toContain('689706.48')
+  const blocks = pages().flatMap((page) => page.blocks.filter(({ kind }) => kind === 'run'))
+  const textOf = ({ text }: Block) => text.replaceAll('http://127.0.0.1:8787', edge.url)
+  const named = (language: string) =>
+    blocks
+      .filter((block) => block.language === language)
+      .map((block) => [`${block.page}:${block.line}`, block] as const)
+
+  test.each(named('sh'))('the commands at %s are answered', async (_place, block) => {
+    const script = `set -e\n${textOf(block)}`
+    const { stdout } = await run('sh', ['-c', script], { env: { ...process.env, CURL_HOME: folder } })
+    expect(stdout).not.toBe('')
   })
 
-  test('the OpenAI snippet from README streams an answer', async () => {
-    const snippet = join(root, `test/edge/.readme-${process.pid}.ts`)
-    writeFileSync(snippet, block('ts', "from 'openai'").replaceAll('http://127.0.0.1:8787', edge.url))
-    try {
-      const { stdout } = await run('node', [snippet])
-      expect(stdout).toContain('Copenhagen')
-    } finally {
-      rmSync(snippet)
+  test.concurrent.each(named('ts'))('the program at %s prints an answer', async (place, block) => {
+    const file = join(folder, `${place.replaceAll(/\W/g, '-')}.ts`)
+    // Node knows no `paths` of tsconfig.json.
+    const code = textOf(block).replaceAll(/'edgecall\/(\w+)'/g, `'${root}src/$1.ts'`)
+    writeFileSync(file, code)
+    const { stdout } = await run('node', [file])
+    expect(stdout.trim()).not.toBe('')
+  })
+
+  test('the answers of README and of the page on calling are right', async () => {
+    const outputOf = async (text: string) => {
+      const block = blocks.find((each) => each.text.includes(text))
+      const { stdout } = await run('sh', ['-c', block ? textOf(block) : 'false'])
+      return stdout
     }
+    expect(JSON.parse(await outputOf('475695037565')).choices[0].message.content).toContain('689706.48')
+    expect(JSON.parse(await outputOf('"steps": 3'))).toMatchObject({
+      status: 'completed',
+      calls: [{ tool: 'squareRoot' }],
+    })
   })
 })

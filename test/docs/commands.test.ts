@@ -1,0 +1,100 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { variableNames } from '../../src/cli/document/configuration.ts'
+import { type Block, pages, ROOT } from './pages.ts'
+
+const { scripts } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { scripts: Record<string, string> }
+const usage = execFileSync('npx', ['node', 'src/cli/main.ts', 'help'], { cwd: ROOT, encoding: 'utf8' })
+const { paths } = JSON.parse(readFileSync(`${ROOT}src/http/openapi.txt`, 'utf8')) as { paths: Record<string, object> }
+
+/** Commands of others. Of wrangler: those of the pages, each tried by hand. */
+const WRANGLER = /^(?:login|secret put|kv key put|kv namespace create|tail|deployments list)\b/
+const OTHERS = new Set(['cd', 'docker', 'git', 'openssl', 'printf', 'sha256sum', 'jq', 'cp'])
+/** Variables of commands, beside those of an edge. */
+const VARIABLES = /^(?:PORT|STATE_DIR|EDGECALL_URL|EDGECALL_KEY|KEY|SECRET_[A-Z]+)$/
+
+/** Returns the commands of a block: one per line, continued lines joined, comments left out. */
+function commandsOf({ text }: Pick<Block, 'text'>): string[] {
+  const joined = text.replaceAll(/\\\n\s*/g, ' ')
+  return (
+    joined
+      .split('\n')
+      .map((line) => line.replace(/(?:^|\s)#.*$/, '').trim())
+      .filter((line) => line !== '')
+      .flatMap((line) => line.split(/ (?:&&|\|) /))
+      // KEY=$(command)
+      .map((line) => /^[A-Z_]+=\$\((.*)\)$/.exec(line)?.[1] ?? line)
+  )
+}
+
+/** Returns what is wrong with a command; undefined if it can be run as it stands. */
+function faultOf(command: string): string | undefined {
+  const [, assignments = '', rest = ''] = /^((?:[A-Z_]+=\S+ )*)(.*)$/.exec(command) ?? []
+  const names = [...assignments.matchAll(/([A-Z_]+)=/g)].map(([, name = '']) => name)
+  const unknown = names.filter((name) => !variableNames().includes(name) && !VARIABLES.test(name))
+  if (unknown.length > 0) return `no variable ${unknown.join(', ')}`
+  const [program = '', ...words] = rest.split(/\s+/)
+  if (program === 'npm') return faultOfNpm(words)
+  if (program === 'npx') return faultOfNpx(words)
+  if (program === 'curl') return faultOfCurl(rest)
+  return OTHERS.has(program) ? undefined : `unknown program ${program}`
+}
+
+function faultOfNpm([verb = '', script = '', ...rest]: readonly string[]): string | undefined {
+  if (['install', 'pack', 'ci'].includes(verb)) return undefined
+  const name = verb === 'run' ? script : verb
+  if (!(name in scripts)) return `no script ${name}`
+  return faultOfFlags(verb === 'run' ? rest : [script, ...rest])
+}
+
+function faultOfNpx([program = '', ...words]: readonly string[]): string | undefined {
+  const line = words.join(' ')
+  if (program === 'wrangler') return WRANGLER.test(line) ? undefined : `unlisted command of wrangler: ${line}`
+  if (program === 'vitest' && words[0] === 'run')
+    return words[1] && !existsSync(join(ROOT, words[1])) ? `no ${words[1]}` : undefined
+  const isOwn = program === 'edgecall' || line.startsWith('src/cli/main.ts ')
+  if (!isOwn) return `unknown program ${program}`
+  const [command = '', ...flags] = program === 'edgecall' ? words : words.slice(1)
+  if (!new RegExp(`(?:edgecall|main\\.ts|npm run) ${command}\\b`).test(usage) && command !== 'help')
+    return `no command ${command}`
+  return faultOfFlags(flags)
+}
+
+function faultOfFlags(words: readonly string[]): string | undefined {
+  const unknown = words.filter((word) => /^--\w/.test(word) && !usage.includes(word) && word !== '--quick')
+  return unknown.length > 0 ? `no flag ${unknown.join(', ')}` : undefined
+}
+
+/** A request must go to a route of the OpenAPI document, with a method of it. */
+function faultOfCurl(command: string): string | undefined {
+  const [, path = ''] = /(?:https?:\/\/[^/\s"']+|\$\w+)(\/[^\s"'?]*)/.exec(command) ?? []
+  const method = (
+    /-X (\w+)/.exec(command)?.[1] ?? (/ (?:-d|--json|--data\S*) /.test(command) ? 'post' : 'get')
+  ).toLowerCase()
+  const route = Object.keys(paths).find((each) => new RegExp(`^${each.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path))
+  const operations: object = (route && paths[route]) || {}
+  return method in operations ? undefined : `no route ${method.toUpperCase()} ${path}`
+}
+
+const blocks = pages().flatMap((page) => page.blocks.filter(({ language }) => ['sh', 'bash'].includes(language)))
+
+describe('a command in the documentation', () => {
+  test.each(blocks.map((block) => [`${block.page}:${block.line}`, block] as const))('at %s exists', (_place, block) => {
+    const faults = commandsOf(block).map((command) => [command, faultOf(command)])
+    expect(faults.filter(([, fault]) => fault !== undefined)).toEqual([])
+  })
+
+  test.each([
+    ['npm run deplyo', 'no script deplyo'],
+    ['npm run deploy -- --dry-rum', 'no flag --dry-rum'],
+    ['npx edgecall fly', 'no command fly'],
+    ['MAX_STEP=1 npm start', 'no variable MAX_STEP'],
+    ['curl http://127.0.0.1:8787/v2/chat -d {}', 'no route POST /v2/chat'],
+    ['curl -X DELETE http://127.0.0.1:8787/tools', 'no route DELETE /tools'],
+    ['rm -rf node_modules', 'unknown program rm'],
+  ])('that does not exist is told: %s', (command, fault) => {
+    expect(commandsOf({ text: command }).map(faultOf)).toEqual([fault])
+  })
+})

@@ -1,0 +1,84 @@
+import { parse as parseToml } from 'smol-toml'
+import { describe, expect, test } from 'vitest'
+import { variableNames } from '../../src/cli/document/configuration.ts'
+import { readApiKeys, readIdentityProviders } from '../../src/contract/api-key.ts'
+import { readConfig } from '../../src/contract/config.ts'
+import { definitionService } from '../../src/definitions/service.ts'
+import { readPolicies } from '../../src/host/policy/policies.ts'
+import { readServers } from '../../tools/mcp/servers.ts'
+import { type Block, pages } from './pages.ts'
+
+const blocks = pages().flatMap((page) => page.blocks)
+const named = (language: string) =>
+  blocks.filter((block) => block.language === language).map((block) => [placeOf(block), block] as const)
+
+function placeOf({ page, line }: Block): string {
+  return `${page}:${line}`
+}
+
+const HOSTS = { 'api.example.com': ['SECRET_EXAMPLE'], 'api.frankfurter.dev': [] }
+const codeHost = { loader: {}, outbound: () => ({}) } as never
+
+/** Reads a block of JSON as its kind says. Throws if the edge would refuse it. */
+async function readJson({ kind, text }: Block): Promise<void> {
+  const value: unknown = JSON.parse(text)
+  const json = JSON.stringify(value)
+  if (kind === 'definition') {
+    const { name, code } = value as { name: string; code?: { module: string } }
+    const written = await definitionService({ code: codeHost }).write(name, value, HOSTS)
+    // Modules load in workerd only, so they are loaded here.
+    const issues = written.ok ? [] : written.issues.filter(({ path }) => path !== 'code.module')
+    expect(issues).toEqual([])
+    if (code)
+      expect((await import(`data:text/javascript,${encodeURIComponent(code.module)}`)).default).toBeTypeOf('function')
+  } else if (kind === 'policy') readPolicies({ TOOL_POLICY: json })
+  else if (kind === 'keys') readApiKeys({ API_KEYS: json.replaceAll('"…"', `"${'0'.repeat(64)}"`) })
+  else if (kind === 'prices') readConfig({ MODEL_PRICES: json })
+  else if (kind === 'identity') readIdentityProviders({ IDENTITY_PROVIDERS: json.replaceAll('<team>', 'team') })
+  else if (kind === 'servers') {
+    const servers = readServers({ MCP_SERVERS: json, SECRET_GITHUB: 'secret' })
+    expect(servers.length).toBeGreaterThan(0)
+  } else expect(kind, 'definition, policy, keys, prices, identity, servers, or nothing').toBe('')
+}
+
+/** Names that a wrangler.toml of the documentation may bind or set, beside the variables of an edge. */
+const OTHER_VARS = new Set(['MCP_SERVERS'])
+const BINDING =
+  /^(?:TOOL_[A-Z0-9_]+|DEFINITIONS|CONVERSATIONS|DIRECTORIES|CATALOG|TOOLS|KEYS|LOADER|AI|RATE_[A-Z]+|[A-Z]+S)$/
+
+/** Checks a block of TOML as a part of a wrangler.toml: its variables, with their values, and its bindings. */
+function readToml({ text }: Block): void {
+  const config: Record<string, any> = parseToml(text)
+  const vars: Record<string, unknown> = config['vars'] ?? {}
+  const unknown = Object.keys(vars).filter((name) => !variableNames().includes(name) && !OTHER_VARS.has(name))
+  expect(unknown, 'variables that no edge reads').toEqual([])
+  readConfig(vars)
+  readPolicies(vars)
+  const bindings = [
+    ...(config['services'] ?? []).map(({ binding }: any) => binding),
+    ...(config['kv_namespaces'] ?? []).map(({ binding }: any) => binding),
+    ...(config['durable_objects']?.bindings ?? []).map(({ name }: any) => name),
+    ...(config['ratelimits'] ?? []).map(({ name }: any) => name),
+  ]
+  for (const binding of bindings) expect(binding).toMatch(BINDING)
+}
+
+describe('JSON in the documentation', () => {
+  test.each(named('json'))('%s is what the edge reads', (_place, block) => readJson(block))
+
+  test('is refused if the edge would refuse it', async () => {
+    const wrong = { page: '', line: 1, language: 'json', given: '' }
+    await expect(readJson({ ...wrong, kind: 'policy', text: '{ "a": { "rates": "RATE_WEB" } }' })).rejects.toThrow()
+    await expect(readJson({ ...wrong, kind: 'definition', text: '{ "name": "a", "htp": {} }' })).rejects.toThrow()
+  })
+})
+
+describe('TOML in the documentation', () => {
+  test.each(named('toml'))('%s has variables and bindings that an edge reads', (_place, block) => readToml(block))
+
+  test('is refused if a variable does not exist, or has a wrong value', () => {
+    const block = { page: '', line: 1, language: 'toml', kind: '', given: '' }
+    expect(() => readToml({ ...block, text: '[vars]\nMAX_STEP = "1"\n' })).toThrow(/MAX_STEP/)
+    expect(() => readToml({ ...block, text: '[vars]\nMAX_STEPS = "one"\n' })).toThrow(/MAX_STEPS/)
+  })
+})
