@@ -1,17 +1,17 @@
-import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { findCommand, parse } from '../../src/cli/command/parse.ts'
 import { variableNames } from '../../src/cli/document/configuration.ts'
+import { COMMANDS } from '../../src/cli/table.ts'
 import { type Block, pages, ROOT } from './pages.ts'
 
 const { scripts } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { scripts: Record<string, string> }
-const usage = execFileSync('npx', ['node', 'src/cli/main.ts', 'help'], { cwd: ROOT, encoding: 'utf8' })
 const { paths } = JSON.parse(readFileSync(`${ROOT}src/http/openapi.txt`, 'utf8')) as { paths: Record<string, object> }
 
 /** Commands of others. Of wrangler: those of the pages, each tried by hand. */
 const WRANGLER = /^(?:login|secret put|kv key put|kv namespace create|tail|deployments list)\b/
-const OTHERS = new Set(['cd', 'docker', 'git', 'openssl', 'printf', 'sha256sum', 'jq', 'cp'])
+const OTHERS = new Set(['cd', 'git', 'openssl', 'printf', 'sha256sum'])
 /** Variables of commands, beside those of an edge. */
 const VARIABLES = /^(?:PORT|STATE_DIR|EDGECALL_URL|EDGECALL_KEY|KEY|SECRET_[A-Z]+)$/
 
@@ -35,36 +35,45 @@ function faultOf(command: string): string | undefined {
   const names = [...assignments.matchAll(/([A-Z_]+)=/g)].map(([, name = '']) => name)
   const unknown = names.filter((name) => !variableNames().includes(name) && !VARIABLES.test(name))
   if (unknown.length > 0) return `no variable ${unknown.join(', ')}`
-  const [program = '', ...words] = rest.split(/\s+/)
+  const [program = '', ...words] = (rest.match(/"[^"]*"|'[^']*'|\S+/g) ?? []).map((word) =>
+    word.replace(/^(["'])(.*)\1$/, '$2'),
+  )
   if (program === 'npm') return faultOfNpm(words)
   if (program === 'npx') return faultOfNpx(words)
   if (program === 'curl') return faultOfCurl(rest)
   return OTHERS.has(program) ? undefined : `unknown program ${program}`
 }
 
-function faultOfNpm([verb = '', script = '', ...rest]: readonly string[]): string | undefined {
-  if (['install', 'pack', 'ci'].includes(verb)) return undefined
-  const name = verb === 'run' ? script : verb
-  if (!(name in scripts)) return `no script ${name}`
-  return faultOfFlags(verb === 'run' ? rest : [script, ...rest])
+function faultOfNpm([verb = '', ...words]: readonly string[]): string | undefined {
+  if (['install', 'pack', 'ci', 'create'].includes(verb)) return undefined
+  const [name = '', ...rest] = verb === 'run' ? words : [verb, ...words]
+  const script = scripts[name]
+  if (script === undefined) return `no script ${name}`
+  const [, command] = /src\/cli\/main\.ts (.*)$/.exec(script) ?? []
+  return command === undefined
+    ? undefined
+    : faultOfEdgecall([...command.split(' '), ...rest.filter((word) => word !== '--')])
 }
 
 function faultOfNpx([program = '', ...words]: readonly string[]): string | undefined {
   const line = words.join(' ')
   if (program === 'wrangler') return WRANGLER.test(line) ? undefined : `unlisted command of wrangler: ${line}`
-  if (program === 'vitest' && words[0] === 'run')
-    return words[1] && !existsSync(join(ROOT, words[1])) ? `no ${words[1]}` : undefined
-  const isOwn = program === 'edgecall' || line.startsWith('src/cli/main.ts ')
-  if (!isOwn) return `unknown program ${program}`
-  const [command = '', ...flags] = program === 'edgecall' ? words : words.slice(1)
-  if (!new RegExp(`(?:edgecall|main\\.ts|npm run) ${command}\\b`).test(usage) && command !== 'help')
-    return `no command ${command}`
-  return faultOfFlags(flags)
+  if (program === 'vitest') return words[1] && !existsSync(join(ROOT, words[1])) ? `no ${words[1]}` : undefined
+  if (program === 'edgecall') return faultOfEdgecall(words)
+  return line.startsWith('src/cli/main.ts ') ? faultOfEdgecall(words.slice(1)) : `unknown program ${program}`
 }
 
-function faultOfFlags(words: readonly string[]): string | undefined {
-  const unknown = words.filter((word) => /^--\w/.test(word) && !usage.includes(word) && word !== '--quick')
-  return unknown.length > 0 ? `no flag ${unknown.join(', ')}` : undefined
+/** Reads a command of `edgecall` as the program does: its name, its arguments and its options. */
+function faultOfEdgecall(words: readonly string[]): string | undefined {
+  if (words[0] === 'help') return undefined
+  const [command, count] = findCommand(COMMANDS, words) ?? []
+  if (!command) return `no command ${words[0]}`
+  try {
+    parse(command, words.slice(count))
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
 }
 
 /** A request must go to a route of the OpenAPI document, with a method of it. */
@@ -88,7 +97,6 @@ describe('a command in the documentation', () => {
 
   test.each([
     ['npm run deplyo', 'no script deplyo'],
-    ['npm run deploy -- --dry-rum', 'no flag --dry-rum'],
     ['npx edgecall fly', 'no command fly'],
     ['MAX_STEP=1 npm start', 'no variable MAX_STEP'],
     ['curl http://127.0.0.1:8787/v2/chat -d {}', 'no route POST /v2/chat'],
@@ -97,4 +105,11 @@ describe('a command in the documentation', () => {
   ])('that does not exist is told: %s', (command, fault) => {
     expect(commandsOf({ text: command }).map(faultOf)).toEqual([fault])
   })
+
+  test.each(['npm run deploy -- --dry-rum', 'npx edgecall import openapi', 'npx edgecall types --out'])(
+    'that `edgecall` refuses is told: %s',
+    (command) => {
+      expect(commandsOf({ text: command }).map(faultOf)).toEqual([expect.stringMatching(/dry-rum|<file>|--out/)])
+    },
+  )
 })
