@@ -1,9 +1,9 @@
-import { isObject, type JsonObject, type JsonSchema } from '../contract/json.ts'
+import { canonicalJson, isObject, type JsonObject, type JsonSchema } from '../contract/json.ts'
+import { asOf } from './as.ts'
 import { isExact, parseExactly } from './exact-numbers.ts'
 import {
   conjunctsOf,
   branchesOf,
-  fits,
   isOfType,
   listOf,
   mapParts,
@@ -14,7 +14,7 @@ import {
   type Walk,
   walk,
 } from './shape.ts'
-import { spend } from './work.ts'
+import { spend, spendText } from './work.ts'
 
 /**
  * Mends arguments that do not fit their schema into what the model meant. A tool's arguments are validated as they were
@@ -35,43 +35,66 @@ import { spend } from './work.ts'
  * | the arguments       | all inside one key that the schema lacks         | the value of that key, if it fits     |
  * | one of a union      | a value that fits no branch                      | mended for the first branch it fits   |
  *
- * A string is never changed where a string is wanted, and no number is ever rounded to an integer. Returns the value
+ * What is mended follows from types, listed values and required keys alone, so that a tool Worker, whose schemas check
+ * themselves, need not hold a JSON Schema checker. A string is never changed where a string is wanted, and no number is ever rounded to an integer. Returns the value
  * itself, not a copy, if there is nothing to mend.
  */
 export function coerce(schema: JsonSchema, value: unknown): unknown {
   return walk(schema, value, (walk) => {
     const isNothing = value === undefined || value === null || value === ''
-    const mended = mend(walk, schema, isNothing && typesOf(schema).includes('object') ? {} : value)
-    if (!isObject(mended) || fits(walk, schema, mended)) return mended
-    const [key, ...others] = Object.keys(mended)
+    const sent = mend(walk, schema, isNothing && typesOf(schema).includes('object') ? {} : value)
+    if (sent.isFit || !isObject(sent.value)) return sent.value
+    const [key, ...others] = Object.keys(sent.value)
     const { properties } = schema
-    if (key === undefined || others.length > 0 || (isObject(properties) && Object.hasOwn(properties, key)))
-      return mended
-    const inner = mend(walk, schema, mended[key])
-    return isObject(inner) && fits(walk, schema, inner) ? inner : mended
+    if (key === undefined || others.length > 0 || Object.hasOwn(Object(properties), key)) return sent.value
+    const inner = mend(walk, schema, sent.value[key])
+    return inner.isFit && isObject(inner.value) ? inner.value : sent.value
   })
 }
 
-function mend(walk: Walk, schema: unknown, value: unknown): unknown {
-  if (!isObject(schema)) return value
+/** Returns whether a value has the shape of a schema without being mended. */
+export function hasShape(walk: Walk, schema: unknown, value: unknown): boolean {
+  const mended = mend(walk, schema, value)
+  return mended.isFit && mended.value === value
+}
+
+/**
+ * A mended value, and whether it then has the shape of its schema: the types, the listed values and the required keys.
+ * Bounds, patterns and formats are left to the check of the arguments as a whole, which follows.
+ */
+interface Mended {
+  readonly value: unknown
+  readonly isFit: boolean
+}
+
+function mend(walk: Walk, schema: unknown, value: unknown): Mended {
+  if (!isObject(schema)) return { value, isFit: schema !== false }
   return step(walk, () => {
-    let mended = value
-    for (const also of conjunctsOf(walk, schema)) mended = mend(walk, also, mended)
-    return mendHere(walk, schema, mendUnion(walk, branchesOf(schema), mended))
+    const mends = [
+      ...conjunctsOf(walk, schema).map((also) => (sent: unknown) => mend(walk, also, sent)),
+      (sent: unknown) => mendUnion(walk, branchesOf(schema), sent),
+      (sent: unknown) => mendHere(walk, schema, sent),
+    ]
+    return mends.reduce<Mended>(
+      (before, mendOnce) => {
+        const after = mendOnce(before.value)
+        return { value: after.value, isFit: before.isFit && after.isFit }
+      },
+      { value, isFit: true },
+    )
   })
 }
 
-function mendUnion(walk: Walk, branches: readonly unknown[], value: unknown): unknown {
-  if (branches.length === 0 || branches.some((branch) => fits(walk, branch, value))) return value
+function mendUnion(walk: Walk, branches: readonly unknown[], value: unknown): Mended {
+  if (branches.length === 0) return { value, isFit: true }
+  const mended: Mended[] = []
   for (const branch of branches) {
-    const mended = mend(walk, branch, value)
-    if (mended !== value && fits(walk, branch, mended)) return mended
+    const each = mend(walk, branch, value)
+    if (each.isFit && each.value === value) return each
+    mended.push(each)
   }
-  return mend(
-    walk,
-    branches.find((branch) => isTagged(walk, branch, value)),
-    value,
-  )
+  const tagged = branches.findIndex((branch) => isTagged(walk, branch, value))
+  return mended.find(({ isFit }) => isFit) ?? mended[tagged] ?? { value, isFit: false }
 }
 
 /** Returns whether a value has the constant that tells a branch of a union from the others. */
@@ -79,33 +102,53 @@ function isTagged(walk: Walk, branch: unknown, value: unknown): boolean {
   if (!isObject(branch) || !isObject(value)) return false
   const { properties } = { ...branch, ...Object(target(walk, branch)) }
   return Object.entries(Object(properties)).some(
-    ([key, inner]) => isObject(inner) && optionsOf(inner)?.length === 1 && fits(walk, inner, value[key]),
+    ([key, inner]) => isObject(inner) && optionsOf(inner)?.length === 1 && hasShape(walk, inner, value[key]),
   )
 }
 
-function mendHere(walk: Walk, schema: JsonObject, value: unknown): unknown {
+function mendHere(walk: Walk, schema: JsonObject, value: unknown): Mended {
   const options = optionsOf(schema)
-  if (options) return isOption(walk, schema, value) ? value : optionOf(walk, options, value)
+  if (options) {
+    const option = isOption(walk, options, value) ? value : optionOf(walk, options, value)
+    return { value: option, isFit: isOption(walk, options, option) }
+  }
   const types = typesOf(schema)
-  if (types.length === 0 || types.some((type) => isOfType(type, value))) return mendParts(walk, schema, value)
+  const as = asOf(schema)
+  if (as ? as.fits(value) : types.length === 0 || types.some((type) => isOfType(type, value)))
+    return mendParts(walk, schema, value)
+  if (typeof value === 'string') spendText(walk, value)
   for (const [type, convert] of CONVERSIONS) {
     if (!types.includes(type)) continue
     const made = mendParts(walk, schema, convert(value))
-    if (isOfType(type, made) && (type !== 'array' || fits(walk, schema, made))) return made
+    if (isOfType(type, made.value) && (type !== 'array' || made.isFit)) return made
   }
-  return value
+  return { value, isFit: false }
 }
 
-function mendParts(walk: Walk, schema: JsonObject, value: unknown): unknown {
-  const mended = mapParts(schema, value, (inner, part) => mend(walk, inner, part))
-  const { properties } = schema
-  if (!isObject(mended) || !isObject(properties)) return mended
+function mendParts(walk: Walk, schema: JsonObject, value: unknown): Mended {
+  if (typeof value !== 'object' || value === null) return { value, isFit: true }
+  const sent = withoutNulls(walk, schema, value)
   const required = listOf(schema['required'])
-  const kept = Object.entries(mended).filter(
-    ([key, part]) =>
-      part !== null || !Object.hasOwn(properties, key) || required.includes(key) || fits(walk, properties[key], null),
-  )
-  return kept.length === Object.keys(mended).length ? mended : Object.fromEntries(kept)
+  spend(walk, Object.keys(value).length + required.length / 2)
+  let isFit = !isObject(sent) || required.every((key) => sent[String(key)] !== undefined)
+  const mended = mapParts(schema, sent, (inner, part) => {
+    const each = mend(walk, inner, part)
+    isFit &&= each.isFit
+    return each.value
+  })
+  return { value: mended, isFit }
+}
+
+/** Leaves out the optional properties that are null and may not be. */
+function withoutNulls(walk: Walk, { properties, required }: JsonObject, value: unknown): unknown {
+  if (!isObject(value) || !isObject(properties)) return value
+  const mayStay = ([key, part]: readonly [string, unknown]) =>
+    part !== null ||
+    !Object.hasOwn(properties, key) ||
+    listOf(required).includes(key) ||
+    hasShape(walk, properties[key], null)
+  const entries = Object.entries(value)
+  return entries.every(mayStay) ? value : Object.fromEntries(entries.filter(mayStay))
 }
 
 /** Conversions by wanted type, in the order in which they are tried. One whose result is of another type has failed. */
@@ -147,35 +190,50 @@ function fromJson(value: unknown): unknown {
   }
 }
 
-function isOption({ look }: Walk, schema: JsonObject, value: unknown): boolean {
-  const checks = look.document.rule(schema).checks.filter(({ keyword }) => keyword === 'enum' || keyword === 'const')
-  return checks.every(({ holds }) => holds(value, look))
+function isOption(walk: Walk, options: readonly unknown[], value: unknown): boolean {
+  const { values, texts } = listed(options)
+  if (typeof value !== 'object' || value === null) return values.has(value)
+  if (texts.size === 0) return false
+  const text = canonicalJson(value)
+  spendText(walk, text)
+  return texts.has(text)
 }
 
 /** Returns the only option that is the value in another case or as text, else the value. */
-function optionOf({ look }: Walk, options: readonly unknown[], value: unknown): unknown {
+function optionOf(walk: Walk, options: readonly unknown[], value: unknown): unknown {
   const wanted = folded(value)
   if (wanted === undefined) return value
-  if (options.length === 1) return folded(options[0]) === wanted ? options[0] : value
-  const known = spellings.get(options) ?? spellingsOf(options)
-  spellings.set(options, known)
-  spend(look, 1 + wanted.length / 64)
-  const found = known.get(wanted) ?? []
+  spend(walk, 1 + wanted.length / 64)
+  const found = listed(options).spellings.get(wanted) ?? []
   return found.length === 1 ? found[0] : value
 }
 
-/** The options of each list by what `folded` makes of them. */
-const spellings = new WeakMap<readonly unknown[], ReadonlyMap<string, unknown[]>>()
+/** The options of a list, prepared for look-ups. */
+interface Listed {
+  readonly values: ReadonlySet<unknown>
+  /** The canonical JSON of the options that are objects or arrays. */
+  readonly texts: ReadonlySet<string>
+  /** The options by what `folded` makes of them. */
+  readonly spellings: ReadonlyMap<string, unknown[]>
+}
 
-function spellingsOf(options: readonly unknown[]): ReadonlyMap<string, unknown[]> {
-  const known = new Map<string, unknown[]>()
+const lists = new WeakMap<readonly unknown[], Listed>()
+
+function listed(options: readonly unknown[]): Listed {
+  const known = lists.get(options)
+  if (known) return known
+  const spellings = new Map<string, unknown[]>()
   for (const option of options) {
     const text = folded(option)
-    const same = text === undefined ? undefined : known.get(text)
+    const same = text === undefined ? undefined : spellings.get(text)
     if (same) same.push(option)
-    else if (text !== undefined) known.set(text, [option])
+    else if (text !== undefined) spellings.set(text, [option])
   }
-  return known
+  const compounds = options.filter((option) => typeof option === 'object' && option !== null)
+  const texts = new Set(compounds.map((option) => canonicalJson(option)))
+  const made = { values: new Set(options), texts, spellings }
+  lists.set(options, made)
+  return made
 }
 
 function folded(scalar: unknown): string | undefined {

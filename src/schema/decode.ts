@@ -1,6 +1,7 @@
 import { isObject, type JsonSchema } from '../contract/json.ts'
 import { AS, asOf } from './as.ts'
-import { branchesOf, conjunctsOf, fits, mapParts, step, type Walk, walk } from './shape.ts'
+import { hasShape } from './coerce.ts'
+import { branchesOf, conjunctsOf, mapParts, step, type Walk, walk } from './shape.ts'
 
 /**
  * Returns a function that turns JSON into the values that JSON does not have, where the schema is marked with `AS`,
@@ -19,7 +20,7 @@ function decodePart(walk: Walk, schema: unknown, value: unknown): unknown {
   const as = asOf(schema)
   if (as && !as.fits(value)) return value
   return step(walk, () => {
-    const branch = branchesOf(schema).find((each) => fits(walk, each, value))
+    const branch = branchesOf(schema).find((each) => hasShape(walk, each, value))
     let decoded = mapParts(schema, value, (inner, part) => decodePart(walk, inner, part))
     for (const also of [branch, ...conjunctsOf(walk, schema)]) decoded = decodePart(walk, also, decoded)
     return as ? as.make(decoded) : decoded

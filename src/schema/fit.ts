@@ -138,8 +138,7 @@ function fitRefs(look: Look, { refs, source }: Rule, at: Part): boolean {
   })
 }
 
-function fitChecks(look: Look, { as, checks, schema }: Rule, at: Part): boolean {
-  if (as && !as.fits(at.value)) return refuse(at, 'type', () => String(schema['type']))
+function fitChecks(look: Look, { checks }: Rule, at: Part): boolean {
   return fitAll(checks, at, ({ keyword, holds, expected }) => {
     spend(look, 1)
     return holds(at.value, look) || refuse(at, keyword, expected)

@@ -1,5 +1,4 @@
 import { isObject, type JsonObject } from '../contract/json.ts'
-import { AS, asOf } from './as.ts'
 import { type Check, checksOf, refsOf } from './keywords.ts'
 
 /** The keywords of one schema in the form in which `fit` applies them. */
@@ -9,8 +8,6 @@ export interface Rule {
   /** The keywords that count. */
   readonly schema: JsonObject
   readonly refs: readonly string[]
-  /** The kind of value that JSON lacks and that the schema stands for; it replaces `type` and `format`. */
-  readonly as: ReturnType<typeof asOf>
   /** The keywords that look at the value alone. */
   readonly checks: readonly Check[]
   readonly properties: ReadonlyMap<string, unknown>
@@ -47,14 +44,11 @@ export function compileRule(document: Resolver, schema: JsonObject): Rule {
   const { prefixItems, items, additionalItems, dependencies, dependentRequired, dependentSchemas } = used
   const [first, rest] = Array.isArray(items) ? [items, additionalItems] : [listOf(prefixItems), items]
   const needs = [dependencies, dependentRequired, dependentSchemas].flatMap(entriesOf)
-  const as = AS in used ? asOf(used) : undefined
-  const checks = checksOf(used)
   return {
     source: schema,
     schema: used,
     refs,
-    as,
-    checks: as ? checks.filter(({ keyword }) => keyword !== 'type' && keyword !== 'format') : checks,
+    checks: checksOf(used),
     properties: new Map(entriesOf(used['properties'])),
     patternProperties: entriesOf(used['patternProperties']),
     required: listOf(used['required']).map(String),

@@ -1,20 +1,19 @@
+import { partAt, pointerKeys } from '../contract/json-pointer.ts'
 import { isObject, type JsonObject, type JsonSchema } from '../contract/json.ts'
-import { documentOf } from './document.ts'
-import { type Look, fitsSchema, startLook } from './fit.ts'
-import { MOST_WORK, spend, WorkError } from './work.ts'
+import { MOST_WORK, spend, startWork, type Work, WorkError } from './work.ts'
 
 /** A walk over a value and its schema. Its steps are limited: references and unions could make it long or deep. */
-export interface Walk {
-  readonly look: Look
+export interface Walk extends Work {
+  readonly root: JsonSchema
   depth: number
 }
 
 const MOST_DEPTH = 256
 
 /** Runs a walk, or returns `otherwise` if it reaches its limits. */
-export function walk<Made>(schema: JsonSchema, otherwise: Made, work: (walk: Walk) => Made): Made {
+export function walk<Made>(root: JsonSchema, otherwise: Made, work: (walk: Walk) => Made): Made {
   try {
-    return work({ look: startLook(documentOf(schema), MOST_WORK / 2), depth: 0 })
+    return work({ ...startWork(MOST_WORK / 2), root, depth: 0 })
   } catch (error) {
     if (error instanceof WorkError) return otherwise
     throw error
@@ -23,7 +22,7 @@ export function walk<Made>(schema: JsonSchema, otherwise: Made, work: (walk: Wal
 
 /** Runs `work` as one step of a walk. Throws a WorkError if the walk is at its limits. */
 export function step<Made>(walk: Walk, work: () => Made): Made {
-  spend(walk.look, 4)
+  spend(walk, 4)
   if (walk.depth >= MOST_DEPTH) throw new WorkError()
   walk.depth += 1
   const made = work()
@@ -31,15 +30,9 @@ export function step<Made>(walk: Walk, work: () => Made): Made {
   return made
 }
 
-/** Returns whether a value fits a schema of the document that is walked. */
-export function fits({ look }: Walk, schema: unknown, value: unknown): boolean {
-  return fitsSchema(look, schema, value)
-}
-
-/** Returns the schema that `$ref` names, if that is in the same document. */
-export function target({ look }: Walk, schema: JsonObject): unknown {
-  const { $ref } = schema
-  return typeof $ref === 'string' ? look.document.resolve(schema, $ref) : undefined
+/** Returns the schema that `$ref` names by a JSON pointer from the root, such as `#/$defs/tree`. */
+export function target({ root }: Walk, { $ref }: JsonObject): unknown {
+  return typeof $ref === 'string' && /^#(?:\/|$)/.test($ref) ? partAt(root, pointerKeys($ref.slice(1))) : undefined
 }
 
 export function listOf(value: unknown): readonly unknown[] {
