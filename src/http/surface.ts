@@ -1,5 +1,6 @@
 import type { Hono } from 'hono/tiny'
 import type { EdgeEnv } from './context.ts'
+import type { Formats } from './respond/format.ts'
 import type { Problem } from './problem.ts'
 
 /** An API of the edge, in a format of its own. */
@@ -8,6 +9,8 @@ export interface Surface {
   readonly routes: Readonly<Record<string, Hono<EdgeEnv>>>
   /** Whether anyone may ask, without a key. Default: a valid key is needed. */
   readonly isPublic?: boolean
+  /** The formats that `?format=` can name where the native API answers with a run. Default: none. */
+  readonly formats?: Formats
   /** How errors are answered under a path. Default: `application/problem+json` (RFC 9457). */
   readonly errors?: { readonly under: string; readonly answer: (problem: Problem) => Response }
 }

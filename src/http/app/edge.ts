@@ -3,11 +3,13 @@ import { ConfigError } from '../../contract/config.ts'
 import { type MakeSetup, type Setup, setupOf } from '../../contract/setup.ts'
 import { authenticate, isLoopback } from '../middleware/auth.ts'
 import { answerUsage } from '../runs/budget.ts'
-import type { EdgeEnv, WaitUntil } from '../context.ts'
+import type { EdgeEnv } from '../context.ts'
+import type { WaitUntil } from '../request-context.ts'
 import { conversations } from '../surfaces/conversations/conversations.ts'
 import { cors } from '../middleware/cors.ts'
 import { Problem, problemJson } from '../problem.ts'
 import { countRequest } from '../middleware/rate.ts'
+import type { Formats } from '../respond/format.ts'
 import type { Surface } from '../surface.ts'
 import { runs } from '../surfaces/runs.ts'
 import { tools } from '../surfaces/tools/tools.ts'
@@ -23,6 +25,7 @@ export function edge<Env extends object>(
   surfaces: readonly Surface[] = [],
 ): EdgeWorker<Env> {
   const app = routes(surfaces)
+  const formats: Formats = Object.assign({}, ...surfaces.map((surface) => surface.formats))
   const answerProblem = problemAnswer(surfaces)
   return {
     fetch: (request, env, ctx) => {
@@ -33,7 +36,7 @@ export function edge<Env extends object>(
         const url = new URL(request.url)
         return answerProblem(url.pathname, misconfigured(url, error))
       }
-      return app.fetch(request, { setup, waitUntil: (work) => ctx?.waitUntil(work) })
+      return app.fetch(request, { setup, formats, waitUntil: (work) => ctx?.waitUntil(work) })
     },
   }
 }

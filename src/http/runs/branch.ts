@@ -1,5 +1,5 @@
 import { deriveRunId } from '../../contract/id.ts'
-import type { EdgeContext } from '../context.ts'
+import type { EdgeContext } from '../request-context.ts'
 import { copyMessages } from './copy-messages.ts'
 import { conversationStub, jurisdictionOf } from './conversation-stub.ts'
 import { unwrapReply } from '../problem.ts'

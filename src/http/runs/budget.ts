@@ -9,7 +9,8 @@ import {
 } from '../../contract/budget.ts'
 import type { Usage } from '../../contract/usage.ts'
 import { requireScope, termsOfCaller } from '../middleware/auth.ts'
-import type { EdgeContext, EdgeEnv } from '../context.ts'
+import type { EdgeEnv } from '../context.ts'
+import type { EdgeContext } from '../request-context.ts'
 import { Problem } from '../problem.ts'
 
 interface BudgetUsage extends SpendTotals {

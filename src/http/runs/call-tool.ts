@@ -14,7 +14,7 @@ import { needsApproval } from '../../host/approval.ts'
 import { execute } from '../../host/execute.ts'
 import { termsOfCaller } from '../middleware/auth.ts'
 import { countSpend } from './budget.ts'
-import type { WaitUntil } from '../context.ts'
+import type { WaitUntil } from '../request-context.ts'
 import { requestValues } from './request-values.ts'
 
 export interface CallOptions {

@@ -1,6 +1,6 @@
 import type { ConversationSettings } from '../../contract/conversation.ts'
 import type { Setup } from '../../contract/setup.ts'
-import type { EdgeContext } from '../context.ts'
+import type { EdgeContext } from '../request-context.ts'
 import { conversationStub } from './conversation-stub.ts'
 
 /**

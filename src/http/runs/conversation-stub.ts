@@ -5,7 +5,7 @@ import {
   type Location,
 } from '../../contract/conversation.ts'
 import type { Setup } from '../../contract/setup.ts'
-import type { EdgeContext } from '../context.ts'
+import type { EdgeContext } from '../request-context.ts'
 import { Problem } from '../problem.ts'
 import { limitGuesses } from './limit-guesses.ts'
 

@@ -1,7 +1,7 @@
 import type { ConversationService } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
 import type { Setup } from '../../contract/setup.ts'
-import type { EdgeContext } from '../context.ts'
+import type { EdgeContext } from '../request-context.ts'
 import { Problem } from '../problem.ts'
 
 /** The most requests of one key for conversations that do not exist, in a minute and in one isolate. */

@@ -8,7 +8,7 @@ import { chooseOptions, type RunOptionValues } from '../../contract/run-options.
 import type { Setup } from '../../contract/setup.ts'
 import type { Caller } from '../../contract/tool.ts'
 import { remainingBudget } from './budget.ts'
-import type { RequestContext, EdgeContext } from '../context.ts'
+import type { RequestContext, EdgeContext } from '../request-context.ts'
 import { conversationStubOfRun } from './conversation-stub.ts'
 import type { PreparedRun } from './start-run.ts'
 import { selectTools } from './select-tools.ts'

@@ -3,7 +3,7 @@ import type { RunEvent } from '../../contract/event.ts'
 import { pause } from '../../contract/pause.ts'
 import type { RunRecord } from '../../contract/run.ts'
 import { decodeBatches } from '../../wire/events.ts'
-import type { EdgeContext, RequestContext } from '../context.ts'
+import type { RequestContext, EdgeContext } from '../request-context.ts'
 import { type RunLocation, conversationStubOfRun } from './conversation-stub.ts'
 import { unwrapReply, Problem } from '../problem.ts'
 

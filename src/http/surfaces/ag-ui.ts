@@ -12,7 +12,15 @@ import type { Surface } from '../surface.ts'
 const app = new Hono<EdgeEnv>()
 
 /** `POST /ag-ui`: the edge as an agent of the Agent User Interaction Protocol. A thread is a conversation. */
-export const agUi: Surface = { routes: { '/ag-ui': app } }
+export const agUi: Surface = {
+  routes: { '/ag-ui': app },
+  formats: {
+    'ag-ui': (handle, onFirst) => {
+      const { runId, conversation = runId } = handle
+      return streamRun(handle, new AgUiEncoder({ threadId: conversation, runId }), { onFirst })
+    },
+  },
+}
 
 app.post('/', async (c) => {
   const { setup, caller } = c.env

@@ -14,7 +14,7 @@ export const runs = new Hono<EdgeEnv>()
 runs.post('/', async (c) => {
   requireScope(c.env.caller, 'chat')
   const { setup } = c.env
-  const answer = answerFormat(c.req.raw)
+  const answer = answerFormat(c)
   const decoded = decodeRunBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
   const context = requestContext(c)

@@ -7,7 +7,8 @@ import { UI_MESSAGE_HEADERS, UiMessageEncoder } from '../../wire/client/ui-messa
 import { requireScope } from '../middleware/auth.ts'
 import { readJson } from '../request-body.ts'
 import { remainingBudget } from '../runs/budget.ts'
-import { type RequestContext, requestContext, type EdgeEnv } from '../context.ts'
+import { requestContext, type EdgeEnv } from '../context.ts'
+import type { RequestContext } from '../request-context.ts'
 import { takeTurn } from '../runs/continue-run.ts'
 import { conversationStub } from '../runs/conversation-stub.ts'
 import { storedRunHandle, type RunHandle } from '../runs/run-handle.ts'
@@ -19,7 +20,13 @@ import type { Surface } from '../surface.ts'
 const app = new Hono<EdgeEnv>()
 
 /** `/chat`: the protocol of the AI SDK's `useChat`. The id of a chat is that of its conversation. */
-export const uiChat: Surface = { routes: { '/chat': app } }
+export const uiChat: Surface = {
+  routes: { '/chat': app },
+  formats: {
+    'ui-message': (handle, onFirst) =>
+      streamRun(handle, new UiMessageEncoder(handle), { headers: UI_MESSAGE_HEADERS, onFirst }),
+  },
+}
 
 app.post('/', async (c) => {
   requireScope(c.env.caller, 'chat')

@@ -12,7 +12,8 @@ import { conversationOfPath, runIdOfPath } from './addressed.ts'
 import { requireScope } from '../../middleware/auth.ts'
 import { readJson } from '../../request-body.ts'
 import { remainingBudget } from '../../runs/budget.ts'
-import type { EdgeContext, EdgeEnv } from '../../context.ts'
+import type { EdgeEnv } from '../../context.ts'
+import type { EdgeContext } from '../../request-context.ts'
 import { copyMessages } from '../../runs/copy-messages.ts'
 import { conversationStub, jurisdictionOf } from '../../runs/conversation-stub.ts'
 import { storedRunHandle } from '../../runs/run-handle.ts'
@@ -78,7 +79,7 @@ function newConversationId(jurisdiction: Jurisdiction | undefined): string {
 conversationLife.post('/:id/runs/:run/regenerate', async (c) => {
   requireScope(c.env.caller, 'chat')
   const service = conversationOfPath(c)
-  const answer = answerFormat(c.req.raw)
+  const answer = answerFormat(c)
   const budget = await remainingBudget(c.env)
   const repeat = { runId: newId('run'), caller: c.env.caller, ...(budget && { budget }) }
   const { runId } = unwrapReply(await service.regenerate(runIdOfPath(c), repeat))

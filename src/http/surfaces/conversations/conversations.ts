@@ -53,7 +53,7 @@ conversations.post('/:id/runs', async (c) => {
   requireScope(c.env.caller, 'chat')
   const { setup } = c.env
   const id = conversationIdOfPath(c)
-  const answer = answerFormat(c.req.raw)
+  const answer = answerFormat(c)
   const decoded = decodeRunBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
   const context = requestContext(c)
@@ -69,7 +69,7 @@ conversations.get('/:id/runs/:run', async (c) => {
 conversations.get('/:id/runs/:run/events', async (c) => {
   requireScope(c.env.caller, 'chat')
   const runId = runIdOfPath(c)
-  const format = queryFormat(c.req.raw)
+  const format = queryFormat(c)
   // The failure of a run is sent as an event: this request itself has not failed.
   if (format)
     return format(storedRunHandle(c.env, { runId, conversation: conversationIdOfPath(c), after: 0 }), () => {})

@@ -1,0 +1,17 @@
+import type { Setup } from '../contract/setup.ts'
+import type { Caller } from '../contract/tool.ts'
+
+/** Keeps work running after the response has been sent or the client has disconnected. */
+export type WaitUntil = (work: Promise<unknown>) => void
+
+/** The caller of a request, and the setup of this edge. */
+export interface EdgeContext {
+  readonly setup: Setup
+  readonly caller: Caller
+}
+
+/** A request with its caller and this edge's setup. */
+export interface RequestContext extends EdgeContext {
+  readonly request: Request
+  readonly waitUntil: WaitUntil
+}
