@@ -1,5 +1,24 @@
 import { AT_EDGE, type Command, command } from './command/command.ts'
 
+/** A command of `new`, which adds files to a project. */
+function newCommand(kind: 'tool' | 'http-tool' | 'agent', summary: string): Command {
+  return command({
+    name: `new ${kind}`,
+    summary,
+    arguments: { name: { text: 'its name, such as roll-dice' } },
+    options: {},
+    node: 20,
+    run: async ({ root, terminal, arguments: { name } }) => {
+      const { addHttpTool, addWorker } = await import('./project/add.ts')
+      const added = kind === 'http-tool' ? addHttpTool(root, name) : addWorker(root, kind, name)
+      for (const file of added.files) terminal.print(`${file}\n`)
+      if (added.bound)
+        terminal.print(`${added.bound.config}: ${added.bound.binding} is bound to ${added.bound.service}\n`)
+      terminal.emit(added)
+    },
+  })
+}
+
 /** A command of `runs`, which changes one run of a conversation. */
 function runsCommand(action: 'retry' | 'cancel', summary: string): Command {
   return command({
@@ -16,6 +35,30 @@ function runsCommand(action: 'retry' | 'cancel', summary: string): Command {
 
 /** The commands of `edgecall`, in the order in which the help lists them. */
 export const COMMANDS: readonly Command[] = [
+  command({
+    name: 'init',
+    summary: 'make a project: an edge, one tool Worker and its test',
+    arguments: { folder: { text: 'a folder that is new or empty; its name becomes that of the edge' } },
+    options: {
+      package: { type: 'string', value: 'spec', text: 'what it depends on as edgecall; default: this version' },
+    },
+    node: 20,
+    run: async ({ root, terminal, arguments: { folder }, options }) => {
+      const { init } = await import('./project/init.ts')
+      const made = init({ root, folder, edgecall: options.package })
+      terminal.print(`${made.files.length} files in ${made.folder}. Next:
+
+  cd ${made.folder}
+  npm install
+  npm test
+  npm start
+`)
+      terminal.emit(made)
+    },
+  }),
+  newCommand('tool', 'add a tool Worker, with a test, and bind it to the edge'),
+  newCommand('http-tool', 'add a stored tool that sends an HTTP request, with a test'),
+  newCommand('agent', 'add a Worker of agents, with a test, and bind it to the edge'),
   command({
     name: 'dev',
     summary: 'run the edge and every tool Worker on this machine until Ctrl-C',

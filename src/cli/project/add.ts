@@ -1,0 +1,59 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { Failure } from '../failure.ts'
+import { agentFiles } from './agent-files.ts'
+import { bindService, type ServiceBinding } from './bind.ts'
+import { findConfig, readConfigFile } from './config-file.ts'
+import { writeFiles } from './files.ts'
+import { httpToolFiles } from './http-tool-files.ts'
+import { namesOf } from './names.ts'
+import { toolFiles } from './tool-files.ts'
+
+/** What was added to a project. */
+export interface Added {
+  readonly files: readonly string[]
+  /** The configuration that was changed, and the binding that it has now. */
+  readonly bound?: ServiceBinding & { readonly config: string }
+}
+
+/** Adds a tool Worker, or a Worker of agents, and binds it to the edge. */
+export function addWorker(root: string, kind: 'tool' | 'agent', text: string): Added {
+  const { config, edge } = readEdge(root)
+  const names = namesOf(text)
+  const service = `${edge}-${names.kebab}`
+  const files = (kind === 'tool' ? toolFiles : agentFiles)(names, service)
+  if (existsSync(join(root, 'tools', names.kebab))) {
+    throw new Failure(`There is already tools/${names.kebab}.`, 'Choose another name.')
+  }
+  const bound = { binding: names.binding, service }
+  bindService(root, config, bound)
+  writeFiles(root, files)
+  return { files: Object.keys(files), bound: { ...bound, config } }
+}
+
+/** Adds a stored tool that sends an HTTP request. It needs no binding: `dev` and `deploy` store it. */
+export function addHttpTool(root: string, text: string): Added {
+  readEdge(root)
+  if (!findConfig(root, 'tools/definitions')) {
+    throw new Failure(
+      'There is no Worker in tools/definitions, which performs stored tools.',
+      'An edge with stored tools has it, and the bindings DEFINITIONS, TOOLS and CATALOG: see a project of edgecall init.',
+    )
+  }
+  const files = httpToolFiles(namesOf(text))
+  writeFiles(root, files)
+  return { files: Object.keys(files) }
+}
+
+function readEdge(root: string): { readonly config: string; readonly edge: string } {
+  const config = findConfig(root, '')
+  if (config === undefined) {
+    throw new Failure(
+      `There is no wrangler.toml in ${root}.`,
+      'Run this in the folder of your edge, or make one: edgecall init <folder>',
+    )
+  }
+  const { name } = readConfigFile(root, config)
+  if (typeof name !== 'string') throw new Failure(`${config} has no \`name\`.`)
+  return { config, edge: name }
+}

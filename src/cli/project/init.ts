@@ -1,0 +1,52 @@
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { basename, relative, resolve } from 'node:path'
+import { isObject } from '../../contract/json.ts'
+import { Failure } from '../failure.ts'
+import { readJsonFile } from '../json-file.ts'
+import { bindService } from './bind.ts'
+import { edgeFiles, type PackageVersions } from './edge-files.ts'
+import { writeFiles } from './files.ts'
+import { namesOf } from './names.ts'
+import { toolFiles } from './tool-files.ts'
+
+export interface InitOptions {
+  readonly root: string
+  /** The folder of the project, relative to the root; it must be empty or not exist. */
+  readonly folder: string
+  /** What the project depends on as `edgecall`. Default: this version. */
+  readonly edgecall: string | undefined
+}
+
+/** What may be in a folder that counts as empty. */
+const HARMLESS = new Set(['.git', '.DS_Store', 'LICENSE'])
+
+/** Makes a project: an edge, one tool Worker and its test. Returns the paths of the files, relative to the folder. */
+export function init({ root, folder, edgecall }: InitOptions): { readonly folder: string; readonly files: string[] } {
+  const target = resolve(root, folder)
+  const { kebab: name } = namesOf(basename(target))
+  const there = existsSync(target) ? readdirSync(target).filter((each) => !HARMLESS.has(each)) : []
+  if (there.length > 0) {
+    throw new Failure(`${folder} is not empty: it has ${there.slice(0, 3).join(', ')}.`, 'Name a folder that is new.')
+  }
+  mkdirSync(target, { recursive: true })
+  const versions = readVersions()
+  const files = {
+    ...edgeFiles({ name, versions, edgecall: edgecall ?? `^${versions.version}` }),
+    ...toolFiles(namesOf('greeting'), `${name}-greeting`),
+  }
+  writeFiles(target, files)
+  bindService(target, 'wrangler.toml', { binding: 'TOOL_GREETING', service: `${name}-greeting` })
+  return { folder: relative(root, target) || '.', files: Object.keys(files).sort() }
+}
+
+/** Reads the package's own manifest: what it was tested with is what a project starts with. */
+function readVersions(): PackageVersions {
+  const manifest = readJsonFile(new URL('../../../package.json', import.meta.url).pathname)
+  const { version, dependencies, devDependencies } = isObject(manifest) ? manifest : {}
+  return { version: String(version), dependencies: textsOf(dependencies), devDependencies: textsOf(devDependencies) }
+}
+
+function textsOf(table: unknown): Readonly<Record<string, string>> {
+  const entries = Object.entries(isObject(table) ? table : {})
+  return Object.fromEntries(entries.map(([name, value]) => [name, String(value)]))
+}
