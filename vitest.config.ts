@@ -22,6 +22,8 @@ export default defineConfig({
       // As the `paths` of tsconfig.json: this repository imports the doors as anybody does.
       { find: /^edgecall$/, replacement: path('src/edge.ts') },
       { find: /^edgecall\/(\w+)$/, replacement: path('src/$1.ts') },
+      // A library of the clients, for the page in examples/.
+      { find: /^ai$/, replacement: path('test/node_modules/ai/dist/index.js') },
     ],
   },
   test: {

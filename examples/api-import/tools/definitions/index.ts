@@ -1,0 +1,1 @@
+export { Definitions as default, Outbound } from 'edgecall/stored'

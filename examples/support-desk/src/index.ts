@@ -1,0 +1,7 @@
+import { chatCompletions, createEdge, openaiFromEnv, uiChat } from 'edgecall'
+import { studio } from 'edgecall/everything'
+export { Directory } from 'edgecall'
+
+const edge = createEdge({ providers: { openai: openaiFromEnv }, surfaces: [studio, chatCompletions, uiChat] })
+export const { Conversation } = edge
+export default edge
