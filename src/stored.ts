@@ -7,10 +7,13 @@ import type { VersionedDefinitions } from './contract/catalogue.ts'
 import { type OutboundGrant, sendOutbound } from './definitions/code/outbound.ts'
 import type { CodeHost, CodeLoader } from './definitions/code/worker.ts'
 import { definitionService } from './definitions/service.ts'
+import { oneOfVar } from './contract/vars.ts'
 
 interface Env {
   /** Loads dynamic Workers, which run tools of code. Without it there are no such tools. */
   readonly LOADER?: CodeLoader
+  /** `call`: each call of code has an isolate of its own. `shared`, the default: those of a tenant may share one. */
+  readonly CODE_ISOLATES?: string
 }
 
 /** Answers only over its service binding. It has no binding but `LOADER`, so a definition has nothing to reach. */
@@ -45,7 +48,9 @@ export class Definitions extends WorkerEntrypoint<Env> implements VersionedDefin
 
   #service(): VersionedDefinitions {
     const { LOADER: loader } = this.env
-    return definitionService(loader ? { code: { loader, outbound: outboundOf(this.ctx) } } : {})
+    if (!loader) return definitionService()
+    const isolates = oneOfVar({ ...this.env }, 'CODE_ISOLATES', ['shared', 'call'])
+    return definitionService({ code: { loader, outbound: outboundOf(this.ctx), isolates } })
   }
 }
 

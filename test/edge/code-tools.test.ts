@@ -388,6 +388,42 @@ test('module state is not shared between tenants', async () => {
   expect(await counted('other')).toBe(1)
 })
 
+test('with an isolate for each call, no state is shared and no work outlives its call', async () => {
+  const own = await startStage(
+    { AUTH: 'open', HTTP_TOOL_HOSTS: JSON.stringify({ [origins.plain]: [] }) },
+    { code: 'call' },
+  )
+  try {
+    const module = `import { waitUntil } from 'cloudflare:workers'
+      let calls = 0
+      const ping = async () => {
+        for (let n = 0; n < 50; n++) {
+          await new Promise((resolve) => setTimeout(resolve, 20))
+          await fetch('${origins.plain}/after')
+        }
+      }
+      export default async ({ text }) => {
+        const first = fetch('${origins.plain}/during')
+        if (text === 'go on') waitUntil(ping())
+        await first
+        return ++calls
+      }`
+    const put = await own.ask('/tools/counter', { method: 'PUT', json: defined(module, { hosts: [origins.plain] }) })
+    expect(put.status).toBe(201)
+    const counted = async (text: string) =>
+      ((await (await own.ask('/tools/counter/call', { json: { arguments: { text } } })).json()) as any).structured
+    asked = []
+    expect([await counted('go on'), await counted('stop')]).toEqual([1, 1])
+    // Work that goes on would be seen during these calls, each of which takes longer than one of its steps.
+    for (let call = 0; call < 20; call++) expect(await counted('stop')).toBe(1)
+    const requests = asked.map(({ request }) => request)
+    expect(requests.filter((request) => request === 'GET /during')).toHaveLength(22)
+    expect(requests.filter((request) => request === 'GET /after').length).toBeLessThanOrEqual(1)
+  } finally {
+    await own.close()
+  }
+})
+
 test('without the binding LOADER, code is refused, and stored code is listed as unavailable', async () => {
   const bare = await startStage({ AUTH: 'open' })
   try {

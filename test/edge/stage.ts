@@ -20,15 +20,18 @@ export interface Stage {
 
 /**
  * Starts the edge with these variables. The binding `TOOL_CUSTOMERS` leads to the rogue tool Worker of the fixtures when
- * `rogue` is set; definitions with code are of use when `code` is.
+ * `rogue` is set; definitions with code are of use when `code` is, in isolates as it says.
  */
-export async function startStage(vars: Record<string, string>, { rogue = false, code = false } = {}): Promise<Stage> {
+export async function startStage(vars: Record<string, string>, { rogue = false, code = false }: { rogue?: boolean; code?: boolean | 'call' } = {}): Promise<Stage> {
   const server = createTestHarness({
     root: new URL('../..', import.meta.url).pathname,
     workers: [
       { configPath: 'wrangler.toml', vars, ...(rogue && { bindingOverrides: { TOOL_CUSTOMERS: 'rogue' } }) },
       ...TOOLS.map((name) => ({ configPath: `tools/${name}/wrangler.toml` })),
-      { configPath: code ? 'test/fixtures/code-tools/wrangler.toml' : 'tools/definitions/wrangler.toml' },
+      {
+        configPath: code ? 'test/fixtures/code-tools/wrangler.toml' : 'tools/definitions/wrangler.toml',
+        ...(code === 'call' && { vars: { CODE_ISOLATES: 'call' } }),
+      },
       { configPath: rogue ? 'test/fixtures/rogue/wrangler.toml' : 'tools/customers/wrangler.toml' },
     ],
   })

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { keyName } from '../fixtures/keys.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { controlledEdge } from './controlled-edge.ts'
@@ -203,4 +203,42 @@ test('a name that a tool server brings later takes the place of no stored tool',
   )
   expect([await call(ACME, 'hours'), await call(ACME, 'greet')]).toEqual(['nine to five', 'hello'])
   expect((await as(ACME)('/tools/hours')).body.place).toBe('tool:hours')
+})
+
+test('a name that a tool server brings takes the place of no tool of a Worker that cannot be described', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  let isDown = true
+  const own = [tool('now')]
+  const clock = {
+    describe: async () => {
+      if (isDown) throw new Error('out of order')
+      return { contract: 1, tools: own.map(({ definition }) => definition) }
+    },
+    call: async () => ({ ok: true, content: [{ type: 'text', text: 'own' }] }),
+  }
+  const brought = ['now', 'news'].map((name) => tool(name, () => 'of others', { hash: `other-${name}` }))
+  const { call, as } = stage({ workers: { TOOL_MCP: brought }, vars: { TOOL_CLOCK: clock } })
+  const calls = async () => [await call(ACME, 'now'), await call(ACME, 'news')]
+  const passTime = () => vi.setSystemTime(Date.now() + 61_000)
+  // What the Worker has is not known yet.
+  expect(await calls()).toEqual([404, 404])
+  const listed = (await as(ACME)('/tools?source=service')).body
+  expect(listed.map(({ place, name, available, reason }: any) => [place, name, available, reason])).toEqual([
+    ['TOOL_CLOCK', 'TOOL_CLOCK', false, 'it failed to describe itself'],
+    ...['news', 'now'].map((name) => [
+      'TOOL_MCP',
+      name,
+      false,
+      `The tool "${name}" of TOOL_MCP is held back: TOOL_CLOCK may have a tool of this name, and cannot be described now.`,
+    ]),
+  ])
+  isDown = false
+  passTime()
+  expect(await calls()).toEqual(['own', 'of others'])
+  isDown = true
+  passTime()
+  expect(await calls()).toEqual([404, 'of others'])
+  const run = await as(ACME)('/runs', { json: { input: 'Hi', tools: ['now'] } })
+  expect([run.status, run.body.code]).toEqual([400, 'unknown_tool'])
+  vi.useRealTimers()
 })

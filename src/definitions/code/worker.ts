@@ -10,6 +10,8 @@ export interface CodeHost {
   readonly loader: CodeLoader
   /** Returns the binding that checks and sends requests under a grant. */
   readonly outbound: (grant: OutboundGrant) => unknown
+  /** `shared`: the calls of a tenant share an isolate. `call`: each call has an isolate that ends with it. */
+  readonly isolates: 'shared' | 'call'
 }
 
 /** The part of a `worker_loaders` binding that is used here. */
@@ -73,15 +75,16 @@ let salt: string | undefined
 
 /**
  * Prepares the dynamic Worker of a module. Calls share one only if code, tenant and grant are the same, so that what a
- * module keeps in its globals never reaches another tenant, nor a call that may do less. A Worker for each call (the
- * loader's `load`) would keep even less, but start, and be paid for, each time.
+ * module keeps in its globals never reaches another tenant, nor a call that may do less. The platform ends a shared one
+ * when it likes: work that a module passes to `waitUntil` continues after the call, for up to 30 seconds. A Worker for
+ * each call ends with it, but is started, and paid for, each time.
  *
  * A module never holds a secret, so that it cannot reveal one in any disguise: it gets a stand-in that nobody can
  * guess, and `sendOutbound` replaces it. What the loader gets for an id must never vary, so that stand-ins are derived
  * from the id; the salt keeps a short secret from being guessed from them.
  */
 export async function prepareCode(
-  { loader, outbound }: CodeHost,
+  { loader, outbound, isolates }: CodeHost,
   { module }: Code,
   grant: CodeGrant,
 ): Promise<PreparedCode> {
@@ -93,8 +96,8 @@ export async function prepareCode(
     secrets.map(async ([name, value]) => ({ name, value, standIn: `${name}.${await sha256(`${id} ${name}`)}` })),
   )
   const hasHosts = Object.keys(origins).length > 0
-  const load = () =>
-    loader.get(`tool:${id}`, () => workerCode(module, hasHosts ? outbound({ origins, secrets: grantedSecrets }) : null))
+  const code = () => workerCode(module, hasHosts ? outbound({ origins, secrets: grantedSecrets }) : null)
+  const load = () => (isolates === 'call' ? loader.load(code()) : loader.get(`tool:${id}`, code))
   return { load, standIns: Object.fromEntries(grantedSecrets.map(({ name, standIn }) => [name, standIn])) }
 }
 

@@ -3,6 +3,7 @@ import type { Report } from '../../contract/setup.ts'
 import type { Caller, ToolFinder, ToolSource } from '../../contract/tool.ts'
 import { joinFinders } from '../../search/join-finders.ts'
 import { applyPolicies, type PolicyOptions } from '../policy/source.ts'
+import { behind } from './behind.ts'
 import { inOrder } from './chain.ts'
 import { NOTHING_STORED } from './nothing-stored.ts'
 import type { ServiceSource } from './service.ts'
@@ -35,7 +36,8 @@ export interface EdgeTools {
  * the edge's stored definitions, these over those of the caller's tenant, and all over the tools of others.
  */
 export function edgeTools(options: EdgeToolsOptions): EdgeTools {
-  const { services, foreign, others = [], rules, report } = options
+  const { services, others = [], rules, report } = options
+  const foreign = options.foreign && behind(options.foreign, services)
   const own = others.length > 0 ? inOrder([services, ...others], report) : services
   const [ownTools, foreignTools] = [applyPolicies(own, rules), foreign && applyPolicies(foreign, rules)]
   const workerTools = (caller: Caller) =>

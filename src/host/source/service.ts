@@ -23,6 +23,11 @@ export interface ServiceOptions {
 export interface ServiceSource extends ToolSource {
   /** Returns the source of one binding's tools, or undefined if there is no such binding. */
   sourceOfBinding(binding: string): ToolSource | undefined
+  /**
+   * Returns a function that names the binding which cannot be described now and may have a tool of this name: one of
+   * its last description or, if this isolate has seen none, any.
+   */
+  undescribed(): Promise<(name: string) => string | undefined>
 }
 
 type Place = readonly [name: string, binding: ToolBinding]
@@ -35,6 +40,8 @@ export function serviceSource(options: ServiceOptions): ServiceSource {
   const { bindings, offered, report, now = Date.now, describeMs: timeoutMs = 5000 } = options
   /** The details that were reported last, by place. */
   const reportedDetails = new Map<string, string>()
+  /** The names of the tools of each place, by its last description. */
+  const lastNames = new Map<string, ReadonlySet<string>>()
   /** The tools of each list of definitions: a description is the same object as long as it is cached. */
   const toolLists = new WeakMap<readonly ToolDefinition[], readonly Tool[]>()
   const listPlace = async ([place, binding]: Place): Promise<ToolListing> => {
@@ -57,6 +64,7 @@ export function serviceSource(options: ServiceOptions): ServiceSource {
         offered: offered(definition.name),
         ...callService(definition, { binding, transport: description.transport, describe, exact: gate !== undefined }),
       }))
+    if (!toolLists.has(description.tools)) lastNames.set(place, new Set(tools.map(({ definition }) => definition.name)))
     toolLists.set(description.tools, tools)
     // Tools are held back before names are merged, so that a held tool is never in conflict with one of another place.
     return gate ? gate(tools) : { tools, unavailable: [] }
@@ -76,6 +84,11 @@ export function serviceSource(options: ServiceOptions): ServiceSource {
   const places = Object.entries(bindings)
   return {
     ...sourceOf(places),
+    undescribed: async () => {
+      const listings = await Promise.all(places.map(listPlace))
+      const down = places.filter((_, index) => listings[index]?.unavailable.some(({ name }) => name === undefined))
+      return (name) => down.find(([place]) => lastNames.get(place)?.has(name) ?? true)?.[0]
+    },
     sourceOfBinding: (name) => {
       const place = places.find(([each]) => each === name)
       return place && sourceOf([place])

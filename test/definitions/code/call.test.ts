@@ -13,6 +13,7 @@ function host(answer: (init: RequestInit) => Promise<Response> | Response = () =
   const loaded: { id: string; code: WorkerCode; body: any }[] = []
   const code: CodeHost = {
     outbound: (grant) => ({ grant }),
+    isolates: 'shared',
     loader: {
       load: () => {
         throw new Error('load')

@@ -1,0 +1,36 @@
+import type { Tool, ToolListing, ToolSource } from '../../contract/tool.ts'
+import type { ServiceSource } from './service.ts'
+
+/**
+ * Puts the tools of others behind those of the operator's own Workers, also while one of these cannot be described: a
+ * tool that this Worker may have is held back, and listed with the reason. As long as an isolate has not seen the
+ * Worker's description, that is every tool.
+ */
+export function behind(source: ServiceSource, own: ServiceSource): ServiceSource {
+  const behindOwn = (inner: ToolSource): ToolSource => {
+    const split = async (tools: readonly Tool[]): Promise<ToolListing> => {
+      const holderOf = tools.length === 0 ? () => undefined : await own.undescribed()
+      const heldTools = tools.flatMap(({ definition: { name }, origin, place }) => {
+        const holder = holderOf(name)
+        const reason = `The tool "${name}" of ${place} is held back: ${holder} may have a tool of this name, and cannot be described now.`
+        return holder === undefined ? [] : [{ origin, place, name, reason }]
+      })
+      const held = new Set(heldTools.map(({ name }) => name))
+      return { tools: tools.filter(({ definition }) => !held.has(definition.name)), unavailable: heldTools }
+    }
+    return {
+      list: async (page) => {
+        const listing = await inner.list(page)
+        const { tools, unavailable } = await split(listing.tools)
+        return { ...listing, tools, unavailable: [...listing.unavailable, ...unavailable] }
+      },
+      offered: async () => (await split(await inner.offered())).tools,
+      find: async (names) => (await split(await inner.find(names))).tools,
+    }
+  }
+  return {
+    ...behindOwn(source),
+    undescribed: () => source.undescribed(),
+    sourceOfBinding: (binding) => source.sourceOfBinding(binding),
+  }
+}
