@@ -1,6 +1,7 @@
 /** The door for tool authors: `import { defineTool, serveTools } from 'edgecall/tool'`. */
 export { pause } from './contract/pause.ts'
 export { OutOfTime, withTimeLimit } from './contract/time-limit.ts'
+export { type SecretFilter, secretFilter } from './contract/secrets.ts'
 export { countVar as wholeNumber } from './contract/vars.ts'
 export { augment, type Augmentation, type AugmentEvent } from './tool/augment.ts'
 export { type DefinedTool, defineTool, type ToolOptions } from './tool/define.ts'

@@ -1,12 +1,14 @@
 import { catalogue, type CatalogueParts } from '../catalogue/catalogue.ts'
-import type { Env } from './env.ts'
-import { report } from './setup.ts'
+import { secretFilter } from '../contract/secrets.ts'
+import { type Env, secretsOf } from './env.ts'
+import { reportTo } from './report.ts'
 
 /** The Durable Object class of the binding `CATALOG`, which orders the writes of stored tools. */
 export class Catalog extends catalogue(catalogueParts) {}
 
 /** Returns what the catalogue works with. Throws if `CATALOG` is bound without `TOOLS`, which holds its copy. */
-export function catalogueParts({ TOOLS: namespace, DEFINITIONS: definitions }: Env): CatalogueParts {
+export function catalogueParts(env: Env): CatalogueParts {
+  const { TOOLS: namespace, DEFINITIONS: definitions } = env
   if (!namespace) throw new Error('CATALOG needs the binding TOOLS')
   return {
     namespace,
@@ -14,6 +16,6 @@ export function catalogueParts({ TOOLS: namespace, DEFINITIONS: definitions }: E
       if (definitions) return definitions.compare(before, after)
       throw new Error('CATALOG needs the binding DEFINITIONS')
     },
-    report,
+    report: reportTo('error', secretFilter(secretsOf(env))),
   }
 }

@@ -3,6 +3,7 @@ import { ConfigError, readConfig } from '../contract/config.ts'
 import { matches } from '../contract/glob.ts'
 import type { Hook, LoopSetup } from '../contract/hook.ts'
 import type { ModelProvider } from '../contract/model.ts'
+import { type SecretFilter, secretFilter } from '../contract/secrets.ts'
 import type { IdentityTokens, Setup } from '../contract/setup.ts'
 import type { ToolSource } from '../contract/tool.ts'
 import { createBreaker } from '../host/breaker.ts'
@@ -14,8 +15,10 @@ import { serviceSource } from '../host/source/service.ts'
 import { keyStates } from '../http/middleware/key-states.ts'
 import { modelChooser } from '../model/choose.ts'
 import { retrying } from '../model/retry.ts'
+import { withoutSecrets } from '../model/without-secrets.ts'
 import { logs } from '../observe/log.ts'
-import { type Env, textOf } from './env.ts'
+import { type Env, secretsOf, textOf } from './env.ts'
+import { reportTo } from './report.ts'
 import type { ProviderFromEnv } from './providers.ts'
 import type { StoredToolsFeature } from './stored-tools.ts'
 import type { ToolSearchFeature } from './tool-search.ts'
@@ -49,6 +52,8 @@ export interface SetupOptions {
 export function makeSetup(env: Env, options: SetupOptions): Setup {
   const config = readConfig(env)
   const policies = readPolicies(env)
+  const secrets = secretFilter(secretsOf(env))
+  const report = reportTo('error', secrets)
   if (config.identityProviders.length > 0 && !options.identity) {
     throw new ConfigError('IDENTITY_PROVIDERS', 'unset in an edge without identityTokens')
   }
@@ -75,7 +80,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
     services: servicesOf((binding) => !isForeign(binding)),
     foreign: servicesOf(isForeign),
     others: sources ? [lazySource(() => inOrder(sources(setup, env), report))] : [],
-    rules: { policies, rates, breaker: config.breaker && createBreaker(config.breaker) },
+    rules: { policies, rates, secrets, breaker: config.breaker && createBreaker(config.breaker) },
     stored: options.stored?.tools(parts),
     search: options.search?.finder,
     report,
@@ -86,7 +91,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
   const setup: Setup = {
     config,
     models: modelChooser({
-      providers: providersOf(env, options.providers),
+      providers: providersOf(env, options.providers, secrets),
       defaultModel: config.model,
       allowed: config.models,
       prices: config.prices,
@@ -106,7 +111,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
     ...(options.trusted && { trusted: options.trusted }),
     loop: {
       ...(definitions && { validate: (schema, value) => definitions.validate(schema, value) }),
-      ...(config.log === 'runs' && { observe: logs(log, config) }),
+      ...(config.log === 'runs' && { observe: logs(reportTo('log', secrets), config) }),
       ...options.loop,
       hooks: [...(options.hooks ?? []), ...(searchHook ? [searchHook] : [])],
     },
@@ -122,21 +127,17 @@ function lazySource(make: () => ToolSource): ToolSource {
 }
 
 /** Makes the providers that the env has what it takes for. Transient failures of their models are retried. */
-function providersOf(env: Env, providers: SetupOptions['providers']): Record<string, ModelProvider> {
+function providersOf(
+  env: Env,
+  providers: SetupOptions['providers'],
+  secrets: SecretFilter | undefined,
+): Record<string, ModelProvider> {
   return Object.fromEntries(
     Object.entries(providers).flatMap(([name, fromEnv]) => {
       const provider = fromEnv(env)
-      return provider ? [[name, (model: string) => retrying(provider(model))] as const] : []
+      if (!provider) return []
+      const clean: ModelProvider = secrets ? (model) => withoutSecrets(provider(model), secrets) : provider
+      return [[name, (model: string) => retrying(clean(model))] as const]
     }),
   )
-}
-
-/** Logs a fault. */
-export function report(entry: object): void {
-  console.error(JSON.stringify(entry))
-}
-
-/** Logs a normal event. */
-function log(entry: object): void {
-  console.log(JSON.stringify(entry))
 }

@@ -22,7 +22,10 @@ export interface Stage {
  * Starts the edge with these variables. The binding `TOOL_CUSTOMERS` leads to the rogue tool Worker of the fixtures when
  * `rogue` is set; definitions with code are of use when `code` is, in isolates as it says.
  */
-export async function startStage(vars: Record<string, string>, { rogue = false, code = false }: { rogue?: boolean; code?: boolean | 'call' } = {}): Promise<Stage> {
+export async function startStage(
+  vars: Record<string, string>,
+  { rogue = false, code = false }: { rogue?: boolean; code?: boolean | 'call' } = {},
+): Promise<Stage> {
   const server = createTestHarness({
     root: new URL('../..', import.meta.url).pathname,
     workers: [

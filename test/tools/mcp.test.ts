@@ -799,6 +799,31 @@ describe('the configuration', () => {
     expect(() => worker(config)).toThrow('MCP_SERVERS: the secret SECRET_KEY is not set')
   })
 
+  test('keeps secrets out of what a server says back', async () => {
+    const secret = 'token-0123456789'
+    const server = await start()
+    server.tools = [{ ...echo, description: `Says ${secret} again`, inputSchema: { type: 'object', title: secret } }]
+    server.call = (_params, talk) => {
+      const params = { progressToken: 'call_1', progress: 1, message: `sent ${secret}` }
+      talk.send({ jsonrpc: '2.0', method: 'notifications/progress', params })
+      return { content: [{ type: 'text', text: `It was ${btoa(secret)} of ${secret}` }] }
+    }
+    const headers = { Authorization: 'Bearer {SECRET_KEY}' }
+    const mcp = worker([{ name: 'test', url: server.url, headers }], { SECRET_KEY: secret })
+    const progress: Progress[] = []
+    const outcome = await mcp.call('echo', {}, { progress })
+    expect(server.seen.every(({ headers: { authorization } }) => authorization === `Bearer ${secret}`)).toBe(true)
+    const described = await mcp.describe()
+    expect(JSON.stringify([outcome, progress, described]).match(/\[redacted\]/g)).toHaveLength(5)
+    server.call = () => {
+      throw new Refusal(-32_602, `no such ${secret}`)
+    }
+    expect(await mcp.call('echo')).toMatchObject({
+      ok: false,
+      error: { message: 'The server refused the call: no such [redacted]' },
+    })
+  })
+
   test.each([
     ['{', 'MCP_SERVERS is no JSON'],
     ['{}', 'MCP_SERVERS: it: '],

@@ -1,4 +1,4 @@
-import { pause, readSse, type SseResume } from 'edgecall/tool'
+import { pause, readSse, type SseResume, type SecretFilter } from 'edgecall/tool'
 import { fieldsOf, isObject, parseJson, textOf } from './json.ts'
 
 /** A server's HTTP response that holds no result. */
@@ -40,6 +40,8 @@ export interface Posting {
   readonly onMessage?: (message: Message) => void
   /** Whether the message is a request, which has an answer, or else a notification or a response. Default true. */
   readonly isRequest?: boolean
+  /** Removes secrets from what the server sends. Default: there are none. */
+  readonly secrets?: SecretFilter | undefined
   /** Whether an interrupted stream may be resumed. Default false. */
   readonly resumes?: boolean
 }
@@ -147,6 +149,7 @@ async function readText(response: Response): Promise<string> {
  * Parses a message. Answers to `tools/call` keep integers of any size, since they are data to pass on unchanged; in
  * other messages a large integer matters only as a bound in a schema.
  */
-function read(text: string, { message }: Posting): unknown {
-  return parseJson(text, message['method'] === 'tools/call')
+function read(text: string, { message, secrets }: Posting): unknown {
+  const value = parseJson(text, message['method'] === 'tools/call')
+  return secrets ? secrets.json(value) : value
 }

@@ -114,11 +114,11 @@ function isNewestIn(versions: unknown): boolean {
 }
 
 async function initialize(server: McpServer, signal: AbortSignal): Promise<Peer> {
-  const { url, headers } = server
+  const { url, headers, secrets } = server
   const [protocolVersion] = OLDER
   const params = { protocolVersion, capabilities: {}, clientInfo: CLIENT }
   const message = { jsonrpc: '2.0', id: ++lastId, method: 'initialize', params }
-  const { result, session } = await post({ url, headers, message, signal })
+  const { result, session } = await post({ url, headers, message, signal, secrets })
   const version = textOf(result['protocolVersion'])
   if (!OLDER.includes(version)) throw new Error(`it speaks the revision "${version}" of MCP`)
   const peer = { version, session }
@@ -145,6 +145,7 @@ async function send(server: McpServer, peer: Peer, question: Question): Promise<
       signal,
       onMessage,
       resumes: !isNewest,
+      secrets: server.secrets,
     })
     return result
   } catch (error) {

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { type SecretFilter, secretFilter } from 'edgecall/tool'
 import { checkAddress } from './address.ts'
 import { isObject } from './json.ts'
 
@@ -9,6 +10,8 @@ export interface McpServer {
   readonly url: string
   /** Sent with every request; `{SECRET_NAME}` stands for a secret of this Worker. Default: none. */
   readonly headers: Readonly<Record<string, string>>
+  /** Removes the secrets in `headers` from what the server sends. */
+  readonly secrets: SecretFilter | undefined
   /** The tools to offer, by their own names; `*` stands for any text. Default: all. */
   readonly tools: readonly string[]
   /** A prefix for the names of its tools. Default: none. */
@@ -71,13 +74,17 @@ export function readServers(env: McpEnv): readonly McpServer[] {
     const [issue] = parsed.issues
     throw new Error(`MCP_SERVERS: ${v.getDotPath(issue) ?? 'it'}: ${issue.message}`)
   }
-  return parsed.output.map((server) => ({
-    ...server,
-    url: checkAddress(server.url),
-    headers: Object.fromEntries(
-      Object.entries(server.headers).map(([header, value]) => [header, withSecrets(value, env)]),
-    ),
-  }))
+  return parsed.output.map((server) => {
+    const secrets: string[] = []
+    const fill = (value: string) =>
+      value.replace(SECRET, (_, name: string) => {
+        const secret = secretOf(env, name)
+        secrets.push(secret)
+        return secret
+      })
+    const headers = Object.fromEntries(Object.entries(server.headers).map(([header, value]) => [header, fill(value)]))
+    return { ...server, url: checkAddress(server.url), headers, secrets: secretFilter(secrets) }
+  })
 }
 
 function parse(text: string): unknown {
@@ -88,10 +95,10 @@ function parse(text: string): unknown {
   }
 }
 
-function withSecrets(value: string, env: McpEnv): string {
-  return value.replace(/\{(SECRET_[A-Z0-9_]+)\}/g, (_, name: string) => {
-    const secret = env[name]
-    if (typeof secret !== 'string' || secret === '') throw new Error(`MCP_SERVERS: the secret ${name} is not set`)
-    return secret
-  })
+const SECRET = /\{(SECRET_[A-Z0-9_]+)\}/g
+
+function secretOf(env: McpEnv, name: string): string {
+  const secret = env[name]
+  if (typeof secret !== 'string' || secret === '') throw new Error(`MCP_SERVERS: the secret ${name} is not set`)
+  return secret
 }

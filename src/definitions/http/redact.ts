@@ -1,4 +1,5 @@
 import { isObject } from '../../contract/json.ts'
+import { base64Pieces, byteHex, hexOf } from '../../contract/secrets.ts'
 
 /** Removes known secrets from what a server sent back, in every form in which servers echo what they were sent. */
 export interface Redactor {
@@ -196,26 +197,8 @@ function escaped(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/-]/g, (char) => `\\${char}`)
 }
 
-/** The base64 of a text wherever it stands in a longer one: the characters that follow from this text alone. */
-function base64Pieces(text: string): string[] {
-  const bytes = new TextEncoder().encode(text)
-  return [0, 1, 2].map((shift) => {
-    const shifted = new Uint8Array([...new Uint8Array(shift), ...bytes])
-    const from = Math.ceil((shift * 8) / 6)
-    return btoa(binaryOf(shifted)).slice(from, Math.floor((shifted.length * 8) / 6))
-  })
-}
-
 function base64Of(text: string): string {
   return btoa(latinOf(text))
-}
-
-function hexOf(text: string): string {
-  return [...new TextEncoder().encode(text)].map(byteHex).join('')
-}
-
-function byteHex(byte: number): string {
-  return byte.toString(16).padStart(2, '0')
 }
 
 /** The UTF-8 bytes of a text, as one character each. */

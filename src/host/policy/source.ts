@@ -1,5 +1,7 @@
 import type { RateLimit, ToolPolicies, ToolPolicy } from '../../contract/policy.ts'
+import type { SecretFilter } from '../../contract/secrets.ts'
 import type { Caller, Tool, ToolDefinition, ToolFailure, ToolSource, Unavailable } from '../../contract/tool.ts'
+import { messageOf } from '../../contract/thrown.ts'
 import { type Breaker, isToolFault, toolPaused } from '../breaker.ts'
 import { unknownTool } from '../unknown-tool.ts'
 import { isAllowed, policiesOf, tighten } from './policies.ts'
@@ -10,6 +12,8 @@ export interface PolicyOptions {
   readonly rates: Readonly<Record<string, RateLimit>>
   /** Pauses tools that fail again and again. Default: none is paused. */
   readonly breaker?: Breaker | undefined
+  /** Removes the secrets of this Worker from what tools answer. Default: it has none. */
+  readonly secrets?: SecretFilter | undefined
 }
 
 /**
@@ -22,7 +26,7 @@ export function applyPolicies(
   options: PolicyOptions,
 ): (caller: Caller) => ToolSource {
   const sourceFor = typeof source === 'function' ? source : () => source
-  if (Object.keys(options.policies).length === 0 && !options.breaker) return sourceFor
+  if (Object.keys(options.policies).length === 0 && !options.breaker && !options.secrets) return sourceFor
   // The same object each time, so that what is cached for a definition, such as its encoded form, serves the next run.
   const restrictedDefinitions = new WeakMap<
     ToolDefinition,
@@ -42,7 +46,7 @@ export function applyPolicies(
         const policies = policiesOf(options.policies, tool)
         if (!isAllowed(policies, caller)) return []
         const restricted = policies.length === 0 ? tool : restrict(tool, policies)
-        return [withBreaker(withPolicies(restricted, options), caller, options)]
+        return [withBreaker(withPolicies(withoutSecrets(restricted, options), options), caller, options)]
       })
     return {
       list: async (page) => {
@@ -129,6 +133,28 @@ function withBreaker(tool: Tool, { tenant }: Caller, { breaker }: PolicyOptions)
         throw error
       }
     },
+  }
+}
+
+/** Removes secrets from what a tool answers and reports. */
+function withoutSecrets(tool: Tool, { secrets }: PolicyOptions): Tool {
+  if (!secrets) return tool
+  const clean = <Value>(answer: Promise<Value>): Promise<Value> =>
+    answer.then(secrets.json, (error: unknown) => {
+      throw new Error(secrets.text(messageOf(error)))
+    })
+  const [status, undo] = [tool.status?.bind(tool), tool.undo?.bind(tool)]
+  return {
+    ...tool,
+    call: (request, control) =>
+      clean(
+        tool.call(request, {
+          whenAborted: () => control.whenAborted(),
+          progress: (progress) => control.progress(secrets.json(progress)),
+        }),
+      ),
+    ...(status && { status: (request) => clean(status(request)) }),
+    ...(undo && { undo: (request, outcome) => clean(undo(request, outcome)) }),
   }
 }
 

@@ -15,8 +15,8 @@ export function behind(source: ServiceSource, own: ServiceSource): ServiceSource
         const reason = `The tool "${name}" of ${place} is held back: ${holder} may have a tool of this name, and cannot be described now.`
         return holder === undefined ? [] : [{ origin, place, name, reason }]
       })
-      const held = new Set(heldTools.map(({ name }) => name))
-      return { tools: tools.filter(({ definition }) => !held.has(definition.name)), unavailable: heldTools }
+      const heldNames = new Set(heldTools.map(({ name }) => name))
+      return { tools: tools.filter(({ definition }) => !heldNames.has(definition.name)), unavailable: heldTools }
     }
     return {
       list: async (page) => {
