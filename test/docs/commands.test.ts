@@ -55,7 +55,8 @@ function faultOfNpm([verb = '', ...words]: readonly string[]): string | undefine
     : faultOfEdgecall([...command.split(' '), ...rest.filter((word) => word !== '--')])
 }
 
-function faultOfNpx([program = '', ...words]: readonly string[]): string | undefined {
+function faultOfNpx(given: readonly string[]): string | undefined {
+  const [program = '', ...words] = given.filter((word) => !word.startsWith('--package='))
   const line = words.join(' ')
   if (program === 'wrangler') return WRANGLER.test(line) ? undefined : `unlisted command of wrangler: ${line}`
   if (program === 'vitest') return words[1] && !existsSync(join(ROOT, words[1])) ? `no ${words[1]}` : undefined
