@@ -1,6 +1,8 @@
 import { globSync, readFileSync } from 'node:fs'
 import { transform } from 'esbuild'
 import { expect, test } from 'vitest'
+import { namesOf } from '../../src/cli/project/names.ts'
+import { toolFiles } from '../../src/cli/project/tool-files.ts'
 import { pages, ROOT } from './pages.ts'
 
 const pageAt = (path: string) => pages().find((page) => page.path === path)
@@ -32,6 +34,14 @@ test('the table of three loads in docs/cost.md is what its code computes', async
     const share = `${((100 * cloudflare) / (cloudflare + models)).toFixed(1)}%`
     expect(cells).toEqual([dollars(cloudflare), dollars(models), share])
   }
+})
+
+test('docs/testing.md shows the test that `edgecall new tool` writes', () => {
+  const block = pageAt('docs/testing.md')?.blocks.find(({ text }) =>
+    text.startsWith('// tools/greeting/greeting.test.ts'),
+  )
+  const files = toolFiles(namesOf('greeting'), 'my-greeting')
+  expect(block?.text.replace(/^.*\n/, '')).toBe(files['tools/greeting/greeting.test.ts'])
 })
 
 test('docs/observe.md lists the log entries of the code, with no other', () => {

@@ -12,12 +12,24 @@ import { build } from 'esbuild'
 import { expect, onTestFinished, test } from 'vitest'
 import { editor, researcher, reviewer } from '../../examples/agents/src/agents.ts'
 import { Chat, linesOf } from '../../examples/browser-chat/page/chat.ts'
+import { edgeFiles } from '../../src/cli/project/edge-files.ts'
 import { until } from '../clients/chat.ts'
 import { apiKey, bearer, withKeys } from '../fixtures/keys.ts'
 import { McpServer } from '../tools/mcp-server.ts'
 import { resultsIn, startExample } from './example.ts'
 
 const ROOT = new URL('../..', import.meta.url).pathname
+
+test.each(readdirSync(`${ROOT}examples`).filter((name) => !name.endsWith('.md')))(
+  'the example %s depends on what a project of `edgecall init` depends on',
+  (name) => {
+    const read = (path: string) => JSON.parse(readFileSync(`${ROOT}${path}`, 'utf8'))
+    const versions = read('package.json')
+    const files = edgeFiles({ name, versions, edgecall: `^${versions.version}` })
+    const { scripts: _scripts, ...manifest } = JSON.parse(files['package.json'] ?? '')
+    expect(read(`examples/${name}/package.json`)).toMatchObject(manifest)
+  },
+)
 
 test('the support desk lets a large refund wait, for a person with another key, and makes it once', async () => {
   const desk = await startExample(
