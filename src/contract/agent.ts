@@ -1,10 +1,10 @@
 import type { JsonSchema } from './json.ts'
 import type { Limits } from './limits.ts'
 import type { ToolSelection } from './run.ts'
-import type { ToolAnnotations } from './tool.ts'
+import type { ToolTerms } from './tool.ts'
 
 /** A model with its own instructions and tools, which other models ask by calling it as a tool. */
-export interface AgentOptions {
+export interface AgentOptions extends Omit<ToolTerms, 'history'> {
   /** `[a-zA-Z0-9_-]{1,64}`. */
   readonly name: string
   /** Tells the calling model when to ask this agent. */
@@ -25,9 +25,4 @@ export interface AgentOptions {
   readonly limits?: Partial<Limits>
   /** Whether its finished calls are undone when a later one fails. Those of an agent that has finished always stay. */
   readonly compensate?: boolean
-  /** Whether its answer becomes the answer of the calling run. Default: never. */
-  readonly returnDirect?: 'always' | 'if-last'
-  readonly annotations?: ToolAnnotations
-  readonly timeoutMs?: number
-  readonly tags?: readonly string[]
 }

@@ -1,11 +1,10 @@
 import type { BudgetRemainder } from './budget.ts'
-import type { JsonSchema } from './json.ts'
 import type { Content, Message } from './message.ts'
 import type { ResponseFormat, ToolChoice } from './model.ts'
 import type { LimitName, Limits } from './limits.ts'
 import type { Compat, RunOptionValues } from './run-options.ts'
 import type { Usage } from './usage.ts'
-import type { Caller } from './tool.ts'
+import type { Caller, ToolDefinition } from './tool.ts'
 
 /** The tools to offer instead of the default set: exactly those named, or the default set with changes. */
 export type ToolSelection =
@@ -13,13 +12,7 @@ export type ToolSelection =
   | { readonly add?: readonly string[]; readonly remove?: readonly string[] }
 
 /** A tool that the caller runs; the edge only tells the model of it. */
-export interface ClientTool {
-  readonly name: string
-  readonly description: string
-  readonly inputSchema: JsonSchema
-  /** As in a `ToolDefinition`. */
-  readonly strict?: boolean
-}
+export type ClientTool = Pick<ToolDefinition, 'name' | 'description' | 'inputSchema' | 'strict'>
 
 /** What happens to a run that is requested while another is under way. `steer`: its input joins the run under way. */
 export type OnBusy = 'queue' | 'reject' | 'interrupt' | 'steer'

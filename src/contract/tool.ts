@@ -6,15 +6,19 @@ import type { Usage } from './usage.ts'
 export interface ToolDefinition {
   /** `[a-zA-Z0-9_-]{1,64}`, unique among the tools of an edge. */
   readonly name: string
+  /** The name that people see. */
   readonly title?: string
+  /** Tells the model when to use the tool and what it answers. The model has nothing else to go by. */
   readonly description: string
   /** Schema of the arguments, with `type: "object"` at its root. */
   readonly inputSchema: JsonSchema
+  /** Schema of the structured result. That of a stored tool is checked. */
   readonly outputSchema?: JsonSchema
   /** Free text for people, such as `1.2.0`. */
   readonly version: string
   /** SHA-256 of the canonical JSON of name, description and schemas; opaque to the host. */
   readonly hash: string
+  /** Hints about effects, by which the host decides whether a call may be sent again. */
   readonly annotations: ToolAnnotations
   /** Whether a result becomes the run's answer without another model call. Default: never. */
   readonly returnDirect?: 'always' | 'if-last'
@@ -38,6 +42,7 @@ export interface ToolDefinition {
   readonly history?: boolean
   /** Whether providers that can should force the model to follow the schema. Default: the provider's own. */
   readonly strict?: boolean
+  /** Words by which policies and searches find the tool. */
   readonly tags?: readonly string[]
   /**
    * The tool of a tool Worker that this one calls, if it is an alias. The limits and the concurrency of that tool count
@@ -49,6 +54,15 @@ export interface ToolDefinition {
   /** Free data for hooks and listings. Models never see it. */
   readonly metadata?: JsonObject
 }
+
+/** The fields that an author may set beside the name, the description and the schemas, whatever the kind of tool. */
+export type ToolTerms = Partial<
+  Omit<
+    ToolDefinition,
+    | ('name' | 'description' | 'inputSchema' | 'outputSchema' | 'hash')
+    | ('reconcile' | 'undo' | 'aliasOf' | 'callsTools')
+  >
+>
 
 /**
  * Which calls need approval: none, all, or all but those whose arguments meet every condition. Conditions are keyed by

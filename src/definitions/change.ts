@@ -58,6 +58,9 @@ function policyBreaks(before: StoredTool, after: StoredTool): DefinitionIssue[] 
     ...((after.approval ?? 'never') !== 'never' && canonicalJson(after.approval) !== canonicalJson(before.approval)
       ? [{ path: 'approval', message: 'calls need a person’s approval now' }]
       : []),
+    ...(after.history && !before.history
+      ? [{ path: 'history', message: 'calls carry the messages of the conversation now' }]
+      : []),
     ...(after.returnDirect === before.returnDirect
       ? []
       : [{ path: 'returnDirect', message: 'the result is returned in another way' }]),

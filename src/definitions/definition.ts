@@ -6,47 +6,27 @@ import { CODE } from './code/definition.ts'
 import { toIssue } from '../schema/issue.ts'
 import { checkHttpCall, HTTP_CALL } from './http/definition.ts'
 import { plainFault } from '../schema/plain-json.ts'
-import { ANNOTATIONS, APPROVAL } from '../wire/policy.ts'
+import { toolFields } from '../wire/tool-fields.ts'
 import { checkSchema } from '../schema/check.ts'
 import { issuesOf as misfitsOf } from '../schema/validate.ts'
 
-const text = (most: number) => v.pipe(v.string(), v.nonEmpty('expected a text that is not empty'), v.maxLength(most))
-const count = v.pipe(v.number(), v.integer(), v.minValue(1))
-const flag = v.exactOptional(v.boolean())
-const schema = v.custom<JsonSchema>(isObject, 'expected an object')
+/** The fields that every kind of definition has. */
+const COMMON = { ...toolFields('stored'), default: v.exactOptional(v.boolean()) }
 
-/** The fields that are copied to the tool's definition unchanged. */
-const DEFINITION_FIELDS = {
-  name: v.pipe(v.string(), v.regex(TOOL_NAME)),
-  title: v.exactOptional(text(128)),
-  description: v.pipe(v.string(), v.regex(/\S/, 'expected a text that is not blank'), v.maxLength(1024)),
-  inputSchema: schema,
-  outputSchema: v.exactOptional(schema),
-  version: v.exactOptional(text(64)),
-  annotations: v.exactOptional(v.strictObject(ANNOTATIONS)),
-  returnDirect: v.exactOptional(v.picklist(['always', 'if-last'])),
-  approval: v.exactOptional(APPROVAL),
-  timeoutMs: v.exactOptional(count),
-  maxResultBytes: v.exactOptional(count),
-  tags: v.exactOptional(v.pipe(v.array(text(64)), v.maxLength(32))),
-}
-
-export const HTTP_TOOL = v.strictObject({ ...DEFINITION_FIELDS, default: flag, http: HTTP_CALL })
+export const HTTP_TOOL = v.strictObject({ ...COMMON, http: HTTP_CALL })
 export const ALIAS = v.strictObject({
-  ...DEFINITION_FIELDS,
-  default: flag,
+  ...COMMON,
   binding: v.pipe(v.string(), v.regex(/^TOOL_[A-Z0-9_]+$/)),
   call: v.pipe(v.string(), v.regex(TOOL_NAME)),
 })
 export const STATIC_TOOL = v.strictObject({
-  ...DEFINITION_FIELDS,
-  default: flag,
+  ...COMMON,
   static: v.union(
     [v.strictObject({ text: v.string() }), v.strictObject({ structured: v.unknown() })],
     'expected either { text } or { structured }',
   ),
 })
-export const CODE_TOOL = v.strictObject({ ...DEFINITION_FIELDS, default: flag, code: CODE })
+export const CODE_TOOL = v.strictObject({ ...COMMON, code: CODE })
 
 /**
  * A checked definition of a stored tool: a tool that sends an HTTP request; an alias, which is a tool of a

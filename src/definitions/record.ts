@@ -1,6 +1,7 @@
 import type { StoredDefinition } from '../contract/definition.ts'
 import { canonicalJson, parseJson, sha256 } from '../contract/json.ts'
 import type { ToolDefinition } from '../contract/tool.ts'
+import { toolFields } from '../wire/tool-fields.ts'
 import { parseStored, type StoredTool } from './definition.ts'
 
 /** A stored definition that was read and checked, or the reason why it cannot be used. */
@@ -35,24 +36,21 @@ export async function decodeDefinition(name: string, text: string): Promise<Stor
     : `the definition stored here is named "${stored.name}"`
 }
 
+const FIELDS = Object.keys(toolFields('stored'))
+
 function toDefinition(stored: StoredTool, hash: string): ToolDefinition {
-  const { name, description, inputSchema, version = '1', annotations = {} } = stored
   // Its arguments go to another host, and its results hold what somebody wrote there. The author cannot say otherwise.
   const isOutbound = 'http' in stored || ('code' in stored && (stored.code.hosts ?? []).length > 0)
-  const { title, outputSchema, returnDirect, approval, timeoutMs, maxResultBytes, tags } = stored
+  const { annotations = {}, version = '1' } = stored
+  const definition: Omit<ToolDefinition, 'hash' | 'version' | 'annotations'> = Object.fromEntries(
+    Object.entries(stored)
+      .filter(([field]) => FIELDS.includes(field))
+      .map((entry): readonly unknown[] => entry),
+  )
   return {
-    name,
-    ...(title !== undefined && { title }),
-    description,
-    inputSchema,
-    ...(outputSchema && { outputSchema }),
+    ...definition,
     version,
     hash,
     annotations: isOutbound ? { ...annotations, untrusted: true, openWorld: true } : annotations,
-    ...(returnDirect && { returnDirect }),
-    ...(approval && { approval }),
-    ...(timeoutMs !== undefined && { timeoutMs }),
-    ...(maxResultBytes !== undefined && { maxResultBytes }),
-    ...(tags && { tags }),
   }
 }

@@ -107,11 +107,16 @@ function callStored(
   }
 }
 
-/** Returns the patterns of a definition's schemas that are not always checked. */
-function warningsOf({ inputSchema, outputSchema = {} }: StoredTool): DefinitionIssue[] {
-  return Object.entries({ inputSchema, outputSchema }).flatMap(([name, schema]) =>
+/** Returns what has less effect than its author may expect: patterns that are not always checked, and idle fields. */
+function warningsOf(stored: StoredTool): DefinitionIssue[] {
+  const { inputSchema, outputSchema = {}, history } = stored
+  const patterns = Object.entries({ inputSchema, outputSchema }).flatMap(([name, schema]) =>
     uncheckedPatterns(schema).map(({ path, message }) => ({ path: `${name}.${path}`, message })),
   )
+  const readsContext = 'code' in stored || 'binding' in stored
+  return history && !readsContext
+    ? [...patterns, { path: 'history', message: 'has no effect: only code and aliases read the messages' }]
+    : patterns
 }
 
 /** Returns what a definition asks for and this deployment does not grant. */

@@ -82,17 +82,16 @@ export function agentSource(agents: readonly AgentOptions[], ports: AgentPorts):
 
 /** Makes a tool from one agent. */
 export async function agentTool(agent: AgentOptions, ports: AgentPorts): Promise<Tool> {
-  const { name, description, input = QUESTION_SCHEMA, output, annotations = {}, returnDirect, timeoutMs, tags } = agent
+  const { name, description, input = QUESTION_SCHEMA, output, instructions, template, ...rest } = agent
+  const { model: _, tools: _tools, limits: _limits, compensate: _compensate, ...terms } = rest
   const declaration = { name, description, inputSchema: input, ...(output && { outputSchema: output }) }
   const definition: ToolDefinition = {
-    ...declaration,
     version: '1',
-    hash: await sha256(canonicalJson({ ...declaration, instructions: agent.instructions, template: agent.template })),
-    annotations,
+    annotations: {},
+    ...terms,
+    ...declaration,
+    hash: await sha256(canonicalJson({ ...declaration, instructions, template })),
     callsTools: true,
-    ...(returnDirect && { returnDirect }),
-    ...(timeoutMs !== undefined && { timeoutMs }),
-    ...(tags && { tags }),
   }
   return {
     definition,

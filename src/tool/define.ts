@@ -1,17 +1,5 @@
-/**
- * tool/: from definition to outcome. `define`, `arguments`, `result` and `serve` make a tool Worker; `stored/`, `http/`
- * and `code/` run in the `definitions` Worker; the rest is mostly the host's side. May import contract/ and wire/.
- * `cloudflare:workers` is imported by `serve` alone.
- */
-import { canonicalJson, type JsonObject, type JsonSchema, sha256 } from '../contract/json.ts'
-import type {
-  Approval,
-  CallStatus,
-  ToolAnnotations,
-  ToolDefinition,
-  ToolOutcome,
-  ToolSuccess,
-} from '../contract/tool.ts'
+import { canonicalJson, type JsonSchema, sha256 } from '../contract/json.ts'
+import type { CallStatus, ToolDefinition, ToolOutcome, ToolSuccess, ToolTerms } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 import { argumentsOf } from './arguments.ts'
 import { describeIssues } from '../schema/issue.ts'
@@ -26,30 +14,13 @@ import { wireName } from './wire-name.ts'
 export type { RunContext }
 
 /** A tool's settings: what is said of it beside its arguments, and how the host treats it. */
-export interface ToolSettings {
-  readonly title?: string
+export interface ToolSettings extends ToolTerms {
   /** Says when to use the tool and what it answers. The model has nothing else to go by. */
   readonly description: string
   /** The schema of the structured result. It is published for readers of the result, and not enforced. */
   readonly output?: InputSchema
   /** Default `1`. */
   readonly version?: string
-  readonly annotations?: ToolAnnotations
-  readonly returnDirect?: 'always' | 'if-last'
-  /** Which calls a person must agree to: `never`, `always`, or `{ unless }` their arguments fit. Default `never`. */
-  readonly approval?: Approval
-  readonly timeoutMs?: number
-  readonly maxResultBytes?: number
-  readonly exclusive?: boolean | string
-  /** The most calls of the tool at the same time in a run; at least 1. */
-  readonly maxConcurrent?: number
-  /** Whether the tool gets the messages of the conversation, as `context.history`. */
-  readonly history?: boolean
-  /** Whether providers that can hold their model to the schema are to do so. Default: as the provider does. */
-  readonly strict?: boolean
-  readonly tags?: readonly string[]
-  /** Data for the edge's hooks and listings, as plain JSON. A model never sees it. */
-  readonly metadata?: JsonObject
 }
 
 /** Functions that shape a tool's results and errors, that say what became of a lost call, and that undo a call. */

@@ -1,5 +1,6 @@
 import type { JsonSchema } from '../../contract/json.ts'
 import { count, flag, list, object, ref, text } from './json-schema.ts'
+import { fieldSchemas } from './tool-fields.ts'
 
 const OBJECT = { type: 'object' }
 const USAGE = ref('Usage')
@@ -148,16 +149,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
   Tool: object(
     { name: text, source: text, place: text, available: flag },
     {
-      title: text,
-      description: text,
-      inputSchema: OBJECT,
-      outputSchema: OBJECT,
-      version: text,
-      hash: text,
-      annotations: OBJECT,
-      returnDirect: { enum: ['always', 'if-last'] },
-      approval: { enum: ['never', 'always'] },
-      tags: list(text),
+      ...fieldSchemas(),
       accepted: {
         type: ['string', 'null'],
         description: 'Of a tool that is held back: the hash of what was accepted, which `…/versions/{hash}` shows.',

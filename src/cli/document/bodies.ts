@@ -12,6 +12,7 @@ import { body as useChatBody } from '../../wire/client/ui-message/request.ts'
 import { limitTexts } from './configuration.ts'
 import { describable } from './describable.ts'
 import { ref } from './json-schema.ts'
+import { fieldTexts } from './tool-fields.ts'
 
 /** The Valibot schemas with which the edge checks requests, by their names in the document. */
 const CHECKED = {
@@ -98,7 +99,10 @@ function withWords(made: Readonly<Record<string, object>>): Readonly<Record<stri
   const edgecall = { anyOf: [ref('RunOptions'), { type: 'null' }] }
   return {
     InputSchema: { type: 'object', properties: { type: { const: 'object' } }, description: 'A JSON Schema.' },
-    Limits: describedLimits(made['Limits']),
+    Limits: described(made['Limits'], limitTexts()),
+    ...Object.fromEntries(
+      ['HttpTool', 'ToolAlias', 'StaticTool', 'CodeTool'].map((name) => [name, described(made[name], fieldTexts())]),
+    ),
     ToolContext: { type: 'object', description: 'For tools, never shown to a model; at most 16 KiB of JSON.' },
     UseChatBody: { ...made['UseChatBody'], properties: { ...propertiesOf(made['UseChatBody']), edgecall } },
     RunAgentInput: {
@@ -108,9 +112,11 @@ function withWords(made: Readonly<Record<string, object>>): Readonly<Record<stri
   }
 }
 
-/** Adds to each limit what it does. */
-function describedLimits(schema: { readonly properties?: object } | undefined): JsonSchema {
-  const texts = limitTexts()
+/** Adds its text to each property that has one. */
+function described(
+  schema: { readonly properties?: object } | undefined,
+  texts: Readonly<Record<string, string>>,
+): JsonSchema {
   const properties = Object.entries(propertiesOf(schema)).map(([name, property]) => {
     const description = texts[name]
     return [name, { ...property, ...(description !== undefined && { description }) }]

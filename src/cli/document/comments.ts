@@ -1,15 +1,17 @@
 import { readFileSync } from 'node:fs'
 
-/** Matches an entry of a table in a source file: its comment, its name and what follows up to the end of the line. */
-const ENTRY = /^ {2}\/\*\*(?<comment>(?:(?!\*\/)[^])*)\*\/\n {2}(?<name>\w+): \{/gm
+/** Matches a member of a table or an interface in a source file: its comment and its name. */
+const ENTRY = /^ {2}\/\*\*(?<comment>(?:(?!\*\/)[^])*)\*\/\n {2}(?:readonly )?(?<name>\w+)\??: /gm
 
 /**
- * Returns the comments on the entries of a table, such as `LIMITS`, by name. The texts are read from the source, so
- * that no Worker bundle holds them. Throws if an entry of the table has no comment.
+ * Returns the comments on the members of a declaration, such as `const LIMITS`, by name. The texts are read from the
+ * source, so that no Worker bundle holds them. Throws if a key of `table` has no comment there.
  */
-export function commentsOf(source: URL, table: object): Readonly<Record<string, string>> {
+export function commentsOf(source: URL, declaration: string, table: object): Readonly<Record<string, string>> {
   const comments = new Map<string, string>()
-  for (const { groups } of readFileSync(source.pathname, 'utf8').matchAll(ENTRY)) {
+  const [, declared = ''] = readFileSync(source.pathname, 'utf8').split(`export ${declaration} `)
+  const [members = ''] = declared.split('\n}')
+  for (const { groups } of members.matchAll(ENTRY)) {
     const { name = '', comment = '' } = groups ?? {}
     comments.set(name, comment.replaceAll(/\s*\n\s*\*\s?/g, ' ').trim())
   }

@@ -14,7 +14,7 @@ interface Variable {
 
 /** Returns what each limit does, by the member of `limits` that lowers it. */
 export function limitTexts(): Readonly<Record<string, string>> {
-  return commentsOf(new URL('../../contract/limits.ts', import.meta.url), LIMITS)
+  return commentsOf(new URL('../../contract/limits.ts', import.meta.url), 'const LIMITS', LIMITS)
 }
 
 function limitVariables(): readonly Variable[] {
@@ -28,7 +28,7 @@ function limitVariables(): readonly Variable[] {
 }
 
 function optionVariables(): readonly Variable[] {
-  const texts = commentsOf(new URL('../../contract/run-options.ts', import.meta.url), RUN_OPTIONS)
+  const texts = commentsOf(new URL('../../contract/run-options.ts', import.meta.url), 'const RUN_OPTIONS', RUN_OPTIONS)
   return optionRules().map(([option, { variable: name, values }]) => {
     const words = values.map((value) => (typeof value === 'boolean' ? (value ? 'on' : 'off') : value))
     const text = `${texts[option]} One of ${words.map((word) => `\`${word}\``).join(', ')}. In a request: \`${option}\`.`

@@ -10,6 +10,7 @@ import { eventSchemas } from './events.ts'
 import { ref } from './json-schema.ts'
 import { operationOf } from './operation.ts'
 import { RUN_ROUTES } from './run-routes.ts'
+import { toolFieldsText } from './tool-fields.ts'
 import { TOOL_ROUTES } from './tool-routes.ts'
 
 /** The file of the JSON document. Its name ends in `.txt` because wrangler bundles such a file as text. */
@@ -17,6 +18,7 @@ const FILE = 'src/http/openapi.txt'
 
 export const CONFIGURATION = 'docs/configuration.md'
 export const ERRORS = 'docs/errors.md'
+export const TOOL_DEFINITION = 'docs/tool-definition.md'
 
 const ROUTES = { ...CLIENT_ROUTES, ...RUN_ROUTES, ...TOOL_ROUTES }
 
@@ -63,13 +65,14 @@ export function documentText(root: string): string {
   return `${head}${lines(paths)},\n"components":${tail}${lines(schemas)}}}\n`
 }
 
-/** Writes the OpenAPI document, which the edge imports, docs/configuration.md and docs/errors.md. */
+/** Writes the OpenAPI document, which the edge imports, and the texts of docs/ that are made from tables. */
 export function writeDocument(root: string): void {
   mkdirSync(join(root, 'docs'), { recursive: true })
   for (const [file, text] of [
     [FILE, documentText(root)],
     [CONFIGURATION, configurationText()],
     [ERRORS, errorsText()],
+    [TOOL_DEFINITION, toolFieldsText()],
   ] as const) {
     writeFileSync(join(root, file), text)
     process.stdout.write(`wrote ${file}\n`)

@@ -41,7 +41,7 @@ export function callCode(
     const misconfigured = (detail: string) => failure('tool_misconfigured', `The tool "${name}" is not set up.`, detail)
     if (!host) return misconfigured(CODE_IS_OFF)
     if (faults.length > 0) return misconfigured(faults.join('\n'))
-    const { compat, history: _, ...context } = request.context
+    const { compat, ...context } = request.context
     const leftMs = context.deadline - now()
     // A call whose time is up already must not have an effect.
     if (leftMs <= 0) return failure('timeout', `The tool "${name}" was called too late.`)

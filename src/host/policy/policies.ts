@@ -86,7 +86,7 @@ export function tighten(definition: ToolDefinition, policies: readonly ToolPolic
  * annotation that the alias alone makes, such as that it may be sent again, does not count.
  */
 export function tightenAlias(alias: ToolDefinition, target: ToolDefinition): ToolDefinition {
-  const { name, approval, timeoutMs, maxResultBytes, maxConcurrent, exclusive } = target
+  const { name, approval, timeoutMs, maxResultBytes, maxConcurrent, exclusive, reconcile, undo } = target
   const policy: ToolPolicy = {
     ...(approval !== undefined && { approval }),
     ...(timeoutMs !== undefined && { timeoutMs }),
@@ -97,6 +97,8 @@ export function tightenAlias(alias: ToolDefinition, target: ToolDefinition): Too
     ...tighten(alias, [policy]),
     annotations: { ...target.annotations, ...tightening(alias.annotations) },
     ...(exclusive !== undefined && { exclusive }),
+    ...(reconcile && { reconcile }),
+    ...(undo && { undo }),
     aliasOf: name,
   }
 }

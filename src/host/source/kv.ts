@@ -3,7 +3,7 @@ import { TOOL_NAME } from '../../contract/id.ts'
 import { parseJson } from '../../contract/json.ts'
 import type { Report } from '../../contract/setup.ts'
 import type { ListPage, Tool, ToolDefinition, ToolListing, ToolSource, Unavailable } from '../../contract/tool.ts'
-import { toolChanged } from '../../tool/pinned-tools.ts'
+import { cannotUndo, toolChanged } from '../../tool/pinned-tools.ts'
 import type { CatalogueService, StoredTools, VersionWrite, WriteReply, WriteTerms } from '../../contract/catalogue.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { unreachable } from '../worker/call.ts'
@@ -155,11 +155,25 @@ async function toTool(place: string, record: StoredRecord, options: CallOptions)
       ...common,
       definition: aliasOf(definition, target.definition),
       call: callOf(place, record, options, target),
+      ...statusAndUndo(target),
     }
   }
   const [hidden] = (await worker(binding)?.find([call])) ?? []
   const mayKnow = !hidden && rights.mayKnow({ definition: { name: call }, place: binding })
   return mayKnow ? `${binding} has no tool "${call}" now` : undefined
+}
+
+/** Returns how the bound tool tells the status of an alias's calls, and undoes them, if it does. */
+function statusAndUndo(target: Tool): Pick<Tool, 'status' | 'undo'> {
+  const { name, hash } = target.definition
+  return {
+    ...(target.status && {
+      status: async (request) => (await target.status?.({ ...request, name, hash })) ?? 'unknown',
+    }),
+    ...(target.undo && {
+      undo: async (request, outcome) => (await target.undo?.({ ...request, name, hash }, outcome)) ?? cannotUndo(name),
+    }),
+  }
 }
 
 /** The definitions of aliases, by their own and their target's: the same object each time, since much is cached by it. */

@@ -1,9 +1,6 @@
 import * as v from 'valibot'
-import { TOOL_NAME } from '../../contract/id.ts'
-import { depthOf } from '../../contract/json.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
-import { count, either, isText, plainObject, someText } from '../../wire/schema.ts'
-import { ANNOTATIONS, APPROVAL } from '../../wire/policy.ts'
+import { toolFields } from '../../wire/tool-fields.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { askByFetch, isMissingMethod, missingMethod, readAnswer, type ToolBinding } from './answer.ts'
 
@@ -67,53 +64,10 @@ async function requestDescription(binding: ToolBinding): Promise<DescribeResult>
   return { ok: true, transport, tools: description.value.tools }
 }
 
-const flag = v.exactOptional(v.boolean())
-
-const MOST_CHARACTERS = 500_000
-const MOST_LEVELS = 64
-
-/** Bounds a schema: code that walks a deeper one could overflow the stack, and models read all of a schema. */
-function isBounded(schema: Record<string, unknown>): boolean {
-  const text = JSON.stringify(schema)
-  return text.length <= MOST_CHARACTERS && depthOf(text) <= MOST_LEVELS
-}
-
-const schema = v.pipe(
-  plainObject,
-  v.check(isBounded, `expected at most ${MOST_LEVELS} levels and ${MOST_CHARACTERS} characters of JSON`),
-)
-
-const Definition = v.object({
-  name: v.pipe(v.string(), v.regex(TOOL_NAME)),
-  title: v.exactOptional(v.string()),
-  description: v.pipe(v.string(), v.regex(/\S/)),
-  inputSchema: v.pipe(
-    schema,
-    v.check((schema) => schema['type'] === 'object', 'expected a schema of type "object"'),
-  ),
-  outputSchema: v.exactOptional(schema),
-  version: v.string(),
-  hash: someText,
-  annotations: v.object(ANNOTATIONS),
-  returnDirect: v.exactOptional(v.picklist(['always', 'if-last'])),
-  approval: v.exactOptional(APPROVAL),
-  timeoutMs: count,
-  maxResultBytes: count,
-  exclusive: v.exactOptional(either(isText, v.string(), v.boolean())),
-  maxConcurrent: count,
-  reconcile: flag,
-  undo: flag,
-  history: flag,
-  callsTools: flag,
-  strict: flag,
-  tags: v.exactOptional(v.array(v.string())),
-  metadata: v.exactOptional(plainObject),
-})
-
 const Description = v.object({
   contract: v.literal(1),
   tools: v.pipe(
-    v.array(Definition),
+    v.array(v.object(toolFields('worker'))),
     v.check((tools) => new Set(tools.map(({ name }) => name)).size === tools.length, 'expected each name once'),
   ),
 })

@@ -55,14 +55,8 @@ export function HeldTool({ tool }: { readonly tool: ListedTool }): JSX.Element {
 }
 
 /** What a tool says of itself: what models read, and what the edge goes by. */
-function toldBy({
-  title,
-  description,
-  inputSchema,
-  outputSchema,
-  annotations,
-  approval,
-  returnDirect,
-}: ListedTool): object {
-  return { title, description, inputSchema, outputSchema, annotations, approval, returnDirect }
+function toldBy(tool: ListedTool): object {
+  const { source: _, place: _place, available: _available, reason: _reason, accepted: _accepted, ...definition } = tool
+  const { name: _name, hash: _hash, version: _version, ...told } = definition
+  return told
 }

@@ -12,7 +12,6 @@ import {
   contentPart,
   either,
   isText,
-  parametersSchema,
   partsOf,
   plainObject,
   runOptions,
@@ -20,6 +19,7 @@ import {
   textOr,
   toolName,
 } from '../schema.ts'
+import { toolFields } from '../tool-fields.ts'
 
 /** Which text of a run is shown: that of the answer alone (`final`), or also that before tool calls (`all`). */
 export type Rounds = 'final' | 'all'
@@ -79,11 +79,7 @@ export const message = v.variant('role', [
   }),
 ])
 
-const clientTool = v.strictObject({
-  name: toolName,
-  description: v.exactOptional(v.string(), ''),
-  inputSchema: v.exactOptional(parametersSchema, {}),
-})
+const clientTool = v.strictObject(toolFields('caller'))
 
 const responseFormat = v.variant('type', [
   v.strictObject({ type: v.picklist(['text', 'json_object']) }),

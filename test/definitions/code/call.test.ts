@@ -61,6 +61,16 @@ describe('a dynamic Worker', () => {
     expect(loaded[0]?.body).toMatchObject({ arguments: { id: 1 }, context: { idempotencyKey: 'key_1', secrets: {} } })
   })
 
+  test('gets the messages of the conversation if the request brings them', async () => {
+    const { code, loaded } = host()
+    const history = [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }] as const
+    await callCode({ name: 't', code: { module: 'm' } }, { hosts, secret: () => '', code })(
+      toolRequest('t', { id: 1 }, { history }),
+      CONTROL,
+    )
+    expect(loaded[0]?.body.context.history).toEqual(history)
+  })
+
   test('that may reach hosts has a way out with what is granted, and a stand-in for each secret', async () => {
     const { code, loaded } = host()
     await call({ code }, granted)

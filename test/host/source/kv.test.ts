@@ -685,6 +685,33 @@ describe('an alias of a tool Worker', () => {
     expect(seen).toMatchObject([{ name: 'now', hash: 'h', arguments: { zone: 'Asia/Tokyo' } }])
   })
 
+  test('tells the status of its calls and undoes them as its tool does', async () => {
+    const seen: unknown[] = []
+    const binding: ToolBinding = {
+      describe: async () => ({ contract: 1, tools: [{ ...now, reconcile: true, undo: true }] }),
+      call: async () => text('12:00'),
+      status: async (request) => {
+        seen.push(request)
+        return 'absent'
+      },
+      undo: async (request) => {
+        seen.push(request)
+        return text('undone')
+      },
+    }
+    const { tools } = setup(over(serviceSource({ bindings: { TOOL_CLOCK: binding }, offered: () => true })))
+    await store(tools, alias('a', 'TOOL_CLOCK', 'now'))
+    const [tool] = await tools.find(['a'])
+    expect(tool?.definition).toMatchObject({ name: 'a', aliasOf: 'now', reconcile: true, undo: true })
+    const request = toolRequest('a', {}, { hash: tool?.definition.hash ?? '' })
+    expect(await tool?.status?.(request)).toBe('absent')
+    expect(await tool?.undo?.(request, { ok: true, content: [] })).toEqual(text('undone'))
+    expect(seen).toMatchObject([
+      { name: 'now', hash: 'h' },
+      { name: 'now', hash: 'h' },
+    ])
+  })
+
   test('is refused for a tool that is not there', async () => {
     const { services } = clock()
     const { tools } = setup(over(services))

@@ -1,0 +1,109 @@
+import * as v from 'valibot'
+import { TOOL_NAME } from '../contract/id.ts'
+import { depthOf } from '../contract/json.ts'
+import type { ToolDefinition } from '../contract/tool.ts'
+import { ANNOTATIONS, APPROVAL } from './policy.ts'
+import { count, either, isText, parametersSchema, plainObject, someText, toolName } from './schema.ts'
+
+/** Where a field of a tool's definition may stand, each place with the schema that checks it there. */
+interface FieldRule<Value> {
+  /** In the description of a tool Worker. Absent: the edge sets the field. */
+  readonly worker?: v.GenericSchema<unknown, Value>
+  /** In a stored definition. Absent: the edge or the kind of the definition decides it. */
+  readonly stored?: v.GenericSchema<unknown, Value>
+  /** In a tool that a caller brings along and runs itself. */
+  readonly caller?: v.GenericSchema<unknown, Value>
+}
+
+const flag = v.exactOptional(v.boolean())
+const name = v.pipe(v.string(), v.regex(TOOL_NAME))
+const returnDirect = v.exactOptional(v.picklist(['always', 'if-last']))
+const approval = v.exactOptional(APPROVAL)
+const metadata = v.exactOptional(plainObject)
+
+/** A text in a stored definition. */
+const text = (most: number) => v.pipe(v.string(), v.nonEmpty('expected a text that is not empty'), v.maxLength(most))
+
+/** `checkSchema` checks the schemas of a stored definition. */
+const storedSchema = v.custom<Record<string, unknown>>((value) => v.is(plainObject, value), 'expected an object')
+
+const MOST_CHARACTERS = 500_000
+const MOST_LEVELS = 64
+
+/** Bounds a schema: code that walks a deeper one could overflow the stack, and models read all of a schema. */
+function isBounded(schema: Record<string, unknown>): boolean {
+  const text = JSON.stringify(schema)
+  return text.length <= MOST_CHARACTERS && depthOf(text) <= MOST_LEVELS
+}
+
+const workerSchema = v.pipe(
+  plainObject,
+  v.check(isBounded, `expected at most ${MOST_LEVELS} levels and ${MOST_CHARACTERS} characters of JSON`),
+)
+
+/**
+ * The fields of a tool's definition. This is the only list of them: the check of a tool Worker's description, those of
+ * stored definitions and of callers' tools, the OpenAPI document and docs/tool-definition.md are made from it, the texts
+ * from the comments of `ToolDefinition`. The compiler refuses a field that `ToolDefinition` has and this table lacks.
+ */
+export const TOOL_FIELDS = {
+  name: { worker: name, stored: name, caller: toolName },
+  title: { worker: v.exactOptional(v.string()), stored: v.exactOptional(text(128)) },
+  description: {
+    worker: v.pipe(v.string(), v.regex(/\S/)),
+    stored: v.pipe(v.string(), v.regex(/\S/, 'expected a text that is not blank'), v.maxLength(1024)),
+    caller: v.exactOptional(v.string(), ''),
+  },
+  inputSchema: {
+    worker: v.pipe(
+      workerSchema,
+      v.check((schema) => schema['type'] === 'object', 'expected a schema of type "object"'),
+    ),
+    stored: storedSchema,
+    caller: v.exactOptional(parametersSchema, {}),
+  },
+  outputSchema: { worker: v.exactOptional(workerSchema), stored: v.exactOptional(storedSchema) },
+  version: { worker: v.string(), stored: v.exactOptional(text(64)) },
+  hash: { worker: someText },
+  annotations: { worker: v.object(ANNOTATIONS), stored: v.exactOptional(v.strictObject(ANNOTATIONS)) },
+  returnDirect: { worker: returnDirect, stored: returnDirect },
+  approval: { worker: approval, stored: approval },
+  timeoutMs: { worker: count, stored: count },
+  maxResultBytes: { worker: count, stored: count },
+  exclusive: {
+    worker: v.exactOptional(either(isText, v.string(), v.boolean())),
+    stored: v.exactOptional(either(isText, text(64), v.boolean())),
+  },
+  maxConcurrent: { worker: count, stored: count },
+  reconcile: { worker: flag },
+  undo: { worker: flag },
+  history: { worker: flag, stored: flag },
+  strict: { worker: flag, stored: flag, caller: flag },
+  tags: {
+    worker: v.exactOptional(v.array(v.string())),
+    stored: v.exactOptional(v.pipe(v.array(text(64)), v.maxLength(32))),
+  },
+  aliasOf: {},
+  callsTools: { worker: flag },
+  metadata: { worker: metadata, stored: metadata },
+} as const satisfies { readonly [Field in keyof Required<ToolDefinition>]: FieldRule<ToolDefinition[Field]> }
+
+type Fields = typeof TOOL_FIELDS
+type Place = keyof FieldRule<unknown>
+
+/** The schemas of the fields that may stand in a place. */
+type EntriesOf<In extends Place> = {
+  readonly [Field in keyof Fields as In extends keyof Fields[Field] ? Field : never]: Fields[Field] extends {
+    readonly [Name in In]: infer Schema extends v.GenericSchema
+  }
+    ? Schema
+    : never
+}
+
+/** Returns the schemas of the fields that may stand in a place, as the entries of an object's schema. */
+export function toolFields<In extends Place>(place: In): EntriesOf<In> {
+  const rules: readonly (readonly [string, FieldRule<unknown>])[] = Object.entries(TOOL_FIELDS)
+  return Object.fromEntries(
+    rules.map(([field, rule]): readonly unknown[] => [field, rule[place]]).filter(([, schema]) => schema !== undefined),
+  )
+}
