@@ -1,5 +1,6 @@
 /** The door for tool authors: `import { defineTool, serveTools } from 'edgecall/tool'`. */
 export { pause } from './contract/pause.ts'
+export { decodeText, readBody } from './contract/read-body.ts'
 export { OutOfTime, withTimeLimit } from './contract/time-limit.ts'
 export { type SecretFilter, secretFilter } from './contract/secrets.ts'
 export { countVar as wholeNumber } from './contract/vars.ts'

@@ -1,5 +1,6 @@
 import type { DefinitionIssue, UsableDefinition, ToolHosts } from '../contract/definition.ts'
 import { isObject } from '../contract/json.ts'
+import { RecentMap } from '../contract/recent-map.ts'
 import type { ToolControl, ToolOutcome, ToolRequest } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 import { callCode, CODE_IS_OFF, type CodeOptions } from './code/call.ts'
@@ -141,23 +142,18 @@ function secretsOf(stored: StoredTool): readonly string[] {
   return 'code' in stored ? (stored.code.secrets ?? []) : []
 }
 
+/** The most characters of definitions in the cache, and what each entry counts for beside its text. */
+const MOST_PARSED = 8_000_000
+const ENTRY_WEIGHT = 8000
+
 /** Parsed definitions by text: over RPC each call brings a copy, and what is compiled from its schemas is kept here. */
-const parsed = new Map<string, ReturnType<typeof parseStored>>()
-const MOST_PARSED = 1000
-/** Definitions with code are long: beside its calls an isolate's memory holds only a few of the longest. */
-const MOST_PARSED_CHARACTERS = 8_000_000
-let parsedCharacters = 0
+const parsed = new RecentMap<string, ReturnType<typeof parseStored>>({ most: MOST_PARSED })
 
 function parseCached(value: unknown): ReturnType<typeof parseStored> {
   const text = JSON.stringify(value)
-  let cached = parsed.get(text)
-  if (!cached) {
-    if (parsed.size >= MOST_PARSED || parsedCharacters + text.length > MOST_PARSED_CHARACTERS) {
-      parsed.clear()
-      parsedCharacters = 0
-    }
-    parsedCharacters += text.length
-    parsed.set(text, (cached = parseStored(value)))
-  }
-  return cached
+  const cached = parsed.get(text)
+  if (cached) return cached
+  const result = parseStored(value)
+  parsed.set(text, result, text.length + ENTRY_WEIGHT)
+  return result
 }

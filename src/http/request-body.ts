@@ -1,4 +1,5 @@
 import { depthOf, isObject, MOST_LEVELS } from '../contract/json.ts'
+import { readBody } from '../contract/read-body.ts'
 import { Problem } from './problem.ts'
 
 /**
@@ -53,25 +54,14 @@ async function readText(request: Request, limit: number): Promise<string> {
   const announcedBytes = Number(request.headers.get('content-length') ?? NaN)
   if (announcedBytes > limit) throw bodyTooLarge(limit)
   // A body of an announced, allowed length is read at once: reading in pieces is a good part of a short run's cost.
-  const bytes = announcedBytes <= limit ? await request.arrayBuffer() : await readBounded(request.body, limit)
-  if (bytes.byteLength > limit) throw bodyTooLarge(limit)
+  const { bytes, isComplete } =
+    announcedBytes <= limit ? { bytes: await request.arrayBuffer(), isComplete: true } : await readBody(request, limit)
+  if (!isComplete || bytes.byteLength > limit) throw bodyTooLarge(limit)
   try {
     return UTF8.decode(bytes)
   } catch {
     throw malformedBody('The body is not UTF-8 text.')
   }
-}
-
-/** Reads a body of unknown length, and stops once it exceeds the limit. */
-async function readBounded(body: ReadableStream<Uint8Array<ArrayBuffer>> | null, limit: number): Promise<ArrayBuffer> {
-  const pieces: Uint8Array<ArrayBuffer>[] = []
-  let size = 0
-  for await (const piece of body ?? []) {
-    pieces.push(piece)
-    size += piece.byteLength
-    if (size > limit) throw bodyTooLarge(limit)
-  }
-  return new Blob(pieces).arrayBuffer()
 }
 
 function bodyTooLarge(limit: number): Problem {

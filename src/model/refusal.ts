@@ -1,5 +1,6 @@
 import { parseJson } from '../contract/json.ts'
 import type { ModelError } from '../contract/model.ts'
+import { decodeText, readBody } from '../contract/read-body.ts'
 import { retryAfterMs } from '../contract/retry-after.ts'
 import type { AnswerCodec } from '../wire/provider/model-answer.ts'
 import { modelError, type ProviderFault } from '../wire/provider/model-error.ts'
@@ -33,15 +34,7 @@ export async function refusal(response: Response, explain: AnswerCodec['explain'
 
 /** Reads at most `most` bytes of a body as text, default 64 KiB; the rest is not fetched. Rejects if it breaks off. */
 export async function readText(response: Response, most = 64 * 1024): Promise<string> {
-  const decoder = new TextDecoder()
-  let text = ''
-  let remaining = most
-  for await (const chunk of response.body ?? []) {
-    text += decoder.decode(chunk.subarray(0, remaining), { stream: true })
-    remaining -= chunk.byteLength
-    if (remaining <= 0) break
-  }
-  return text + decoder.decode()
+  return decodeText((await readBody(response, most)).bytes)
 }
 
 function explained(text: string, explain: AnswerCodec['explain']): ProviderFault | undefined {

@@ -1,4 +1,4 @@
-import { pause, readSse, type SseResume, type SecretFilter } from 'edgecall/tool'
+import { decodeText, pause, readBody, readSse, type SecretFilter, type SseResume } from 'edgecall/tool'
 import { fieldsOf, isObject, parseJson, textOf } from './json.ts'
 
 /** A server's HTTP response that holds no result. */
@@ -134,15 +134,9 @@ function isEvents(response: Response): boolean {
 }
 
 async function readText(response: Response): Promise<string> {
-  const decoder = new TextDecoder()
-  let text = ''
-  let size = 0
-  for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength
-    if (size > MOST_BYTES) throw new Error(TOO_LONG)
-    text += decoder.decode(chunk, { stream: true })
-  }
-  return text + decoder.decode()
+  const { bytes, isComplete } = await readBody(response, MOST_BYTES)
+  if (!isComplete) throw new Error(TOO_LONG)
+  return decodeText(bytes)
 }
 
 /**

@@ -1,6 +1,6 @@
-import { OutOfTime, ToolError, withTimeLimit } from 'edgecall/tool'
+import { OutOfTime, readBody, ToolError, withTimeLimit } from 'edgecall/tool'
 import { checkAddress } from './address.ts'
-import { decodeBody, readBody } from './body.ts'
+import { decodeBody } from './body.ts'
 import { timeoutOf, type WebEnv } from './env.ts'
 import { readHtml } from './html.ts'
 

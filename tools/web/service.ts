@@ -10,8 +10,7 @@
  * source. Any other status or body counts as a failure of the service.
  */
 import * as v from 'valibot'
-import { OutOfTime, ToolError, withTimeLimit } from 'edgecall/tool'
-import { readBody } from './body.ts'
+import { OutOfTime, readBody, ToolError, withTimeLimit } from 'edgecall/tool'
 import { timeoutOf, type WebEnv } from './env.ts'
 import { standIn } from './stand-in.ts'
 

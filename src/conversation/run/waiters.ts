@@ -1,5 +1,5 @@
 import type { RunRecord } from '../../contract/run.ts'
-import { within } from '../../loop/perform/within.ts'
+import { within } from '../../contract/time-limit.ts'
 
 /** The requests that wait for the records of runs. */
 export class Waiters {

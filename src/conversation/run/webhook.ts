@@ -2,6 +2,7 @@ import { mayNotify, type WebhookSetup } from '../../contract/conversation.ts'
 import type { Report } from '../../contract/setup.ts'
 import type { RunState } from '../../loop/state.ts'
 import { isTerminal } from '../../contract/run.ts'
+import { withTimeLimit } from '../../contract/time-limit.ts'
 import { recordOf } from '../../loop/record.ts'
 import type { WebhookOutbox } from '../store/webhook-outbox.ts'
 
@@ -63,27 +64,20 @@ async function post(
   { id, body, now }: { readonly id: string; readonly body: string; readonly now: number },
 ): Promise<number> {
   const timestamp = String(Math.floor(now / 1000))
-  const abort = new AbortController()
-  const timer = setTimeout(() => abort.abort(), MOST_MS)
+  const headers = {
+    'content-type': 'application/json',
+    'webhook-id': id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': `v1,${await sign(secret, `${id}.${timestamp}.${body}`)}`,
+  }
   try {
-    const response = await fetch(url, {
-      method: 'POST',
-      redirect: 'manual',
-      signal: abort.signal,
-      headers: {
-        'content-type': 'application/json',
-        'webhook-id': id,
-        'webhook-timestamp': timestamp,
-        'webhook-signature': `v1,${await sign(secret, `${id}.${timestamp}.${body}`)}`,
-      },
-      body,
+    return await withTimeLimit(MOST_MS, async (signal) => {
+      const response = await fetch(url, { method: 'POST', redirect: 'manual', signal, headers, body })
+      await response.body?.cancel()
+      return response.status
     })
-    await response.body?.cancel()
-    return response.status
   } catch {
     return 0
-  } finally {
-    clearTimeout(timer)
   }
 }
 

@@ -2,6 +2,7 @@ import type { ToolHosts } from '../../contract/definition.ts'
 import { failure, type Tool } from '../../contract/tool.ts'
 import { signalOf } from '../../tool/control.ts'
 import { redactor } from '../http/redact.ts'
+import { OutOfTime, withTimeLimit } from '../../contract/time-limit.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { timedOut } from '../timed-out.ts'
 import { checkCodeHosts, type Code, originsOf } from './definition.ts'
@@ -49,15 +50,19 @@ export function callCode(
     const { load, standIns } = await prepareCode(host, code, grant)
     // Stand-ins are redacted too: a caller that knows one could send it as an argument, and have the secret sent.
     const redact = redactor([...secrets.values(), ...Object.values(standIns)])
-    const signal = AbortSignal.any([signalOf(control), AbortSignal.timeout(leftMs)])
+    const wanted = signalOf(control)
+    const body = JSON.stringify({ arguments: request.arguments, context: { ...context, secrets: standIns } })
+    const send = async (signal: AbortSignal) => {
+      const response = await load()
+        .getEntrypoint()
+        .fetch(URL_OF_CODE, { method: 'POST', body, signal, redirect: 'manual' })
+      return readResult(name, response, { redact, compat })
+    }
     try {
-      const body = JSON.stringify({ arguments: request.arguments, context: { ...context, secrets: standIns } })
-      const init: RequestInit = { method: 'POST', body, signal, redirect: 'manual' }
-      const response = await load().getEntrypoint().fetch(URL_OF_CODE, init)
-      return await readResult(name, response, { redact, compat })
+      return await withTimeLimit(leftMs, send, wanted)
     } catch (error) {
       const detail = redact.text(messageOf(error))
-      if (signal.aborted || HUNG.test(detail)) return timedOut(name, detail)
+      if (wanted.aborted || error instanceof OutOfTime || HUNG.test(detail)) return timedOut(name, detail)
       return failure('tool_failed', `The tool "${name}" failed.`, detail)
     }
   }

@@ -1,4 +1,4 @@
-import { readBody } from '../http/body.ts'
+import { decodeText, readBody } from '../../contract/read-body.ts'
 import { HEADER_VALUE } from '../http/definition.ts'
 import { redactor } from '../http/redact.ts'
 import type { Origins } from './definition.ts'
@@ -79,7 +79,8 @@ async function filledBody(
 ): Promise<string | undefined> {
   const type = request.headers.get('content-type') ?? ''
   if (!request.body || !TEXT_TYPE.test(type)) return undefined
-  const { text, isComplete } = await readBody(new Response(request.body), MOST_BYTES)
+  const { bytes, isComplete } = await readBody(request, MOST_BYTES)
+  const text = decodeText(bytes)
   if (!isComplete) throw new Error(`A tool with secrets sends at most ${MOST_BYTES} bytes of text.`)
   if (JSON_TYPE.test(type)) return fill(text, (value) => JSON.stringify(value).slice(1, -1))
   return fill(text, FORM_TYPE.test(type) ? encodeURIComponent : undefined)

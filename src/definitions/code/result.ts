@@ -2,7 +2,7 @@ import { isObject, parseJson } from '../../contract/json.ts'
 import type { Compat } from '../../contract/run-options.ts'
 import type { ToolOutcome } from '../../contract/tool.ts'
 import { failure } from '../../contract/tool.ts'
-import { readBody } from '../http/body.ts'
+import { decodeText, readBody } from '../../contract/read-body.ts'
 import type { Redactor } from '../http/redact.ts'
 import { plainFault } from '../../schema/plain-json.ts'
 import { toOutcome } from '../../tool/result.ts'
@@ -31,7 +31,8 @@ export async function readResult(
       `The tool "${tool}" ${problem}`,
       detail === undefined ? detail : redact.text(detail).slice(0, MOST_DETAIL),
     )
-  const { text, isComplete } = await readBody(response, MOST_BYTES)
+  const { bytes, isComplete } = await readBody(response, MOST_BYTES)
+  const text = decodeText(bytes)
   if (!isComplete) return fail('result_too_large', `answered with more than ${MOST_BYTES} bytes.`)
   const message = parseJson(text)
   if (!isObject(message)) return fail('tool_failed', 'failed.', 'the dynamic Worker answered no JSON')

@@ -1,5 +1,6 @@
 import { canonicalJson, sha256 } from '../../contract/json.ts'
-import { readBody } from '../http/body.ts'
+import { decodeText, readBody } from '../../contract/read-body.ts'
+import { withTimeLimit } from '../../contract/time-limit.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import type { Code, Origins } from './definition.ts'
 import { CLOSED, MAIN } from './main.ts'
@@ -45,9 +46,10 @@ const MOST_CHECK_BYTES = 100
 /** Loads a module, and returns why it cannot be a tool's code, if so. Its function is not called; it has no network. */
 export async function checkModule({ loader }: CodeHost, module: string): Promise<string | undefined> {
   try {
-    const signal = AbortSignal.timeout(CHECK_MS)
-    const answer = await loader.load(workerCode(module, null)).getEntrypoint().fetch(URL_OF_CODE, { signal })
-    const { text: exported } = await readBody(answer, MOST_CHECK_BYTES)
+    const exported = await withTimeLimit(CHECK_MS, async (signal) => {
+      const answer = await loader.load(workerCode(module, null)).getEntrypoint().fetch(URL_OF_CODE, { signal })
+      return decodeText((await readBody(answer, MOST_CHECK_BYTES)).bytes)
+    })
     if (exported === 'function') return undefined
     return `expected a default export that is a function (arguments, context) => result, received ${exported}`
   } catch (error) {

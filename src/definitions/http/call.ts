@@ -1,6 +1,7 @@
 import type { Tool } from '../../contract/tool.ts'
 import { failure } from '../../contract/tool.ts'
 import { signalOf } from '../../tool/control.ts'
+import { OutOfTime, withTimeLimit } from '../../contract/time-limit.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { timedOut } from '../timed-out.ts'
 import type { HttpCall } from './definition.ts'
@@ -38,9 +39,7 @@ export function callHttp(name: string, http: HttpCall, options: HttpOptions): To
     const leftMs = request.context.deadline - now()
     if (leftMs <= 0) return failure('timeout', `The tool "${name}" was called too late.`)
     const redact = redactor([...secrets.values()])
-    const timeout = AbortSignal.timeout(leftMs)
-    const signal = AbortSignal.any([signalOf(control), timeout])
-    try {
+    const perform = async (signal: AbortSignal) => {
       const send = ({ url, ...init }: HttpRequest) => fetch(url, { ...init, redirect: 'manual', signal })
       let next = buildRequest(http, request, secrets)
       let response = await send(next)
@@ -51,12 +50,15 @@ export function callHttp(name: string, http: HttpCall, options: HttpOptions): To
         next = on
         response = await send(next)
       }
-      return await readResult(name, response, http.result ?? '', redact)
+      return readResult(name, response, http.result ?? '', redact)
+    }
+    try {
+      return await withTimeLimit(leftMs, perform, signalOf(control))
     } catch (error) {
       if (error instanceof UnfitArgument) {
         return failure('invalid_arguments', `The arguments of "${name}" do not fit: ${error.message}`)
       }
-      if (timeout.aborted) return timedOut(name)
+      if (error instanceof OutOfTime) return timedOut(name)
       const cause = error instanceof Error && error.cause !== undefined ? ` (${messageOf(error.cause)})` : ''
       const detail = redact.text(messageOf(error) + cause)
       const message = `The service of "${name}" could not be reached.`

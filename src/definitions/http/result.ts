@@ -2,7 +2,7 @@ import type { ToolOutcome, ToolSuccess } from '../../contract/tool.ts'
 import { failure } from '../../contract/tool.ts'
 import { plainFault } from '../../schema/plain-json.ts'
 import { pointerKeys, partAt } from '../../contract/json-pointer.ts'
-import { readBody } from './body.ts'
+import { decodeText, readBody } from '../../contract/read-body.ts'
 import type { Redactor } from './redact.ts'
 
 const MOST_BYTES = 1024 * 1024
@@ -26,7 +26,8 @@ export async function readResult(
   const { ok, status } = response
   const type = contentType(response)
   const most = type === 'other' ? 0 : ok ? MOST_BYTES : MOST_EXCERPT_BYTES
-  const { text, isComplete } = await readBody(response, most, charsetOf(response))
+  const { bytes, isComplete } = await readBody(response, most)
+  const text = decodeText(bytes, charsetOf(response))
   if (!ok) {
     // A browser's fetch shows a redirect that it did not follow as status 0.
     if (status < 400) return fail(`http_${status}`, 'with a redirect, which is not followed.')

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { toolFields } from '../../wire/tool-fields.ts'
 import { messageOf } from '../../contract/thrown.ts'
+import { within } from '../../contract/time-limit.ts'
 import { askByFetch, isMissingMethod, missingMethod, readAnswer, type ToolBinding } from './answer.ts'
 
 /**
@@ -30,13 +31,10 @@ export async function describeBinding(binding: ToolBinding, options: DescribeOpt
   const { now, timeoutMs, refresh = false } = options
   const cached = refresh ? undefined : descriptions.get(binding)
   if (cached && now() - cached.at < (cached.described.ok ? SUCCESS_MS : FAILURE_MS)) return cached.described
-  const { promise: timeout, resolve } = Promise.withResolvers<DescribeResult>()
-  const timer = setTimeout(() => resolve(unusable(`no answer within ${timeoutMs} ms`)), timeoutMs)
   const answer = requestDescription(binding).catch((error: unknown) =>
     unusable('it failed to describe itself', messageOf(error)),
   )
-  const described = await Promise.race([answer, timeout])
-  clearTimeout(timer)
+  const described = await within(timeoutMs, answer, unusable(`no answer within ${timeoutMs} ms`))
   descriptions.set(binding, { at: now(), described })
   return described
 }

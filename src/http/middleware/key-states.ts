@@ -1,6 +1,7 @@
 import type { KeyStates, Report } from '../../contract/setup.ts'
 import { isStrings } from '../../contract/api-key.ts'
 import { parseJson } from '../../contract/json.ts'
+import { RecentMap } from '../../contract/recent-map.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { Problem } from '../problem.ts'
 
@@ -23,6 +24,8 @@ const FRESH_MS = 5000
 const CACHE_SECONDS = 30
 /** How often, at most, an isolate records that a key is used. */
 const USED_MS = 10 * 60 * 1000
+/** The most keys of which an isolate remembers that their use is recorded. */
+const MOST_KEYS = 10_000
 
 /**
  * Reads which keys are disabled from KV, at most every five seconds, and records under `used:<id>` when a key was last
@@ -31,7 +34,7 @@ const USED_MS = 10 * 60 * 1000
 export function keyStates({ namespace, report, now = Date.now }: KeyStatesOptions): KeyStates {
   let disabled: ReadonlySet<string> | undefined
   let readAt = -Infinity
-  const usedAt = new Map<string, number>()
+  const used = new RecentMap<string, true>({ most: MOST_KEYS, maxAgeMs: USED_MS, now })
   return {
     isDisabled: async (id) => {
       if (now() - readAt >= FRESH_MS) {
@@ -50,10 +53,9 @@ export function keyStates({ namespace, report, now = Date.now }: KeyStatesOption
       throw new Problem({ status: 503, code: 'keys_unavailable', message, retryAfterMs: FRESH_MS })
     },
     used: async (id) => {
-      const at = now()
-      if (at - (usedAt.get(id) ?? -Infinity) < USED_MS) return
-      usedAt.set(id, at)
-      await namespace.put(`used:${id}`, new Date(at).toISOString()).catch((error: unknown) => {
+      if (used.get(id)) return
+      used.set(id, true)
+      await namespace.put(`used:${id}`, new Date(now()).toISOString()).catch((error: unknown) => {
         report({ event: 'keys.use_lost', key: id, detail: messageOf(error) })
       })
     },

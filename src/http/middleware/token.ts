@@ -3,6 +3,7 @@ import type { IdentityProvider } from '../../contract/api-key.ts'
 import { ID } from '../../contract/id.ts'
 import { isObject, sha256 } from '../../contract/json.ts'
 import type { IdentityTokens, Setup } from '../../contract/setup.ts'
+import { withTimeLimit } from '../../contract/time-limit.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { Problem } from '../problem.ts'
 
@@ -83,10 +84,11 @@ async function currentKeys(
   const known = keySets.get(provider)
   if (known && Date.now() - known.at < mostAgeMs) return [...known.keys]
   try {
-    const signal = AbortSignal.timeout(TIMEOUT_MS)
-    const response = await fetch(provider.jwks, { redirect: 'manual', signal })
-    if (!response.ok) throw new Error(`the public keys were answered with status ${response.status}`)
-    const body: unknown = await response.json()
+    const body = await withTimeLimit(TIMEOUT_MS, async (signal): Promise<unknown> => {
+      const response = await fetch(provider.jwks, { redirect: 'manual', signal })
+      if (!response.ok) throw new Error(`the public keys were answered with status ${response.status}`)
+      return response.json()
+    })
     const keys: unknown[] = isObject(body) && Array.isArray(body['keys']) ? body['keys'] : []
     keySets.set(provider, { keys: keys.filter(isPublicKey), at: Date.now() })
   } catch (error) {

@@ -1,4 +1,5 @@
 import type { ConversationSettings } from '../../contract/conversation.ts'
+import { RecentMap } from '../../contract/recent-map.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { EdgeContext } from '../request-context.ts'
 import { conversationStub } from './conversation-stub.ts'
@@ -10,10 +11,7 @@ import { conversationStub } from './conversation-stub.ts'
 const MOST_AGE_MS = 60_000
 const MOST_ENTRIES = 1000
 
-const settingsCache = new WeakMap<
-  Setup,
-  Map<string, { readonly settings: ConversationSettings; readonly until: number }>
->()
+const settingsCache = new WeakMap<Setup, RecentMap<string, ConversationSettings>>()
 
 /** Caches the settings of a conversation, so that its next runs in this isolate need not ask for them. */
 export function cacheSettings(
@@ -21,16 +19,15 @@ export function cacheSettings(
   conversation: string,
   settings: ConversationSettings,
 ): void {
-  const entries = settingsCache.get(setup) ?? new Map()
+  const entries = settingsCache.get(setup) ?? new RecentMap({ most: MOST_ENTRIES, maxAgeMs: MOST_AGE_MS })
   settingsCache.set(setup, entries)
-  if (entries.size >= MOST_ENTRIES) entries.clear()
-  entries.set(`${caller.tenant}/${conversation}`, { settings, until: Date.now() + MOST_AGE_MS })
+  entries.set(`${caller.tenant}/${conversation}`, settings)
 }
 
 /** Returns the settings of a conversation; empty if it does not exist, as its reply to the next request will tell. */
 export async function settingsOf(context: EdgeContext, conversation: string): Promise<ConversationSettings> {
-  const entry = settingsCache.get(context.setup)?.get(`${context.caller.tenant}/${conversation}`)
-  if (entry && entry.until > Date.now()) return entry.settings
+  const cached = settingsCache.get(context.setup)?.get(`${context.caller.tenant}/${conversation}`)
+  if (cached) return cached
   const reply = await conversationStub(context, conversation).settings()
   if (!reply.ok) return {}
   cacheSettings(context, conversation, reply.settings)

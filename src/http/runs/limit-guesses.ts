@@ -1,5 +1,6 @@
 import type { ConversationService } from '../../contract/conversation.ts'
 import { isObject } from '../../contract/json.ts'
+import { RecentMap } from '../../contract/recent-map.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { EdgeContext } from '../request-context.ts'
 import { Problem } from '../problem.ts'
@@ -7,7 +8,7 @@ import { Problem } from '../problem.ts'
 /** The most requests of one key for conversations that do not exist, in a minute and in one isolate. */
 const MOST_GUESSES = 100
 const WINDOW_MS = 60_000
-/** The most conversations that an isolate remembers to exist. */
+/** The most conversations that an isolate remembers to exist, and the most keys whose guesses it counts. */
 const MOST_REMEMBERED = 10_000
 
 interface Guesses {
@@ -17,9 +18,9 @@ interface Guesses {
 }
 
 interface Memory {
-  readonly byKey: Map<string, Guesses>
+  readonly byKey: RecentMap<string, Guesses>
   /** The names of objects that hold a conversation. */
-  readonly existing: Set<string>
+  readonly existing: RecentMap<string, true>
 }
 
 const memories = new WeakMap<Setup, Memory>()
@@ -34,18 +35,20 @@ export function limitGuesses(
   name: string,
   stub: () => ConversationService,
 ): ConversationService {
-  const memory = memories.get(setup) ?? { byKey: new Map(), existing: new Set() }
+  const memory = memories.get(setup) ?? {
+    byKey: new RecentMap({ most: MOST_REMEMBERED, maxAgeMs: WINDOW_MS }),
+    existing: new RecentMap({ most: MOST_REMEMBERED }),
+  }
   memories.set(setup, memory)
   const { byKey, existing } = memory
   const key = `${caller.tenant}/${caller.key ?? ''}`
   const guesses = byKey.get(key)
-  const now = Date.now()
-  if (guesses && guesses.count >= MOST_GUESSES && guesses.until > now && !existing.has(name)) {
+  if (guesses && guesses.count >= MOST_GUESSES && !existing.get(name)) {
     throw new Problem({
       status: 429,
       code: 'too_many_unknown',
       message: `This key has asked for ${MOST_GUESSES} conversations or runs that do not exist within a minute.`,
-      retryAfterMs: guesses.until - now,
+      retryAfterMs: guesses.until - Date.now(),
       extra: { limit: MOST_GUESSES },
     })
   }
@@ -53,11 +56,10 @@ export function limitGuesses(
     if (!isObject(reply)) return
     if (reply['code'] === 'unknown_conversation') {
       const current = byKey.get(key)
-      if (current && current.until > Date.now()) current.count += 1
+      if (current) current.count += 1
       else byKey.set(key, { count: 1, until: Date.now() + WINDOW_MS })
     } else if (reply['ok'] === true) {
-      if (existing.size >= MOST_REMEMBERED) existing.clear()
-      existing.add(name)
+      existing.set(name, true)
     }
   }
   return new Proxy(stub(), {

@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
 import type { CallRecord } from '../../contract/run.ts'
-import { within } from '../../loop/perform/within.ts'
+import { within } from '../../contract/time-limit.ts'
 import { ResponseReader } from '../../wire/client/openai-responses/answer.ts'
 import { defaultRounds } from '../../wire/client/request.ts'
 import { responseEncoder } from '../../wire/client/openai-responses/encode.ts'

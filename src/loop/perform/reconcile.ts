@@ -6,7 +6,7 @@ import { toolRequest } from './tool-request.ts'
 import type { Running } from '../running.ts'
 import { callSettled } from './settle.ts'
 import type { CallState } from '../state.ts'
-import { within } from './within.ts'
+import { within } from '../../contract/time-limit.ts'
 
 /** The time that a tool has to tell what became of a call, in milliseconds. */
 const STATUS_MS = 10_000

@@ -6,7 +6,7 @@ import { messageOf } from '../../contract/thrown.ts'
 import type { Running } from '../running.ts'
 import { toolRequest } from './tool-request.ts'
 import type { CallState, RunState, StepState } from '../state.ts'
-import { within } from './within.ts'
+import { within } from '../../contract/time-limit.ts'
 
 /** The finished calls to undo, newest first, and the failed call that is the reason. */
 export interface UndoPlan {

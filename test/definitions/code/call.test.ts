@@ -137,7 +137,9 @@ describe('a call comes to a failure', () => {
       })
     const message = 'did not answer in time; whether it took effect is unknown.'
     const { code, loaded } = host(never)
-    expect(await call({ code }, granted, { deadline: Date.now() + 20 })).toEqual(failed('timeout', message, 'aborted'))
+    const late = await call({ code }, granted, { deadline: Date.now() + 20 })
+    const detail: unknown = expect.stringMatching(/^no answer within \d+ ms$/)
+    expect(late).toEqual({ ok: false, error: { code: 'timeout', message: `The tool "t" ${message}`, detail } })
     const control = { ...CONTROL, whenAborted: async () => 'timeout' }
     expect(await call({ code }, granted, { control })).toEqual(failed('timeout', message, 'aborted'))
     expect(loaded).toHaveLength(2)

@@ -36,6 +36,8 @@ const dripping: Handler = (_, response) => void response.writeHead(200, { 'conte
 const refuse = () => Promise.reject(new Error('sent'))
 
 beforeAll(async () => {
+  // On a busy machine the server would close an idle connection just as the next request goes out on it.
+  server.keepAliveTimeout = 120_000
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 })
