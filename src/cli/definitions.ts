@@ -18,12 +18,16 @@ export interface DefinitionFile {
  * stores a definition. Throws a Failure that names the file.
  */
 export function readDefinitions(root: string): DefinitionFile[] {
-  return globSync('tools/definitions/*.json', { cwd: root })
-    .sort()
-    .map((file) => readDefinition(root, file))
+  return definitionFiles(root).map((file) => readDefinition(root, file))
 }
 
-function readDefinition(root: string, file: string): DefinitionFile {
+/** Returns the paths of the definitions in `tools/definitions/`. */
+export function definitionFiles(root: string): string[] {
+  return globSync('tools/definitions/*.json', { cwd: root }).sort()
+}
+
+/** Reads one definition, as `readDefinitions` does. */
+export function readDefinition(root: string, file: string): DefinitionFile {
   const definition = readJson(join(root, file), file)
   const name = isObject(definition) ? definition['name'] : undefined
   if (!isObject(definition) || typeof name !== 'string') throw new Failure(`${file} must be an object with a \`name\`.`)
@@ -97,10 +101,17 @@ export async function putDefinitions(
   definitions: readonly DefinitionFile[],
   signal?: AbortSignal,
 ): Promise<void> {
-  for (const { file, name, definition } of definitions) {
-    const path = `/tools/${encodeURIComponent(name)}`
-    const answer = await send(edge, { method: 'PUT', path, body: definition }, signal)
-    if (!answer.ok) throw await refusal(`${file} was not stored`, answer)
-    await answer.body?.cancel()
-  }
+  for (const definition of definitions) await putDefinition(edge, definition, signal)
+}
+
+/** Stores one definition at an edge. Throws a Failure that names its file. */
+export async function putDefinition(
+  edge: EdgeAddress,
+  { file, name, definition }: DefinitionFile,
+  signal?: AbortSignal,
+): Promise<void> {
+  const path = `/tools/${encodeURIComponent(name)}`
+  const answer = await send(edge, { method: 'PUT', path, body: definition }, signal)
+  if (!answer.ok) throw await refusal(`${file} was not stored`, answer)
+  await answer.body?.cancel()
 }

@@ -10,6 +10,8 @@ export interface ReadyOptions {
   readonly signal: AbortSignal
   /** How long to wait, in milliseconds. Default 30 s. */
   readonly withinMs?: number
+  /** How long an edge that answers may wait for a tool Worker, in milliseconds. Default 5 s. */
+  readonly patienceMs?: number
 }
 
 const CHECK_MS = 150
@@ -22,16 +24,23 @@ const WHICH = 'To see which Worker it is: npx edgecall deploy --dry-run'
 const REQUEST_MS = 2000
 
 /**
- * Waits until the edge answers and lists every tool Worker as available. Throws a Failure with the reason: at once if
- * waiting cannot help, else after the time limit.
+ * Waits until the edge answers and lists every tool Worker as available, and returns those that it does not list so in
+ * time. Throws a Failure with the reason if the edge itself does not answer: at once if waiting cannot help, else after
+ * the time limit.
  */
-export async function untilReady(edge: EdgeAddress, options: ReadyOptions): Promise<void> {
-  const { output, signal, withinMs = 30_000 } = options
+export async function untilReady(edge: EdgeAddress, options: ReadyOptions): Promise<readonly ListedTool[]> {
+  const { output, signal, withinMs = 30_000, patienceMs = 5000 } = options
   const deadline = Date.now() + withinMs
+  let patience: number | undefined
   for (;;) {
     const obstacle = await findObstacle(edge, options)
     signal.throwIfAborted()
-    if (obstacle === undefined) return
+    if (!('reason' in obstacle)) {
+      patience ??= Date.now() + patienceMs
+      if (obstacle.length === 0 || Date.now() >= patience) return obstacle
+      await sleep(CHECK_MS)
+      continue
+    }
     const log = obstacle.isPlain && !output.hasFailed() ? '' : output.lastLines()
     if (obstacle.lasting) throw new Failure(obstacle.reason, log.includes('Build failed') ? `${log}\n\n${WHICH}` : log)
     if (Date.now() > deadline) {
@@ -50,7 +59,8 @@ interface Obstacle {
   readonly lasting: boolean
 }
 
-async function findObstacle(edge: EdgeAddress, options: ReadyOptions): Promise<Obstacle | undefined> {
+/** Returns why the edge does not answer, or the tool Workers that it lists as unavailable. */
+async function findObstacle(edge: EdgeAddress, options: ReadyOptions): Promise<Obstacle | readonly ListedTool[]> {
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(REQUEST_MS)])
   try {
     const health = await send(edge, { method: 'GET', path: '/health' }, signal)
@@ -59,13 +69,11 @@ async function findObstacle(edge: EdgeAddress, options: ReadyOptions): Promise<O
       const isPlain = code === 'misconfigured'
       return { reason: isPlain ? message : `GET /health: ${message}`, isPlain, lasting: isPlain }
     }
-    const isBroken = ({ source, available, accepted }: ListedTool) =>
-      source === 'service' && !available && accepted === undefined
-    const broken = (await listTools(edge, signal)).filter(isBroken)
-    if (broken.length === 0) return undefined
-    const reasons = broken.map(({ name, reason = 'not available' }) => `${name}: ${reason}`)
-    // The edge logs the details, which it tells no caller.
-    return { reason: reasons.join('\n'), isPlain: false, lasting: false }
+    // A tool whose name clashes with another is listed by its own name; waiting cannot help it.
+    return (await listTools(edge, signal)).filter(
+      ({ name, source, place, available, accepted }) =>
+        source === 'service' && !available && accepted === undefined && name === place,
+    )
   } catch (error) {
     // The code does not build: wrangler has reported it and waits for a change of the files.
     if (options.output.hasFailed())

@@ -70,8 +70,8 @@ export const COMMANDS: readonly Command[] = [
       'PORT is the port of the edge, 8787 by default; STATE_DIR is where its data is, .wrangler/state by default.',
     ],
     run: async ({ root, env, signal, options }) => {
-      const { start } = await import('./start.ts')
-      await start({ root, env, signal, ask: options.ask })
+      const { dev } = await import('./dev/dev.ts')
+      await dev({ root, env, signal, ask: options.ask })
     },
   }),
   command({

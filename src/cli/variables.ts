@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { globSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseEnv } from 'node:util'
 import { ConfigError, readConfig } from '../contract/config.ts'
 import { sha256 } from '../contract/json.ts'
 import { variableNames } from './document/configuration.ts'
@@ -26,10 +27,19 @@ export interface LocalOptions {
   readonly vars: Vars
   /** The hosts of the repository's own definitions, in the form of HTTP_TOOL_HOSTS. */
   readonly hosts: Readonly<Record<string, readonly string[]>>
+  /** The variables in the `.dev.vars` beside it; all of them are passed on. */
+  readonly devVars?: Readonly<Record<string, string>>
   /** The source of the files that put the edge together. The variables that they read are the edge's too. */
   readonly setup: string
   /** The server of the offline model, if that is to answer. */
   readonly offlineUrl?: string | undefined
+  /** The key for this command's requests, if the edge requires keys. Default: a new one. */
+  readonly key?: string
+}
+
+/** Makes a key for an edge on this machine. */
+export function newKey(): string {
+  return `ek_${randomBytes(24).toString('base64url')}`
 }
 
 /** Returns whether neither the environment nor the edge's wrangler.toml says anything about the default model. */
@@ -37,9 +47,17 @@ export function namesNoModel(env: NodeJS.ProcessEnv, vars: Vars): boolean {
   return env['MODEL'] === undefined && vars['MODEL'] === undefined
 }
 
+/** Reads the variables in the `.dev.vars` of the edge; none without such a file. */
+export function readDevVars(root: string): Readonly<Record<string, string>> {
+  const path = join(root, '.dev.vars')
+  if (!existsSync(path)) return {}
+  const texts = Object.entries(parseEnv(readFileSync(path, 'utf8')))
+  return Object.fromEntries(texts.filter((entry): entry is [string, string] => entry[1] !== undefined))
+}
+
 /** Returns the source of the files that put the repository's edge together, which alone are given its env. */
 export function readSetup(root: string): string {
-  const files = globSync(['src/index.ts', 'src/edge/*.ts'], { cwd: root })
+  const files = globSync(['src/*.ts', 'src/edge/*.ts'], { cwd: root })
   return files.map((file) => readFileSync(join(root, file), 'utf8')).join('\n')
 }
 
@@ -52,16 +70,18 @@ export function readSetup(root: string): string {
  */
 export async function localEdge(
   env: NodeJS.ProcessEnv,
-  { vars, hosts, setup, offlineUrl }: LocalOptions,
+  { vars, hosts, setup, offlineUrl, devVars = {}, key = newKey() }: LocalOptions,
 ): Promise<LocalEdge> {
-  const given = passedOn(env, namesIn(setup))
+  const known = new Set([...NAMES, ...namesIn(setup)])
+  for (const name of Object.keys({ ...vars, ...devVars })) if (!isKnown(name, known)) refuseSlip(name, [...known])
+  const given = { ...devVars, ...passedOn(env, known) }
   if (offlineUrl !== undefined && (given['OPENAI_BASE_URL'] ?? vars['OPENAI_BASE_URL'])) {
     throw new Failure('OPENAI_BASE_URL is set, but MODEL is not.', 'Name the model too, such as MODEL=openai/qwen3.')
   }
   const offline = offlineUrl === undefined ? {} : { MODEL: 'openai/offline', OPENAI_BASE_URL: offlineUrl }
   // A key for OpenAI is not for the offline model.
   if (offlineUrl !== undefined) delete given['OPENAI_API_KEY']
-  const defaults = { ...offline, AUTH: 'open', HTTP_TOOL_HOSTS: JSON.stringify(hosts) }
+  const defaults = { ...offline, AUTH: 'open', LOG: 'runs', HTTP_TOOL_HOSTS: JSON.stringify(hosts) }
   const missing = Object.entries(defaults).filter(([name]) => !Object.hasOwn(vars, name))
   const variables = { ...Object.fromEntries(missing), ...given }
   const { auth, apiKeys, model = '' } = read({ ...vars, ...variables })
@@ -72,7 +92,6 @@ export async function localEdge(
     )
   }
   if (auth === 'open') return { model, variables, key: undefined }
-  const key = `ek_${randomBytes(24).toString('base64url')}`
   const own = { sha256: await sha256(key), tenant: 'local', scopes: SCOPES }
   return { model, variables: { ...variables, API_KEYS: JSON.stringify([...apiKeys, own]) }, key }
 }
@@ -89,12 +108,16 @@ function namesIn(setup: string): ReadonlySet<string> {
   return new Set(names.flatMap((name) => [name, `${name}_BASE_URL`, `${name}_API_KEY`]))
 }
 
-function passedOn(env: NodeJS.ProcessEnv, own: ReadonlySet<string>): Record<string, string> {
+function isKnown(name: string, known: ReadonlySet<string>): boolean {
+  return known.has(name) || name.startsWith('SECRET_')
+}
+
+function passedOn(env: NodeJS.ProcessEnv, known: ReadonlySet<string>): Record<string, string> {
   const passed: Record<string, string> = {}
   for (const [name, value] of Object.entries(env)) {
     if (value === undefined) continue
-    if (NAMES.has(name) || own.has(name) || name.startsWith('SECRET_')) passed[name] = value
-    else refuseSlip(name, [...NAMES, ...own])
+    if (isKnown(name, known)) passed[name] = value
+    else refuseSlip(name, [...known])
   }
   return passed
 }
@@ -111,7 +134,7 @@ function refuseSlip(name: string, known: readonly string[]): void {
   if (meant !== undefined) {
     throw new Failure(
       `The edge has no variable ${name}. Do you mean ${meant}?`,
-      `If not, unset ${name} for this command.`,
+      `If not, unset ${name}, or give it another name.`,
     )
   }
 }

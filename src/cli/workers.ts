@@ -1,14 +1,16 @@
-import { existsSync, globSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { parse } from 'smol-toml'
+import { globSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { isObject } from '../contract/json.ts'
 import { Failure } from './failure.ts'
+import { findConfig, readConfigFile } from './project/config-file.ts'
 
-/** A Worker of the repository, as its wrangler.toml describes it. */
+/** A Worker of the repository, as its wrangler.toml or wrangler.jsonc describes it. */
 export interface Worker {
   readonly name: string
   /** The path of its configuration, relative to the repository's root. */
   readonly config: string
+  /** The path of its main module, relative to the root; '' if it has none. */
+  readonly main: string
   readonly vars: Readonly<Record<string, unknown>>
   /** The names of the Workers that it is bound to, by service binding. */
   readonly services: ReadonlyMap<string, string>
@@ -17,41 +19,40 @@ export interface Worker {
 }
 
 export interface Workers {
+  /** The folder of the edge. */
+  readonly root: string
   readonly edge: Worker
   /** The Workers in `tools/`, in the order of their folders. */
   readonly tools: readonly Worker[]
 }
 
-/** The Worker of the offline model. It is no tool Worker: `npm start` alone runs it, and it is never deployed. */
-const OFFLINE = join('tools', 'offline', 'wrangler.toml')
+/** The folder of the offline model. It is no tool Worker: `npm start` alone runs it, and it is never deployed. */
+const OFFLINE = join('tools', 'offline')
 
 /**
  * Finds the edge and every Worker in `tools/` under `root`, except the offline model. Throws a Failure for a file that
  * cannot be read.
  */
 export function findWorkers(root: string): Workers {
-  if (!existsSync(join(root, 'wrangler.toml'))) {
-    throw new Failure(`There is no wrangler.toml in ${root}.`, "Run this in the repository's folder.")
+  const config = findConfig(root, '')
+  if (config === undefined) {
+    throw new Failure(
+      `There is no wrangler.toml in ${root}.`,
+      'Run this in the folder of your edge, or make one: edgecall init <folder>',
+    )
   }
-  const found = globSync('tools/*/wrangler.toml', { cwd: root }).sort()
-  const configs = found.filter((config) => config !== OFFLINE)
-  return { edge: readWorker(root, 'wrangler.toml'), tools: configs.map((config) => readWorker(root, config)) }
+  const folders = globSync('tools/*', { cwd: root }).sort()
+  const configs = folders.flatMap((folder) => (folder === OFFLINE ? [] : (findConfig(root, folder) ?? [])))
+  return { root, edge: readWorker(root, config), tools: configs.map((each) => readWorker(root, each)) }
 }
 
 function readWorker(root: string, config: string): Worker {
-  const { name, vars, services } = readToml(root, config)
+  const { name, main, vars, services } = readConfigFile(root, config)
   if (typeof name !== 'string') throw new Failure(`${config} has no \`name\`.`)
   const bound = bindings(services)
   const tools = new Map([...bound].filter(([binding]) => binding.startsWith('TOOL_')))
-  return { name, config, vars: isObject(vars) ? vars : {}, services: bound, tools }
-}
-
-function readToml(root: string, config: string): Record<string, unknown> {
-  try {
-    return parse(readFileSync(join(root, config), 'utf8'))
-  } catch (error) {
-    throw new Failure(`${config} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
-  }
+  const module = typeof main === 'string' ? join(dirname(config), main) : ''
+  return { name, config, main: module, vars: isObject(vars) ? vars : {}, services: bound, tools }
 }
 
 /**
@@ -67,6 +68,17 @@ export function unbound({ edge, tools }: Workers): readonly string[] {
   }
   const bound = new Set([edge, ...tools].flatMap(({ services }) => [...services.values()]))
   return names.filter((name) => !bound.has(name))
+}
+
+/**
+ * Returns the service bindings of the edge to Workers in `tools/` whose names do not begin with `TOOL_`, so that their
+ * tools are not found; `DEFINITIONS` is no tool Worker's.
+ */
+export function looseBindings({ edge, tools }: Workers): readonly (readonly [binding: string, service: string])[] {
+  const names = new Set(tools.map(({ name }) => name))
+  return [...edge.services].filter(
+    ([binding, service]) => binding !== 'DEFINITIONS' && !edge.tools.has(binding) && names.has(service),
+  )
 }
 
 function bindings(services: unknown): Map<string, string> {

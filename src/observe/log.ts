@@ -9,7 +9,7 @@ import type { RunRequest } from '../contract/run.ts'
 import type { Report } from '../contract/setup.ts'
 
 /**
- * Makes an observer that reports each call when it is settled and each run when it ends: ids, names, times, sizes and
+ * Makes an observer that reports each model answer, each call when it is settled and each run when it ends: ids, names, times, sizes and
  * codes. `includeContent` adds arguments, results, error messages and the answer.
  */
 export function logs(report: Report, { includeContent = false }: { includeContent?: boolean } = {}): Observer {
@@ -51,10 +51,13 @@ type IgnoredByLog =
   | 'run.cancelling'
   | 'run.parked'
   | 'run.retried'
-  | 'step.answered'
 
 function entryOf(event: RunFact, run: RunRequest): { readonly event: string } | undefined {
   switch (event.type) {
+    case 'step.answered': {
+      const { step, finish, usage, calls } = event
+      return { event: 'step', ...{ step, finish, calls: calls.length, usage } }
+    }
     case 'call.settled': {
       const { callId, tool, ok, error, durationMs, content = [] } = event
       const bytes = content.reduce((sum, part) => sum + (part.type === 'text' ? part.text.length : part.data.length), 0)
@@ -80,6 +83,7 @@ function entryOf(event: RunFact, run: RunRequest): { readonly event: string } | 
 function contentOf(event: RunFact, calls: readonly ToolCall[] = []): object {
   if (event.type === 'run.finished')
     return { answer: event.answer, ...(event.error && { message: event.error.message }) }
+  if (event.type === 'step.answered') return { text: event.text }
   if (event.type !== 'call.settled') return {}
   const { callId, content, error } = event
   const text = calls.find((call) => call.callId === callId)?.arguments

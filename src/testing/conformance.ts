@@ -1,7 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { TOOL_NAME } from '../contract/id.ts'
 import { isObject } from '../contract/json.ts'
 import type { ToolDefinition, ToolOutcome, ToolService } from '../contract/tool.ts'
 import { checkSchema } from '../schema/check.ts'
+import { copied } from './copied.ts'
 import { newContext } from './context.ts'
 
 /** A part of the tool contract that a Worker does not keep. */
@@ -97,15 +99,22 @@ function faultOf(result: Settled<ToolOutcome>, codes: readonly string[]): string
 
 type Settled<Value> = { readonly ok: true; readonly value: Value } | { readonly ok: false; readonly reason: string }
 
-async function settled<Value>(promise: Promise<Value>): Promise<Settled<Value>> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<Settled<Value>>((resolve) => {
-    const reason = `no answer within ${REFUSAL_MS / 1000} s`
-    timer = setTimeout(() => resolve({ ok: false, reason }), REFUSAL_MS)
-  })
-  const done = promise.then(
-    (value) => ({ ok: true as const, value: structuredClone(value) }),
-    (error: unknown) => ({ ok: false as const, reason: error instanceof Error ? error.message : String(error) }),
+/** Waits for an answer over RPC, as long as a refusal may take. */
+async function settled<Value>(answer: PromiseLike<Value>): Promise<Settled<Value>> {
+  const timer = new AbortController()
+  const late = sleep(REFUSAL_MS, undefined, { signal: timer.signal, ref: false }).then(
+    () => ({ ok: false as const, reason: `no answer within ${REFUSAL_MS / 1000} s` }),
+    () => ({ ok: false as const, reason: '' }),
   )
-  return Promise.race([done, late]).finally(() => clearTimeout(timer))
+  const result = await Promise.race([answered(answer), late])
+  timer.abort()
+  return result
+}
+
+async function answered<Value>(answer: PromiseLike<Value>): Promise<Settled<Value>> {
+  try {
+    return { ok: true, value: copied(await answer) }
+  } catch (error) {
+    return { ok: false, reason: error instanceof Error ? error.message : String(error) }
+  }
 }

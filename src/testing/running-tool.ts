@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ToolContext, ToolDefinition, ToolOutcome, ToolService } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
+import { copied } from './copied.ts'
 import { newContext } from './context.ts'
 import { checkConformance, type Fault } from './conformance.ts'
 
@@ -34,13 +35,15 @@ const CONFIGS = ['wrangler.json', 'wrangler.jsonc', 'wrangler.toml']
 export async function startTool(folder: string, { vars }: StartToolOptions = {}): Promise<RunningTool> {
   const configPath = CONFIGS.map((name) => join(folder, name)).find((path) => existsSync(path))
   if (configPath === undefined) throw new Error(`There is no wrangler.toml in ${folder}.`)
+  // Without it, each start asks the network where this machine is.
+  process.env['CLOUDFLARE_CF_FETCH_ENABLED'] ??= 'false'
   const { createTestHarness } = await import('wrangler')
   const harness = createTestHarness({ workers: [{ configPath, ...(vars && { vars: { ...vars } }) }] })
   try {
     await harness.listen()
     const service: unknown = await harness.getWorker().getExport()
     if (!isToolService(service)) throw new Error(`${configPath} is no tool Worker: it has no describe().`)
-    const { tools } = await service.describe()
+    const { tools } = copied(await service.describe())
     return runningTool(service, tools, () => harness.close())
   } catch (error) {
     await harness.close()
@@ -56,7 +59,7 @@ function runningTool(service: ToolService, tools: readonly ToolDefinition[], clo
       const definition = tools.find((tool) => tool.name === name)
       if (!definition) return failure('unknown_tool', `There is no tool "${name}" here.`)
       const request = { name, arguments: input, hash: definition.hash, context: { ...newContext(), ...context } }
-      return plain(await service.call(request))
+      return copied(await service.call(request))
     },
     conformance: () => checkConformance(service),
     close,
@@ -66,9 +69,4 @@ function runningTool(service: ToolService, tools: readonly ToolDefinition[], clo
 /** Tells whether this is the stub of a tool Worker; the stub of any Worker takes every name for a method. */
 function isToolService(value: unknown): value is ToolService {
   return value !== null && (typeof value === 'object' || typeof value === 'function') && 'describe' in value
-}
-
-/** Copies what came over RPC, so that it can be compared. */
-function plain<Value>(value: Value): Value {
-  return structuredClone(value)
 }

@@ -40,7 +40,10 @@ describe('the command line', () => {
     expect(await run(...args)).toEqual({ code: 2, out: '', errors: expect.stringContaining(message) })
   })
 
-  const nowhere = { message: `There is no wrangler.toml in ${tmpdir()}.`, hint: "Run this in the repository's folder." }
+  const nowhere = {
+    message: `There is no wrangler.toml in ${tmpdir()}.`,
+    hint: 'Run this in the folder of your edge, or make one: edgecall init <folder>',
+  }
 
   test('prints a failure and its remedy to stderr, and exits with 1', async () => {
     expect(await run('dev')).toEqual({ code: 1, out: '', errors: `${nowhere.message}\n${nowhere.hint}\n` })

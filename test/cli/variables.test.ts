@@ -6,7 +6,7 @@ import { localEdge, namesNoModel, readSetup } from '../../src/cli/variables.ts'
 
 const HOSTS = { 'api.example.com': [] }
 const OFFLINE = 'http://127.0.0.1:1234/v1'
-const DEFAULTS = { AUTH: 'open', HTTP_TOOL_HOSTS: '{"api.example.com":[]}' }
+const DEFAULTS = { AUTH: 'open', LOG: 'runs', HTTP_TOOL_HOSTS: '{"api.example.com":[]}' }
 const GIVEN = { vars: {}, hosts: HOSTS, setup: '' }
 /** The repository's own edge, with a provider as CONTRIBUTING advises. */
 const SETUP = `${readSetup('.')}
@@ -95,10 +95,26 @@ test('passes on every variable of the edge', async () => {
 })
 
 test('the environment comes before wrangler.toml, and that before the defaults', async () => {
-  const vars = { MODEL: 'openai/a', AUTH: 'open', HTTP_TOOL_HOSTS: {}, MAX_STEPS: '5' }
+  const vars = { MODEL: 'openai/a', AUTH: 'open', LOG: 'faults', HTTP_TOOL_HOSTS: {}, MAX_STEPS: '5' }
   const local = await localEdge({ MODEL: 'openai/b' }, { ...GIVEN, vars })
   expect(local).toEqual({ model: 'openai/b', variables: { MODEL: 'openai/b' }, key: undefined })
 })
+
+test('variables of .dev.vars come after the environment, and all of them are passed on', async () => {
+  const devVars = { MODEL: 'openai/file', OWN_URL: 'https://own.example' }
+  const { model, variables } = await localEdge({ MODEL: 'openai/b' }, { ...GIVEN, devVars })
+  expect(model).toBe('openai/b')
+  expect(variables).toEqual({ ...DEFAULTS, ...devVars, MODEL: 'openai/b' })
+})
+
+test.each([[{ vars: { MAX_STEP: '5' } }], [{ devVars: { MAX_STEP: '5' } }]])(
+  'refuses a misspelt name in a file: %j',
+  async (files) => {
+    await expect(localEdge({}, { ...GIVEN, ...files })).rejects.toThrow(
+      'The edge has no variable MAX_STEP. Do you mean MAX_STEPS?',
+    )
+  },
+)
 
 test('an edge that wants keys gets a new one beside those that it has', async () => {
   const theirs = { sha256: 'ab'.repeat(32), tenant: 'acme', scopes: ['chat'], expires: 4e12 }

@@ -79,6 +79,19 @@ describe('npm start', () => {
     expect(list).not.toContain('never-in-the-process-list')
   })
 
+  test('prints where the page is, and each run as a tree', async () => {
+    expect(edge.out()).toContain(`Serving ${edge.url} until Ctrl-C, to the key ${key}. Open that page, or ask:`)
+    const tree =
+      /run_\w+ {2}completed {2}openai\/offline .+\n├ step 1 {2}1 call .+\n│ {3}currentTime {2}\d+ ms .+\n└ step 2 {2}answer/
+    await vi.waitFor(() => expect(edge.out()).toMatch(tree), 10_000)
+  })
+
+  test('refuses a second start on the same data', async () => {
+    const second = await npmStart({ STATE_DIR: join(edge.folder, 'state') })
+    expect(await second.ended).toBe(1)
+    expect(second.errors()).toMatch(/state is in use by the edge on http:\/\/127\.0\.0\.1:\d+ \(process \d+\)\.\n/)
+  })
+
   test('ends every process that it started and removes its file on SIGTERM to npm', async () => {
     const processes = family(edge.pid)
     expect(processes.length).toBeGreaterThan(3)
@@ -133,6 +146,12 @@ describe('npm start -- --ask', () => {
     expect(edge.out()).toMatch(/\n.*\b3\b.*\n$/)
   })
 
+  test('names a definition that the edge refuses, and starts without it', async () => {
+    const edge = await npmStart({ HTTP_TOOL_HOSTS: '{}' }, '--ask', 'What is the square root of 9?')
+    expect(await edge.ended, edge.errors()).toBe(0)
+    expect(edge.out()).toMatch(/^tools\/definitions\/exchange-rate\.json was not stored: http\.url: .+frankfurter/m)
+  })
+
   test('says why a run was refused', async () => {
     const edge = await npmStart({ MODEL: 'nobody/nothing' }, '--ask', 'Hello')
     expect(await edge.ended).toBe(1)
@@ -150,12 +169,5 @@ describe('npm start exits at once', () => {
     expect(edge.errors()).toContain(`Port ${port} is taken.\n`)
     expect(edge.out()).not.toContain('Starting')
     server.close()
-  })
-
-  test('if the edge refuses a definition of the repository', async () => {
-    const edge = await npmStart({ HTTP_TOOL_HOSTS: '{}' })
-    expect(await edge.ended).toBe(1)
-    expect(edge.errors()).toMatch(/^tools\/definitions\/exchange-rate\.json was not stored: http\.url: .+frankfurter/m)
-    expect(privateFolders(edge.folder)).toEqual([])
   })
 })

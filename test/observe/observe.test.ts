@@ -12,6 +12,7 @@ const scene = {
 }
 
 const CALLS = { runId: RUN_ID, tenant: 'acme', durationMs: 0 }
+const STEP = { runId: RUN_ID, tenant: 'acme', usage: { inputTokens: 10, outputTokens: 5 } }
 const RUN = {
   event: 'run',
   runId: RUN_ID,
@@ -23,12 +24,14 @@ const RUN = {
   usage: { inputTokens: 20, outputTokens: 10 },
 }
 
-test('logs have calls and runs without content', async () => {
+test('logs have steps, calls and runs without content', async () => {
   const entries: object[] = []
   await play({ ...scene, loop: { observe: logs((entry) => entries.push(entry)) } })
   expect(entries).toEqual([
+    { event: 'step', ...STEP, step: 1, finish: 'tool_calls', calls: 2 },
     { event: 'call', ...CALLS, callId: id(1, 0), tool: 'add', ok: true, bytes: 1 },
     { event: 'call', ...CALLS, callId: id(1, 1), tool: 'broken', ok: false, bytes: 0, code: 'gone' },
+    { event: 'step', ...STEP, step: 2, finish: 'stop', calls: 0 },
     RUN,
   ])
 })
@@ -37,8 +40,10 @@ test('logs have content if `includeContent` is set', async () => {
   const entries: object[] = []
   await play({ ...scene, loop: { observe: logs((entry) => entries.push(entry), { includeContent: true }) } })
   expect(entries).toMatchObject([
+    { event: 'step' },
     { arguments: { a: 1 }, content: [{ type: 'text', text: '3' }] },
     { arguments: {}, error: { code: 'gone', message: 'The secret is gone.' } },
+    { event: 'step', text: 'done' },
     { answer: 'done' },
   ])
 })

@@ -1,0 +1,151 @@
+import { ask } from '../ask.ts'
+import { hostsOf } from '../definitions.ts'
+import { Failure } from '../failure.ts'
+import { listTools } from '../listing.ts'
+import { type OfflineServer, startOffline } from '../offline.ts'
+import { checkFree, readPort } from '../port.ts'
+import { runPrinter } from '../print.ts'
+import { newKey } from '../variables.ts'
+import { findWorkers, type Workers } from '../workers.ts'
+import { Changes } from './changes.ts'
+import { orPrint, type Place, type Project, readProject, readReadable } from './project.ts'
+import { runLog } from './run-log.ts'
+import { type Session, storeAll, withWorkers } from './session.ts'
+import { claimState, STATE_DIR } from './state.ts'
+import { watchProject } from './watch.ts'
+
+export interface DevOptions {
+  /** The repository's folder. */
+  readonly root: string
+  /** Provides PORT, STATE_DIR and the edge's variables. */
+  readonly env: NodeJS.ProcessEnv
+  /** Ends the edge. */
+  readonly signal: AbortSignal
+  /** A question to ask before ending, instead of asking the example and serving. */
+  readonly ask?: string | undefined
+}
+
+const EXAMPLE = 'What time is it in Tokyo?'
+
+/**
+ * Runs the edge and every tool Worker on this machine, and stores the repository's definitions. With a question: asks
+ * it, prints the run and ends. Without: serves until the signal aborts, and follows changes of the files. When the
+ * promise settles, every process that this function started has ended. Throws a Failure if the first start fails, and
+ * Stopped when the signal aborts.
+ */
+export async function dev({ root, env, signal, ask: question }: DevOptions): Promise<void> {
+  const port = readPort(env['PORT'])
+  const stateDir = env['STATE_DIR'] ?? STATE_DIR
+  const place: Place = { root, env, port, stateDir, url: `http://127.0.0.1:${port}`, key: newKey() }
+  let offline: OfflineServer | undefined
+  const offlineUrl = async () => (offline ??= await startOffline()).baseUrl
+  const first = await readProject(place, offlineUrl)
+  await checkFree(port)
+  const release = claimState(root, stateDir, place)
+  try {
+    if (question === undefined) await serveForever(place, first, { offlineUrl, signal })
+    else {
+      await withWorkers(place, first, signal, async (session) => {
+        print(`> ${question}\n`)
+        await askAndPrint(session, question)
+      })
+    }
+  } finally {
+    release()
+    offline?.close()
+  }
+}
+
+interface ServeOptions {
+  readonly offlineUrl: () => Promise<string>
+  readonly signal: AbortSignal
+}
+
+/** Serves, and starts the Workers anew after changes that wrangler does not follow, until the signal aborts. */
+async function serveForever(place: Place, first: Project, { offlineUrl, signal }: ServeOptions): Promise<void> {
+  const changes = new Changes()
+  watchProject(place.root, (seen) => changes.add(seen), signal)
+  let project: Project | undefined = first
+  for (let starts = 1; ; starts++) {
+    const isFirst = starts === 1
+    try {
+      project ??= await readProject(place, offlineUrl)
+      changes.clear()
+      await withWorkers(place, project, signal, async (session) => {
+        await present(session, isFirst)
+        await followChanges(session, changes)
+      })
+    } catch (error) {
+      signal.throwIfAborted()
+      if (isFirst || !(error instanceof Failure)) throw error
+      print(`${error.message}\n${error.hint}\nWaiting for a change of the files…\n`)
+      await changes.next(signal)
+    }
+    project = undefined
+    print('\nStarting anew, since the files have changed\n')
+  }
+}
+
+/** Prints what there is, asks the example where that is free, and prints how to call the edge. */
+async function present(session: Session, isFirst: boolean): Promise<void> {
+  const { edge, project, signal } = session
+  if (isFirst && project.isOffline && (await hasClock(session))) {
+    print(`> ${EXAMPLE}\n`)
+    // What the example comes to is no reason to end.
+    await askAndPrint(session, EXAMPLE).catch((error: unknown) => {
+      signal.throwIfAborted()
+      if (!(error instanceof Failure)) throw error
+      print(`${error.message}\n`)
+    })
+  }
+  const { url, key } = edge
+  const auth = key === undefined ? '' : ` -H 'authorization: Bearer ${key}'`
+  const body = JSON.stringify({ input: EXAMPLE })
+  print(`
+Serving ${url} until Ctrl-C${key === undefined ? '' : `, to the key ${key}`}. Open that page, or ask:
+
+  npx edgecall ask "${EXAMPLE}"
+  curl ${url}/runs -H 'content-type: application/json'${auth} -d '${body}'
+
+`)
+  session.onLine(runLog(print))
+}
+
+/** Returns once the Workers must be started anew. Throws a Failure if they end by themselves. */
+async function followChanges(session: Session, changes: Changes): Promise<void> {
+  const { project, edge, signal } = session
+  for (;;) {
+    const seen = await changes.next(signal)
+    const now = seen.has('setup') ? undefined : orPrint(() => findWorkers(project.workers.root))
+    if (!now || shapeOf(now) !== shapeOf(project.workers)) return
+    if (seen.has('definitions')) {
+      const { root } = project.workers
+      const definitions = readReadable(root)
+      // Their hosts are a variable of the edge.
+      if (JSON.stringify(hostsOf(definitions)) !== JSON.stringify(hostsOf(project.definitions))) return
+      await storeAll(edge, definitions, signal)
+      print(`Stored ${definitions.map(({ name }) => name).join(', ')}\n`)
+    }
+  }
+}
+
+function shapeOf({ edge, tools }: Workers): string {
+  return JSON.stringify([edge, ...tools].map(({ config }) => config))
+}
+
+async function hasClock({ edge, signal }: Session): Promise<boolean> {
+  return (await listTools(edge, signal)).some(({ name, available }) => available && /time/i.test(name))
+}
+
+/** Asks a question and prints the run. */
+async function askAndPrint({ edge, project, signal }: Session, question: string): Promise<void> {
+  const { workers } = project
+  const tools = await listTools(edge, signal)
+  const origins = new Map(tools.map(({ name, source, place }) => [name, workers.edge.tools.get(place) ?? source]))
+  const onEvent = runPrinter({ write: print, origin: (tool) => origins.get(tool) ?? workers.edge.name })
+  await ask(edge, question, { onEvent, signal })
+}
+
+function print(text: string): void {
+  process.stdout.write(text)
+}

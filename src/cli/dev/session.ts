@@ -1,0 +1,117 @@
+import { type DefinitionFile, putDefinition } from '../definitions.ts'
+import { startDevServer } from '../dev-server.ts'
+import type { EdgeAddress } from '../edge.ts'
+import { writeEnvFile } from '../env-file.ts'
+import { Failure } from '../failure.ts'
+import { type ListedTool, listTools } from '../listing.ts'
+import { untilReady } from '../ready.ts'
+import type { Workers } from '../workers.ts'
+import { explainOutput } from './explain.ts'
+import type { Place, Project } from './project.ts'
+
+/** The Workers, ready to be asked. */
+export interface Session {
+  readonly project: Project
+  readonly edge: EdgeAddress
+  /** Aborted when the Workers end by themselves or the command is to end. */
+  readonly signal: AbortSignal
+  onLine(write: (line: string) => void): void
+}
+
+const MOST_STARTS = 3
+
+/**
+ * Starts the Workers, stores the definitions, does the work and ends the Workers. wrangler picks more ports for itself,
+ * and another process may take one of them first; then it is started again, `MOST_STARTS` times in all.
+ */
+export async function withWorkers(
+  place: Place,
+  project: Project,
+  stop: AbortSignal,
+  work: (session: Session) => Promise<void>,
+): Promise<void> {
+  const { root, env, port, stateDir, url } = place
+  const { workers, local } = project
+  const edge = { url, key: local.key }
+  const configs = [workers.edge, ...workers.tools].map((worker) => worker.config)
+  print(`Starting ${workers.edge.name} and ${workers.tools.length} tool Workers, model ${local.model}\n`)
+  if (project.isOffline && env['OPENAI_API_KEY']) print('MODEL is not set, so OPENAI_API_KEY is not used.\n')
+  for (let starts = 1; ; starts++) {
+    const envFile = writeEnvFile(local.variables)
+    const server = startDevServer({ root, env, configs, port, envFile, stateDir })
+    const { output } = server
+    const ended = new AbortController()
+    void server.ended.then(() => ended.abort(failureOf(output.lastLines(), workers)))
+    const signal = AbortSignal.any([stop, ended.signal])
+    let isReady = false
+    try {
+      const silent = await untilReady(edge, { output, signal })
+      isReady = true
+      server.noteProcesses()
+      await storeAll(edge, project.definitions, signal)
+      await printTools(edge, { workers, silent, signal })
+      return await work({ project, edge, signal, onLine: (write) => output.onLine(write) })
+    } catch (error) {
+      stop.throwIfAborted()
+      if (isReady || !output.lastLines().includes('Address already in use') || starts >= MOST_STARTS) {
+        throw explained(error, output.lastLines(), workers)
+      }
+    } finally {
+      await server.stop()
+      envFile.remove()
+    }
+  }
+}
+
+function failureOf(output: string, workers: Workers): Failure {
+  const line = explainOutput(output, workers)
+  return line === undefined ? new Failure('wrangler has ended. It wrote last:', output) : new Failure(line)
+}
+
+/** Replaces a failure that wrangler's output explains by the one line of it that matters. */
+function explained(error: unknown, output: string, workers: Workers): unknown {
+  const line = error instanceof Failure ? explainOutput(output, workers) : undefined
+  return line === undefined ? error : new Failure(line)
+}
+
+/** Stores the definitions; prints which are refused, and why. */
+export async function storeAll(
+  edge: EdgeAddress,
+  definitions: readonly DefinitionFile[],
+  signal: AbortSignal,
+): Promise<void> {
+  for (const definition of definitions) {
+    await putDefinition(edge, definition, signal).catch((error: unknown) => {
+      signal.throwIfAborted()
+      if (!(error instanceof Failure)) throw error
+      print(`${error.message}\n`)
+    })
+  }
+}
+
+interface PrintToolsOptions {
+  readonly workers: Workers
+  /** The tool Workers that do not say what they offer. */
+  readonly silent: readonly ListedTool[]
+  readonly signal: AbortSignal
+}
+
+/** Prints how many tools there are, and each that is not available, with the file and the reason. */
+async function printTools(edge: EdgeAddress, { workers, silent, signal }: PrintToolsOptions): Promise<void> {
+  const tools = await listTools(edge, signal)
+  const places = new Set(tools.filter(({ available }) => available).map(({ place }) => place))
+  const unavailable = tools.filter(({ available }) => !available)
+  const named = new Set([...silent, ...unavailable].map(({ place }) => place))
+  const empty = [...workers.edge.tools.keys()].filter((binding) => !places.has(binding) && !named.has(binding))
+  const but = empty.length === 0 ? '' : `; none from ${empty.join(', ')}`
+  for (const { name, place, reason = 'not available' } of unavailable) {
+    const service = workers.edge.tools.get(place)
+    const main = workers.tools.find((worker) => worker.name === service)?.main
+    print(`Not available: ${name}${main === undefined ? '' : ` (${main})`}: ${reason}\n`)
+  }
+  print(`Ready: ${tools.filter((tool) => tool.available).length} tools${but}\n\n`)
+}
+
+function print(text: string): void {
+  process.stdout.write(text)
+}
