@@ -18,15 +18,15 @@ export function sources(): Source[] {
  * snake case must be in this list, or have a text in src/cli/document/errors.
  */
 const NO_CODES = new Set(
-  `already_terminal api_key arguments at awaiting_approval awaiting_caller code content_filter error exact_optional
+  `already_terminal api_key arguments at awaiting_approval awaiting_caller code content_filter exact_optional
   execute_tool failed finish first_seen format hash id insufficient_quota invalid_request_error invoke_agent json_object
   json_schema model module owner partial_check previous_response_id query rate_limit_error rate_limit_exceeded raw_check
   read_result resource_link return_direct server_error starting_after string to_lower_case to_upper_case tool_calls
-  tool_choice tool_search tools trim_end trim_start unknown untrusted_data`.split(/\s+/),
+  tool_choice tool_search tools trim_end trim_start untrusted_data`.split(/\s+/),
 )
 
-/** What stands for an error code: what follows `code`, and the first argument of the functions that make errors. */
-const CODE_LINE = /\bcode\b[^\n;]*/g
+/** What stands for an error code: what `code` is set to or compared with, and the first argument of the functions that make errors. */
+const CODE_LINE = /\bcode\b(?=\s*(?:[:=]|[!=]==|\?\?))[^\n;]*/g
 const MAKER = /\b(?:failure|refuse|fail|transient)\(\s*'([a-z][a-z0-9_]*)'/g
 const SNAKE_CASE = /'([a-z]+(?:_[a-z0-9]+)+)'/g
 /** The formats have many words in snake case; there, only those that begin as error codes do count. */
