@@ -1,6 +1,7 @@
 import { type ApiKey, type IdentityProvider, isStrings, readApiKeys, readIdentityProviders } from './api-key.ts'
 import type { WindowOptions } from './conversation.ts'
 import { isObject } from './json.ts'
+import type { Patience } from './model.ts'
 import { initialLimits, LIMITS, type Limits, limitsOf } from './limits.ts'
 import { type Compat, optionsOf, type RunOptionValues } from './run-options.ts'
 import type { Price } from './usage.ts'
@@ -44,6 +45,8 @@ export interface Config extends RunOptionValues {
   readonly breaker?: { readonly failures: number; readonly pauseMs: number }
   /** Prices of models, by `provider/name`. */
   readonly prices: Readonly<Record<string, Price>>
+  /** How long single models may be silent, by `provider/name`. */
+  readonly patience: Readonly<Record<string, Patience>>
   readonly httpToolHosts: Readonly<Record<string, readonly string[]>>
   /** Bindings of tool Workers, or globs, whose tools are held back when their definitions change. */
   readonly holdChanged: readonly string[]
@@ -84,6 +87,7 @@ export function readConfig(vars: Vars): Config {
       },
     }),
     prices: objectVar(vars, 'MODEL_PRICES', PRICES, isPrice),
+    patience: objectVar(vars, 'MODEL_TIMEOUTS', TIMEOUTS, isPatience),
     httpToolHosts: objectVar(vars, 'HTTP_TOOL_HOSTS', 'a JSON object { host: [secret names] }', isStrings),
     holdChanged: readHoldChanged(vars),
     corsOrigins: listOf(vars, 'CORS_ORIGINS', ORIGINS, /^\w+:\/\/[^/*]+$/) ?? [],
@@ -144,8 +148,14 @@ function readWindow(vars: Vars): Partial<WindowOptions> {
 const COUNT_BY_TOOL = 'a whole number from 1, or a JSON object of them by the names of tools ("*" for the rest)'
 const PRICES = 'a JSON object { "provider/name": { "input", "output", "cachedInput"? } }, prices of a million tokens'
 
+const TIMEOUTS = 'a JSON object { "provider/name": { "firstByteMs"?, "silenceMs"? } }, in milliseconds'
+
 function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 1
+}
+
+function isPatience(value: unknown): value is Patience {
+  return isObject(value) && [value.firstByteMs ?? 1, value.silenceMs ?? 1].every(isCount)
 }
 
 function isPrice(value: unknown): value is Price {

@@ -120,7 +120,11 @@ export type RunFact =
       readonly because: string
     }
   | { readonly type: 'step.finished'; readonly step: number; readonly finish: ModelFinish; readonly usage?: Usage }
-  | { readonly type: 'step.restarted'; readonly step: number; readonly attempt: number }
+  /**
+   * The model is asked again; readers drop the text of the attempt before. `because`: the error code of the model whose
+   * answer broke off, or `interrupted` after the loss of the object. Absent if the answer was complete and is not wanted.
+   */
+  | { readonly type: 'step.restarted'; readonly step: number; readonly attempt: number; readonly because?: string }
   | { readonly type: 'limit.reached'; readonly which: LimitName }
   | { readonly type: 'run.waiting'; readonly for: 'approval' | 'caller'; readonly at: number }
   | { readonly type: 'run.resumed'; readonly at: number }

@@ -39,6 +39,13 @@ export const LIMITS = {
    * with `model_answer_too_large`.
    */
   answerCharacters: { variable: 'MAX_ANSWER_CHARACTERS', initial: 1_000_000 },
+  /**
+   * The time within which a model must send the first byte of its answer, in milliseconds. A model that stays silent is
+   * given up with `model_timeout`; `MODEL_TIMEOUTS` sets both times for single models.
+   */
+  firstByteMs: { variable: 'MODEL_FIRST_BYTE_MS', initial: 30_000 },
+  /** The longest silence of a model between two bytes of its answer, heartbeats included, in milliseconds. */
+  silenceMs: { variable: 'MODEL_SILENCE_MS', initial: 60_000 },
   /** The most calls that run at the same time. */
   concurrentCalls: { variable: 'MAX_CONCURRENT_CALLS', initial: 8, compat: { 'spring-ai': 1, langchain4j: 1 } },
   /** The most input and output tokens, summed over all steps. */

@@ -11,6 +11,14 @@ export interface ModelRequest {
   readonly responseFormat?: ResponseFormat
   /** Sampling fields of the request (temperature, stop, …), passed through by name. */
   readonly sampling?: Readonly<Record<string, unknown>>
+  /** How long the model may be silent. Default: as the maker of the model says. */
+  readonly patience?: Patience
+}
+
+/** How long a model may be silent, in milliseconds: up to the first byte of its answer, and between two later ones. */
+export interface Patience {
+  readonly firstByteMs?: number
+  readonly silenceMs?: number
 }
 
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
@@ -84,6 +92,8 @@ export interface ChatModel {
   readonly name: string
   /** Set if the configuration has a price for the model. */
   readonly price?: Price
+  /** Set if the configuration has one for the model; it takes the place of a run's limits. */
+  readonly patience?: Patience
   /** Default: unknown. */
   readonly capabilities?: ModelCapabilities
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>

@@ -95,6 +95,7 @@ export function makeSetup(env: Env, options: SetupOptions): Setup {
       defaultModel: config.model,
       allowed: config.models,
       prices: config.prices,
+      patience: config.patience,
     }),
     tools,
     ...(finder && { finder }),

@@ -28,8 +28,7 @@ export function fold(state: RunState, event: RunEventBody): void {
     case 'step.started':
       return foldStep(state, event)
     case 'step.restarted':
-      if (state.step) state.step.attempt = event.attempt
-      return
+      return foldRestart(state, event)
     case 'answer.rejected':
       if (state.step) state.step.rejections = [...state.step.rejections, event]
       if (event.usage) state.usage = addUsage(state.usage, event.usage)
@@ -119,7 +118,13 @@ type EventOf<Type extends RunEventBody['type']> = Extract<RunEventBody, { type: 
 
 function foldStep(state: RunState, { step, tools }: EventOf<'step.started'>): void {
   state.steps = step
-  state.step = { step, attempt: 1, calls: [], early: [], rejections: [], ...(tools && { tools }) }
+  state.step = { step, attempt: 1, cuts: 0, calls: [], early: [], rejections: [], ...(tools && { tools }) }
+}
+
+function foldRestart({ step }: RunState, { attempt, because }: EventOf<'step.restarted'>): void {
+  if (!step) return
+  step.attempt = attempt
+  if (because?.startsWith('model_')) step.cuts += 1
 }
 
 function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {
@@ -134,7 +139,7 @@ function foldAnswer(state: RunState, event: EventOf<'step.answered'>): void {
   })
   for (const call of calls) if (approvals.includes(call.callId)) call.isGuarded = true
   const answer = { text, finish, ...(usage && { usage }), ...(execution && { execution }) }
-  state.step = { attempt: 1, rejections: [], ...state.step, step, answer, calls, early: [] }
+  state.step = { attempt: 1, cuts: 0, rejections: [], ...state.step, step, answer, calls, early: [] }
   state.calls.push(...calls)
   if (calls.length > 0) state.rounds += 1
   if (usage) state.usage = addUsage(state.usage, usage)

@@ -14,7 +14,9 @@ export function recover(state: RunState, now: number): RunFact[] {
   const { step } = state
   if (!step || state.finished) return []
   const calls = startedCalls(state).map((call) => recoverCall(state, call, now))
-  return step.answer ? calls : [{ type: 'step.restarted', step: step.step, attempt: step.attempt + 1 }, ...calls]
+  return step.answer
+    ? calls
+    : [{ type: 'step.restarted', step: step.step, attempt: step.attempt + 1, because: 'interrupted' }, ...calls]
 }
 
 /** Returns the calls that have started and have no outcome yet. */

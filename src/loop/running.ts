@@ -22,6 +22,11 @@ export interface RunPorts {
   /** The marks of all results of earlier turns, in `history` or not. Default: those in `history`. */
   readonly marks?: readonly DataMark[]
   readonly journal: Journal
+  /**
+   * Whether the caller can still be told that the text of a step is void. If not, an answer that breaks off fails the
+   * run. Default: yes.
+   */
+  readonly canRestart?: () => boolean
   /** Cancels the run: calls in flight are aborted, and no new ones start. */
   readonly signal: AbortSignal
   readonly now: () => number

@@ -36,6 +36,8 @@ export interface CallState extends ToolCall {
 export interface StepState {
   readonly step: number
   attempt: number
+  /** How often the model's answer broke off. */
+  cuts: number
   /** The names of the tools on offer, if they are not all tools of the run. */
   readonly tools?: readonly string[]
   /** Absent until the model's answer is complete. */

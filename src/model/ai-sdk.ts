@@ -41,7 +41,7 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): ChatMo
     throw new Error(`AI SDK models of specification v2 to v4 are known, and this one is of ${version}`)
   // Providers for Chat Completions send tool results as text, with images and files as base64 in it.
   const dialect = { version, richResults: !provider.endsWith('.chat') }
-  const { name = `${provider.replace(/\..*/s, '')}/${modelId}`, providerOptions, ...patience } = options
+  const { name = `${provider.replace(/\..*/s, '')}/${modelId}`, providerOptions, ...timeouts } = options
   return {
     name,
     capabilities: { ...CAPABILITIES, imagesInResults: dialect.richResults, structuredOutput },
@@ -49,13 +49,14 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): ChatMo
       listen({
         model: name,
         signal,
+        patience: request.patience,
         openStream: async (abortSignal) => {
           const call = { ...toCallOptions(request, dialect), ...(providerOptions && { providerOptions }), abortSignal }
           const { stream } = await model.doStream(call)
           return readParts(stream, abortSignal)
         },
         explain: thrownError,
-        ...patience,
+        ...timeouts,
       }),
   }
 }

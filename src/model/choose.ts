@@ -1,4 +1,4 @@
-import type { ChatModel, ModelError, ModelEvent, ModelProvider } from '../contract/model.ts'
+import type { ChatModel, ModelError, ModelEvent, ModelProvider, Patience } from '../contract/model.ts'
 import type { Price } from '../contract/usage.ts'
 import type { ModelChooser } from '../contract/setup.ts'
 import { WITHOUT_TOOLS } from '../wire/provider/model-error.ts'
@@ -13,6 +13,8 @@ export interface ChooserOptions {
   readonly allowed?: readonly string[] | undefined
   /** The prices of models, by `provider/name`. */
   readonly prices?: Readonly<Record<string, Price>> | undefined
+  /** How long models may be silent, by `provider/name`. Default: as the limits of a run say. */
+  readonly patience?: Readonly<Record<string, Patience>> | undefined
 }
 
 /**
@@ -20,7 +22,13 @@ export interface ChooserOptions {
  * model's provider. A model that is not allowed is reported as unknown. The error of a model that cannot call tools, as
  * its server or its capabilities say, lists the models that can, as far as their capabilities say.
  */
-export function modelChooser({ providers, defaultModel, allowed = [], prices = {} }: ChooserOptions): ModelChooser {
+export function modelChooser({
+  providers,
+  defaultModel,
+  allowed = [],
+  prices = {},
+  patience = {},
+}: ChooserOptions): ModelChooser {
   const models = defaultModel === undefined ? allowed : [defaultModel, ...allowed]
   const makers = new Map(Object.entries(providers))
   const make = (full: string) => makers.get(providerOf(full))?.(full.slice(providerOf(full).length + 1))
@@ -57,7 +65,9 @@ export function modelChooser({ providers, defaultModel, allowed = [], prices = {
       const model = make(full)
       if (!model) return refuse('model_not_configured', `The model provider "${providerOf(full)}" is not set up.`)
       const price = prices[full]
-      return { ok: true, name: full, model: { ...advising(model, full), ...(price && { price }) } }
+      const timeouts = patience[full]
+      const settings = { ...(price && { price }), ...(timeouts && { patience: timeouts }) }
+      return { ok: true, name: full, model: { ...advising(model, full), ...settings } }
     },
     list,
   }

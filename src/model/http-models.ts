@@ -11,7 +11,7 @@ import { readSse } from '../wire/sse.ts'
 import { type Listen, listen } from './listen.ts'
 import { readText, refusal } from './refusal.ts'
 
-export interface HttpModels extends Omit<Listen, 'model' | 'openStream' | 'signal' | 'explain'> {
+export interface HttpModels extends Omit<Listen, 'model' | 'openStream' | 'signal' | 'explain' | 'patience'> {
   /** The first half of the models' names. */
   readonly provider: string
   readonly capabilities: ModelCapabilities
@@ -38,6 +38,7 @@ export function httpModels({ provider, capabilities, codec, request: ask, ...opt
           ...options,
           model: name,
           signal,
+          patience: request.patience,
           explain: unsupported,
           openStream: async (abort) => answers(await sendRequest(() => ask(model, request, abort), abort), codec),
         }),

@@ -1,14 +1,14 @@
-import type { ModelError, ModelEvent } from '../contract/model.ts'
-import { STREAM_CUT, transient, WITHOUT_TOOLS } from '../wire/provider/model-error.ts'
+import type { ModelError, ModelEvent, Patience } from '../contract/model.ts'
+import { STREAM_CUT, TIMED_OUT, transient, WITHOUT_TOOLS } from '../wire/provider/model-error.ts'
 
-/** The time limits of a model server, in milliseconds. */
+/** The time limits of a model server, in milliseconds, for requests that bring none of their own. */
 export interface Timeouts {
-  /** From the request to the response. Default: `firstTokenMs`, as some servers respond only with the first token. */
+  /** From the request to the response. Default: `firstByteMs`, as some servers respond only with the first token. */
   readonly connectMs?: number | undefined
-  /** From the request to the first event of the model; comments of the stream do not count. Default 120,000. */
-  readonly firstTokenMs?: number | undefined
-  /** Between two pieces of the answer, from then on. Default 60,000. */
-  readonly idleMs?: number | undefined
+  /** From the request to the first byte of the answer. Default 30,000. */
+  readonly firstByteMs?: number | undefined
+  /** Between two pieces of the answer, from then on; comments of a stream are such pieces. Default 60,000. */
+  readonly silenceMs?: number | undefined
 }
 
 export interface Listen extends Timeouts {
@@ -20,6 +20,8 @@ export interface Listen extends Timeouts {
    */
   readonly openStream: (signal: AbortSignal) => Promise<AsyncIterable<readonly ModelEvent[]>>
   readonly signal: AbortSignal
+  /** What the request says; wins over the options of the model. */
+  readonly patience?: Patience | undefined
   /** The API key, which no message may contain. */
   readonly secret?: string | undefined
   /** Converts an error that was thrown; undefined if it is not a known one. */
@@ -27,11 +29,13 @@ export interface Listen extends Timeouts {
 }
 
 const UNREACHABLE = transient('model_unreachable', 'The model server cannot be reached.')
-const TIMED_OUT = transient('model_timeout', 'The model server timed out.')
+const SILENT = transient(TIMED_OUT, 'The model server timed out.')
 
 /** Yields one answer as `ChatModel.stream` promises it, with time-outs. */
 export async function* listen(options: Listen): AsyncGenerator<ModelEvent, void> {
-  const { openStream, signal, explain, firstTokenMs = 120_000, connectMs = firstTokenMs, idleMs = 60_000 } = options
+  const { openStream, signal, explain, patience = {} } = options
+  const { firstByteMs = options.firstByteMs ?? 30_000, silenceMs = options.silenceMs ?? 60_000 } = patience
+  const { connectMs = firstByteMs } = options
   if (signal.aborted) return
   // Aborted by the signal or by silence. One controller costs less than a signal that combines two.
   const stop = new AbortController()
@@ -39,12 +43,12 @@ export async function* listen(options: Listen): AsyncGenerator<ModelEvent, void>
   signal.addEventListener('abort', onAbort, { once: true })
   const start = Date.now()
   let deadline = start + connectMs
-  let timer = setTimeout(watch, Math.min(connectMs, idleMs))
-  // The timer is set anew when it fires, not at every read. It fires at least every `idleMs`, to see each limit in
+  let timer = setTimeout(watch, Math.min(connectMs, silenceMs))
+  // The timer is set anew when it fires, not at every read. It fires at least every `silenceMs`, to see each limit in
   // time.
   function watch(): void {
     const remainingMs = deadline - Date.now()
-    if (remainingMs > 0) timer = setTimeout(watch, Math.min(remainingMs, idleMs))
+    if (remainingMs > 0) timer = setTimeout(watch, Math.min(remainingMs, silenceMs))
     else stop.abort()
   }
   let failure = UNREACHABLE
@@ -52,22 +56,20 @@ export async function* listen(options: Listen): AsyncGenerator<ModelEvent, void>
   try {
     const answer = await openStream(stop.signal)
     failure = STREAM_CUT
-    deadline = start + firstTokenMs
-    if (firstTokenMs < connectMs) {
+    deadline = start + firstByteMs
+    if (firstByteMs < connectMs) {
       clearTimeout(timer)
       watch()
     }
-    let hasBegun = false
     for await (const events of answer) {
-      hasBegun ||= events.length > 0
-      if (hasBegun) deadline = Date.now() + idleMs
+      deadline = Date.now() + silenceMs
       for (const event of events)
         yield event.type === 'error' ? { ...event, error: redactKey(event.error, options) } : event
     }
     isComplete = true
   } catch (error) {
     if (signal.aborted) return
-    const reason = stop.signal.aborted ? TIMED_OUT : (explain?.(error) ?? failure)
+    const reason = stop.signal.aborted ? SILENT : (explain?.(error) ?? failure)
     yield { type: 'error', error: redactKey(reason, options) }
   } finally {
     clearTimeout(timer)

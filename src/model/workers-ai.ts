@@ -26,10 +26,10 @@ const CAPABILITIES: ModelCapabilities = { ...ALL_CAPABILITIES, imagesInResults: 
 
 /** Makes the models of Workers AI, by their names there, such as `@cf/meta/llama-4-scout-17b-16e-instruct`. */
 export function workersAi(binding: AiBinding, options: WorkersAiOptions = {}): ModelProvider {
-  const { gateway, provider = 'workers-ai', ...patience } = options
+  const { gateway, provider = 'workers-ai', ...timeouts } = options
 
   return httpModels({
-    ...patience,
+    ...timeouts,
     provider,
     capabilities: CAPABILITIES,
     codec: workersAiAnswers,

@@ -105,7 +105,7 @@ test('a model that fails in mid-answer leaves no call unaccounted', async () => 
     script: [
       slowly(Promise.resolve(), {
         type: 'error',
-        error: { code: 'model_unavailable', message: 'down', retryable: true },
+        error: { code: 'model_unavailable', message: 'down', retryable: false },
       }),
     ],
     tools: [tool('look', () => Promise.resolve('seen'), reads)],

@@ -159,7 +159,7 @@ describe('a run', () => {
   })
 
   test('fails when a model ends without saying so', async () => {
-    const { state } = await play({ script: [[{ type: 'text', text: 'I' }]] })
+    const { state } = await play({ script: [[]] })
     expect(state.finished?.error?.code).toBe('model_stream_cut')
   })
 

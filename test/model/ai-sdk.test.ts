@@ -147,7 +147,7 @@ describe('a model that fails', () => {
       code: 'model_without_tools',
       message: 'The model test/probe cannot call tools: probe does not support tools',
     })
-    expect(await errorOf({ end: 'hang' }, { firstTokenMs: 10 })).toMatchObject({ code: 'model_timeout' })
+    expect(await errorOf({ end: 'hang' }, { firstByteMs: 10 })).toMatchObject({ code: 'model_timeout' })
   })
 
   test('leaves no stream open', async () => {

@@ -265,9 +265,9 @@ describe('a server', () => {
 
   test.each<[string, { body?: Promise<unknown>; chunks?: unknown[] }, ServerOptions]>([
     ['before it answers', { body: new Promise(() => {}) }, { connectMs: 500 }],
-    ['before the first token', { chunks: [] }, { connectMs: 9000, firstTokenMs: 40 }],
-    ['after a comment', { chunks: [': ping\n\n'] }, { connectMs: 9000, firstTokenMs: 20, idleMs: 5 }],
-    ['in the middle', { chunks: chunksOf({ text: 'Hello.' }).slice(0, 2) }, { idleMs: 20 }],
+    ['before the first token', { chunks: [] }, { connectMs: 9000, firstByteMs: 40 }],
+    ['after a comment', { chunks: [': ping\n\n'] }, { connectMs: 9000, firstByteMs: 9000, silenceMs: 20 }],
+    ['in the middle', { chunks: chunksOf({ text: 'Hello.' }).slice(0, 2) }, { silenceMs: 20 }],
   ])('that falls silent %s is given up', async (_, { body, ...reply }, times) => {
     const server = await startModelServer(async () => {
       await body
@@ -293,13 +293,13 @@ describe('a server', () => {
       init?.signal?.addEventListener('abort', () => said?.error(new Error('aborted')))
       return Promise.resolve(response)
     }
-    const model = openai({ fetch: send, firstTokenMs: 1000, idleMs: 20 })('probe')
+    const model = openai({ fetch: send, firstByteMs: 1000, silenceMs: 20 })('probe')
     const events: ModelEvent[] = []
     const read = (async () => {
       for await (const event of model.stream(REQUEST, NEVER)) events.push(event)
     })()
+    await vi.advanceTimersByTimeAsync(800)
     for (const chunk of chunksOf({ text: 'Hello there.' }).slice(0, 2)) {
-      await vi.advanceTimersByTimeAsync(400)
       said?.enqueue(new TextEncoder().encode(`data: ${JSON.stringify(chunk)}\n\n`))
     }
     await vi.advanceTimersByTimeAsync(15)

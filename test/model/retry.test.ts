@@ -67,9 +67,14 @@ modelSuite('a retried script', (scene) => {
 
 describe('a model that fails before it says anything', () => {
   test('is asked again, and its answer is all that is heard', async () => {
-    const { events, slept, asked } = await play([failing(), failing({ code: 'model_timeout' }), say('Hello.')])
+    const { events, slept, asked } = await play([failing(), failing({ code: 'model_unreachable' }), say('Hello.')])
     expect(events).toEqual(say('Hello.'))
     expect([asked, slept]).toEqual([3, [250, 500]])
+  })
+
+  test('is not asked again if it was silent, so that the next model of a list is asked at once', async () => {
+    const silent = failing({ code: 'model_timeout' })
+    expect(await play([silent, say('Never heard.')])).toEqual({ events: silent, slept: [], asked: 1 })
   })
 
   test('is asked three times, unless told otherwise; then its last failure stands', async () => {

@@ -54,6 +54,11 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
       'Prices of a million tokens, as JSON: `{ "provider/name": { "input": 0.4, "output": 1.6, "cachedInput": 0.1 } }`.',
       'none',
     ),
+    variable(
+      'MODEL_TIMEOUTS',
+      'How long single models may be silent, as JSON: `{ "provider/name": { "firstByteMs": 300000, "silenceMs": 120000 } }`. Heartbeats of a server count as bytes.',
+      '`MODEL_FIRST_BYTE_MS` and `MODEL_SILENCE_MS`',
+    ),
     ...['OPENAI', 'ANTHROPIC', 'GEMINI'].flatMap((vendor) => [
       variable(`${vendor}_BASE_URL`, `The server of the provider \`${vendor.toLowerCase()}\`.`, 'the vendor’s own'),
       variable(`${vendor}_API_KEY`, 'The key of that server. A secret.', 'none'),

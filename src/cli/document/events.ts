@@ -133,6 +133,9 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
   'step.restarted': {
     summary: 'The model is asked again. Text of the earlier attempt is not part of the answer.',
     required: { step, attempt: step },
+    optional: {
+      because: { type: 'string', description: 'The error code of the model whose answer broke off, or `interrupted`.' },
+    },
   },
   'limit.reached': { summary: 'A limit of the run is reached.', required: { which: limit } },
   'run.waiting': {

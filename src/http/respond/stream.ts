@@ -19,6 +19,8 @@ export interface EventEncoder {
   end(): string
   /** Which news it encodes. Default: all. */
   readonly news?: NewsFilter
+  /** Whether text of the step under way can still be taken back, or none was shown. Default: yes. */
+  readonly canRestart?: () => boolean
 }
 
 export const SSE_HEADERS = {
@@ -97,7 +99,7 @@ export async function streamRun(
         if (!isDisconnected) controller.error(error)
       }
       void handle
-        .follow(onEvent, encoder.news)
+        .follow(onEvent, encoder.news, encoder.canRestart)
         .then(end, fail)
         .finally(() => clearInterval(heartbeat))
     },

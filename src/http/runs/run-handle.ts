@@ -18,9 +18,14 @@ export interface RunHandle {
   /**
    * Passes each event to `onEvent` as it comes. Resolves when the run has ended or waits for others. If `onEvent`
    * returns a promise, the next event of a stored run waits for it. `news`: which news are needed; a stored run leaves
-   * out others where that saves work. Default: all.
+   * out others where that saves work. Default: all. `canRestart`: whether the reader can still be told that the text of
+   * a step is void; only a run that is not stored needs to know. Default: yes.
    */
-  follow(onEvent: (event: RunEvent) => void | Promise<void>, news?: NewsFilter): Promise<void>
+  follow(
+    onEvent: (event: RunEvent) => void | Promise<void>,
+    news?: NewsFilter,
+    canRestart?: () => boolean,
+  ): Promise<void>
   /** Returns the record once the run has ended or waits, or after `waitMs` as it stands then. Not after `follow`. */
   record(waitMs: number): Promise<RunRecord>
   /**

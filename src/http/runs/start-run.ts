@@ -35,7 +35,7 @@ export function runInWorker(
   const byName = new Map(tools.map((tool) => [tool.definition.name, tool]))
   const abort = new AbortController()
   const state = newState(request, new Map(tools.map(({ definition }) => [definition.name, definition])))
-  const follow = (onEvent: (event: RunEvent) => void) => {
+  const follow = (onEvent: (event: RunEvent) => void, canRestart?: () => boolean) => {
     const completion = run(state, {
       model,
       tools: byName,
@@ -44,6 +44,7 @@ export function runInWorker(
       journal: memoryJournal(request.runId, onEvent),
       signal: AbortSignal.any([abort.signal, httpRequest.signal]),
       now: () => Date.now(),
+      ...(canRestart && { canRestart }),
       ...loopPorts(setup, request.runId),
     })
     const { runId, caller, budget } = request
@@ -53,7 +54,7 @@ export function runInWorker(
   }
   return {
     runId: request.runId,
-    follow: async (onEvent) => void (await follow(onEvent)),
+    follow: async (onEvent, _news, canRestart) => void (await follow(onEvent, canRestart)),
     record: async (waitMs) => {
       // A run that is not stored is stopped when the wait elapses, because it could not be fetched later.
       const timer = setTimeout(() => abort.abort(new Error('the wait is over')), waitMs)

@@ -30,6 +30,10 @@ export async function askModel(running: Running, step: StepState): Promise<void>
     if (!(error instanceof ModelFailure)) throw error
     if (signal.aborted) return
     const { code, message, retryAfterMs } = error.error
+    const { attempt, cuts } = state.step ?? step
+    if (mayRestart(error, cuts) && running.canRestart?.() !== false) {
+      return commit([{ type: 'step.restarted', step: step.step, attempt: attempt + 1, because: code }])
+    }
     commit([failedRun(state, { code, message, ...(retryAfterMs !== undefined && { retryAfterMs }) })])
   }
 }
@@ -76,15 +80,31 @@ function answerOf(running: Running, { step }: StepState): Promise<StepAnswer> {
   return compose(middleware, innermost)(modelRequest(running))
 }
 
-/** The error of a failed model, which hooks may catch. */
+/** The error of a failed model, which hooks may catch. `hasBegun`: the model had begun to answer. */
 class ModelFailure extends Error {
   readonly error: ModelError
+  readonly hasBegun: boolean
 
-  constructor(error: ModelError) {
+  constructor(error: ModelError, hasBegun = true) {
     super(error.message)
     this.name = 'ModelFailure'
     this.error = error
+    this.hasBegun = hasBegun
   }
+}
+
+/** How often a step starts again because the model's answer broke off, and because the model was silent. */
+const MOST_RESTARTS = 3
+const MOST_SILENCES = 1
+
+/**
+ * Whether the step may start again. A failure before the first event has been retried by the model itself, except for
+ * silence.
+ */
+function mayRestart({ error: { code, retryable, retryAfterMs }, hasBegun }: ModelFailure, cuts: number): boolean {
+  if (!retryable || retryAfterMs !== undefined || code === 'model_rate_limited') return false
+  if (code === 'model_timeout' && !hasBegun) return cuts < MOST_SILENCES
+  return hasBegun && cuts < MOST_RESTARTS
 }
 
 const TOO_LARGE: ModelError = {
@@ -109,22 +129,24 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
   let answer: StepAnswer | undefined
   let size = 0
   let isTooLarge = false
+  let hasBegun = false
   try {
     for await (const event of model.stream(request, signal)) {
       if (signal.aborted) break
+      hasBegun ||= event.type !== 'error'
       size += sizeOf(event)
       isTooLarge = size > state.request.limits.answerCharacters
       if (isTooLarge) throw new ModelFailure(TOO_LARGE)
       handleEvent(event)
     }
   } finally {
-    // Providers report usage at the end of an answer. An answer that is aborted before that must still count.
+    // Providers report usage at the end of an answer. An answer that ends before that must still count.
     if (signal.aborted && (texts.text !== '' || state.request.budget)) commit([cutAnswer(texts)])
-    else if (isTooLarge && state.request.budget) commit([cutAnswer()])
+    else if ((isTooLarge || (hasBegun && !answer)) && state.request.budget) commit([cutAnswer()])
   }
   if (answer) return answer
   const message = `The model ${model.name} ended its stream without a finish.`
-  throw new ModelFailure({ code: 'model_stream_cut', message, retryable: true })
+  throw new ModelFailure({ code: 'model_stream_cut', message, retryable: true }, hasBegun)
 
   function cutAnswer({ text, reasoning } = { text: '', reasoning: '' }): RunFact {
     const usage = answer?.usage ?? estimateUsage()
@@ -171,7 +193,7 @@ async function listen(running: Running, step: number, request: ModelRequest): Pr
         return
       }
       case 'error':
-        throw new ModelFailure(event.error)
+        throw new ModelFailure(event.error, hasBegun)
     }
   }
 }

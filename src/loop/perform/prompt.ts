@@ -9,8 +9,9 @@ import { asData } from '../decide/data-flow-guard.ts'
 import { READ_RESULT, READ_RESULT_DEFINITION } from '../decide/truncated-result.ts'
 
 /** Builds the model request of the step under way. */
-export function modelRequest({ state, history }: Pick<Running, 'state' | 'history'>): ModelRequest {
-  const { system, toolChoice, chosenAt = 0, responseFormat, sampling } = state.request
+export function modelRequest({ state, history, model }: Pick<Running, 'state' | 'history' | 'model'>): ModelRequest {
+  const { system, toolChoice, chosenAt = 0, responseFormat, sampling, limits } = state.request
+  const { firstByteMs, silenceMs } = { ...limits, ...model.patience }
   const rejected = state.step?.rejections ?? []
   // After a limit, and to correct its answer, the model must answer in text. A forced tool choice applies until the
   // model has called tools: forced on and on, it would never finish.
@@ -27,6 +28,7 @@ export function modelRequest({ state, history }: Pick<Running, 'state' | 'histor
     ...(choice !== undefined && mayChoose(choice, tools) && { toolChoice: choice }),
     ...(responseFormat && { responseFormat }),
     ...(sampling && { sampling }),
+    patience: { firstByteMs, silenceMs },
   }
 }
 

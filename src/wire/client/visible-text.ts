@@ -48,6 +48,12 @@ export type VisiblePart =
 /** The end of an answer whose events break off before the end of the run. */
 export const CUT: VisiblePart & { type: 'failure' } = { type: 'failure', error: BROKEN_OFF }
 
+/** The end of an answer whose step started again with other text, since a part is never taken back. */
+const RESTARTED: VisiblePart = {
+  type: 'failure',
+  error: { code: 'model_stream_cut', message: "The model's answer broke off and began again with other words." },
+}
+
 /** The number of characters of a step's text that are held back: a preamble is one sentence, an answer is longer. */
 const PREAMBLE_LENGTH = 256
 
@@ -79,6 +85,9 @@ export class VisibleText {
   /** The text of the block that is held back, the number of its characters shown, and whether the rest may be. */
   #pendingText = ''
   #shownLength = 0
+  /** The text of the block that was shown, and what was shown of an attempt before, with which the text must begin. */
+  #shownText = ''
+  #expectedText = ''
   #isOpen = false
   #hasCalls = false
   /** The usage of this answer alone: usage before a wait was reported in the answer before. */
@@ -102,8 +111,9 @@ export class VisibleText {
         if (event.tools.length === 0) this.#rounds = 'all'
         return NO_PARTS
       case 'step.started':
-      case 'step.restarted':
         return this.#begin()
+      case 'step.restarted':
+        return event.because === undefined ? this.#begin() : this.#restart()
       case 'step.answered':
         return this.#onAnswer(event)
       case 'answer.rejected':
@@ -155,7 +165,24 @@ export class VisibleText {
     this.#block += 1
     this.#pendingText = ''
     this.#shownLength = 0
+    this.#shownText = ''
+    this.#expectedText = ''
     this.#isOpen = this.#rounds === 'all' && !this.#options.waitsForAnswer
+    return NO_PARTS
+  }
+
+  /** Whether the step may start again without a reader who would have to forget text. */
+  get canRestart(): boolean {
+    return this.#shownLength === 0 && this.#last.reasoning < this.#block
+  }
+
+  /** What was shown is not shown again; an answer that does not begin with it is an error for the reader. */
+  #restart(): readonly VisiblePart[] {
+    if (this.#shownText === '' && this.#expectedText === '') return this.#begin()
+    this.#expectedText = this.#shownText.length > this.#expectedText.length ? this.#shownText : this.#expectedText
+    this.#pendingText = ''
+    this.#shownText = ''
+    this.#shownLength = 0
     return NO_PARTS
   }
 
@@ -172,8 +199,11 @@ export class VisibleText {
     if (!this.#isOpen) return NO_PARTS
     const text = this.#pendingText
     this.#pendingText = ''
+    const expected = this.#expectedText.slice(this.#shownLength)
     this.#shownLength += text.length
-    return this.#append('text', text)
+    this.#shownText += text
+    if (!text.startsWith(expected) && !expected.startsWith(text)) return [RESTARTED]
+    return this.#append('text', text.slice(expected.length))
   }
 
   #onAnswer({
@@ -186,7 +216,9 @@ export class VisibleText {
     // A reader may have missed deltas; the step's answer has all their text.
     const missedReasoning = this.#last.reasoning === this.#block ? '' : reasoning
     this.#pendingText = text.slice(this.#shownLength)
-    return [...this.#append('reasoning', missedReasoning), ...this.#show(calls.length === 0 || this.#rounds === 'all')]
+    const parts = this.#show(calls.length === 0 || this.#rounds === 'all')
+    if (text.length < this.#expectedText.length) return [RESTARTED]
+    return [...this.#append('reasoning', missedReasoning), ...parts]
   }
 
   #onWaiting(isApproval: boolean): readonly VisiblePart[] {

@@ -53,6 +53,9 @@ export function transient(code: string, message: string): ModelError {
   return { code, message, retryable: true }
 }
 
+/** The error code of a model that was silent for too long. */
+export const TIMED_OUT = 'model_timeout'
+
 /** The error of a stream that ended before the model did. */
 export const STREAM_CUT = transient('model_stream_cut', "The model's answer was cut off.")
 

@@ -54,7 +54,9 @@ export const loop: readonly Row[] = [
       const scene = { script: [say('Hello yourself')], body: { temperature: 0 } }
       const whole = await chat(scene)
       const stream = await chatStream(scene)
-      const request = { messages: [{ role: 'user', content: 'Hello' }], tools: [], sampling: { temperature: 0 } }
+      const patience = { firstByteMs: 30_000, silenceMs: 60_000 }
+      const messages = [{ role: 'user', content: 'Hello' }]
+      const request = { messages, tools: [], sampling: { temperature: 0 }, patience }
       expect([whole.answer, whole.requests]).toEqual(['Hello yourself', [request]])
       expect([stream.texts.join(''), stream.requests]).toEqual(['Hello yourself', [request]])
     }),

@@ -380,22 +380,32 @@ describe('which text is shown', () => {
     expect(deltasOf(encode(events, { rounds: 'all' }))).toEqual([ROLE, { content: '{' }, { error }])
   })
 
-  test('a step that is asked again begins anew; what was sent cannot be taken back', () => {
+  test('a step that is asked again adds to what was sent if it says the same, and else is an error', () => {
     const events: RunEventBody[] = [
       started,
       step(1),
       { type: 'reasoning.delta', step: 1, text: 'Hm' },
       delta(1, 'It is aft'),
-      { type: 'step.restarted', step: 1, attempt: 2 },
+      { type: 'step.restarted', step: 1, attempt: 2, because: 'interrupted' },
       delta(1, 'It is noon.'),
       answered(1, 'It is noon.'),
       finished('It is noon.'),
     ]
     expect(bothOf(events)).toMatchObject({ whole: { content: 'It is noon.' }, streamed: { content: 'It is noon.' } })
-    expect(bothOf(events, { rounds: 'all' })).toMatchObject({
+    const message = "The model's answer broke off and began again with other words."
+    const error = { message, type: 'server_error', param: null, code: 'model_stream_cut' }
+    const shown = [ROLE, { reasoning_content: 'Hm' }, { content: 'It is aft' }]
+    expect(deltasOf(encode(events, { rounds: 'all' }))).toEqual([...shown, { error }])
+    const same = events.map((event) => ({
+      ...event,
+      ...('text' in event && event.text === 'It is aft' && { text: 'It is' }),
+    }))
+    expect(bothOf(same as RunEventBody[], { rounds: 'all' })).toMatchObject({
       whole: { content: 'It is noon.' },
-      streamed: { content: 'It is aft\n\nIt is noon.' },
+      streamed: { content: 'It is noon.' },
     })
+    const shorter = [...events.slice(0, 5), answered(1, 'It'), finished('It')]
+    expect(deltasOf(encode(shorter, { rounds: 'all' }))).toEqual([...shown, { error }])
     expect(collect(events)).not.toHaveProperty('body.choices.0.message.reasoning_content')
   })
 })

@@ -22,6 +22,8 @@ export interface CompletionEncoder {
   readonly end: () => string
   /** Of news, only text and reasoning are encoded. */
   readonly news: 'text'
+  /** Whether no text of the step under way has been encoded. */
+  readonly canRestart: () => boolean
 }
 
 /** Makes an encoder. What all chunks share is encoded once. A failure ends the stream without `[DONE]`. */
@@ -70,6 +72,7 @@ export function completionEncoder({
     },
     end: () => (isDone ? '' : encode(CUT)),
     news: 'text',
+    canRestart: () => visible.canRestart,
   }
 }
 

@@ -108,6 +108,11 @@ export class ResponseReader {
     return this.#end ? [] : [...this.#begin(), ...this.#onPart(CUT)]
   }
 
+  /** Whether the step under way has shown no text. */
+  get canRestart(): boolean {
+    return this.#visible.canRestart
+  }
+
   /** Whether the response has ended. */
   get isOver(): boolean {
     return this.#end !== undefined

@@ -8,7 +8,7 @@ import { type ResponseOptions, ResponseReader } from './answer.ts'
 export function responseEncoder(
   options: ResponseOptions,
   after = -1,
-): { event: (event: RunEvent) => string; end: () => string; news: 'text' } {
+): { event: (event: RunEvent) => string; end: () => string; news: 'text'; canRestart: () => boolean } {
   const reader = new ResponseReader(options)
   let number = 0
   const encode = (events: ReturnType<ResponseReader['end']>) =>
@@ -18,5 +18,10 @@ export function responseEncoder(
         return number++ > after ? `event: ${type}\ndata: ${data}\n\n` : ''
       })
       .join('')
-  return { event: (event) => encode(reader.take(event)), end: () => encode(reader.end()), news: 'text' }
+  return {
+    event: (event) => encode(reader.take(event)),
+    end: () => encode(reader.end()),
+    news: 'text',
+    canRestart: () => reader.canRestart,
+  }
 }
