@@ -79,11 +79,6 @@ export class Blocks {
     }
   }
 
-  /** Whether the step under way has shown no text. */
-  get isStepEmpty(): boolean {
-    return this.#stepText.text + this.#stepText.reasoning === ''
-  }
-
   #grow({ runId, seq }: RunEvent, kind: Block['kind'], text: string): Block[] {
     if (text === '') return []
     this.#stepText[kind] += text

@@ -52,8 +52,6 @@ const DECISION = {
 export class AgUiEncoder {
   readonly #options: AgUiOptions
   readonly #blocks = new Blocks()
-  /** The format cannot take text back. */
-  readonly canRestart = () => this.#blocks.isStepEmpty
   readonly #sentCalls = new Set<string>()
   readonly #callerCalls = new Set<string>()
   readonly #pendingApprovals = new Map<string, ToolCall>()

@@ -60,8 +60,6 @@ const REASONS: Readonly<Partial<Record<Finish, string>>> = {
 export class UiMessageEncoder {
   readonly #options: UiMessageOptions
   readonly #blocks = new Blocks()
-  /** The format cannot take text back. */
-  readonly canRestart = () => this.#blocks.isStepEmpty
   /** The calls that this stream knows, by id. */
   readonly #calls = new Map<string, ToolCall>()
   /** The tools of calls whose input has begun to arrive, by call id. */

@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest'
+import type { ModelEvent } from '../../src/contract/model.ts'
+import { say } from '../fixtures/play.ts'
+import { dataOf, keptEdge, type KeptEdge } from './kept-edge.ts'
+
+const CUT: ModelEvent = { type: 'error', error: { code: 'model_stream_cut', message: 'Cut.', retryable: true } }
+const SILENT: ModelEvent = { type: 'error', error: { code: 'model_timeout', message: 'Silent.', retryable: true } }
+
+/** A model that breaks off after a text, and then says it all, in other words if need be. */
+const broken = (rest = 'It is noon.') => [[{ type: 'text', text: 'It is ' }, CUT] as ModelEvent[], say(rest)]
+
+const ASK = { messages: [{ role: 'user', content: 'What time is it?' }] }
+const CHAT = '/v1/chat/completions'
+
+async function streamOf(edge: KeptEdge, path: string, body: object, headers = {}): Promise<any[]> {
+  const response = await edge.post(path, body, { accept: 'text/event-stream', ...headers })
+  return dataOf(await response.text())
+}
+
+const textIn = (chunks: any[]) => chunks.map((chunk) => chunk.choices?.[0]?.delta?.content ?? '').join('')
+
+describe('an answer of the model that breaks off in mid-text', () => {
+  test('begins again in a native stream, which says so', async () => {
+    const events = await streamOf(keptEdge({ script: broken() }), '/runs', { input: 'Hi' })
+    expect(events.map(({ type }) => type).slice(2)).toEqual([
+      'text.delta',
+      'step.restarted',
+      'text.delta',
+      'step.answered',
+      'step.finished',
+      'run.finished',
+    ])
+    expect(events.at(-1)).toMatchObject({ status: 'completed', answer: 'It is noon.' })
+  })
+
+  test.each([CHAT, '/runs', '/v1/responses'])('begins again for an answer of %s that is sent whole', async (path) => {
+    const edge = keptEdge({ script: broken() })
+    const response = await edge.post(path, path === CHAT ? ASK : { input: 'Hi' })
+    expect([response.status, JSON.stringify(await response.json())]).toEqual([
+      200,
+      expect.stringContaining('It is noon.'),
+    ])
+    expect(edge.requests).toHaveLength(2)
+  })
+
+  test('begins again in a stream of Chat Completions while no text has left', async () => {
+    const edge = keptEdge({ script: [[SILENT], say('It is noon.')] })
+    expect(textIn(await streamOf(edge, CHAT, { ...ASK, stream: true }))).toBe('It is noon.')
+  })
+
+  test('is an error of a stream of Chat Completions once text has left, and the model is not asked again', async () => {
+    const edge = keptEdge({ script: broken() })
+    const chunks = await streamOf(edge, CHAT, { ...ASK, stream: true })
+    expect(textIn(chunks)).toBe('It is ')
+    expect(chunks.at(-1)).toMatchObject({ error: { code: 'model_stream_cut' } })
+    expect(edge.requests).toHaveLength(1)
+  })
+
+  test('goes on without doubled text in a conversation if the model says the same again', async () => {
+    const edge = keptEdge({ script: broken() })
+    const chunks = await streamOf(edge, CHAT, { ...ASK, stream: true }, { 'x-conversation-id': 'c' })
+    expect([textIn(chunks), chunks.at(-1)]).toEqual(['It is noon.', '[DONE]'])
+  })
+
+  test('is an error of the stream in a conversation if the model says something else; the run goes on', async () => {
+    const edge = keptEdge({ script: broken('Noon.') })
+    const chunks = await streamOf(edge, CHAT, { ...ASK, stream: true }, { 'x-conversation-id': 'c' })
+    expect([textIn(chunks), chunks.at(-1)]).toEqual([
+      'It is ',
+      expect.objectContaining({ error: expect.objectContaining({ code: 'model_stream_cut' }) }),
+    ])
+    const [run] = await (await edge.fetch('/conversations/c/runs')).json<any[]>()
+    expect(run.status).toBe('completed')
+  })
+
+  test.each(['/chat', '/ag-ui'])('begins again on %s as a text of its own', async (path) => {
+    const edge = keptEdge({ script: broken() })
+    const user = { id: 'm', role: 'user', content: 'Hi', parts: [{ type: 'text', text: 'Hi' }] }
+    const response = await edge.post(path, { id: 'c', threadId: 'c', runId: 'r', messages: [user] })
+    const deltas = dataOf(await response.text()).flatMap((event: any) => event.delta ?? [])
+    expect(deltas).toEqual(['It is ', 'It is noon.'])
+  })
+})
+
+test('a model that stays silent is the reason that a waiting caller is given', async () => {
+  const edge = keptEdge({ script: [[SILENT], [SILENT]] })
+  const response = await edge.post('/conversations/c/runs', { input: 'Hi' })
+  expect(response.status).toBe(404)
+  await edge.post('/conversations', { id: 'c' })
+  const failed = await edge.post('/conversations/c/runs', { input: 'Hi' })
+  expect([failed.status, await failed.json()]).toMatchObject([502, { code: 'model_timeout', detail: 'Silent.' }])
+})
