@@ -96,8 +96,11 @@ export type RunFact =
       /** The arguments as sent; set for a call that started before the model's answer was complete. */
       readonly arguments?: string
     }
-  /** The edge stopped while the call ran. The call will be sent again with the same idempotency key. */
-  | { readonly type: 'call.interrupted'; readonly callId: string; readonly tool: string }
+  /**
+   * The edge stopped while the call ran or, with `because`, the call took too long. It will be sent again with the same
+   * idempotency key.
+   */
+  | { readonly type: 'call.interrupted'; readonly callId: string; readonly tool: string; readonly because?: 'timeout' }
   | CallSettled
   /**
    * The outcome of a call that had been settled without it. No model reads it; the run may have ended before.

@@ -18,7 +18,7 @@ export interface Journal {
    * Stores an outcome that came after its call had been settled without it, or after an answer that does not contain
    * the call. The run may have ended by then.
    */
-  storeLateOutcome(callId: string, outcome: ToolOutcome): void
+  storeLateOutcome(callId: string, outcome: ToolOutcome, tool: string): void
   /** Returns the stored content of a call's result; undefined if there is none. */
   fullResult(callId: string): readonly Content[] | undefined
 }

@@ -45,7 +45,8 @@ function recoverCall(state: RunState, call: CallState, now: number): RunFact {
   return callSettled(call, failure('outcome_unknown', message), Math.max(0, now - (call.startedAt ?? now)))
 }
 
-function mayRepeat({ offered }: RunState, call: CallState): boolean {
+/** Whether the call may be sent once more with the same key. */
+export function mayRepeat({ offered }: RunState, call: Pick<CallState, 'tool' | 'attempt'>): boolean {
   const { idempotent, readOnly } = offered.get(call.tool)?.annotations ?? {}
   return (idempotent === true || readOnly === true) && call.attempt < MAX_ATTEMPTS
 }

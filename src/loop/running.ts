@@ -105,7 +105,7 @@ export function openLedger(state: RunState, ports: Pick<RunPorts, 'journal' | 'l
         journal.show(event)
       },
       storeFullResult: (callId, content) => journal.storeFullResult(callId, content),
-      storeLateOutcome: (callId, outcome) => journal.storeLateOutcome(callId, outcome),
+      storeLateOutcome: (callId, outcome, tool) => journal.storeLateOutcome(callId, outcome, tool),
       fullResult: (callId) => journal.fullResult(callId),
     },
   }

@@ -25,7 +25,12 @@ test('an outcome that comes too late is recorded and not shown to a model', asyn
     { call: `late/${runId(0)}/${id(1, 0)}`, content: '{"ok":true,"content":[{"type":"text","text":"paid"}]}' },
   ])
   expect(JSON.stringify(there.requests)).not.toContain('paid')
-  expect(there.journal(0).at(-1)?.type).toBe('run.finished')
+  expect(there.journal(0).slice(-2)).toMatchObject([
+    { type: 'run.finished' },
+    { type: 'call.late', callId: id(1, 0), tool: 'pay', ok: true },
+  ])
+  const seqs = (await there.events(0)).map(({ seq }) => seq)
+  expect(seqs).toEqual([...new Set(seqs)].toSorted((a, b) => a - b))
 })
 
 test('a deleted conversation does not store a late outcome', async () => {
@@ -36,4 +41,26 @@ test('a deleted conversation does not store a late outcome', async () => {
   slow.resolve({ ok: true, content: [] })
   await settle()
   expect(there.rows('SELECT count(*) AS n FROM wholes')).toEqual([{ n: 0 }])
+})
+
+test('an outcome that comes too late while the run goes on is an event of it', async () => {
+  const slow = Promise.withResolvers<ToolOutcome>()
+  const rest = Promise.withResolvers<void>()
+  const there = new TestConversation(
+    async function* ({ messages }) {
+      if (messages.length === 1) return yield* ask(['pay'])
+      await rest.promise
+      yield* say('It took too long.')
+    },
+    [tool('pay', () => slow.promise, { timeoutMs: 1 })],
+  )
+  await there.start(0)
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  slow.resolve({ ok: false, error: { code: 'tool_failed', message: 'No.' } })
+  slow.resolve({ ok: true, content: [] })
+  await settle()
+  rest.resolve()
+  const events = await there.events(0)
+  expect(events.filter(({ type }) => type === 'call.late')).toMatchObject([{ callId: id(1, 0), ok: false }])
+  expect(events.at(-1)?.type).toBe('run.finished')
 })

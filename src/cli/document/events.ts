@@ -101,8 +101,9 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
     optional: { arguments: argumentsText },
   },
   'call.interrupted': {
-    summary: 'The edge stopped while the call ran. The call is sent again with the same idempotency key.',
+    summary: 'The edge stopped, or time was up, while the call ran. It is sent again with the same idempotency key.',
     required: { callId, tool: text },
+    optional: { because: { const: 'timeout' } },
   },
   'call.settled': {
     summary: 'The call has its result, which the model reads next.',

@@ -20,6 +20,8 @@ export interface JournalPorts {
   readonly now: () => number
   /** Called within the transaction that changes the run's status. */
   readonly onStatus?: (state: RunState, eventId: string) => void
+  /** Adds a fact to the journal of a run, which may have ended or be in the hands of another RunJournal. */
+  readonly addFact?: (run: string, fact: RunFact) => void
 }
 
 /**
@@ -95,10 +97,15 @@ export class RunJournal implements Journal {
     this.#fullResults.set(callId, content)
   }
 
-  storeLateOutcome(callId: string, outcome: ToolOutcome): void {
-    const { store } = this.#ports
+  storeLateOutcome(callId: string, outcome: ToolOutcome, tool: string): void {
+    const { store, addFact, now } = this.#ports
+    const { id } = this.#run
     // The call may outlast the conversation.
-    if (store.life() === 'open') store.fullResults.addLate(this.#run.id, callId, outcome)
+    if (store.life() !== 'open') return
+    store.transaction(() => {
+      if (!store.fullResults.addLate(id, callId, outcome)) return
+      addFact?.(id, { type: 'call.late', callId, tool, ok: outcome.ok, at: now() })
+    })
   }
 
   fullResult(callId: string): readonly Content[] | undefined {

@@ -37,7 +37,7 @@ export class Runner {
 
   constructor(ports: RunnerPorts) {
     this.#ports = ports
-    this.runs = new OpenRuns(ports)
+    this.runs = new OpenRuns({ ...ports, addFact: (run, fact) => this.#addFact(run, fact) })
   }
 
   /**
@@ -157,6 +157,13 @@ export class Runner {
     const after = open.journal.last
     this.#change(open, () => commit(open, { type: 'input.added', messages }))
     return { open, after }
+  }
+
+  /** Adds a fact that changes nothing about a run, which may have ended. */
+  #addFact(run: string, fact: RunFact): void {
+    const open = this.runs.inMemory(run)
+    if (open && !open.state.finished) this.#change(open, () => commit(open, fact))
+    else this.#ports.store.appendFact(run, fact)
   }
 
   /** Changes a run from outside its drive. If the change cannot be stored, the run is dropped, to be folded anew. */

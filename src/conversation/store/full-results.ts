@@ -24,10 +24,11 @@ export class FullResultTable {
     return Array.isArray(content) ? content : undefined
   }
 
-  /** Stores an outcome that came too late to count: the first one of each call. */
-  addLate(run: string, call: string, outcome: ToolOutcome): void {
+  /** Stores an outcome that came too late to count: the first one of each call. Returns whether it is the first. */
+  addLate(run: string, call: string, outcome: ToolOutcome): boolean {
     const column = this.#database.chunks.keep(JSON.stringify(outcome))
-    this.#database.rows('INSERT OR IGNORE INTO wholes VALUES (?, ?)', `${latePrefix(run)}${call}`, column)
+    const query = 'INSERT OR IGNORE INTO wholes VALUES (?, ?) RETURNING call'
+    return this.#database.rows(query, `${latePrefix(run)}${call}`, column).length > 0
   }
 
   /** Returns the record with the late outcomes of its calls (`late`). */

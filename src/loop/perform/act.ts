@@ -1,10 +1,11 @@
+import { pause } from '../../contract/pause.ts'
 import type { ToolOutcome, ToolRequest } from '../../contract/tool.ts'
 import { execute } from '../../host/execute.ts'
 import { targetOf } from '../decide/target.ts'
 import { unknownTool } from '../../host/unknown-tool.ts'
 import { callThroughHooks } from './call-hooks.ts'
 import { type Group, inPool } from './pool.ts'
-import { canReconcile, startedCalls } from '../recover.ts'
+import { canReconcile, mayRepeat, startedCalls } from '../recover.ts'
 import { statusOf } from './reconcile.ts'
 import { toolRequest } from './tool-request.ts'
 import { hookContext, type Running } from '../running.ts'
@@ -45,10 +46,30 @@ export async function runCall(running: Running, call: CallState, early = false):
   if (!outcome.ok && outcome.error.detail !== undefined) {
     report({ callId, tool, code: outcome.error.code, detail: outcome.error.detail })
   }
+  if (isTimeout(outcome) && (await mayResend(running, { ...call, attempt }))) {
+    const openCall = findOpenCall(running, call)
+    if (openCall) return resend(running, openCall)
+  }
   const openCall = findOpenCall(running, call)
   if (openCall) recordOutcome(running, openCall, outcome, now() - startedAt)
   // The complete answer does not contain this call, or it was settled when the run ended.
-  else if (!signal.aborted) journal.storeLateOutcome(callId, outcome)
+  else if (!signal.aborted) journal.storeLateOutcome(callId, outcome, tool)
+}
+
+/** How long after its deadline a call that may be repeated is sent again, in milliseconds. */
+const AFTER_FENCE_MS = 1000
+
+/** Whether a call that timed out may be sent again. Resolves when it is time to. */
+async function mayResend({ state, signal, now }: Running, call: CallState): Promise<boolean> {
+  if (signal.aborted || !mayRepeat(state, call) || now() + AFTER_FENCE_MS >= state.deadline) return false
+  await pause(AFTER_FENCE_MS, signal)
+  return !signal.aborted
+}
+
+function resend(running: Running, call: CallState): Promise<void> {
+  const { callId, tool } = call
+  running.commit([{ type: 'call.interrupted', callId, tool, because: 'timeout' }])
+  return runCall(running, call)
 }
 
 /** Records an outcome. One too large for the model is stored whole, and the model is told how to read on. */
@@ -93,7 +114,10 @@ async function outcomeOf(
       timeoutMs: callMs,
       resultBytes: MAX_STORED_BYTES,
       progress: (progress) => journal.show({ type: 'call.progress', callId, ...progress }),
-      onLate: (outcome) => journal.storeLateOutcome(callId, outcome),
+      // The outcome of an attempt that was repeated is not waited for any more.
+      onLate: (outcome) => {
+        if (!findOpenCall(running, call)) journal.storeLateOutcome(callId, outcome, name)
+      },
     })
     return isTimeout(outcome) && canReconcile(state, call)
       ? reconcileTimeout(running, { ...call, ...times }, outcome)
