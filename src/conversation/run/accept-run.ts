@@ -69,10 +69,11 @@ function refuseWhileWaiting({ state, stored: { id, request } }: OpenRun): Refusa
 /** Answers a request whose Idempotency-Key was used before; undefined if it was not. */
 function replayOf({ run }: StartRequest, store: Store): AcceptReply | undefined {
   const { runId, fingerprint } = run
-  const joinedRun = fingerprint === undefined ? undefined : store.joinedRun(runId)
+  // A request without the key is sent again by the edge, if its answer was lost.
+  const joinedRun = store.joinedRun(runId)
   const row = store.runs.row(joinedRun?.run ?? runId)
   if (!row) return undefined
-  const fingerprintBefore = joinedRun ? joinedRun.fingerprint : store.runs.get(runId)?.request.fingerprint
+  const fingerprintBefore = joinedRun ? joinedRun.fingerprint || undefined : store.runs.get(runId)?.request.fingerprint
   if (fingerprintBefore !== fingerprint)
     return refuse('idempotency_mismatch', 'This Idempotency-Key was already used with a different body.')
   return { ok: true, reply: { runId: row.id, status: row.status, replayed: true } }

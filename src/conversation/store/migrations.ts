@@ -82,9 +82,9 @@ export function migrate(storage: DurableObjectStorage): void {
 
 function versionOf(sql: SqlStorage): number {
   const [row] = sql.exec<{ value: string }>("SELECT value FROM meta WHERE key = 'version'").toArray()
-  const version = Number(row?.value ?? 0)
+  const version = Number(row?.value)
   // An unreadable version is taken for the newest, to which every instance migrates the database when it starts.
-  return Number.isInteger(version) ? version : NEWEST
+  return Number.isInteger(version) && version > 0 ? version : NEWEST
 }
 
 /** Whether the database has been created. The check itself creates nothing. */

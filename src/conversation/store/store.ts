@@ -218,8 +218,8 @@ export class Store {
     )[0]
   }
 
-  setJoined({ runId, fingerprint }: RunRequest, run: string): void {
-    if (fingerprint !== undefined) this.#database.rows('INSERT INTO joined VALUES (?, ?, ?)', runId, run, fingerprint)
+  setJoined({ runId, fingerprint = '' }: RunRequest, run: string): void {
+    this.#database.rows('INSERT INTO joined VALUES (?, ?, ?)', runId, run, fingerprint)
   }
 
   /** Hides the turn of a run from models and, if `onward`, all later turns. Discards a summary that covers any. */

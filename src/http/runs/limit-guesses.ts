@@ -4,6 +4,7 @@ import { RecentMap } from '../../contract/recent-map.ts'
 import type { Setup } from '../../contract/setup.ts'
 import type { EdgeContext } from '../request-context.ts'
 import { Problem } from '../problem.ts'
+import { reachObject } from './reach-object.ts'
 
 /** The most requests of one key for conversations that do not exist, in a minute and in one isolate. */
 const MOST_GUESSES = 100
@@ -63,11 +64,17 @@ export function limitGuesses(
     }
   }
   return new Proxy(stub(), {
-    get: (service, method) => {
-      const call: unknown = Reflect.get(service, method)
-      if (typeof call !== 'function') return call
+    get: (first, method) => {
+      if (typeof Reflect.get(first, method) !== 'function') return Reflect.get(first, method)
       return async (...args: unknown[]) => {
-        const reply: unknown = await Reflect.apply(call, service, args)
+        let service: ConversationService | undefined = first
+        const send = async (): Promise<unknown> => {
+          // The stub of a lost object stays broken.
+          const target = service ?? stub()
+          service = undefined
+          return Reflect.apply(Reflect.get(target, method), target, args)
+        }
+        const reply = await reachObject(String(method), send, setup.report)
         note(reply)
         return reply
       }

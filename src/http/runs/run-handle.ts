@@ -6,6 +6,7 @@ import { decodeBatches } from '../../wire/events.ts'
 import type { RequestContext, EdgeContext } from '../request-context.ts'
 import { type RunLocation, conversationStubOfRun } from './conversation-stub.ts'
 import { unwrapReply, Problem } from '../problem.ts'
+import { LOST_CODE } from './reach-object.ts'
 
 /** A run that was accepted, and whose events can be followed once. */
 export interface RunHandle {
@@ -57,7 +58,8 @@ export function storedRunHandle(
         return await request()
       } catch (error) {
         // A refusal would be the same again, and an overloaded object must not get more requests.
-        if (error instanceof Problem || Object(error).overloaded || losses > MOST_LOSSES) throw error
+        const isRefused = error instanceof Problem && error.details.code !== LOST_CODE
+        if (isRefused || Object(error).overloaded || losses > MOST_LOSSES) throw error
         await pause(AFTER_LOSS_MS)
         stub = conversationStubOfRun(context, location)
       }

@@ -144,6 +144,12 @@ export const CONVERSATION_ERRORS: ErrorTexts = {
     'Read the run: `GET …/runs/{run}`.',
   ),
   conversation_busy: http(409, 'A run is in progress, and `onBusy` is `reject`.', 'Wait, or use `queue`.'),
+  conversation_lost: http(
+    503,
+    'The object of the conversation was lost three times while it was asked.',
+    'Send the request again, with the same `Idempotency-Key`; if `x-should-retry` is `false`, read the run first.',
+  ),
+  conversation_overloaded: http(503, 'The conversation has too many requests.', 'Wait for `Retry-After`.'),
   conversation_deleted: http(410, 'The conversation was deleted.', 'Use another one.'),
   idempotency_mismatch: http(422, 'The `Idempotency-Key` was used with another body.', 'Use a new key.'),
   own_run: http(403, '`FOUR_EYES` is `on`, and the key that decides started the run.', 'Decide with another key.'),

@@ -1,0 +1,81 @@
+import type { ConversationService } from '../../contract/conversation.ts'
+import { messageOf } from '../../contract/thrown.ts'
+import { pause } from '../../contract/pause.ts'
+import type { Report } from '../../contract/setup.ts'
+import { Problem } from '../problem.ts'
+
+/** How often a request is sent to an object that is lost again and again, in all. */
+const MOST_ATTEMPTS = 3
+const FIRST_PAUSE_MS = 100
+/** When a caller may come again, in milliseconds. */
+const OVERLOAD_RETRY_MS = 5000
+const LOSS_RETRY_MS = 1000
+
+/** The error code of a conversation whose object was lost again and again. */
+export const LOST_CODE = 'conversation_lost'
+
+/** The methods that must not be repeated: it is unknown whether a lost answer was taken. */
+const ONCE: ReadonlySet<string> = new Set<keyof ConversationService>(['answer', 'retry'])
+
+/** How the runtime words the loss of an object, for errors without properties. */
+const LOST =
+  /connection lost|reset because|was reset|object.* reset|no longer (?:exists|valid)|internal error; reference/i
+
+/** Returns whether an error says that an object was lost, so that another instance can answer. */
+function isLoss(error: unknown): boolean {
+  const { retryable, durableObjectReset } = Object(error)
+  return retryable === true || durableObjectReset === true || LOST.test(messageOf(error))
+}
+
+/**
+ * Calls a method of an object. If the object is lost, another stub is asked, up to three times in all; an overloaded
+ * object is never asked again at once. Throws a Problem 503 that says when to come again. Repeating a request is safe:
+ * a start is recognized by the id of its run.
+ */
+export async function reachObject<Result>(
+  method: string,
+  call: () => Promise<Result>,
+  report: Report,
+): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await call()
+    } catch (error) {
+      const isOverloaded = Object(error).overloaded === true
+      if (!isOverloaded && !isLoss(error)) throw error
+      const mayRepeat = !ONCE.has(method)
+      if (!isOverloaded && mayRepeat && attempt < MOST_ATTEMPTS) {
+        await pause(Math.random() * FIRST_PAUSE_MS * 2 ** attempt)
+        continue
+      }
+      report({
+        event: isOverloaded ? 'conversation.overloaded' : 'conversation.lost',
+        method,
+        detail: messageOf(error),
+      })
+      throw isOverloaded ? overloaded() : lost(mayRepeat)
+    }
+  }
+}
+
+function overloaded(): Problem {
+  return new Problem({
+    status: 503,
+    code: 'conversation_overloaded',
+    message: 'This conversation has more requests than it can answer. Send the request again later.',
+    retryAfterMs: OVERLOAD_RETRY_MS,
+    headers: { 'x-should-retry': 'true' },
+  })
+}
+
+function lost(mayRepeat: boolean): Problem {
+  return new Problem({
+    status: 503,
+    code: LOST_CODE,
+    message: mayRepeat
+      ? 'The connection to this conversation was lost. Send the request again.'
+      : 'The connection to this conversation was lost, perhaps after the request had taken effect. Read the run first.',
+    retryAfterMs: LOSS_RETRY_MS,
+    headers: { 'x-should-retry': String(mayRepeat) },
+  })
+}
