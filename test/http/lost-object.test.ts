@@ -62,7 +62,7 @@ describe('an object that is lost', () => {
   ])('%s has it once in the end, with or without an Idempotency-Key', async (_, after) => {
     for (const headers of [{}, { 'idempotency-key': 'k' }]) {
       const { edge } = await failing('start', LOST, { after, times: 2 })
-      const response = await edge.post('/conversations/c/runs', { input: 'Hi' }, headers as Record<string, string>)
+      const response = await edge.post('/conversations/c/runs', { input: 'Hi' }, headers)
       expect([response.status, await response.json()]).toMatchObject([200, { answer: 'One.' }])
       expect(await runsOf(edge)).toHaveLength(1)
     }
