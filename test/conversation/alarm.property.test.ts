@@ -128,9 +128,9 @@ describe('the alarm of a conversation', () => {
   })
 
   test('is never later than the earliest thing that is due, whatever happens, at any time, after any eviction', async () => {
-    for (let seed = 1; seed <= 150; seed++) {
+    for (let seed = 1; seed <= 60; seed++) {
       vi.setSystemTime(START)
       await play(seed)
     }
-  }, 30_000)
+  }, 120_000)
 })
