@@ -4,6 +4,15 @@ import { isObject } from '../contract/json.ts'
 import { type EdgeAddress, problemOf, send } from './edge.ts'
 import { Failure } from './failure.ts'
 
+export interface QuestionToEdge {
+  readonly onEvent: (event: RunEvent) => void
+  readonly signal: AbortSignal
+  /** The conversation that the question continues. Default: none. */
+  readonly conversation?: string | undefined
+  /** Default: the edge's. */
+  readonly model?: string | undefined
+}
+
 /**
  * Asks an edge one question, and passes on the run's events as they come. Resolves when the run has completed. Throws a
  * Failure with the reason if the run is refused, does not complete, or if its events break off.
@@ -11,10 +20,11 @@ import { Failure } from './failure.ts'
 export async function ask(
   edge: EdgeAddress,
   question: string,
-  { onEvent, signal }: { onEvent: (event: RunEvent) => void; signal: AbortSignal },
+  { onEvent, signal, conversation, model }: QuestionToEdge,
 ): Promise<void> {
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
-  const body = { input: question, context: { timeZone } }
+  const more = { ...(conversation !== undefined && { conversation }), ...(model !== undefined && { model }) }
+  const body = { input: question, context: { timeZone }, ...more }
   const response = await send(edge, { method: 'POST', path: '/runs', body, accept: 'text/event-stream' }, signal)
   if (!response.ok) {
     const { code, message } = await problemOf(response)

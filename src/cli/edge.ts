@@ -8,7 +8,7 @@ export interface EdgeAddress {
 }
 
 export interface EdgeRequest {
-  readonly method: 'GET' | 'PUT' | 'POST'
+  readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE'
   readonly path: string
   /** The body, sent as JSON. */
   readonly body?: unknown

@@ -1,9 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { hostsOf, putDefinitions } from './definitions.ts'
+import type { EdgeAddress } from './edge.ts'
 import { Failure } from './failure.ts'
 import { readJsonFile } from './json-file.ts'
 import { type ImportedTool, readOpenApi } from './openapi.ts'
+import { addressOf } from './remote/address.ts'
 import { bundleOpenApi } from './openapi-bundle.ts'
 
 export interface ImportOptions {
@@ -38,7 +40,7 @@ export async function importOpenApi({ root, env, file, out, put, ...options }: I
   const { tools, skipped } = readOpenApi(document, options)
   for (const { operation, reason } of skipped) print(`Left out ${operation}: ${reason}\n`)
   if (tools.length === 0) throw new Failure(`${file} has no operation that a definition can be made of.`)
-  if (put) await putAll(tools, env)
+  if (put) await putAll(tools, addressOf({ root, env }))
   else writeAll(tools, resolve(root, out ?? 'tools/definitions'))
   const count = tools.length === 1 ? '1 definition' : `${tools.length} definitions`
   print(`${count} ${put ? 'put' : `written to ${out ?? 'tools/definitions'}`}\n`)
@@ -71,11 +73,11 @@ function readOther(path: string): unknown {
   }
 }
 
-async function putAll(tools: readonly ImportedTool[], env: NodeJS.ProcessEnv): Promise<void> {
-  const { EDGECALL_URL: url = '', EDGECALL_KEY: key } = env
-  if (url === '') throw new Failure('Set EDGECALL_URL to the address of the edge, and EDGECALL_KEY to a key of it.')
-  const named = tools.map((tool) => ({ ...tool, file: tool.name }))
-  await putDefinitions({ url: url.replace(/\/+$/, ''), key }, named)
+async function putAll(tools: readonly ImportedTool[], edge: EdgeAddress): Promise<void> {
+  await putDefinitions(
+    edge,
+    tools.map((tool) => ({ ...tool, file: tool.name })),
+  )
 }
 
 function writeAll(tools: readonly ImportedTool[], folder: string): void {

@@ -1,8 +1,9 @@
 import { isObject } from '../contract/json.ts'
-import { type EdgeAddress, refusal, send } from './edge.ts'
-import { Failure } from './failure.ts'
+import { refusal, send } from './edge.ts'
+import { addressOf } from './remote/address.ts'
 
 export interface RunsOptions {
+  readonly root: string
   /** Provides EDGECALL_KEY, and EDGECALL_URL if no `url` is given. */
   readonly env: NodeJS.ProcessEnv
   readonly url?: string | undefined
@@ -13,9 +14,8 @@ export interface RunsOptions {
 }
 
 /** Retries or cancels a run of an edge, and prints its status. Throws a Failure if the edge refuses. */
-export async function changeRun({ env, url = env['EDGECALL_URL'] ?? '', ...options }: RunsOptions): Promise<void> {
-  if (url === '') throw new Failure('Say where the edge is: --url https://…, or EDGECALL_URL.')
-  const edge: EdgeAddress = { url: url.replace(/\/+$/, ''), key: env['EDGECALL_KEY'] }
+export async function changeRun({ root, env, url, ...options }: RunsOptions): Promise<void> {
+  const edge = addressOf({ root, env, url })
   const { action, conversation, run } = options
   const path = `/conversations/${encodeURIComponent(conversation)}/runs/${encodeURIComponent(run)}/${action}`
   const answer = await send(edge, { method: 'POST', path })

@@ -1,4 +1,10 @@
-import { AT_EDGE, type Command, command } from './command/command.ts'
+import { AT_EDGE, type Command, command, type Invocation } from './command/command.ts'
+
+/** What commands about an edge need: its address, and where to write. */
+async function remote({ root, env, terminal, signal }: Invocation, url: string | undefined) {
+  const { addressOf } = await import('./remote/address.ts')
+  return { edge: addressOf({ root, env, url }), terminal, signal }
+}
 
 /** A command of `new`, which adds files to a project. */
 function newCommand(kind: 'tool' | 'http-tool' | 'agent', summary: string): Command {
@@ -26,9 +32,9 @@ function runsCommand(action: 'retry' | 'cancel', summary: string): Command {
     summary,
     arguments: { conversation: { text: 'the id of the conversation' }, run: { text: 'the id of the run' } },
     options: AT_EDGE,
-    run: async ({ env, arguments: { conversation, run }, options: { url } }) => {
+    run: async ({ root, env, arguments: { conversation, run }, options: { url } }) => {
       const { changeRun } = await import('./runs.ts')
-      await changeRun({ env, url, action, conversation, run })
+      await changeRun({ root, env, url, action, conversation, run })
     },
   })
 }
@@ -87,6 +93,97 @@ export const COMMANDS: readonly Command[] = [
     },
   }),
   command({
+    name: 'ask',
+    summary: 'ask an edge a question, and print the run as it happens',
+    arguments: { question: { text: 'the question, in quotes' } },
+    options: {
+      ...AT_EDGE,
+      conversation: { type: 'string', value: 'id', text: 'the conversation that it continues; default: none' },
+      model: { type: 'string', value: 'provider/name', text: 'the model; default: that of the edge' },
+    },
+    run: async (invocation) => {
+      const { askEdge } = await import('./remote/question.ts')
+      const { url, ...options } = invocation.options
+      await askEdge({ ...(await remote(invocation, url)), ...invocation.arguments, ...options })
+    },
+  }),
+  command({
+    name: 'call',
+    summary: 'call a tool of an edge, without a model; the exit code is 1 if the call fails',
+    arguments: { tool: { text: 'the name of the tool' } },
+    options: { ...AT_EDGE, args: { type: 'string', value: 'json', text: 'its arguments, as a JSON object' } },
+    run: async (invocation) => {
+      const { callByName } = await import('./remote/tools.ts')
+      const { url, args } = invocation.options
+      return callByName({ ...(await remote(invocation, url)), ...invocation.arguments, args })
+    },
+  }),
+  command({
+    name: 'list',
+    summary: 'list the tools of an edge, and why some are not available',
+    arguments: {},
+    options: AT_EDGE,
+    run: async (invocation) => {
+      const { printTools } = await import('./remote/tools.ts')
+      await printTools(await remote(invocation, invocation.options.url))
+    },
+  }),
+  command({
+    name: 'put',
+    summary: 'store a definition at an edge; no deployment is needed',
+    arguments: { file: { text: 'the definition, such as tools/definitions/rates.json' } },
+    options: AT_EDGE,
+    run: async (invocation) => {
+      const { putFile } = await import('./remote/tools.ts')
+      await putFile(invocation.root, invocation.arguments.file, await remote(invocation, invocation.options.url))
+    },
+  }),
+  command({
+    name: 'remove',
+    summary: 'remove a stored definition from an edge',
+    arguments: { tool: { text: 'the name of the tool' } },
+    options: AT_EDGE,
+    run: async (invocation) => {
+      const { removeTool } = await import('./remote/tools.ts')
+      await removeTool(invocation.arguments.tool, await remote(invocation, invocation.options.url))
+    },
+  }),
+  command({
+    name: 'tail',
+    summary: 'follow the runs of the deployed edge, each as a tree, until Ctrl-C',
+    arguments: {},
+    options: {},
+    run: async (invocation) => {
+      const { tail } = await import('./remote/tail.ts')
+      await tail(invocation)
+    },
+  }),
+  command({
+    name: 'keys new',
+    summary: 'make an API key, print it once, and add its hash to api-keys.json',
+    arguments: { id: { text: 'names the key in records, and for keys revoke' } },
+    options: {
+      tenant: { type: 'string', text: 'whose key it is; default: default' },
+      scope: { type: 'string', multiple: true, text: 'what it may do, each; default: chat and tools:read' },
+      expires: { type: 'string', value: 'date', text: 'such as 2027-01-31; default: never' },
+      remote: { type: 'boolean', text: 'set the list as the secret API_KEYS of the deployed edge' },
+    },
+    run: async ({ root, env, terminal, arguments: { id }, options: { scope, ...options } }) => {
+      const { newApiKey } = await import('./remote/keys.ts')
+      await newApiKey({ root, env, terminal, id, ...options, scopes: scope })
+    },
+  }),
+  command({
+    name: 'keys revoke',
+    summary: 'disable an API key of the deployed edge at once, without a deployment',
+    arguments: { id: { text: 'the id of the key' } },
+    options: { local: { type: 'boolean', text: 'that of the edge on this machine instead' } },
+    run: async ({ root, env, terminal, arguments: { id }, options: { local } }) => {
+      const { revokeApiKey } = await import('./remote/keys.ts')
+      await revokeApiKey(id, { root, env, terminal, local })
+    },
+  }),
+  command({
     name: 'import openapi',
     summary: 'make a stored definition of each operation of an OpenAPI 3 document',
     arguments: { file: { text: 'the document, in JSON' } },
@@ -108,7 +205,7 @@ export const COMMANDS: readonly Command[] = [
     options: { ...AT_EDGE, out: { type: 'string', value: 'file', text: 'where to write it; default: stdout' } },
     run: async ({ root, env, options: { url, out } }) => {
       const { writeTypes } = await import('./types.ts')
-      await writeTypes({ root, env, ...(url !== undefined && { url }), out })
+      await writeTypes({ root, env, url, out })
     },
   }),
   runsCommand('retry', 'have a parked run resumed'),

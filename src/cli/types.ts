@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { isObject } from '../contract/json.ts'
 import { type EdgeAddress, refusal, send } from './edge.ts'
-import { Failure } from './failure.ts'
+import { addressOf } from './remote/address.ts'
 
 export interface TypesOptions {
   /** The repository's folder. */
@@ -17,9 +17,8 @@ export interface TypesOptions {
 /**
  * Writes a TypeScript type with the names of an edge's tools. Throws a Failure if the edge does not answer or refuses.
  */
-export async function writeTypes({ root, env, url = env['EDGECALL_URL'] ?? '', out }: TypesOptions): Promise<void> {
-  if (url === '') throw new Failure('Say where the edge is: --url https://…, or EDGECALL_URL.')
-  const names = await toolNames({ url: url.replace(/\/+$/, ''), key: env['EDGECALL_KEY'] })
+export async function writeTypes({ root, env, url, out }: TypesOptions): Promise<void> {
+  const names = await toolNames(addressOf({ root, env, url }))
   const text = toolTypes(names)
   if (out === undefined) process.stdout.write(text)
   else {

@@ -76,5 +76,8 @@ test('leaves out what cannot be had now; without tools there is no name', async 
 
 test('needs to know which edge', async () => {
   const { code, errors } = await run([])
-  expect([code, errors]).toEqual([1, 'Say where the edge is: --url https://…, or EDGECALL_URL.\n'])
+  expect([code, errors]).toEqual([
+    1,
+    'Say where the edge is: --url https://…, or EDGECALL_URL.\nOr run one on this machine, in this folder: npx edgecall dev\n',
+  ])
 })

@@ -7,9 +7,9 @@ export interface Terminal {
   /** Whether `--json` was given. */
   readonly isJson: boolean
   /** Prints text for people: to stdout, or under `--json` to stderr. */
-  print(text: string): void
+  readonly print: (text: string) => void
   /** Under `--json`, prints a value as one line of stdout; else nothing. */
-  emit(value: unknown): void
+  readonly emit: (value: unknown) => void
   /**
    * Asks for a line of text, such as a secret, and does not show what is typed. Throws a Failure with that hint if
    * nobody can answer: without a terminal, under `--json`, or with CI set.

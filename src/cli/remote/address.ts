@@ -1,0 +1,29 @@
+import { findRunning, STATE_DIR } from '../dev/state.ts'
+import type { EdgeAddress } from '../edge.ts'
+import { Failure } from '../failure.ts'
+
+export interface AddressOptions {
+  readonly root: string
+  /** Provides EDGECALL_URL, EDGECALL_KEY and STATE_DIR. */
+  readonly env: NodeJS.ProcessEnv
+  readonly url?: string | undefined
+}
+
+/**
+ * Returns the edge to speak to: `url`, else EDGECALL_URL, with EDGECALL_KEY; else the edge that `edgecall dev` runs in
+ * this folder, with its key. Throws a Failure if there is none.
+ */
+export function addressOf({ root, env, url = env['EDGECALL_URL'] }: AddressOptions): EdgeAddress {
+  if (url !== undefined && url !== '') {
+    if (!URL.canParse(url)) throw new Failure(`"${url}" is no address of an edge.`, 'Such as https://edge.example.com')
+    return { url: url.replace(/\/+$/, ''), key: env['EDGECALL_KEY'] }
+  }
+  const running = findRunning(root, env['STATE_DIR'] ?? STATE_DIR)
+  if (!running) {
+    throw new Failure(
+      'Say where the edge is: --url https://…, or EDGECALL_URL.',
+      'Or run one on this machine, in this folder: npx edgecall dev',
+    )
+  }
+  return { url: running.url, key: env['EDGECALL_KEY'] ?? running.key }
+}

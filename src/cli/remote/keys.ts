@@ -1,0 +1,131 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { readApiKeys } from '../../contract/api-key.ts'
+import { isStrings } from '../../contract/api-key.ts'
+import { isObject } from '../../contract/json.ts'
+import { ConfigError } from '../../contract/vars.ts'
+import type { Terminal } from '../command/terminal.ts'
+import { Failure } from '../failure.ts'
+import { readConfigFile } from '../project/config-file.ts'
+import { findWorkers } from '../workers.ts'
+import { runWrangler } from './run-wrangler.ts'
+
+/** The file with the entries of `API_KEYS`: hashes of keys, never a key. */
+const FILE = 'api-keys.json'
+
+const SCOPES = ['chat', 'tools:read']
+
+export interface KeysOptions {
+  readonly root: string
+  readonly env: NodeJS.ProcessEnv
+  readonly terminal: Terminal
+}
+
+export interface NewKeyOptions extends KeysOptions {
+  /** Names the key in records, and for `revoke`. */
+  readonly id: string
+  readonly tenant?: string | undefined
+  readonly scopes?: readonly string[]
+  readonly expires?: string | undefined
+  /** Whether the list is also set as the secret API_KEYS of the deployed edge. */
+  readonly remote: boolean
+}
+
+/**
+ * Makes a key, adds its hash to `api-keys.json`, and prints the key: it is stored nowhere. With `remote`, sets the list
+ * as the edge's secret. Throws a Failure, before anything is written, for an id that is taken or an entry that an edge
+ * would refuse.
+ */
+export async function newApiKey(options: NewKeyOptions): Promise<void> {
+  const { root, env, terminal, id, tenant = 'default', scopes = [], expires, remote } = options
+  const entries = readEntries(root)
+  if (entries.some((entry) => isObject(entry) && entry['id'] === id)) {
+    throw new Failure(`${FILE} has a key ${id} already.`, 'Give the key another id, or revoke that one.')
+  }
+  const key = `ek_${randomBytes(24).toString('base64url')}`
+  const sha256 = createHash('sha256').update(key).digest('hex')
+  const entry = {
+    id,
+    sha256,
+    tenant,
+    scopes: scopes.length > 0 ? scopes : SCOPES,
+    ...(expires !== undefined && { expires }),
+  }
+  const all = [...entries, entry]
+  check(all)
+  writeFileSync(join(root, FILE), `${JSON.stringify(all, null, 2)}\n`)
+  if (remote) await setSecret(root, env, all)
+  terminal.emit({ key, ...entry })
+  terminal.print(`${key}\n\nThat is the key ${id}, shown this once: only its hash is in ${FILE}.\n`)
+  if (!remote) terminal.print(`For a deployed edge, set the list: npx wrangler secret put API_KEYS < ${FILE}\n`)
+}
+
+/**
+ * Disables a key of the deployed edge at once, without a deployment: its id is added to the list `disabled` in the KV
+ * namespace `KEYS`. Throws a Failure if the edge has no such namespace, or if wrangler refuses.
+ */
+export async function revokeApiKey(
+  id: string,
+  { local, ...options }: KeysOptions & { readonly local: boolean },
+): Promise<void> {
+  const { root, env, terminal } = options
+  const { edge } = findWorkers(root)
+  const { kv_namespaces: namespaces } = readConfigFile(root, edge.config)
+  const isBound = Array.isArray(namespaces) && namespaces.some((each) => isObject(each) && each['binding'] === 'KEYS')
+  if (!isBound) {
+    throw new Failure(
+      `${edge.config} has no KV namespace KEYS, in which keys are disabled.`,
+      'Add it, and deploy once:\n\n[[kv_namespaces]]\nbinding = "KEYS"',
+    )
+  }
+  const own = readEntries(root)
+  if (own.length > 0 && !own.some((entry) => isObject(entry) && entry['id'] === id)) {
+    throw new Failure(
+      `${FILE} has no key ${id}.`,
+      `Its keys are ${own.map((entry) => String(Object(entry)['id'])).join(', ')}.`,
+    )
+  }
+  const where = ['--binding', 'KEYS', local ? '--local' : '--remote', '-c', edge.config]
+  const before = await runWrangler(['kv', 'key', 'get', 'disabled', ...where, '--text'], { root, env }).catch(() => '')
+  const disabled = [...new Set([...readIds(before), id])]
+  await runWrangler(['kv', 'key', 'put', 'disabled', JSON.stringify(disabled), ...where], { root, env })
+  terminal.emit({ revoked: id, disabled })
+  terminal.print(`${id} is disabled; edges know within a minute. Disabled: ${disabled.join(', ')}\n`)
+}
+
+function readIds(text: string): readonly string[] {
+  try {
+    const ids: unknown = JSON.parse(text.trim())
+    return isStrings(ids) ? ids : []
+  } catch {
+    return []
+  }
+}
+
+function readEntries(root: string): readonly unknown[] {
+  const path = join(root, FILE)
+  if (!existsSync(path)) return []
+  try {
+    const entries: unknown = JSON.parse(readFileSync(path, 'utf8'))
+    if (Array.isArray(entries)) return entries
+  } catch {
+    // Told below.
+  }
+  throw new Failure(`${FILE} is no JSON array.`, 'Mend it, or move it away.')
+}
+
+function check(entries: readonly unknown[]): void {
+  try {
+    readApiKeys({ API_KEYS: JSON.stringify(entries) })
+  } catch (error) {
+    if (error instanceof ConfigError) throw new Failure(`${error.message}.`, 'See --help for what a key can have.')
+    throw error
+  }
+}
+
+async function setSecret(root: string, env: NodeJS.ProcessEnv, entries: readonly unknown[]): Promise<void> {
+  const { edge } = findWorkers(root)
+  const input = JSON.stringify(entries)
+  await runWrangler(['secret', 'put', 'API_KEYS', '-c', edge.config], { root, env, input })
+}

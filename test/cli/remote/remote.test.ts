@@ -1,0 +1,201 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { claimState } from '../../../src/cli/dev/state.ts'
+import { tailReader } from '../../../src/cli/remote/tail.ts'
+import { start } from '../command.ts'
+
+const MAIN = new URL('../../../src/cli/main.ts', import.meta.url).pathname
+
+/** A folder with these files. */
+function folder(files: Readonly<Record<string, string>> = {}): string {
+  const root = mkdtempSync(join(tmpdir(), 'remote-test-'))
+  onTestFinished(() => rmSync(root, { recursive: true }))
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(join(root, path, '..'), { recursive: true })
+    writeFileSync(join(root, path), content)
+  }
+  return root
+}
+
+async function run(root: string, args: string[], env: Record<string, string> = {}) {
+  const command = start(process.execPath, [MAIN, ...args], { cwd: root, env })
+  try {
+    return { code: await command.ended, out: command.out(), errors: command.errors() }
+  } finally {
+    command.kill()
+  }
+}
+
+/** An edge that answers each request with this, and the requests that it got. */
+async function edge(status: number, body: unknown) {
+  const requests: unknown[] = []
+  const server = createServer((request, response) => {
+    void text(request).then((sent) => {
+      const { method, url, headers } = request
+      requests.push([`${method} ${url}`, headers.authorization, ...(sent === '' ? [] : [JSON.parse(sent)])])
+      response
+        .writeHead(status, { 'content-type': 'application/json' })
+        .end(body === undefined ? '' : JSON.stringify(body))
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests }
+}
+
+describe('the address of the edge', () => {
+  test('is that of the edge which dev runs in the folder, with its key, unless EDGECALL_URL names another', async () => {
+    const [local, other] = [await edge(200, []), await edge(200, [])]
+    const root = folder()
+    onTestFinished(claimState(root, '.wrangler/state', { url: local.url, key: 'ek_local' }))
+    expect(await run(root, ['list'])).toMatchObject({ code: 0 })
+    expect(await run(root, ['list'], { EDGECALL_URL: `${other.url}/`, EDGECALL_KEY: 'ek_other' })).toMatchObject({
+      code: 0,
+    })
+    expect(local.requests).toEqual([['GET /tools', 'Bearer ek_local']])
+    expect(other.requests).toEqual([['GET /tools', 'Bearer ek_other']])
+  })
+
+  test('is asked for if there is none', async () => {
+    expect(await run(folder(), ['list'])).toEqual({
+      code: 1,
+      out: '',
+      errors: `Say where the edge is: --url https://…, or EDGECALL_URL.\nOr run one on this machine, in this folder: npx edgecall dev\n`,
+    })
+  })
+
+  test('must be a URL', async () => {
+    expect(await run(folder(), ['list', '--url', 'edge'])).toMatchObject({
+      code: 1,
+      errors: expect.stringContaining('"edge" is no address of an edge.'),
+    })
+  })
+})
+
+describe('the commands about tools', () => {
+  const TOOLS = [
+    { name: 'add', source: 'service', place: 'TOOL_ADD', available: true },
+    { name: 'TOOL_B', source: 'service', place: 'TOOL_B', available: false, reason: 'it has no describe()' },
+  ]
+
+  test('list prints each tool, and why it is not available', async () => {
+    const { url } = await edge(200, TOOLS)
+    expect((await run(folder(), ['list', '--url', url])).out).toBe(
+      'add     TOOL_ADD\nTOOL_B  not available: it has no describe()\n',
+    )
+    const { out } = await run(folder(), ['list', '--url', url, '--json'])
+    expect(
+      out
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toEqual(TOOLS)
+  })
+
+  test('call sends the arguments, prints the text, and fails if the call fails', async () => {
+    const well = await edge(200, { ok: true, content: [{ type: 'text', text: '3' }] })
+    expect(await run(folder(), ['call', 'add', '--args', '{"a":1}', '--url', well.url])).toEqual({
+      code: 0,
+      out: '3\n',
+      errors: '',
+    })
+    expect(well.requests).toEqual([['POST /tools/add/call', undefined, { arguments: { a: 1 } }]])
+    const broken = await edge(200, { ok: false, error: { code: 'by_zero', message: 'No.' } })
+    expect(await run(folder(), ['call', 'add', '--url', broken.url])).toMatchObject({
+      code: 1,
+      out: 'failed (by_zero): No.\n',
+    })
+  })
+
+  test('call refuses arguments that are no JSON object', async () => {
+    expect(await run(folder(), ['call', 'add', '--args', '{a:1}', '--url', 'http://127.0.0.1:9'])).toMatchObject({
+      code: 1,
+      errors: expect.stringContaining('--args is no JSON'),
+    })
+  })
+
+  test('put stores the definition of a file, and remove removes it', async () => {
+    const { url, requests } = await edge(200, {})
+    const definition = { name: 'rates', description: 'd' }
+    const root = folder({ 'tools/definitions/rates.json': JSON.stringify(definition) })
+    expect(await run(root, ['put', 'tools/definitions/rates.json', '--url', url])).toMatchObject({
+      code: 0,
+      out: `rates is stored at ${url}\n`,
+    })
+    expect(await run(root, ['remove', 'rates', '--url', url])).toMatchObject({ code: 0 })
+    expect(requests).toEqual([
+      ['PUT /tools/rates', undefined, definition],
+      ['DELETE /tools/rates', undefined],
+    ])
+  })
+
+  test('put names the file that cannot be read', async () => {
+    expect(await run(folder(), ['put', 'rates.json', '--url', 'http://127.0.0.1:9'])).toMatchObject({
+      code: 1,
+      errors: expect.stringMatching(/^rates\.json cannot be read: /),
+    })
+  })
+
+  test('say that an edge does not answer, and exit with 1', async () => {
+    expect(await run(folder(), ['list', '--url', 'http://127.0.0.1:9'])).toMatchObject({
+      code: 1,
+      errors: expect.stringContaining('http://127.0.0.1:9 does not answer'),
+    })
+  })
+})
+
+describe('the commands about keys', () => {
+  test('new prints a key whose hash alone is written', async () => {
+    const root = folder()
+    const { code, out } = await run(root, ['keys', 'new', 'billing', '--tenant', 'acme', '--scope', 'chat', '--json'])
+    const { key, ...entry } = JSON.parse(out)
+    expect(code).toBe(0)
+    expect(entry).toEqual({
+      id: 'billing',
+      sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+      tenant: 'acme',
+      scopes: ['chat'],
+    })
+    const file = readFileSync(join(root, 'api-keys.json'), 'utf8')
+    expect(JSON.parse(file)).toEqual([entry])
+    expect(file).not.toContain(key)
+  })
+
+  test('new refuses an id that is taken, and what an edge would refuse; nothing is written', async () => {
+    const root = folder()
+    await run(root, ['keys', 'new', 'billing'])
+    const file = readFileSync(join(root, 'api-keys.json'), 'utf8')
+    expect(await run(root, ['keys', 'new', 'billing'])).toMatchObject({
+      code: 1,
+      errors: expect.stringContaining('api-keys.json has a key billing already.'),
+    })
+    expect(await run(root, ['keys', 'new', 'no/id'])).toMatchObject({
+      code: 1,
+      errors: expect.stringContaining('API_KEYS'),
+    })
+    expect(readFileSync(join(root, 'api-keys.json'), 'utf8')).toBe(file)
+  })
+
+  test('revoke says what the edge lacks', async () => {
+    const root = folder({ 'wrangler.toml': 'name = "e"\n' })
+    expect(await run(root, ['keys', 'revoke', 'billing'])).toMatchObject({
+      code: 1,
+      errors: expect.stringContaining('wrangler.toml has no KV namespace KEYS'),
+    })
+  })
+})
+
+test('the log lines in the events of wrangler tail are found', () => {
+  const lines: string[] = []
+  const read = tailReader((line) => lines.push(line))
+  const event = { outcome: 'ok', logs: [{ message: ['{"event":"run"}'], level: 'log' }, { message: ['a', 1] }] }
+  for (const line of JSON.stringify(event, null, 2).split('\n')) read(line)
+  read(JSON.stringify(event))
+  expect(lines).toEqual(['{"event":"run"}', 'a 1', '{"event":"run"}', 'a 1'])
+})
