@@ -55,7 +55,7 @@ test('an outcome that comes too late while the run goes on is an event of it', a
     [tool('pay', () => slow.promise, { timeoutMs: 1 })],
   )
   await there.start(0)
-  await new Promise((resolve) => setTimeout(resolve, 20))
+  while (there.requests.length < 2) await settle()
   slow.resolve({ ok: false, error: { code: 'tool_failed', message: 'No.' } })
   slow.resolve({ ok: true, content: [] })
   await settle()

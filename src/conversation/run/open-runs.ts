@@ -60,6 +60,8 @@ export class OpenRuns {
 
   #load(stored: StoredRun, isNew = false): OpenRun {
     const open = openRun(this.#ports, stored, isNew)
+    // The journal says how the run stands; the row may have been damaged.
+    if (open.state.status !== stored.status) this.#ports.store.runs.setStatus(stored.id, open.state.status)
     this.#open.set(stored.id, open)
     return open
   }

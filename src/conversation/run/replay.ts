@@ -5,6 +5,7 @@ import { fold } from '../../loop/fold.ts'
 import { newState, type RunState } from '../../loop/state.ts'
 import { decodeLine, encodeLine, eventId, frameOfLine, typeOfLine } from '../../wire/events.ts'
 import { numberOf } from '../store/events.ts'
+import { isMessage } from '../store/shapes.ts'
 import type { StoredRun } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
 
@@ -38,6 +39,8 @@ export function stateOf(store: Store, stored: StoredRun): { readonly state: RunS
     // An undecoded line is broken only if it is not JSON: a newer edge may have written events unknown to this one.
     if (events.includes(undefined) && !store.events.mend(stored.id, row)) isComplete = false
   }
+  // A fact of the right type and the wrong shape must not reach a model.
+  if (!state.messages.every(isMessage)) isComplete = false
   return { state, isComplete }
 }
 

@@ -28,12 +28,18 @@ export class Database {
     return this.sql.exec<Row>(query, ...values).toArray()
   }
 
-  /** Returns the value of a JSON column; undefined if it is broken, and then its content is set aside. */
-  value(column: string, row: Omit<BrokenRow, 'reason'>): unknown {
+  /** Returns the value of a JSON column; undefined if it is of another shape, and then its content is set aside. */
+  value<Value>(
+    column: string,
+    row: Omit<BrokenRow, 'reason'>,
+    isShape: (value: unknown) => value is Value,
+  ): Value | undefined {
     const text = this.text(column, row)
-    const value = text === undefined ? undefined : parseJson(text)
-    if (text !== undefined && value === undefined) this.setAside({ ...row, reason: 'no JSON' }, column)
-    return value
+    if (text === undefined) return undefined
+    const value = parseJson(text)
+    if (value !== undefined && isShape(value)) return value
+    this.setAside({ ...row, reason: value === undefined ? 'no JSON' : 'wrong shape' }, column)
+    return undefined
   }
 
   /** Returns the text of a column; undefined if parts of it are missing, and then its content is set aside. */

@@ -3,6 +3,7 @@ import type { Content } from '../../contract/message.ts'
 import type { RunRecord } from '../../contract/run.ts'
 import type { ToolOutcome } from '../../contract/tool.ts'
 import type { Database } from './database.ts'
+import { isContent } from './shapes.ts'
 
 /** Data of calls outside the journal: complete results of which models see a part, and outcomes that came late. */
 export class FullResultTable {
@@ -20,8 +21,7 @@ export class FullResultTable {
 
   of(call: string): readonly Content[] | undefined {
     const [row] = this.#database.rows<{ content: string }>('SELECT content FROM wholes WHERE call = ?', call)
-    const content = row && this.#database.value(row.content, { table: 'wholes', key: call })
-    return Array.isArray(content) ? content : undefined
+    return row && this.#database.value(row.content, { table: 'wholes', key: call }, isContent)
   }
 
   /** Stores an outcome that came too late to count: the first one of each call. Returns whether it is the first. */
@@ -42,7 +42,7 @@ export class FullResultTable {
     if (rows.length === 0) return record
     const outcomes = new Map(
       rows.map(({ call, content }) => {
-        return [call.slice(prefix.length), this.#database.value(content, { table: 'wholes', key: call })]
+        return [call.slice(prefix.length), this.#database.value(content, { table: 'wholes', key: call }, isObject)]
       }),
     )
     const calls = record.calls.map((call) => {

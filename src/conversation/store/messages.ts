@@ -1,8 +1,8 @@
 import type { StoredMessage } from '../../contract/conversation.ts'
-import { isObject } from '../../contract/json.ts'
 import { type Message, textOf } from '../../contract/message.ts'
 import type { Database } from './database.ts'
 import type { FullResultTable } from './full-results.ts'
+import { isMessage } from './shapes.ts'
 
 /** The number of positions that are reserved for the messages of each run. */
 export const MESSAGES_A_RUN = 1_000_000
@@ -119,8 +119,8 @@ export class MessageTable {
   }
 
   #read({ position, run, message: column, kind }: MessageRow): StoredMessage | undefined {
-    const message = this.#database.value(column, { table: 'messages', key: position })
-    if (isMessage(message)) return { position, run, message, ...(kind === 'old' && { replaced: true }) }
+    const message = this.#database.value(column, { table: 'messages', key: position }, isMessage)
+    if (message) return { position, run, message, ...(kind === 'old' && { replaced: true }) }
     this.#database.rows('DELETE FROM messages WHERE position = ?', position)
     return undefined
   }
@@ -167,9 +167,4 @@ export function positionOf(place: number): number {
 function kindOf(message: Message): string {
   if (message.role === 'assistant') return message.calls ? 'work' : 'answer'
   return message.role === 'tool' ? 'work' : message.role
-}
-
-/** Only this object writes the rows, so any object with a role is trusted to be a message. */
-function isMessage(value: unknown): value is Message {
-  return isObject(value) && typeof value.role === 'string'
 }

@@ -1,9 +1,9 @@
 import type { RunSummary } from '../../contract/conversation.ts'
-import { isObject } from '../../contract/json.ts'
-import type { RunRecord, RunRequest, RunStatus } from '../../contract/run.ts'
+import { isTerminal, type RunRecord, type RunRequest, type RunStatus } from '../../contract/run.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 import type { Database } from './database.ts'
 import { MESSAGES_A_RUN } from './messages.ts'
+import { isRecord, isRequest, isTools } from './shapes.ts'
 
 /** The columns of a run apart from its request and tools. `place` orders the runs of the conversation. */
 export interface RunRow {
@@ -32,7 +32,8 @@ export interface StoredRun extends RunRow {
 /** How many event numbers are reserved at a time, so that not every news event needs a write. */
 export const RESERVED = 1024
 
-const COLUMNS = 'place, id, status, interrupted, stalled, idle, resumes, ended, pruned'
+const COLUMNS =
+  'place, id, status, interrupted, stalled, idle, resumes, ended, pruned, record IS NOT NULL AS has_record'
 
 /** A list of tools and its row. */
 interface Toolset {
@@ -100,10 +101,13 @@ export class RunTable {
   }
 
   row(id: string): RunRow | undefined {
-    return this.#database.rows<RunRow & Record<string, SqlStorageValue>>(
+    const [row] = this.#database.rows<RunRow & { has_record: number } & Record<string, SqlStorageValue>>(
       `SELECT ${COLUMNS} FROM runs WHERE id = ?`,
       id,
-    )[0]
+    )
+    if (!row) return undefined
+    const { has_record: hasRecord, ...columns } = row
+    return { ...columns, status: plausibleStatus(row.status, hasRecord === 1) }
   }
 
   /** Returns the ids of the unfinished runs in order, without parked ones; the first is the run whose turn it is. */
@@ -113,22 +117,16 @@ export class RunTable {
       .map((row) => row.id)
   }
 
-  /** Returns the ids of the parked runs in order. */
-  parked(): string[] {
-    return this.#database
-      .rows<{ id: string }>("SELECT id FROM runs WHERE record IS NULL AND status = 'parked' ORDER BY place")
-      .map((row) => row.id)
-  }
-
   /** Returns a run with its request and tools; undefined if it does not exist or cannot be read. */
   get(id: string): StoredRun | undefined {
     const row = this.row(id)
     const query = 'SELECT request, definitions FROM runs JOIN toolsets ON toolsets.id = toolset WHERE runs.id = ?'
     const [texts] = this.#database.rows<{ request: string; definitions: string }>(query, id)
     if (!row || !texts || texts.request === '') return undefined
-    const request = this.#database.value(texts.request, { table: 'runs', key: id })
-    const tools = this.#database.value(texts.definitions, { table: 'toolsets', key: id })
-    if (isRequest(request) && isTools(tools)) return { ...row, request, tools }
+    const isOwnRequest = (value: unknown): value is RunRequest => isRequest(value) && value.runId === id
+    const request = this.#database.value(texts.request, { table: 'runs', key: id }, isOwnRequest)
+    const tools = this.#database.value(texts.definitions, { table: 'toolsets', key: id }, isTools)
+    if (request && tools) return { ...row, request, tools }
     // Content that was set aside is not read again.
     this.#database.rows("UPDATE runs SET request = '' WHERE id = ?", id)
     return undefined
@@ -166,8 +164,7 @@ export class RunTable {
   /** Returns the stored record of a finished run, which lacks the preambles and the calls' arguments and results. */
   record(id: string): RunRecord | undefined {
     const [row] = this.#database.rows<{ record: string | null }>('SELECT record FROM runs WHERE id = ?', id)
-    const record = row?.record && this.#database.value(row.record, { table: 'records', key: id })
-    return isRecord(record) ? record : undefined
+    return row?.record ? this.#database.value(row.record, { table: 'records', key: id }, isRecord) : undefined
   }
 
   setStatus(id: string, status: RunStatus): void {
@@ -226,20 +223,29 @@ export class RunTable {
   /** Returns the last event number that is in use or reserved; the next event gets the one after it. */
   lastNumber(id: string): number {
     // No event of a run without a stored one was shown to anybody.
-    const query = `SELECT max(last, reserved) AS last FROM
+    const query = `SELECT max(CAST(last AS INTEGER), CAST(reserved AS INTEGER)) AS last FROM
       (SELECT reserved, (SELECT max(last) FROM events WHERE run = runs.id) AS last FROM runs WHERE id = ?)`
     return this.#database.rows<{ last: number }>(query, id)[0]?.last ?? 0
   }
 
   /** Returns the finished run that ended first of those whose events are not pruned yet. */
   unpruned(): { readonly id: string; readonly ended: number } | undefined {
-    const query = 'SELECT id, ended FROM runs WHERE ended IS NOT NULL AND pruned IS NULL ORDER BY ended LIMIT 1'
+    const query =
+      'SELECT id, CAST(ended AS INTEGER) AS ended FROM runs WHERE ended IS NOT NULL AND pruned IS NULL ORDER BY ended LIMIT 1'
     return this.#database.rows<{ id: string; ended: number }>(query)[0]
   }
 
   setPruned(id: string, upTo: number): void {
     this.#database.rows('UPDATE runs SET pruned = ? WHERE id = ?', upTo, id)
   }
+}
+
+const UNFINISHED: readonly RunStatus[] = ['queued', 'running', 'waiting', 'parked', 'cancelling']
+
+/** Returns the status of a row; of one whose status was damaged, one that fits the rest of the row. */
+function plausibleStatus(status: RunStatus, hasRecord: boolean): RunStatus {
+  if (hasRecord) return isTerminal(status) ? status : 'failed'
+  return UNFINISHED.includes(status) ? status : 'running'
 }
 
 function withoutContent({ calls, preambles: _preambles, ...record }: RunRecord): object {
@@ -252,17 +258,4 @@ function withoutContent({ calls, preambles: _preambles, ...record }: RunRecord):
     durationMs,
   }))
   return { ...record, calls: shortCalls }
-}
-
-/** Only this object writes the rows, so a shallow check is enough, here and below. */
-function isRequest(value: unknown): value is RunRequest {
-  return isObject(value) && typeof value.runId === 'string'
-}
-
-function isTools(value: unknown): value is ToolDefinition[] {
-  return Array.isArray(value)
-}
-
-function isRecord(value: unknown): value is RunRecord {
-  return isObject(value) && Array.isArray(value.calls)
 }

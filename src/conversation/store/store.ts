@@ -11,6 +11,7 @@ import { Database, type OnBroken } from './database.ts'
 import { LAST_PLACE, MessageTable, positionOf } from './messages.ts'
 import { hasSchema, migrate } from './migrations.ts'
 import { WebhookOutbox } from './webhook-outbox.ts'
+import { isUsage, readableSettings } from './shapes.ts'
 import { type RunRow, RunTable, type StoredRun } from './runs.ts'
 import { FullResultTable } from './full-results.ts'
 
@@ -116,14 +117,13 @@ export class Store {
   }
 
   settings(): ConversationSettings {
-    const settings = this.meta('settings')
-    return isObject(settings) ? settings : {}
+    return readableSettings(this.meta('settings'))
   }
 
   /** Returns the marks of all results that models have read in this conversation, in the window or not. */
   marks(): readonly DataMark[] {
     const marks = this.meta('marks')
-    return Array.isArray(marks) ? marks : []
+    return Array.isArray(marks) ? marks.filter((mark) => mark === 'untrusted' || mark === 'private') : []
   }
 
   /** Remembers the marks of these messages. */
@@ -236,11 +236,11 @@ export interface UnreportedSpend {
   readonly spend: Spend
 }
 
-/** Only this object writes facts, so any list is trusted to be the one that was written. */
 function isUnreportedSpend(value: unknown): value is readonly UnreportedSpend[] {
-  return Array.isArray(value)
+  const isSpend = (each: unknown) => isObject(each) && typeof each.tenant === 'string' && isObject(each.spend)
+  return Array.isArray(value) && value.every(isSpend)
 }
 
 function isSum(value: unknown): value is { usage: Usage; runs: number } {
-  return isObject(value) && isObject(value.usage) && typeof value.runs === 'number'
+  return isObject(value) && isUsage(value.usage) && typeof value.runs === 'number'
 }

@@ -1,0 +1,120 @@
+import type { ConversationSettings } from '../../contract/conversation.ts'
+import { isObject } from '../../contract/json.ts'
+import type { Content, Message } from '../../contract/message.ts'
+import type { RunRecord, RunRequest } from '../../contract/run.ts'
+import type { ToolDefinition } from '../../contract/tool.ts'
+
+/**
+ * The shapes of what is stored as JSON. A value of another shape is set aside, like one that is no JSON: it may have
+ * been damaged, and must not reach a model, a caller or the loop.
+ */
+
+export function isMessage(value: unknown): value is Message {
+  if (!isObject(value)) return false
+  const { role, content, calls, callId, tool, ok, marks } = value
+  if (role === 'system') return isText(content)
+  if (role === 'user') return isText(content) || isContent(content)
+  if (role === 'assistant') return isText(content) && isAbsentOr(calls, (list) => isList(list, isCall))
+  return (
+    role === 'tool' &&
+    isText(callId) &&
+    isText(tool) &&
+    isBoolean(ok) &&
+    isContent(content) &&
+    isAbsentOr(marks, isTexts)
+  )
+}
+
+export function isContent(value: unknown): value is Content[] {
+  return isList(
+    value,
+    (part) => isObject(part) && isText(part.type === 'text' ? part.text : part.data) && isText(part.type),
+  )
+}
+
+export function isRequest(value: unknown): value is RunRequest {
+  if (!isObject(value)) return false
+  const { runId, model, caller, input, clientTools, context, limits, system, conversation } = value
+  return (
+    [runId, model].every(isText) &&
+    [system, conversation].every((text) => isAbsentOr(text, isText)) &&
+    isObject(caller) &&
+    isText(caller.tenant) &&
+    isList(input, isMessage) &&
+    isList(clientTools, (each) => isObject(each) && isText(each.name) && isObject(each.inputSchema)) &&
+    isObject(context) &&
+    isObject(limits) &&
+    Object.values(limits).every((limit) => isNumber(limit) || isObject(limit)) &&
+    isNumber(limits.runMs)
+  )
+}
+
+export function isTools(value: unknown): value is ToolDefinition[] {
+  return isList(
+    value,
+    (each) =>
+      isObject(each) &&
+      [each.name, each.description, each.hash].every(isText) &&
+      [each.inputSchema, each.annotations].every(isObject),
+  )
+}
+
+export function isRecord(value: unknown): value is RunRecord {
+  if (!isObject(value)) return false
+  const { id, status, answer, calls, steps } = value
+  const isCallRecord = (call: unknown) => isObject(call) && isText(call.id) && isText(call.tool) && isText(call.status)
+  return [id, status, answer].every(isText) && isNumber(steps) && isUsage(value.usage) && isList(calls, isCallRecord)
+}
+
+export function isUsage(value: unknown): boolean {
+  return isObject(value) && [value.inputTokens, value.outputTokens].every(isNumber)
+}
+
+/** Returns the settings without those of another type, which count as not set. */
+export function readableSettings(value: unknown): ConversationSettings {
+  if (!isObject(value)) return {}
+  return Object.fromEntries(Object.entries(value).filter(([name, setting]) => (SETTINGS[name] ?? isAny)(setting)))
+}
+
+const SETTINGS: Readonly<Record<string, (value: unknown) => boolean>> = {
+  system: isText,
+  model: isText,
+  webhook: isText,
+  compat: isText,
+  ttlSeconds: isNumber,
+  context: isObject,
+  limits: isObject,
+  window: (value) => isObject(value) && isAbsentOr(value.messages, isNumber) && isAbsentOr(value.tokens, isNumber),
+}
+
+function isCall(value: unknown): boolean {
+  return isObject(value) && [value.callId, value.tool, value.arguments].every(isText)
+}
+
+function isList<Item>(value: unknown, isItem: (item: unknown) => boolean): value is Item[] {
+  return Array.isArray(value) && value.every(isItem)
+}
+
+function isAbsentOr(value: unknown, isShape: (value: unknown) => boolean): boolean {
+  return value === undefined || isShape(value)
+}
+
+function isAny(): boolean {
+  return true
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}
+
+function isTexts(value: unknown): boolean {
+  return isList(value, isText)
+}
+
+function isBoolean(value: unknown): boolean {
+  return typeof value === 'boolean'
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0
+}
