@@ -120,7 +120,8 @@ async function faultOf(there: TestConversation): Promise<string | undefined> {
     for (let ring = 0; ring < 8 && !isTerminal(there.store.runs.row(runId('next'))?.status ?? 'queued'); ring++) {
       await settle()
       if (there.store.runs.row(runId('next'))?.status === 'queued') {
-        await Promise.all(there.store.runs.unfinished().map((id) => id !== runId('next') && there.object.cancel(id)))
+        const others = there.store.runs.unfinished().filter((id) => id !== runId('next'))
+        await Promise.all(others.map((id) => there.object.cancel(id)))
       }
       if (there.alarmAt < Infinity) await there.ring()
     }

@@ -32,6 +32,9 @@ export interface StoredRun extends RunRow {
 /** How many event numbers are reserved at a time, so that not every news event needs a write. */
 export const RESERVED = 1024
 
+/** A damaged number may be larger than JavaScript's numbers are exact. */
+const MOST_INTEGER = 2 ** 52
+
 const COLUMNS =
   'place, id, status, interrupted, stalled, idle, resumes, ended, pruned, record IS NOT NULL AS has_record'
 
@@ -223,15 +226,15 @@ export class RunTable {
   /** Returns the last event number that is in use or reserved; the next event gets the one after it. */
   lastNumber(id: string): number {
     // No event of a run without a stored one was shown to anybody.
-    const query = `SELECT max(CAST(last AS INTEGER), CAST(reserved AS INTEGER)) AS last FROM
+    const query = `SELECT min(max(CAST(last AS INTEGER), CAST(reserved AS INTEGER)), ${MOST_INTEGER}) AS last FROM
       (SELECT reserved, (SELECT max(last) FROM events WHERE run = runs.id) AS last FROM runs WHERE id = ?)`
     return this.#database.rows<{ last: number }>(query, id)[0]?.last ?? 0
   }
 
   /** Returns the finished run that ended first of those whose events are not pruned yet. */
   unpruned(): { readonly id: string; readonly ended: number } | undefined {
-    const query =
-      'SELECT id, CAST(ended AS INTEGER) AS ended FROM runs WHERE ended IS NOT NULL AND pruned IS NULL ORDER BY ended LIMIT 1'
+    const query = `SELECT id, min(CAST(ended AS INTEGER), ${MOST_INTEGER}) AS ended FROM runs
+      WHERE ended IS NOT NULL AND pruned IS NULL ORDER BY runs.ended LIMIT 1`
     return this.#database.rows<{ id: string; ended: number }>(query)[0]
   }
 
