@@ -13,8 +13,15 @@ import { makeWorld, type World } from './world.ts'
 /**
  * `npm run test:faults`: the edge on real processes, killed with SIGKILL again and again. `-- --seed 7 --runs 200`
  * gives the random part; the seed is printed, and the same seed draws the same runs and the same moments.
+ * `-- --only decide` plays the parts with this word in their names alone.
  */
-const { values } = parseArgs({ options: { seed: { type: 'string' }, runs: { type: 'string', default: '200' } } })
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string' },
+    runs: { type: 'string', default: '200' },
+    only: { type: 'string', default: '' },
+  },
+})
 const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))
 const RUNS_A_ROUND = 25
 
@@ -31,7 +38,7 @@ const PARTS: readonly { readonly name: string; readonly play: (world: World) => 
 ]
 
 const faults: string[] = []
-for (const { name, play } of PARTS) {
+for (const { name, play } of PARTS.filter((part) => part.name.includes(values.only))) {
   console.log(`\n# ${name}`)
   const began = Date.now()
   const found = await playAlone(play)
