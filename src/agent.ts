@@ -35,7 +35,7 @@ export function serveAgents<Env extends object>(
         if (!resolved.ok) throw new Error(`The agent "${name}" has no model: ${resolved.message}`)
       }
       const { tools } = await agentSource(agents, setup).list()
-      return { contract: 1, tools: tools.map(({ definition }) => definition) }
+      return { contract: 1, source: 'agent', tools: tools.map(({ definition }) => definition) }
     }
 
     async call(request: ToolRequest, control: ToolControl = NOBODY): Promise<ToolOutcome> {

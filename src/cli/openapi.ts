@@ -1,6 +1,6 @@
 import { isObject, type JsonSchema } from '../contract/json.ts'
 import { parseStored } from '../definitions/definition.ts'
-import { wireName } from '../tool/wire-name.ts'
+import { wireName } from '../contract/wire-name.ts'
 import { Failure } from './failure.ts'
 import { argumentsOf } from './openapi-arguments.ts'
 import { resolved, SchemaReader, UnsupportedError } from './openapi-schema.ts'

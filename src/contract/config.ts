@@ -43,6 +43,8 @@ export interface Config extends RunOptionValues {
   readonly pinnedContext: Readonly<Record<string, unknown>>
   /** When a tool that fails again and again is paused. Default: never. */
   readonly breaker?: { readonly failures: number; readonly pauseMs: number }
+  /** The hosts from which the edge fetches files that requests link to; `*` stands for any public host. */
+  readonly fileHosts: readonly string[]
   /** Prices of models, by `provider/name`. */
   readonly prices: Readonly<Record<string, Price>>
   /** How long single models may be silent, by `provider/name`. */
@@ -88,6 +90,7 @@ export function readConfig(vars: Vars): Config {
     }),
     prices: objectVar(vars, 'MODEL_PRICES', PRICES, isPrice),
     patience: objectVar(vars, 'MODEL_TIMEOUTS', TIMEOUTS, isPatience),
+    fileHosts: listVar(vars, 'FILE_HOSTS') ?? [],
     httpToolHosts: objectVar(vars, 'HTTP_TOOL_HOSTS', 'a JSON object { host: [secret names] }', isStrings),
     holdChanged: readHoldChanged(vars),
     corsOrigins: listOf(vars, 'CORS_ORIGINS', ORIGINS, /^\w+:\/\/[^/*]+$/) ?? [],

@@ -14,6 +14,16 @@ export interface BinaryContent {
   readonly data: string
 }
 
+/** A file that is not at hand, but under an `https` URL. `mediaType` may be `image/*`, if no more is known. */
+export interface LinkedContent {
+  readonly type: 'image' | 'file'
+  readonly mediaType: string
+  readonly url: string
+}
+
+/** A part of a message of the user. */
+export type UserContent = Content | LinkedContent
+
 /** A call as the model wrote it: `arguments` is its JSON text, not yet checked. */
 export interface ToolCall {
   readonly callId: string
@@ -30,7 +40,7 @@ export interface SystemMessage {
 
 export interface UserMessage {
   readonly role: 'user'
-  readonly content: string | readonly Content[]
+  readonly content: string | readonly UserContent[]
 }
 
 export interface AssistantMessage {
@@ -73,7 +83,7 @@ export function marksAmong(messages: readonly Message[]): readonly DataMark[] {
 }
 
 /** Returns content as text, its parts joined by line breaks. Images and files are named, not shown. */
-export function textOf(content: string | readonly Content[]): string {
+export function textOf(content: string | readonly UserContent[]): string {
   if (typeof content === 'string') return content
   return content.map((part) => (part.type === 'text' ? part.text : `[${part.type}: ${part.mediaType}]`)).join('\n')
 }

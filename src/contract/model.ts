@@ -51,6 +51,8 @@ export interface ModelError {
   readonly status?: number
   readonly retryable: boolean
   readonly retryAfterMs?: number
+  /** The number of requests that were made, if a retryable error was still there after the last of several. */
+  readonly attempts?: number
 }
 
 /** What a model can take and give, as far as its codec goes. A server of the format, or a single model, may do less. */
@@ -69,6 +71,9 @@ export interface ModelCapabilities {
   readonly imagesInResults: boolean
   /** A JSON Schema for the answer reaches the model. */
   readonly structuredOutput: boolean
+  /** The server fetches images from `https` URLs, and other files; else the edge does. */
+  readonly imageUrls: boolean
+  readonly fileUrls: boolean
 }
 
 /** The capabilities of a codec that supports everything. */
@@ -80,6 +85,8 @@ export const ALL_CAPABILITIES: ModelCapabilities = {
   streamedArguments: true,
   imagesInResults: true,
   structuredOutput: true,
+  imageUrls: true,
+  fileUrls: true,
 }
 
 /**

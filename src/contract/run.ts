@@ -84,6 +84,10 @@ export interface RunError {
   readonly code: string
   readonly message: string
   readonly retryAfterMs?: number
+  /** Set if the same request may succeed when it is sent again, and the edge has not sent its own again already. */
+  readonly retryable?: true
+  /** The number of requests to the model after which the edge gave up, if it made several. */
+  readonly attempts?: number
 }
 
 export interface CallRecord {

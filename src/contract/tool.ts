@@ -200,6 +200,8 @@ export interface ToolControl {
 export interface ToolDescription {
   readonly contract: 1
   readonly tools: readonly ToolDefinition[]
+  /** What the tools are, for listings. Default: `service`. */
+  readonly source?: 'mcp' | 'agent'
 }
 
 /**

@@ -3,6 +3,7 @@
  * contract/, wire/, tool/ and loop/. Must never know a binding: it gets a Setup.
  */
 import type { Refusal } from '../contract/conversation.ts'
+import { openAiErrorObject } from '../wire/client/openai-chat/error.ts'
 import type { OpenAiFault } from '../wire/client/openai-chat/body.ts'
 
 export interface ProblemDetails {
@@ -14,7 +15,10 @@ export interface ProblemDetails {
   /** The part of the request that is at fault, such as `tools[0].function.name`. */
   readonly param?: string
   readonly retryAfterMs?: number | undefined
-  /** Whether an SDK may send the request again by itself; false once a tool call has started. */
+  /**
+   * Whether an SDK may send the request again by itself, which `x-should-retry` tells it. False once a tool call has
+   * started. Default: only after a 429, and for what is busy or unavailable for now.
+   */
   readonly mayRetry?: boolean
   /** Further members of the answer, such as the run's id. */
   readonly extra?: Readonly<Record<string, unknown>>
@@ -54,17 +58,21 @@ export function problemJson({ details }: Problem): Response {
 
 /** Returns a response in OpenAI's error format, for `/v1`. */
 export function openAiError({ details }: Problem): Response {
-  const { status, code, message, param = null } = details
-  const type = status === 429 ? 'rate_limit_error' : status < 500 ? 'invalid_request_error' : 'server_error'
-  return Response.json({ error: { message, type, param, code } }, { status, headers: problemHeaders(details) })
+  return Response.json(openAiErrorObject(details), { status: details.status, headers: problemHeaders(details) })
 }
 
-export function problemHeaders({ status, retryAfterMs, mayRetry, headers }: ProblemDetails): Record<string, string> {
+export function problemHeaders({
+  status,
+  code,
+  retryAfterMs,
+  headers,
+  mayRetry = status === 429 || code === 'conversation_busy' || code.endsWith('_unavailable'),
+}: ProblemDetails): Record<string, string> {
   return {
     ...headers,
     ...(status === 401 && { 'www-authenticate': 'Bearer' }),
     ...(retryAfterMs !== undefined && { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }),
-    ...(mayRetry === false && { 'x-should-retry': 'false' }),
+    'x-should-retry': String(mayRetry),
   }
 }
 

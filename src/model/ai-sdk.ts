@@ -29,7 +29,7 @@ export interface AiSdkOptions extends Timeouts {
 }
 
 /** What the specification can express. It has no `parallel_tool_calls`, which only `providerOptions` can set. */
-const CAPABILITIES: ModelCapabilities = { ...ALL_CAPABILITIES, singleCalls: false }
+const CAPABILITIES: ModelCapabilities = { ...ALL_CAPABILITIES, singleCalls: false, imageUrls: false, fileUrls: false }
 
 /**
  * Makes a ChatModel of an AI SDK model of specification v2, v3 or v4, without a dependency on the SDK. Throws an Error

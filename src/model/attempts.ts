@@ -43,3 +43,8 @@ export function attempts(
     },
   }
 }
+
+/** Makes a stream that has this error alone. */
+export async function* failing(error: ModelError): AsyncGenerator<ModelEvent, void> {
+  yield { type: 'error', error }
+}

@@ -1,8 +1,8 @@
-import type { ChatModel, ModelError, ModelEvent, ModelProvider, Patience } from '../contract/model.ts'
+import type { ChatModel, ModelProvider, Patience } from '../contract/model.ts'
 import type { Price } from '../contract/usage.ts'
 import type { ModelChooser } from '../contract/setup.ts'
 import { WITHOUT_TOOLS } from '../wire/provider/model-error.ts'
-import { attempts } from './attempts.ts'
+import { attempts, failing } from './attempts.ts'
 
 export interface ChooserOptions {
   /** The providers, by the first half of their models' names. */
@@ -75,10 +75,6 @@ export function modelChooser({
 
 function hasTools(model: ChatModel | undefined): boolean {
   return model?.capabilities?.tools !== false
-}
-
-async function* failing(error: ModelError): AsyncGenerator<ModelEvent, void> {
-  yield { type: 'error', error }
 }
 
 /** Returns the part of a name before its first slash. */

@@ -38,5 +38,7 @@ function both(a: ModelCapabilities, b: ModelCapabilities): ModelCapabilities {
     streamedArguments: a.streamedArguments && b.streamedArguments,
     imagesInResults: a.imagesInResults && b.imagesInResults,
     structuredOutput: a.structuredOutput && b.structuredOutput,
+    imageUrls: a.imageUrls && b.imageUrls,
+    fileUrls: a.fileUrls && b.fileUrls,
   }
 }

@@ -5,7 +5,13 @@ import { postModels, type ServerOptions, withoutSlash } from './post-models.ts'
 
 const GOOGLE = 'https://generativelanguage.googleapis.com/v1beta'
 
-const CAPABILITIES: ModelCapabilities = { ...ALL_CAPABILITIES, singleCalls: false, streamedArguments: false }
+const CAPABILITIES: ModelCapabilities = {
+  ...ALL_CAPABILITIES,
+  singleCalls: false,
+  streamedArguments: false,
+  imageUrls: false,
+  fileUrls: false,
+}
 
 /**
  * Makes the models of Google Gemini, and of any server that speaks its `generateContent`. `baseUrl` is the URL before

@@ -4,7 +4,7 @@ import { encodeRequest } from '../wire/provider/openai-chat/ask-request.ts'
 import { forMistral } from '../wire/provider/openai-chat/mistral.ts'
 import { postModels, type ServerOptions, withoutSlash } from './post-models.ts'
 
-const CAPABILITIES: ModelCapabilities = { ...ALL_CAPABILITIES, imagesInResults: false }
+const CAPABILITIES: ModelCapabilities = { ...ALL_CAPABILITIES, imagesInResults: false, fileUrls: false }
 
 /**
  * Makes the models of any server that speaks Chat Completions: OpenAI, Ollama, vLLM, Groq, a gateway. `baseUrl` is the

@@ -1,7 +1,7 @@
 import type { ChatModel, ModelError } from '../contract/model.ts'
 import { pause } from '../contract/pause.ts'
 import { TIMED_OUT } from '../wire/provider/model-error.ts'
-import { attempts } from './attempts.ts'
+import { attempts, failing } from './attempts.ts'
 
 export interface RetryOptions {
   /** The number of requests in all. Default 3. */
@@ -21,7 +21,7 @@ const LONGEST_ASKED_MS = 60_000
  * Makes a model that asks again if the model fails before its first event with a retryable error, except for a time-out:
  * the next model of a list of fallbacks is then asked at once, and a run starts its step again. It waits as long as
  * the provider asks, up to 60 s, else a random time below 0.5 s, 1 s, … 8 s. If the provider asks for a longer wait, or
- * after the last attempt, the failure is reported.
+ * after the last attempt, the failure is reported with the number of attempts.
  */
 export function retrying(model: ChatModel, options: RetryOptions = {}): ChatModel {
   const { attempts: most = 3, random = Math.random, sleep = pause } = options
@@ -37,8 +37,10 @@ export function retrying(model: ChatModel, options: RetryOptions = {}): ChatMode
       const startStream = () => model.stream(request, signal)
       return attempts(startStream, async (error, failures) => {
         const wait = waitMs(error, failures)
-        if (!error.retryable || error.code === TIMED_OUT || failures >= most || wait > LONGEST_ASKED_MS)
-          return undefined
+        if (!error.retryable || error.code === TIMED_OUT || failures >= most || wait > LONGEST_ASKED_MS) {
+          const isCounted = failures === 1 || error.attempts !== undefined
+          return isCounted ? undefined : failing({ ...error, attempts: failures })
+        }
         if (!signal.aborted) await sleep(wait, signal)
         return signal.aborted ? undefined : startStream()
       })

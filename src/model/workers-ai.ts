@@ -22,7 +22,12 @@ export interface WorkersAiOptions extends Timeouts {
   readonly provider?: string | undefined
 }
 
-const CAPABILITIES: ModelCapabilities = { ...ALL_CAPABILITIES, imagesInResults: false }
+const CAPABILITIES: ModelCapabilities = {
+  ...ALL_CAPABILITIES,
+  imagesInResults: false,
+  imageUrls: false,
+  fileUrls: false,
+}
 
 /** Makes the models of Workers AI, by their names there, such as `@cf/meta/llama-4-scout-17b-16e-instruct`. */
 export function workersAi(binding: AiBinding, options: WorkersAiOptions = {}): ModelProvider {

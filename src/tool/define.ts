@@ -9,7 +9,7 @@ import type { Finding, KeyStatus } from './once.ts'
 import { toOutcome } from './result.ts'
 import type { RunContext } from './run-context.ts'
 import type { InputSchema, OutputOf } from '../schema/standard-schema.ts'
-import { wireName } from './wire-name.ts'
+import { wireName } from '../contract/wire-name.ts'
 
 export type { RunContext }
 

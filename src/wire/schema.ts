@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { type Limit, limitRules } from '../contract/limits.ts'
 import { optionRules, type RunOptionValues } from '../contract/run-options.ts'
 import { ID, TOOL_NAME } from '../contract/id.ts'
+import { edgeName } from '../contract/wire-name.ts'
 import { isObject } from '../contract/json.ts'
 import type { Content } from '../contract/message.ts'
 
@@ -42,6 +43,9 @@ export const toolName = matching(TOOL_NAME)
 /** A text that is not empty. */
 export const someText = v.pipe(v.string(), v.nonEmpty('must not be empty.'))
 
+/** The name of a tool of the edge: that which models see, or the tool's own, such as `files.read`. */
+export const toolReference = v.pipe(someText, v.transform(edgeName))
+
 /** A tool choice that names no tool. */
 export const choiceWord = v.picklist(['auto', 'none', 'required'])
 
@@ -60,6 +64,17 @@ export const contentPart = v.variant('type', [
   v.strictObject({ type: v.literal('text'), text: v.string() }),
   v.strictObject({ type: v.picklist(['image', 'file']), mediaType: v.string(), data: v.string() }),
 ])
+
+/** A part of a message of the user, which may also be a file under an `https` URL. */
+export const userPart = either(
+  (part) => isObject(part) && 'url' in part,
+  v.strictObject({
+    type: v.picklist(['image', 'file']),
+    mediaType: v.exactOptional(v.string(), 'image/*'),
+    url: matching(/^https:\/\/[^\s/]+/),
+  }),
+  contentPart,
+)
 
 /** Makes the schema of a whole number that is not below `least`. */
 export function integerFrom(minimum: number) {
@@ -107,7 +122,7 @@ const limitSchemas: Readonly<Record<Limit, typeof count>> = Object.fromEntries(
 )
 
 /** The limits that a request may lower. */
-const limits = v.strictObject({ ...limitSchemas, tools: v.exactOptional(byName(v.string(), integerFrom(1))) })
+const limits = v.strictObject({ ...limitSchemas, tools: v.exactOptional(byName(toolReference, integerFrom(1))) })
 
 function numberAbove(minimum: number): v.GenericSchema<number> {
   return v.pipe(v.number(), v.gtValue(minimum, `must be above ${minimum}.`))
@@ -123,7 +138,7 @@ const context = v.pipe(
   ),
 )
 
-const toolNames = v.array(toolName)
+const toolNames = v.array(toolReference)
 
 const selection = either(
   Array.isArray,

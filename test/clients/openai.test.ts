@@ -176,7 +176,7 @@ describe('an error', () => {
       name: 'AuthenticationError',
       status: 401,
       type: 'invalid_request_error',
-      code: 'unauthorized',
+      code: 'invalid_api_key',
       param: null,
     })
     expect(await errorOf(completions.create({ model, messages, n: 2 }))).toEqual({
@@ -188,6 +188,8 @@ describe('an error', () => {
     })
     expect(await errorOf(completions.create({ model: 'no/such', messages, stream: true }))).toMatchObject({
       name: 'NotFoundError',
+      type: 'invalid_request_error',
+      code: 'model_not_found',
       param: 'model',
     })
     expect(await errorOf(client().embeddings.create({ model, input: 'text' }))).toMatchObject({
@@ -206,10 +208,36 @@ describe('an error', () => {
     stage.script(root, busy, root, say('4'))
     expect(await errorOf(client({ maxRetries: 2 }).chat.completions.create({ model, messages }))).toMatchObject({
       name: 'RateLimitError',
-      code: 'model_rate_limited',
+      code: 'rate_limit_exceeded',
     })
     expect(stage.sent()).toHaveLength(2)
   })
+
+  test('of the model is not asked for again by the SDK once the edge has asked several times', async () => {
+    const down = { status: 503, headers: { 'retry-after': '0.01' }, body: { error: { message: 'Down.' } } }
+    stage.script(down, down, down, down)
+    const failure = await errorOf(client({ maxRetries: 2 }).chat.completions.create({ model, messages }))
+    expect(failure).toMatchObject({ status: 502, type: 'server_error', code: 'model_unavailable' })
+    expect(stage.sent()).toHaveLength(3)
+  })
+
+  test.each([
+    [401, {}, 424, 'server_error', 'model_unauthorized'],
+    [403, {}, 424, 'server_error', 'model_unauthorized'],
+    [404, {}, 404, 'invalid_request_error', 'model_not_found'],
+    [402, {}, 402, 'insufficient_quota', 'insufficient_quota'],
+    [429, { code: 'insufficient_quota' }, 402, 'insufficient_quota', 'insufficient_quota'],
+    [400, { code: 'context_length_exceeded' }, 400, 'invalid_request_error', 'context_length_exceeded'],
+    [400, { message: 'x does not support tools' }, 400, 'invalid_request_error', 'model_without_tools'],
+  ])(
+    'of the model that stays, status %i and %j, is asked for once',
+    async (status, error, ...[answered, type, code]) => {
+      stage.script(...Array.from({ length: 9 }, () => ({ status, body: { error: { message: 'No.', ...error } } })))
+      const failure = await errorOf(client({ maxRetries: 2 }).chat.completions.create({ model, messages }))
+      expect(failure).toMatchObject({ status: answered, type, code })
+      expect(stage.sent()).toHaveLength(1)
+    },
+  )
 
   test('in the middle of a stream is thrown from it', async () => {
     stage.script({ chunks: chunksOf({ text: 'One two' }).slice(0, 2), end: 'cut' })
@@ -380,7 +408,7 @@ test('models are listed, and found one by one', async () => {
   expect(await models.retrieve(model)).toEqual({
     id: model,
     object: 'model',
-    created: 0,
+    created: 1_767_225_600,
     owned_by: 'openai',
     edgecall: {
       tools: true,
@@ -390,7 +418,9 @@ test('models are listed, and found one by one', async () => {
       streamedArguments: true,
       imagesInResults: false,
       structuredOutput: true,
+      imageUrls: true,
+      fileUrls: false,
     },
   })
-  expect(await errorOf(models.retrieve('no/such'))).toMatchObject({ name: 'NotFoundError', code: 'unknown_model' })
+  expect(await errorOf(models.retrieve('no/such'))).toMatchObject({ name: 'NotFoundError', code: 'model_not_found' })
 })

@@ -203,7 +203,7 @@ describe('a model server that', () => {
       const { response, body } = await failed(busy, stream)
       expect(response.status).toBe(429)
       expect(response.headers.get('retry-after')).toBe('120')
-      expect(body.error.code).toBe('model_rate_limited')
+      expect(body.error).toMatchObject({ code: 'rate_limit_exceeded', edgecall: 'model_rate_limited' })
     }
   })
 

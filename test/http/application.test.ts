@@ -57,12 +57,12 @@ describe('a hook', () => {
     })
     await edge.ask(CHAT, { json: hello() })
     await edge.ask(CHAT, { json: hello('I want a booking') })
-    // Who names the whole list gets no more than that.
+    // Tools that a request names and those of hooks are combined.
     await edge.ask(CHAT, { json: { ...hello('I want a booking'), edgecall: { tools: ['clock'] } } })
     expect(edge.requests.map(({ tools }) => tools.map(({ name }) => name))).toEqual([
       ['clock'],
       ['clock', 'bookRoom'],
-      ['clock'],
+      ['clock', 'bookRoom'],
     ])
   })
 })

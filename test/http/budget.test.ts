@@ -75,7 +75,8 @@ describe('a budget', () => {
       ['/v1/chat/completions', hello],
       ['/v1/responses', { input: 'Hi' }],
     ] as const) {
-      const error = { message: expect.any(String), type: 'rate_limit_error', param: null, code: 'budget_exhausted' }
+      const code = 'insufficient_quota'
+      const error = { message: expect.any(String), type: code, param: null, code, edgecall: 'budget_exhausted' }
       expect(await refusal(await post(path, json, bearer('one')))).toEqual([429, '43200', { error }])
     }
     const user = { id: 'm', role: 'user', parts: [{ type: 'text', text: 'Hi' }] }

@@ -281,7 +281,8 @@ describe('the accept hook of a request that continues a run', () => {
       const edge = keptEdge({ script: [ask(['clock'], ['pick']), say('Done.')], tools: [clock] })
       const { messages } = await handed(edge, headers)
       const refused = await edge.post(CHAT, { messages, tools, ...terms }, headers)
-      expect((await refused.json<any>()).error.code).toBe(code)
+      const { error } = await refused.json<any>()
+      expect(error.edgecall ?? error.code).toBe(code)
       const answer = await (await edge.post(CHAT, { messages, tools }, headers)).json<any>()
       expect([answer.choices[0].message.content, edge.requests.length]).toEqual(['Done.', 2])
     }

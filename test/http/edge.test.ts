@@ -9,7 +9,7 @@ const CHAT = '/v1/chat/completions'
 
 async function errorOf(response: Response): Promise<{ status: number; code: string; param?: string }> {
   const body = (await response.json()) as Record<string, any>
-  const { code, param } = body.error ?? body
+  const { code: formatCode, edgecall: code = formatCode, param } = body.error ?? body
   return { status: response.status, code, ...(param !== undefined && param !== null && { param }) }
 }
 
@@ -415,6 +415,7 @@ describe('CORS', () => {
       'x-total-count',
       'x-run-joined',
       'x-should-retry',
+      'x-model-attempts',
       'idempotent-replayed',
       'etag',
       'location',

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { say } from '../fixtures/play.ts'
 import { type KeptEdge, keptEdge } from './kept-edge.ts'
 
@@ -53,3 +53,99 @@ test.each(Object.entries(SURFACES))(
     expect([runs.length, edge.requests.length]).toEqual([1, 1])
   },
 )
+
+describe('an image under an https: URL', () => {
+  const url = 'https://files.example.com/cat.png'
+  const LINKS: Readonly<Record<string, (edge: KeptEdge, url: string) => Promise<Response>>> = {
+    '/conversations/{id}/runs': (edge, url) =>
+      edge.post('/conversations/c/runs', { input: [{ role: 'user', content: [{ type: 'image', url }] }] }),
+    '/v1/chat/completions': (edge, url) =>
+      edge.post(
+        '/v1/chat/completions',
+        { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] },
+        { 'x-conversation-id': 'c' },
+      ),
+    '/v1/responses': (edge, url) =>
+      edge.post('/v1/responses', {
+        conversation: 'c',
+        input: [{ role: 'user', content: [{ type: 'input_image', image_url: url }] }],
+      }),
+    '/chat': (edge, url) => {
+      const file = { type: 'file', mediaType: 'image/png', url }
+      return edge.post('/chat', { id: 'c', messages: [{ id: 'm', role: 'user', parts: [file] }] })
+    },
+    '/ag-ui': (edge, url) => {
+      const image = { type: 'image', source: { type: 'url', value: url } }
+      return edge.post('/ag-ui', { threadId: 'c', runId: 'r', messages: [{ id: 'm', role: 'user', content: [image] }] })
+    },
+    '/ag-ui before 1.0': (edge, url) => {
+      const image = { type: 'binary', mimeType: 'image/png', url }
+      return edge.post('/ag-ui', { threadId: 'c', runId: 'r', messages: [{ id: 'm', role: 'user', content: [image] }] })
+    },
+  }
+  const png = new Uint8Array([137, 80, 78, 71])
+
+  /** An edge before a model with these capabilities, and a web with these pages. */
+  async function linkedEdge(
+    capabilities: { imageUrls: boolean },
+    { hosts = '', pages = {} }: { hosts?: string; pages?: Record<string, () => Response> } = {},
+  ): Promise<KeptEdge> {
+    vi.stubGlobal('fetch', async (page: string) => pages[page]?.() ?? new Response('', { status: 404 }))
+    onTestFinished(() => void vi.unstubAllGlobals())
+    const edge = keptEdge({ script: [say('A cat.')], vars: { FILE_HOSTS: hosts }, capabilities })
+    await edge.post('/conversations', { id: 'c' })
+    return edge
+  }
+  const contentSent = (edge: KeptEdge) => edge.requests.at(-1)?.messages.at(-1)?.content
+
+  test.each(Object.entries(LINKS))('from %s is passed on to a server that fetches it', async (_path, send) => {
+    const edge = await linkedEdge({ imageUrls: true })
+    expect((await send(edge, url)).status).toBe(200)
+    expect(contentSent(edge)).toMatchObject([{ type: 'image', url }])
+  })
+
+  test.each(Object.entries(LINKS))('from %s is fetched by the edge for other servers', async (_path, send) => {
+    const pages = {
+      [url]: () => new Response(null, { status: 302, headers: { location: 'https://cdn.example.com/1.png' } }),
+      'https://cdn.example.com/1.png': () => new Response(png, { headers: { 'content-type': 'image/png' } }),
+    }
+    const edge = await linkedEdge({ imageUrls: false }, { hosts: 'files.example.com, cdn.example.com', pages })
+    expect((await send(edge, url)).status).toBe(200)
+    expect(contentSent(edge)).toEqual([{ type: 'image', mediaType: 'image/png', data: 'iVBORw==' }])
+  })
+
+  test.each([
+    ['no host is allowed', '', url, 'FILE_HOSTS does not allow its host'],
+    ['it leads to an address', '*', 'https://127.0.0.1/cat.png', 'FILE_HOSTS does not allow its host'],
+    ['it leads to a private name', '*', 'https://files.internal/cat.png', 'FILE_HOSTS does not allow its host'],
+    ['it has another port', '*', 'https://files.example.com:8443/cat.png', 'FILE_HOSTS does not allow its host'],
+    ['it redirects to an address', '*', 'https://files.example.com/away', 'FILE_HOSTS does not allow its host'],
+    ['it is missing', '*', 'https://files.example.com/none', 'its server answered 404'],
+    ['it is a page', '*', 'https://files.example.com/page', 'it is "text/html", and not the image'],
+    ['it is too large', '*', 'https://files.example.com/large', 'it has more than 1048576 bytes'],
+  ])('is refused, and nothing is stored, if %s', async (_reason, hosts, link, message) => {
+    const typed = (type: string, body: BodyInit = png) => new Response(body, { headers: { 'content-type': type } })
+    const pages = {
+      [url]: () => typed('image/png'),
+      'https://files.example.com/away': () => Response.redirect('https://169.254.169.254/latest', 302),
+      'https://files.example.com/page': () => typed('text/html; charset=utf-8'),
+      'https://files.example.com/large': () => typed('image/png', new Uint8Array(1024 * 1024 + 1)),
+    }
+    for (const send of Object.values(LINKS)) {
+      const edge = await linkedEdge({ imageUrls: false }, { hosts, pages })
+      const refused = await send(edge, link)
+      expect(refused.status).toBe(400)
+      const text = await refused.text()
+      expect(text).toContain('file_not_fetched')
+      expect(text.replaceAll('\\"', '"')).toContain(message)
+      expect(await (await edge.fetch('/conversations/c/runs')).json()).toEqual([])
+    }
+  })
+
+  test('that is no https: URL is refused', async () => {
+    for (const send of Object.values(LINKS)) {
+      const edge = await linkedEdge({ imageUrls: true })
+      expect((await send(edge, 'http://files.example.com/cat.png')).status).toBe(400)
+    }
+  })
+})

@@ -180,3 +180,30 @@ test('the OpenAPI schemas of responses fit the responses of the edge', async () 
     await get(`/conversations${path}`)
   for (const path of ['/tools', '/tools/clock', '/tools/none', '/v1/models', '/health']) await get(path)
 })
+
+describe('types that are made of the document', () => {
+  test('have the answers of the OpenAI surfaces in full', async () => {
+    const edge = keptEdge({ script: [ask(['clock']), say('Noon.'), say('Noon.')], tools: [tool('clock')] })
+    const completion = await (await edge.post('/v1/chat/completions', chat({}))).json<any>()
+    const response = await (await edge.post('/v1/responses', { input: 'Hello' })).json<any>()
+    const { ChatCompletion, Response, ChatUsage, ResponseItem } = document.components.schemas
+    for (const [schema, value] of [
+      [ChatCompletion, completion],
+      [ChatUsage, completion.usage],
+      [Response, response],
+      [ResponseItem, response.output[0]],
+    ])
+      expect(fits(schema, value)).toBe(true)
+    expect(fits(ChatCompletion, { ...completion, choices: [{}] })).toBe(false)
+    expect(fits(Response, { ...response, output: [{ type: 'message' }] })).toBe(false)
+  })
+
+  test('leave out what has a default, and take the size of a page as a number', () => {
+    // A stored definition has a member of this name.
+    expect(JSON.stringify(document.components.schemas)).not.toMatch(/"default":(?!\{"type":"boolean")/)
+    const { parameters } = document.paths['/tools'].get
+    expect(parameters).toContainEqual(
+      expect.objectContaining({ name: 'limit', schema: { type: 'integer', minimum: 1, maximum: 1000 } }),
+    )
+  })
+})

@@ -61,7 +61,8 @@ describe('the rate of a key', () => {
       return response.json()
     }
     const message = expect.stringContaining('too many requests')
-    const error = { message, type: 'rate_limit_error', param: null, code: 'rate_limited' }
+    const type = 'rate_limit_error'
+    const error = { message, type, param: null, code: 'rate_limit_exceeded', edgecall: 'rate_limited' }
     for (const path of ['/v1/chat/completions', '/v1/responses']) expect(await refused(path, {})).toEqual({ error })
     for (const path of ['/runs', '/conversations/c/runs', '/chat', '/ag-ui', '/tools/add/call'])
       expect(await refused(path, {})).toEqual({ status: 429, code: 'rate_limited', detail: message })

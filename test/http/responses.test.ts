@@ -411,7 +411,7 @@ describe('bad input gets a clear error', () => {
   const cases: [object, object][] = [
     [
       { input: 'Hi', model: 'test/other' },
-      { status: 404, code: 'unknown_model', param: 'model' },
+      { status: 404, code: 'model_not_found', param: 'model' },
     ],
     [
       { input: 'Hi', background: true },

@@ -153,7 +153,7 @@ describe('a run', () => {
       finish: 'error',
       answer: '',
       usage: USAGE,
-      error: { code: 'model_unavailable', message: 'down', retryAfterMs: 2000 },
+      error: { code: 'model_unavailable', message: 'down', retryAfterMs: 2000, retryable: true },
     })
     expect(state.messages.map((message) => message.role)).toEqual(['user', 'assistant', 'tool'])
   })

@@ -95,6 +95,8 @@ test('it can do what all of them can', () => {
     streamedArguments: true,
     imagesInResults: true,
     structuredOutput: true,
+    imageUrls: true,
+    fileUrls: true,
   }
   const can = (capabilities: Partial<typeof all>): ChatModel => ({
     ...scripted([]),

@@ -175,7 +175,7 @@ describe('a refusal', () => {
     [404, said('No model "probe"'), { code: 'model_not_found', message: 'No model "probe"', retryable: false }],
     [422, { detail: 'Extra inputs' }, { code: 'model_refused_request', message: 'Extra inputs', retryable: false }],
     [429, said('Slow down'), { code: 'model_rate_limited', message: 'Slow down', retryable: true }],
-    [429, said('Pay', 'insufficient_quota'), { code: 'model_rate_limited', message: 'Pay', retryable: false }],
+    [429, said('Pay', 'insufficient_quota'), { code: 'model_quota_exceeded', message: 'Pay', retryable: false }],
     [500, '', { code: 'model_unavailable', message: 'The model server answered with status 500.', retryable: true }],
     [422, '"Out of range"', { code: 'model_refused_request', message: 'Out of range', retryable: false }],
     [

@@ -151,7 +151,7 @@ describe('a refusal', () => {
       description: 'You have used it up.',
     }
     expect(await errorOf(() => Promise.resolve(Response.json(body, { status: 429 })))).toEqual({
-      code: 'model_rate_limited',
+      code: 'model_quota_exceeded',
       message: 'You have used it up.',
       status: 429,
       retryable: false,

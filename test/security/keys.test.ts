@@ -29,7 +29,7 @@ function memoryKeys(values: Record<string, string> = {}): KeyNamespace & {
 
 const answerOf = async (response: Response) => {
   const { error, code }: any = await response.json()
-  return [response.status, code ?? error?.code ?? 'ok']
+  return [response.status, code ?? error?.edgecall ?? error?.code ?? 'ok']
 }
 
 describe('a key', () => {

@@ -80,6 +80,9 @@ async function observed({ model, sent }: Required<Pick<Staged, 'model' | 'sent'>
     streamedArguments: deltas.length > 1,
     imagesInResults: (await told({ messages: SEEN })).includes(IMAGE),
     structuredOutput: (await told({ responseFormat: FORMAT })).includes('hourOfDay'),
+    // What a server fetches by itself shows in no request.
+    imageUrls: model.capabilities?.imageUrls ?? false,
+    fileUrls: model.capabilities?.fileUrls ?? false,
   }
 }
 

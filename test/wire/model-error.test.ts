@@ -4,6 +4,7 @@ import { modelError } from '../../src/wire/provider/model-error.ts'
 test.each([
   [400, 'model_refused_request', false],
   [401, 'model_unauthorized', false],
+  [402, 'model_quota_exceeded', false],
   [403, 'model_unauthorized', false],
   [404, 'model_not_found', false],
   [408, 'model_unavailable', true],
@@ -20,10 +21,10 @@ test.each([
 
 test.each([
   ['rate_limit_exceeded', 'model_rate_limited', true],
-  ['insufficient_quota', 'model_rate_limited', false],
+  ['insufficient_quota', 'model_quota_exceeded', false],
   ['invalid_api_key', 'model_unauthorized', false],
   ['model_not_found', 'model_not_found', false],
-  ['context_length_exceeded', 'model_refused_request', false],
+  ['context_length_exceeded', 'model_context_exceeded', false],
   ['server_error', 'model_unavailable', true],
   [undefined, 'model_unavailable', true],
 ])('without a status the code %s is %s, retryable: %s', (word, code, retryable) => {
@@ -44,7 +45,7 @@ test('what a model has garbled is worth another try, though its server calls the
 
 test('a quota that is used up is not worth another try, whatever the status says', () => {
   expect(modelError({ message: 'Pay.', code: 'insufficient_quota', status: 429 })).toEqual({
-    code: 'model_rate_limited',
+    code: 'model_quota_exceeded',
     message: 'Pay.',
     status: 429,
     retryable: false,

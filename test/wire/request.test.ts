@@ -79,7 +79,7 @@ describe('the body of a run', () => {
     [{ input: 'Hi', limits: { steps: 1.5 } }, 'limits.steps', 'limits.steps: must be a whole number from 1.'],
     [{ input: 'Hi', limits: { tools: ['a'] } }, 'limits.tools', 'limits.tools: expected an object'],
     [{ input: 'Hi', limits: { step: 1 } }, 'limits.step', 'limits.step: is unknown.'],
-    [{ input: 'Hi', tools: ['a b'] }, 'tools[0]', 'tools[0]: must match ^[a-zA-Z0-9_-]{1,64}$.'],
+    [{ input: 'Hi', tools: [''] }, 'tools[0]', 'tools[0]: must not be empty.'],
     [{ input: 'Hi', context: [] }, 'context', 'context: must be an object.'],
     [{ input: 'Hi', context: { a: 'é'.repeat(8192) } }, 'context', 'context: may have at most 16 KiB of JSON.'],
     [

@@ -26,7 +26,7 @@ export function mcpService(ctx: ExecutionContext, env: McpEnv): Service {
     return (await serve(isWanted)).call(request, control)
   }
   return {
-    describe: async () => (await serve(() => true)).describe(),
+    describe: async () => ({ ...(await (await serve(() => true)).describe()), source: 'mcp' }),
     call: (...request) => {
       const called = call(...request)
       // The edge may disconnect when it cancels a call; the server must still be told.

@@ -4,6 +4,7 @@ import { fieldSchemas } from './tool-fields.ts'
 
 const OBJECT = { type: 'object' }
 const USAGE = ref('Usage')
+const TEXT_OR_NULL = { type: ['string', 'null'] }
 const FAULT = object({ code: text, message: text })
 const FINISH = [
   'stop',
@@ -128,23 +129,81 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
       object: { const: 'chat.completion' },
       created: count,
       model: text,
-      choices: list(OBJECT),
-      usage: OBJECT,
+      choices: list(ref('ChatChoice')),
+      usage: ref('ChatUsage'),
       edgecall: ref('Report'),
     }),
     description: 'As OpenAI has it. Calls that ran at the edge are in `edgecall` alone.',
   },
+  ChatChoice: object({
+    index: count,
+    message: object(
+      { role: { const: 'assistant' }, content: TEXT_OR_NULL, refusal: { type: 'null' } },
+      { reasoning_content: text, tool_calls: list(ref('ChatToolCall')) },
+    ),
+    logprobs: { type: 'null' },
+    finish_reason: { enum: ['stop', 'length', 'tool_calls', 'content_filter'] },
+  }),
+  ChatToolCall: object({
+    id: text,
+    type: { const: 'function' },
+    function: object({ name: text, arguments: text }),
+  }),
+  ChatUsage: object(
+    { prompt_tokens: count, completion_tokens: count, total_tokens: count },
+    {
+      prompt_tokens_details: object({}, { cached_tokens: count }),
+      completion_tokens_details: object({}, { reasoning_tokens: count }),
+    },
+  ),
   Response: {
-    ...object({
-      id: text,
-      object: { const: 'response' },
-      status: { enum: ['completed', 'incomplete', 'failed', 'in_progress'] },
-      model: text,
-      output: list(OBJECT),
-      edgecall: OBJECT,
-    }),
+    ...object(
+      {
+        id: text,
+        object: { const: 'response' },
+        status: { enum: ['completed', 'incomplete', 'failed', 'in_progress'] },
+        model: text,
+        output: list(ref('ResponseItem')),
+      },
+      {
+        created_at: count,
+        error: { anyOf: [object({ code: text, message: text }, { edgecall: text }), { type: 'null' }] },
+        incomplete_details: { anyOf: [object({ reason: text }), { type: 'null' }] },
+        usage: { anyOf: [ref('ResponseUsage'), { type: 'null' }] },
+        edgecall: OBJECT,
+      },
+    ),
     description: 'As OpenAI has it. Calls that ran at the edge are items of type `mcp_call`.',
   },
+  ResponseItem: {
+    anyOf: [
+      object({
+        type: { const: 'message' },
+        id: text,
+        role: { const: 'assistant' },
+        status: text,
+        content: list(object({ type: { const: 'output_text' }, text, annotations: list(OBJECT) })),
+      }),
+      object({
+        type: { const: 'reasoning' },
+        id: text,
+        summary: list(object({ type: { const: 'summary_text' }, text })),
+      }),
+      object({ type: { const: 'function_call' }, id: text, call_id: text, name: text, arguments: text, status: text }),
+      object(
+        { type: { const: 'mcp_call' }, id: text, server_label: text, name: text, arguments: text },
+        { status: text, output: TEXT_OR_NULL, error: {}, approval_request_id: TEXT_OR_NULL },
+      ),
+      object({ type: { const: 'mcp_approval_request' }, id: text, server_label: text, name: text, arguments: text }),
+    ],
+  },
+  ResponseUsage: object({
+    input_tokens: count,
+    input_tokens_details: object({ cached_tokens: count }),
+    output_tokens: count,
+    output_tokens_details: object({ reasoning_tokens: count }),
+    total_tokens: count,
+  }),
   Report: object({ runId: text, steps: count, calls: list(OBJECT), finish: ref('Finish') }, { conversation: text }),
   Tool: object(
     { name: text, source: text, place: text, available: flag },

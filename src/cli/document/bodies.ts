@@ -59,7 +59,10 @@ const READ = {
       },
       {
         type: 'object',
-        properties: { result: { description: 'A text, or any value.' }, ok: { type: 'boolean', default: true } },
+        properties: {
+          result: { description: 'A text, or any value.' },
+          ok: { type: 'boolean', description: 'Default: true.' },
+        },
         required: ['result'],
       },
     ],
@@ -88,7 +91,7 @@ export function bodySchemas(): Readonly<Record<string, JsonSchema>> {
       // JSON Schema cannot express checks by code; the descriptions state them.
       ignoreActions: ['check'],
       overrideRef: ({ referenceId }) => `#/components/schemas/${referenceId}`,
-      overrideSchema: ({ jsonSchema }) => withoutEmpty(jsonSchema),
+      overrideSchema: ({ jsonSchema }) => withoutDefault(withoutEmpty(jsonSchema)),
     },
   )
   return { ...made, ...withWords(made), ...READ }
@@ -126,6 +129,13 @@ function described(
 
 function propertiesOf(schema: { readonly properties?: object } | undefined): object {
   return schema?.properties ?? {}
+}
+
+/** Says a default in words: generators of types take a member that has `default` for one that must be sent. */
+function withoutDefault({ default: value, description, ...rest }: MadeSchema): MadeSchema {
+  if (value === undefined) return { ...rest, ...(description !== undefined && { description }) }
+  const words = `Default: \`${JSON.stringify(value)}\`.`
+  return { ...rest, description: description === undefined ? words : `${description} ${words}` }
 }
 
 /** Removes empty `properties` and `required`, which say nothing. */

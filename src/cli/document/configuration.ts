@@ -137,6 +137,11 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
       '`TOOL_MCP*`',
     ),
     variable(
+      'FILE_HOSTS',
+      'The hosts from which the edge fetches images and files that requests link to, for models that do not: `files.example.com`, or `*` for any public host.',
+      'none',
+    ),
+    variable(
       'HTTP_TOOL_HOSTS',
       'The hosts that stored HTTP tools may reach, with the secrets that may go there, as JSON: `{ "api.example.com": ["SECRET_EXAMPLE"] }`.',
       '`{}`',

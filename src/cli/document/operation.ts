@@ -28,6 +28,9 @@ export interface Route {
 /** Routes by path and method, such as `{ '/runs': { post: … } }`. */
 export type Routes = Readonly<Record<string, Readonly<Record<string, Route>>>>
 
+/** The size of a page. */
+const LIMIT = { type: 'integer', minimum: 1, maximum: 1000 }
+
 /** Converts a route to an OpenAPI operation. */
 export function operationOf(path: string, route: Route): JsonObject {
   const { tag, id, summary, scope, body } = route
@@ -38,7 +41,7 @@ export function operationOf(path: string, route: Route): JsonObject {
       name,
       in: 'query',
       description,
-      schema: text,
+      schema: name === 'limit' ? LIMIT : text,
     })),
     ...Object.entries(route.headers ?? {}).map(([name, description]) => ({
       name,

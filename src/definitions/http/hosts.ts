@@ -1,4 +1,5 @@
 import type { DefinitionIssue } from '../../contract/definition.ts'
+import { isPrivate } from '../../contract/private-host.ts'
 import type { HttpCall } from './definition.ts'
 import { parseEndpoint } from './endpoint.ts'
 
@@ -37,10 +38,4 @@ function grants(key: string, { origin, protocol, hostname, host }: URL): boolean
   if (protocol !== 'https:' || isPrivate(hostname)) return false
   // A key that has more than a host and a port grants nothing.
   return URL.canParse(`https://${key}`) && /^[^/?#@\\]+$/.test(key) && new URL(`https://${key}`).host === host
-}
-
-/** Returns whether a host is not a public DNS name: an address (URL parsing normalises IPv4), or a local name. */
-function isPrivate(hostname: string): boolean {
-  if (hostname.startsWith('[') || /^[\d.]+$/.test(hostname) || hostname.endsWith('.')) return true
-  return !hostname.includes('.') || /\.(?:localhost|local|internal|intranet|lan|home\.arpa|onion)$/.test(hostname)
 }

@@ -57,9 +57,9 @@ export function serviceSource(options: ServiceOptions): ServiceSource {
     const describe = () => describeBinding(binding, { now, timeoutMs, refresh: true })
     const tools =
       toolLists.get(description.tools) ??
-      description.tools.map((definition) => ({
+      description.tools.map((definition): Tool => ({
         definition,
-        origin: 'service' as const,
+        origin: description.source ?? 'service',
         place,
         offered: offered(definition.name),
         ...callService(definition, { binding, transport: description.transport, describe, exact: gate !== undefined }),

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { ToolDefinition } from '../../contract/tool.ts'
+import type { ToolDescription } from '../../contract/tool.ts'
 import { toolFields } from '../../wire/tool-fields.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { within } from '../../contract/time-limit.ts'
@@ -10,7 +10,7 @@ import { askByFetch, isMissingMethod, missingMethod, readAnswer, type ToolBindin
  * `reason` for callers, without any text or value of the Worker, and `detail` for operators.
  */
 export type DescribeResult =
-  | { readonly ok: true; readonly transport: 'rpc' | 'fetch'; readonly tools: readonly ToolDefinition[] }
+  | ({ readonly ok: true; readonly transport: 'rpc' | 'fetch' } & Pick<ToolDescription, 'tools' | 'source'>)
   | { readonly ok: false; readonly reason: string; readonly detail: string }
 
 export interface DescribeOptions {
@@ -59,11 +59,13 @@ async function requestDescription(binding: ToolBinding): Promise<DescribeResult>
     // Valibot's messages end with the value that was received.
     return unusable(detail.replace(/ but received .*$/s, ''), detail)
   }
-  return { ok: true, transport, tools: description.value.tools }
+  const { tools, source } = description.value
+  return { ok: true, transport, tools, ...(source && { source }) }
 }
 
 const Description = v.object({
   contract: v.literal(1),
+  source: v.exactOptional(v.picklist(['mcp', 'agent'])),
   tools: v.pipe(
     v.array(v.object(toolFields('worker'))),
     v.check((tools) => new Set(tools.map(({ name }) => name)).size === tools.length, 'expected each name once'),

@@ -2,7 +2,7 @@ import type { MiddlewareHandler } from 'hono'
 import type { EdgeEnv } from '../context.ts'
 
 const EXPOSED_HEADERS =
-  'x-run-id, x-conversation-id, x-total-count, x-run-joined, x-should-retry, idempotent-replayed, etag, location, retry-after'
+  'x-run-id, x-conversation-id, x-total-count, x-run-joined, x-should-retry, x-model-attempts, idempotent-replayed, etag, location, retry-after'
 
 /** Allows pages of the configured origins, compared exactly, and never credentials (CORS protocol, Fetch standard). */
 export const cors: MiddlewareHandler<EdgeEnv> = async (c, next) => {

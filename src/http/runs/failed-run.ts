@@ -8,15 +8,15 @@ export function failedProblem(
   { error, finish }: Pick<RunFinished, 'finish'> & { readonly error?: RunFinished['error'] | undefined },
   { run, hasStarted, record }: { run: RunRef; hasStarted: boolean; record?: RunRecord },
 ): Problem {
-  const { code = 'run_failed', message = 'The run failed.', retryAfterMs } = error ?? {}
+  const { code = 'run_failed', message = 'The run failed.', retryAfterMs, retryable = false, attempts } = error ?? {}
   return new Problem({
     status: statusOf(code, finish),
     code,
     message,
     retryAfterMs,
-    mayRetry: !hasStarted,
+    mayRetry: retryable && !hasStarted,
     extra: { runId: run.runId, run: record },
-    headers: runHeaders(run),
+    headers: { ...runHeaders(run), ...(attempts !== undefined && { 'x-model-attempts': String(attempts) }) },
   })
 }
 
@@ -27,10 +27,23 @@ export function throwIfFailed(event: RunEvent, run: RunRef): void {
 }
 
 function statusOf(code: string, finish: RunFinished['finish']): number {
-  if (code === 'run_timeout') return 504
-  if (code === 'model_rate_limited') return 429
-  if (code === 'run_cancelled') return 409
-  if (code === 'model_not_configured' || code === 'run_parked') return 503
-  if (code === 'model_refused_request') return 400
-  return finish === 'limit' ? 422 : 502
+  return STATUSES[code] ?? (finish === 'limit' ? 422 : 502)
+}
+
+/**
+ * The statuses of failed runs. What the provider refuses for good has one that no SDK retries; the refusal of the edge's
+ * own key is 424 (RFC 4918, section 11.4), so that no caller takes it for a refusal of its key.
+ */
+const STATUSES: Readonly<Record<string, number>> = {
+  run_timeout: 504,
+  run_cancelled: 409,
+  run_parked: 503,
+  model_not_configured: 503,
+  model_refused_request: 400,
+  model_context_exceeded: 400,
+  model_without_tools: 400,
+  model_quota_exceeded: 402,
+  model_not_found: 404,
+  model_unauthorized: 424,
+  model_rate_limited: 429,
 }

@@ -1,7 +1,7 @@
 import { newId, deriveRunId } from '../../contract/id.ts'
 import { canonicalJson, sha256 } from '../../contract/json.ts'
 import type { Message } from '../../contract/message.ts'
-import type { ResponseFormat, ToolChoice } from '../../contract/model.ts'
+import type { ModelCapabilities, ResponseFormat, ToolChoice } from '../../contract/model.ts'
 import type { ClientTool, OnBusy, RunRequest, ToolSelection } from '../../contract/run.ts'
 import { type Limits, lowerLimits } from '../../contract/limits.ts'
 import { chooseOptions, type RunOptionValues } from '../../contract/run-options.ts'
@@ -13,6 +13,7 @@ import { conversationStubOfRun } from './conversation-stub.ts'
 import type { PreparedRun } from './start-run.ts'
 import { selectTools } from './select-tools.ts'
 import { Problem } from '../problem.ts'
+import { fetchFiles } from './fetch-files.ts'
 import { settingsOf, withDefaults } from './conversation-settings.ts'
 import { requestValues } from './request-values.ts'
 
@@ -48,6 +49,8 @@ export async function prepareRun(
       ? parameters
       : withDefaults(await settingsOf({ setup, caller }, conversation), parameters)
   const model = modelOf(setup, body.model)
+  const { capabilities } = model
+  const input = await fetchFiles(body.input, { ...config, capabilities })
   const identity = await identifyRun(request, caller, { body: parameters, conversation })
   const budget = await remainingBudget({ setup, caller }, () =>
     isKnown({ setup, caller }, { ...identity, conversation }),
@@ -61,7 +64,7 @@ export async function prepareRun(
     ...(conversation !== undefined && { conversation }),
     durable: conversation !== undefined,
     caller,
-    input: body.input,
+    input,
     ...(system !== '' && { system }),
     model: model.name,
     clientTools: body.clientTools ?? [],
@@ -86,9 +89,12 @@ export async function prepareRun(
 }
 
 /** Resolves a model by its name, or the default model. Throws a Problem if this edge does not serve it. */
-export function modelOf({ models }: Setup, name: string | undefined): { readonly name: string } {
+export function modelOf(
+  { models }: Setup,
+  name: string | undefined,
+): { readonly name: string; readonly capabilities?: ModelCapabilities | undefined } {
   const resolution = models.resolve(name)
-  if (resolution.ok) return resolution
+  if (resolution.ok) return { name: resolution.name, capabilities: resolution.model.capabilities }
   const { code, message } = resolution
   throw new Problem({ status: code === 'model_not_configured' ? 503 : 404, code, message, param: 'model' })
 }

@@ -21,9 +21,9 @@ export async function selectTools({ tools, loop }: Setup, run: RunRequest): Prom
     const message = `The tool "${clash.definition.name}" exists at the edge; rename the client tool of this name.`
     throw new Problem({ status: 400, code: 'tool_name_conflict', message, param: 'tools' })
   }
-  // A list of names is complete: hooks add nothing to it.
-  if (selection && 'length' in selection) return selectedTools
-  const removals = selection?.remove ?? []
+  // A request for no tools gets none.
+  if (selection && 'length' in selection && selection.length === 0) return []
+  const removals = selection && 'remove' in selection ? (selection.remove ?? []) : []
   const knownNames = new Set([...removals, ...selectedTools.map((tool) => tool.definition.name)])
   return [...selectedTools, ...hookTools.filter((tool) => !knownNames.has(tool.definition.name))]
 }

@@ -23,6 +23,7 @@ import { remainingBudget } from '../runs/budget.ts'
 import { callTool } from '../runs/call-tool.ts'
 import { requestContext, type EdgeEnv } from '../context.ts'
 import type { RequestContext } from '../request-context.ts'
+import { edgeName } from '../../contract/wire-name.ts'
 import { Problem, problemHeaders } from '../problem.ts'
 import { SSE_HEADERS } from '../respond/stream.ts'
 import { toolPage } from './tools/tool-page.ts'
@@ -105,7 +106,7 @@ async function list(source: ToolSource, cursor: unknown = '', cacheFields: objec
 async function call(message: McpMessage, context: RequestContext): Promise<Response> {
   const { params, meta, modern } = message
   const name = String(params['name'])
-  const [tool] = await context.setup.tools(context.caller).find([name])
+  const [tool] = await context.setup.tools(context.caller).find([edgeName(name)])
   if (!tool) return reply(message, mcpFault(INVALID_PARAMS, `Unknown tool: ${name}`))
   const decoded = decodeCallBody({ arguments: params['arguments'] ?? {}, context: contextOf(meta) })
   if (!decoded.ok) return reply(message, mcpFault(INVALID_PARAMS, decoded.error.message))

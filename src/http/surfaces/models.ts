@@ -22,13 +22,16 @@ models.get('/:name{.+}', (c) => {
 /** Errors under `/v1/` have OpenAI's form. */
 export const OPENAI_ERRORS = { under: '/v1/', answer: openAiError } satisfies Surface['errors']
 
+/** No provider tells its models' age in all formats; clients that sort by it want a time: 2026-01-01, in epoch seconds. */
+const CREATED = 1_767_225_600
+
 function describeModel({ models }: Setup, id: string): object {
   const resolution = models.resolve(id)
   const { capabilities } = resolution.ok ? resolution.model : {}
   return {
     id,
     object: 'model',
-    created: 0,
+    created: CREATED,
     owned_by: id.split('/')[0],
     ...(capabilities && { edgecall: capabilities }),
   }

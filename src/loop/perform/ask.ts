@@ -3,6 +3,7 @@ import type { StepAnswer } from '../../contract/hook.ts'
 import { callId } from '../../contract/id.ts'
 import type { ToolCall } from '../../contract/message.ts'
 import type { ModelError, ModelEvent, ModelRequest } from '../../contract/model.ts'
+import type { RunError } from '../../contract/run.ts'
 import { addUsage, withCost, type Usage } from '../../contract/usage.ts'
 import { compose, type Middleware, asHook } from './middleware.ts'
 import { tokensOf } from './window.ts'
@@ -29,12 +30,22 @@ export async function askModel(running: Running, step: StepState): Promise<void>
     await Promise.all(inFlight.values())
     if (!(error instanceof ModelFailure)) throw error
     if (signal.aborted) return
-    const { code, message, retryAfterMs } = error.error
     const { attempt, cuts } = state.step ?? step
     if (mayRestart(error, cuts) && running.canRestart?.() !== false) {
-      return commit([{ type: 'step.restarted', step: step.step, attempt: attempt + 1, because: code }])
+      return commit([{ type: 'step.restarted', step: step.step, attempt: attempt + 1, because: error.error.code }])
     }
-    commit([failedRun(state, { code, message, ...(retryAfterMs !== undefined && { retryAfterMs }) })])
+    commit([failedRun(state, runErrorOf(error.error, cuts > 0))])
+  }
+}
+
+/** Converts the error of a model for the caller of the run. `wasRepeated`: the edge has made the request again. */
+function runErrorOf({ code, message, retryAfterMs, retryable, attempts }: ModelError, wasRepeated: boolean): RunError {
+  return {
+    code,
+    message,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(retryable && attempts === undefined && !wasRepeated && { retryable }),
+    ...(attempts !== undefined && { attempts }),
   }
 }
 

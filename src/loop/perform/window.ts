@@ -1,5 +1,5 @@
 import type { StoredMessage, WindowOptions } from '../../contract/conversation.ts'
-import type { Content, Message } from '../../contract/message.ts'
+import type { UserContent, Message } from '../../contract/message.ts'
 
 export const WINDOW: WindowOptions = { messages: 200, tokens: 100_000, show: 'all', summary: false }
 
@@ -74,7 +74,7 @@ const CHARACTERS_A_TOKEN = 4
 /** Estimates the number of tokens of a message. */
 export function tokensOf(message: Message): number {
   const { content } = message
-  const parts: readonly Content[] = typeof content === 'string' ? [{ type: 'text', text: content }] : content
+  const parts: readonly UserContent[] = typeof content === 'string' ? [{ type: 'text', text: content }] : content
   let characters = 0
   let files = 0
   for (const part of parts) {

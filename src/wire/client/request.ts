@@ -18,6 +18,8 @@ import {
   someText,
   textOr,
   toolName,
+  toolReference,
+  userPart,
 } from '../schema.ts'
 import { toolFields } from '../tool-fields.ts'
 
@@ -58,11 +60,13 @@ export interface RunBody extends RunOptions {
 
 const content = textOr(contentPart)
 
+const userContent = textOr(userPart)
+
 const call = v.strictObject({ callId: someText, tool: toolName, arguments: v.string() })
 
 export const message = v.variant('role', [
   v.strictObject({ role: v.literal('system'), content: v.string() }),
-  v.strictObject({ role: v.literal('user'), content }),
+  v.strictObject({ role: v.literal('user'), content: userContent }),
   v.strictObject({
     role: v.literal('assistant'),
     content: v.string(),
@@ -96,7 +100,7 @@ export const runBody = v.strictObject({
   system: v.exactOptional(v.string()),
   model: v.exactOptional(v.string()),
   clientTools: v.exactOptional(v.array(clientTool)),
-  toolChoice: v.exactOptional(either(isObject, v.strictObject({ tool: toolName }), choiceWord)),
+  toolChoice: v.exactOptional(either(isObject, v.strictObject({ tool: toolReference }), choiceWord)),
   responseFormat: v.exactOptional(responseFormat),
   // Native events have the text of all rounds; their reader chooses.
   rounds: v.exactOptional(v.literal('all')),

@@ -14,6 +14,7 @@ const MOST_MESSAGE = 1000
 
 const CODES: Readonly<Record<number, string>> = {
   401: 'model_unauthorized',
+  402: 'model_quota_exceeded',
   403: 'model_unauthorized',
   404: 'model_not_found',
   408: 'model_unavailable',
@@ -31,12 +32,15 @@ const NO_TOOLS =
 /** Matches the codes of Groq's “bad request” for invalid output of the model itself; a retry may succeed. */
 const GARBLED = /(tool_use|json_validate)_failed/
 
+/** Matches the provider's codes for a quota that is used up, whatever the status: a retry would not help. */
+const NO_QUOTA = /insufficient_(?:quota|balance)|billing_hard_limit/
+
 /** Matches the codes that a refusal of tools can have: some servers answer as if the model did not exist. */
 const REFUSED = /refused_request|not_found/
 
 /** Converts a provider's fault to an error: the status decides its code; without a status, the provider's own code. */
 export function modelError({ message, code = '', status }: ProviderFault): ModelError {
-  const baseCode = codeOf(GARBLED.test(code) ? 500 : (status ?? statusOf(code)))
+  const baseCode = knownCode(code) ?? codeOf(GARBLED.test(code) ? 500 : (status ?? statusOf(code)))
   const kind = REFUSED.test(baseCode) && NO_TOOLS.test(message) ? WITHOUT_TOOLS : baseCode
   return {
     code: kind,
@@ -44,7 +48,7 @@ export function modelError({ message, code = '', status }: ProviderFault): Model
     message:
       kind === 'model_unauthorized' ? 'The model provider refused the key of the edge.' : brief(message, MOST_MESSAGE),
     ...(status !== undefined && { status }),
-    retryable: /rate_limited|unavailable/.test(kind) && code !== 'insufficient_quota',
+    retryable: /rate_limited|unavailable/.test(kind),
   }
 }
 
@@ -69,6 +73,12 @@ export const NAMELESS = badResponse('The model asked for a tool without a name.'
 
 /** The error of an empty answer. */
 export const NOTHING = badResponse('The model server answered nothing.')
+
+/** Returns the error code for a provider's code that says more than the status. */
+function knownCode(code: string): string | undefined {
+  if (NO_QUOTA.test(code)) return 'model_quota_exceeded'
+  return code === 'context_length_exceeded' ? 'model_context_exceeded' : undefined
+}
 
 function codeOf(status: number): string {
   if (status < 400) return 'model_bad_response'

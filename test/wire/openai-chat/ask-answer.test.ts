@@ -250,7 +250,7 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   'error-object': [text('Work'), error('model_unavailable', 'The engine is overloaded.', { retryable: true })],
   'error-with-status': [error('model_rate_limited', 'Slow down.', { status: 429, retryable: true })],
   'error-text': [error('model_unavailable', 'out of memory', { retryable: true })],
-  'error-event': [error('model_refused_request', 'context_length_exceeded', { retryable: false })],
+  'error-event': [error('model_context_exceeded', 'context_length_exceeded', { retryable: false })],
   'error-finish': [text('Hm'), error('model_unavailable', 'The model server stopped: error.', { retryable: true })],
   'error-of-the-network': [
     text('Hm'),

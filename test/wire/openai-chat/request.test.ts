@@ -228,7 +228,7 @@ describe('a body is refused', () => {
     ],
     [
       'with an image elsewhere',
-      { messages: [image('https://example.com/cat.png')] },
+      { messages: [image('http://example.com/cat.png')] },
       'messages[0].content[0].image_url.url',
       'unsupported_value',
     ],
@@ -296,12 +296,12 @@ describe('a body is refused', () => {
 
   test('in words that say what to change', () => {
     const messages = [
-      decodeRequest({ messages: [image('https://example.com/cat.png')] }),
+      decodeRequest({ messages: [image('http://example.com/cat.png')] }),
       decodeRequest({ messages: [USER], n: 3 }),
       decodeRequest({ messages: [USER, asks('a', 'b'), { role: 'tool', tool_call_id: 'a', content: '' }] }),
     ].map((decoded) => (decoded.ok ? '' : decoded.error.message))
     expect(messages).toEqual([
-      'messages[0].content[0].image_url.url: must be a base64 data: URL.',
+      'messages[0].content[0].image_url.url: must be an https: URL or a base64 data: URL.',
       'n: expected 1, received 3.',
       'messages[2]: the call "b" has no result.',
     ])

@@ -99,6 +99,22 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   'search-only-completed': [...SEARCH_AT_ONCE, finish('tool_calls')],
   'search-by-the-server': [text('Hello.'), finish('stop')],
 
+  'place-moved': [...WEATHER, finish('tool_calls')],
+  'ids-change': [...WEATHER, finish('tool_calls')],
+  'message-moved': [text('I look.'), ...WEATHER, finish('tool_calls')],
+  'calls-reordered': [
+    ...WEATHER,
+    { type: 'call.delta', index: 1, tool: 'clock', arguments: UTC },
+    call(1, 'clock', UTC),
+    finish('tool_calls'),
+  ],
+  'name-with-arguments': [
+    more(0, OSLO),
+    { type: 'call.delta', index: 0, tool: 'weather', arguments: '' },
+    call(0, 'weather', OSLO),
+    finish('tool_calls'),
+  ],
+
   'place-missing': [text('I look.'), ...WEATHER, finish('tool_calls')],
 
   'reasoning-encrypted': [
@@ -149,7 +165,7 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   'failed-for-the-request': [error('model_refused_request', 'That image will not do.', false)],
   cancelled: [error('model_unavailable', 'The response is cancelled.')],
   'error-event': [error('model_rate_limited', 'Slow down.')],
-  'error-nested': [error('model_refused_request', 'Too long.', false)],
+  'error-nested': [error('model_context_exceeded', 'Too long.', false)],
   'error-without-words': [error('model_unavailable', 'The model server failed and gave no reason.')],
   'not-json': [text('Good '), error('model_bad_response', 'The model server sent what is not JSON.')],
   'name-never': [more(0, OSLO), error('model_bad_response', 'The model asked for a tool without a name.')],

@@ -246,9 +246,9 @@ test.each([
     'missing_required_parameter',
   ],
   [
-    { input: [user([{ type: 'input_image', image_url: 'https://example.com/a.png' }])] },
+    { input: [user([{ type: 'input_image', image_url: 'http://example.com/a.png' }])] },
     'input[0].content[0].image_url',
-    /must be a base64 data: URL/,
+    /must be an https: URL or a base64 data: URL/,
     'invalid_value',
   ],
   [{ input: 'Hi', edgecall: { tols: [] } }, 'edgecall.tols', 'edgecall.tols: is unknown.', 'invalid_value'],

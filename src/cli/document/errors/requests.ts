@@ -127,8 +127,17 @@ export const REQUEST_ERRORS: ErrorTexts = {
   unknown_version: http(404, 'The stored tool has no version with that hash.', 'See `GET /tools/{name}/versions`.'),
   unsupported_charset: http(415, 'The body is not in UTF-8.', 'Send UTF-8.'),
   unsupported_media_type: http(415, 'The body has another media type.', 'Send `Content-Type: application/json`.'),
+  file_not_fetched: http(
+    400,
+    'A file or image comes as a URL that the model’s server does not fetch, and the edge may not or cannot.',
+    'Allow its host in `FILE_HOSTS`, or send a data URL.',
+  ),
   unsupported_parameter: http(400, 'The edge cannot do what a member asks for, such as `n: 2`.', 'Leave it out.'),
-  unsupported_value: http(400, 'A file or image comes as a URL that the edge does not fetch.', 'Send a data URL.'),
+  unsupported_value: http(
+    400,
+    'A file or image comes as a URL that is neither `https:` nor `data:`.',
+    'Send a data URL.',
+  ),
   version_mismatch: http(
     412,
     '`If-Match` or `If-None-Match` names a version that is not the current one.',

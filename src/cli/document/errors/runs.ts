@@ -43,10 +43,16 @@ export const MODEL_ERRORS: ErrorTexts = {
     'The provider’s answer does not fit its format.',
     'Check that the base URL is that of a server of this format.',
   ),
-  model_not_found: http(502, 'The provider has no such model.', 'Check the name in `MODEL` or `MODELS`.'),
+  model_context_exceeded: http(
+    400,
+    'The messages and tools are too long for the model.',
+    'Use a shorter window, or a model with a longer context.',
+  ),
+  model_not_found: http(404, 'The provider has no such model.', 'Check the name in `MODEL` or `MODELS`.'),
+  model_quota_exceeded: http(402, 'The account of the edge at the provider has no quota left.', 'Pay the provider.'),
   model_rate_limited: http(
     429,
-    'The provider refused for its rate limit or quota, also after retries.',
+    'The provider refused for its rate limit, also after retries.',
     'Wait for `Retry-After`, or raise your quota with the provider.',
   ),
   model_refused_request: http(
@@ -56,8 +62,8 @@ export const MODEL_ERRORS: ErrorTexts = {
   ),
   model_stream_cut: http(502, 'The provider’s answer ended before the model was done.', 'Try again.'),
   model_timeout: http(502, 'The provider did not answer in time.', 'Try again, or use a faster model.'),
-  model_unauthorized: http(502, 'The provider refused the key of the edge.', 'Set the key: `OPENAI_API_KEY`, ….'),
+  model_unauthorized: http(424, 'The provider refused the key of the edge.', 'Set the key: `OPENAI_API_KEY`, ….'),
   model_unavailable: http(502, 'The provider answered with a server error, also after retries.', 'Try again later.'),
   model_unreachable: http(502, 'The provider could not be reached.', 'Check the base URL.'),
-  model_without_tools: http(502, 'The model cannot call tools.', 'Use one that can.'),
+  model_without_tools: http(400, 'The model cannot call tools.', 'Use one that can.'),
 }

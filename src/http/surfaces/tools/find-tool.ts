@@ -1,5 +1,6 @@
 import type { Context } from 'hono'
 import type { Tool, ToolSource } from '../../../contract/tool.ts'
+import { edgeName } from '../../../contract/wire-name.ts'
 import type { EdgeEnv } from '../../context.ts'
 import { Problem } from '../../problem.ts'
 
@@ -13,6 +14,11 @@ export async function findTool(source: ToolSource, name: string): Promise<Tool> 
   const [tool] = await source.find([name])
   if (tool) return tool
   throw unknownToolProblem(name)
+}
+
+/** Returns the name of the tool in the path of a request, which may be the tool's own, such as `files.read`. */
+export function toolNameOfPath({ req }: Context<EdgeEnv>): string {
+  return edgeName(req.param('name') ?? '')
 }
 
 export function unknownToolProblem(name: string): Problem {

@@ -1,5 +1,7 @@
 import type { Context } from 'hono'
 import { Hono } from 'hono/tiny'
+import { isObject } from '../../../contract/json.ts'
+import { edgeName } from '../../../contract/wire-name.ts'
 import { isTenantPlace } from '../../../contract/owner.ts'
 import type { HistoryEntry, StoredTools, WriteReply, WriteTerms } from '../../../contract/catalogue.ts'
 import type { Caller } from '../../../contract/tool.ts'
@@ -8,7 +10,7 @@ import { authorOf, requireScope } from '../../middleware/auth.ts'
 import { readHash, readJson } from '../../request-body.ts'
 import type { EdgeEnv } from '../../context.ts'
 import { Problem } from '../../problem.ts'
-import { findTool, toolsOf, unknownToolProblem } from './find-tool.ts'
+import { findTool, toolNameOfPath, toolsOf, unknownToolProblem } from './find-tool.ts'
 
 const DEFAULT_VERSIONS = '100'
 
@@ -17,15 +19,22 @@ export const storedDefinitions = new Hono<EdgeEnv>()
 
 storedDefinitions.put('/:name', async (c) => {
   const stored = definitionsToWrite(c)
-  const definition = await readJson(c.req.raw, c.env.setup.config.maxBodyBytes)
-  const name = c.req.param('name')
+  const definition = withEdgeName(await readJson(c.req.raw, c.env.setup.config.maxBodyBytes))
+  const name = toolNameOfPath(c)
   return answerWrite(c, name, await stored.put(name, definition, writeTermsOf(c)))
 })
+
+/** Gives a definition whose name providers refuse the name that they get; its own is then the default for its title. */
+function withEdgeName(definition: unknown): unknown {
+  if (!isObject(definition) || typeof definition.name !== 'string') return definition
+  const name = edgeName(definition.name)
+  return name === definition.name ? definition : { title: definition.name, ...definition, name }
+}
 
 storedDefinitions.get('/:name/versions', async (c) => {
   requireScope(c.env.caller, 'tools:read')
   const page = pageOf({ limit: DEFAULT_VERSIONS, ...c.req.query() })
-  const name = c.req.param('name')
+  const name = toolNameOfPath(c)
   const { stored, isVisible } = await definitionsToRead(c, name)
   const entries = (await stored.history(name, page)).filter(isVisible).map((entry) => withoutStrangers(c, entry))
   if (entries.length === 0 && page.before === undefined) throw unknownToolProblem(name)
@@ -34,7 +43,7 @@ storedDefinitions.get('/:name/versions', async (c) => {
 
 storedDefinitions.get('/:name/versions/:hash', async (c) => {
   requireScope(c.env.caller, 'tools:read')
-  const { name, hash } = c.req.param()
+  const [name, hash] = [toolNameOfPath(c), c.req.param('hash')]
   const { stored } = await definitionsToRead(c, name)
   const definition = await stored.version(name, hash)
   if (definition === undefined) throw unknownVersion(name, hash)
@@ -44,14 +53,14 @@ storedDefinitions.get('/:name/versions/:hash', async (c) => {
 storedDefinitions.post('/:name/rollback', async (c) => {
   const stored = definitionsToWrite(c)
   const hash = await readHash(c.req.raw, c.env.setup.config.maxBodyBytes, 'a version')
-  const name = c.req.param('name')
+  const name = toolNameOfPath(c)
   const reply = await stored.rollback(name, hash, writeTermsOf(c))
   if (!reply) throw unknownVersion(name, hash)
   return answerWrite(c, name, reply)
 })
 
 storedDefinitions.delete('/:name', async (c) => {
-  const name = c.req.param('name')
+  const name = toolNameOfPath(c)
   if (await definitionsToWrite(c).remove(name, writeTermsOf(c).by)) return c.body(null, 204)
   const { origin, place } = await findTool(toolsOf(c), name)
   if (origin === 'kv') throw notRemoved(c, name, isTenantPlace(place) ? 'tenant' : 'edge')

@@ -4,7 +4,7 @@ import type { Caller, Tool, ToolDefinition, ToolFinder, Unavailable } from '../.
 import { decodeCallBody } from '../../../wire/client/request.ts'
 import { timeOf } from '../../../host/breaker.ts'
 import { acceptTool } from './accept-tool.ts'
-import { findTool, toolsOf, unknownToolProblem } from './find-tool.ts'
+import { findTool, toolNameOfPath, toolsOf, unknownToolProblem } from './find-tool.ts'
 import { pageSize } from '../conversations/addressed.ts'
 import { requireScope } from '../../middleware/auth.ts'
 import { readJson } from '../../request-body.ts'
@@ -34,7 +34,7 @@ tools.get('/', async (c) => {
 
 tools.get('/:name', async (c) => {
   requireScope(c.env.caller, 'tools:read')
-  const [name, source] = [c.req.param('name'), toolsOf(c)]
+  const [name, source] = [toolNameOfPath(c), toolsOf(c)]
   const [tool] = await source.find([name])
   if (!tool) {
     const unavailable = (await source.list()).unavailable.find((each) => entryName(each) === name)
@@ -47,12 +47,12 @@ tools.get('/:name', async (c) => {
   return c.json(availableEntry(tool))
 })
 
-tools.post('/:name/accept', (c) => acceptTool(c, c.req.param('name')))
+tools.post('/:name/accept', (c) => acceptTool(c, toolNameOfPath(c)))
 
 tools.post('/:name/call', async (c) => {
   requireScope(c.env.caller, 'chat')
   const { setup, caller } = c.env
-  const tool = await findTool(toolsOf(c), c.req.param('name'))
+  const tool = await findTool(toolsOf(c), toolNameOfPath(c))
   const decoded = decodeCallBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) {
     const { message, path } = decoded.error

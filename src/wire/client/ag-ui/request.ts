@@ -1,9 +1,10 @@
 import * as v from 'valibot'
 import type { CallAnswer } from '../../../contract/conversation.ts'
 import { isObject } from '../../../contract/json.ts'
-import { type Content, textOf, type UserMessage } from '../../../contract/message.ts'
+import { textOf, type UserContent, type UserMessage } from '../../../contract/message.ts'
 import { bodyFault, type DecodeResult, prefixFault, parseBody, duplicateName } from '../body.ts'
 import { type CallAnswers, decisionOf } from '../call-answer.ts'
+import { fileSource } from '../data-url.ts'
 import { decodeRunBody, type RunBody } from '../request.ts'
 import { idSchema, parametersSchema, textOr, toolName } from '../../schema.ts'
 import type { AgUiOptions } from './events.ts'
@@ -20,6 +21,9 @@ const part = v.object({
   type: v.string(),
   text: v.nullish(v.string()),
   source: v.nullish(v.object({ type: v.string(), value: v.string(), mimeType: v.nullish(v.string()) })),
+  mimeType: v.nullish(v.string()),
+  data: v.nullish(v.string()),
+  url: v.nullish(v.string()),
 })
 
 export const input = v.object({
@@ -76,7 +80,17 @@ export function decodeAgUi(json: unknown): DecodeResult<AgUiRequest> {
     if (!isInstruction && !isNew) continue
     const parts = parseBody(content, message.content)
     if (!parts.ok) return bodyFault(`messages[${at}].content`, 'must be a text or a list of parts.')
-    const newContent = typeof parts.request === 'string' ? parts.request : parts.request.flatMap(contentOf)
+    const contents = typeof parts.request === 'string' ? [] : parts.request.map(contentOf)
+    const unsendable = contents.indexOf(undefined)
+    if (unsendable >= 0)
+      return bodyFault(
+        `messages[${at}].content[${unsendable}]`,
+        'is no text, and no file as data or under an https: URL.',
+      )
+    const newContent =
+      typeof parts.request === 'string'
+        ? parts.request
+        : contents.flatMap((each) => (each === undefined || isEmpty(each) ? [] : each))
     if (isInstruction) system.push(textOf(newContent))
     else if (role === 'user' && newContent.length > 0) users.push({ role, content: newContent })
     else if (toolCallId) answers[toolCallId] = { result: textOf(newContent) || (error ?? ''), ok: !error }
@@ -105,10 +119,19 @@ function decisionOfInterrupt(status: string, payload: unknown): CallAnswer {
   return decisionOf(status === 'resolved' && approved === true, reason)
 }
 
-/** Converts a part. What a model cannot be shown, such as a URL, is skipped, as the protocol requires. */
-function contentOf({ type, text, source }: v.InferOutput<typeof part>): Content[] {
-  if (type === 'text' && text) return [{ type, text }]
-  if (source?.type !== 'data' || !source.mimeType) return []
-  const { value: data, mimeType: mediaType } = source
-  return [{ type: type === 'image' ? 'image' : 'file', mediaType, data }]
+function isEmpty(part: UserContent): boolean {
+  return part.type === 'text' && part.text === ''
+}
+
+/** Converts a part: a text, or a file as data or under a URL. Undefined if a model cannot be shown it. */
+function contentOf({ type, text, source, ...old }: v.InferOutput<typeof part>): UserContent | undefined {
+  if (type === 'text') return { type, text: text ?? '' }
+  // Clients of before version 1.0 send parts of the type `binary`.
+  const { value = old.data ?? '', mimeType = old.mimeType } = source ?? {}
+  const kind = type === 'image' || mimeType?.startsWith('image/') ? 'image' : 'file'
+  const mediaType = mimeType || (kind === 'image' ? 'image/*' : 'application/octet-stream')
+  if (source?.type === 'data' || (!source && old.data))
+    return mimeType ? { type: kind, mediaType, data: value } : undefined
+  const file = fileSource(source ? value : (old.url ?? ''), mediaType)
+  return file && { type: kind, ...file }
 }

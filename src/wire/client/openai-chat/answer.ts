@@ -1,9 +1,9 @@
 import type { RunEvent } from '../../../contract/event.ts'
-import type { RunError } from '../../../contract/run.ts'
 import { encodeData } from '../../sse.ts'
+import { openAiErrorObject } from './error.ts'
 import { toChatCall } from '../../provider/openai-chat/call.ts'
 import { CUT, VisibleText, type VisibleTextOptions, type VisiblePart } from '../visible-text.ts'
-import type { ChatDelta, ChatErrorObject, ChatFinish } from '../../provider/openai-chat/types.ts'
+import type { ChatDelta, ChatFinish } from '../../provider/openai-chat/types.ts'
 import { toChatUsage } from '../../provider/openai-chat/usage.ts'
 
 export interface CompletionOptions extends VisibleTextOptions {
@@ -58,7 +58,7 @@ export function completionEncoder({
       }
       default:
         isDone = true
-        return encodeData(toChatError(part.error))
+        return encodeData(openAiErrorObject(part.error))
     }
   }
 
@@ -74,9 +74,4 @@ export function completionEncoder({
     news: 'text',
     canRestart: () => visible.canRestart,
   }
-}
-
-function toChatError({ code, message }: RunError): ChatErrorObject {
-  const type = code === 'model_rate_limited' ? 'rate_limit_error' : 'server_error'
-  return { error: { message, type, param: null, code } }
 }

@@ -1,8 +1,8 @@
 import * as v from 'valibot'
-import type { ResponseFormat } from '../../../contract/model.ts'
-import type { ClientTool } from '../../../contract/run.ts'
+import type { ResponseFormat, ToolChoice } from '../../../contract/model.ts'
+import type { ClientTool, ToolSelection } from '../../../contract/run.ts'
 import type { BodyFault } from '../body.ts'
-import { parametersSchema, plainObject, toolName } from '../../schema.ts'
+import { isText, parametersSchema, plainObject, toolName } from '../../schema.ts'
 
 /** Schemas that the request bodies of OpenAI's two formats share. */
 export const text = v.nullish(v.string())
@@ -35,6 +35,39 @@ export function toFormat(format: AnswerFormat): ResponseFormat {
   if (format.type !== 'json_schema') return format
   const { strict, ...rest } = format
   return { ...rest, ...(typeof strict === 'boolean' && { strict }) }
+}
+
+/** The mode of a tool choice of type `allowed_tools`. */
+export const allowedMode = v.picklist(['auto', 'required'])
+
+/** A tool choice that names a tool, or all tools that the model may call. */
+export interface ChoiceOfTools {
+  readonly tool?: string
+  readonly names?: readonly string[]
+  readonly mode?: 'auto' | 'required'
+}
+
+interface ChosenTools {
+  readonly clientTools: readonly ClientTool[]
+  readonly toolChoice?: ToolChoice | undefined
+  /** The tools of the edge, if the choice names those that are allowed. */
+  readonly tools?: ToolSelection
+}
+
+/** Applies a tool choice. Tools that are not among the allowed ones count as not sent; others are tools of the edge. */
+export function chooseTools(
+  choice: ToolChoice | ChoiceOfTools | null | undefined,
+  clientTools: readonly ClientTool[],
+): ChosenTools {
+  if (isText(choice) || !choice) return { clientTools, toolChoice: choice ?? undefined }
+  if (!('names' in choice)) return { clientTools, toolChoice: { tool: choice.tool ?? '' } }
+  const { names = [], mode } = choice
+  const ownNames = clientTools.map(({ name }) => name)
+  return {
+    clientTools: clientTools.filter(({ name }) => names.includes(name)),
+    toolChoice: mode,
+    tools: names.filter((name) => !ownNames.includes(name)),
+  }
 }
 
 /** Which text of the run is shown; a member of `edgecall`. */

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { textOf } from '../../../contract/message.ts'
-import { dataUrl } from '../data-url.ts'
+import { dataUrl, fileUrl } from '../data-url.ts'
 import { partsOf, someText, textOr, toolName } from '../../schema.ts'
 import { fromChatCall } from '../../provider/openai-chat/call.ts'
 
@@ -14,7 +14,7 @@ const refusalPart = v.pipe(
 const imagePart = v.pipe(
   v.object({
     type: v.literal('image_url'),
-    image_url: v.object({ url: dataUrl(/^data:image\/[^;,]+;base64,/) }),
+    image_url: v.object({ url: fileUrl('image/*') }),
   }),
   v.transform(({ image_url: { url } }) => ({ type: 'image' as const, ...url })),
 )

@@ -6,9 +6,11 @@ import type { ClientTool } from '../../../contract/run.ts'
 import { type DecodeResult, parseBody, duplicateName } from '../body.ts'
 import { checkHistory } from '../history.ts'
 import type { Rounds, RunOptions } from '../request.ts'
-import { choiceWord, either, idSchema, plainObject, runOptions, textOr, toolName } from '../../schema.ts'
+import { choiceWord, either, idSchema, plainObject, runOptions, textOr, toolReference } from '../../schema.ts'
 import {
   absent,
+  allowedMode,
+  chooseTools,
   flag,
   formatMembers,
   functionMembers,
@@ -81,10 +83,21 @@ const tool = v.pipe(
   v.transform((tool) => toClientTool(tool.function)),
 )
 
-const namedTool = v.pipe(
-  v.object({ type: v.literal('function'), function: v.object({ name: toolName }) }),
-  v.transform((choice) => ({ tool: choice.function.name })),
-)
+const toolOfChoice = v.object({ type: v.literal('function'), function: v.object({ name: toolReference }) })
+
+const choiceOfTools = v.variant('type', [
+  v.pipe(
+    toolOfChoice,
+    v.transform((choice) => ({ tool: choice.function.name })),
+  ),
+  v.pipe(
+    v.object({
+      type: v.literal('allowed_tools'),
+      allowed_tools: v.object({ mode: allowedMode, tools: v.array(toolOfChoice) }),
+    }),
+    v.transform(({ allowed_tools: { mode, tools } }) => ({ mode, names: tools.map((tool) => tool.function.name) })),
+  ),
+])
 
 const responseFormat = v.variant('type', [
   v.object({ type: v.picklist(['text', 'json_object']) }),
@@ -107,7 +120,7 @@ export const chatBody = v.object({
   stream: flag,
   stream_options: v.nullish(v.object({ include_usage: flag })),
   tools: v.nullish(v.array(tool), []),
-  tool_choice: v.nullish(either(isObject, namedTool, choiceWord)),
+  tool_choice: v.nullish(either(isObject, choiceOfTools, choiceWord)),
   response_format: v.nullish(responseFormat),
   edgecall: v.nullish(edgecall, {}),
 })
@@ -126,6 +139,7 @@ function decode(body: unknown): DecodeResult<ChatRequest> {
   if (!history.ok) return history
   const fault = duplicateName(tools, 'tools', 'function.name')
   if (fault) return fault
+  const { clientTools, toolChoice, ...allowedTools } = chooseTools(tool_choice, tools)
   const sampling = Object.entries(rest).filter(([name, value]) => name in SAMPLING && value !== null)
   return {
     ok: true,
@@ -134,11 +148,11 @@ function decode(body: unknown): DecodeResult<ChatRequest> {
       messages: history.request,
       stream: rest.stream ?? false,
       includeUsage: rest.stream_options?.include_usage ?? false,
-      clientTools: tools,
-      toolChoice: tool_choice ?? undefined,
+      clientTools,
+      toolChoice,
       responseFormat: response_format ?? undefined,
       sampling: Object.fromEntries(sampling),
-      edgecall,
+      edgecall: { ...edgecall, ...allowedTools },
     },
   }
 }

@@ -3,30 +3,61 @@ import type { CallAnswer } from '../../../contract/conversation.ts'
 import { type AssistantMessage, type Content, type Message, textOf, type ToolCall } from '../../../contract/message.ts'
 import { bodyFault, type DecodeResult } from '../body.ts'
 import { type CallAnswers, decisionOf } from '../call-answer.ts'
-import { dataUrl } from '../data-url.ts'
+import { dataUrl, fileUrl } from '../data-url.ts'
 import { either, isText, partsOf, plainObject, someText, textOr, toolName } from '../../schema.ts'
 import { callOfItem, type ItemPlace, parseItemId } from './id.ts'
 
-const part = v.variant('type', [
-  v.pipe(
-    v.object({ type: v.picklist(['input_text', 'output_text']), text: v.string() }),
-    v.transform(({ text }) => ({ type: 'text' as const, text })),
-  ),
-  v.pipe(
-    v.object({ type: v.literal('refusal'), refusal: v.string() }),
-    v.transform(({ refusal: text }) => ({ type: 'text' as const, text })),
-  ),
-  v.pipe(
-    v.object({ type: v.literal('input_image'), image_url: dataUrl() }),
-    v.transform(({ image_url: url }) => ({ type: 'image' as const, ...url })),
-  ),
-  v.pipe(
-    v.object({ type: v.literal('input_file'), file_data: dataUrl() }),
-    v.transform(({ file_data: data }) => ({ type: 'file' as const, ...data })),
-  ),
-])
+/** The media type of a file of which no more is known. */
+const ANY = 'application/octet-stream'
 
-const content = textOr(part)
+const textPart = v.pipe(
+  v.object({ type: v.picklist(['input_text', 'output_text']), text: v.string() }),
+  v.transform(({ text }) => ({ type: 'text' as const, text })),
+)
+
+const refusalPart = v.pipe(
+  v.object({ type: v.literal('refusal'), refusal: v.string() }),
+  v.transform(({ refusal: text }) => ({ type: 'text' as const, text })),
+)
+
+const content = textOr(
+  v.variant('type', [
+    textPart,
+    refusalPart,
+    v.pipe(
+      v.object({ type: v.literal('input_image'), image_url: fileUrl('image/*') }),
+      v.transform(({ image_url: url }) => ({ type: 'image' as const, ...url })),
+    ),
+    v.pipe(
+      v.object({
+        type: v.literal('input_file'),
+        file_data: v.nullish(fileUrl(ANY)),
+        file_url: v.nullish(fileUrl(ANY)),
+      }),
+      v.check(({ file_data, file_url }) => Boolean(file_data ?? file_url), 'must have `file_data` or `file_url`.'),
+      v.transform(({ file_data, file_url }) => ({
+        type: 'file' as const,
+        ...(file_data ?? file_url ?? { mediaType: ANY, data: '' }),
+      })),
+    ),
+  ]),
+)
+
+/** The content of a result of a call; its files are at hand. */
+const resultContent = textOr(
+  v.variant('type', [
+    textPart,
+    refusalPart,
+    v.pipe(
+      v.object({ type: v.literal('input_image'), image_url: dataUrl() }),
+      v.transform(({ image_url: url }) => ({ type: 'image' as const, ...url })),
+    ),
+    v.pipe(
+      v.object({ type: v.literal('input_file'), file_data: dataUrl() }),
+      v.transform(({ file_data: data }) => ({ type: 'file' as const, ...data })),
+    ),
+  ]),
+)
 
 const item = v.pipe(
   plainObject,
@@ -46,7 +77,7 @@ const item = v.pipe(
       name: toolName,
       arguments: v.string(),
     }),
-    v.object({ type: v.literal('function_call_output'), call_id: v.string(), output: content }),
+    v.object({ type: v.literal('function_call_output'), call_id: v.string(), output: resultContent }),
     v.object({
       type: v.literal('mcp_call'),
       id: someText,

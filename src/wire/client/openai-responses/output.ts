@@ -35,10 +35,14 @@ export class Output {
 
   /** Sets the arguments of a call, which are known whole. */
   setArguments(at: number, name: string, text: string): ResponseEvent[] {
-    this.#patch(at, { arguments: text })
+    const item = this.#patch(at, { arguments: text })
     return [
       this.itemEvent(at, `${name}.delta`, { delta: text }),
-      this.itemEvent(at, `${name}.done`, { arguments: text }),
+      this.itemEvent(at, `${name}.done`, {
+        arguments: text,
+        // Only the event of a call that the caller runs has the name of its tool.
+        ...(item?.type === 'function_call' && { name: item.name }),
+      }),
     ]
   }
 

@@ -7,19 +7,22 @@ import { bodyFault, type DecodeResult, parseBody, duplicateName } from '../body.
 import { answersOf, type CallAnswers, newPart } from '../call-answer.ts'
 import { checkHistory } from '../history.ts'
 import type { Rounds, RunOptions } from '../request.ts'
-import { byName, choiceWord, count, either, idSchema, isText, runOptions, toolName } from '../../schema.ts'
+import { byName, choiceWord, count, either, idSchema, isText, runOptions, toolReference } from '../../schema.ts'
 import {
   absent,
+  allowedMode,
+  type ChoiceOfTools,
+  chooseTools,
   flag,
   formatMembers,
   functionMembers,
   number,
   openAiFault,
   type OpenAiFault,
-  whichRounds,
   text,
   toClientTool,
   toFormat,
+  whichRounds,
 } from '../openai-chat/body.ts'
 import { type ItemPlace, parseItemId } from './id.ts'
 import { cutAtReference, inputSchema, readItems } from './items.ts'
@@ -59,6 +62,20 @@ const UNSUPPORTED = {
   top_logprobs: v.nullish(v.literal(0)),
 }
 
+const toolOfChoice = v.object({ type: v.literal('function'), name: toolReference })
+
+/** A tool choice that names a tool, or the tools that the model may call: OpenAI's, or those of the edge as of a server. */
+const choiceOfTools = v.variant('type', [
+  toolOfChoice,
+  v.object({
+    type: v.literal('allowed_tools'),
+    mode: allowedMode,
+    tools: v.array(
+      v.variant('type', [toolOfChoice, v.object({ type: v.literal('mcp'), server_label: text, name: toolReference })]),
+    ),
+  }),
+])
+
 const tool = v.object({ type: v.literal('function'), ...functionMembers })
 
 const format = v.variant('type', [
@@ -72,7 +89,7 @@ export const body = v.object({
   input: v.nullish(inputSchema, []),
   instructions: text,
   tools: v.nullish(v.array(tool), []),
-  tool_choice: v.nullish(either(isObject, v.object({ type: v.literal('function'), name: toolName }), choiceWord)),
+  tool_choice: v.nullish(either(isObject, choiceOfTools, choiceWord)),
   text: v.nullish(v.object({ format: v.nullish(format), verbosity: text })),
   reasoning: v.nullish(v.object({ effort: text })),
   previous_response_id: text,
@@ -128,6 +145,7 @@ function decode(json: unknown): DecodeResult<ResponsesRequest> {
   const { model, instructions, tool_choice: choice, edgecall, max_tool_calls: calls = Infinity } = rest
   const { limits = {}, rounds, ...options } = edgecall ?? {}
   const answerFormat = rest.text?.format
+  const { clientTools, toolChoice, ...allowedTools } = chooseTools(toChoice(choice), tools.map(toClientTool))
   return {
     ok: true,
     request: {
@@ -144,15 +162,25 @@ function decode(json: unknown): DecodeResult<ResponsesRequest> {
       conversation: isText(conversation) ? conversation : conversation?.id,
       store: rest.store ?? true,
       stream: rest.stream ?? false,
-      clientTools: tools.map(toClientTool),
-      toolChoice: isText(choice) ? choice : choice ? { tool: choice.name } : undefined,
+      clientTools,
+      toolChoice,
       responseFormat: answerFormat ? toFormat(answerFormat) : undefined,
       sampling: samplingOf(decoded.request),
-      options: { ...options, limits: calls < (limits.calls ?? Infinity) ? { ...limits, calls } : limits },
+      options: {
+        ...options,
+        ...allowedTools,
+        limits: calls < (limits.calls ?? Infinity) ? { ...limits, calls } : limits,
+      },
       rounds,
       echo: echoOf(decoded.request),
     },
   }
+}
+
+function toChoice(choice: Body['tool_choice']): ToolChoice | ChoiceOfTools | undefined {
+  if (isText(choice) || !choice) return choice ?? undefined
+  if (choice.type === 'function') return { tool: choice.name }
+  return { mode: choice.mode, names: choice.tools.map(({ name }) => name) }
 }
 
 /** Returns the fields that are passed to the model, under their names in Chat Completions. */

@@ -1,8 +1,9 @@
 import * as v from 'valibot'
 import type { CallAnswer } from '../../../contract/conversation.ts'
-import type { Content, UserMessage } from '../../../contract/message.ts'
+import type { UserContent, UserMessage } from '../../../contract/message.ts'
 import { bodyFault, type DecodeResult, prefixFault, parseBody } from '../body.ts'
 import { type CallAnswers, decisionOf } from '../call-answer.ts'
+import { fileSource } from '../data-url.ts'
 import { decodeRunBody, type RunBody } from '../request.ts'
 import { idSchema, plainObject } from '../../schema.ts'
 
@@ -106,14 +107,14 @@ function answersOf(parts: readonly Part[]): Record<string, CallAnswer> {
 }
 
 /** Returns the texts and files of a message; its other parts are for the client alone. */
-function contentOf(parts: readonly Part[], path: string): DecodeResult<readonly Content[]> {
-  const content: Content[] = []
+function contentOf(parts: readonly Part[], path: string): DecodeResult<readonly UserContent[]> {
+  const content: UserContent[] = []
   for (const [index, { type, text, mediaType = '', url = '' }] of parts.entries()) {
     if (type === 'text' && text !== undefined) content.push({ type, text })
     if (type !== 'file') continue
-    const data = /^data:[^,]*;base64,(.*)$/s.exec(url)?.[1]
-    if (data === undefined) return bodyFault(`${path}[${index}].url`, 'must be a base64 data: URL.')
-    content.push({ type: mediaType.startsWith('image/') ? 'image' : 'file', mediaType, data })
+    const source = fileSource(url, mediaType)
+    if (!source) return bodyFault(`${path}[${index}].url`, 'must be an https: URL or a base64 data: URL.')
+    content.push({ type: mediaType.startsWith('image/') ? 'image' : 'file', ...source, mediaType })
   }
   return content.length > 0 ? { ok: true, request: content } : bodyFault(path, 'has neither text nor files.')
 }

@@ -5,6 +5,7 @@ import {
   type Message,
   textOf,
   type ToolMessage,
+  type UserContent,
 } from '../../../contract/message.ts'
 import type { ModelRequest, ResponseFormat, ToolChoice } from '../../../contract/model.ts'
 import { argumentsObject, calledName } from '../call-arguments.ts'
@@ -76,8 +77,12 @@ function toPrompt(messages: readonly Message[], dialect: AiSdkDialect): readonly
   return prompt
 }
 
-function toPart(part: Content, version: AiSdkVersion): object {
+function toPart(part: UserContent, version: AiSdkVersion): object {
   if (part.type === 'text') return part
+  if ('url' in part) {
+    const url = new URL(part.url)
+    return { type: 'file', mediaType: part.mediaType, data: version === 'v4' ? { type: 'url', url } : url }
+  }
   const { mediaType, data } = part
   return { type: 'file', mediaType, data: version === 'v4' ? { type: 'data', data } : data }
 }

@@ -1,5 +1,5 @@
 import { isObject } from '../../../contract/json.ts'
-import { type AssistantMessage, type Content, type Message, textOf } from '../../../contract/message.ts'
+import { type AssistantMessage, type Message, textOf, type UserContent } from '../../../contract/message.ts'
 import { argumentsText, calledName } from '../call-arguments.ts'
 import { encodeOnce } from '../../encode-once.ts'
 import { joinItems } from '../json-text.ts'
@@ -51,8 +51,10 @@ function toText(text: string): readonly object[] {
 }
 
 /** Converts a part. Images, PDFs and text files are sent as they are; other files are only named, in a text. */
-function toBlock(part: Content): readonly object[] {
+function toBlock(part: UserContent): readonly object[] {
   if (part.type === 'text') return toText(part.text)
+  if ('url' in part)
+    return [{ type: part.type === 'image' ? 'image' : 'document', source: { type: 'url', url: part.url } }]
   const { mediaType: media_type, data } = part
   const source = { type: 'base64', media_type, data }
   if (/^image\/(jpeg|png|gif|webp)$/.test(media_type)) return [{ type: 'image', source }]

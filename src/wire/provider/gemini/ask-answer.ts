@@ -3,6 +3,7 @@ import type { ModelEvent } from '../../../contract/model.ts'
 import { countAt, fieldsOf, objectsOf, textAt } from '../../fields.ts'
 import { type Fields, toUsage } from '../model-answer.ts'
 import { type NativeAnswer, nativeAnswers, type SpokenCall } from '../native-answer.ts'
+import { addArgument } from './partial-arguments.ts'
 import { CODEC, type Place } from './place.ts'
 
 /** The codec for the answers of servers that speak `generateContent`. Only the stream's end marks the last chunk. */
@@ -15,15 +16,36 @@ function geminiAnswer(): NativeAnswer {
   let reason = ''
   let counts: unknown
 
+  /** The arguments of the last call, if they come in parts. */
+  let partialArguments: unknown
+
+  /** Whether a call has no name, and so adds to the last one: Vertex AI streams arguments so. */
+  function isContinuation({ name, args }: Fields): boolean {
+    return !name && args === undefined && calls.at(-1)?.isSilent === true
+  }
+
+  /** Adds the `partialArgs` of a call to its arguments. */
+  function addToCall({ partialArgs, willContinue }: Fields): void {
+    const last = calls.at(-1)
+    if (!last || !(Array.isArray(partialArgs) || willContinue === true || last.isSilent)) return
+    if (!last.isSilent) partialArguments = {}
+    for (const argument of objectsOf(partialArgs)) partialArguments = addArgument(partialArguments, argument)
+    calls[calls.length - 1] = { ...last, arguments: JSON.stringify(partialArguments), isSilent: true }
+  }
+
   function takePart(part: Fields, events: ModelEvent[]): void {
     const { functionCall, thought } = part
     const text = textAt(part, 'text')
     const thoughtSignature = textAt(part, 'thoughtSignature')
     const signed = thoughtSignature ? { thoughtSignature } : undefined
     if (isObject(functionCall)) {
-      const call = { tool: textAt(functionCall, 'name'), arguments: JSON.stringify(functionCall.args ?? {}) }
-      events.push({ type: 'call.delta', index: calls.length, ...call })
+      if (isContinuation(functionCall)) return addToCall(functionCall)
+      const { args, willContinue, partialArgs } = functionCall
+      const isPartial = willContinue === true || Array.isArray(partialArgs)
+      const call = { tool: textAt(functionCall, 'name'), arguments: JSON.stringify(args ?? {}) }
+      events.push({ type: 'call.delta', index: calls.length, ...call, ...(isPartial && { arguments: '' }) })
       calls.push(call)
+      addToCall(functionCall)
       const id = textAt(functionCall, 'id')
       places.push({ call: true, ...(id && { id }), ...signed })
       return

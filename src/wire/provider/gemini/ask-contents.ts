@@ -5,6 +5,7 @@ import {
   type Message,
   textOf,
   type ToolMessage,
+  type UserContent,
 } from '../../../contract/message.ts'
 import { argumentsObject, calledName } from '../call-arguments.ts'
 import { encodeOnce } from '../../encode-once.ts'
@@ -98,6 +99,7 @@ function toText(text: string): readonly object[] {
   return text === '' ? [] : [{ text }]
 }
 
-function toPart(part: Content): readonly object[] {
+function toPart(part: UserContent): readonly object[] {
+  if ('url' in part) return [{ fileData: { mimeType: part.mediaType, fileUri: part.url } }]
   return part.type === 'text' ? toText(part.text) : [{ inlineData: { mimeType: part.mediaType, data: part.data } }]
 }

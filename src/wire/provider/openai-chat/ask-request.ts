@@ -1,4 +1,4 @@
-import { type AssistantMessage, type Content, type Message, textOf } from '../../../contract/message.ts'
+import { type AssistantMessage, type Message, textOf, type UserContent } from '../../../contract/message.ts'
 import type { ModelRequest, ResponseFormat, ToolChoice } from '../../../contract/model.ts'
 import type { ToolDefinition } from '../../../contract/tool.ts'
 import { argumentsText, calledName } from '../call-arguments.ts'
@@ -6,6 +6,7 @@ import { encodeOnce } from '../../encode-once.ts'
 import { jsonText } from '../json-text.ts'
 import { toolText, toParameters } from '../strict-schema.ts'
 import { opaqueFieldsOf } from './ask-opaque.ts'
+import { urlOf } from '../url-of.ts'
 import { toChatCall } from './call.ts'
 
 export interface ChatAsk {
@@ -88,9 +89,9 @@ export function toChatTool(tool: ToolDefinition): object {
   return { type: 'function', function: declaration }
 }
 
-function toChatPart(part: Content): object {
+function toChatPart(part: UserContent): object {
   if (part.type === 'text') return part
-  const url = `data:${part.mediaType};base64,${part.data}`
+  const url = urlOf(part)
   return part.type === 'image'
     ? { type: 'image_url', image_url: { url } }
     : { type: 'file', file: { filename: 'file', file_data: url } }

@@ -68,5 +68,7 @@ export interface ChatErrorObject {
     readonly type: string
     readonly param: string | null
     readonly code: string | null
+    /** Our own code, if OpenAI has another for the same. */
+    readonly edgecall?: string
   }
 }

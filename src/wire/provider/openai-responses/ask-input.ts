@@ -1,8 +1,9 @@
-import { type Content, type Message, textOf } from '../../../contract/message.ts'
+import { type Message, textOf, type UserContent } from '../../../contract/message.ts'
 import { TOOL_SEARCH } from '../../../contract/tool.ts'
 import { argumentsText, calledName } from '../call-arguments.ts'
 import { encodeOnce } from '../../encode-once.ts'
 import { textAt } from '../../fields.ts'
+import { urlOf } from '../url-of.ts'
 import { outputItems } from './ask-opaque.ts'
 import { encodeSearchOutput, isSearch, toSearchCall } from './ask-search.ts'
 
@@ -73,9 +74,10 @@ function toItems(message: Message, withReasoning: boolean, withSearch: boolean):
   }
 }
 
-function toPart(part: Content): object {
+function toPart(part: UserContent): object {
   if (part.type === 'text') return { type: 'input_text', text: part.text }
-  const url = `data:${part.mediaType};base64,${part.data}`
+  const url = urlOf(part)
+  if (part.type === 'file' && 'url' in part) return { type: 'input_file', file_url: url }
   return part.type === 'image'
     ? { type: 'input_image', detail: 'auto', image_url: url }
     : { type: 'input_file', filename: 'file', file_data: url }

@@ -5,24 +5,9 @@ import { TOOL_SEARCH } from '../../../contract/tool.ts'
 import { fieldsOf, objectsOf, textAt } from '../../fields.ts'
 import type { Fields } from '../model-answer.ts'
 import { NAMELESS, STREAM_CUT } from '../model-error.ts'
-import { type OutputPart, toOpaque } from './ask-opaque.ts'
+import { kindOf, KINDS, type ItemCall, type OpenItem, openItems } from './ask-items.ts'
+import { toOpaque } from './ask-opaque.ts'
 import { argumentsText } from './arguments-text.ts'
-
-/** An item of the output, as far as it has arrived. */
-interface OpenItem {
-  /** The number of characters of text or reasoning that were emitted. */
-  emittedLength: number
-  isComplete: boolean
-  part?: OutputPart
-  call?: OpenCall
-}
-
-interface OpenCall {
-  readonly index: number
-  tool: string
-  arguments: string
-  isComplete: boolean
-}
 
 /** Assembles the output of one response from its events. The model events are pushed to `events`. */
 export interface OutputAssembler {
@@ -35,19 +20,12 @@ export interface OutputAssembler {
 }
 
 export function outputAssembler(): OutputAssembler {
-  /** The items by their index in the output, or by their id if the server sends no index. */
-  const items = new Map<unknown, OpenItem>()
-  const calls: OpenCall[] = []
+  const items = openItems()
+  const calls: ItemCall[] = []
   /** The number of calls emitted as complete: always the first ones, so that calls are emitted in order. */
   let emittedCalls = 0
 
-  function itemAt(place: unknown): OpenItem {
-    let open = items.get(place)
-    if (!open) items.set(place, (open = { emittedLength: 0, isComplete: false }))
-    return open
-  }
-
-  function addToCall(open: OpenItem, name: string, addition: string, events: ModelEvent[]): OpenCall {
+  function addToCall(open: OpenItem, name: string, addition: string, events: ModelEvent[]): ItemCall {
     const call = (open.call ??= { index: calls.length, tool: '', arguments: '', isComplete: false })
     calls[call.index] = call
     const toolField = !call.tool && name ? { tool: name } : undefined
@@ -100,26 +78,32 @@ export function outputAssembler(): OutputAssembler {
     take: (chunk, type, events) => {
       const item = itemOf(chunk.item)
       const delta = textAt(chunk, 'delta')
-      const open = itemAt(chunk.output_index ?? chunk.item_id ?? item.id)
       const kind = TEXTS[String(type)]
+      const open = items.withKeys(
+        [item.id ?? chunk.item_id, item.call_id, chunk.output_index],
+        KINDS[String(type)] ?? kindOf(item.type),
+      )
       const isCall = item.type === 'function_call'
       if (kind) emitText(open, kind, delta, events)
       else if (type === 'response.output_item.added' && isCall) addToCall(open, textAt(item, 'name'), '', events)
       else if (type === 'response.output_item.done') complete(open, item, events)
       else if (type === 'response.function_call_arguments.delta') addToCall(open, '', delta, events)
+      else if (type === 'response.function_call_arguments.done' && chunk.name)
+        addToCall(open, textAt(chunk, 'name'), open.call?.arguments ? '' : textAt(chunk, 'arguments'), events)
       else if (type === 'response.reasoning_summary_part.added' && open.emittedLength > 0)
         emitText(open, 'reasoning', '\n\n', events)
     },
     close: (output, isComplete, events) => {
-      for (const [place, rawItem] of Array.isArray(output) ? output.entries() : []) {
+      const repeatedItems = new Set<OpenItem>()
+      for (const rawItem of Array.isArray(output) ? output : []) {
         const item = itemOf(rawItem)
         if (!isComplete && item.type === 'function_call') continue
-        complete(itemAt(items.has(item.id) ? item.id : place), item, events)
+        complete(items.streamed(item, repeatedItems), item, events)
       }
       return isComplete ? closeCalls(events) : undefined
     },
     hasCalls: () => calls.length > 0,
-    opaque: () => toOpaque([...items.values()].flatMap(({ part }) => part ?? [])),
+    opaque: () => toOpaque(items.all.flatMap(({ part }) => part ?? [])),
   }
 }
 

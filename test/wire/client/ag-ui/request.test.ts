@@ -31,7 +31,6 @@ test('what is asked is what follows the last answer, in the light of instruction
       { type: 'image', source: { type: 'data', value: 'AA==', mimeType: 'image/png' } },
       { type: 'document', source: { type: 'data', value: 'BB==', mimeType: 'application/pdf' } },
       { type: 'image', source: { type: 'url', value: 'https://example.com/a.png' } },
-      { type: 'hologram', of: 'tomorrow' },
     ]),
   ]
   const body = input(messages, {
@@ -52,6 +51,7 @@ test('what is asked is what follows the last answer, in the light of instruction
             { type: 'text', text: 'Look' },
             { type: 'image', mediaType: 'image/png', data: 'AA==' },
             { type: 'file', mediaType: 'application/pdf', data: 'BB==' },
+            { type: 'image', mediaType: 'image/*', url: 'https://example.com/a.png' },
           ],
         },
       ],
@@ -64,6 +64,19 @@ test('what is asked is what follows the last answer, in the light of instruction
         { name: 'bare', description: '', inputSchema: { type: 'object', properties: {} } },
       ],
     },
+  })
+})
+
+test('a part that no model can be shown is refused, and not dropped', () => {
+  const messages = [
+    user([
+      { type: 'text', text: 'Look' },
+      { type: 'hologram', of: 'tomorrow' },
+    ]),
+  ]
+  expect(decodeAgUi(input(messages))).toMatchObject({
+    ok: false,
+    error: { message: 'messages[0].content[1]: is no text, and no file as data or under an https: URL.' },
   })
 })
 

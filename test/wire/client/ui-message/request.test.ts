@@ -117,8 +117,8 @@ test.each([
   [{ ...chat([user(text('Hi'))]), id: 'a/b' }, 'id: must match ^[A-Za-z0-9_-]{1,64}$.'],
   [chat([user()]), 'messages[0].parts: has neither text nor files.'],
   [
-    chat([user({ type: 'file', mediaType: 'image/png', url: 'https://example.com/a.png' })]),
-    'messages[0].parts[0].url: must be a base64 data: URL.',
+    chat([user({ type: 'file', mediaType: 'image/png', url: 'http://example.com/a.png' })]),
+    'messages[0].parts[0].url: must be an https: URL or a base64 data: URL.',
   ],
   [chat([user(text('Hi'))], { edgecall: { tols: [] } }), 'edgecall.tols: is unknown.'],
 ])('a body like %j is refused', (body, message) => {

@@ -17,6 +17,7 @@ const error = (code: string, message: string, status?: number): ModelEvent => ({
 })
 
 const OSLO = '{"place":"Oslo"}'
+const PARTS = '{"place":"Oslo","days":[{"hour":9},{"hour":12}],"in full":true,"unit":null}'
 const UTC = '{"zone":"UTC"}'
 const CUT = error('model_stream_cut', "The model's answer was cut off.")
 const NOTHING = error('model_bad_response', 'The model server answered nothing.')
@@ -46,6 +47,20 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
     text('Really.'),
     text(' Yes.'),
     finish('stop', undefined, [{ text: 6 }, { text: 7, thoughtSignature: 'CikB0' }, { text: 5 }]),
+  ],
+  'partial-arguments': [
+    first(0, 'weather'),
+    { type: 'call.delta', index: 1, tool: 'clock', arguments: UTC },
+    { type: 'call.delta', index: 0, arguments: PARTS },
+    call(0, 'weather', PARTS),
+    call(1, 'clock', UTC),
+    finish('tool_calls'),
+  ],
+  'partial-arguments-in-one': [
+    first(0, 'weather'),
+    { type: 'call.delta', index: 0, arguments: OSLO },
+    call(0, 'weather', OSLO),
+    finish('tool_calls'),
   ],
   thoughts: [reasoning('Two and two. '), reasoning('Four.'), text('4'), finish('stop')],
   'thought-signed': [

@@ -1,3 +1,5 @@
+import { TOOL_NAME } from './id.ts'
+
 const PLAIN = /^[a-zA-Z_][a-zA-Z0-9_-]*$/
 /** Matches an escape or a hash as `wireName` writes them, or a text that would be taken for one. */
 const ENCODED = /_x[0-9a-f]+_|_h[0-9a-f]{16}$/
@@ -19,6 +21,14 @@ export function wireName(name: string): string {
   // An escape that is cut in two could be read as another one.
   const head = escaped.slice(0, MAX_LENGTH - 18).replace(/_(?:x[0-9a-f]*)?$/, '')
   return `${head}_h${hashOf(name)}`
+}
+
+/**
+ * Returns the name under which an edge has a tool, from that name or from the tool's own, such as `files.read`. To be
+ * used where a request names a tool.
+ */
+export function edgeName(name: string): string {
+  return name === '' || TOOL_NAME.test(name) ? name : wireName(name)
 }
 
 /**

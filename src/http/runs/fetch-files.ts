@@ -1,0 +1,101 @@
+import { isPrivate } from '../../contract/private-host.ts'
+import type { BinaryContent, LinkedContent, Message, UserContent } from '../../contract/message.ts'
+import type { ModelCapabilities } from '../../contract/model.ts'
+import type { Config } from '../../contract/config.ts'
+import { Problem } from '../problem.ts'
+
+const MOST_REDIRECTS = 3
+const TIMEOUT_MS = 10_000
+
+export interface FetchFilesOptions extends Pick<Config, 'fileHosts' | 'maxBodyBytes'> {
+  /** What the model's server fetches by itself. */
+  readonly capabilities: ModelCapabilities | undefined
+}
+
+/**
+ * Fetches the files that messages link to and that the model's server does not fetch by itself, so that they are sent as
+ * data. Throws a Problem for a file that may not be fetched, cannot be, is too large, or is not what it should be.
+ */
+export async function fetchFiles(
+  messages: readonly Message[],
+  options: FetchFilesOptions,
+): Promise<readonly Message[]> {
+  const { capabilities } = options
+  const isPassedOn = ({ type }: LinkedContent) => (type === 'image' ? capabilities?.imageUrls : capabilities?.fileUrls)
+  const fetchPart = async (part: UserContent): Promise<UserContent> =>
+    !('url' in part) || isPassedOn(part) ? part : fetchFile(part, options)
+  return Promise.all(
+    messages.map(async (message) => {
+      if (message.role !== 'user' || typeof message.content === 'string') return message
+      if (!message.content.some((part) => 'url' in part)) return message
+      return { ...message, content: await Promise.all(message.content.map(fetchPart)) }
+    }),
+  )
+}
+
+async function fetchFile(
+  { type, url, mediaType: givenType }: LinkedContent,
+  { fileHosts, maxBodyBytes }: FetchFilesOptions,
+): Promise<BinaryContent> {
+  if (!URL.canParse(url)) throw unfetched(url, 'its URL cannot be parsed')
+  const response = await follow(new URL(url), fileHosts)
+  const mediaType = (response.headers.get('content-type') ?? '').replace(/;.*/s, '').trim().toLowerCase()
+  const fits = type === 'image' ? /^image\/(?!svg)/.test(mediaType) : mediaType !== '' && mediaType !== 'text/html'
+  if (!fits) throw unfetched(url, `it is "${mediaType || 'of no type'}", and not the ${type} that it should be`)
+  const bytes = await readBytes(response, maxBodyBytes)
+  if (!bytes) throw unfetched(url, `it has more than ${maxBodyBytes} bytes (MAX_BODY_BYTES)`)
+  const isKnown = /^[^/*]+\/[^/*]+$/.test(givenType) && givenType !== 'application/octet-stream'
+  return { type, mediaType: type === 'file' && isKnown ? givenType : mediaType, data: toBase64(bytes) }
+}
+
+/** Fetches a URL. Each redirect is held to the same hosts. No credentials are sent. */
+async function follow(url: URL, hosts: readonly string[]): Promise<Response> {
+  const start = url.href
+  for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
+    if (!isAllowed(url, hosts))
+      throw unfetched(url.href, 'FILE_HOSTS does not allow its host; send the file as a data: URL')
+    const request = { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) } as const
+    const response = await fetch(url.href, request).catch(() => undefined)
+    if (response?.ok) return response
+    const location = response?.headers.get('location')
+    await response?.body?.cancel()
+    if (!response || !location || response.status < 300 || response.status > 399 || !URL.canParse(location, url.href))
+      throw unfetched(start, response ? `its server answered ${response.status}` : 'its server did not answer')
+    url = new URL(location, url)
+  }
+  throw unfetched(start, 'it is redirected too often')
+}
+
+function isAllowed({ protocol, hostname, host, username, password }: URL, hosts: readonly string[]): boolean {
+  if (protocol !== 'https:' || username || password || isPrivate(hostname)) return false
+  return hosts.includes(host) || (hosts.includes('*') && host === hostname)
+}
+
+/** Reads a body of at most `most` bytes; undefined if it has more. */
+async function readBytes(response: Response, most: number): Promise<Uint8Array | undefined> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.byteLength
+    if (size > most) return undefined
+    chunks.push(chunk)
+  }
+  const bytes = new Uint8Array(size)
+  let at = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, at)
+    at += chunk.byteLength
+  }
+  return bytes
+}
+
+function toBase64(bytes: Uint8Array): string {
+  let binary = ''
+  for (let at = 0; at < bytes.length; at += 8192) binary += String.fromCharCode(...bytes.subarray(at, at + 8192))
+  return btoa(binary)
+}
+
+function unfetched(url: string, reason: string): Problem {
+  const message = `The file ${url.slice(0, 200)} cannot be sent to this model: ${reason}.`
+  return new Problem({ status: 400, code: 'file_not_fetched', message })
+}

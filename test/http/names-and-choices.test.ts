@@ -1,0 +1,97 @@
+import { describe, expect, test } from 'vitest'
+import { testEdge } from '../fixtures/edge.ts'
+import { ask, say, tool } from '../fixtures/play.ts'
+import { keptEdge } from './kept-edge.ts'
+
+const clock = tool('clock', () => '12:00')
+const read = tool('files_x2e_read', () => 'text', { title: 'files.read' })
+const messages = [{ role: 'user', content: 'Hi' }]
+const CHAT = '/v1/chat/completions'
+const pick = { type: 'function', function: { name: 'pick', parameters: {} } }
+const drop = { type: 'function', function: { name: 'drop', parameters: {} } }
+const flat = ({ type, function: { name, parameters } }: typeof pick) => ({ type, name, parameters })
+
+describe('a tool choice that allows some tools', () => {
+  const named = (...names: string[]) => names.map((name) => ({ type: 'function', function: { name } }))
+
+  test('offers these alone, of the caller and of the edge, with its mode', async () => {
+    const edge = keptEdge({ script: [say('A'), say('B'), say('C')], tools: [clock, read] })
+    const allowed = (...names: string[]) => ({
+      type: 'allowed_tools',
+      allowed_tools: { mode: 'required', tools: named(...names) },
+    })
+    await edge.post(CHAT, { messages, tools: [pick, drop], tool_choice: allowed('pick', 'files.read') })
+    await edge.post(CHAT, { messages, tools: [pick, drop], tool_choice: allowed('drop') })
+    const { allowed_tools: choice, type } = allowed('pick')
+    const tools = [
+      { type: 'function', name: 'pick' },
+      { type: 'mcp', server_label: 'edgecall', name: 'clock' },
+    ]
+    const json = { input: 'Hi', store: false, tools: [flat(pick), flat(drop)], tool_choice: { ...choice, type, tools } }
+    const response = await edge.post('/v1/responses', json)
+    expect(await response.json()).toMatchObject({ tool_choice: json.tool_choice })
+    expect(edge.requests.map(({ tools, toolChoice }) => [toolChoice, ...tools.map(({ name }) => name)])).toEqual([
+      ['required', 'files_x2e_read', 'pick'],
+      ['required', 'drop'],
+      ['required', 'clock', 'pick'],
+    ])
+  })
+
+  test('is refused if it names a tool that nobody has', async () => {
+    const edge = testEdge({ tools: [clock] })
+    const tool_choice = { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: named('nothing') } }
+    const response = await edge.ask(CHAT, { json: { messages, tools: [pick], tool_choice } })
+    expect([response.status, await response.json()]).toMatchObject([400, { error: { code: 'unknown_tool' } }])
+  })
+})
+
+describe('the own name of a tool, which providers refuse,', () => {
+  test('selects, chooses and limits it', async () => {
+    const edge = testEdge({ script: [ask(['files_x2e_read']), say('Read.')], tools: [clock, read] })
+    const limits = { tools: { 'files.read': 1 } }
+    const json = { input: 'Hi', tools: ['files.read'], toolChoice: { tool: 'files.read' }, limits }
+    const run = await (await edge.ask('/runs', { json })).json<any>()
+    expect([run.status, run.calls]).toMatchObject(['completed', [{ tool: 'files_x2e_read', ok: true }]])
+    expect(edge.requests[0]).toMatchObject({
+      toolChoice: { tool: 'files_x2e_read' },
+      tools: [{ name: 'files_x2e_read' }],
+    })
+  })
+
+  test('finds it under /tools and calls it there, and over /mcp', async () => {
+    const edge = testEdge({ tools: [clock, read] })
+    expect(await (await edge.ask('/tools/files.read')).json()).toMatchObject({ title: 'files.read' })
+    const called = await edge.ask('/tools/files.read/call', { json: { arguments: {} } })
+    expect(await called.json()).toMatchObject({ ok: true })
+    const json = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'files.read', arguments: {} } }
+    const headers = { accept: 'application/json, text/event-stream' }
+    expect(await (await edge.ask('/mcp', { json, headers })).text()).toContain('"text":"text"')
+  })
+})
+
+describe('a hook that offers tools', () => {
+  const hooks = [{ name: 'static and dynamic', offer: () => ['clock'] }]
+
+  test.each([
+    [{ tools: ['files_x2e_read'] }, ['files_x2e_read', 'clock']],
+    [{ tools: ['clock'] }, ['clock']],
+    [{ tools: [] }, []],
+  ])('adds them to those that a request names: %j', async (json, names) => {
+    const edge = testEdge({ script: [say('Hi.')], tools: [clock, read], setup: { loop: { hooks } } })
+    await edge.ask('/runs', { json: { input: 'Hi', ...json } })
+    expect(edge.requests[0]?.tools.map(({ name }) => name)).toEqual(names)
+  })
+
+  test('adds them to those that the setup names for a model', async () => {
+    const setup = { loop: { hooks }, toolsOf: () => ['files_x2e_read'] }
+    const edge = testEdge({ script: [say('Hi.')], tools: [clock, read], setup })
+    await edge.ask('/runs', { json: { input: 'Hi' } })
+    expect(edge.requests[0]?.tools.map(({ name }) => name)).toEqual(['files_x2e_read', 'clock'])
+  })
+})
+
+test('the list of models has a time for each, as the format wants', async () => {
+  const { data } = await (await testEdge().ask('/v1/models')).json<any>()
+  expect(data).toMatchObject([{ object: 'model', created: expect.any(Number) }])
+  expect(data[0].created).toBeGreaterThan(1_700_000_000)
+})
