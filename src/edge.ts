@@ -35,7 +35,8 @@ export {
   responsesFromEnv,
   workersAiFromEnv,
 } from './edge/providers.ts'
-export { makeSetup, type SetupOptions } from './edge/setup.ts'
+export type { SetupOptions } from './edge/options.ts'
+export { makeSetup } from './edge/setup.ts'
 export { storedTools } from './edge/stored-tools.ts'
 export { createFusedIndex } from './search/fused-index.ts'
 export { createKeywordIndex } from './search/keyword-index.ts'

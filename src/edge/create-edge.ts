@@ -3,7 +3,8 @@ import type { MakeSetup } from '../contract/setup.ts'
 import { edge, type EdgeWorker } from '../http/app/edge.ts'
 import type { Surface } from '../http/surface.ts'
 import type { Env } from './env.ts'
-import { makeSetup, type SetupOptions } from './setup.ts'
+import type { SetupOptions } from './options.ts'
+import { makeSetup } from './setup.ts'
 
 export interface EdgeOptions extends SetupOptions {
   /** APIs beside the native one, such as `chatCompletions`. Default: none. */

@@ -1,24 +1,16 @@
 import { catalogueStub } from '../catalogue/stub.ts'
 import type { Acceptances } from '../contract/acceptance.ts'
 import { secretOf } from '../contract/bindings.ts'
-import type { Config } from '../contract/config.ts'
-import type { Report } from '../contract/setup.ts'
 import { approvedDefinitions } from '../host/source/approved-definitions.ts'
 import { type OwnedTools, ownedTools, type StoredParts } from '../host/source/stored-tools.ts'
-import type { Env } from './env.ts'
-
-interface Parts {
-  readonly env: Env
-  readonly config: Config
-  readonly report: Report
-}
+import type { SetupParts } from './parts.ts'
 
 /** A feature of an edge: tools that are stored while it runs, and the approval of bound tools that change. */
 export interface StoredToolsFeature {
   /** Records which definitions of bound tools are approved. Returns undefined without `CATALOG` and `TOOLS`. */
-  readonly approvals: (parts: Parts) => Acceptances | undefined
+  readonly approvals: (parts: SetupParts) => Acceptances | undefined
   /** Makes the stored tools. Returns undefined without `CATALOG`, `TOOLS` and `DEFINITIONS`. */
-  readonly tools: (parts: Parts) => ((parts: StoredParts) => OwnedTools) | undefined
+  readonly tools: (parts: SetupParts) => ((parts: StoredParts) => OwnedTools) | undefined
 }
 
 /**

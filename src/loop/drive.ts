@@ -3,7 +3,7 @@ import { askModel } from './perform/ask.ts'
 import { beginStep } from './perform/begin.ts'
 import { decide, type Decision } from './decide/decide.ts'
 import type { Running } from './running.ts'
-import { applyRefusalPolicy } from './perform/settle.ts'
+import { applyRefusalPolicy } from './perform/fault-policy.ts'
 import { undoCalls } from './perform/undo.ts'
 
 /** How far a run is driven, and what is watched meanwhile. */

@@ -1,38 +1,12 @@
 import { isObject, type JsonObject, type JsonSchema } from '../contract/json.ts'
-import { documentOf, type SchemaDocument } from './document.ts'
-import { likeliest, type Misfit, misfit, type Place } from './misfit.ts'
+import { documentOf } from './document.ts'
+import { fitAll, type Look, MOST_REASONS, type Part, refuse, seenIn, startLook } from './look.ts'
+import { likeliest, type Misfit, misfit } from './misfit.ts'
 import type { Rule, Union } from './rule.ts'
 import { nameOf } from './wording.ts'
-import { MOST_WORK, spend, startWork, type Work, WorkError } from './work.ts'
-
-/** The state of one check of a value against a schema. */
-export interface Look extends Work {
-  readonly document: SchemaDocument
-  /** How many patterns were not run. A fit that rests on one must not count against the value, such as under `not`. */
-  unsure: number
-  /** How many schemas are being applied, each within the one before. */
-  depth: number
-  /** The resources that were entered on the way, for `$dynamicRef`; empty if the document has none. */
-  readonly scope: string[]
-}
-
-/** The keys and indexes that schemas have evaluated, if the document asks for the others (`unevaluatedProperties`). */
-type Seen = Set<string> | undefined
-/** Where to put the reasons. Without it a check ends at the first reason. */
-type Reasons = Misfit[] | undefined
-
-/** A part of the value as one schema sees it. */
-interface Part extends Place {
-  readonly seen: Seen
-  readonly reasons: Reasons
-}
+import { MOST_WORK, spend, WorkError } from './work.ts'
 
 const MOST_DEPTH = 500
-const MOST_REASONS = 40
-
-export function startLook(document: SchemaDocument, left = MOST_WORK): Look {
-  return { ...startWork(left), document, unsure: 0, depth: 0, scope: [] }
-}
 
 /**
  * Returns the reasons why a value does not fit a schema: the innermost ones, and for a union those of the branch that
@@ -57,10 +31,6 @@ export function misfits(schema: JsonSchema | boolean, value: unknown): Misfit[] 
 /** Returns whether a value fits a schema of the document of `look`. Throws as `misfits` does. */
 export function fitsSchema(look: Look, schema: unknown, value: unknown): boolean {
   return fit(look, schema, { value, reasons: undefined, seen: seenIn(look.document) })
-}
-
-function seenIn({ tracksEvaluated }: SchemaDocument): Seen {
-  return tracksEvaluated ? new Set() : undefined
 }
 
 function fit(look: Look, schema: unknown, at: Part): boolean {
@@ -88,23 +58,6 @@ const APPLIERS: readonly Apply[] = [
   ...[fitAllOf, fitAnyOf, fitOneOf, fitNot, fitIf],
   fitUnevaluated,
 ]
-
-/** Checks one thing after the other, and ends when the value does not fit and there are reasons enough. */
-function fitAll<Each>(all: Iterable<Each>, { reasons }: Part, check: (each: Each) => boolean): boolean {
-  let isFit = true
-  for (const each of all) {
-    if (check(each)) continue
-    isFit = false
-    if (!reasons || reasons.length >= MOST_REASONS) break
-  }
-  return isFit
-}
-
-function refuse(at: Part, keyword: string, expected: () => string): false {
-  const { reasons } = at
-  if (reasons && reasons.length < MOST_REASONS) reasons.push(misfit(keyword, at, expected()))
-  return false
-}
 
 /** Checks the same value against another schema. The keys that it evaluates count only if the value fits it. */
 function fitHere(look: Look, schema: unknown, at: Part): boolean {

@@ -6,7 +6,7 @@ import type { Caller, Progress, Tool, ToolOutcome, ToolRequest } from '../../con
 import { callThroughHooks } from '../../loop/perform/call-hooks.ts'
 import { isGuardedBySetup } from '../../loop/perform/eager.ts'
 import { HookFailure } from '../../loop/perform/middleware.ts'
-import { hookFailed } from '../../loop/perform/settle.ts'
+import { hookFailed } from '../../loop/perform/fault-policy.ts'
 import { loopPorts } from '../../loop/running.ts'
 import { newState } from '../../loop/state.ts'
 import { failure } from '../../contract/tool.ts'

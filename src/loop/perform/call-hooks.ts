@@ -2,7 +2,7 @@ import type { HookContext } from '../../contract/hook.ts'
 import type { ToolDefinition, ToolOutcome, ToolRequest } from '../../contract/tool.ts'
 import type { Running } from '../running.ts'
 import { compose, HookFailure, type Middleware } from './middleware.ts'
-import { hookFailed } from './settle.ts'
+import { hookFailed } from './fault-policy.ts'
 
 export interface HookedCall {
   readonly definition: ToolDefinition

@@ -4,7 +4,7 @@ import { messageOf } from '../../contract/thrown.ts'
 import { canReconcile, startedCalls } from '../recover.ts'
 import { toolRequest } from './tool-request.ts'
 import type { Running } from '../running.ts'
-import { callSettled } from './settle.ts'
+import { callSettled } from '../settled.ts'
 import type { CallState } from '../state.ts'
 import { within } from '../../contract/time-limit.ts'
 

@@ -5,29 +5,9 @@ import { failure } from '../../contract/tool.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import type { Running } from '../running.ts'
 import { toolRequest } from './tool-request.ts'
-import type { CallState, RunState, StepState } from '../state.ts'
+import type { UndoPlan } from '../decide/undo-plan.ts'
+import type { CallState } from '../state.ts'
 import { within } from '../../contract/time-limit.ts'
-
-/** The finished calls to undo, newest first, and the failed call that is the reason. */
-export interface UndoPlan {
-  readonly calls: readonly CallState[]
-  readonly because: CallState
-}
-
-/** The codes of failures that happen before the tool does anything, so that nothing has to be undone. */
-const HARMLESS = new Set(['invalid_arguments', 'schema_mismatch', 'tool_changed'])
-
-/** Returns what to undo because of a failed call of this step, if the run compensates; undefined if nothing. */
-export function planUndo({ request, calls, offered }: RunState, step: StepState): UndoPlan | undefined {
-  if (!request.compensate) return undefined
-  const because = step.calls.find(
-    ({ result, attempt }) => attempt > 0 && result?.error && !HARMLESS.has(result.error.code),
-  )
-  const undoable = calls.filter(
-    (call) => call.result?.ok && call.wasUndone === undefined && offered.get(call.tool)?.undo,
-  )
-  return because && undoable.length > 0 ? { calls: undoable.toReversed(), because } : undefined
-}
 
 /**
  * Undoes calls one after the other. A call that cannot be undone is recorded as such and does not stop the others.

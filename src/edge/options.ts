@@ -1,0 +1,29 @@
+import type { Hook, LoopSetup } from '../contract/hook.ts'
+import type { IdentityTokens, Setup } from '../contract/setup.ts'
+import type { ToolSource } from '../contract/tool.ts'
+import type { Env } from './env.ts'
+import type { ProviderFromEnv } from './providers.ts'
+import type { StoredToolsFeature } from './stored-tools.ts'
+import type { ToolSearchFeature } from './tool-search.ts'
+
+/** What an edge is made of. What is not named here is not in the bundle. */
+export interface SetupOptions {
+  /** The model providers, by the part of a model's name before the slash: `openai` serves `openai/gpt-4.1-mini`. */
+  readonly providers: Readonly<Record<string, ProviderFromEnv>>
+  /** `storedTools`. Default: tools are bound Workers alone. */
+  readonly stored?: StoredToolsFeature
+  /** `identityTokens`: accepts tokens of `IDENTITY_PROVIDERS`. Default: API keys alone. */
+  readonly identity?: IdentityTokens
+  /** `toolSearch()`. Default: models are given all tools on offer. */
+  readonly search?: ToolSearchFeature
+  /** Further tools, such as `agentSource(agents, setup)`. `setup` is that of the edge. Default: none. */
+  readonly sources?: (setup: Setup, env: Env) => readonly ToolSource[]
+  /** Functions around the loop, the first outermost. Default: none. */
+  readonly hooks?: readonly Hook[]
+  /** Replacements for parts of the loop. Default: none. */
+  readonly loop?: Omit<LoopSetup, 'hooks'>
+  /** Chooses tools by model, for requests that name none. Default: `DEFAULT_TOOLS`. */
+  readonly toolsOf?: Setup['toolsOf']
+  /** Returns what tools are told about a caller that no caller can send, such as the plan of its tenant. */
+  readonly trusted?: Setup['trusted']
+}

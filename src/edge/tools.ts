@@ -1,0 +1,58 @@
+import { rateLimits, toolWorkers } from '../contract/bindings.ts'
+import { ConfigError } from '../contract/config.ts'
+import { matches } from '../contract/glob.ts'
+import type { Setup } from '../contract/setup.ts'
+import type { ToolSource } from '../contract/tool.ts'
+import { createBreaker } from '../host/breaker.ts'
+import { readPolicies } from '../host/policy/policies.ts'
+import { gateTools } from '../host/source/approval-gate.ts'
+import { type EdgeTools, edgeTools } from '../host/source/edge-tools.ts'
+import { serviceSource } from '../host/source/service.ts'
+import type { SetupOptions } from './options.ts'
+import type { SetupParts } from './parts.ts'
+
+interface SetupTools extends EdgeTools {
+  readonly rates: NonNullable<Setup['rates']>
+  readonly approvals: Setup['acceptances']
+}
+
+/**
+ * Makes the tools of an edge: those of the bound Workers, the stored ones, and `others`, which are further sources.
+ * Throws a ConfigError for tools that are to be held back in an edge that cannot remember what was accepted.
+ */
+export function makeTools(
+  parts: SetupParts,
+  options: Pick<SetupOptions, 'stored' | 'search'>,
+  others: readonly ToolSource[],
+): SetupTools {
+  const { env, config, report, secrets } = parts
+  const policies = readPolicies(env)
+  const approvals = options.stored?.approvals(parts)
+  if (!approvals && env['HOLD_CHANGED'] && config.holdChanged.length > 0) {
+    throw new ConfigError('HOLD_CHANGED', '"off" in an edge without stored tools (bindings CATALOG and TOOLS)')
+  }
+  // The tools of these bindings come from others, who may change them at any time.
+  const isForeign = (binding: string) => matches(config.holdChanged, binding)
+  const servicesOf = (isWanted: (binding: string) => boolean) =>
+    serviceSource({
+      report,
+      bindings: Object.fromEntries(Object.entries(toolWorkers(env)).filter(([binding]) => isWanted(binding))),
+      offered: (name) => matches(config.defaultTools, name),
+      gate: (binding) => (approvals && isForeign(binding) ? (tools) => gateTools(tools, approvals) : undefined),
+    })
+  const rated = [...config.apiKeys, ...config.identityProviders, ...Object.values(policies)]
+  const rates = rateLimits(
+    env,
+    rated.flatMap(({ rate }) => rate ?? []),
+  )
+  const tools = edgeTools({
+    services: servicesOf((binding) => !isForeign(binding)),
+    foreign: servicesOf(isForeign),
+    others,
+    rules: { policies, rates, secrets, breaker: config.breaker && createBreaker(config.breaker) },
+    stored: options.stored?.tools(parts),
+    search: options.search?.finder,
+    report,
+  })
+  return { ...tools, rates, approvals }
+}

@@ -1,0 +1,56 @@
+import type { SchemaDocument } from './document.ts'
+import { type Misfit, misfit, type Place } from './misfit.ts'
+import { MOST_WORK, startWork, type Work } from './work.ts'
+
+/** The state of one check of a value against a schema. */
+export interface Look extends Work {
+  readonly document: SchemaDocument
+  /** How many patterns were not run. A fit that rests on one must not count against the value, such as under `not`. */
+  unsure: number
+  /** How many schemas are being applied, each within the one before. */
+  depth: number
+  /** The resources that were entered on the way, for `$dynamicRef`; empty if the document has none. */
+  readonly scope: string[]
+}
+
+/** The keys and indexes that schemas have evaluated, if the document asks for the others (`unevaluatedProperties`). */
+type Seen = Set<string> | undefined
+/** Where to put the reasons. Without it a check ends at the first reason. */
+type Reasons = Misfit[] | undefined
+
+/** A part of the value as one schema sees it. */
+export interface Part extends Place {
+  readonly seen: Seen
+  readonly reasons: Reasons
+}
+
+/** The most reasons that a check gives. */
+export const MOST_REASONS = 40
+
+/** Begins a check that may take that many units of work. */
+export function startLook(document: SchemaDocument, left = MOST_WORK): Look {
+  return { ...startWork(left), document, unsure: 0, depth: 0, scope: [] }
+}
+
+/** Returns where to note the keys that schemas evaluate; undefined if the document does not ask for the others. */
+export function seenIn({ tracksEvaluated }: SchemaDocument): Seen {
+  return tracksEvaluated ? new Set() : undefined
+}
+
+/** Checks one thing after the other, and ends when the value does not fit and there are reasons enough. */
+export function fitAll<Each>(all: Iterable<Each>, { reasons }: Part, check: (each: Each) => boolean): boolean {
+  let isFit = true
+  for (const each of all) {
+    if (check(each)) continue
+    isFit = false
+    if (!reasons || reasons.length >= MOST_REASONS) break
+  }
+  return isFit
+}
+
+/** Notes the reason why a part does not fit, if reasons are wanted. */
+export function refuse(at: Part, keyword: string, expected: () => string): false {
+  const { reasons } = at
+  if (reasons && reasons.length < MOST_REASONS) reasons.push(misfit(keyword, at, expected()))
+  return false
+}
