@@ -90,7 +90,7 @@ const EXPORT = /^export (?:abstract )?(?:async )?(?:function\*?|const|let|class|
 
 function filesOf(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts') && !/node_modules|\.wrangler/.test(file))
+    .filter((file) => /(?<!\.test)\.ts$/.test(file) && !/node_modules|\.wrangler/.test(file))
     .map((file) => join(folder, file))
 }
 

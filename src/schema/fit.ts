@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, type JsonSchema } from '../contract/json.ts'
 import { documentOf } from './document.ts'
-import { fitAll, type Look, MOST_REASONS, type Part, refuse, seenIn, startLook } from './look.ts'
+import { fitAll, type Look, MOST_REASONS, type ValuePart, refuse, seenIn, startLook } from './look.ts'
 import { likeliest, type Misfit, misfit } from './misfit.ts'
 import type { Rule, Union } from './rule.ts'
 import { nameOf } from './wording.ts'
@@ -33,7 +33,7 @@ export function fitsSchema(look: Look, schema: unknown, value: unknown): boolean
   return fit(look, schema, { value, reasons: undefined, seen: seenIn(look.document) })
 }
 
-function fit(look: Look, schema: unknown, at: Part): boolean {
+function fit(look: Look, schema: unknown, at: ValuePart): boolean {
   spend(look, 1)
   if (schema === false) return refuse(at, 'false', () => 'nothing here')
   if (!isObject(schema)) return true
@@ -49,7 +49,7 @@ function fit(look: Look, schema: unknown, at: Part): boolean {
 }
 
 /** Applies the keywords of a kind; false if one of them is unmet. */
-type Apply = (look: Look, rule: Rule, at: Part) => boolean
+type Apply = (look: Look, rule: Rule, at: ValuePart) => boolean
 
 /** In this order; `unevaluated…` is last, since it applies to the parts that no other keyword has evaluated. */
 const APPLIERS: readonly Apply[] = [
@@ -60,7 +60,7 @@ const APPLIERS: readonly Apply[] = [
 ]
 
 /** Checks the same value against another schema. The keys that it evaluates count only if the value fits it. */
-function fitHere(look: Look, schema: unknown, at: Part): boolean {
+function fitHere(look: Look, schema: unknown, at: ValuePart): boolean {
   const { seen } = at
   if (!seen) return fit(look, schema, at)
   const inner = new Set<string>()
@@ -70,17 +70,17 @@ function fitHere(look: Look, schema: unknown, at: Part): boolean {
 }
 
 /** Checks the same value against another schema without a reason. */
-function fitsHere(look: Look, schema: unknown, at: Part): boolean {
+function fitsHere(look: Look, schema: unknown, at: ValuePart): boolean {
   return fitHere(look, schema, at.reasons ? { ...at, reasons: undefined } : at)
 }
 
 /** Checks a part of the value against a schema. */
-function fitPart(look: Look, schema: unknown, parent: Part, [key, value]: readonly [string, unknown]): boolean {
+function fitPart(look: Look, schema: unknown, parent: ValuePart, [key, value]: readonly [string, unknown]): boolean {
   parent.seen?.add(key)
   return fit(look, schema, { value, key, parent, reasons: parent.reasons, seen: seenIn(look.document) })
 }
 
-function fitRefs(look: Look, { refs, source }: Rule, at: Part): boolean {
+function fitRefs(look: Look, { refs, source }: Rule, at: ValuePart): boolean {
   return fitAll(refs, at, (ref) => {
     const isDynamic = source['$dynamicRef'] === ref
     const target = isDynamic
@@ -91,14 +91,14 @@ function fitRefs(look: Look, { refs, source }: Rule, at: Part): boolean {
   })
 }
 
-function fitChecks(look: Look, { checks }: Rule, at: Part): boolean {
+function fitChecks(look: Look, { checks }: Rule, at: ValuePart): boolean {
   return fitAll(checks, at, ({ keyword, holds, expected }) => {
     spend(look, 1)
     return holds(at.value, look) || refuse(at, keyword, expected)
   })
 }
 
-function fitPattern(look: Look, { schema: { pattern } }: Rule, at: Part): boolean {
+function fitPattern(look: Look, { schema: { pattern } }: Rule, at: ValuePart): boolean {
   if (typeof pattern !== 'string' || typeof at.value !== 'string') return true
   return runPattern(look, pattern, at.value) !== false || refuse(at, 'pattern', () => `text that matches /${pattern}/u`)
 }
@@ -109,11 +109,11 @@ function runPattern(look: Look, pattern: string, text: string): boolean | undefi
   return isMatch
 }
 
-function fitRequired(look: Look, rule: Rule, at: Part): boolean {
+function fitRequired(look: Look, rule: Rule, at: ValuePart): boolean {
   return requireKeys(look, rule, at, rule.required)
 }
 
-function requireKeys(look: Look, { properties }: Rule, at: Part, names: readonly string[]): boolean {
+function requireKeys(look: Look, { properties }: Rule, at: ValuePart, names: readonly string[]): boolean {
   const { value } = at
   if (!isObject(value)) return true
   return fitAll(names, at, (key) => {
@@ -129,7 +129,7 @@ function hasKey(value: JsonObject, key: string): boolean {
   return Object.hasOwn(value, key) && value[key] !== undefined
 }
 
-function fitDependents(look: Look, rule: Rule, at: Part): boolean {
+function fitDependents(look: Look, rule: Rule, at: ValuePart): boolean {
   const { value } = at
   if (!isObject(value)) return true
   return fitAll(rule.dependents, at, ([key, needs]) => {
@@ -139,7 +139,7 @@ function fitDependents(look: Look, rule: Rule, at: Part): boolean {
   })
 }
 
-function fitEntries(look: Look, rule: Rule, at: Part): boolean {
+function fitEntries(look: Look, rule: Rule, at: ValuePart): boolean {
   const { value } = at
   if (!rule.hasKeys || !isObject(value)) return true
   const keys = Object.keys(value)
@@ -153,7 +153,7 @@ function fitEntries(look: Look, rule: Rule, at: Part): boolean {
   })
 }
 
-function fitName(look: Look, { schema: { propertyNames } }: Rule, parent: Part, key: string): boolean {
+function fitName(look: Look, { schema: { propertyNames } }: Rule, parent: ValuePart, key: string): boolean {
   if (propertyNames === undefined) return true
   const reasons: Misfit[] | undefined = parent.reasons && []
   const isFit = fit(look, propertyNames, { value: key, key, parent, reasons, seen: seenIn(look.document) })
@@ -173,7 +173,7 @@ function schemasOf(look: Look, { properties, patternProperties, schema }: Rule, 
   return schemas.length > 0 || additionalProperties === undefined ? schemas : [additionalProperties]
 }
 
-function fitItems(look: Look, { first, rest }: Rule, at: Part): boolean {
+function fitItems(look: Look, { first, rest }: Rule, at: ValuePart): boolean {
   const { value } = at
   if (!Array.isArray(value)) return true
   const items: readonly unknown[] = rest === undefined ? value.slice(0, first.length) : value
@@ -182,7 +182,7 @@ function fitItems(look: Look, { first, rest }: Rule, at: Part): boolean {
   })
 }
 
-function fitContains(look: Look, { schema }: Rule, at: Part): boolean {
+function fitContains(look: Look, { schema }: Rule, at: ValuePart): boolean {
   const { contains, minContains = 1, maxContains = Infinity } = schema
   if (contains === undefined || !Array.isArray(at.value)) return true
   const { unsure } = look
@@ -198,11 +198,11 @@ function fitContains(look: Look, { schema }: Rule, at: Part): boolean {
   return !isOver || refuse(at, 'contains', () => `at most ${String(maxContains)} ${words()}`)
 }
 
-function fitAllOf(look: Look, { allOf }: Rule, at: Part): boolean {
+function fitAllOf(look: Look, { allOf }: Rule, at: ValuePart): boolean {
   return fitAll(allOf, at, (inner) => fitHere(look, inner, at))
 }
 
-function fitAnyOf(look: Look, { anyOf }: Rule, at: Part): boolean {
+function fitAnyOf(look: Look, { anyOf }: Rule, at: ValuePart): boolean {
   if (!anyOf) return true
   let isFit = false
   for (const branch of anyOf.candidates(at.value)) {
@@ -213,7 +213,7 @@ function fitAnyOf(look: Look, { anyOf }: Rule, at: Part): boolean {
   return isFit || refuseUnion(look, 'anyOf', anyOf, at)
 }
 
-function fitOneOf(look: Look, { oneOf }: Rule, at: Part): boolean {
+function fitOneOf(look: Look, { oneOf }: Rule, at: ValuePart): boolean {
   if (!oneOf) return true
   const { unsure } = look
   const fitting = oneOf.candidates(at.value).filter((branch) => fitsHere(look, branch, at)).length
@@ -227,7 +227,7 @@ function fitOneOf(look: Look, { oneOf }: Rule, at: Part): boolean {
 const MOST_MEANT = 20
 
 /** Gives the reasons of the branch that was meant, or names all branches. */
-function refuseUnion(look: Look, keyword: string, union: Union, at: Part): false {
+function refuseUnion(look: Look, keyword: string, union: Union, at: ValuePart): false {
   if (!at.reasons) return false
   const branches = union.candidates(at.value)
   const found = (branches.length > MOST_MEANT ? [] : branches).map((branch) => {
@@ -241,14 +241,14 @@ function refuseUnion(look: Look, keyword: string, union: Union, at: Part): false
   return false
 }
 
-function fitNot(look: Look, { schema: { not } }: Rule, at: Part): boolean {
+function fitNot(look: Look, { schema: { not } }: Rule, at: ValuePart): boolean {
   const { unsure } = look
   if (not === undefined || !fitsSchema(look, not, at.value) || look.unsure > unsure) return true
   const text = JSON.stringify(not)
   return refuse(at, 'not', () => (text === 'true' || text === '{}' ? 'nothing here' : `nothing that fits ${text}`))
 }
 
-function fitIf(look: Look, { schema }: Rule, at: Part): boolean {
+function fitIf(look: Look, { schema }: Rule, at: ValuePart): boolean {
   const { if: condition, then = true, else: otherwise = true } = schema
   if (condition === undefined) return true
   const { unsure } = look
@@ -256,7 +256,7 @@ function fitIf(look: Look, { schema }: Rule, at: Part): boolean {
   return look.unsure > unsure || fitHere(look, then, at)
 }
 
-function fitUnevaluated(look: Look, { schema }: Rule, at: Part): boolean {
+function fitUnevaluated(look: Look, { schema }: Rule, at: ValuePart): boolean {
   const { value, seen } = at
   if (!seen || typeof value !== 'object' || value === null) return true
   const rest = isObject(value) ? schema['unevaluatedProperties'] : schema['unevaluatedItems']

@@ -19,7 +19,7 @@ type Seen = Set<string> | undefined
 type Reasons = Misfit[] | undefined
 
 /** A part of the value as one schema sees it. */
-export interface Part extends Place {
+export interface ValuePart extends Place {
   readonly seen: Seen
   readonly reasons: Reasons
 }
@@ -38,7 +38,7 @@ export function seenIn({ tracksEvaluated }: SchemaDocument): Seen {
 }
 
 /** Checks one thing after the other, and ends when the value does not fit and there are reasons enough. */
-export function fitAll<Each>(all: Iterable<Each>, { reasons }: Part, check: (each: Each) => boolean): boolean {
+export function fitAll<Each>(all: Iterable<Each>, { reasons }: ValuePart, check: (each: Each) => boolean): boolean {
   let isFit = true
   for (const each of all) {
     if (check(each)) continue
@@ -49,7 +49,7 @@ export function fitAll<Each>(all: Iterable<Each>, { reasons }: Part, check: (eac
 }
 
 /** Notes the reason why a part does not fit, if reasons are wanted. */
-export function refuse(at: Part, keyword: string, expected: () => string): false {
+export function refuse(at: ValuePart, keyword: string, expected: () => string): false {
   const { reasons } = at
   if (reasons && reasons.length < MOST_REASONS) reasons.push(misfit(keyword, at, expected()))
   return false

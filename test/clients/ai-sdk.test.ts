@@ -148,6 +148,7 @@ test('a caller who stops ends a run that nobody keeps', async () => {
   await begun.promise
   stop.abort()
   await Promise.all([ended.promise, reading])
+  expect(edge.requests).toHaveLength(1)
 })
 
 test('Responses: a call that a person must agree to is asked for, and runs once agreed', async () => {

@@ -1,6 +1,6 @@
 import { isTerminal, type RunStatus } from '../../src/contract/run.ts'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { isObject } from '../../src/contract/json.ts'
 import type { ModelEvent } from '../../src/contract/model.ts'
 import { say, tool } from '../fixtures/play.ts'
@@ -209,7 +209,7 @@ describe('a client of a kept run', () => {
   test('that leaves is no longer told', async () => {
     const { response, isLeft } = await streamed()
     await response.body?.cancel()
-    while (!isLeft()) await new Promise((resolve) => setImmediate(resolve))
+    await vi.waitFor(() => expect(isLeft()).toBe(true))
   })
 })
 

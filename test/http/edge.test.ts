@@ -224,6 +224,8 @@ describe('a streamed answer', () => {
     const response = await edge.ask('/runs', { json: { input: 'Hi' }, headers: { accept: 'text/event-stream' } })
     await response.body?.cancel()
     await aborted.promise
+    await Promise.all(edge.afterwards)
+    expect(edge.requests).toHaveLength(1)
   })
 })
 

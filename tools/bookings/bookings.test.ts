@@ -1,12 +1,12 @@
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { Bookings, type BookingsEnv } from '../../tools/bookings/bookings.ts'
-import { isDay, nightsOf } from '../../tools/bookings/day.ts'
-import { bookRoom, cancelBooking, findBooking } from '../../tools/bookings/tools.ts'
+import { Bookings, type BookingsEnv } from './bookings.ts'
+import { isDay, nightsOf } from './day.ts'
+import { bookRoom, cancelBooking, findBooking } from './tools.ts'
 import type { DefinedTool } from '../../src/tool.ts'
-import { freezeClock } from '../fixtures/frozen-clock.ts'
-import { memoryStorage } from '../fixtures/sqlite.ts'
-import { runContext } from '../fixtures/run-context.ts'
+import { freezeClock } from '../../test/fixtures/frozen-clock.ts'
+import { memoryStorage } from '../../test/fixtures/sqlite.ts'
+import { runContext } from '../../test/fixtures/run-context.ts'
 
 freezeClock('2026-11-20T12:00:00Z')
 

@@ -2,11 +2,11 @@ import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Progress } from '../../src/contract/tool.ts'
 import type { DefinedTool, RunContext } from '../../src/tool.ts'
-import type { WebEnv } from '../../tools/web/env.ts'
-import { fetchPage } from '../../tools/web/page.ts'
-import { readPage, webSearch } from '../../tools/web/tools.ts'
-import { freezeClock } from '../fixtures/frozen-clock.ts'
-import { runContext } from '../fixtures/run-context.ts'
+import type { WebEnv } from './env.ts'
+import { fetchPage } from './page.ts'
+import { readPage, webSearch } from './tools.ts'
+import { freezeClock } from '../../test/fixtures/frozen-clock.ts'
+import { runContext } from '../../test/fixtures/run-context.ts'
 
 type Answer = Record<string, unknown> & { results: Record<string, string>[] }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { formatDate, formatOffset, formatTime, parseIso } from '../../tools/clock/iso.ts'
-import { addCalendar, isTimeZone, offsetAt, toInstant, toWall } from '../../tools/clock/zoned.ts'
+import { formatDate, formatOffset, formatTime, parseIso } from './iso.ts'
+import { addCalendar, isTimeZone, offsetAt, toInstant, toWall } from './zoned.ts'
 
 const HOUR = 3_600_000
 const MINUTE = 60_000

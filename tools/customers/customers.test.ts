@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { customerCard, getCustomer } from '../../tools/customers/tools.ts'
-import { runContext } from '../fixtures/run-context.ts'
+import { customerCard, getCustomer } from './tools.ts'
+import { runContext } from '../../test/fixtures/run-context.ts'
 
 const of = (tenant: string, values = {}) => runContext(undefined, { caller: { tenant, scopes: [] }, values })
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { calculate, squareRoot } from '../../tools/calculator/tools.ts'
-import { runContext } from '../fixtures/run-context.ts'
+import { calculate, squareRoot } from './tools.ts'
+import { runContext } from '../../test/fixtures/run-context.ts'
 
 const context = runContext(undefined)
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { decodeBody } from '../../tools/web/body.ts'
-import { decodeEntities } from '../../tools/web/entity.ts'
-import { readHtml } from '../../tools/web/html.ts'
+import { decodeBody } from './body.ts'
+import { decodeEntities } from './entity.ts'
+import { readHtml } from './html.ts'
 
 const textOf = (html: string) => readHtml(html).text
 

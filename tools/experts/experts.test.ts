@@ -3,9 +3,9 @@ import type { ToolRequest, ToolService } from '../../src/contract/tool.ts'
 import { agentSource } from '../../src/loop/agent.ts'
 import { modelChooser } from '../../src/model/choose.ts'
 import { ask, say, scripted, type Script } from '../../src/model/scripted.ts'
-import { legal, medical, router, technical } from '../../tools/experts/agents.ts'
-import Experts from '../../tools/experts/index.ts'
-import { play } from '../fixtures/play.ts'
+import { legal, medical, router, technical } from './agents.ts'
+import Experts from './index.ts'
+import { play } from '../../test/fixtures/play.ts'
 
 /** The Worker as the runtime makes it, with its variables. */
 function worker(env: Record<string, string>): ToolService & { fetch(): Response } {

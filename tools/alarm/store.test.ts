@@ -10,8 +10,8 @@ import {
   nextDue,
   readAlarms,
   recordAttempt,
-} from '../../tools/alarm/store.ts'
-import { memorySql } from '../fixtures/sqlite.ts'
+} from './store.ts'
+import { memorySql } from '../../test/fixtures/sqlite.ts'
 
 const NOW = Date.parse('2026-11-20T12:00:00Z')
 const SECOND = 1000

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { currentTime, shiftTime } from '../../tools/clock/tools.ts'
-import { freezeClock } from '../fixtures/frozen-clock.ts'
-import { runContext } from '../fixtures/run-context.ts'
+import { currentTime, shiftTime } from './tools.ts'
+import { freezeClock } from '../../test/fixtures/frozen-clock.ts'
+import { runContext } from '../../test/fixtures/run-context.ts'
 
 freezeClock('2026-11-20T13:21:15.678Z')
 

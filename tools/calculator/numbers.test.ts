@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { exactText, parseDecimal, roundedText, toJsonValue } from '../../tools/calculator/decimal.ts'
-import { evaluate } from '../../tools/calculator/evaluate.ts'
-import { squareRoot } from '../../tools/calculator/functions.ts'
-import { compare, floor, rational, round, truncate } from '../../tools/calculator/rational.ts'
-import { toAnswer } from '../../tools/calculator/value.ts'
+import { exactText, parseDecimal, roundedText, toJsonValue } from './decimal.ts'
+import { evaluate } from './evaluate.ts'
+import { squareRoot } from './functions.ts'
+import { compare, floor, rational, round, truncate } from './rational.ts'
+import { toAnswer } from './value.ts'
 
 const integers = fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n })
 const positives = fc.bigInt({ min: 1n, max: 10n ** 30n })

@@ -3,11 +3,11 @@ import { json } from 'node:stream/consumers'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { RunContext } from '../../src/tool.ts'
-import { type MailEnv, Outbox } from '../../tools/mail/outbox.ts'
-import type { MailService } from '../../tools/mail/service.ts'
-import { listSent, sendMail } from '../../tools/mail/tools.ts'
-import { memoryStorage } from '../fixtures/sqlite.ts'
-import { runContext } from '../fixtures/run-context.ts'
+import { type MailEnv, Outbox } from './outbox.ts'
+import type { MailService } from './service.ts'
+import { listSent, sendMail } from './tools.ts'
+import { memoryStorage } from '../../test/fixtures/sqlite.ts'
+import { runContext } from '../../test/fixtures/run-context.ts'
 
 /** Outboxes in memory. With `restart` an outbox is made anew over its storage, as after a crash. */
 class Outboxes {

@@ -1,14 +1,14 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import type { AlarmEnv, Alarms } from '../../tools/alarm/alarms.ts'
-import { notify } from '../../tools/alarm/notify.ts'
-import { addAlarm, createTable, endAlarm, fireDue, type NewAlarm, readAlarms } from '../../tools/alarm/store.ts'
-import { parseMoment } from '../../tools/alarm/time.ts'
-import { cancelAlarm, listAlarms, setAlarm } from '../../tools/alarm/tools.ts'
-import { freezeClock } from '../fixtures/frozen-clock.ts'
-import { runContext } from '../fixtures/run-context.ts'
-import { memorySql } from '../fixtures/sqlite.ts'
+import type { AlarmEnv, Alarms } from './alarms.ts'
+import { notify } from './notify.ts'
+import { addAlarm, createTable, endAlarm, fireDue, type NewAlarm, readAlarms } from './store.ts'
+import { parseMoment } from './time.ts'
+import { cancelAlarm, listAlarms, setAlarm } from './tools.ts'
+import { freezeClock } from '../../test/fixtures/frozen-clock.ts'
+import { runContext } from '../../test/fixtures/run-context.ts'
+import { memorySql } from '../../test/fixtures/sqlite.ts'
 
 freezeClock('2026-11-20T12:00:00Z')
 

@@ -2,11 +2,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Progress } from '../../src/contract/tool.ts'
 import type { RunContext } from '../../src/tool.ts'
-import type { WeatherEnv } from '../../tools/weather/service.ts'
-import { standIn } from '../../tools/weather/stand-in.ts'
-import { forecast } from '../../tools/weather/tools.ts'
-import { freezeClock } from '../fixtures/frozen-clock.ts'
-import { runContext } from '../fixtures/run-context.ts'
+import type { WeatherEnv } from './service.ts'
+import { standIn } from './stand-in.ts'
+import { forecast } from './tools.ts'
+import { freezeClock } from '../../test/fixtures/frozen-clock.ts'
+import { runContext } from '../../test/fixtures/run-context.ts'
 
 freezeClock('2026-11-20T23:30:00Z')
 
