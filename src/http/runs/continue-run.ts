@@ -24,12 +24,12 @@ export interface ContinuedRun {
 
 export interface ChatTurn extends ConversationTarget {
   readonly answers: CallAnswers
-  readonly run?: RunParameters | undefined
+  readonly parameters?: RunParameters | undefined
   /** The run whose turn this one replaces, together with all later turns. */
   readonly replaces?: string | undefined
   /** The run that must be the latest one, as in `StartRequest`. */
   readonly after?: string | undefined
-  /** Starts a new run. Default: `startThere`. */
+  /** Starts a new run. Default: `startInListedConversation`. */
   readonly start?: typeof startInListedConversation
 }
 
@@ -48,10 +48,10 @@ interface AnswerRequest {
    * The request whose terms the run continues with. A term that it leaves out is unchanged; with `stateless`, it is
    * removed. Default: all terms stay unchanged.
    */
-  readonly body?: RunParameters | undefined
+  readonly parameters?: RunParameters | undefined
   /**
    * For requests that send their whole history. If the run already has the answers, the events after them are sent once
-   * more, because the caller missed them. Also, `body` replaces all terms.
+   * more, because the caller missed them. Also, `parameters` replace all terms.
    */
   readonly stateless?: boolean | undefined
 }
@@ -94,7 +94,7 @@ export async function continueRun(
     }
   }
   const storedHandle = storedRunHandle(context, { ...location, after })
-  const isTied = request.body?.cancelOnDisconnect ?? context.setup.config.cancelOnDisconnect
+  const isTied = request.parameters?.cancelOnDisconnect ?? context.setup.config.cancelOnDisconnect
   const handle = isTied ? cancelledOnDisconnect(context, storedHandle) : storedHandle
   const follow: RunHandle['follow'] = async (onEvent) => {
     let last: RunEvent | undefined
@@ -113,11 +113,11 @@ export async function continueRun(
 async function continuationOf(
   context: RequestContext,
   { conversation }: RunLocation,
-  { input, stateless, body = { input } }: AnswerRequest,
+  { input, stateless, parameters = { input } }: AnswerRequest,
 ): Promise<Continuation | undefined> {
-  const termNames = TERMS.filter((name) => stateless || Object.keys(Object(body[name])).length > 0)
+  const termNames = TERMS.filter((name) => stateless || Object.keys(Object(parameters[name])).length > 0)
   if (input.length + termNames.length === 0) return undefined
-  const { run } = await prepareRun(context, { ...body, input }, { conversation })
+  const { run } = await prepareRun(context, { ...parameters, input }, { conversation })
   const terms = Object.fromEntries(termNames.map((name) => [name, run[name]]))
   // Hooks may change the input, but may not add input to a request that has only answers.
   return { key: context.caller.key, input: input.length > 0 ? run.input : [], terms }
@@ -148,16 +148,16 @@ function waitingEvents({ id: runId, status, calls }: RunRecord, seq: number): Ru
  */
 export async function takeTurn(
   context: RequestContext,
-  { answers, run, start = startInListedConversation, ...target }: ChatTurn,
+  { answers, parameters, start = startInListedConversation, ...target }: ChatTurn,
 ): Promise<ContinuedRun> {
   const conversation = target.id
   const runId = runOfAnswers(answers)
-  const input = run?.input ?? []
-  const continuedRun = runId && (await continueRun(context, { runId, conversation }, { answers, input, body: run }))
+  const input = parameters?.input ?? []
+  const continuedRun = runId && (await continueRun(context, { runId, conversation }, { answers, input, parameters }))
   if (continuedRun) return continuedRun
-  if (!run || input.length === 0) throw nothingToAnswer()
+  if (!parameters || input.length === 0) throw nothingToAnswer()
   const startOptions = { ...target, onward: true }
-  return { handle: await start(context, await prepareRun(context, run, { conversation }), startOptions) }
+  return { handle: await start(context, await prepareRun(context, parameters, { conversation }), startOptions) }
 }
 
 /** Joins a request's instructions and system messages into one system prompt; undefined if there are none. */

@@ -16,8 +16,8 @@ export interface StatelessTurn {
   readonly input: readonly Message[]
   /** The conversation of the run that waits for the answers. Default: the run's hidden conversation. */
   readonly conversation?: string | undefined
-  /** Starts a new run. Default: as `startAlone` does. */
-  readonly start?: ((body: RunParameters) => Promise<RunHandle>) | undefined
+  /** Starts a new run. Default: as `startStateless` does. */
+  readonly start?: ((parameters: RunParameters) => Promise<RunHandle>) | undefined
 }
 
 /**
@@ -27,23 +27,23 @@ export interface StatelessTurn {
  */
 export async function continueStateless(
   context: RequestContext,
-  body: RunParameters,
+  parameters: RunParameters,
   {
     answers,
     input,
     conversation,
-    start = async (newBody) => startStateless(context, await prepareRun(context, newBody)),
+    start = async (newParameters) => startStateless(context, await prepareRun(context, newParameters)),
   }: StatelessTurn,
 ): Promise<ContinuedRun> {
   const hasNoInput = input.length === 0
   // The leading system messages become the system prompt, which a request that continues the run sends again.
   const systemCount = Math.max(
     0,
-    body.input.findIndex(({ role }) => role !== 'system'),
+    parameters.input.findIndex(({ role }) => role !== 'system'),
   )
-  const system = systemOf(body.input.slice(0, systemCount), body.system)
-  const request = { ...body, system, input: body.input.slice(systemCount) }
-  const answerRequest = { answers, input, body: request, stateless: true }
+  const system = systemOf(parameters.input.slice(0, systemCount), parameters.system)
+  const turn = { ...parameters, system, input: parameters.input.slice(systemCount) }
+  const answerRequest = { answers, input, parameters: turn, stateless: true }
   let runId = runOfAnswers(answers)
   /** All messages of the failed run: the new run starts from them, so that no call is performed twice. */
   let history: Message[] | undefined
@@ -65,9 +65,9 @@ export async function continueStateless(
     // The new run's id follows from the failed run's, so that the same request, sent once more, finds the new run.
     runId = await deriveRunId(context.caller.tenant, 'again', runId)
   }
-  const newBody = history ? { ...request, input: [...history, ...input] } : request
-  if (newBody.input.length === 0) throw nothingToAnswer()
-  if (!history || !hasNoInput || runId === undefined) return { handle: await start(newBody) }
-  const { run, tools } = await prepareRun(context, newBody)
+  const newParameters = history ? { ...turn, input: [...history, ...input] } : turn
+  if (newParameters.input.length === 0) throw nothingToAnswer()
+  if (!history || !hasNoInput || runId === undefined) return { handle: await start(newParameters) }
+  const { run, tools } = await prepareRun(context, newParameters)
   return { handle: await startEphemeral(context, { run: { ...run, runId }, tools }) }
 }

@@ -39,26 +39,26 @@ export interface RunParameters extends Partial<RunOptionValues> {
  */
 export async function prepareRun(
   { setup, caller, request }: RequestContext,
-  parameters: RunParameters,
+  requestParameters: RunParameters,
   { conversation }: { conversation?: string | undefined } = {},
 ): Promise<PreparedRun> {
   const { config } = setup
-  checkFiles(parameters.input)
-  const body =
+  checkFiles(requestParameters.input)
+  const parameters =
     conversation === undefined
-      ? parameters
-      : withDefaults(await settingsOf({ setup, caller }, conversation), parameters)
-  const model = modelOf(setup, body.model)
+      ? requestParameters
+      : withDefaults(await settingsOf({ setup, caller }, conversation), requestParameters)
+  const model = modelOf(setup, parameters.model)
   const { capabilities } = model
-  const input = await fetchFiles(body.input, { ...config, capabilities })
-  const identity = await identifyRun(request, caller, { body: parameters, conversation })
+  const input = await fetchFiles(parameters.input, { ...config, capabilities })
+  const identity = await identifyRun(request, caller, { parameters: requestParameters, conversation })
   const budget = await remainingBudget({ setup, caller }, () =>
     isKnown({ setup, caller }, { ...identity, conversation }),
   )
-  const system = [config.system, body.system].filter((text) => text !== undefined && text !== '').join('\n\n')
+  const system = [config.system, parameters.system].filter((text) => text !== undefined && text !== '').join('\n\n')
   const trusted = setup.trusted?.(caller)
-  const compat = body.compat ?? config.compat
-  const selection = body.tools ?? setup.toolsOf?.(model.name)
+  const compat = parameters.compat ?? config.compat
+  const selection = parameters.tools ?? setup.toolsOf?.(model.name)
   const run = await applyHooks(setup, {
     ...identity,
     ...(conversation !== undefined && { conversation }),
@@ -67,15 +67,15 @@ export async function prepareRun(
     input,
     ...(system !== '' && { system }),
     model: model.name,
-    clientTools: body.clientTools ?? [],
+    clientTools: parameters.clientTools ?? [],
     ...(selection && { selection }),
-    ...(body.toolChoice && { toolChoice: body.toolChoice }),
-    ...(body.responseFormat && { responseFormat: body.responseFormat }),
-    ...(body.sampling && Object.keys(body.sampling).length > 0 && { sampling: body.sampling }),
-    context: requestValues(request, config, body.context),
-    limits: lowerLimits(config.limits, body.limits ?? {}),
+    ...(parameters.toolChoice && { toolChoice: parameters.toolChoice }),
+    ...(parameters.responseFormat && { responseFormat: parameters.responseFormat }),
+    ...(parameters.sampling && Object.keys(parameters.sampling).length > 0 && { sampling: parameters.sampling }),
+    context: requestValues(request, config, parameters.context),
+    limits: lowerLimits(config.limits, parameters.limits ?? {}),
     ...(budget && { budget }),
-    ...chooseOptions(config, body),
+    ...chooseOptions(config, parameters),
     ...(!config.taintRule && { taintRule: false }),
     ...(compat && { compat }),
     ...(trusted && { trusted }),
@@ -85,7 +85,7 @@ export async function prepareRun(
     ...tools.map((tool) => tool.definition.name),
     ...run.clientTools.map(({ name }) => name),
   ])
-  return { run, tools, onBusy: body.onBusy }
+  return { run, tools, onBusy: parameters.onBusy }
 }
 
 /** Resolves a model by its name, or the default model. Throws a Problem if this edge does not serve it. */
@@ -117,7 +117,7 @@ async function applyHooks({ loop, report }: Setup, request: RunRequest): Promise
 async function identifyRun(
   request: Request,
   { tenant }: Caller,
-  { body, conversation = '' }: { body: RunParameters; conversation?: string | undefined },
+  { parameters, conversation = '' }: { parameters: RunParameters; conversation?: string | undefined },
 ): Promise<{ runId: string; fingerprint?: string }> {
   const key = request.headers.get('idempotency-key')
   if (key === null) return { runId: newId('run') }
@@ -126,7 +126,7 @@ async function identifyRun(
     throw new Problem({ status: 400, code: 'invalid_idempotency_key', message })
   }
   const runId = await deriveRunId(tenant, conversation, new URL(request.url).pathname, key)
-  return { runId, fingerprint: await sha256(canonicalJson(body)) }
+  return { runId, fingerprint: await sha256(canonicalJson(parameters)) }
 }
 
 /** Whether the run of a request exists already, because its Idempotency-Key was used before. */

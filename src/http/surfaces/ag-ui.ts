@@ -27,7 +27,7 @@ app.post('/', async (c) => {
   requireScope(caller, 'chat')
   const decoded = decodeAgUi(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
-  const { answers, run, ...ids } = decoded.request
-  const { handle } = await takeTurn(requestContext(c), { id: ids.threadId, create: true, answers, run })
+  const { answers, parameters, ...ids } = decoded.request
+  const { handle } = await takeTurn(requestContext(c), { id: ids.threadId, create: true, answers, parameters })
   return streamRun(handle, new AgUiEncoder(ids))
 })

@@ -52,9 +52,9 @@ async function startOrContinue(
   const { messages } = chat
   const { results, input } = newPart(messages)
   const answers = answersOf(results)
-  const body = { ...bodyOf(chat), input: messages }
-  if (!target) return continueStateless(context, body, { answers, input })
-  return takeTurn(context, { ...target, answers, run: { ...body, input, system: systemOf(messages) } })
+  const parameters = { ...parametersOf(chat), input: messages }
+  if (!target) return continueStateless(context, parameters, { answers, input })
+  return takeTurn(context, { ...target, answers, parameters: { ...parameters, input, system: systemOf(messages) } })
 }
 
 function answerOptions(
@@ -78,7 +78,7 @@ function answerOptions(
   }
 }
 
-function bodyOf({ model, clientTools, toolChoice, responseFormat, sampling, edgecall }: ChatRequest) {
+function parametersOf({ model, clientTools, toolChoice, responseFormat, sampling, edgecall }: ChatRequest) {
   const { conversation: _, rounds: __, ...options } = edgecall
   return { model, clientTools, toolChoice, responseFormat, sampling, ...options }
 }

@@ -75,10 +75,10 @@ async function startOrContinue(
     return continueConversation(context, body, { id: conversation, previous: runId })
   }
   const { answers, input, messages, store, callConversation } = body
-  const start = store ? (requestBody: RunParameters) => startInNewConversation(context, requestBody) : undefined
+  const start = store ? (parameters: RunParameters) => startInNewConversation(context, parameters) : undefined
   return continueStateless(
     context,
-    { ...runBody(body), input: messages },
+    { ...parametersOf(body), input: messages },
     { answers, input, start, conversation: callConversation },
   )
 }
@@ -93,13 +93,13 @@ async function continueConversation(
   { id, previous, create = false }: { readonly id: string; readonly previous?: string; readonly create?: boolean },
 ): Promise<ContinuedRun> {
   const { answers, input } = body
-  const run = { ...runBody(body), system: systemOf(body.messages, body.instructions), input }
+  const parameters = { ...parametersOf(body), system: systemOf(body.messages, body.instructions), input }
   const start: typeof startInListedConversation = (_, preparedRun, startOptions) =>
     startInListedConversation(context, preparedRun, startOptions).catch((error: unknown) => {
       if (previous === undefined || !(error instanceof Problem) || error.details.code !== 'run_not_last') throw error
       return startInBranch(context, preparedRun, { id, previous })
     })
-  return takeTurn(context, { id, create, after: previous, answers, run, start })
+  return takeTurn(context, { id, create, after: previous, answers, parameters, start })
 }
 
 /** Starts a run in a branch, because another response has followed `previous`: each goes on in its own conversation. */
@@ -115,11 +115,11 @@ async function startInBranch(
 }
 
 /** Starts a run in a new conversation, which is not listed; the ids of its responses contain its id. */
-async function startInNewConversation(context: RequestContext, body: RunParameters): Promise<RunHandle> {
+async function startInNewConversation(context: RequestContext, parameters: RunParameters): Promise<RunHandle> {
   const { caller, request } = context
   const key = request.headers.get('idempotency-key')
   const id = key === null ? newId('conv') : `conv_${(await deriveRunId(caller.tenant, 'responses', key)).slice(4)}`
-  const preparedRun = await prepareRun(context, body, { conversation: id })
+  const preparedRun = await prepareRun(context, parameters, { conversation: id })
   return startInConversation(context, preparedRun, {
     id,
     onBusy: 'queue',
@@ -145,7 +145,7 @@ function previousResponse(previous: string): { id: string; previous: string } {
   throw new Problem({ status: 400, code: 'previous_response_not_found', message, param: 'previous_response_id' })
 }
 
-function runBody({
+function parametersOf({
   model,
   instructions,
   clientTools,

@@ -48,11 +48,11 @@ function turnOf(json: unknown, trigger?: string): UiChatRequest {
 
 async function startTurn(
   context: RequestContext,
-  { conversation, answers, run, follows }: UiChatRequest,
+  { conversation, answers, parameters, follows }: UiChatRequest,
 ): Promise<RunHandle> {
   const service = conversationStub(context, conversation)
   const replaces = follows === undefined ? undefined : await turnAfter(service, follows)
-  return (await takeTurn(context, { id: conversation, create: true, answers, run, replaces })).handle
+  return (await takeTurn(context, { id: conversation, create: true, answers, parameters, replaces })).handle
 }
 
 /**

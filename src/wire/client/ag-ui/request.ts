@@ -14,7 +14,7 @@ export interface AgUiRequest extends AgUiOptions {
   /** Results and decisions by call id; some may be results that the caller got from the edge. */
   readonly answers: CallAnswers
   /** The run to start, if the user says something new. */
-  readonly run?: RunBody
+  readonly parameters?: RunBody
 }
 
 const part = v.object({
@@ -109,7 +109,7 @@ export function decodeAgUi(json: unknown): DecodeResult<AgUiRequest> {
     clientTools,
     ...(system.length > 0 && { system: system.join('\n\n') }),
   })
-  if (run.ok) return { ok: true, request: { ...place, answers, run: run.request } }
+  if (run.ok) return { ok: true, request: { ...place, answers, parameters: run.request } }
   return prefixFault('forwardedProps.edgecall.', run)
 }
 

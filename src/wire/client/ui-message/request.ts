@@ -14,7 +14,7 @@ export interface UiChatRequest {
   /** Results and decisions by call id; some may have been sent before. */
   readonly answers: CallAnswers
   /** The run to start; only if no call is answered. */
-  readonly run?: RunBody
+  readonly parameters?: RunBody
   /** The message to answer again: the user's message id, or the run of the old answer; '' for the last answer. */
   readonly regenerate?: string
   /** The run of the last answer that stays, if the message after it is answered again or was edited; '' for none. */
@@ -85,7 +85,7 @@ export function decodeUiChat(json: unknown): DecodeResult<UiChatRequest> {
   const run = decodeRunBody({ ...edgecall, input })
   // `messageId` names a message that was edited; the client has cut all that followed it.
   const edited = messageId != null && { follows }
-  if (run.ok) return { ok: true, request: { ...place, answers: {}, run: run.request, ...edited } }
+  if (run.ok) return { ok: true, request: { ...place, answers: {}, parameters: run.request, ...edited } }
   return prefixFault('edgecall.', run)
 }
 

@@ -43,7 +43,7 @@ test('what is asked is what follows the last answer, in the light of instruction
     ...PLACE,
     protocolVersion: '1.0',
     answers: {},
-    run: {
+    parameters: {
       input: [
         {
           role: 'user',

@@ -32,7 +32,7 @@ describe('a new message', () => {
     expect(decoded(chat(messages))).toEqual({
       conversation: 'chat-1',
       answers: {},
-      run: {
+      parameters: {
         input: [
           {
             role: 'user',
@@ -51,7 +51,7 @@ describe('a new message', () => {
     const edgecall = { model: 'test/a', tools: ['clock'], clientTools: [{ name: 'pick' }], system: 'Be kind' }
     expect(decoded(chat([user(text('Hi'))], { edgecall, version: 5 }))).toMatchObject({
       version: 5,
-      run: { ...edgecall, clientTools: [{ name: 'pick', description: '' }] },
+      parameters: { ...edgecall, clientTools: [{ name: 'pick', description: '' }] },
     })
   })
 })
@@ -66,8 +66,8 @@ test('an answer is wanted again: that of a message, or the last', () => {
 test('a message of the user in other words follows the last answer that stays', () => {
   const told = [user(text('Hi')), { ...assistant(text('Hello.')), id: 'run_1' }]
   const edited = { messageId: 'm1' }
-  expect(decoded(chat([user(text('Hey'))], edited))).toMatchObject({ follows: '', run: {} })
-  expect(decoded(chat([...told, user(text('Bye'))], edited))).toMatchObject({ follows: 'run_1', run: {} })
+  expect(decoded(chat([user(text('Hey'))], edited))).toMatchObject({ follows: '', parameters: {} })
+  expect(decoded(chat([...told, user(text('Bye'))], edited))).toMatchObject({ follows: 'run_1', parameters: {} })
   expect(decoded(chat([...told, user(text('Bye'))]))).not.toHaveProperty('follows')
 })
 
