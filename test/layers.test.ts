@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 
@@ -111,4 +111,11 @@ test('tool Workers import from src only through the doors, and the offline model
 test('the runtime is imported only where a class must extend it', () => {
   const users = filesOf('src').filter((file) => importsOf(file).includes('cloudflare:workers'))
   expect(users.filter((file) => !MAY_IMPORT_RUNTIME.includes(file))).toEqual([])
+})
+
+test('CONTRIBUTING names only files and folders that exist', () => {
+  const text = readFileSync('CONTRIBUTING.md', 'utf8')
+  const paths = [...text.matchAll(/`(src\/[\w./-]+)`/g)].map(([, path = '']) => path)
+  expect(paths.filter((path) => !existsSync(path))).toEqual([])
+  expect(paths.length).toBeGreaterThan(20)
 })
