@@ -114,8 +114,8 @@ function warningsOf(stored: StoredTool): DefinitionIssue[] {
   const patterns = Object.entries({ inputSchema, outputSchema }).flatMap(([name, schema]) =>
     uncheckedPatterns(schema).map(({ path, message }) => ({ path: `${name}.${path}`, message })),
   )
-  const readsContext = 'code' in stored || 'binding' in stored
-  return history && !readsContext
+  const isIdle = 'http' in stored || 'static' in stored
+  return history && isIdle
     ? [...patterns, { path: 'history', message: 'has no effect: only code and aliases read the messages' }]
     : patterns
 }

@@ -72,11 +72,9 @@ export function toolSourceSuite(name: string, stage: () => Promise<StagedSource>
 
     test('has `status` and `undo` just where its definitions say so', async () => {
       const { source } = await stage()
-      for (const { definition, status, undo } of (await source.list()).tools) {
-        expect([status !== undefined, undo !== undefined]).toEqual([
-          definition.reconcile === true,
-          definition.undo === true,
-        ])
+      for (const tool of (await source.list()).tools) {
+        const { reconcile = false, undo = false } = tool.definition
+        expect([tool.status !== undefined, tool.undo !== undefined]).toEqual([reconcile, undo])
       }
     })
   })
