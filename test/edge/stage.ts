@@ -1,6 +1,11 @@
+import { existsSync } from 'node:fs'
 import { createTestHarness, type TestHarness } from 'wrangler'
 
-const TOOLS = ['clock', 'alarm', 'calculator', 'weather', 'bookings', 'mail', 'web']
+const isThere = (name: string) => existsSync(`tools/${name}/wrangler.toml`)
+
+/** The sample tools that have not been deleted from this repository. */
+const TOOLS = ['clock', 'alarm', 'calculator', 'weather', 'bookings', 'mail', 'web'].filter(isThere)
+const CUSTOMERS = ['customers'].filter(isThere).map((name) => ({ configPath: `tools/${name}/wrangler.toml` }))
 
 /** A request as `fetch` takes it, with `json` for its body. */
 export interface Ask {
@@ -35,7 +40,7 @@ export async function startStage(
         configPath: code ? 'test/fixtures/code-tools/wrangler.toml' : 'tools/definitions/wrangler.toml',
         ...(code === 'call' && { vars: { CODE_ISOLATES: 'call' } }),
       },
-      { configPath: rogue ? 'test/fixtures/rogue/wrangler.toml' : 'tools/customers/wrangler.toml' },
+      ...(rogue ? [{ configPath: 'test/fixtures/rogue/wrangler.toml' }] : CUSTOMERS),
     ],
   })
   const { url } = await server.listen()
