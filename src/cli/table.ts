@@ -82,14 +82,47 @@ export const COMMANDS: readonly Command[] = [
   }),
   command({
     name: 'deploy',
-    summary: 'deploy every tool Worker, then the edge, then the stored definitions',
+    summary: 'check and deploy every tool Worker, then the edge, then the stored definitions',
     arguments: {},
     options: {
-      'dry-run': { type: 'boolean', text: 'build all Workers and print their sizes; deploy nothing' },
+      'dry-run': { type: 'boolean', text: 'check and build all Workers and print their sizes; change nothing' },
+      env: { type: 'string', value: 'name', text: 'the environment, such as staging; default: production' },
+      only: { type: 'string', value: 'worker', text: 'deploy this Worker alone, or only the `definitions`' },
+      continue: { type: 'boolean', text: 'finish a deployment that has stopped half-way' },
+      gradual: { type: 'string', value: 'percent', text: 'with --only: the part of the requests for the new version' },
+      secrets: { type: 'string', value: 'file', text: 'secrets to set: lines NAME=value, or JSON by Worker' },
+      'allow-break': { type: 'string', value: 'tool', multiple: true, text: 'let this tool break its callers' },
+      'allow-stand-in': { type: 'string', value: 'worker', multiple: true, text: 'deploy this stand-in as it is' },
+      adopt: { type: 'string', value: 'worker', multiple: true, text: 'overwrite this Worker of another project' },
     },
-    run: async ({ root, env, options }) => {
-      const { deploy } = await import('./deploy.ts')
-      await deploy({ root, env, dryRun: options['dry-run'] })
+    run: async ({ root, env, terminal, signal, options }) => {
+      const { deploy } = await import('./deploy/deploy.ts')
+      const { percentOf } = await import('./deploy/roll-out.ts')
+      await deploy({
+        root,
+        env,
+        terminal,
+        signal,
+        dryRun: options['dry-run'],
+        environment: options.env ?? 'production',
+        only: options.only,
+        resume: options.continue,
+        gradual: percentOf(options.gradual),
+        secrets: options.secrets,
+        allowBreak: options['allow-break'],
+        allowStandIn: options['allow-stand-in'],
+        adopt: options.adopt,
+      })
+    },
+  }),
+  command({
+    name: 'rollback',
+    summary: 'restore the deployment before the last one, or before one that has stopped half-way',
+    arguments: {},
+    options: { env: { type: 'string', value: 'name', text: 'the environment; default: production' } },
+    run: async ({ root, env, terminal, options }) => {
+      const { rollback } = await import('./deploy/rollback.ts')
+      await rollback({ root, env, terminal, environment: options.env ?? 'production' })
     },
   }),
   command({

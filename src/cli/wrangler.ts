@@ -24,8 +24,3 @@ export const UNATTENDED = {
   WRANGLER_SEND_METRICS: 'false',
   WRANGLER_WRITE_LOGS: 'false',
 } as const
-
-/** Returns wrangler's arguments to deploy a Worker from its configuration. */
-export function deployArguments({ config }: { readonly config: string }): string[] {
-  return ['deploy', '-c', config, '--minify']
-}

@@ -2,6 +2,7 @@ import type { DefinitionIssue } from '../contract/definition.ts'
 import { canonicalJson, parseJson } from '../contract/json.ts'
 import { parseEndpoint } from './http/endpoint.ts'
 import type { Change } from '../contract/catalogue.ts'
+import type { ToolDefinition } from '../contract/tool.ts'
 import { parseStored, type StoredTool } from './definition.ts'
 import { narrowings } from '../schema/narrower.ts'
 
@@ -19,13 +20,23 @@ export function compareTexts(before: string, after: string): Change {
  */
 export function compareStored(before: StoredTool, after: StoredTool): Change {
   if (canonicalJson(before) === canonicalJson(after)) return { change: 'unchanged', breaks: [] }
-  const breaks = [
-    ...narrowings(before.inputSchema, after.inputSchema).map(prefixPath('inputSchema')),
+  const breaks = [...contractBreaks(before, after), ...targetBreaks(before, after)]
+  return breaks.length > 0 ? breaking(breaks) : { change: 'compatible', breaks: [] }
+}
+
+/** What callers of a tool rely on, whatever performs it. */
+type ToolContract = Pick<
+  ToolDefinition,
+  'inputSchema' | 'outputSchema' | 'annotations' | 'approval' | 'returnDirect'
+>
+
+/** Returns where a valid call of a tool, its result or its effects may no longer be what they were. */
+export function contractBreaks(before: Partial<ToolContract>, after: Partial<ToolContract>): DefinitionIssue[] {
+  return [
+    ...narrowings(before.inputSchema ?? {}, after.inputSchema ?? {}).map(prefixPath('inputSchema')),
     ...resultBreaks(before, after),
     ...policyBreaks(before, after),
-    ...targetBreaks(before, after),
   ]
-  return breaks.length > 0 ? breaking(breaks) : { change: 'compatible', breaks: [] }
 }
 
 const MOST_BREAKS = 32
@@ -39,7 +50,10 @@ function prefixPath(outer: string): (issue: DefinitionIssue) => DefinitionIssue 
 }
 
 /** Returns where a result of the new version might not fit the output schema of the old one. */
-function resultBreaks({ outputSchema: old }: StoredTool, { outputSchema: current }: StoredTool): DefinitionIssue[] {
+function resultBreaks(
+  { outputSchema: old }: Partial<ToolContract>,
+  { outputSchema: current }: Partial<ToolContract>,
+): DefinitionIssue[] {
   if (!old) return []
   if (!current) return [{ path: 'outputSchema', message: 'was removed: the result has no schema any more' }]
   return narrowings(current, old, 'result').map(({ path }) =>
@@ -47,7 +61,7 @@ function resultBreaks({ outputSchema: old }: StoredTool, { outputSchema: current
   )
 }
 
-function policyBreaks(before: StoredTool, after: StoredTool): DefinitionIssue[] {
+function policyBreaks(before: Partial<ToolContract>, after: Partial<ToolContract>): DefinitionIssue[] {
   const [old, current] = [before.annotations ?? {}, after.annotations ?? {}]
   const lostHints = (['readOnly', 'idempotent'] as const).filter((hint) => old[hint] === true && current[hint] !== true)
   return [

@@ -12,6 +12,8 @@ import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
 import { createTestHarness } from 'wrangler'
 
+import { checkDeploy } from './deploy.ts'
+
 const run = promisify(execFile)
 const ROOT = new URL('../..', import.meta.url).pathname
 const folder = mkdtempSync(join(tmpdir(), 'edgecall-kit-'))
@@ -26,6 +28,9 @@ try {
   await step('internal modules cannot be imported', refuseInternals)
   await step('the edge’s bundle has what it names and no more; the tool Worker is under 20 KiB gzip', bundle)
   await step('the edge finds the tool Worker and calls it', call)
+  await step('a deployment that fails at any write can be continued and rolled back', async () => {
+    console.log(`  ${await checkDeploy()} failures tried`)
+  })
   console.log(`All passed in ${Math.round((Date.now() - began) / 1000)} s`)
 } finally {
   rmSync(folder, { recursive: true, force: true })

@@ -1,0 +1,124 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { isObject } from '../../contract/json.ts'
+import type { ToolDefinition } from '../../contract/tool.ts'
+import { messageOf } from '../../contract/thrown.ts'
+import type { Bundle } from '../deploy/bundle.ts'
+import type { Problem } from './problem.ts'
+
+/** The tools of each Worker that describes itself, by the Worker's name. */
+export type Descriptions = ReadonlyMap<string, readonly ToolDefinition[]>
+
+/** Asks the Workers that it is bound to for their descriptions, as an edge does: over RPC, else over `fetch`. */
+const PROBE = `
+async function describe(worker) {
+  try {
+    return await worker.describe()
+  } catch (error) {
+    const response = await worker.fetch('https://tool/describe')
+    if (!response.ok) throw error
+    return await response.json()
+  }
+}
+export default {
+  async fetch(_, env) {
+    const answers = {}
+    for (const [name, worker] of Object.entries(env)) {
+      try {
+        answers[name] = await describe(worker)
+      } catch (error) {
+        answers[name] = { error: String(error?.message ?? error) }
+      }
+    }
+    return Response.json(answers)
+  },
+}
+`
+
+/** The settings that a Worker starts with here. Bindings that only the account has are left out. */
+const LOCAL = [
+  'name',
+  'compatibility_date',
+  'compatibility_flags',
+  'vars',
+  'durable_objects',
+  'migrations',
+  'kv_namespaces',
+  'd1_databases',
+  'r2_buckets',
+  'ratelimits',
+  'worker_loaders',
+  'no_bundle',
+  'find_additional_modules',
+  'rules',
+]
+
+export type StartResult =
+  | { readonly ok: true; readonly descriptions: Descriptions }
+  | { readonly ok: false; readonly problems: readonly Problem[] }
+
+/**
+ * Starts built Workers in workerd and asks tool Workers for their descriptions. Finds what a build does not: a module
+ * that throws as it is loaded. A Worker that does not describe itself has no tools.
+ */
+export async function startBundles(bundles: readonly Bundle[]): Promise<StartResult> {
+  if (bundles.length === 0) return { ok: true, descriptions: new Map() }
+  const { createTestHarness } = await import('wrangler')
+  const folder = mkdtempSync(join(tmpdir(), 'edgecall-check-'))
+  // Otherwise miniflare asks for the location of this machine over the network.
+  process.env['CLOUDFLARE_CF_FETCH_ENABLED'] ??= 'false'
+  process.env['WRANGLER_SEND_METRICS'] ??= 'false'
+  writeFileSync(join(folder, 'probe.js'), PROBE)
+  const tools = bundles.filter(({ target }) => target.role === 'tool')
+  const services = tools.map(({ target }, index) => ({ binding: `WORKER_${index}`, service: target.name }))
+  const probe = {
+    name: 'edgecall-probe',
+    main: join(folder, 'probe.js'),
+    compatibility_date: '2026-10-23',
+    no_bundle: true,
+    services,
+  }
+  const workers = await Promise.all(bundles.map(async (bundle) => ({ config: await localConfig(bundle, bundles) })))
+  const harness = createTestHarness({ root: folder, workers: [{ config: probe }, ...workers] })
+  try {
+    await harness.listen()
+    const response = await harness.fetch('/')
+    const answers: unknown = await response.json()
+    const described = tools.map(({ target }, index): [string, readonly ToolDefinition[]] => {
+      const answer = isObject(answers) ? answers[`WORKER_${index}`] : undefined
+      const found = isObject(answer) && Array.isArray(answer['tools']) ? answer['tools'] : []
+      return [target.name, found]
+    })
+    return { ok: true, descriptions: new Map(described) }
+  } catch (error) {
+    return { ok: false, problems: startProblems(messageOf(error), bundles) }
+  } finally {
+    await harness.close().catch(() => {})
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function localConfig({ config, folder }: Bundle, bundles: readonly Bundle[]): Promise<object> {
+  const { readFile } = await import('node:fs/promises')
+  const settings: unknown = JSON.parse(await readFile(config, 'utf8'))
+  if (!isObject(settings)) return {}
+  const here = Object.fromEntries(Object.entries(settings).filter(([key]) => LOCAL.includes(key)))
+  const services = Array.isArray(settings['services']) ? settings['services'] : []
+  const known = services.filter((each) => bundles.some(({ target }) => target.name === each?.service))
+  return { ...here, main: join(folder, String(settings['main'])), base_dir: folder, services: known }
+}
+
+/** A line of workerd about a Worker that does not start, such as `service core:user:acme-clock: Uncaught Error: …`. */
+const START_ERROR = /service core:user:([\w-]+): ([^\n\\"]+)/g
+
+function startProblems(message: string, bundles: readonly Bundle[]): Problem[] {
+  const found = [...message.matchAll(START_ERROR)].map(([, name, reason]) => {
+    const target = bundles.find((bundle) => bundle.target.name === name)?.target
+    return { file: target?.config ?? '', message: `${name} does not start: ${reason}.`, remedy: START_REMEDY }
+  })
+  if (found.length > 0) return found
+  return [{ file: 'wrangler.toml', message: `The Workers do not start: ${message}`, remedy: '' }]
+}
+
+const START_REMEDY = 'Code at the top of a module runs as the Worker starts, before any request.'

@@ -1,0 +1,170 @@
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
+import { isObject } from '../../contract/json.ts'
+import { Failure } from '../failure.ts'
+import { spawnWrangler, UNATTENDED } from '../wrangler.ts'
+
+/** A version of a Worker that requests reach. */
+export interface LiveVersion {
+  readonly id: string
+  readonly percent: number
+  /** As the upload named them; empty if it did not. */
+  readonly tag: string
+  readonly message: string
+  /** The names of its bindings and variables, those of secrets too. */
+  readonly bindings: readonly { readonly name: string; readonly type: string }[]
+}
+
+/** Reads the state of a Cloudflare account, and writes values of KV. All other writes are wrangler's. */
+export interface AccountApi {
+  /** Returns the live versions of a Worker; undefined if there is no such Worker. */
+  live(worker: string): Promise<readonly LiveVersion[] | undefined>
+  /** Returns the id of the KV namespace with this title. */
+  findNamespace(title: string): Promise<string | undefined>
+  readValue(namespace: string, key: string): Promise<string | undefined>
+  writeValue(namespace: string, key: string, value: string): Promise<void>
+}
+
+export interface AccountOptions {
+  readonly root: string
+  /** Provides CLOUDFLARE_API_TOKEN, CLOUDFLARE_ACCOUNT_ID and CLOUDFLARE_API_BASE_URL. */
+  readonly env: NodeJS.ProcessEnv
+  /** `account_id` of the edge's configuration. */
+  readonly accountId?: string | undefined
+}
+
+const API = 'https://api.cloudflare.com/client/v4'
+const TIMEOUT_MS = 30_000
+/** The codes of Cloudflare for a Worker, a value and a namespace that do not exist. */
+const ABSENT = new Set([10007, 10009, 10090])
+const PAGE = 100
+
+interface Answer {
+  readonly status: number
+  readonly body: string
+}
+
+/** Opens an account with the token of the environment, or else that of `wrangler login`. Throws a Failure without one. */
+export async function openAccount(options: AccountOptions): Promise<AccountApi> {
+  const { env } = options
+  const token = env['CLOUDFLARE_API_TOKEN'] ?? (await loginToken(options))
+  const base = env['CLOUDFLARE_API_BASE_URL'] ?? API
+  const send = async (path: string, init: RequestInit = {}): Promise<Answer> => {
+    const headers = { authorization: `Bearer ${token}` }
+    try {
+      const response = await fetch(base + path, { ...init, headers, signal: AbortSignal.timeout(TIMEOUT_MS) })
+      return { status: response.status, body: await response.text() }
+    } catch (error) {
+      const { cause, message } = error instanceof Error ? error : { cause: undefined, message: String(error) }
+      const reason = cause instanceof Error ? cause.message : message
+      throw new Failure(`Cloudflare does not answer at ${new URL(base).host}: ${reason}.`, 'Try again once it does.')
+    }
+  }
+  const account = `/accounts/${env['CLOUDFLARE_ACCOUNT_ID'] ?? options.accountId ?? (await onlyAccount(send))}`
+  const read = async (path: string): Promise<unknown> => {
+    const answer = await send(account + path)
+    return isAbsent(answer) ? undefined : resultOf(path, answer)
+  }
+  return {
+    live: async (worker) => {
+      const path = `/workers/scripts/${encodeURIComponent(worker)}`
+      const found = await read(`${path}/deployments`)
+      if (found === undefined) return undefined
+      const [latest] = listOf(found, 'deployments')
+      const shares = listOf(latest, 'versions')
+      return Promise.all(
+        shares.map(async (share) => {
+          const id = String(share['version_id'])
+          return liveVersion(id, Number(share['percentage']), await read(`${path}/versions/${id}`))
+        }),
+      )
+    },
+    findNamespace: async (title) => {
+      for (let page = 1; ; page++) {
+        const found = await read(`/storage/kv/namespaces?per_page=${PAGE}&page=${page}`)
+        const namespaces = Array.isArray(found) ? found.filter(isObject) : []
+        const match = namespaces.find((each) => each['title'] === title)
+        if (match) return String(match['id'])
+        if (namespaces.length < PAGE) return undefined
+      }
+    },
+    readValue: async (namespace, key) => {
+      const path = `/storage/kv/namespaces/${namespace}/values/${key}`
+      const answer = await send(account + path)
+      if (isAbsent(answer)) return undefined
+      if (answer.status !== 200) resultOf(path, answer)
+      return answer.body
+    },
+    writeValue: async (namespace, key, value) => {
+      const path = `/storage/kv/namespaces/${namespace}/values/${key}`
+      resultOf(path, await send(account + path, { method: 'PUT', body: value }))
+    },
+  }
+}
+
+function liveVersion(id: string, percent: number, version: unknown): LiveVersion {
+  const { annotations, resources } = isObject(version) ? version : {}
+  const { 'workers/tag': tag, 'workers/message': message } = isObject(annotations) ? annotations : {}
+  const bindings = listOf(resources, 'bindings').map(({ name, type }) => ({ name: String(name), type: String(type) }))
+  return { id, percent, tag: String(tag ?? ''), message: String(message ?? ''), bindings }
+}
+
+function listOf(value: unknown, member: string): Record<string, unknown>[] {
+  const list = isObject(value) ? value[member] : undefined
+  return Array.isArray(list) ? list.filter(isObject) : []
+}
+
+function isAbsent({ status, body }: Answer): boolean {
+  return status === 404 && errorsOf(body).some(({ code }) => ABSENT.has(Number(code)))
+}
+
+function errorsOf(body: string): Record<string, unknown>[] {
+  try {
+    return listOf(JSON.parse(body), 'errors')
+  } catch {
+    return []
+  }
+}
+
+/** Returns the result of an answer. Throws a Failure with Cloudflare's reason if it is an error. */
+function resultOf(path: string, { status, body }: Answer): unknown {
+  const [first] = errorsOf(body)
+  if (status === 401 || status === 403) {
+    throw new Failure(
+      `Cloudflare refuses ${path}: ${String(first?.['message'] ?? `HTTP ${status}`)}.`,
+      'The token needs the permissions "Workers Scripts: Edit" and "Workers KV Storage: Edit" of this account.',
+    )
+  }
+  if (status >= 300) {
+    throw new Failure(`Cloudflare answers ${path} with ${String(first?.['message'] ?? `HTTP ${status}`)}.`)
+  }
+  const parsed: unknown = JSON.parse(body)
+  return isObject(parsed) ? parsed['result'] : undefined
+}
+
+async function onlyAccount(send: (path: string) => Promise<Answer>): Promise<string> {
+  const found = resultOf('/accounts', await send('/accounts'))
+  const accounts = Array.isArray(found) ? found.filter(isObject) : []
+  const [only] = accounts
+  if (only && accounts.length === 1) return String(only['id'])
+  throw new Failure(
+    `This login has ${accounts.length} accounts.`,
+    'Set CLOUDFLARE_ACCOUNT_ID, or account_id in the wrangler.toml of the edge.',
+  )
+}
+
+/** Returns the token of `wrangler login`. Throws a Failure if there is none. */
+async function loginToken({ root, env }: AccountOptions): Promise<string> {
+  const child = spawnWrangler(['auth', 'token', '--json'], {
+    root,
+    env: { ...env, ...UNATTENDED },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const [out] = await Promise.all([child.stdout ? text(child.stdout) : '', once(child, 'close')])
+  const token = /"token":\s*"([^"]+)"/.exec(out)?.[1]
+  if (child.exitCode === 0 && token !== undefined) return token
+  throw new Failure(
+    'There is no login for Cloudflare.',
+    'Run `npx wrangler login`, or set CLOUDFLARE_API_TOKEN and CLOUDFLARE_ACCOUNT_ID.',
+  )
+}

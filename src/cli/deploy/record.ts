@@ -1,0 +1,139 @@
+import { isObject } from '../../contract/json.ts'
+import type { ToolDefinition } from '../../contract/tool.ts'
+import { Failure } from '../failure.ts'
+import type { AccountApi } from './account-api.ts'
+
+/** A Worker as a deployment left it. */
+export interface DeployedWorker {
+  readonly name: string
+  readonly role: 'tool' | 'edge'
+  /** The id of its version at Cloudflare. */
+  readonly version: string
+  /** SHA-256 of its modules and settings. */
+  readonly hash: string
+  readonly size: number
+  readonly gzip: number
+  /** Where it is reached, if it has an address. */
+  readonly address?: string
+  /** The tools that it describes; the next deployment is compared with them. */
+  readonly tools: readonly ToolDefinition[]
+  /** A newer version that gets a part of the requests. */
+  readonly rollout?: Rollout
+}
+
+export interface Rollout {
+  readonly version: string
+  readonly hash: string
+  readonly percent: number
+}
+
+/** A stored definition as a deployment left it. */
+export interface DeployedDefinition {
+  readonly name: string
+  /** SHA-256 of the file's definition. */
+  readonly digest: string
+  /** The hash of the version at the edge, by which it is rolled back. */
+  readonly hash: string
+}
+
+/** What a finished deployment left in the account: the manifest. */
+export interface Manifest {
+  readonly id: string
+  /** ISO 8601. */
+  readonly at: string
+  readonly environment: string
+  readonly workers: readonly DeployedWorker[]
+  readonly definitions: readonly DeployedDefinition[]
+}
+
+/** A deployment or rollback that has begun and not finished. */
+export interface Attempt {
+  readonly kind: 'deploy' | 'rollback'
+  readonly id: string
+  readonly at: string
+  /** The hash of each Worker that is to be live in the end; for a rollback, of the manifest. */
+  readonly workers: Readonly<Record<string, string>>
+  /** The Workers that were deployed already, triggers and all. */
+  readonly live: readonly DeployedWorker[]
+  /** The definitions that were stored already. */
+  readonly definitions: readonly DeployedDefinition[]
+  /** The manifest that a rollback restores. */
+  readonly manifest?: string
+}
+
+/** What is known of the deployments of one edge. It is kept in the account, for every machine that deploys. */
+export interface DeployRecord {
+  readonly format: 1
+  /** The project that the Workers belong to. */
+  readonly project: string
+  readonly current?: Manifest
+  /** The manifests before the current one, newest first. */
+  readonly previous: readonly Manifest[]
+  readonly attempt?: Attempt
+}
+
+/** How many manifests are kept, beside the current one. */
+const MOST_PREVIOUS = 10
+const KEY = 'deployments'
+
+/** Reads and writes the record of an edge: a key in a KV namespace named after it. */
+export interface RecordStore {
+  /** The id of the namespace; undefined if it has not been created. */
+  readonly namespace: string | undefined
+  readonly record: DeployRecord | undefined
+  write(record: DeployRecord): Promise<void>
+}
+
+/** The title of the namespace with the record of an edge. */
+export function recordTitle(edge: string): string {
+  return `${edge}-deployments`
+}
+
+/** Reads the record of an edge. Throws a Failure if it cannot be read, or was written in another format. */
+export async function readRecord(api: AccountApi, edge: string): Promise<RecordStore> {
+  const namespace = await api.findNamespace(recordTitle(edge))
+  const text = namespace === undefined ? undefined : await api.readValue(namespace, KEY)
+  return {
+    namespace,
+    record: text === undefined ? undefined : parseRecord(text, edge),
+    write: async (record) => {
+      if (namespace === undefined) throw new Failure(`The KV namespace ${recordTitle(edge)} does not exist.`)
+      const text = JSON.stringify(record)
+      try {
+        await api.writeValue(namespace, KEY, text)
+      } catch (error) {
+        // The write may have taken effect although its answer was lost.
+        const stored = await api.readValue(namespace, KEY).catch(() => undefined)
+        if (stored !== text) throw error
+      }
+    },
+  }
+}
+
+function parseRecord(text: string, edge: string): DeployRecord {
+  const value: unknown = JSON.parse(text)
+  if (isRecord(value)) return value
+  throw new Failure(
+    `The record of deployments in the KV namespace ${recordTitle(edge)} has another format.`,
+    'Deploy with the version of edgecall that wrote it, or a newer one.',
+  )
+}
+
+/** Only what tells the format is checked: the record is written by these commands alone. */
+function isRecord(value: unknown): value is DeployRecord {
+  return isObject(value) && value['format'] === 1 && Array.isArray(value['previous'])
+}
+
+/** Returns the record after a deployment that has finished. */
+export function finished(record: DeployRecord, manifest: Manifest): DeployRecord {
+  const { attempt: _, current, previous, ...rest } = record
+  return { ...rest, current: manifest, previous: [...(current ? [current] : []), ...previous].slice(0, MOST_PREVIOUS) }
+}
+
+/** Returns the record after a rollback to one of its manifests, which is the current one from then on. */
+export function restored(record: DeployRecord, manifest: Manifest): DeployRecord {
+  const { attempt: _, current, ...rest } = record
+  if (current?.id === manifest.id) return { ...rest, current }
+  const index = record.previous.findIndex(({ id }) => id === manifest.id)
+  return { ...rest, current: manifest, previous: record.previous.slice(index + 1) }
+}

@@ -1,0 +1,41 @@
+import { Failure } from '../failure.ts'
+import type { Step } from './plan.ts'
+import type { DeployedWorker } from './record.ts'
+import { shareTraffic, tagOf, type Upload, uploadVersion } from './upload.ts'
+
+/**
+ * Gives a new version of a Worker a part of the requests; the rest stays with the version that the last deployment
+ * left. The version is uploaded once: further calls change the percentage. With 100 it takes the place of the old one.
+ * Throws a Failure for a Worker that was never deployed.
+ */
+export async function rollOut(
+  upload: Upload,
+  {
+    step,
+    before,
+    percent,
+  }: { readonly step: Step; readonly before: DeployedWorker | undefined; readonly percent: number },
+): Promise<DeployedWorker> {
+  const { bundle, live = [] } = step
+  const { name } = bundle.target
+  if (!before || live.length === 0) {
+    throw new Failure(`${name} has no version yet that requests could stay with.`, 'Deploy it first without --gradual.')
+  }
+  const { hash, size, gzip } = bundle
+  if (before.hash === hash)
+    throw new Failure(`${name} has not changed since it was deployed.`, 'There is nothing to roll out.')
+  const uploaded = live.find(({ tag }) => tag === tagOf(hash))?.id
+  const version = uploaded ?? (await uploadVersion(upload))
+  const shares = percent === 100 ? { [version]: 100 } : { [before.version]: 100 - percent, [version]: percent }
+  await shareTraffic(upload, { worker: name, shares, message: upload.message })
+  const { rollout: _, ...rest } = before
+  return percent === 100 ? { ...rest, version, hash, size, gzip } : { ...rest, rollout: { version, hash, percent } }
+}
+
+/** Reads the value of `--gradual`. Throws a Failure unless it is a whole number from 1 to 100. */
+export function percentOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const percent = Number(text.replace(/ ?%$/, ''))
+  if (Number.isInteger(percent) && percent >= 1 && percent <= 100) return percent
+  throw new Failure(`--gradual ${text}: expected a whole number of percent, 1 to 100.`)
+}

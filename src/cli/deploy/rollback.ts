@@ -1,0 +1,103 @@
+import type { Terminal } from '../command/terminal.ts'
+import { readTargets } from '../check/target.ts'
+import { failureOf } from '../check/problem.ts'
+import type { EdgeAddress } from '../edge.ts'
+import { Failure } from '../failure.ts'
+import { type AccountApi, openAccount } from './account-api.ts'
+import { removeDefinition, restoreDefinition } from './definitions.ts'
+import { manifestText } from './manifest-text.ts'
+import { readProject } from './project.ts'
+import { type DeployRecord, type Manifest, readRecord, restored } from './record.ts'
+import { shareTraffic, uploadMessage } from './upload.ts'
+
+export interface RollbackOptions {
+  readonly root: string
+  /** Provides EDGECALL_URL and EDGECALL_KEY, and the variables that wrangler reads. */
+  readonly env: NodeJS.ProcessEnv
+  readonly terminal: Terminal
+  readonly environment: string
+}
+
+/**
+ * Restores the manifest before the last deployment, or the current one if a deployment has stopped half-way: first the
+ * definitions, then the edge, then the tool Workers, the reverse of a deployment. A rollback that stops half-way is
+ * finished by the next one. Throws a Failure if there is no manifest to restore.
+ */
+export async function rollback({ root, env, terminal, environment }: RollbackOptions): Promise<void> {
+  const { prefix } = readProject(root)
+  const { targets, problems } = await readTargets({ root, environment, prefix })
+  const edge = targets.find(({ role }) => role === 'edge')
+  if (!edge) throw failureOf(problems)
+  const api = await openAccount({ root, env, accountId: edge.settings.account_id })
+  const store = await readRecord(api, edge.name)
+  const { record } = store
+  const goal = record && goalOf(record)
+  if (!record || !goal) {
+    throw new Failure('There is no earlier deployment to restore.', 'Correct the sources and run `edgecall deploy`.')
+  }
+  const { project, attempt } = record
+  const hashes = Object.fromEntries(goal.workers.map(({ name, hash }) => [name, hash]))
+  const at = new Date().toISOString()
+  const definitions = attempt?.definitions ?? []
+  await store.write({
+    ...record,
+    attempt: { kind: 'rollback', id: goal.id, at, workers: hashes, live: [], definitions, manifest: goal.id },
+  })
+  const address = env['EDGECALL_URL'] || goal.workers.find(({ role }) => role === 'edge')?.address
+  const notRestored = await restoreDefinitions(record, goal, {
+    ...(address && { edge: { url: address.replace(/\/+$/, ''), key: env['EDGECALL_KEY'] || undefined } }),
+  })
+  if (notRestored.length > 0) {
+    terminal.print(`Definitions that stay as they are, for want of EDGECALL_KEY: ${notRestored.join(', ')}\n`)
+  }
+  const message = uploadMessage(project, goal.id)
+  try {
+    for (const worker of goal.workers.toReversed()) {
+      if (await isLive(api, worker)) continue
+      await shareTraffic({ root, env }, { worker: worker.name, shares: sharesOf(worker), message })
+      terminal.print(`${worker.name}: restored, version ${worker.version}\n`)
+    }
+    await store.write(restored(record, goal))
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    throw new Failure(error.message, 'Some Workers may not be restored yet. Run `edgecall rollback` again.')
+  }
+  terminal.print(manifestText(goal))
+  terminal.emit({ manifest: goal, definitionsNotRestored: notRestored })
+}
+
+function goalOf({ attempt, current, previous }: DeployRecord): Manifest | undefined {
+  const all = [...(current ? [current] : []), ...previous]
+  if (attempt?.kind === 'rollback') return all.find(({ id }) => id === attempt.manifest)
+  return attempt ? current : previous[0]
+}
+
+function sharesOf({ version, rollout }: Manifest['workers'][number]): Record<string, number> {
+  return rollout ? { [version]: 100 - rollout.percent, [rollout.version]: rollout.percent } : { [version]: 100 }
+}
+
+async function isLive(api: AccountApi, worker: Manifest['workers'][number]): Promise<boolean> {
+  const live = (await api.live(worker.name)) ?? []
+  const shares = Object.entries(sharesOf(worker))
+  return (
+    live.length === shares.length &&
+    shares.every(([version, percent]) => live.some((each) => each.id === version && each.percent === percent))
+  )
+}
+
+/** Restores the definitions of a manifest. Returns the names of those that would need a key. */
+async function restoreDefinitions(
+  { current, attempt }: DeployRecord,
+  goal: Manifest,
+  { edge }: { readonly edge?: EdgeAddress },
+): Promise<readonly string[]> {
+  const now = new Map(
+    [...(current?.definitions ?? []), ...(attempt?.definitions ?? [])].map((each) => [each.name, each]),
+  )
+  const changed = goal.definitions.filter(({ name, hash }) => now.get(name)?.hash !== hash)
+  const added = [...now.keys()].filter((name) => !goal.definitions.some((each) => each.name === name))
+  if (!edge || edge.key === undefined) return [...changed.map(({ name }) => name), ...added]
+  for (const definition of changed) await restoreDefinition(edge, definition)
+  for (const name of added) await removeDefinition(edge, name)
+  return []
+}
