@@ -27,7 +27,7 @@ export function compareStored(before: StoredTool, after: StoredTool): Change {
 /** What callers of a tool rely on, whatever performs it. */
 type ToolContract = Pick<
   ToolDefinition,
-  'inputSchema' | 'outputSchema' | 'annotations' | 'approval' | 'returnDirect'
+  'inputSchema' | 'outputSchema' | 'annotations' | 'approval' | 'returnDirect' | 'history'
 >
 
 /** Returns where a valid call of a tool, its result or its effects may no longer be what they were. */

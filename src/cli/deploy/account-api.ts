@@ -106,7 +106,11 @@ function liveVersion(id: string, percent: number, version: unknown): LiveVersion
   const { annotations, resources } = isObject(version) ? version : {}
   const { 'workers/tag': tag, 'workers/message': message } = isObject(annotations) ? annotations : {}
   const bindings = listOf(resources, 'bindings').map(({ name, type }) => ({ name: String(name), type: String(type) }))
-  return { id, percent, tag: String(tag ?? ''), message: String(message ?? ''), bindings }
+  return { id, percent, tag: textOf(tag), message: textOf(message), bindings }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
 }
 
 function listOf(value: unknown, member: string): Record<string, unknown>[] {
@@ -131,12 +135,12 @@ function resultOf(path: string, { status, body }: Answer): unknown {
   const [first] = errorsOf(body)
   if (status === 401 || status === 403) {
     throw new Failure(
-      `Cloudflare refuses ${path}: ${String(first?.['message'] ?? `HTTP ${status}`)}.`,
+      `Cloudflare refuses ${path}: ${textOf(first?.['message']) || `HTTP ${status}`}.`,
       'The token needs the permissions "Workers Scripts: Edit" and "Workers KV Storage: Edit" of this account.',
     )
   }
   if (status >= 300) {
-    throw new Failure(`Cloudflare answers ${path} with ${String(first?.['message'] ?? `HTTP ${status}`)}.`)
+    throw new Failure(`Cloudflare answers ${path} with ${textOf(first?.['message']) || `HTTP ${status}`}.`)
   }
   const parsed: unknown = JSON.parse(body)
   return isObject(parsed) ? parsed['result'] : undefined

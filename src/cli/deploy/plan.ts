@@ -57,3 +57,9 @@ export function strangers(
     ]
   })
 }
+
+/** Returns the names of the secrets that a live Worker has. */
+export function secretNames(live: Step['live']): string[] {
+  const latest = live?.at(-1)?.bindings ?? []
+  return latest.flatMap(({ name, type }) => (type === 'secret_text' ? name : []))
+}

@@ -55,6 +55,8 @@ export interface Attempt {
   readonly workers: Readonly<Record<string, string>>
   /** The Workers that were deployed already, triggers and all. */
   readonly live: readonly DeployedWorker[]
+  /** The names of all definitions that it stores, or may have stored although nothing tells so. */
+  readonly writes: readonly string[]
   /** The definitions that were stored already. */
   readonly definitions: readonly DeployedDefinition[]
   /** The manifest that a rollback restores. */

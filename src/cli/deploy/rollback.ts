@@ -38,10 +38,10 @@ export async function rollback({ root, env, terminal, environment }: RollbackOpt
   const { project, attempt } = record
   const hashes = Object.fromEntries(goal.workers.map(({ name, hash }) => [name, hash]))
   const at = new Date().toISOString()
-  const definitions = attempt?.definitions ?? []
+  const { definitions = [], writes = [] } = attempt ?? {}
   await store.write({
     ...record,
-    attempt: { kind: 'rollback', id: goal.id, at, workers: hashes, live: [], definitions, manifest: goal.id },
+    attempt: { kind: 'rollback', id: goal.id, at, workers: hashes, live: [], writes, definitions, manifest: goal.id },
   })
   const address = env['EDGECALL_URL'] || goal.workers.find(({ role }) => role === 'edge')?.address
   const notRestored = await restoreDefinitions(record, goal, {
@@ -94,8 +94,11 @@ async function restoreDefinitions(
   const now = new Map(
     [...(current?.definitions ?? []), ...(attempt?.definitions ?? [])].map((each) => [each.name, each]),
   )
-  const changed = goal.definitions.filter(({ name, hash }) => now.get(name)?.hash !== hash)
-  const added = [...now.keys()].filter((name) => !goal.definitions.some((each) => each.name === name))
+  const unsure = new Set(attempt?.writes)
+  const changed = goal.definitions.filter(({ name, hash }) => unsure.has(name) || now.get(name)?.hash !== hash)
+  const added = [...new Set([...now.keys(), ...unsure])].filter(
+    (name) => !goal.definitions.some((each) => each.name === name),
+  )
   if (!edge || edge.key === undefined) return [...changed.map(({ name }) => name), ...added]
   for (const definition of changed) await restoreDefinition(edge, definition)
   for (const name of added) await removeDefinition(edge, name)
