@@ -5,7 +5,7 @@ import { isObject } from '../../contract/json.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import type { Bundle } from '../deploy/bundle.ts'
-import type { Problem } from './problem.ts'
+import type { CheckProblem } from './problem.ts'
 
 /** The tools of each Worker that describes itself, by the Worker's name. */
 export type Descriptions = ReadonlyMap<string, readonly ToolDefinition[]>
@@ -56,7 +56,7 @@ const LOCAL = [
 
 export type StartResult =
   | { readonly ok: true; readonly descriptions: Descriptions }
-  | { readonly ok: false; readonly problems: readonly Problem[] }
+  | { readonly ok: false; readonly problems: readonly CheckProblem[] }
 
 /**
  * Starts built Workers in workerd and asks tool Workers for their descriptions. Finds what a build does not: a module
@@ -112,7 +112,7 @@ async function localConfig({ config, folder }: Bundle, bundles: readonly Bundle[
 /** A line of workerd about a Worker that does not start, such as `service core:user:acme-clock: Uncaught Error: …`. */
 const START_ERROR = /service core:user:([\w-]+): ([^\n\\"]+)/g
 
-function startProblems(message: string, bundles: readonly Bundle[]): Problem[] {
+function startProblems(message: string, bundles: readonly Bundle[]): CheckProblem[] {
   const found = [...message.matchAll(START_ERROR)].map(([, name, reason]) => {
     const target = bundles.find((bundle) => bundle.target.name === name)?.target
     return { file: target?.config ?? '', message: `${name} does not start: ${reason}.`, remedy: START_REMEDY }

@@ -1,4 +1,4 @@
-import type { Problem } from './problem.ts'
+import type { CheckProblem } from './problem.ts'
 import type { Target } from './target.ts'
 
 /**
@@ -6,7 +6,7 @@ import type { Target } from './target.ts'
  * Worker says so itself: `STAND_IN` in its `[vars]` names the variable without which it is one, such as `MAIL_URL`, or
  * is `always`.
  */
-export function standInProblems(targets: readonly Target[], allowed: readonly string[]): readonly Problem[] {
+export function standInProblems(targets: readonly Target[], allowed: readonly string[]): readonly CheckProblem[] {
   return targets.flatMap(({ config, name, baseName, settings: { vars } }) => {
     const { STAND_IN: until } = vars
     if (typeof until !== 'string' || allowed.includes(name) || allowed.includes(baseName)) return []

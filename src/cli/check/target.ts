@@ -4,7 +4,7 @@ import type { Unstable_Config as WranglerConfig } from 'wrangler'
 import { isObject } from '../../contract/json.ts'
 import { Failure } from '../failure.ts'
 import { findConfig } from '../project/config-file.ts'
-import type { Problem } from './problem.ts'
+import type { CheckProblem } from './problem.ts'
 
 /** A Worker of the project as it is deployed to one environment. */
 export interface Target {
@@ -34,7 +34,7 @@ export interface Targets {
   readonly targets: readonly Target[]
   /** The configurations of Workers that nothing is bound to: they are not deployed. */
   readonly unbound: readonly Target[]
-  readonly problems: readonly Problem[]
+  readonly problems: readonly CheckProblem[]
 }
 
 /** The folder of the offline model, which is never deployed. */
@@ -58,7 +58,7 @@ export async function readTargets({ root, environment, prefix }: TargetOptions):
   }
   const folders = globSync('tools/*', { cwd: root }).sort()
   const tools = folders.flatMap((folder) => (folder === OFFLINE ? [] : (findConfig(root, folder) ?? [])))
-  const problems: Problem[] = []
+  const problems: CheckProblem[] = []
   const sources: Source[] = []
   for (const config of [...tools, edgeConfig]) {
     const role = config === edgeConfig ? 'edge' : 'tool'
@@ -105,7 +105,7 @@ async function readSource({
   readonly root: string
   readonly config: string
   readonly environment: string
-}): Promise<Problem | Omit<Source, 'config' | 'role'>> {
+}): Promise<CheckProblem | Omit<Source, 'config' | 'role'>> {
   const { unstable_readConfig: readConfig } = await import('wrangler')
   try {
     const path = join(root, config)
@@ -153,12 +153,12 @@ function renamed(
   return { ...settings, name, ...(services && { services }), durable_objects: { bindings } }
 }
 
-function nameProblems({ config, settings: { name } }: Source): Problem[] {
+function nameProblems({ config, settings: { name } }: Source): CheckProblem[] {
   if (name !== undefined) return []
   return [{ file: config, message: 'There is no `name`.', remedy: 'Give the Worker one: name = "…".' }]
 }
 
-function sameNames(all: readonly Target[]): Problem[] {
+function sameNames(all: readonly Target[]): CheckProblem[] {
   return [...Map.groupBy(all, ({ name }) => name)].flatMap(([name, [first, ...others]]) =>
     others.map(({ config }) => ({
       file: config,
@@ -171,7 +171,7 @@ function sameNames(all: readonly Target[]): Problem[] {
 function serviceProblems(
   { config, settings, section }: Target,
   { names, all }: { names: ReadonlyMap<string, string>; all: readonly Target[] },
-): Problem[] {
+): CheckProblem[] {
   return (settings.services ?? []).flatMap(({ binding, service }) => {
     if (all.some(({ name }) => name === service)) return []
     const own = names.get(service)

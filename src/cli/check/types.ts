@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import type { Problem } from './problem.ts'
+import type { CheckProblem } from './problem.ts'
 
 /** A line of tsc, such as `src/index.ts(3,7): error TS2322: Type …`. */
 const ERROR_LINE = /^(.+?)\((\d+),\d+\): error (TS\d+: .*)$/
@@ -11,7 +11,7 @@ const ERROR_LINE = /^(.+?)\((\d+),\d+\): error (TS\d+: .*)$/
 const MOST_ERRORS = 10
 
 /** Returns the type errors of a project; none if it has no tsconfig.json or no TypeScript. */
-export async function checkTypes(root: string): Promise<readonly Problem[]> {
+export async function checkTypes(root: string): Promise<readonly CheckProblem[]> {
   const compiler = join(root, 'node_modules/typescript/bin/tsc')
   if (!existsSync(compiler) || !existsSync(join(root, 'tsconfig.json'))) return []
   const child = spawn(process.execPath, [compiler, '--noEmit', '--pretty', 'false'], {

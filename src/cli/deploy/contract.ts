@@ -2,7 +2,7 @@ import type { DefinitionIssue } from '../../contract/definition.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { contractBreaks } from '../../definitions/change.ts'
 import type { Descriptions } from '../check/describe.ts'
-import type { Problem } from '../check/problem.ts'
+import type { CheckProblem } from '../check/problem.ts'
 import type { DeployedWorker } from './record.ts'
 
 /** A tool that callers of the live one can no longer rely on. */
@@ -45,7 +45,7 @@ function removal(before: ToolDefinition, next: readonly ToolDefinition[], live: 
 export function contractProblems(
   breaks: readonly ContractBreak[],
   { allowed, configOf }: { readonly allowed: readonly string[]; readonly configOf: (worker: string) => string },
-): readonly Problem[] {
+): readonly CheckProblem[] {
   return breaks
     .filter(({ tool }) => !allowed.includes(tool))
     .map(({ worker, tool, reason }) => ({

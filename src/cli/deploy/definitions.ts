@@ -5,7 +5,7 @@ import { type EdgeAddress, refusal, send } from '../edge.ts'
 import type { DeployedDefinition } from './record.ts'
 
 /** Returns the digest by which a changed definition is told from one that is stored. */
-export function digestOf({ definition }: DefinitionFile): string {
+export function fileDigest({ definition }: DefinitionFile): string {
   return createHash('sha256').update(canonicalJson(definition)).digest('hex')
 }
 
@@ -15,17 +15,17 @@ export function changedDefinitions(
   stored: readonly DeployedDefinition[],
 ): readonly DefinitionFile[] {
   const digests = new Map(stored.map(({ name, digest }) => [name, digest]))
-  return files.filter((file) => digests.get(file.name) !== digestOf(file))
+  return files.filter((file) => digests.get(file.name) !== fileDigest(file))
 }
 
 /** Stores one definition at an edge. Throws a Failure that names the file if it is refused. */
-export async function putDefinition(edge: EdgeAddress, file: DefinitionFile): Promise<DeployedDefinition> {
+export async function storeDefinition(edge: EdgeAddress, file: DefinitionFile): Promise<DeployedDefinition> {
   const { name, definition } = file
   const path = `/tools/${encodeURIComponent(name)}`
   const answer = await send(edge, { method: 'PUT', path, body: definition })
   if (!answer.ok) throw await refusal(`${file.file} was not stored`, answer)
   const reply: unknown = await answer.json()
-  return { name, digest: digestOf(file), hash: isObject(reply) ? String(reply['hash']) : '' }
+  return { name, digest: fileDigest(file), hash: isObject(reply) ? String(reply['hash']) : '' }
 }
 
 /** Makes the version of a definition current that a manifest names. Throws a Failure if the edge refuses. */

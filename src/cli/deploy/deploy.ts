@@ -12,7 +12,7 @@ import { sizesText } from './manifest-text.ts'
 import { type DeployOptions, isDefinitionsOnly } from './options.ts'
 import { perform } from './perform.ts'
 import { planOf, secretNames, type Step, strangers } from './plan.ts'
-import { nameProject, readProject } from './project.ts'
+import { nameProject, readIdentity } from './project.ts'
 import { type DeployRecord, type Manifest, readRecord } from './record.ts'
 import { askMissing, readSecrets, type Secrets } from './secrets.ts'
 
@@ -23,7 +23,7 @@ import { askMissing, readSecrets, type Secrets } from './secrets.ts'
  */
 export async function deploy(options: DeployOptions): Promise<void> {
   const { root, env, terminal, dryRun } = options
-  const project = readProject(root)
+  const project = readIdentity(root)
   const { targets, unbound } = await checkProject(options, project.prefix)
   const edge = targets.find(({ role }) => role === 'edge')
   if (!edge) throw new Failure('There is no edge.')

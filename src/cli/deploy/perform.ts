@@ -7,7 +7,7 @@ import type { EdgeAddress } from '../edge.ts'
 import { Failure } from '../failure.ts'
 import type { AccountApi } from './account-api.ts'
 import { reasonsNotToAnswer } from './answering.ts'
-import { changedDefinitions, putDefinition } from './definitions.ts'
+import { changedDefinitions, storeDefinition } from './definitions.ts'
 import { manifestText } from './manifest-text.ts'
 import { type DeployOptions, isDefinitionsOnly } from './options.ts'
 import { secretNames, type Step } from './plan.ts'
@@ -183,7 +183,7 @@ async function storeAll(
   }
   const stored: DeployedDefinition[] = []
   for (const file of changed) {
-    const definition = await putDefinition(address, file)
+    const definition = await storeDefinition(address, file)
     stored.push(definition)
     await save(definition)
   }

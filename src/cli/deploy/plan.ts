@@ -1,4 +1,4 @@
-import type { Problem } from '../check/problem.ts'
+import type { CheckProblem } from '../check/problem.ts'
 import type { AccountApi, LiveVersion } from './account-api.ts'
 import type { Bundle } from './bundle.ts'
 import type { DeployedWorker, DeployRecord } from './record.ts'
@@ -42,7 +42,7 @@ export async function planOf(
 export function strangers(
   steps: readonly Step[],
   { project, record, adopted }: { project: string; record: DeployRecord | undefined; adopted: readonly string[] },
-): readonly Problem[] {
+): readonly CheckProblem[] {
   const known = new Set(record?.current?.workers.map(({ name }) => name))
   return steps.flatMap(({ bundle: { target }, live = [] }) => {
     const { name, config } = target

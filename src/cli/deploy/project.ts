@@ -5,7 +5,7 @@ import { isObject } from '../../contract/json.ts'
 import { Failure } from '../failure.ts'
 
 /** What package.json says of a project under `edgecall`. */
-export interface Project {
+export interface ProjectIdentity {
   /** Tells the Workers of this project from those of others in the account. Absent until the first deployment. */
   readonly id?: string
   /** Begins the names of all its Workers. Default: the names of the configurations. */
@@ -16,7 +16,7 @@ const FILE = 'package.json'
 const PREFIX = /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/
 
 /** Reads `edgecall` of package.json. Throws a Failure if it cannot be read, or the prefix is no name of a Worker. */
-export function readProject(root: string): Project {
+export function readIdentity(root: string): ProjectIdentity {
   const { edgecall } = readPackage(root)
   const { project: id, prefix } = isObject(edgecall) ? edgecall : {}
   if (prefix !== undefined && (typeof prefix !== 'string' || !PREFIX.test(prefix))) {

@@ -6,7 +6,7 @@ import { Failure } from '../failure.ts'
 import { type AccountApi, openAccount } from './account-api.ts'
 import { removeDefinition, restoreDefinition } from './definitions.ts'
 import { manifestText } from './manifest-text.ts'
-import { readProject } from './project.ts'
+import { readIdentity } from './project.ts'
 import { type DeployRecord, type Manifest, readRecord, restored } from './record.ts'
 import { shareTraffic, uploadMessage } from './upload.ts'
 
@@ -24,7 +24,7 @@ export interface RollbackOptions {
  * finished by the next one. Throws a Failure if there is no manifest to restore.
  */
 export async function rollback({ root, env, terminal, environment }: RollbackOptions): Promise<void> {
-  const { prefix } = readProject(root)
+  const { prefix } = readIdentity(root)
   const { targets, problems } = await readTargets({ root, environment, prefix })
   const edge = targets.find(({ role }) => role === 'edge')
   if (!edge) throw failureOf(problems)
