@@ -28,15 +28,15 @@ test('a one-tool Worker stays under 13 KiB gzip and contains no code of the edge
     expect(code).not.toContain(foreign)
 })
 
-test('the edge Worker with all providers and surfaces stays under 122 KiB gzip and contains no forbidden library', async () => {
+test('the edge Worker with all providers and surfaces stays under 125 KiB gzip and contains no forbidden library', async () => {
   const code = await bundle('wrangler.toml', '--minify')
-  expect(gzipSync(code).byteLength).toBeLessThan(122 * KIB)
+  expect(gzipSync(code).byteLength).toBeLessThan(125 * KIB)
   for (const foreign of ['ZodError', 'ajv', '@ai-sdk']) expect(code).not.toContain(foreign)
 })
 
-test('an edge that names few parts holds no others, and stays under 92 KiB gzip', async () => {
+test('an edge that names few parts holds no others, and stays under 95 KiB gzip', async () => {
   const code = await bundle('test/fixtures/core-edge/wrangler.toml', '--minify')
-  expect(gzipSync(code).byteLength).toBeLessThan(92 * KIB)
+  expect(gzipSync(code).byteLength).toBeLessThan(95 * KIB)
   for (const foreign of [
     'TEXT_MESSAGE_START',
     'tool-input-available',
