@@ -52,6 +52,8 @@ export abstract class CatalogueObject<Env> extends DurableObject<Env> implements
       if (before?.hash === write.hash) {
         return { ok: true, status: 'replaced', revision: before.revision, change: 'unchanged', breaks: [] }
       }
+      const refusal = this.#store.refusalOf(write, before !== undefined)
+      if (refusal) return refusal
       const change = before ? await this.#compare(before.text, write.text) : FIRST_CHANGE
       // If another write came meanwhile, this one is checked again, against that version.
       if (this.#store.current(write.name)?.revision !== before?.revision) continue
@@ -80,6 +82,10 @@ export abstract class CatalogueObject<Env> extends DurableObject<Env> implements
     const acceptances = this.#store.accept(tools, by, Date.now())
     this.#kvSync.wake()
     return acceptances
+  }
+
+  async size(): Promise<number> {
+    return this.#store.size()
   }
 
   override async alarm(): Promise<void> {

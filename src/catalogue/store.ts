@@ -1,4 +1,5 @@
-import type { Author, Change, HistoryEntry, HistoryPage, VersionWrite } from '../contract/catalogue.ts'
+import type { Author, Change, HistoryEntry, HistoryPage, QuotaRefusal, VersionWrite } from '../contract/catalogue.ts'
+import type { ReachedQuota } from '../contract/quotas.ts'
 import type { Owner } from '../contract/owner.ts'
 import type { Acceptance, ToolFingerprint } from '../contract/acceptance.ts'
 import { acceptedKey, type IndexEntry } from '../host/stored/copy.ts'
@@ -71,6 +72,27 @@ export class CatalogueStore {
       if (newRow) this.#rows('INSERT INTO uncopied VALUES (?, ?, ?)', revision, name, hash)
       return revision
     })
+  }
+
+  /** Returns why there is no room for a write: a new name, or a version of another. */
+  refusalOf({ most }: VersionWrite, hasName: boolean): QuotaRefusal | undefined {
+    if (!most) return undefined
+    const { names, bytes: limit } = most
+    const refuse = (reached: ReachedQuota): QuotaRefusal => ({ ok: false, code: 'quota_exceeded', ...reached })
+    const size = hasName ? 0 : this.size()
+    if (size >= names) return refuse({ quota: 'definitions', used: size, limit: names })
+    const { databaseSize: used } = this.#storage.sql
+    return used >= limit ? refuse({ quota: 'storedBytes', used, limit }) : undefined
+  }
+
+  /** Returns the number of names that have a current version. */
+  size(): number {
+    const [row] = this.#rows<{ size: number }>(
+      `SELECT count(*) AS size
+       FROM (SELECT max(revision) AS revision FROM history WHERE place IS NULL GROUP BY name)
+       JOIN history USING (revision) WHERE hash IS NOT NULL`,
+    )
+    return row?.size ?? 0
   }
 
   remove(name: string, by: Author, at: number): number {

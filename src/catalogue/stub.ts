@@ -14,6 +14,7 @@ export function catalogueStub(
     remove: (name, by) => one().remove(name, by),
     history: (name, page) => one().history(name, page),
     version: (name, hash) => one().version(name, hash),
+    size: () => one().size(),
     accept: (tools, by) => one().accept(tools, by),
   }
 }

@@ -1,4 +1,5 @@
 import type { DefinitionIssue, DefinitionService } from './definition.ts'
+import type { ReachedQuota } from './quotas.ts'
 import type { Owner } from './owner.ts'
 import type { Caller } from './tool.ts'
 
@@ -29,6 +30,8 @@ export interface VersionWrite extends WriteTerms {
   readonly text: string
   /** Whether the tool belongs to the default set. */
   readonly offered: boolean
+  /** The most names that the owner's catalogue may hold, and the most bytes. Default: no limit. */
+  readonly most?: { readonly names: number; readonly bytes: number } | undefined
   /** Free text for people. */
   readonly version: string
   readonly action: 'put' | 'rollback'
@@ -46,6 +49,13 @@ export interface VersionMismatch {
 export type VersionReply =
   | ({ readonly ok: true; readonly status: 'created' | 'replaced'; readonly revision: number } & Change)
   | VersionMismatch
+  | QuotaRefusal
+
+/** The answer to a write for which the owner's catalogue has no room. */
+export interface QuotaRefusal extends ReachedQuota {
+  readonly ok: false
+  readonly code: 'quota_exceeded'
+}
 
 /** An entry in the history of a name; `revision` rises with every write of the catalogue. */
 export interface HistoryEntry {
@@ -83,6 +93,8 @@ export interface CatalogueService {
   history(name: string, page: HistoryPage): Promise<readonly HistoryEntry[]>
   /** Returns the text of a version, or undefined if there is none. */
   version(name: string, hash: string): Promise<string | undefined>
+  /** Returns the number of names that have a current version. */
+  size(): Promise<number>
 }
 
 /** The service of the definitions Worker, which also tells compatible versions from breaking ones. */
@@ -101,6 +113,7 @@ export type WriteReply =
     } & Change)
   | { readonly ok: false; readonly issues: readonly DefinitionIssue[] }
   | VersionMismatch
+  | QuotaRefusal
 
 /** The stored definitions and their versions, as their writers use them. */
 export interface StoredTools {
@@ -112,4 +125,6 @@ export interface StoredTools {
   history(name: string, page: HistoryPage): Promise<readonly HistoryEntry[]>
   /** Returns the definition of a version as it was stored, or undefined if there is none. */
   version(name: string, hash: string): Promise<unknown>
+  /** Returns the number of stored definitions, as the catalogue counts them. */
+  count(): Promise<number>
 }

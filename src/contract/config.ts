@@ -3,6 +3,7 @@ import type { WindowOptions } from './conversation.ts'
 import { isObject } from './json.ts'
 import type { Patience } from './model.ts'
 import { initialLimits, LIMITS, type Limits, limitsOf } from './limits.ts'
+import { type Quotas, quotasOf } from './quotas.ts'
 import { type Compat, optionsOf, type RunOptionValues } from './run-options.ts'
 import type { Price } from './usage.ts'
 import { ConfigError, countVar, jsonVar, listVar, objectVar, oneOfVar, textVar, type Vars } from './vars.ts'
@@ -20,6 +21,7 @@ export interface Config extends RunOptionValues {
   readonly system?: string
   readonly defaultTools: readonly string[]
   readonly limits: Limits
+  readonly quotas: Quotas
   readonly maxQueue: number
   readonly maxBodyBytes: number
   /** Whether a call that reaches outward needs approval once the run has read both untrusted and private data. */
@@ -70,6 +72,7 @@ export function readConfig(vars: Vars): Config {
     ...(system !== undefined && { system }),
     defaultTools: listVar(vars, 'DEFAULT_TOOLS') ?? ['*'],
     limits: readLimits(vars, compat),
+    quotas: quotasOf(({ variable, initial }) => wholeVar(vars, variable, initial)),
     maxQueue: countVar(vars, 'MAX_QUEUE', 128),
     maxBodyBytes: countVar(vars, 'MAX_BODY_BYTES', 1024 * 1024),
     ...readOptions(vars, compat),
@@ -165,6 +168,14 @@ function isPrice(value: unknown): value is Price {
   if (!isObject(value)) return false
   const { input, output, cachedInput = 0 } = value
   return [input, output, cachedInput].every((price) => typeof price === 'number' && price >= 0)
+}
+
+/** Reads a variable as a whole number from 1 of any size. */
+function wholeVar(vars: Vars, name: string, fallback: number): number {
+  const value = vars[name]
+  if (value === undefined || value === '') return fallback
+  if (!Number.isSafeInteger(Number(value)) || Number(value) < 1) throw new ConfigError(name, 'a whole number from 1')
+  return Number(value)
 }
 
 function numberAbove(vars: Vars, name: string, least: number): number {

@@ -1,3 +1,4 @@
+import type { ReachedQuota, StoredTotals } from './quotas.ts'
 import type { Spend, SpendTotals } from './budget.ts'
 import type { Content, Message } from './message.ts'
 import type { Usage } from './usage.ts'
@@ -18,6 +19,7 @@ export interface Refusal {
     | 'bad_event_id'
     | 'call_already_answered'
     | 'conversation_busy'
+    | 'quota_exceeded'
     | 'queue_full'
     | 'idempotency_mismatch'
     | 'run_not_last'
@@ -27,6 +29,8 @@ export interface Refusal {
   readonly message: string
   /** The run that blocks the request. */
   readonly run?: RunRecord
+  /** The quota of `quota_exceeded`. */
+  readonly reached?: ReachedQuota
 }
 
 export type Reply<Value> = ({ readonly ok: true } & Value) | Refusal
@@ -246,7 +250,12 @@ export interface ConversationService {
 
 /** The conversations of a tenant, ordered by id, and the usage of its API keys. */
 export interface DirectoryService {
-  add(id: string): Promise<void>
+  /** Lists a conversation. Returns what all of the tenant's take up. */
+  add(id: string): Promise<StoredTotals>
+  /** Counts a listed conversation for this many bytes from now on. Returns what all take up. */
+  resize(id: string, bytes: number): Promise<StoredTotals>
+  /** Returns what all conversations take up, and whether this one is listed. */
+  room(id: string): Promise<StoredTotals & { readonly isListed: boolean }>
   remove(id: string): Promise<void>
   list(after: string, limit: number): Promise<readonly string[]>
   /** Counts the usage of a run. Reporting the same usage again adds nothing. */

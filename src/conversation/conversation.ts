@@ -20,7 +20,7 @@ import type { Usage } from '../contract/usage.ts'
 import { repeatedRequest } from './run/repeated-request.ts'
 import { answerEvents, pendingApproval } from './run/answers.ts'
 import { exportStream } from './history/export.ts'
-import { acceptRun } from './run/accept-run.ts'
+import { acceptRun, createFor } from './run/accept-run.ts'
 import { positionOf } from './store/messages.ts'
 import { Readers } from './run/readers.ts'
 import { DELETED, refuse, UNKNOWN, UNKNOWN_RUN } from './run/refusals.ts'
@@ -28,6 +28,7 @@ import { RunView } from './run/run-view.ts'
 import { Runner } from './run/runner.ts'
 import { Store } from './store/store.ts'
 import { Alarms } from './run/alarms.ts'
+import { storageRefusal } from './run/storage-quota.ts'
 import { Waiters } from './run/waiters.ts'
 import { WINDOW } from '../loop/perform/window.ts'
 
@@ -155,20 +156,19 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     const life = this.#life()
     if (life === 'deleted') return DELETED
     if (life === 'none' && !request.create) return UNKNOWN
-    if (life === 'none') this.#store.create()
     const { replaces = '', onward, run } = request
+    if (life === 'none') createFor(request, this.#store)
+    const full = await storageRefusal(run, this.#store, this.#setup)
+    if (full) return full
+    if (life === 'open' && this.#life() !== 'open') return DELETED
     // Cancelled runs still store their messages; that must happen before `acceptRun` hides these from models.
     if (onward && this.#store.runs.row(replaces) && !this.#store.runs.row(run.runId)) {
       await this.#cancel(this.#store.runs.unfinished())
       // The conversation may have been deleted meanwhile, or a deletion may have begun.
       if (this.#life() !== 'open') return DELETED
     }
-    const acceptReply = acceptRun(request, {
-      store: this.#store,
-      runner: this.#runner,
-      alarms: this.#alarms,
-      maxQueue: this.#setup.config.maxQueue,
-    })
+    const { config } = this.#setup
+    const acceptReply = acceptRun(request, { store: this.#store, runner: this.#runner, alarms: this.#alarms, config })
     if (!acceptReply.ok) return acceptReply
     if (acceptReply.toCancel) await this.#cancel(acceptReply.toCancel)
     this.#runner.pump()

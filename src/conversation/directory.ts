@@ -1,32 +1,39 @@
 import { DurableObject } from 'cloudflare:workers'
 import type { Spend, SpendTotals } from '../contract/budget.ts'
 import type { DirectoryService } from '../contract/conversation.ts'
+import type { StoredTotals } from '../contract/quotas.ts'
+import { ConversationList } from './conversation-list.ts'
 import { SpendLedger } from './spend-ledger.ts'
 
 /** The Durable Object that lists a tenant's conversations and counts the usage of its API keys. Doors export it. */
 export class Directory extends DurableObject implements DirectoryService {
   readonly #ledger: SpendLedger
+  readonly #conversations: ConversationList
 
   constructor(ctx: DurableObjectState, env: Cloudflare.Env) {
     super(ctx, env)
     this.#ledger = new SpendLedger(ctx.storage)
-    ctx.storage.sql.exec('CREATE TABLE IF NOT EXISTS conversations (id TEXT PRIMARY KEY) WITHOUT ROWID')
+    this.#conversations = new ConversationList(ctx.storage)
   }
 
-  async add(id: string): Promise<void> {
-    this.ctx.storage.sql.exec('INSERT OR IGNORE INTO conversations VALUES (?)', id)
+  async add(id: string): Promise<StoredTotals> {
+    return this.#conversations.add(id)
+  }
+
+  async resize(id: string, bytes: number): Promise<StoredTotals> {
+    return this.#conversations.resize(id, bytes)
+  }
+
+  async room(id: string): Promise<StoredTotals & { readonly isListed: boolean }> {
+    return { ...this.#conversations.totals(), isListed: this.#conversations.bytesOf(id) !== undefined }
   }
 
   async remove(id: string): Promise<void> {
-    this.ctx.storage.sql.exec('DELETE FROM conversations WHERE id = ?', id)
+    this.#conversations.remove(id)
   }
 
   async list(after: string, limit: number): Promise<string[]> {
-    const query = 'SELECT id FROM conversations WHERE id > ? ORDER BY id LIMIT ?'
-    return this.ctx.storage.sql
-      .exec<{ id: string }>(query, after, limit)
-      .toArray()
-      .map(({ id }) => id)
+    return this.#conversations.list(after, limit)
   }
 
   async count(spend: Spend): Promise<void> {

@@ -28,6 +28,7 @@ export const storedTools: StoredToolsFeature = {
       catalogueOf: (owner: Parameters<typeof catalogueStub>[1]) => catalogueStub(catalogues, owner),
       definitions,
       hosts: config.httpToolHosts,
+      most: { names: config.quotas.definitions, bytes: config.quotas.storedBytes },
       secret: (name: string) => secretOf(env, name),
       report,
     }

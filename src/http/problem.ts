@@ -4,6 +4,7 @@
  */
 import type { Refusal } from '../contract/conversation.ts'
 import { openAiErrorObject } from '../wire/client/openai-chat/error.ts'
+import { quotaMessage, QUOTAS, type ReachedQuota } from '../contract/quotas.ts'
 import type { OpenAiFault } from '../wire/client/openai-chat/body.ts'
 
 export interface ProblemDetails {
@@ -76,6 +77,20 @@ export function problemHeaders({
   }
 }
 
+const BUSY_RETRY_MS = 1000
+
+/** Returns the Problem of a quota that is used up: 507 for what is stored, 429 for what is under way. */
+export function quotaProblem(reached: ReachedQuota): Problem {
+  const isStorage = QUOTAS[reached.quota].of === 'storage'
+  return new Problem({
+    status: isStorage ? 507 : 429,
+    code: 'quota_exceeded',
+    message: quotaMessage(reached),
+    ...(isStorage ? { mayRetry: false } : { retryAfterMs: BUSY_RETRY_MS }),
+    extra: { ...reached },
+  })
+}
+
 /** The HTTP statuses of refusals; a code that is not listed is a 409. */
 const REFUSALS: Partial<Record<Refusal['code'], number>> = {
   unknown_conversation: 404,
@@ -93,7 +108,8 @@ const QUEUE_RETRY_MS = 5000
 /** Returns the reply of a conversation. Throws a Problem if the reply is a refusal. */
 export function unwrapReply<Value>(reply: ({ ok: true } & Value) | Refusal): { ok: true } & Value {
   if (reply.ok) return reply
-  const { code, message, run } = reply
+  const { code, message, run, reached } = reply
+  if (reached) throw quotaProblem(reached)
   throw new Problem({
     status: REFUSALS[code] ?? 409,
     code,

@@ -23,7 +23,7 @@ async function byLetter(before: string, after: string): Promise<Change> {
 }
 
 const result = (reply: VersionReply) =>
-  reply.ok ? `${reply.status} ${reply.change}` : `${reply.code} ${reply.current ?? 'none'}`
+  reply.ok ? `${reply.status} ${reply.change}` : `${reply.code} ${('current' in reply && reply.current) || 'none'}`
 
 describe('writes', () => {
   test('create versions and return how each differs from the one before it', async () => {

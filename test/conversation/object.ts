@@ -150,6 +150,7 @@ export class TestConversation {
             await this.onUnlist()
             this.unlisted.push(`${tenant}/${id}`)
           },
+          resize: async () => ({ conversations: 1, storedBytes: 0 }),
           count: async (spend: Spend) => this.count(tenant, spend),
         }),
       },

@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
+import { readConfig } from '../../src/contract/config.ts'
 import type { RunEvent } from '../../src/contract/event.ts'
 import type { ChatModel } from '../../src/contract/model.ts'
 import type { Setup } from '../../src/contract/setup.ts'
@@ -117,6 +118,7 @@ class World {
     }
     const find = async () => this.#tools()
     return {
+      config: readConfig({ MODEL: model.name }),
       models: { resolve: () => ({ ok: true, name: model.name, model }), list: () => [] },
       tools: () => ({ find, list: async () => ({ tools: this.#tools(), unavailable: [] }) }),
       report: () => {},

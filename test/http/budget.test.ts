@@ -154,7 +154,7 @@ describe('the usage of a key', () => {
   test('is returned by GET /usage', async () => {
     const { run, usage, settle, post } = budgeted({ tokens: 100, per: 'month' }, { vars: { MODEL_PRICES: PRICES } })
     const period = { from: '2026-02', to: '2026-03' }
-    const told = { key: keyName('one'), period, budget: { tokens: 100, per: 'month' } }
+    const told = { key: keyName('one'), quotas: expect.any(Object), period, budget: { tokens: 100, per: 'month' } }
     expect(await usage('one')).toEqual({ ...told, tokens: 0, cost: 0, runs: 0 })
     await run('one')
     await post('/v1/chat/completions', hello, { ...bearer('one'), 'x-conversation-id': 'c' })
@@ -167,7 +167,7 @@ describe('the usage of a key', () => {
     const { run, usage } = budgeted({ per: 'day' })
     await run('one')
     expect(await usage('one')).toMatchObject({ tokens: 15, runs: 1, budget: { per: 'day' } })
-    expect(await usage('free')).toEqual({ key: keyName('free') })
+    expect(await usage('free')).toEqual({ key: keyName('free'), quotas: expect.any(Object) })
   })
 
   test('requires the scope `chat`', async () => {

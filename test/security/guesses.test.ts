@@ -19,6 +19,18 @@ const PATHS: readonly ((id: string) => string)[] = [
 ]
 
 describe('asking for conversations that do not exist', () => {
+  test('does not count those that are created by the same request', async () => {
+    const script = Array.from({ length: 120 }, () => say('Hi.'))
+    const edge = keptEdge({ vars: withKeys(apiKey('guesser')), script })
+    const json = { messages: [{ role: 'user', content: 'Hi' }] }
+    const statuses = new Set<number>()
+    for (let chat = 0; chat < 120; chat++) {
+      const headers = { ...guesser, 'x-conversation-id': `chat${chat}` }
+      statuses.add((await edge.post('/v1/chat/completions', json, headers)).status)
+    }
+    expect([...statuses]).toEqual([200])
+  })
+
   test('starts at most 100 objects in a minute for a key, by any route, and takes nothing from other keys', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const edge = keptEdge({ vars: withKeys(apiKey('guesser'), apiKey('other')), script: [say('Hi.')] })

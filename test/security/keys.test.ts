@@ -228,14 +228,14 @@ describe('a token of an identity provider', () => {
     const provider = { id: 'access', issuer, audience: AUDIENCE, tenant: 'acme', scopes: ['chat'] }
     const edge = testEdge({
       vars: { ...withKeys(), IDENTITY_PROVIDERS: JSON.stringify([provider]) },
-      setup: { keyStates: keyStates({ namespace, report: () => {} }) },
+      setup: { keyStates: keyStates({ namespace, report: () => {} }), directories: memoryDirectories() },
     })
     const usage: any = await (await edge.ask('/usage', { headers: bearer(await token()) })).json()
     expect(usage.key).toMatch(/^access:[0-9a-f]{12}$/)
     namespace.values['disabled'] = JSON.stringify([usage.key])
     const again = testEdge({
       vars: { ...withKeys(), IDENTITY_PROVIDERS: JSON.stringify([provider]) },
-      setup: { keyStates: keyStates({ namespace, report: () => {} }) },
+      setup: { keyStates: keyStates({ namespace, report: () => {} }), directories: memoryDirectories() },
     })
     const headers = bearer(await token())
     expect(await answerOf(await again.ask('/usage', { headers }))).toEqual([401, 'key_disabled'])

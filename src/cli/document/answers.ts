@@ -121,6 +121,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
       cost: { type: 'number' },
       runs: count,
       budget: OBJECT,
+      quotas: OBJECT,
     },
   ),
   ChatCompletion: {

@@ -1,5 +1,6 @@
 import { LIMITS, limitRules } from '../../contract/limits.ts'
 import { optionRules, RUN_OPTIONS } from '../../contract/run-options.ts'
+import { QUOTAS } from '../../contract/quotas.ts'
 import { commentsOf } from './comments.ts'
 import { markdownTable } from './table.ts'
 
@@ -36,9 +37,17 @@ function optionVariables(): readonly Variable[] {
   })
 }
 
+function quotaVariables(): readonly Variable[] {
+  const texts = commentsOf(new URL('../../contract/quotas.ts', import.meta.url), 'const QUOTAS', QUOTAS)
+  return Object.entries(QUOTAS).map(([quota, { variable: name, initial }]) =>
+    variable(name, texts[quota] ?? '', `\`${initial}\``),
+  )
+}
+
 /** The subjects whose variables are in the tables of `src/contract`. */
 const LIMIT_SUBJECT = 'Limits of runs'
 const OPTION_SUBJECT = 'Options of runs'
+const QUOTA_SUBJECT = 'Quotas'
 
 /** The variables of an edge by subject, without those of the tables of limits and options. */
 const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
@@ -87,6 +96,7 @@ const VARIABLES: Readonly<Record<string, readonly Variable[]>> = {
     variable('PLAYGROUND', '`off` removes the page at `/`.', '`on`'),
   ],
   [LIMIT_SUBJECT]: [],
+  [QUOTA_SUBJECT]: [],
   [OPTION_SUBJECT]: [
     variable(
       'COMPAT',
@@ -176,14 +186,21 @@ export function variableNames(): readonly string[] {
   const others = Object.values(VARIABLES).flat()
   return [
     ...others.map(({ name }) => name),
-    ...Object.values({ ...LIMITS, ...RUN_OPTIONS }).map(({ variable: name }) => name),
+    ...Object.values({ ...LIMITS, ...RUN_OPTIONS, ...QUOTAS }).map(({ variable: name }) => name),
   ]
+}
+
+/** The variables of the subjects that are tables of `src/contract`. */
+const TABLES: Readonly<Record<string, () => readonly Variable[]>> = {
+  [LIMIT_SUBJECT]: limitVariables,
+  [OPTION_SUBJECT]: optionVariables,
+  [QUOTA_SUBJECT]: quotaVariables,
 }
 
 /** Returns docs/configuration.md: a table of the variables for each subject. */
 export function configurationText(): string {
   const sections = Object.entries(VARIABLES).map(([subject, variables]) => {
-    const fromTable = subject === LIMIT_SUBJECT ? limitVariables() : subject === OPTION_SUBJECT ? optionVariables() : []
+    const fromTable = TABLES[subject]?.() ?? []
     return `## ${subject}\n\n${tableOf([...fromTable, ...variables])}`
   })
   return `${INTRODUCTION}\n${sections.join('\n')}`

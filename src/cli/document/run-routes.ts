@@ -49,11 +49,14 @@ export const RUN_ROUTES: Routes = {
     get: {
       tag: 'Runs',
       id: 'usage',
-      summary: 'What the key has used of its budget',
-      description: 'Of the day or the month (UTC) that the budget is for.',
+      summary: 'What the key has used of its budget and quotas',
+      description: 'Of the day or the month (UTC) that the budget is for. What is under way is that of one isolate.',
       scope: 'chat',
       answers: {
-        200: { says: 'Tokens, cost and runs of the period; of a key without a budget nothing.', json: 'Spend' },
+        200: {
+          says: 'Tokens, cost and runs of the period, if the key has a budget; each quota with what is used of it.',
+          json: 'Spend',
+        },
       },
     },
   },

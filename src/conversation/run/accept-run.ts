@@ -1,7 +1,9 @@
+import type { Config } from '../../contract/config.ts'
+import { reachedActivity } from '../../contract/occupancy.ts'
 import type { Refusal, StartReply, StartRequest } from '../../contract/conversation.ts'
 import { recordOf } from '../../loop/record.ts'
 import { type OpenRun, isWaiting } from './open-run.ts'
-import { refuse, UNKNOWN_RUN } from './refusals.ts'
+import { refuse, refuseQuota, UNKNOWN_RUN } from './refusals.ts'
 import type { Runner } from './runner.ts'
 import type { Store } from '../store/store.ts'
 import type { Alarms } from './alarms.ts'
@@ -10,8 +12,7 @@ export interface AcceptPorts {
   readonly store: Store
   readonly runner: Runner
   readonly alarms: Alarms
-  /** The most runs that may wait for their turn. */
-  readonly maxQueue: number
+  readonly config: Config
 }
 
 type RunReply = Omit<StartReply, 'created'>
@@ -19,9 +20,17 @@ type RunReply = Omit<StartReply, 'created'>
 /** The answer to a request for a run. `toCancel`: the unfinished runs that the new run interrupts. */
 type AcceptReply = { readonly ok: true; readonly reply: RunReply; readonly toCancel?: readonly string[] } | Refusal
 
+/** Creates the conversation that a request starts its first run in. */
+export function createFor({ run: { conversation: id, caller }, expires }: StartRequest, store: Store): void {
+  store.create(() => {
+    // One with a fixed end is in no directory.
+    if (id !== undefined && expires === undefined) store.setMeta('owner', { tenant: caller.tenant, id })
+  })
+}
+
 /** Accepts a request durably: as a new run, as a replay of a known one, or as more input for the run under way. */
 export function acceptRun(request: StartRequest, ports: AcceptPorts): AcceptReply {
-  const { store, runner, alarms, maxQueue } = ports
+  const { store, runner, alarms, config } = ports
   const { run, tools, onBusy, expires, replaces, onward = false, after } = request
   const knownReply = replayOf(request, store) ?? (onBusy === 'steer' ? join(request, ports) : undefined)
   if (knownReply) return knownReply
@@ -39,9 +48,11 @@ export function acceptRun(request: StartRequest, ports: AcceptPorts): AcceptRepl
   if (onBusy === 'reject' && unfinished.length > 0)
     return refuse('conversation_busy', 'Another run of this conversation is in progress.')
   const interrupts = onBusy === 'interrupt' || onBusy === 'interrupt-unless-waiting'
-  if (!interrupts && unfinished.length > maxQueue) {
+  if (!interrupts && unfinished.length > config.maxQueue) {
     return refuse('queue_full', `${unfinished.length - 1} runs of this conversation are already queued.`)
   }
+  const reached = reachedActivity(config, 'concurrentRuns', run.caller)
+  if (reached) return refuseQuota(reached)
   const stored = store.transaction(() => {
     const added = store.runs.add(run, tools, Date.now())
     if (expires !== undefined) store.setMeta('expires', expires)

@@ -6,6 +6,7 @@ import type { RunState } from '../../loop/state.ts'
 import { isWaiting } from './open-run.ts'
 import type { Runner } from './runner.ts'
 import { type DueTimes, isDue, nextDue, PRUNE_MS, WATCHDOG_MS } from './schedule.ts'
+import { reportGrowth } from './storage-quota.ts'
 import type { Store } from '../store/store.ts'
 import { webhookBody, sendWebhooks } from './webhook.ts'
 
@@ -88,6 +89,7 @@ export class Alarms {
       const { webhook: url = '' } = store.settings()
       await sendWebhooks(store.outbox, { url, webhook, isOpen: config.auth === 'open', now: () => Date.now(), report })
       await this.reportSpend()
+      await reportGrowth(store, setup)
     }
     this.wakeAt(nextDue(this.#dueTimes()))
   }
@@ -98,7 +100,7 @@ export class Alarms {
     const run = runner.dueAt()
     const open = runner.runs.current()
     const unpruned = store.runs.unpruned()
-    const isOwing = store.unreportedSpend().length > 0
+    const isOwing = store.unreportedSpend().length > 0 || store.growth() !== undefined
     const expires = Math.min(store.time('expires'), store.time('idle'))
     return {
       run,
@@ -161,6 +163,7 @@ export class Alarms {
       store.setMeta('owed', [...store.unreportedSpend(), { tenant, spend: spendOf(key, request.runId, usage, now) }])
       this.wakeAt(now)
     }
+    if (isTerminal(status) && store.growth()) this.wakeAt(now)
     const body = store.settings().webhook === undefined ? undefined : webhookBody(state, now)
     if (body === undefined) return
     store.outbox.add(eventId, body, now)

@@ -1,4 +1,5 @@
 import type { Continuation } from '../../contract/conversation.ts'
+import { begin } from '../../contract/occupancy.ts'
 import type { RunFact } from '../../contract/event.ts'
 import type { Message } from '../../contract/message.ts'
 import { isWaitingForOthers, windDown } from '../../loop/decide/decide.ts'
@@ -77,7 +78,9 @@ export class Runner {
       if (open.state.finished || isWaiting(open)) this.#announceRest(open)
       else this.pump()
     }
+    const end = begin(this.#ports.setup.config, 'concurrentRuns', open.stored.request.caller)
     return (open.completion = this.#drive(open)
+      .finally(end)
       .then(onDriven)
       .catch((error: unknown) => this.#dropLost(open, error)))
   }

@@ -4,6 +4,7 @@ import type { RunFact, RunFinished } from '../../contract/event.ts'
 import { isObject, parseJson } from '../../contract/json.ts'
 import { type DataMark, marksAmong, type Message } from '../../contract/message.ts'
 import { isTerminal, type RunRecord, type RunRequest } from '../../contract/run.ts'
+import { FIRST_BYTES } from '../../contract/quotas.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../contract/usage.ts'
 import { encodeLine } from '../../wire/events.ts'
 import { EventTable } from './events.ts'
@@ -16,7 +17,18 @@ import { type RunRow, RunTable, type StoredRun } from './runs.ts'
 import { FullResultTable } from './full-results.ts'
 
 /** The names of the values that are stored for a conversation as a whole. */
-export type MetaKey = 'deleted' | 'expires' | 'idle' | 'marks' | 'owed' | 'owner' | 'settings' | 'summary' | 'usage'
+export type MetaKey =
+  | 'bytes'
+  | 'full'
+  | 'deleted'
+  | 'expires'
+  | 'idle'
+  | 'marks'
+  | 'owed'
+  | 'owner'
+  | 'settings'
+  | 'summary'
+  | 'usage'
 
 export interface StoreEvents {
   readonly onBroken?: OnBroken
@@ -137,6 +149,20 @@ export class Store {
   unreportedSpend(): readonly UnreportedSpend[] {
     const spend = this.meta('owed')
     return isUnreportedSpend(spend) ? spend : []
+  }
+
+  /**
+   * Returns the listed conversation's size if it has at least doubled since it was last reported to the tenant's
+   * directory.
+   */
+  growth(): { readonly tenant: string; readonly id: string; readonly bytes: number } | undefined {
+    const bytes = this.#storage.sql.databaseSize
+    // Most conversations never get so large, and read nothing for this.
+    if (bytes < 2 * FIRST_BYTES) return undefined
+    const owner = this.meta('owner')
+    if (!isObject(owner) || this.time('expires') !== Infinity) return undefined
+    const reported = Number(this.meta('bytes') ?? FIRST_BYTES)
+    return bytes < 2 * reported ? undefined : { tenant: String(owner.tenant), id: String(owner.id), bytes }
   }
 
   /** Returns the usage of all finished runs, and their number. */

@@ -21,6 +21,8 @@ export interface KvOptions {
   /** Checks and performs the definitions. */
   readonly definitions: DefinitionService
   readonly hosts: ToolHosts
+  /** The most that the catalogue may hold. Default: no limit. */
+  readonly most?: VersionWrite['most']
   /**
    * Returns the hosts that each of a tool's policies names, undefined for a policy that names none; the tool may reach
    * the hosts that are in all of these lists. Default: all of `hosts`.
@@ -103,7 +105,7 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
     const { text, metadata } = checked.kept
     const { hash, default: offered } = metadata
     const { version } = checked.read.definition
-    const reply = await catalogue.write({ ...terms, owner, name, hash, text, offered, version })
+    const reply = await catalogue.write({ ...terms, owner, name, hash, text, offered, version, most: options.most })
     if (!reply.ok) return reply
     const { revision, ...rest } = reply
     cache.own(name, { revision, record: checked.read })
@@ -133,6 +135,7 @@ export function kvSource(options: KvOptions): ToolSource & StoredTools {
     },
     history: async (name, page) => (TOOL_NAME.test(name) ? catalogue.history(name, page) : []),
     version: versionOf,
+    count: () => catalogue.size(),
   }
 }
 

@@ -9,5 +9,6 @@ export const NOTHING_STORED: StoredTools = {
   rollback: async () => undefined,
   remove: async () => false,
   history: async () => [],
+  count: async () => 0,
   version: async () => undefined,
 }

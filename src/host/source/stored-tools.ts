@@ -86,6 +86,7 @@ export function ownedTools(options: StoredOptions, { rules, worker, workerTools 
     return kvSource({
       ...shared,
       owner,
+      most: whose === 'edge' ? undefined : options.most,
       namespace: whose === 'edge' ? namespace : tenantOf(caller.tenant).namespace,
       catalogue: catalogueOf(owner),
       rights: {

@@ -7,6 +7,7 @@ import type { EdgeEnv } from '../context.ts'
 import type { WaitUntil } from '../request-context.ts'
 import { conversations } from '../surfaces/conversations/conversations.ts'
 import { cors } from '../middleware/cors.ts'
+import { countOpenRequests } from '../middleware/open-requests.ts'
 import { Problem, problemJson } from '../problem.ts'
 import { countRequest } from '../middleware/rate.ts'
 import type { Formats } from '../respond/format.ts'
@@ -70,6 +71,7 @@ export function routes(surfaces: readonly Surface[]): Hono<EdgeEnv> {
     if (setup.keyStates && key !== undefined) c.env.waitUntil(setup.keyStates.used(key))
     await next()
   })
+  app.use(countOpenRequests)
   ;[NATIVE, ...surfaces.filter(({ isPublic }) => !isPublic)].forEach(mount)
   app.notFound((c) =>
     answerProblem(c.req.path, new Problem({ status: 404, code: 'not_found', message: 'There is no such route.' })),

@@ -1,6 +1,7 @@
 import type { NewsFilter } from '../../contract/conversation.ts'
 import type { RunEvent } from '../../contract/event.ts'
 import { burst } from '../../wire/burst.ts'
+import { openUntil } from './open-streams.ts'
 import type { RunHandle } from '../runs/run-handle.ts'
 import { throwIfFailed } from '../runs/failed-run.ts'
 import { runHeaders } from '../runs/run-headers.ts'
@@ -50,6 +51,7 @@ export async function streamRun(
   let drain = Promise.withResolvers<void>()
   /** The number of bytes queued since the client last had read everything. */
   let bufferedBytes = 0
+  const ended = Promise.withResolvers<void>()
   let isDisconnected = false
   let hasBegun = false
   let isClosed = false
@@ -101,7 +103,10 @@ export async function streamRun(
       void handle
         .follow(onEvent, encoder.news, encoder.canRestart)
         .then(end, fail)
-        .finally(() => clearInterval(heartbeat))
+        .finally(() => {
+          clearInterval(heartbeat)
+          ended.resolve()
+        })
     },
     // With the default strategy, this is called when the queue is empty; with one that counts bytes, for every chunk.
     pull: () => {
@@ -110,11 +115,12 @@ export async function streamRun(
     },
     cancel: () => {
       isDisconnected = true
+      ended.resolve()
       handle.disconnect()
       drain.resolve()
     },
   }
-  const stream = new ReadableStream(source)
+  const stream = openUntil(new ReadableStream(source), ended.promise)
   await firstEvent.promise
   return new Response(stream, { headers: { ...SSE_HEADERS, ...runHeaders(handle), ...headers } })
 }

@@ -11,6 +11,7 @@ import type { Usage } from '../../contract/usage.ts'
 import { requireScope, termsOfCaller } from '../middleware/auth.ts'
 import type { EdgeEnv } from '../context.ts'
 import type { EdgeContext } from '../request-context.ts'
+import { quotaUsage } from './quota-usage.ts'
 import { Problem } from '../problem.ts'
 
 interface BudgetUsage extends SpendTotals {
@@ -18,10 +19,11 @@ interface BudgetUsage extends SpendTotals {
   readonly period: Period
 }
 
-/** `GET /usage`: the usage of the caller's key in the period of its budget; without a budget nothing is counted. */
+/** `GET /usage`: the usage of the caller's key in the period of its budget, if it has one, and of its quotas. */
 export async function answerUsage(c: Context<EdgeEnv>): Promise<Response> {
   requireScope(c.env.caller, 'chat')
-  return c.json({ key: c.env.caller.key, ...(await budgetUsageOf(c.env)) })
+  const [budget, quotas] = await Promise.all([budgetUsageOf(c.env), quotaUsage(c.env)])
+  return c.json({ key: c.env.caller.key, ...budget, quotas })
 }
 
 /**

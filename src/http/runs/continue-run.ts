@@ -5,6 +5,7 @@ import type { Message } from '../../contract/message.ts'
 import type { CallRecord, RunRecord } from '../../contract/run.ts'
 import type { Caller } from '../../contract/tool.ts'
 import type { CallAnswers } from '../../wire/client/call-answer.ts'
+import { requireRoom } from './storage-quota.ts'
 import { prepareRun, type RunParameters } from './prepare-run.ts'
 import type { RequestContext } from '../request-context.ts'
 import { requireScope } from '../middleware/auth.ts'
@@ -156,6 +157,8 @@ export async function takeTurn(
   const continuedRun = runId && (await continueRun(context, { runId, conversation }, { answers, input, parameters }))
   if (continuedRun) return continuedRun
   if (!parameters || input.length === 0) throw nothingToAnswer()
+  // Before its settings are asked for, which would wake an object.
+  if (target.create) await requireRoom(context, conversation)
   const startOptions = { ...target, onward: true }
   return { handle: await start(context, await prepareRun(context, parameters, { conversation }), startOptions) }
 }

@@ -53,9 +53,11 @@ export function limitGuesses(
       extra: { limit: MOST_GUESSES },
     })
   }
-  const note = (reply: unknown) => {
+  const note = (method: unknown, reply: unknown) => {
     if (!isObject(reply)) return
     if (reply['code'] === 'unknown_conversation') {
+      // A request asks for settings first. If it goes on to create the conversation, it guesses nothing.
+      if (method === 'settings') return
       const current = byKey.get(key)
       if (current) current.count += 1
       else byKey.set(key, { count: 1, until: Date.now() + WINDOW_MS })
@@ -75,7 +77,7 @@ export function limitGuesses(
           return Reflect.apply(Reflect.get(target, method), target, args)
         }
         const reply = await reachObject(String(method), send, setup.report)
-        note(reply)
+        note(method, reply)
         return reply
       }
     },

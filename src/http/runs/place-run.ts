@@ -6,6 +6,7 @@ import type { RequestContext } from '../request-context.ts'
 import { type PreparedRun, runInWorker, startEphemeral, startInConversation } from './start-run.ts'
 import type { RunHandle } from './run-handle.ts'
 import { cacheSettings } from './conversation-settings.ts'
+import { listConversation } from './storage-quota.ts'
 import { runHeaders } from './run-headers.ts'
 import { failedProblem } from './failed-run.ts'
 import { Problem } from '../problem.ts'
@@ -43,11 +44,10 @@ export async function startInListedConversation(
   start: ConversationTarget & StartOptions,
 ): Promise<RunHandle> {
   const { id } = start
-  const { setup, caller } = context
   const handle = await startInConversation(context, preparedRun, { ...start, onBusy: 'interrupt-unless-waiting' })
   if (!handle.created) return handle
   cacheSettings(context, id, {})
-  await setup.directories.getByName(caller.tenant).add(id)
+  await listConversation(context, id)
   return handle
 }
 

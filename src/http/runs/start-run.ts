@@ -1,4 +1,5 @@
 import type { StartRequest } from '../../contract/conversation.ts'
+import { begin, reachedActivity } from '../../contract/occupancy.ts'
 import type { RunEvent } from '../../contract/event.ts'
 import type { OnBusy, RunRequest } from '../../contract/run.ts'
 import type { Tool } from '../../contract/tool.ts'
@@ -11,7 +12,7 @@ import { countSpend } from './budget.ts'
 import type { RequestContext } from '../request-context.ts'
 import { conversationStubOfRun } from './conversation-stub.ts'
 import { cancelledOnDisconnect, storedRunHandle, type RunHandle } from './run-handle.ts'
-import { unwrapReply, Problem } from '../problem.ts'
+import { unwrapReply, Problem, quotaProblem } from '../problem.ts'
 
 /** A checked request for a run, and the edge's tools on offer in the run. */
 export interface PreparedRun {
@@ -35,7 +36,10 @@ export function runInWorker(
   const byName = new Map(tools.map((tool) => [tool.definition.name, tool]))
   const abort = new AbortController()
   const state = newState(request, new Map(tools.map(({ definition }) => [definition.name, definition])))
+  const reached = reachedActivity(setup.config, 'concurrentRuns', request.caller)
+  if (reached) throw quotaProblem(reached)
   const follow = (onEvent: (event: RunEvent) => void, canRestart?: () => boolean) => {
+    const end = begin(setup.config, 'concurrentRuns', request.caller)
     const completion = run(state, {
       model,
       tools: byName,
@@ -46,7 +50,7 @@ export function runInWorker(
       now: () => Date.now(),
       ...(canRestart && { canRestart }),
       ...loopPorts(setup, request.runId),
-    })
+    }).finally(end)
     const { runId, caller, budget } = request
     const count = () => countSpend({ setup, caller }, runId, state.usage)
     if (budget) waitUntil(completion.then(count, count))

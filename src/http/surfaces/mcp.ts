@@ -25,6 +25,7 @@ import { requestContext, type EdgeEnv } from '../context.ts'
 import type { RequestContext } from '../request-context.ts'
 import { edgeName } from '../../contract/wire-name.ts'
 import { Problem, problemHeaders } from '../problem.ts'
+import { openUntil } from '../respond/open-streams.ts'
 import { SSE_HEADERS } from '../respond/stream.ts'
 import { toolPage } from './tools/tool-page.ts'
 import type { Surface } from '../surface.ts'
@@ -140,17 +141,23 @@ function streamMessages(
 ): Response {
   const bytes = new TextEncoder()
   const disconnection = new AbortController()
+  const ended = Promise.withResolvers<void>()
   const stream = new ReadableStream<Uint8Array>({
     start: (controller) => {
       const send = (message: object) => {
         if (!disconnection.signal.aborted) controller.enqueue(bytes.encode(encodeData(message)))
       }
-      work(AbortSignal.any([requestSignal, disconnection.signal]), send).then(
-        () => disconnection.signal.aborted || controller.close(),
-        (error: unknown) => controller.error(error),
-      )
+      work(AbortSignal.any([requestSignal, disconnection.signal]), send)
+        .then(
+          () => disconnection.signal.aborted || controller.close(),
+          (error: unknown) => controller.error(error),
+        )
+        .finally(ended.resolve)
     },
-    cancel: () => disconnection.abort(),
+    cancel: () => {
+      disconnection.abort()
+      ended.resolve()
+    },
   })
-  return new Response(stream, { headers: SSE_HEADERS })
+  return new Response(openUntil(stream, ended.promise), { headers: SSE_HEADERS })
 }

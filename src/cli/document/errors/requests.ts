@@ -55,6 +55,11 @@ export const ACCESS_ERRORS: ErrorTexts = {
     'Correct the `tenant` claim of the token or of `IDENTITY_PROVIDERS`.',
   ),
   origin_refused: http(403, 'A page called `/mcp` from an origin that is not allowed.', 'Add it to `CORS_ORIGINS`.'),
+  quota_exceeded: http(
+    429,
+    'A quota of the tenant or the key is used up: `quota`, `used` and `limit`. 507 if it is of what is stored.',
+    'Wait for what is under way, delete what is stored, or raise the quota; `GET /usage` shows them.',
+  ),
   rate_limited: http(
     429,
     'The key has sent more requests than its `rate` allows.',

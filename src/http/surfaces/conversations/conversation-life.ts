@@ -16,6 +16,7 @@ import type { EdgeEnv } from '../../context.ts'
 import type { EdgeContext } from '../../request-context.ts'
 import { copyMessages } from '../../runs/copy-messages.ts'
 import { conversationStub, jurisdictionOf } from '../../runs/conversation-stub.ts'
+import { listConversation, requireRoom } from '../../runs/storage-quota.ts'
 import { storedRunHandle } from '../../runs/run-handle.ts'
 import { answerFormat } from '../../respond/format.ts'
 import { unwrapReply, Problem } from '../../problem.ts'
@@ -27,7 +28,7 @@ export const conversationLife = new Hono<EdgeEnv>()
 
 conversationLife.post('/', async (c) => {
   requireScope(c.env.caller, 'chat')
-  const { setup, caller } = c.env
+  const { setup } = c.env
   const hasBody = c.req.header('content-type') !== undefined
   const decoded = decodeConversationBody(hasBody ? await readJson(c.req.raw, setup.config.maxBodyBytes) : {})
   if (!decoded.ok) throw invalidRequest(decoded.error)
@@ -41,13 +42,13 @@ conversationLife.post('/', async (c) => {
   }
   checkSettings(setup, settings)
   await createConversation(c.env, { id, settings, ...(location && { location }) })
-  await setup.directories.getByName(caller.tenant).add(id)
+  await listConversation(c.env, id)
   return c.json({ id }, 201)
 })
 
 conversationLife.post('/:id/fork', async (c) => {
   requireScope(c.env.caller, 'chat')
-  const { setup, caller } = c.env
+  const { setup } = c.env
   const source = conversationOfPath(c)
   const decoded = decodeForkBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) throw invalidRequest(decoded.error)
@@ -68,7 +69,7 @@ conversationLife.post('/:id/fork', async (c) => {
   }
   const target = await createConversation(c.env, { id, settings, isNew: true })
   await copyMessages(source, target, { before: at + 1 })
-  await setup.directories.getByName(caller.tenant).add(id)
+  await listConversation(c.env, id)
   return c.json({ id }, 201)
 })
 
@@ -113,6 +114,7 @@ async function createConversation(
   { location, isNew = false, id, settings }: NewConversation,
 ): Promise<ReturnType<typeof conversationStub>> {
   const { tenant } = context.caller
+  await requireRoom(context, id)
   const service = conversationStub(context, id, location)
   const { created } = unwrapReply(await service.create({ tenant, id, settings }))
   if (created) cacheSettings(context, id, settings)

@@ -5,6 +5,7 @@ import { parseEventId } from '../../../wire/events.ts'
 import { decodeRunBody } from '../../../wire/client/request.ts'
 import { prepareRun } from '../../runs/prepare-run.ts'
 import { conversationIdOfPath, pageOf, pageSize, runIdOfPath, conversationOfPath } from './addressed.ts'
+import { passThrough } from '../../respond/open-streams.ts'
 import { requireScope } from '../../middleware/auth.ts'
 import { readJson } from '../../request-body.ts'
 import { requestContext, type EdgeEnv } from '../../context.ts'
@@ -75,7 +76,7 @@ conversations.get('/:id/runs/:run/events', async (c) => {
     return format(storedRunHandle(c.env, { runId, conversation: conversationIdOfPath(c), after: 0 }), () => {})
   const after = eventNumber(runId, c.req.header('last-event-id') ?? c.req.query('after'))
   const { stream } = unwrapReply(await conversationOfPath(c).events(runId, after))
-  return new Response(stream, {
+  return new Response(passThrough(stream), {
     headers: { ...SSE_HEADERS, ...runHeaders({ runId, conversation: c.req.param('id') }) },
   })
 })

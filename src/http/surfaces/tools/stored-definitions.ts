@@ -9,7 +9,7 @@ import { pageOf } from '../conversations/addressed.ts'
 import { authorOf, requireScope } from '../../middleware/auth.ts'
 import { readHash, readJson } from '../../request-body.ts'
 import type { EdgeEnv } from '../../context.ts'
-import { Problem } from '../../problem.ts'
+import { Problem, quotaProblem } from '../../problem.ts'
 import { findTool, toolNameOfPath, toolsOf, unknownToolProblem } from './find-tool.ts'
 
 const DEFAULT_VERSIONS = '100'
@@ -145,7 +145,7 @@ function writeTermsOf(c: Context<EdgeEnv>): WriteTerms {
 
 /**
  * Answers a write: 201 if it created the tool, 200 if it replaced a version. Throws a Problem if it was refused: 412 if
- * another version is current, 422 with the paths of what is invalid.
+ * another version is current, 507 if there is no room, 422 with the paths of what is invalid.
  */
 function answerWrite(c: Context<EdgeEnv>, name: string, reply: WriteReply): Response {
   if (reply.ok) {
@@ -153,6 +153,7 @@ function answerWrite(c: Context<EdgeEnv>, name: string, reply: WriteReply): Resp
     c.header('etag', `"${hash}"`)
     return c.json({ name, hash, change, breaks, warnings }, status === 'created' ? 201 : 200)
   }
+  if ('quota' in reply) throw quotaProblem(reply)
   const { issues } = reply
   const problems = issues.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ')
   const message = `The definition was not stored: ${problems}`

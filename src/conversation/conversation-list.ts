@@ -1,0 +1,76 @@
+import { FIRST_BYTES, type StoredTotals } from '../contract/quotas.ts'
+
+/**
+ * sizes: the bytes of the conversations that have reported more than the first ones count for; those from before this
+ * table was there, too. totals: the sums, in one row.
+ */
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS conversations (id TEXT PRIMARY KEY) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS sizes (id TEXT PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS totals (id INTEGER PRIMARY KEY, conversations INTEGER NOT NULL, bytes INTEGER NOT NULL);
+  INSERT OR IGNORE INTO totals SELECT 1, count(*), count(*) * ${FIRST_BYTES} FROM conversations;`
+
+/** The conversations of a tenant, with what they take up. */
+export class ConversationList {
+  readonly #storage: DurableObjectStorage
+
+  constructor(storage: DurableObjectStorage) {
+    this.#storage = storage
+    storage.sql.exec(SCHEMA)
+  }
+
+  add(id: string): StoredTotals {
+    if (this.bytesOf(id) === undefined) {
+      this.#change(1, FIRST_BYTES, () => this.#storage.sql.exec('INSERT INTO conversations VALUES (?)', id))
+    }
+    return this.totals()
+  }
+
+  resize(id: string, bytes: number): StoredTotals {
+    const before = this.bytesOf(id)
+    if (before !== undefined) {
+      const write = () => this.#storage.sql.exec('INSERT OR REPLACE INTO sizes VALUES (?, ?)', id, bytes)
+      this.#change(0, bytes - before, write)
+    }
+    return this.totals()
+  }
+
+  remove(id: string): void {
+    const bytes = this.bytesOf(id)
+    if (bytes === undefined) return
+    this.#change(-1, -bytes, () => {
+      this.#storage.sql.exec('DELETE FROM conversations WHERE id = ?', id)
+      this.#storage.sql.exec('DELETE FROM sizes WHERE id = ?', id)
+    })
+  }
+
+  /** Returns how many bytes a conversation counts for; undefined if it is not listed. */
+  bytesOf(id: string): number | undefined {
+    const query = 'SELECT coalesce(bytes, ?) AS bytes FROM conversations LEFT JOIN sizes USING (id) WHERE id = ?'
+    return this.#storage.sql.exec<{ bytes: number }>(query, FIRST_BYTES, id).toArray()[0]?.bytes
+  }
+
+  totals(): StoredTotals {
+    const query = 'SELECT conversations, bytes AS storedBytes FROM totals'
+    const { conversations, storedBytes } = this.#storage.sql
+      .exec<{ conversations: number; storedBytes: number }>(query)
+      .one()
+    return { conversations, storedBytes }
+  }
+
+  list(after: string, limit: number): string[] {
+    const query = 'SELECT id FROM conversations WHERE id > ? ORDER BY id LIMIT ?'
+    return this.#storage.sql
+      .exec<{ id: string }>(query, after, limit)
+      .toArray()
+      .map(({ id }) => id)
+  }
+
+  #change(conversations: number, bytes: number, write: () => void): void {
+    this.#storage.transactionSync(() => {
+      write()
+      const add = 'UPDATE totals SET conversations = conversations + ?, bytes = bytes + ?'
+      this.#storage.sql.exec(add, conversations, bytes)
+    })
+  }
+}

@@ -1,0 +1,37 @@
+import type { Refusal } from '../../contract/conversation.ts'
+import { isObject } from '../../contract/json.ts'
+import type { RunRequest } from '../../contract/run.ts'
+import type { Setup } from '../../contract/setup.ts'
+import type { Store } from '../store/store.ts'
+import { refuseQuota } from './refusals.ts'
+
+/** Reports the conversation's size to the tenant's directory, and notes whether the tenant has room for more. */
+export async function reportGrowth(store: Store, { directories, config }: Setup): Promise<void> {
+  const growth = store.growth()
+  if (!growth) return
+  const { tenant, id, bytes } = growth
+  const { storedBytes } = await directories.getByName(tenant).resize(id, bytes)
+  if (store.life() !== 'open') return
+  store.transaction(() => {
+    store.setMeta('bytes', bytes)
+    store.setMeta('full', storedBytes >= config.quotas.storedBytes)
+  })
+}
+
+/**
+ * Refuses a new run if the tenant's conversations store too much. Only a conversation that has been told so asks the
+ * directory again.
+ */
+export async function storageRefusal(
+  { runId }: RunRequest,
+  store: Store,
+  { directories, config }: Setup,
+): Promise<Refusal | undefined> {
+  const owner = store.meta('owner')
+  if (store.meta('full') !== true || !isObject(owner) || store.runs.row(runId)) return undefined
+  const { storedBytes: used } = await directories.getByName(String(owner.tenant)).room(String(owner.id))
+  const { storedBytes: limit } = config.quotas
+  if (used >= limit) return refuseQuota({ quota: 'storedBytes', used, limit })
+  if (store.life() === 'open') store.setMeta('full', false)
+  return undefined
+}
