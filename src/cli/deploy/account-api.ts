@@ -52,7 +52,12 @@ export async function openAccount(options: AccountOptions): Promise<AccountApi> 
   const send = async (path: string, init: RequestInit = {}): Promise<Answer> => {
     const headers = { authorization: `Bearer ${token}` }
     try {
-      const response = await fetch(base + path, { ...init, headers, signal: AbortSignal.timeout(TIMEOUT_MS) })
+      const response = await fetch(base + path, {
+        ...init,
+        headers,
+        redirect: 'manual',
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      })
       return { status: response.status, body: await response.text() }
     } catch (error) {
       const { cause, message } = error instanceof Error ? error : { cause: undefined, message: String(error) }

@@ -13,7 +13,7 @@ export function isMessage(value: unknown): value is Message {
   if (!isObject(value)) return false
   const { role, content, calls, callId, tool, ok, marks } = value
   if (role === 'system') return isText(content)
-  if (role === 'user') return isText(content) || isContent(content)
+  if (role === 'user') return isText(content) || isList(content, isUserPart)
   if (role === 'assistant') return isText(content) && isAbsentOr(calls, (list) => isList(list, isCall))
   return (
     role === 'tool' &&
@@ -26,10 +26,16 @@ export function isMessage(value: unknown): value is Message {
 }
 
 export function isContent(value: unknown): value is Content[] {
-  return isList(
-    value,
-    (part) => isObject(part) && isText(part.type === 'text' ? part.text : part.data) && isText(part.type),
-  )
+  return isList(value, isPart)
+}
+
+function isPart(part: unknown): boolean {
+  return isObject(part) && isText(part.type === 'text' ? part.text : part.data) && isText(part.type)
+}
+
+/** A part of a user's message may be a link to a file. */
+function isUserPart(part: unknown): boolean {
+  return isPart(part) || (isObject(part) && [part.type, part.mediaType, part.url].every(isText))
 }
 
 export function isRequest(value: unknown): value is RunRequest {

@@ -64,7 +64,7 @@ function overloaded(): Problem {
     code: 'conversation_overloaded',
     message: 'This conversation has more requests than it can answer. Send the request again later.',
     retryAfterMs: OVERLOAD_RETRY_MS,
-    headers: { 'x-should-retry': 'true' },
+    mayRetry: true,
   })
 }
 
@@ -76,6 +76,6 @@ function lost(mayRepeat: boolean): Problem {
       ? 'The connection to this conversation was lost. Send the request again.'
       : 'The connection to this conversation was lost, perhaps after the request had taken effect. Read the run first.',
     retryAfterMs: LOSS_RETRY_MS,
-    headers: { 'x-should-retry': String(mayRepeat) },
+    mayRetry: mayRepeat,
   })
 }
