@@ -22,20 +22,20 @@ const NEVER = 1_000_000
  * `answerCharacters` end the run at once.
  */
 export const LIMITS = {
-  /** The most model answers that ask for tools; the final answer is not counted. */
+  /** The maximum number of model answers that call tools. The final answer is not counted. */
   steps: { variable: 'MAX_STEPS', initial: 50, compat: { 'spring-ai': NEVER, langchain4j: 100 } },
-  /** The most tool calls of a run. */
+  /** The maximum number of tool calls in a run. */
   calls: { variable: 'MAX_CALLS', initial: 150, compat: { langchain4j: NEVER } },
-  /** The most calls of any one tool. */
+  /** The maximum number of calls of any one tool. */
   callsPerTool: { variable: 'MAX_CALLS_PER_TOOL', initial: 40, compat: { langchain4j: NEVER } },
-  /** The time limit of one call, in milliseconds. */
+  /** The time limit of one call in milliseconds. */
   callMs: { variable: 'CALL_TIMEOUT_MS', initial: 30_000 },
-  /** The time limit of the run, in milliseconds, without the time in which it waits for people or for its caller. */
+  /** The time limit of the run in milliseconds, not counting the time it waits for people or for its caller. */
   runMs: { variable: 'RUN_TIMEOUT_MS', initial: 900_000 },
-  /** The most bytes of a result that the model sees; it reads the rest with `read_result`. */
+  /** The maximum number of bytes of a result that the model sees. It can read the rest with `read_result`. */
   resultBytes: { variable: 'MAX_RESULT_BYTES', initial: 65_536 },
   /**
-   * The most characters of one answer of a model, with its reasoning and its calls. A run whose model writes more fails
+   * The maximum number of characters of one model answer, with its reasoning and calls. A longer answer fails the run
    * with `model_answer_too_large`.
    */
   answerCharacters: { variable: 'MAX_ANSWER_CHARACTERS', initial: 1_000_000 },
@@ -46,13 +46,13 @@ export const LIMITS = {
   firstByteMs: { variable: 'MODEL_FIRST_BYTE_MS', initial: 30_000 },
   /** The longest silence of a model between two bytes of its answer, heartbeats included, in milliseconds. */
   silenceMs: { variable: 'MODEL_SILENCE_MS', initial: 60_000 },
-  /** The most calls that run at the same time. */
+  /** The maximum number of calls that run at the same time. */
   concurrentCalls: { variable: 'MAX_CONCURRENT_CALLS', initial: 8, compat: { 'spring-ai': 1, langchain4j: 1 } },
-  /** The most input and output tokens, summed over all steps. */
+  /** The maximum number of input and output tokens, summed over all steps. */
   tokens: { variable: 'MAX_TOKENS' },
-  /** The highest cost of all steps together, in the currency of `MODEL_PRICES`. */
+  /** The maximum cost of all steps together, in the currency of `MODEL_PRICES`. */
   cost: { variable: 'MAX_COST', above: 0 },
-  /** The most calls of one tool with the same arguments; further ones are refused. */
+  /** The maximum number of calls of one tool with the same arguments. Further ones are refused. */
   sameCalls: { variable: 'MAX_SAME_CALLS', initial: 10, compat: { 'spring-ai': NEVER, langchain4j: NEVER } },
 } as const satisfies Readonly<Record<string, LimitRule>>
 
@@ -65,7 +65,7 @@ type Initial = { [Name in Limit]: Rules[Name] extends { readonly initial: number
 export type Limits = { readonly [Name in Initial]: number } & {
   readonly [Name in Exclude<Limit, Initial>]?: number
 } & {
-  /** The most calls of single tools, by name, instead of `callsPerTool`. */
+  /** The maximum number of calls of single tools, by name, instead of `callsPerTool`. */
   readonly tools?: Readonly<Record<string, number>>
 }
 

@@ -23,7 +23,8 @@ const STATUS = ['queued', 'running', 'waiting', 'parked', 'cancelling', 'complet
 export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
   Problem: {
     ...object({ status: count, code: text, detail: text }, { param: text, runId: text, issues: list(OBJECT) }),
-    description: 'RFC 9457. `code` is stable, `detail` is for people, `param` says where in the request.',
+    description:
+      'Problem details (RFC 9457). `code` is stable, `detail` is for people, and `param` is the path in the request.',
   },
   OpenAIError: object({
     error: object({
@@ -63,9 +64,12 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
       conversation: text,
       preambles: list(text),
       finish: ref('Finish'),
-      which: { type: 'string', description: 'The limit behind `finish: "limit"`.' },
+      which: { type: 'string', description: 'The limit that was reached, if `finish` is `limit`.' },
       error: FAULT,
-      isPartial: { const: true, description: 'The run was too large: see its messages and events for the rest.' },
+      isPartial: {
+        const: true,
+        description: 'The run is too large for one answer. Its messages and events have the rest.',
+      },
     },
   ),
   Approval: object(
@@ -108,7 +112,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
       imagesInResults: flag,
       structuredOutput: flag,
     }),
-    description: 'What can be said to the model and heard of it, as far as the edge’s codec goes.',
+    description: 'What the edge’s codec supports with this model. The model itself may support less.',
   },
   ModelList: object({ object: { const: 'list' }, data: list(ref('Model')) }),
   Accepted: object({ name: text, hash: text }),
@@ -134,7 +138,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
       usage: ref('ChatUsage'),
       edgecall: ref('Report'),
     }),
-    description: 'As OpenAI has it. Calls that ran at the edge are in `edgecall` alone.',
+    description: 'OpenAI’s object of this name. Calls that ran at the edge are listed in `edgecall` only.',
   },
   ChatChoice: object({
     index: count,
@@ -174,7 +178,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
         edgecall: OBJECT,
       },
     ),
-    description: 'As OpenAI has it. Calls that ran at the edge are items of type `mcp_call`.',
+    description: 'OpenAI’s object of this name. Calls that ran at the edge are items of type `mcp_call`.',
   },
   ResponseItem: {
     anyOf: [
@@ -212,9 +216,10 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
       ...fieldSchemas(),
       accepted: {
         type: ['string', 'null'],
-        description: 'Of a tool that is held back: the hash of what was accepted, which `…/versions/{hash}` shows.',
+        description:
+          'For a tool that awaits acceptance: the hash of the accepted definition, which `…/versions/{hash}` returns.',
       },
-      reason: { type: 'string', description: 'Why it is not available.' },
+      reason: { type: 'string', description: 'The reason why the tool is unavailable.' },
     },
   ),
   Outcome: object(

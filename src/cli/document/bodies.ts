@@ -48,11 +48,11 @@ const READ = {
         type: 'object',
         properties: {
           decision: { enum: ['approve', 'reject'] },
-          reason: { type: 'string', description: 'Told to the model where the call is rejected.' },
+          reason: { type: 'string', description: 'The reason of a rejection, which the model reads.' },
           argumentsHash: {
             type: 'string',
             description:
-              'SHA-256 of the canonical JSON of the arguments that were shown: for others the decision is not.',
+              'SHA-256 of the canonical JSON of the arguments that the person saw. If the call has others, the decision is refused.',
           },
         },
         required: ['decision'],
@@ -60,7 +60,7 @@ const READ = {
       {
         type: 'object',
         properties: {
-          result: { description: 'A text, or any value.' },
+          result: { description: 'The result of the call: a string or any other JSON value.' },
           ok: { type: 'boolean', description: 'Default: true.' },
         },
         required: ['result'],
@@ -106,7 +106,7 @@ function withWords(made: Readonly<Record<string, object>>): Readonly<Record<stri
     ...Object.fromEntries(
       ['HttpTool', 'ToolAlias', 'StaticTool', 'CodeTool'].map((name) => [name, described(made[name], fieldTexts())]),
     ),
-    ToolContext: { type: 'object', description: 'For tools, never shown to a model; at most 16 KiB of JSON.' },
+    ToolContext: { type: 'object', description: 'Values for tools, which no model sees. At most 16 KiB of JSON.' },
     UseChatBody: { ...made['UseChatBody'], properties: { ...propertiesOf(made['UseChatBody']), edgecall } },
     RunAgentInput: {
       ...made['RunAgentInput'],

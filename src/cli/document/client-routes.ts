@@ -1,16 +1,20 @@
 import type { Routes } from './operation.ts'
 
 const CONVERSATION = {
-  'X-Conversation-Id': 'The conversation that the request belongs to; it is made where there is none.',
-  'Idempotency-Key': 'The same key and body stand for the same run.',
+  'X-Conversation-Id': 'The id of the conversation. A conversation that does not exist is created.',
+  'Idempotency-Key': 'Requests with the same key and the same body return the same run.',
 }
-const FAILED = { 404: 'There is no such model.', 429: 'Too much is asked at once.', 502: 'The model failed.' }
+const FAILED = {
+  404: 'The model does not exist.',
+  429: 'Too many requests, or the budget of the key is spent.',
+  502: 'The model provider failed.',
+}
 const ERRORS = {
   ...FAILED,
-  409: 'No call waits for these answers, or those of the run before are waited for.',
-  503: 'No model is set up.',
+  409: 'No call is waiting for these results, or the previous run is still waiting for its results.',
+  503: 'No model is configured.',
 }
-const STREAM = { says: 'The answer as it comes.', type: 'text/event-stream' }
+const STREAM = { says: 'The answer, streamed as server-sent events.', type: 'text/event-stream' }
 
 /** The routes of other clients' protocols, and those about the edge itself. */
 export const CLIENT_ROUTES: Routes = {
@@ -18,12 +22,14 @@ export const CLIENT_ROUTES: Routes = {
     post: {
       tag: 'OpenAI',
       id: 'createChatCompletion',
-      summary: 'Chat Completions',
-      description: 'The edge’s own tools run at the edge; those in `tools` are the caller’s.',
+      summary: 'Create a chat completion',
+      description: 'The edge runs its own tools. Calls of the tools listed in `tools` are returned to the caller.',
       scope: 'chat',
       headers: CONVERSATION,
       body: 'ChatCompletionBody',
-      answers: { 200: { says: 'The answer, or with `stream` its chunks.', json: 'ChatCompletion', or: 'events' } },
+      answers: {
+        200: { says: 'The completion, or its chunks if `stream` is true.', json: 'ChatCompletion', or: 'events' },
+      },
       errors: ERRORS,
     },
   },
@@ -31,11 +37,11 @@ export const CLIENT_ROUTES: Routes = {
     post: {
       tag: 'OpenAI',
       id: 'createResponse',
-      summary: 'Responses',
+      summary: 'Create a response',
       scope: 'chat',
       headers: CONVERSATION,
       body: 'ResponseBody',
-      answers: { 200: { says: 'The response, or with `stream` its events.', json: 'Response', or: 'events' } },
+      answers: { 200: { says: 'The response, or its events if `stream` is true.', json: 'Response', or: 'events' } },
       errors: ERRORS,
     },
   },
@@ -43,39 +49,42 @@ export const CLIENT_ROUTES: Routes = {
     get: {
       tag: 'OpenAI',
       id: 'getResponse',
-      summary: 'A stored response',
-      description: 'Complete, or as it stands.',
+      summary: 'Get a stored response',
+      description: 'A response that is still being generated has the status `in_progress`.',
       scope: 'chat',
-      query: { stream: '`true` for its events.', starting_after: 'The number after which the events begin.' },
-      answers: { 200: { says: 'The response, or its events.', json: 'Response', or: 'events' } },
-      errors: { 404: 'There is no such response, or it was not stored.' },
+      query: {
+        stream: '`true` to stream the events of the response.',
+        starting_after: 'Stream only the events after this `sequence_number`.',
+      },
+      answers: { 200: { says: 'The response, or its events if `stream` is true.', json: 'Response', or: 'events' } },
+      errors: { 404: 'The response does not exist or was not stored.' },
     },
   },
   '/v1/models': {
     get: {
       tag: 'OpenAI',
       id: 'listModels',
-      summary: 'The models that a request may name',
+      summary: 'List models',
       scope: 'chat',
-      answers: { 200: { says: 'Exact names.', json: 'ModelList' } },
+      answers: { 200: { says: 'The models that requests may name, without wildcards.', json: 'ModelList' } },
     },
   },
   '/v1/models/{name}': {
     get: {
       tag: 'OpenAI',
       id: 'getModel',
-      summary: 'A model',
-      description: 'The name may hold slashes: `openai/gpt-4.1-mini`.',
+      summary: 'Get a model',
+      description: 'The name may contain slashes, as in `openai/gpt-4.1-mini`.',
       scope: 'chat',
       answers: { 200: { says: 'The model.', json: 'Model' } },
-      errors: { 404: 'There is no such model.' },
+      errors: { 404: 'The model does not exist.' },
     },
   },
   '/chat': {
     post: {
       tag: 'Clients',
       id: 'chat',
-      summary: 'What useChat of the AI SDK posts',
+      summary: 'Chat with `useChat` of the AI SDK',
       scope: 'chat',
       body: 'UseChatBody',
       answers: { 200: STREAM },
@@ -86,16 +95,16 @@ export const CLIENT_ROUTES: Routes = {
     get: {
       tag: 'Clients',
       id: 'resumeChat',
-      summary: 'The answer that is under way, from its start',
+      summary: 'Resume the stream of the answer in progress, from its start',
       scope: 'chat',
-      answers: { 200: STREAM, 204: { says: 'None is.' } },
+      answers: { 200: STREAM, 204: { says: 'No answer is in progress.' } },
     },
   },
   '/ag-ui': {
     post: {
       tag: 'Clients',
       id: 'runAgent',
-      summary: 'An agent of AG-UI',
+      summary: 'Run the edge as an AG-UI agent',
       scope: 'chat',
       body: 'RunAgentInput',
       answers: { 200: STREAM },
@@ -106,13 +115,13 @@ export const CLIENT_ROUTES: Routes = {
     post: {
       tag: 'Clients',
       id: 'mcp',
-      summary: 'The tools of the edge over MCP (Streamable HTTP)',
-      description: 'What is refused is a JSON-RPC error.',
+      summary: 'Send a message to the MCP server (Streamable HTTP)',
+      description: 'Serves the tools of the edge. Errors are JSON-RPC errors.',
       scope: 'tools:read and chat',
       body: 'McpMessage',
       answers: {
-        200: { says: 'The JSON-RPC answer.', json: { type: 'object' }, or: 'events' },
-        202: { says: 'A notification was taken.' },
+        200: { says: 'The JSON-RPC response.', json: { type: 'object' }, or: 'events' },
+        202: { says: 'The notification was accepted.' },
       },
     },
   },
@@ -120,24 +129,24 @@ export const CLIENT_ROUTES: Routes = {
     get: {
       tag: 'Edge',
       id: 'health',
-      summary: 'Whether the edge answers',
-      answers: { 200: { says: 'It does.', json: { type: 'object', properties: { status: { const: 'ok' } } } } },
+      summary: 'Check that the edge is up',
+      answers: { 200: { says: 'The edge is up.', json: { type: 'object', properties: { status: { const: 'ok' } } } } },
     },
   },
   '/openapi.json': {
     get: {
       tag: 'Edge',
       id: 'openapi',
-      summary: 'This document',
-      answers: { 200: { says: 'OpenAPI 3.1.', json: { type: 'object' } } },
+      summary: 'Get this document',
+      answers: { 200: { says: 'The OpenAPI 3.1 document.', json: { type: 'object' } } },
     },
   },
   '/': {
     get: {
       tag: 'Edge',
       id: 'studio',
-      summary: 'The studio: a page to try the edge, and to see and steer what runs there',
-      answers: { 200: { says: 'The page.', type: 'text/html' } },
+      summary: 'Open the studio, a page to try the edge and to inspect and control its runs',
+      answers: { 200: { says: 'The HTML page.', type: 'text/html' } },
     },
   },
 }

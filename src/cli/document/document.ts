@@ -23,12 +23,12 @@ export const TOOL_DEFINITION = 'docs/tool-definition.md'
 const ROUTES = { ...CLIENT_ROUTES, ...RUN_ROUTES, ...TOOL_ROUTES }
 
 const TAGS = {
-  OpenAI: 'As OpenAI’s clients speak it.',
-  Runs: 'A run is one input and what comes of it.',
-  Conversations: 'A conversation keeps its runs.',
-  Tools: 'What models can call.',
-  Clients: 'What other clients speak.',
-  Edge: 'No key is needed.',
+  OpenAI: 'The APIs of OpenAI, for its clients and compatible ones.',
+  Runs: 'A run takes one input and calls the model and tools until it has an answer.',
+  Conversations: 'A conversation stores messages and runs, so that later runs see earlier ones.',
+  Tools: 'The tools that models can call, and their stored definitions.',
+  Clients: 'The protocols of other clients: AI SDK, AG-UI and MCP.',
+  Edge: 'The edge itself. These routes need no API key.',
 }
 
 /** Makes the OpenAPI 3.1 document of the edge: its routes, and the schemas that check requests. */
@@ -46,10 +46,22 @@ export function openApiDocument(version: string): JsonObject {
       ]),
     ),
     components: {
-      securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'A key of API_KEYS.' } },
+      securitySchemes: {
+        key: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'An API key from `API_KEYS`, or a token from a configured identity provider.',
+        },
+      },
       responses: {
-        Problem: { description: 'An error.', content: { 'application/problem+json': { schema: ref('Problem') } } },
-        OpenAIError: { description: 'An error.', content: { 'application/json': { schema: ref('OpenAIError') } } },
+        Problem: {
+          description: 'An error, as problem details (RFC 9457).',
+          content: { 'application/problem+json': { schema: ref('Problem') } },
+        },
+        OpenAIError: {
+          description: 'An error in OpenAI’s format.',
+          content: { 'application/json': { schema: ref('OpenAIError') } },
+        },
       },
       schemas: { ...bodySchemas(), ...ANSWERS, ...eventSchemas() },
     },

@@ -15,7 +15,7 @@ type EventSchema<Event> = { readonly summary: string } & {
 
 const time = { type: 'integer', description: 'Epoch milliseconds.' }
 const usage = ref('Usage')
-const callId = { type: 'string', description: 'The id of the call, as the model gave it or the edge minted it.' }
+const callId = { type: 'string', description: 'The id of the call: the model’s, or one that the edge generated.' }
 const step = { type: 'integer', minimum: 1 }
 const errorOfCall = object({ code: text, message: text })
 const modelFinish = { enum: ['stop', 'tool_calls', 'length', 'content_filter'] }
@@ -25,7 +25,7 @@ const argumentsText = { type: 'string', description: 'JSON text, as the model wr
 
 const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
   'run.started': {
-    summary: 'The run began.',
+    summary: 'The run started.',
     required: { model: text, tools: list(text), at: time },
     optional: { conversation: text },
   },
@@ -47,9 +47,11 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
     optional: { usage },
   },
   'step.started': {
-    summary: 'The model is asked.',
+    summary: 'The edge sends a request to the model.',
     required: { step },
-    optional: { tools: { ...list(text), description: 'The tools on offer, if they are not all tools of the run.' } },
+    optional: {
+      tools: { ...list(text), description: 'The tools offered in this step, if they are not all tools of the run.' },
+    },
   },
   'step.answered': {
     summary: 'The model’s answer is complete. Its calls come next.',
@@ -62,7 +64,7 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
     optional: {
       reasoning: text,
       usage,
-      opaque: { type: 'object', description: 'What the provider wants back unchanged.' },
+      opaque: { type: 'object', description: 'Provider data that later requests must return unchanged.' },
       approvals: list(callId),
       execution: { enum: ['edge', 'caller'] },
     },
@@ -82,7 +84,7 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
     summary: 'A person must decide on this call.',
     required: { callId, tool: text, arguments: argumentsText },
     optional: {
-      hash: { type: 'string', description: 'The hash of the definition that is to be approved.' },
+      hash: { type: 'string', description: 'The hash of the tool’s definition.' },
       because: { const: 'untrusted_data' },
     },
   },
@@ -123,7 +125,7 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
     optional: { error: errorOfCall },
   },
   'call.late': {
-    summary: 'The outcome of a call that had been settled without it. No model reads it.',
+    summary: 'The outcome of a call arrived after the call was settled without it. The model does not see it.',
     required: { callId, tool: text, ok: flag, at: time },
   },
   'step.finished': {
@@ -138,40 +140,40 @@ const EVENTS: { readonly [Type in EventType]: EventSchema<EventOf<Type>> } = {
       because: { type: 'string', description: 'The error code of the model whose answer broke off, or `interrupted`.' },
     },
   },
-  'limit.reached': { summary: 'A limit of the run is reached.', required: { which: limit } },
+  'limit.reached': { summary: 'The run reached a limit.', required: { which: limit } },
   'run.waiting': {
     summary: 'The run waits for a decision, or for results of its caller.',
     required: { for: { enum: ['approval', 'caller'] }, at: time },
   },
   'run.parked': {
-    summary: 'The run cannot be resumed. Nothing resumes it until somebody retries or cancels it.',
+    summary: 'The run could not be resumed. It stays parked until somebody retries or cancels it.',
     required: { reason: text, at: time },
   },
-  'run.retried': { summary: 'Somebody has the parked run resumed.', required: { at: time } },
-  'run.resumed': { summary: 'The run goes on after waiting.', required: { at: time } },
+  'run.retried': { summary: 'A retry of the parked run was requested.', required: { at: time } },
+  'run.resumed': { summary: 'The run continues after waiting.', required: { at: time } },
   'run.cancelling': { summary: 'The run is being cancelled; its open calls are told to stop.', required: {} },
   'run.finished': {
-    summary: 'The run has ended. Always the last event, exactly once.',
+    summary: 'The run has ended. This is always the last event, and there is exactly one.',
     required: { status: { enum: ['completed', 'failed', 'cancelled'] }, finish, answer: text, usage },
     optional: { which: limit, error: errorOfCall },
   },
   'run.snapshot': {
-    summary: 'Stands for events that are no longer stored: the run as it was after them. Never stored itself.',
+    summary: 'Replaces events that are no longer stored with the state of the run after them. Not stored.',
     required: { record: ref('Run') },
   },
-  'reasoning.delta': { summary: 'A piece of the model’s reasoning. Not stored.', required: { step, text } },
-  'text.delta': { summary: 'A piece of the model’s text. Not stored.', required: { step, text } },
+  'reasoning.delta': { summary: 'A delta of the model’s reasoning. Not stored.', required: { step, text } },
+  'text.delta': { summary: 'A delta of the model’s text. Not stored.', required: { step, text } },
   'call.delta': {
-    summary: 'A piece of the arguments of a call. Not stored.',
+    summary: 'A delta of a call’s arguments. Not stored.',
     required: { step, index: count, callId, arguments: text },
-    optional: { name: { type: 'string', description: 'The tool; in the first piece of a call.' } },
+    optional: { name: { type: 'string', description: 'The name of the tool, in the first delta of a call.' } },
   },
   'call.proposed': {
     summary: 'The arguments of a call are complete; the model may still be answering. Not stored.',
     required: { callId, tool: text, arguments: argumentsText },
   },
   'call.progress': {
-    summary: 'A tool reports its progress. Not stored.',
+    summary: 'The tool reports progress. Not stored.',
     required: { callId },
     optional: { message: text, fraction: { type: 'number' }, data: {} },
   },

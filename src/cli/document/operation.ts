@@ -34,19 +34,25 @@ const LIMIT = { type: 'integer', minimum: 1, maximum: 1000 }
 /** Converts a route to an OpenAPI operation. */
 export function operationOf(path: string, route: Route): JsonObject {
   const { tag, id, summary, scope, body } = route
-  const said = [route.description, scope && `Scope of the key: ${scope}.`].filter(Boolean).join(' ')
+  const description = [route.description, scope && `Required scope: ${scope}.`].filter(Boolean).join(' ')
   const parameters = [
-    ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: text })),
-    ...Object.entries(route.query ?? {}).map(([name, description]) => ({
+    ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
+      name,
+      in: 'path',
+      required: true,
+      description: pathText(path, name),
+      schema: text,
+    })),
+    ...Object.entries(route.query ?? {}).map(([name, meaning]) => ({
       name,
       in: 'query',
-      description,
+      description: meaning,
       schema: name === 'limit' ? LIMIT : text,
     })),
-    ...Object.entries(route.headers ?? {}).map(([name, description]) => ({
+    ...Object.entries(route.headers ?? {}).map(([name, meaning]) => ({
       name,
       in: 'header',
-      description,
+      description: meaning,
       schema: text,
     })),
   ]
@@ -54,7 +60,7 @@ export function operationOf(path: string, route: Route): JsonObject {
     tags: [tag],
     operationId: id,
     summary,
-    ...(said !== '' && { description: said }),
+    ...(description !== '' && { description }),
     ...(scope === undefined && { security: [] }),
     ...(parameters.length > 0 && { parameters }),
     ...(body !== undefined && {
@@ -67,17 +73,33 @@ export function operationOf(path: string, route: Route): JsonObject {
   }
 }
 
+/** The descriptions of path parameters. `id` and `name` stand for what the first segments of a path say. */
+const PATH_TEXTS: Readonly<Record<string, string>> = {
+  call: 'The id of the call.',
+  hash: 'The hash of the version.',
+  id: 'The id of the conversation.',
+  name: 'The name of the tool.',
+  run: 'The id of the run.',
+  '/chat/id': 'The id of the chat, as the AI SDK sent it.',
+  '/v1/models/name': 'The name of the model.',
+  '/v1/responses/id': 'The id of the response.',
+}
+
+function pathText(path: string, name: string): string | undefined {
+  return PATH_TEXTS[`${path.slice(0, path.indexOf('/{'))}/${name}`] ?? PATH_TEXTS[name]
+}
+
 const EVENT_STREAM = {
   type: 'string',
-  description: 'Server-sent events. The `data` of each is a RunEvent.',
+  description: 'Server-sent events. The `data` of each event is a `RunEvent`.',
   contentMediaType: 'text/event-stream',
   contentSchema: ref('RunEvent'),
 }
 const EVENTS = { 'text/event-stream': { schema: EVENT_STREAM } }
 
-const KEYED = { 401: 'No valid key was sent.', 403: 'The key lacks the scope.' }
+const KEYED = { 401: 'The API key is missing or invalid.', 403: 'The API key lacks the required scope.' }
 const WITH_BODY = {
-  400: 'The body is malformed or asks for what there is not.',
+  400: 'The body is malformed, or it names something that does not exist.',
   413: 'The body is too large.',
   415: 'The body is not JSON.',
 }
@@ -86,7 +108,7 @@ function errorsOf(path: string, { scope, body, errors }: Route): JsonObject {
   const form = path.startsWith('/v1/') ? 'OpenAIError' : 'Problem'
   const all = { ...(scope !== undefined && KEYED), ...(body !== undefined && WITH_BODY), ...errors }
   const answer = (description: string) => ({ $ref: `#/components/responses/${form}`, description })
-  return { ...mapped(all, answer), default: answer('Any other error, by its `code`.') }
+  return { ...mapped(all, answer), default: answer('Any other error; see its `code`.') }
 }
 
 function responseOf(answer: Answer): JsonObject {

@@ -1,27 +1,31 @@
 import { ref } from './json-schema.ts'
 import type { Routes } from './operation.ts'
 
-const UNKNOWN = { 404: 'There is no such conversation or run, or it is another tenant’s.', 410: 'It was deleted.' }
+const UNKNOWN = {
+  404: 'The conversation or run does not exist, or it belongs to another tenant.',
+  410: 'The conversation was deleted.',
+}
 const FAILED = {
-  429: 'Too much is asked at once.',
-  502: 'The model failed.',
-  503: 'No model is set up.',
-  504: 'The run goes on: ask for it by `runId`.',
+  429: 'Too many requests, or the budget of the key is spent.',
+  502: 'The model provider failed.',
+  503: 'No model is configured.',
+  504: 'The run did not end in time. It continues; get it by its `runId`.',
 }
 const RUN_HEADERS = {
-  'Idempotency-Key': 'The same key and body stand for the same run.',
-  Prefer: '`wait=N` seconds at most for the JSON of the run.',
+  'Idempotency-Key': 'Requests with the same key and the same body return the same run.',
+  Prefer: '`wait=N`: the seconds to wait for the run to end if the answer is JSON.',
 }
 const FORMAT = {
-  format: 'Events from the start as another protocol has them: `ui-message` (AI SDK UI message stream) or `ag-ui`.',
+  format:
+    'Stream the events in another protocol, from the start of the run: `ui-message` (AI SDK UI message stream) or `ag-ui`.',
 }
 const ENDED = {
-  says: 'The run once it has ended, or its events as they happen, by `Accept`.',
+  says: 'The run after it has ended or, if `Accept` is `text/event-stream`, its events as they happen.',
   json: 'Run',
   or: 'events',
 }
 const WAITING = {
-  says: 'The run waits for its caller or for an approval, or was asked for with `respond-async`.',
+  says: 'The run waits for its caller or for an approval, or the request had `Prefer: respond-async`.',
   json: 'Run',
 }
 const TURN = {
@@ -35,26 +39,27 @@ export const RUN_ROUTES: Routes = {
     post: {
       tag: 'Runs',
       id: 'run',
-      summary: 'Run without a conversation',
-      description: 'Nothing is kept of it, but for a day where an Idempotency-Key came with it.',
+      summary: 'Start a run without a conversation',
+      description: 'The run is not stored. With an `Idempotency-Key` it is stored for one day.',
       scope: 'chat',
       query: FORMAT,
       headers: RUN_HEADERS,
       body: 'RunBody',
       answers: { 200: TURN },
-      errors: { ...FAILED, 422: 'A limit failed the run, or the Idempotency-Key came with another body.' },
+      errors: { ...FAILED, 422: 'A limit failed the run, or the `Idempotency-Key` was used with another body.' },
     },
   },
   '/usage': {
     get: {
       tag: 'Runs',
       id: 'usage',
-      summary: 'What the key has used of its budget and quotas',
-      description: 'Of the day or the month (UTC) that the budget is for. What is under way is that of one isolate.',
+      summary: 'Get the usage of the API key',
+      description:
+        'Covers the current period of the key’s budget, a day or a month in UTC. Counts of work in progress are those of one isolate.',
       scope: 'chat',
       answers: {
         200: {
-          says: 'Tokens, cost and runs of the period, if the key has a budget; each quota with what is used of it.',
+          says: 'Tokens, cost and runs of the period, if the key has a budget; each quota and how much of it is used.',
           json: 'Spend',
         },
       },
@@ -64,21 +69,24 @@ export const RUN_ROUTES: Routes = {
     get: {
       tag: 'Conversations',
       id: 'listConversations',
-      summary: 'The conversations of the tenant',
+      summary: 'List the conversations of the tenant',
       scope: 'chat',
-      query: { after: 'The id after which to begin.', limit: 'At most 1000.' },
-      answers: { 200: { says: 'Ids, in their order.', json: { type: 'array', items: ref('Named') } } },
+      query: { after: 'Return conversations after this id.', limit: 'The page size, at most 1000.' },
+      answers: { 200: { says: 'Conversations, sorted by id.', json: { type: 'array', items: ref('Named') } } },
     },
     post: {
       tag: 'Conversations',
       id: 'createConversation',
-      summary: 'Make a conversation',
-      description: 'Its settings are defaults of its runs, and never change.',
+      summary: 'Create a conversation',
+      description: 'Its settings are the defaults of its runs and cannot be changed later.',
       scope: 'chat',
       body: 'ConversationBody',
       bodyIsOptional: true,
-      answers: { 201: { says: 'It is there.', json: 'Named' } },
-      errors: { 409: 'One of this id has other settings.', 410: 'One of this id was deleted.' },
+      answers: { 201: { says: 'The conversation exists with these settings.', json: 'Named' } },
+      errors: {
+        409: 'A conversation with this id has other settings.',
+        410: 'A conversation with this id was deleted.',
+      },
     },
   },
   '/conversations/{id}': {
@@ -86,9 +94,9 @@ export const RUN_ROUTES: Routes = {
       tag: 'Conversations',
       id: 'deleteConversation',
       summary: 'Delete a conversation',
-      description: 'What runs is cancelled.',
+      description: 'Its active runs are cancelled.',
       scope: 'chat',
-      answers: { 204: { says: 'It is gone.' } },
+      answers: { 204: { says: 'It was deleted.' } },
       errors: UNKNOWN,
     },
   },
@@ -96,22 +104,30 @@ export const RUN_ROUTES: Routes = {
     post: {
       tag: 'Conversations',
       id: 'forkConversation',
-      summary: 'A new conversation that begins as this one',
-      description: '`at` is the position of the last message that both have: what a user said, or an answer.',
+      summary: 'Fork a conversation',
+      description:
+        'Creates a conversation with the messages of this one up to position `at`, which must be a user message or a final answer.',
       scope: 'chat',
       body: 'ForkBody',
       answers: { 201: { says: 'The new conversation.', json: 'Named' } },
-      errors: { ...UNKNOWN, 409: 'There is one of this id.', 422: 'A turn is not over at `at`.' },
+      errors: {
+        ...UNKNOWN,
+        409: 'A conversation with the new id exists.',
+        422: 'The message at `at` does not end a turn.',
+      },
     },
   },
   '/conversations/{id}/export': {
     get: {
       tag: 'Conversations',
       id: 'exportConversation',
-      summary: 'Everything that is kept of a conversation',
+      summary: 'Export a conversation',
       scope: 'chat',
       answers: {
-        200: { says: 'A JSON value a line: the conversation, runs, messages.', type: 'application/x-ndjson' },
+        200: {
+          says: 'One JSON value per line: the conversation, then its runs and messages.',
+          type: 'application/x-ndjson',
+        },
       },
       errors: UNKNOWN,
     },
@@ -120,10 +136,12 @@ export const RUN_ROUTES: Routes = {
     get: {
       tag: 'Conversations',
       id: 'listMessages',
-      summary: 'The messages of a conversation, oldest first',
+      summary: 'List the messages of a conversation, oldest first',
       scope: 'chat',
-      query: { before: 'The position before which to end.', limit: 'At most 1000.' },
-      answers: { 200: { says: 'The newest messages before.', json: { type: 'array', items: ref('StoredMessage') } } },
+      query: { before: 'Return messages before this position.', limit: 'The page size, at most 1000.' },
+      answers: {
+        200: { says: 'The newest messages before `before`.', json: { type: 'array', items: ref('StoredMessage') } },
+      },
       errors: UNKNOWN,
     },
   },
@@ -131,9 +149,9 @@ export const RUN_ROUTES: Routes = {
     get: {
       tag: 'Conversations',
       id: 'conversationUsage',
-      summary: 'What all runs of a conversation used',
+      summary: 'Get the usage of a conversation',
       scope: 'chat',
-      answers: { 200: { says: 'Sums.', json: 'Usage' } },
+      answers: { 200: { says: 'The usage of all its runs, summed.', json: 'Usage' } },
       errors: UNKNOWN,
     },
   },
@@ -141,27 +159,27 @@ export const RUN_ROUTES: Routes = {
     get: {
       tag: 'Conversations',
       id: 'listRuns',
-      summary: 'The runs of a conversation, oldest first',
+      summary: 'List the runs of a conversation, oldest first',
       scope: 'chat',
-      query: { before: 'The run before which to end.', limit: 'At most 1000.' },
-      answers: { 200: { says: 'The newest runs before.', json: { type: 'array', items: ref('RunSummary') } } },
+      query: { before: 'Return runs before the run with this id.', limit: 'The page size, at most 1000.' },
+      answers: { 200: { says: 'The newest runs before `before`.', json: { type: 'array', items: ref('RunSummary') } } },
       errors: UNKNOWN,
     },
     post: {
       tag: 'Runs',
       id: 'runInConversation',
-      summary: 'Run in a conversation',
-      description: 'It goes on whoever leaves.',
+      summary: 'Start a run in a conversation',
+      description: 'The run continues if the client disconnects.',
       scope: 'chat',
       query: FORMAT,
-      headers: { ...RUN_HEADERS, Prefer: `${RUN_HEADERS.Prefer} \`respond-async\`: 202 at once.` },
+      headers: { ...RUN_HEADERS, Prefer: `${RUN_HEADERS.Prefer} \`respond-async\`: answer 202 at once.` },
       body: 'RunBody',
       answers: { 200: TURN, 202: WAITING },
       errors: {
         ...UNKNOWN,
         ...FAILED,
-        409: 'A run is under way.',
-        422: 'A limit, or an Idempotency-Key of another body.',
+        409: 'Another run of the conversation is in progress.',
+        422: 'A limit failed the run, or the `Idempotency-Key` was used with another body.',
       },
     },
   },
@@ -169,9 +187,9 @@ export const RUN_ROUTES: Routes = {
     get: {
       tag: 'Runs',
       id: 'getRun',
-      summary: 'A run as it stands',
+      summary: 'Get a run',
       scope: 'chat',
-      answers: { 200: { says: 'The run.', json: 'Run' } },
+      answers: { 200: { says: 'The run in its current state.', json: 'Run' } },
       errors: UNKNOWN,
     },
   },
@@ -179,12 +197,12 @@ export const RUN_ROUTES: Routes = {
     get: {
       tag: 'Runs',
       id: 'followRun',
-      summary: 'The events of a run: what was, then what comes',
+      summary: 'Get the events of a run: past events, then new ones as they happen',
       scope: 'chat',
-      query: { after: 'The `seq` after which to begin.', ...FORMAT },
-      headers: { 'Last-Event-ID': 'The event after which to begin.' },
-      answers: { 200: { says: 'Events, until the run ends or waits.', type: 'events' } },
-      errors: { ...UNKNOWN, 400: 'This is no event of the run.' },
+      query: { after: 'Return events after this `seq`.', ...FORMAT },
+      headers: { 'Last-Event-ID': 'Return events after the event with this id.' },
+      answers: { 200: { says: 'The events until the run ends or waits.', type: 'events' } },
+      errors: { ...UNKNOWN, 400: 'The run has no event with this `seq` or id.' },
     },
   },
   '/conversations/{id}/runs/{run}/cancel': {
@@ -195,7 +213,7 @@ export const RUN_ROUTES: Routes = {
       scope: 'chat',
       answers: {
         200: {
-          says: 'What came of it.',
+          says: 'Whether the run was cancelled or had already ended.',
           json: {
             type: 'object',
             properties: { status: { enum: ['cancelled', 'already_terminal'] } },
@@ -211,9 +229,9 @@ export const RUN_ROUTES: Routes = {
       tag: 'Runs',
       id: 'retryRun',
       summary: 'Resume a parked run',
-      description: 'A run is parked if its conversation was lost three times while it resumed the run.',
+      description: 'A run is parked if its conversation crashed three times while resuming it.',
       scope: 'chat',
-      answers: { 200: { says: 'The run.', json: 'Run' } },
+      answers: { 200: { says: 'The run in its current state.', json: 'Run' } },
       errors: { ...UNKNOWN, 409: 'The run is not parked.' },
     },
   },
@@ -221,31 +239,36 @@ export const RUN_ROUTES: Routes = {
     post: {
       tag: 'Runs',
       id: 'regenerateRun',
-      summary: 'Run a turn again',
-      description: 'Models see the old one no more.',
+      summary: 'Regenerate the answer of a run',
+      description: 'Runs the turn again. Models no longer see the old answer.',
       scope: 'chat',
       query: FORMAT,
       answers: { 200: TURN, 202: WAITING },
-      errors: { ...UNKNOWN, ...FAILED, 409: 'The run has not ended, or was run again already.' },
+      errors: { ...UNKNOWN, ...FAILED, 409: 'The run has not ended, or it was already regenerated.' },
     },
   },
   '/conversations/{id}/runs/{run}/calls/{call}': {
     get: {
       tag: 'Runs',
       id: 'getApproval',
-      summary: 'A call that waits for a decision, with all that there is to see for it',
+      summary: 'Get a call that waits for approval',
       scope: 'approve',
-      answers: { 200: { says: 'The call, who started its run, and the tool as the model saw it.', json: 'Approval' } },
+      answers: {
+        200: {
+          says: 'The call, the caller who started the run, and the tool’s definition as the model saw it.',
+          json: 'Approval',
+        },
+      },
       errors: UNKNOWN,
     },
     post: {
       tag: 'Runs',
       id: 'answerCall',
-      summary: 'Decide on a call, or give its result',
+      summary: 'Approve or reject a call, or send its result',
       scope: 'approve for a decision, chat for a result',
       body: 'CallAnswer',
-      answers: { 200: { says: 'The run, which goes on.', json: 'Run' }, 202: WAITING },
-      errors: { ...UNKNOWN, 409: 'The call waits for no such answer.' },
+      answers: { 200: { says: 'The run, which continues.', json: 'Run' }, 202: WAITING },
+      errors: { ...UNKNOWN, 409: 'The call does not wait for this decision or result.' },
     },
   },
 }

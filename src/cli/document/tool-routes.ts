@@ -1,20 +1,20 @@
 import { ref } from './json-schema.ts'
 import type { Routes } from './operation.ts'
 
-const UNKNOWN = { 404: 'There is no such tool or version.' }
-const WRITTEN = { says: 'The version that is the current one now.', json: 'Version' }
+const UNKNOWN = { 404: 'The tool or version does not exist.' }
+const WRITTEN = { says: 'The version that is current now.', json: 'Version' }
 const REFUSED = {
-  412: 'Another version is the current one than If-Match says.',
-  422: 'It is not stored: `issues` say where and why.',
+  412: 'The current version does not match `If-Match` or `If-None-Match`.',
+  422: 'The definition is invalid and was not stored; `issues` has the places and reasons.',
 }
 const IF_MATCH = {
-  'If-Match': 'Hash of the version that is to be replaced.',
-  'If-None-Match': '`*`: only if there is none.',
+  'If-Match': 'The hash of the version to replace.',
+  'If-None-Match': '`*`: store the definition only if the tool has none.',
 }
 
 const OWNER = {
   owner:
-    '`edge` (scope `tools:admin`): the definitions that are there for every tenant; `tenant` (scope `tools:write`): those of the tenant of the key. By default the edge’s for a key with `tools:admin`.',
+    '`edge` (scope `tools:admin`) selects the definitions that every tenant has; `tenant` (scope `tools:write`) selects those of the key’s tenant. Default: `edge` for keys with `tools:admin`, else `tenant`.',
 }
 
 /** The routes of the tool catalogue. */
@@ -23,21 +23,21 @@ export const TOOL_ROUTES: Routes = {
     get: {
       tag: 'Tools',
       id: 'listTools',
-      summary: 'All tools of the edge',
+      summary: 'List tools',
       scope: 'tools:read',
       query: {
-        query: 'Words to find tools by; the best of them first.',
-        source: '`service`, `kv`, `mcp`, `agent` or `inline`.',
-        after: 'The name after which to begin.',
-        limit: 'At most 1000.',
+        query: 'Search for tools by these words. The best matches come first.',
+        source: 'Return only tools of this source: `service`, `kv`, `mcp`, `agent` or `inline`.',
+        after: 'Return tools after this name.',
+        limit: 'The page size, at most 1000.',
       },
       answers: {
         200: {
-          says: 'Tools by name; what cannot be had says why.',
+          says: 'Tools, sorted by name. Unavailable tools carry a `reason`.',
           json: { type: 'array', items: ref('Tool') },
           headers: {
             'X-Total-Count': {
-              description: 'How many there are in all; with `query`, of the 1,000 that fit it best.',
+              description: 'The number of tools on all pages; with `query` at most 1,000, the best matches.',
               schema: { type: 'integer' },
             },
           },
@@ -49,7 +49,7 @@ export const TOOL_ROUTES: Routes = {
     get: {
       tag: 'Tools',
       id: 'getTool',
-      summary: 'A tool',
+      summary: 'Get a tool',
       scope: 'tools:read',
       answers: { 200: { says: 'The tool.', json: 'Tool' } },
       errors: UNKNOWN,
@@ -57,7 +57,7 @@ export const TOOL_ROUTES: Routes = {
     put: {
       tag: 'Tools',
       id: 'putTool',
-      summary: 'Store a definition',
+      summary: 'Store a tool definition',
       scope: 'tools:write',
       query: OWNER,
       headers: IF_MATCH,
@@ -68,24 +68,28 @@ export const TOOL_ROUTES: Routes = {
     delete: {
       tag: 'Tools',
       id: 'deleteTool',
-      summary: 'Remove a stored definition',
-      description: 'Its versions stay.',
+      summary: 'Delete a stored tool definition',
+      description: 'Its versions stay stored, and a rollback restores one.',
       scope: 'tools:write',
       query: OWNER,
-      answers: { 204: { says: 'It is gone.' } },
-      errors: { ...UNKNOWN, 422: 'This tool is not a stored one.' },
+      answers: { 204: { says: 'It was deleted.' } },
+      errors: { ...UNKNOWN, 422: 'The tool has no stored definition.' },
     },
   },
   '/tools/{name}/versions': {
     get: {
       tag: 'Tools',
       id: 'listVersions',
-      summary: 'What happened to a stored definition, newest first',
+      summary: 'List the changes of a stored definition, newest first',
       description:
-        'Of a tool that is gone or held back, only for keys that may write the definitions of its owner; likewise its versions. Authors of other tenants are left out, except for keys with `tools:admin`.',
+        'The history and versions of a deleted tool, or of one that awaits acceptance, need a key that may write its owner’s definitions. Authors of other tenants are omitted, except for keys with `tools:admin`.',
       scope: 'tools:read',
-      query: { before: 'The revision before which to begin.', limit: 'At most 1000; 100 by default.', ...OWNER },
-      answers: { 200: { says: 'Its history.', json: { type: 'array', items: ref('HistoryEntry') } } },
+      query: {
+        before: 'Return changes before this revision.',
+        limit: 'The page size, at most 1000. Default: 100.',
+        ...OWNER,
+      },
+      answers: { 200: { says: 'The changes.', json: { type: 'array', items: ref('HistoryEntry') } } },
       errors: UNKNOWN,
     },
   },
@@ -93,10 +97,10 @@ export const TOOL_ROUTES: Routes = {
     get: {
       tag: 'Tools',
       id: 'getVersion',
-      summary: 'A version as it was stored',
+      summary: 'Get a version of a stored definition',
       scope: 'tools:read',
       query: OWNER,
-      answers: { 200: { says: 'The definition.', json: 'Definition' } },
+      answers: { 200: { says: 'The definition as it was stored.', json: 'Definition' } },
       errors: UNKNOWN,
     },
   },
@@ -104,7 +108,7 @@ export const TOOL_ROUTES: Routes = {
     post: {
       tag: 'Tools',
       id: 'rollbackTool',
-      summary: 'Make an older version the current one',
+      summary: 'Roll back to an earlier version',
       scope: 'tools:write',
       query: OWNER,
       headers: IF_MATCH,
@@ -117,23 +121,28 @@ export const TOOL_ROUTES: Routes = {
     post: {
       tag: 'Tools',
       id: 'acceptTool',
-      summary: 'Accept what a changed tool says now',
-      description: 'A tool of HOLD_CHANGED that has changed since it was accepted is not called before.',
+      summary: 'Accept the changed definition of a tool',
+      description:
+        'With `HOLD_CHANGED`, a tool whose definition changed after it was accepted is not called until this.',
       scope: 'tools:admin',
       body: 'HashBody',
-      answers: { 200: { says: 'It is called again.', json: 'Accepted' } },
-      errors: { ...UNKNOWN, 409: 'It says something else by now.', 422: 'The body has no hash.' },
+      answers: { 200: { says: 'The definition is accepted and the tool can be called.', json: 'Accepted' } },
+      errors: {
+        ...UNKNOWN,
+        409: 'The definition has changed again; its hash is another.',
+        422: 'The body has no `hash`.',
+      },
     },
   },
   '/tools/{name}/call': {
     post: {
       tag: 'Tools',
       id: 'callTool',
-      summary: 'One call, without a model',
+      summary: 'Call a tool without a model',
       scope: 'chat',
       body: 'CallBody',
-      answers: { 200: { says: 'What it came to, also where the tool failed.', json: 'Outcome' } },
-      errors: { ...UNKNOWN, 422: 'The arguments do not fit, or the tool needs an approval.' },
+      answers: { 200: { says: 'The outcome of the call, even if the tool failed.', json: 'Outcome' } },
+      errors: { ...UNKNOWN, 422: 'The arguments do not match the schema, or the tool needs approval.' },
     },
   },
 }
