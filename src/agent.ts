@@ -52,7 +52,7 @@ export function serveAgents<Env extends object>(
     }
 
     override fetch(): Response {
-      return new Response('A Worker of agents answers over its service binding alone.\n', { status: 404 })
+      return new Response('An agent Worker answers only over its service binding.\n', { status: 404 })
     }
   }
 }

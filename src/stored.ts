@@ -43,7 +43,7 @@ export class Definitions extends WorkerEntrypoint<Env> implements VersionedDefin
   }
 
   override fetch(): Response {
-    return new Response('This Worker answers over its service binding alone.\n', { status: 404 })
+    return new Response('This Worker answers only over its service binding.\n', { status: 404 })
   }
 
   #service(): VersionedDefinitions {

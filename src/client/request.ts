@@ -30,7 +30,7 @@ export function sender({ url, key, headers, fetch = globalThis.fetch.bind(global
     }
     const response = await fetch(base + path, init).catch((cause: unknown) => {
       signal?.throwIfAborted()
-      throw new EdgecallError(`The edge at ${base} was not reached.`, { code: 'unreachable', cause })
+      throw new EdgecallError(`The edge at ${base} could not be reached.`, { code: 'unreachable', cause })
     })
     const { ok, status } = response
     // A browser shows a redirect that it did not follow as status 0.

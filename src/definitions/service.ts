@@ -82,7 +82,7 @@ export function definitionService(
       return schemaIssues.length > 0
         ? schemaIssues.map(({ path, message }) => ({
             path: '',
-            message: `the schema is unsound at ${path}: ${message}`,
+            message: `the schema is invalid at ${path}: ${message}`,
           }))
         : issuesOf(schema, value)
     },

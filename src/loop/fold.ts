@@ -204,7 +204,7 @@ function foldUndone(
   } else if (call.result && step?.calls.includes(call)) {
     const message =
       compatUndone(request.compat, tool, failed.tool) ??
-      `The tool "${tool}" succeeded, and was undone since "${failed.tool}" failed.`
+      `The tool "${tool}" succeeded but was undone, because "${failed.tool}" failed.`
     const { content: _, structured: __, ...settled } = call.result
     call.result = { ...settled, ok: false, error: { code: 'undone', message } }
   } else {

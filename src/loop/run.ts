@@ -57,7 +57,7 @@ export async function run(state: RunState, ports: RunPorts, ledger = openLedger(
       await drive(running, { watch, isCancelled: () => ports.signal.aborted })
       isDriven = true
     })()
-    if (!isDriven) throw new HookFailure(new Error('A hook around the run did not let it go on'))
+    if (!isDriven) throw new HookFailure(new Error('A hook of the run did not call `next`'))
   } catch (error) {
     if (!(error instanceof HookFailure)) throw error
     ports.report({ code: HOOK_FAILED.code, detail: messageOf(error.cause) })

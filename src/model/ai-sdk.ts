@@ -37,8 +37,7 @@ const CAPABILITIES: ModelCapabilities = { ...ALL_CAPABILITIES, singleCalls: fals
  */
 export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): ChatModel {
   const { specificationVersion: version, provider, modelId, supportsStructuredOutputs: structuredOutput = true } = model
-  if (!isSpoken(version))
-    throw new Error(`AI SDK models of specification v2 to v4 are known, and this one is of ${version}`)
+  if (!isSpoken(version)) throw new Error(`Expected an AI SDK model of specification v2 to v4 but received ${version}`)
   // Providers for Chat Completions send tool results as text, with images and files as base64 in it.
   const dialect = { version, richResults: !provider.endsWith('.chat') }
   const { name = `${provider.replace(/\..*/s, '')}/${modelId}`, providerOptions, ...timeouts } = options

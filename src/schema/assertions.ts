@@ -122,7 +122,7 @@ function boundMisfits(from: JsonObject, to: JsonObject): Misfit[] {
     ...(number(to, most, Infinity) < number(from, most, Infinity) ? [[most, 'is less'] as const] : []),
   ])
   if (kinds.includes('array') && to['uniqueItems'] === true && from['uniqueItems'] !== true) {
-    misfits.push(['uniqueItems', 'no item may come twice now'])
+    misfits.push(['uniqueItems', 'items must be unique now'])
   }
   if (!isNumeric) return misfits
   const [step, steps] = [number(to, 'multipleOf', 0), number(from, 'multipleOf', 0)]

@@ -39,7 +39,7 @@ export function narrowings(from: JsonSchema, to: JsonSchema, of: Look['of'] = 'a
 function* narrower(look: Look, from: unknown, to: unknown, path: string): Issues {
   if (to === undefined || to === true || from === false) return
   const schema = isObject(from) ? from : {}
-  if (!isObject(to)) return yield { path, message: 'nothing is taken here any more' }
+  if (!isObject(to)) return yield { path, message: 'no value is accepted here any more' }
   if (!Object.keys(to).some((keyword) => ASSERTING.has(keyword))) return
   if ((look.steps -= 1) < 0 || look.open.length > MOST_LEVELS) return yield { path, message: 'is too much to compare' }
   // A pair that is already being compared, at a level further out, fits if the rest of it does.
@@ -90,7 +90,7 @@ function* alternatives(look: Look, from: JsonObject, to: JsonObject, path: strin
   }
   const isOne = to['anyOf'] === undefined && !areApart(look.to, wanted)
   const tried = wanted.map((branch) => [...narrower(look, from, branch, path)])
-  if (isOne) yield { path, message: 'what fitted one alternative might fit several now' }
+  if (isOne) yield { path, message: 'a value that matched one alternative may match several now' }
   else yield* fewest(tried)
 }
 

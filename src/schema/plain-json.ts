@@ -47,7 +47,7 @@ interface Place {
 }
 
 function faultOf(value: unknown, { depth, key }: Place, limits: PlainLimits): string | undefined {
-  if (key === '__proto__' && limits.proto !== true) return 'expected another name than __proto__'
+  if (key === '__proto__' && limits.proto !== true) return 'expected a name other than __proto__'
   const isHidden = (text: string) => hasHidden(limits.visible === 'schema' ? text.replace(CONTROLS, '') : text)
   if (limits.visible && key !== undefined && isHidden(key)) return HIDDEN_MESSAGE
   switch (typeof value) {

@@ -4,7 +4,7 @@ import { failure, type Tool, TOOL_SEARCH, type ToolDefinition, type ToolOutcome 
 
 /** The text that a model is given about the search tool, beside its definition. */
 export const SEARCH_HINT =
-  `Most tools are not listed. Where none that is fits the task, call ${TOOL_SEARCH} first; what it names can be called ` +
+  `Most tools are not listed. If none of those listed fits the task, call ${TOOL_SEARCH} first; what it names can be called ` +
   'from then on. Never say that something cannot be done before you have searched.'
 
 /** Adds the hint to the end of a system message; returns it as it is if the hint is empty. */
@@ -61,7 +61,7 @@ async function answer(
   { query, maxResults: requestedMax }: Readonly<Record<string, unknown>>,
 ): Promise<ToolOutcome> {
   if (typeof query !== 'string' || query.trim() === '') {
-    return failure('invalid_arguments', `${TOOL_SEARCH}: query: expected a text that says what is to be done.`)
+    return failure('invalid_arguments', `${TOOL_SEARCH}: query: expected a text that describes the task.`)
   }
   const limit = typeof requestedMax === 'number' && requestedMax >= 1 ? requestedMax : maxResults
   const matches = await search(query, Math.min(Math.trunc(limit), MOST_RESULTS))

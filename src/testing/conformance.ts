@@ -90,7 +90,7 @@ function faultOf(result: Settled<ToolOutcome>, codes: readonly string[]): string
   const expected = `expected a failure with the code ${codes.join(' or ')}`
   if (!result.ok) return `The call threw (${result.reason}): ${expected} as a value.`
   const { value } = result
-  if (!isObject(value) || typeof value.ok !== 'boolean') return `The outcome is not one: ${expected}.`
+  if (!isObject(value) || typeof value.ok !== 'boolean') return `The result is not a tool outcome: ${expected}.`
   if (value.ok) return `The call succeeded: ${expected}.`
   const { code, message } = value.error
   if (!codes.includes(code)) return `The code is "${code}": ${expected}.`

@@ -64,8 +64,7 @@ export function convertInput(schema: InputSchema, subject: string): JsonSchema {
 
 const UPDATE = 'use a version of it that implements Standard JSON Schema, or `jsonSchema(…)`.'
 
-const REMEDY =
-  'Take what JSON has (text, numbers, booleans, null, objects, arrays) and make it of that: v.transform(…).'
+const REMEDY = 'Accept a JSON type (text, number, boolean, null, object, array) and convert it: v.transform(…).'
 
 type Schema = v.GenericSchema
 

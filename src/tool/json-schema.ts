@@ -14,7 +14,7 @@ export function jsonSchema<Output = Record<string, unknown>>(schema: JsonSchema)
   const issues = checkSchema(schema, 'any')
   if (issues.length > 0) {
     const lines = issues.map(({ path, message }) => `${path || 'it'}: ${message}`)
-    throw new TypeError(`Not a sound JSON Schema: ${lines.join('; ')}`)
+    throw new TypeError(`Invalid JSON Schema: ${lines.join('; ')}`)
   }
   return {
     '~standard': {

@@ -165,7 +165,7 @@ async function recordSafely(key: string, write: () => void | Promise<void>): Pro
   try {
     await write()
   } catch (error) {
-    console.error(`once: what became of the key "${key}" could not be noted`, error)
+    console.error(`once: the outcome for the key "${key}" could not be stored`, error)
   }
 }
 
@@ -173,7 +173,7 @@ const IN_DOUBT = 'in_doubt'
 
 function inDoubt(cause?: unknown): ToolError {
   const message =
-    'This call was cut off on its way: whether it took effect is unknown, and it was not repeated. Find out whether it ' +
+    'This call was interrupted: whether it took effect is unknown, and it was not repeated. Find out whether it ' +
     'did, or tell the person who asked, before you call again.'
   return new ToolError(message, { code: IN_DOUBT, cause })
 }
@@ -181,7 +181,7 @@ function inDoubt(cause?: unknown): ToolError {
 function storedText(entry: Entry): string {
   if (entry.state === 'started') throw inDoubt()
   if (entry.kept !== null) return entry.kept
-  const message = 'This call was made before and took effect, but its result was not kept. Do not make it again.'
+  const message = 'This call was made before and took effect, but its result was not stored. Do not make it again.'
   throw new ToolError(message, { code: 'result_not_kept' })
 }
 
@@ -200,7 +200,7 @@ function decode(text: string) {
 }
 
 function requireJson(text: string | undefined): string {
-  if (text === undefined) throw new TypeError('The result of work that is done once must be JSON')
+  if (text === undefined) throw new TypeError('The result of work in once() must be JSON')
   return text
 }
 

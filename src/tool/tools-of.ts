@@ -40,7 +40,7 @@ export function toolsOf<Target extends object, const Inputs extends Schemas>(
   return Object.keys(methods).map((method: keyof Inputs & string) => {
     const isMethod = typeof Reflect.get(target, method) === 'function' && method !== 'constructor'
     if (!isMethod || Reflect.get(target, method) === Reflect.get(Object.prototype, method)) {
-      throw new TypeError(`toolsOf: "${method}" is no method of the object`)
+      throw new TypeError(`toolsOf: "${method}" is not a method of the object`)
     }
     return defineTool<Inputs[typeof method], EnvOf<Target, keyof Inputs>>({
       name: method,

@@ -145,7 +145,7 @@ describe('a change of the arguments is breaking', () => {
       object({}),
       object({}, { additionalProperties: false }),
       'additionalProperties',
-      'nothing is taken here any more',
+      'no value is accepted here any more',
     ],
     [
       'items of another type',
@@ -166,7 +166,7 @@ describe('a change of the arguments is breaking', () => {
       object({ a: { oneOf: [text] } }),
       object({ a: { oneOf: [text, { ...text, maxLength: 3 }] } }),
       'properties.a',
-      'what fitted one alternative might fit several now',
+      'a value that matched one alternative may match several now',
     ],
     ['a part of a tree is gone', tree({ colour: text }), tree({}), 'properties.root.properties.colour', 'is gone'],
     [
@@ -181,7 +181,7 @@ describe('a change of the arguments is breaking', () => {
       object({ a: { type: 'array', prefixItems: [text] } }),
       object({ a: { type: 'array', prefixItems: [text], items: false } }),
       'properties.a.items',
-      'nothing is taken here any more',
+      'no value is accepted here any more',
     ],
   ])('%s', (...[, from, to, path, message]) => {
     expect(narrowings(from, to)).toEqual([{ path, message }])

@@ -51,7 +51,7 @@ test('sends the key, and says what the edge refuses', async () => {
   })
   const other = await served('chat')
   await expect(toolNames({ url: other.url, key: 'ek_1' })).rejects.toThrow(
-    'This needs a key with the scope "tools:read"',
+    'This request needs a key with the scope "tools:read"',
   )
 })
 

@@ -198,7 +198,7 @@ describe('what is wrong is named by its path', () => {
       'an own __proto__',
       JSON.parse('{"__proto__":{"a":1},"static":{"text":""}}'),
       '__proto__',
-      'expected another name than __proto__',
+      'expected a name other than __proto__',
     ],
     [
       '10,000 levels',

@@ -20,7 +20,7 @@ test('an answer that does not fit is mended by the model, without tools and with
   })
   expect(ran).toBe(1)
   expect(bodies(events).filter((event) => /rejected|restarted/.test(JSON.stringify(event)))).toMatchObject([
-    { type: 'answer.rejected', step: 2, text: 'It is 3.', issues: '- the answer is no JSON' },
+    { type: 'answer.rejected', step: 2, text: 'It is 3.', issues: '- the answer is not JSON' },
     { type: 'step.restarted', step: 2, attempt: 2 },
     { type: 'answer.rejected', step: 2, text: '{"sum":"3"}', issues: '- sum: expected number' },
     { type: 'step.restarted', step: 2, attempt: 3 },
@@ -31,7 +31,7 @@ test('an answer that does not fit is mended by the model, without tools and with
     {
       role: 'user',
       content:
-        'This answer does not fit the JSON Schema that was asked for:\n- sum: expected number\nAnswer again with the JSON alone.',
+        'This answer does not fit the requested JSON Schema:\n- sum: expected number\nAnswer again with the JSON alone.',
     },
   ])
   expect(state.finished?.answer).toBe('{"sum":3}')
@@ -50,7 +50,7 @@ test('after two mendings that fit no better the run fails, and says what was wro
     status: 'failed',
     error: {
       code: 'invalid_answer',
-      message: "The model's answer does not fit the format that was asked for:\n- sum: expected number",
+      message: "The model's answer does not fit the requested format:\n- sum: expected number",
     },
   })
   expect(types(events).at(-1)).toBe('run.finished')

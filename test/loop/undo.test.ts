@@ -30,7 +30,7 @@ test('where a tool fails, what was done before is undone, newest first, and the 
   expect(results.map(({ ok, content }) => [ok, content])).toEqual([
     // What the model has read stands.
     [true, [{ type: 'text', text: 'book room' }]],
-    [false, [{ type: 'text', text: 'The tool "charge" succeeded, and was undone since "broken" failed.' }]],
+    [false, [{ type: 'text', text: 'The tool "charge" succeeded but was undone, because "broken" failed.' }]],
     [false, [{ type: 'text', text: 'It broke.\nbook({"of":"room"}) was undone because of it.' }]],
   ])
   expect(state.finished).toMatchObject({ status: 'completed', answer: 'sorry' })

@@ -141,9 +141,9 @@ describe('an answer', () => {
       'The model server answered with "text/html", not with an event stream.',
       false,
     ],
-    [{ 'content-type': 'application/json' }, '{"cho', 'The model server sent what is not JSON.', true],
-    [{ 'content-type': 'application/json' }, '{}', 'The model server answered nothing.', true],
-    [{ 'content-type': 'application/json' }, '', 'The model server answered nothing.', true],
+    [{ 'content-type': 'application/json' }, '{"cho', 'The model server sent something that is not JSON.', true],
+    [{ 'content-type': 'application/json' }, '{}', 'The model server sent an empty answer.', true],
+    [{ 'content-type': 'application/json' }, '', 'The model server sent an empty answer.', true],
   ])('is no answer with %j', async (headers, body, message, retryable) => {
     const { events } = await exchange([{ headers, body }])
     const status = retryable ? {} : { status: 200 }

@@ -232,7 +232,7 @@ describe('hostile values', () => {
       'an own __proto__',
       object({}),
       JSON.parse('{"__proto__": {"x": 1}}'),
-      '__proto__: expected another name than __proto__',
+      '__proto__: expected a name other than __proto__',
     ],
     [
       'too many values',

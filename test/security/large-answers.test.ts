@@ -26,7 +26,7 @@ describe('an answer of a model that is too large', () => {
     const failed = await edge.post('/conversations/c/runs', { input: 'Write' })
     expect([failed.status, await failed.json()]).toMatchObject([
       502,
-      { code: 'model_answer_too_large', detail: 'The answer of the model is longer than this edge takes.' },
+      { code: 'model_answer_too_large', detail: 'The answer of the model is longer than this edge accepts.' },
     ])
     expect(taken.mib).toBeLessThan(4)
     // The conversation goes on.

@@ -70,7 +70,7 @@ test('a definition of the edge is there for every tenant, and written by keys wi
   const taken = await put(ACME, 'hours', 'never')
   expect([taken.status, taken.body.issues]).toEqual([
     422,
-    [{ path: 'name', message: 'expected a free name: "hours" is a tool of this edge' }],
+    [{ path: 'name', message: 'expected an unused name: "hours" is a tool of this edge' }],
   ])
   const removed = await as(ACME)('/tools/hours', { method: 'DELETE' })
   expect([removed.status, removed.body.code]).toEqual([403, 'missing_scope'])

@@ -189,8 +189,7 @@ test('and the compiler knows what it gets', async () => {
 })
 
 describe('a schema with no JSON form is refused, with the place and what to do', () => {
-  const remedy =
-    'Take what JSON has (text, numbers, booleans, null, objects, arrays) and make it of that: v.transform(…).'
+  const remedy = 'Accept a JSON type (text, number, boolean, null, object, array) and convert it: v.transform(…).'
 
   test.each<[string, InputSchema, string]>([
     ['deep inside', v.object({ a: v.array(v.object({ b: v.file() })) }), 'at a.*.b, The "file" schema'],

@@ -37,7 +37,7 @@ describe('jsonSchema', () => {
   test('one that is unsound is refused at once', () => {
     expect(() => jsonSchema({ type: 'object', properties: { a: { type: 'text' } }, required: 'a' })).toThrow(
       new TypeError(
-        'Not a sound JSON Schema: required: expected a list of names, received "a"; properties.a.type: expected one of ' +
+        'Invalid JSON Schema: required: expected a list of names, received "a"; properties.a.type: expected one of ' +
           'string, number, integer, boolean, object, array, null, or a list of them, received "text"',
       ),
     )
@@ -118,11 +118,11 @@ describe('defineRawTool', () => {
   test('names the tool and the place of an unsound schema', () => {
     const run = () => ''
     expect(() => defineRawTool({ name: 'x', inputSchema: { properties: { a: 5 } } }, run)).toThrow(
-      new TypeError('Tool "x": inputSchema: Not a sound JSON Schema: properties.a: expected a schema, received 5'),
+      new TypeError('Tool "x": inputSchema: Invalid JSON Schema: properties.a: expected a schema, received 5'),
     )
     expect(() => defineRawTool({ name: 'x', outputSchema: { $ref: '#/none' } }, run)).toThrow(
       new TypeError(
-        'Tool "x": outputSchema: Not a sound JSON Schema: $ref: expected a reference to a schema of this document ' +
+        'Tool "x": outputSchema: Invalid JSON Schema: $ref: expected a reference to a schema of this document ' +
           '(#/…), received "#/none"',
       ),
     )

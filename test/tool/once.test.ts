@@ -233,8 +233,8 @@ test('an end that cannot be noted fails no work that was done, and leaves its ke
   await expect(once('a', () => 'sent')).rejects.toMatchObject(IN_DOUBT)
   await expect(once('b', () => Promise.reject(NOT_SENT))).rejects.toBe(NOT_SENT)
   expect(said.mock.calls.map(([text]) => text)).toEqual([
-    'once: what became of the key "a" could not be noted',
-    'once: what became of the key "b" could not be noted',
+    'once: the outcome for the key "a" could not be stored',
+    'once: the outcome for the key "b" could not be stored',
   ])
   said.mockRestore()
 })

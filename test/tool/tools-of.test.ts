@@ -71,10 +71,10 @@ describe('refused at once', () => {
       'greet',
       'toolsOf expects an object or an instance of a class, received the class or function Greeter',
     ],
-    ['a name that is not there', new Greeter(), 'none', 'toolsOf: "none" is no method of the object'],
-    ['a field', { greet: 'hello' }, 'greet', 'toolsOf: "greet" is no method of the object'],
-    ['the constructor', new Greeter(), 'constructor', 'toolsOf: "constructor" is no method of the object'],
-    ['what every object has', new Greeter(), 'toString', 'toolsOf: "toString" is no method of the object'],
+    ['a name that is not there', new Greeter(), 'none', 'toolsOf: "none" is not a method of the object'],
+    ['a field', { greet: 'hello' }, 'greet', 'toolsOf: "greet" is not a method of the object'],
+    ['the constructor', new Greeter(), 'constructor', 'toolsOf: "constructor" is not a method of the object'],
+    ['what every object has', new Greeter(), 'toString', 'toolsOf: "toString" is not a method of the object'],
   ])('%s', (_, target, method, message) => {
     expect(() => Reflect.apply(toolsOf, undefined, [target, { [method]: options }])).toThrow(new TypeError(message))
   })

@@ -27,7 +27,7 @@ async function start(...options: ConstructorParameters<typeof McpServer>): Promi
   return server
 }
 
-const LOST = 'The server took the call, and its answer was lost; whether it took effect is unknown.'
+const LOST = 'The server accepted the call, but its answer was lost; whether it took effect is unknown.'
 const OBJECT = { type: 'object' }
 const echo = { name: 'echo', description: 'Says it again', inputSchema: OBJECT }
 
@@ -637,7 +637,7 @@ describe('a call', () => {
       error: { code: 'tool_error', message: 'No such city.\nTry another.' },
     })
     expect(await outcomeOf({ content: [], isError: true })).toMatchObject({
-      error: { message: 'The tool failed, and did not say why.' },
+      error: { message: 'The tool failed without giving a reason.' },
     })
   })
 
@@ -652,7 +652,7 @@ describe('a call', () => {
     [
       'an error of the protocol',
       (server) => (server.call = () => Promise.reject(new Refusal(-32603, 'Internal secret'))),
-      { code: 'mcp_error', message: 'The server failed at the call.', detail: expect.stringContaining('secret') },
+      { code: 'mcp_error', message: 'The server failed to run the call.', detail: expect.stringContaining('secret') },
     ],
     [
       'arguments that the server refuses',
@@ -662,7 +662,7 @@ describe('a call', () => {
     [
       'a server that lets nobody in',
       (server) => (server.intercept = (_, response) => Boolean(response.writeHead(401).end('no'))),
-      { code: 'mcp_unavailable', message: 'The server does not let this edge in.', retryable: false },
+      { code: 'mcp_unavailable', message: 'The server refused the credentials of this edge.', retryable: false },
     ],
     [
       'a server that is broken',
@@ -825,7 +825,7 @@ describe('the configuration', () => {
   })
 
   test.each([
-    ['{', 'MCP_SERVERS is no JSON'],
+    ['{', 'MCP_SERVERS is not JSON'],
     ['{}', 'MCP_SERVERS: it: '],
     ['[{"name":"a b","url":"https://example.com"}]', 'MCP_SERVERS: 0.name: '],
     ['[{"name":"a","url":"https://example.com","timeoutMs":0}]', 'MCP_SERVERS: 0.timeoutMs: '],

@@ -19,7 +19,7 @@ const result = (callId: string, tool = ''): Message => ({
   content: [{ type: 'text', text: `result of ${callId}` }],
 })
 
-const LAST = 'must not be from the assistant: it is the last.'
+const LAST = 'must not be from the assistant, since it is the last message.'
 
 describe('a history', () => {
   test('that ends with a user’s word or with results stays as it is', () => {
@@ -48,10 +48,14 @@ describe('a history', () => {
     ['input', 'must not be empty.', []],
     ['input[1]', LAST, [user, answer]],
     ['input[1]', LAST, [user, asks('a')]],
-    ['input[1].callId', 'the call "a" was not just asked for.', [user, result('a')]],
-    ['input[2].callId', 'the call "b" was not just asked for.', [user, asks('a'), result('b')]],
-    ['input[4].callId', 'the call "a" was not just asked for.', [user, asks('a'), result('a'), user, result('a')]],
-    ['input[1]', 'the call "a" is asked for twice.', [user, asks('a', 'b', 'a')]],
+    ['input[1].callId', 'the call "a" answers no call of the preceding message.', [user, result('a')]],
+    ['input[2].callId', 'the call "b" answers no call of the preceding message.', [user, asks('a'), result('b')]],
+    [
+      'input[4].callId',
+      'the call "a" answers no call of the preceding message.',
+      [user, asks('a'), result('a'), user, result('a')],
+    ],
+    ['input[1]', 'the call "a" is the id of two calls.', [user, asks('a', 'b', 'a')]],
     ['input[3].callId', 'the call "a" has a result already.', [user, asks('a'), result('a'), result('a')]],
     ['input[3]', 'the call "b" has no result.', [user, asks('a', 'b'), result('a'), user]],
     ['input[2]', 'the call "b" has no result.', [user, asks('a', 'b'), result('a')]],

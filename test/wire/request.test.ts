@@ -96,7 +96,7 @@ describe('the body of a run', () => {
     [
       { input: [{ role: 'tool', callId: 'c', content: 'x' }] },
       'input[0].callId',
-      'input[0].callId: the call "c" was not just asked for.',
+      'input[0].callId: the call "c" answers no call of the preceding message.',
     ],
     [
       { input: 'Hi', onBusy: 'wait' },

@@ -86,7 +86,7 @@ export const cancelAlarm = defineTool({
     const state = await alarmsOf(context).cancel(id)
     if (state === 'cancelled') return { id, state }
     if (state === 'fired') throw new ToolError(`The alarm "${id}" has gone off already.`, { code: 'already_fired' })
-    throw new ToolError(`There is no alarm "${id}". listAlarms tells the ids.`, { code: 'unknown_alarm' })
+    throw new ToolError(`There is no alarm "${id}". listAlarms returns the ids.`, { code: 'unknown_alarm' })
   },
 })
 
@@ -101,7 +101,7 @@ function momentOf(time: string): number {
   throw new ToolError(
     moment === 'no-offset'
       ? `"${time}" has no UTC offset. Add that of the person who asks, as in "${time}+01:00", or "Z" for UTC.`
-      : `"${time}" is no date-time. Send ISO 8601 with the UTC offset, such as "2026-11-20T09:30:00+01:00".`,
+      : `"${time}" is not a date-time. Send ISO 8601 with the UTC offset, such as "2026-11-20T09:30:00+01:00".`,
     { code: 'invalid_time' },
   )
 }

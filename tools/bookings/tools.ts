@@ -70,7 +70,7 @@ export const bookRoom = defineTool({
   undo: (_, { structured }, context: RunContext<BookingsEnv>) => {
     const booked = v.safeParse(Booked, structured)
     if (booked.success) return cancel(booked.output.number, context)
-    throw new ToolError('What this call answered names no booking.', { code: 'unknown_booking' })
+    throw new ToolError('The result of this call names no booking.', { code: 'unknown_booking' })
   },
 })
 

@@ -78,7 +78,7 @@ describe('calculate', () => {
     ['0 ^ -0.5', 'division_by_zero', 'Division by zero.'],
     ['sqrt(-1)', 'domain_error', 'A negative number has no real square root.'],
     ['(-8) ^ 0.5', 'domain_error', 'A negative number has no real power with a fractional exponent.'],
-    ['ln(0)', 'domain_error', 'ln is defined for numbers above zero alone.'],
+    ['ln(0)', 'domain_error', 'ln is defined only for numbers above zero.'],
     ['round(1, 0.5)', 'domain_error', 'round takes a whole number of places, from -100 to 100.'],
     ['2 + * 3', 'invalid_expression', 'Expected a number, a name or "(" at position 5, but found "*".'],
     ['(1 + 2', 'invalid_expression', 'Expected an operator or ")" at position 7, but found the end.'],

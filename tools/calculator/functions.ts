@@ -78,7 +78,7 @@ function extreme(values: readonly Value[], sign: 1 | -1): Value {
 
 function positive(name: string, value: Value): Value {
   if (value.number.numerator > 0n) return value
-  throw new ToolError(`${name} is defined for numbers above zero alone.`, { code: 'domain_error' })
+  throw new ToolError(`${name} is defined only for numbers above zero.`, { code: 'domain_error' })
 }
 
 function unary(apply: (value: Value) => Value): MathFunction {

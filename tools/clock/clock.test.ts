@@ -55,7 +55,7 @@ describe('currentTime', () => {
       ok: false,
       error: {
         code: 'unknown_time_zone',
-        message: 'No time zone is known for whoever asks: send `timeZone`, an IANA name such as "Europe/Paris".',
+        message: 'The time zone of the user is unknown: send `timeZone`, an IANA name such as "Europe/Paris".',
       },
     })
   })

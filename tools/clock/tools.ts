@@ -12,7 +12,7 @@ const timeZone = v.optional(
   v.pipe(
     v.string(),
     v.description(
-      'IANA time zone, such as "Europe/Paris", "Asia/Kathmandu" or "UTC". Leave it out to use the zone of whoever asks.',
+      'IANA time zone, such as "Europe/Paris", "Asia/Kathmandu" or "UTC". Leave it out to use the zone of the user.',
     ),
   ),
 )
@@ -101,7 +101,7 @@ function zoneOf(name: string | undefined, values: Readonly<Record<string, unknow
   }
   const fallback = values['timeZone'] ?? 'UTC'
   if (typeof fallback === 'string' && isTimeZone(fallback)) return fallback
-  throw new ToolError('No time zone is known for whoever asks: send `timeZone`, an IANA name such as "Europe/Paris".', {
+  throw new ToolError('The time zone of the user is unknown: send `timeZone`, an IANA name such as "Europe/Paris".', {
     code: 'unknown_time_zone',
   })
 }
@@ -110,7 +110,7 @@ function startOf(from: string, zone: string): number {
   const reading = parseIso(from)
   if (!reading) {
     throw new ToolError(
-      `"${from}" is no date or time. Send \`from\` as ISO 8601, such as "2026-03-01" or "2026-03-01T09:30:00+01:00".`,
+      `"${from}" is not a date or time. Send \`from\` as ISO 8601, such as "2026-03-01" or "2026-03-01T09:30:00+01:00".`,
       { code: 'invalid_time' },
     )
   }

@@ -84,7 +84,7 @@ describe('without a service', () => {
       'busy@stand-in.example',
       {
         code: 'mail_unavailable',
-        message: 'Nothing was sent: the mail service takes no mail now. Try again later.',
+        message: 'Nothing was sent: the mail service does not accept mail now. Try again later.',
         retryable: true,
       },
     ],
@@ -93,7 +93,7 @@ describe('without a service', () => {
       {
         code: 'in_doubt',
         message:
-          'The mail service answered HTTP 500: whether the mail was sent is unknown. It is not sent again by itself. ' +
+          'The mail service answered HTTP 500: whether the mail was sent is unknown. It is not sent again automatically. ' +
           'Tell the person who asked, and send it again only if they want to risk a second one.',
       },
     ],
@@ -314,7 +314,7 @@ describe('over HTTP', () => {
     const late = { deadline: Date.now() - 1 }
     expect(await send(outboxes, MAIL, late)).toEqual({
       code: 'mail_too_late',
-      message: 'Nothing was sent: the time for it was up.',
+      message: 'Nothing was sent: the time limit was reached.',
     })
     expect(arrived).toEqual([])
     answer = undefined
@@ -334,7 +334,7 @@ describe('over HTTP', () => {
     ]) {
       expect(await send(new Outboxes(wrong))).toEqual({
         code: 'mail_misconfigured',
-        message: 'Nothing was sent: the mail service is not set up as it should be. Trying again will not help.',
+        message: 'Nothing was sent: the mail service is misconfigured. Trying again will not help.',
       })
     }
     expect(arrived).toEqual([])

@@ -55,7 +55,7 @@ const Answer = v.fallback(v.object({ id: text, source: text, message: text }), {
  */
 export async function postMail(mail: Mail, { key, deadline, service }: PostOptions): Promise<Receipt> {
   const timeoutMs = Math.min(deadline - Date.now(), timeoutOf(service))
-  if (timeoutMs <= 0) throw new ToolError('Nothing was sent: the time for it was up.', { code: 'mail_too_late' })
+  if (timeoutMs <= 0) throw new ToolError('Nothing was sent: the time limit was reached.', { code: 'mail_too_late' })
   const request = requestOf(mail, key, service)
   const post = service.MAIL_URL ? fetch : standIn
   const { ok, status, answer } = await withTimeLimit(timeoutMs, async (signal) => {
@@ -95,7 +95,7 @@ function requestOf(mail: Mail, key: string, { MAIL_URL, MAIL_TOKEN }: MailServic
 }
 
 function misconfigured(cause: unknown): ToolError {
-  const message = 'Nothing was sent: the mail service is not set up as it should be. Trying again will not help.'
+  const message = 'Nothing was sent: the mail service is misconfigured. Trying again will not help.'
   return new ToolError(message, { code: 'mail_misconfigured', cause })
 }
 
@@ -110,7 +110,7 @@ async function readAnswer(response: Response): Promise<v.InferOutput<typeof Answ
 
 function refused(status: number, message: string | undefined): ToolError {
   if (status === 429 || status === 503) {
-    const text = 'Nothing was sent: the mail service takes no mail now. Try again later.'
+    const text = 'Nothing was sent: the mail service does not accept mail now. Try again later.'
     return new ToolError(text, { code: 'mail_unavailable', retryable: true })
   }
   if (status >= 400 && status < 500) {
@@ -122,7 +122,7 @@ function refused(status: number, message: string | undefined): ToolError {
 
 function inDoubt(why: string, cause?: unknown): ToolError {
   const message =
-    `The mail service ${why}: whether the mail was sent is unknown. It is not sent again by itself. Tell the person who ` +
+    `The mail service ${why}: whether the mail was sent is unknown. It is not sent again automatically. Tell the person who ` +
     'asked, and send it again only if they want to risk a second one.'
   return new ToolError(message, { code: 'in_doubt', cause })
 }

@@ -12,7 +12,7 @@ export function checkAddress(text: string): string {
     const isLoopback = LOOPBACK.includes(url.hostname) && /^https?:$/.test(url.protocol)
     if (url.username === '' && url.password === '' && (isLoopback || isPublic(url))) return url.href
   }
-  throw new Error(`MCP_SERVERS: "${text}" is no https address of a public server`)
+  throw new Error(`MCP_SERVERS: "${text}" is not an https address of a public server`)
 }
 
 function isPublic({ protocol, port, hostname }: URL): boolean {

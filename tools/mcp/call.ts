@@ -93,7 +93,7 @@ function toProgress({
 }
 
 function failureOf(cause: unknown, server: McpServer, signal: AbortSignal): ToolError {
-  if (signal.aborted) return new ToolError('The call is no longer wanted.', { code: 'cancelled', cause })
+  if (signal.aborted) return new ToolError('The call was cancelled.', { code: 'cancelled', cause })
   if (cause instanceof OutOfTime) {
     return new ToolError('The server took too long to answer; whether it took effect is unknown.', {
       code: 'mcp_timeout',
@@ -101,7 +101,7 @@ function failureOf(cause: unknown, server: McpServer, signal: AbortSignal): Tool
     })
   }
   if (cause instanceof AnswerLost) {
-    const message = 'The server took the call, and its answer was lost; whether it took effect is unknown.'
+    const message = 'The server accepted the call, but its answer was lost; whether it took effect is unknown.'
     return new ToolError(message, { code: 'mcp_unavailable', cause })
   }
   const isDenied = cause instanceof HttpFault && (cause.status === 401 || cause.status === 403)
@@ -112,8 +112,10 @@ function failureOf(cause: unknown, server: McpServer, signal: AbortSignal): Tool
     if (code === HEADER_MISMATCH) return new ToolError('The tool has changed.', { code: 'schema_mismatch', cause })
     if (code === INVALID_PARAMS)
       return new ToolError(`The server refused the call: ${serverMessage}`, { code: 'mcp_refused', cause })
-    return new ToolError('The server failed at the call.', { code: 'mcp_error', cause })
+    return new ToolError('The server failed to run the call.', { code: 'mcp_error', cause })
   }
-  const why = isDenied ? 'The server does not let this edge in.' : 'The server cannot be reached now. Try again later.'
+  const why = isDenied
+    ? 'The server refused the credentials of this edge.'
+    : 'The server cannot be reached now. Try again later.'
   return new ToolError(why, { code: 'mcp_unavailable', retryable: !isDenied, cause })
 }

@@ -120,7 +120,7 @@ async function initialize(server: McpServer, signal: AbortSignal): Promise<Peer>
   const message = { jsonrpc: '2.0', id: ++lastId, method: 'initialize', params }
   const { result, session } = await post({ url, headers, message, signal, secrets })
   const version = textOf(result['protocolVersion'])
-  if (!OLDER.includes(version)) throw new Error(`it speaks the revision "${version}" of MCP`)
+  if (!OLDER.includes(version)) throw new Error(`it uses revision "${version}" of MCP`)
   const peer = { version, session }
   await tell(server, peer, { method: 'notifications/initialized' }, signal)
   return peer
@@ -160,7 +160,7 @@ async function send(server: McpServer, peer: Peer, question: Question): Promise<
 
 /** Answers a request that a server sends to this client: `ping` with a result, any other with an error. */
 function refuse(server: McpServer, peer: Peer, { id, method }: Readonly<Record<string, unknown>>, signal: AbortSignal) {
-  const error = { code: METHOD_NOT_FOUND, message: 'This client offers no such method.' }
+  const error = { code: METHOD_NOT_FOUND, message: 'This client has no such method.' }
   tell(server, peer, { id, ...(method === 'ping' ? { result: {} } : { error }) }, signal).catch(() => {})
 }
 

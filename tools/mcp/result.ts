@@ -10,13 +10,13 @@ type Part = Parameters<typeof content>[number]
 export function readResult(result: Readonly<Record<string, unknown>>): unknown {
   const { content: items, structuredContent, isError, resultType = 'complete' } = result
   if (resultType !== 'complete') {
-    const message = 'This tool asks its user for more, which cannot be given from here. Trying again will not help.'
+    const message = 'This tool asks its user for more input, which is not possible here. Trying again will not help.'
     throw new ToolError(message, { code: 'input_required' })
   }
   const parts = (Array.isArray(items) ? items : []).map(toPart)
   if (isError === true) {
     const text = parts.filter((part) => typeof part === 'string').join('\n')
-    throw new ToolError(text.trim() === '' ? 'The tool failed, and did not say why.' : text)
+    throw new ToolError(text.trim() === '' ? 'The tool failed without giving a reason.' : text)
   }
   // Some servers write null for an absent value.
   if (structuredContent === undefined || structuredContent === null)

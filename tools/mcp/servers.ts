@@ -91,7 +91,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new Error('MCP_SERVERS is no JSON')
+    throw new Error('MCP_SERVERS is not JSON')
   }
 }
 

@@ -78,13 +78,13 @@ function settingsOf(env: WeatherEnv): { readonly url: URL; readonly timeoutMs: n
     const url = new URL(`${(env.WEATHER_URL || STAND_IN_URL).replace(/\/+$/, '')}/forecast`)
     return { url, timeoutMs: wholeNumber({ ...env }, 'WEATHER_TIMEOUT_MS', TIMEOUT_MS) }
   } catch (cause) {
-    const message = 'The forecast service is not set up as it should be. Trying again will not help.'
+    const message = 'The forecast service is misconfigured. Trying again will not help.'
     throw new ToolError(message, { code: 'weather_misconfigured', cause })
   }
 }
 
 function failureOf(error: unknown, signal: AbortSignal): ToolError {
-  if (signal.aborted) return new ToolError('The forecast is no longer wanted.', { code: 'cancelled', cause: error })
+  if (signal.aborted) return new ToolError('The forecast was cancelled.', { code: 'cancelled', cause: error })
   if (error instanceof OutOfTime) {
     return new ToolError('The forecast service took too long to answer. Try again later.', {
       code: 'weather_timeout',
@@ -93,7 +93,7 @@ function failureOf(error: unknown, signal: AbortSignal): ToolError {
     })
   }
   const garbled = error instanceof SyntaxError || v.isValiError(error)
-  return unavailable(garbled ? 'its answer is no forecast' : 'it could not be reached', error)
+  return unavailable(garbled ? 'its answer is not a forecast' : 'it could not be reached', error)
 }
 
 function unknownPlace(place: string): ToolError {

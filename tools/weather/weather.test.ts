@@ -166,7 +166,7 @@ describe('over HTTP', () => {
     body = json
     expect(await ask({ place: 'Elsewhere' }, env)).toMatchObject({
       code: 'weather_unavailable',
-      message: expect.stringContaining('its answer is no forecast'),
+      message: expect.stringContaining('its answer is not a forecast'),
     })
   })
 
@@ -186,7 +186,7 @@ describe('over HTTP', () => {
     async (wrong) => {
       expect(await ask({ place: 'Lisbon' }, { ...env, ...wrong })).toEqual({
         code: 'weather_misconfigured',
-        message: 'The forecast service is not set up as it should be. Trying again will not help.',
+        message: 'The forecast service is misconfigured. Trying again will not help.',
       })
     },
   )
@@ -194,7 +194,7 @@ describe('over HTTP', () => {
   test('gives up when nobody wants the answer any more', async () => {
     const wanted = new AbortController()
     const asked = ask({ place: 'Slowville' }, env, { signal: wanted.signal, progress: () => wanted.abort() })
-    expect(await asked).toEqual({ code: 'cancelled', message: 'The forecast is no longer wanted.' })
+    expect(await asked).toEqual({ code: 'cancelled', message: 'The forecast was cancelled.' })
   })
 
   test('says so when the service cannot be reached', async () => {

@@ -51,7 +51,7 @@ function timeLimitOf(env: WebEnv): number {
   try {
     return timeoutOf(env)
   } catch (cause) {
-    const message = 'The reading of pages is not set up as it should be. Trying again will not help.'
+    const message = 'The page reader is misconfigured. Trying again will not help.'
     throw new ToolError(message, { code: 'page_misconfigured', cause })
   }
 }
@@ -75,7 +75,7 @@ async function follow(first: URL, get: (href: string) => Promise<Response>): Pro
     await response.body?.cancel()
     url = checkAddress(location, url)
   }
-  throw new ToolError(`The page at ${first.host} leads on and on, over more than ${MOST_REDIRECTS} redirects.`, {
+  throw new ToolError(`The page at ${first.host} redirects more than ${MOST_REDIRECTS} times.`, {
     code: 'page_redirects',
   })
 }
@@ -103,13 +103,13 @@ function refused({ host }: URL, status: number): ToolError {
 
 function notText({ host }: URL, type: string): ToolError {
   const what = /^[\w.+/-]{1,100}$/.test(type) ? type : 'something unnamed'
-  return new ToolError(`What ${host} answered is ${what}, not a page of text. Read another page.`, {
+  return new ToolError(`${host} answered with ${what}, not with a page of text. Read another page.`, {
     code: 'page_no_text',
   })
 }
 
 function failureOf(cause: unknown, { host }: URL, signal: AbortSignal): ToolError {
-  if (signal.aborted) return new ToolError('The page is no longer wanted.', { code: 'cancelled', cause })
+  if (signal.aborted) return new ToolError('Reading the page was cancelled.', { code: 'cancelled', cause })
   if (cause instanceof OutOfTime) {
     const text = `The page could not be read: ${host} took too long to answer.`
     return new ToolError(text, { code: 'page_timeout', retryable: true, cause })

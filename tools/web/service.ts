@@ -87,19 +87,19 @@ function settingsOf(
     const request = new Request(url, { headers: { accept: 'application/json', ...authorization } })
     return { request, timeoutMs: timeoutOf(env) }
   } catch (cause) {
-    const message = 'The search service is not set up as it should be. Trying again will not help.'
+    const message = 'The search service is misconfigured. Trying again will not help.'
     throw new ToolError(message, { code: 'search_misconfigured', cause })
   }
 }
 
 function failureOf(cause: unknown, signal: AbortSignal): ToolError {
-  if (signal.aborted) return new ToolError('The search is no longer wanted.', { code: 'cancelled', cause })
+  if (signal.aborted) return new ToolError('The search was cancelled.', { code: 'cancelled', cause })
   if (cause instanceof OutOfTime) {
     const text = 'The search service took too long to answer. Try again later.'
     return new ToolError(text, { code: 'search_timeout', retryable: true, cause })
   }
   const garbled = cause instanceof SyntaxError || v.isValiError(cause)
-  return unavailable(garbled ? 'its answer is no list of results' : 'it could not be reached', cause)
+  return unavailable(garbled ? 'its answer is not a list of results' : 'it could not be reached', cause)
 }
 
 function unavailable(why: string, cause?: unknown): ToolError {

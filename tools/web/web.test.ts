@@ -87,7 +87,7 @@ describe('without a service', () => {
       'page_no_text',
       'What news.stand-in.example answered is image/png, not a page of text. Read another page.',
     ],
-    ['circle', 'page_redirects', 'The page at news.stand-in.example leads on and on, over more than 3 redirects.'],
+    ['circle', 'page_redirects', 'The page at news.stand-in.example redirects more than 3 times.'],
     [
       'inside',
       'page_refused',
@@ -106,12 +106,12 @@ describe('without a service', () => {
     })
     expect(await read('https://news.stand-in.example/lost', { WEB_TIMEOUT_MS: '10s' })).toEqual({
       code: 'page_misconfigured',
-      message: 'The reading of pages is not set up as it should be. Trying again will not help.',
+      message: 'The page reader is misconfigured. Trying again will not help.',
     })
     const abort = new AbortController()
     const asked = call(readPage, { url: 'https://news.stand-in.example/lost' }, {}, { signal: abort.signal })
     abort.abort()
-    expect(await asked).toEqual({ code: 'cancelled', message: 'The page is no longer wanted.' })
+    expect(await asked).toEqual({ code: 'cancelled', message: 'Reading the page was cancelled.' })
   })
 
   test('readers of the run are told what is done', async () => {
@@ -180,9 +180,9 @@ describe('a search over HTTP', () => {
   test.each([
     [{ status: 500, body: '' }, 'it answered HTTP 500'],
     [{ status: 302, body: '' }, 'it answered HTTP 302'],
-    [{ body: '<p>Busy</p>' }, 'its answer is no list of results'],
-    [{ body: '{"results":{}}' }, 'its answer is no list of results'],
-    [{ body: `{"results":[],"more":"${'x'.repeat(300_000)}"}` }, 'its answer is no list of results'],
+    [{ body: '<p>Busy</p>' }, 'its answer is not a list of results'],
+    [{ body: '{"results":{}}' }, 'its answer is not a list of results'],
+    [{ body: `{"results":[],"more":"${'x'.repeat(300_000)}"}` }, 'its answer is not a list of results'],
   ])('fails where the service does', async (answer, why) => {
     reply = answer
     expect(await search('x', env)).toEqual({

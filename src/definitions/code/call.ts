@@ -45,7 +45,8 @@ export function callCode(
     const { compat, ...context } = request.context
     const leftMs = context.deadline - now()
     // A call whose time is up already must not have an effect.
-    if (leftMs <= 0) return failure('timeout', `The tool "${name}" was called too late.`)
+    if (leftMs <= 0)
+      return failure('timeout', `The tool "${name}" was not called: the deadline of the call had passed.`)
     const grant = { tenant: context.caller.tenant, origins: originsOf(code, hosts), secrets }
     const { load, standIns } = await prepareCode(host, code, grant)
     // Stand-ins are redacted too: a caller that knows one could send it as an argument, and have the secret sent.

@@ -36,9 +36,9 @@ export async function sendOutbound(
   const { origin, username, password, href } = new URL(request.url)
   const allowed = Object.hasOwn(origins, origin) ? origins[origin] : undefined
   if (!allowed) throw new Error(`This tool may not reach ${origin}: name the host in code.hosts.`)
-  if (username !== '' || password !== '') throw new Error('A URL must have no user name: use a header.')
+  if (username !== '' || password !== '') throw new Error('A URL must not contain a user name; use a header.')
   if (secrets.some(({ standIn }) => href.includes(standIn))) {
-    throw new Error('A secret belongs into a header or the body: URLs end up in logs.')
+    throw new Error('Put a secret in a header or the body: URLs end up in logs.')
   }
   const fill = (text: string, encode = (value: string) => value): string =>
     fillIn(text, secrets, { origin, allowed, encode })

@@ -37,7 +37,8 @@ export function callHttp(name: string, http: HttpCall, options: HttpOptions): To
     if (faults.length > 0) return failure('tool_misconfigured', `The tool "${name}" is not set up.`, faults.join('\n'))
     // A call whose time is up already must not have an effect.
     const leftMs = request.context.deadline - now()
-    if (leftMs <= 0) return failure('timeout', `The tool "${name}" was called too late.`)
+    if (leftMs <= 0)
+      return failure('timeout', `The tool "${name}" was not called: the deadline of the call had passed.`)
     const redact = redactor([...secrets.values()])
     const perform = async (signal: AbortSignal) => {
       const send = ({ url, ...init }: HttpRequest) => fetch(url, { ...init, redirect: 'manual', signal })

@@ -21,7 +21,7 @@ export async function gateTools(tools: readonly Tool[], acceptances: Acceptances
     if (acceptedHash === hash) return []
     const explanation =
       acceptedHash === undefined
-        ? `what was accepted of it cannot be told: ${fault}`
+        ? `its accepted definition is unknown: ${fault}`
         : `it has changed since it was accepted. To accept it now: POST /tools/${name}/accept { "hash": "${hash}" }`
     const reason = `The tool "${name}" is held back: ${explanation}`
     return [

@@ -203,7 +203,7 @@ function callOf(place: string, record: UsableDefinition, options: CallOptions, t
     if (request.hash !== hash) return toolChanged(name)
     const secrets = Object.fromEntries(names.map((each) => [each, secret(each) ?? '']))
     const outcome = await definitions.call(stored, request, { hosts, secrets }, control)
-    if (outcome || !target) return outcome ?? unreachable(name, 'the definition calls nothing')
+    if (outcome || !target) return outcome ?? unreachable(name, 'the definition has no target')
     // The bound tool gets the same arguments, under the name and hash that its Worker knows.
     const { name: call, hash: targetHash } = target.definition
     const aliasOutcome = await target.call({ ...request, name: call, hash: targetHash }, control)
@@ -215,13 +215,14 @@ function callOf(place: string, record: UsableDefinition, options: CallOptions, t
 async function rightIssues({ definition, alias }: UsableDefinition, rights: CallerRights): Promise<DefinitionIssue[]> {
   const { name } = definition
   const holder = await rights.holderOf(name)
-  const issues = holder === undefined ? [] : [{ path: 'name', message: `expected a free name: "${name}" is ${holder}` }]
+  const issues =
+    holder === undefined ? [] : [{ path: 'name', message: `expected an unused name: "${name}" is ${holder}` }]
   if (!alias) return issues
   const { binding, call } = alias
   const worker = await rights.worker(binding)?.list()
   if (worker?.tools.some((tool) => tool.definition.name === call)) return issues
   const broken = worker?.unavailable.find(({ pending }) => !pending || pending.definition.name === call)
-  if (broken) issues.push({ path: 'binding', message: `${binding} cannot be asked for its tools: ${broken.reason}` })
+  if (broken) issues.push({ path: 'binding', message: `${binding} could not list its tools: ${broken.reason}` })
   // The same words whether there is no such binding, no such tool, or one that this caller may not call.
   else issues.push({ path: 'call', message: `expected a tool that you may call, received "${call}" of ${binding}` })
   return issues

@@ -71,7 +71,7 @@ function headOf(line: string): Pick<CatalogueIndex, 'revision' | 'size' | 'offer
   const head = parseJson(line)
   const { revision, size = 0, offered } = isObject(head) ? head : {}
   if (typeof revision !== 'number' || typeof size !== 'number' || !Array.isArray(offered)) {
-    throw new Error(`${INDEX_KEY} holds no index`)
+    throw new Error(`${INDEX_KEY} is not an index`)
   }
   return { revision, size, offered: offered.map(String) }
 }

@@ -178,5 +178,5 @@ async function readBatch(
   }
 }
 
-const CHANGED = 'the definition has changed since it was stored: its hash is another'
-const MISSING = 'KV: the version is not there yet'
+const CHANGED = 'the definition has changed since it was stored: its hash differs'
+const MISSING = 'KV does not have the version yet'

@@ -62,6 +62,6 @@ const JSON_KINDS = new Set(
 function onlyJson(key: string, value: unknown): unknown {
   const isJson =
     typeof value === 'number' ? Number.isFinite(value) : JSON_KINDS.has(Object.prototype.toString.call(value))
-  if (key === '__proto__' || !isJson) throw new TypeError(`"${key}" is no JSON`)
+  if (key === '__proto__' || !isJson) throw new TypeError(`"${key}" is not JSON`)
   return value
 }

@@ -96,7 +96,7 @@ async function readOutcome(name: string, answer: Promise<unknown>): Promise<Tool
   try {
     const outcome = readAnswer(Outcome, await answer)
     if (typeof outcome !== 'string') return outcome.value
-    return failure('bad_outcome', `The tool "${name}" answered with something that is no result.`, outcome)
+    return failure('bad_outcome', `The tool "${name}" answered with something that is not a tool outcome.`, outcome)
   } catch (error) {
     const detail = messageOf(error)
     if (isMissingMethod(error) || /^Worker\b.*\bnot found\b/.test(detail)) return unreachable(name, detail)

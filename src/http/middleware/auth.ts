@@ -58,7 +58,11 @@ export function termsOfCaller(
 /** Throws a Problem for a caller without the scope. */
 export function requireScope(caller: Caller, scope: Scope): void {
   if (caller.scopes.includes(scope)) return
-  throw new Problem({ status: 403, code: 'missing_scope', message: `This needs a key with the scope "${scope}".` })
+  throw new Problem({
+    status: 403,
+    code: 'missing_scope',
+    message: `This request needs a key with the scope "${scope}".`,
+  })
 }
 
 /** Returns the caller as history entries name their author. */
@@ -73,7 +77,7 @@ export function isLoopback(hostname: string): boolean {
 
 function openCaller(request: Request): Caller {
   if (isLoopback(new URL(request.url).hostname)) return { tenant: 'local', scopes: EVERY_SCOPE }
-  const message = 'AUTH is "open", which is answered on loopback alone; set it to "keys".'
+  const message = 'AUTH is "open", which serves loopback addresses only; set it to "keys".'
   throw new Problem({ status: 503, code: 'auth_open_not_local', message })
 }
 

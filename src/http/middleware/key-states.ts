@@ -41,7 +41,7 @@ export function keyStates({ namespace, report, now = Date.now }: KeyStatesOption
         readAt = now()
         try {
           const list = parseJson((await namespace.get(DISABLED, { type: 'text', cacheTtl: CACHE_SECONDS })) ?? '[]')
-          if (!isStrings(list)) throw new TypeError('"disabled" in KEYS is no JSON array of texts')
+          if (!isStrings(list)) throw new TypeError('"disabled" in KEYS is not a JSON array of strings')
           disabled = new Set(list)
         } catch (error) {
           report({ event: 'keys.unreadable', detail: messageOf(error) })
@@ -49,7 +49,7 @@ export function keyStates({ namespace, report, now = Date.now }: KeyStatesOption
       }
       if (disabled) return disabled.has(id)
       readAt = -Infinity
-      const message = 'Whether this key is disabled cannot be told now.'
+      const message = 'Whether this key is disabled cannot be checked now.'
       throw new Problem({ status: 503, code: 'keys_unavailable', message, retryAfterMs: FRESH_MS })
     },
     used: async (id) => {

@@ -35,7 +35,7 @@ export const identityTokens: IdentityTokens = async (request, bearer, { config, 
   if (!JWT.test(token)) return undefined
   const issuer = issuerOf(token)
   const provider = config.identityProviders.find((each) => each.issuer === issuer)
-  if (!provider) throw refused('This token is of no identity provider that this edge knows.')
+  if (!provider) throw refused('The issuer of this token is not an identity provider of this edge.')
   const claims = await verify(token, provider, report)
   if (bearer === undefined) checkSite(request, config.corsOrigins)
   const tenant = typeof provider.tenant === 'string' ? provider.tenant : claimOf(claims, provider.tenant.claim)
@@ -61,7 +61,7 @@ async function verify(
     ))
   // A token without an end could never be taken back.
   if (!claims || typeof claims['exp'] !== 'number' || typeof claims['sub'] !== 'string') {
-    throw refused('This token is not valid, or no longer.')
+    throw refused('This token is invalid or has expired.')
   }
   return claims
 }
@@ -86,7 +86,7 @@ async function currentKeys(
   try {
     const body = await withTimeLimit(TIMEOUT_MS, async (signal): Promise<unknown> => {
       const response = await fetch(provider.jwks, { redirect: 'manual', signal })
-      if (!response.ok) throw new Error(`the public keys were answered with status ${response.status}`)
+      if (!response.ok) throw new Error(`the request for the public keys was answered with status ${response.status}`)
       return response.json()
     })
     const keys: unknown[] = isObject(body) && Array.isArray(body['keys']) ? body['keys'] : []
@@ -94,7 +94,7 @@ async function currentKeys(
   } catch (error) {
     report({ event: 'identity_provider.failed', provider: provider.id, detail: messageOf(error) })
     if (!known) {
-      const message = 'The identity provider cannot be asked for its keys now.'
+      const message = 'The keys of the identity provider cannot be fetched now.'
       throw new Problem({ status: 503, code: 'identity_unavailable', message, retryAfterMs: TIMEOUT_MS })
     }
     keySets.set(provider, { ...known, at: Date.now() - FRESH_MS + LEAST_MS })
@@ -142,7 +142,7 @@ function checkSite(request: Request, corsOrigins: readonly string[]): void {
       ? request.headers.get('sec-fetch-site') !== 'cross-site'
       : origin === new URL(request.url).origin || corsOrigins.includes(origin)
   if (isOwn) return
-  throw new Problem({ status: 403, code: 'cross_site', message: 'A page of another site may not ask for this.' })
+  throw new Problem({ status: 403, code: 'cross_site', message: 'Pages of other sites may not send this request.' })
 }
 
 function refused(message: string): Problem {

@@ -56,7 +56,7 @@ export async function callTool(
   const state = newState(run, new Map([[name, definition]]))
   try {
     if (needsApproval(approval, call.arguments) || isGuardedBySetup({ state, loop }, call)) {
-      const message = `The tool "${name}" needs a person's approval, which takes a run in a conversation.`
+      const message = `The tool "${name}" needs a person's approval, which is possible only in a conversation.`
       return failure('approval_needs_conversation', message)
     }
   } catch (error) {

@@ -171,6 +171,6 @@ export function systemOf(messages: readonly Message[], instructions = ''): strin
 
 /** Makes the Problem of a request that has no new messages, and whose answers no call waits for. */
 export function nothingToAnswer(): Problem {
-  const message = 'The request has no new message, and no call waits for its answers.'
+  const message = 'The request has no new message, and no call is waiting for its results.'
   return new Problem({ status: 409, code: 'call_already_answered', message, mayRetry: false })
 }

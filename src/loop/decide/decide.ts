@@ -80,7 +80,7 @@ function decideAfterAnswer(state: RunState, step: StepState, now: number): Decis
 export function windDown(state: RunState, cause: 'cancelled' | 'runMs'): RunFact[] {
   return cause === 'cancelled'
     ? endEarly(state, 'the run was cancelled', cancelledRun(state))
-    : endEarly(state, "the run's time was up", timedOutRun(state))
+    : endEarly(state, 'the run reached its time limit', timedOutRun(state))
 }
 
 /** Returns the events that end a run within a step. Open calls get a result, so that the history stays valid. */

@@ -16,7 +16,7 @@ export const READ_RESULT_DEFINITION: ToolDefinition = {
     type: 'object',
     properties: {
       id: { type: 'string' },
-      offset: { type: 'integer', minimum: 0, description: 'Characters to leave out first; 0 when left out' },
+      offset: { type: 'integer', minimum: 0, description: 'Characters to skip. Default: 0' },
     },
     required: ['id'],
   },

@@ -120,7 +120,7 @@ function mayRestart({ error: { code, retryable, retryAfterMs }, hasBegun }: Mode
 
 const TOO_LARGE: ModelError = {
   code: 'model_answer_too_large',
-  message: 'The answer of the model is longer than this edge takes.',
+  message: 'The answer of the model is longer than this edge accepts.',
   retryable: false,
 }
 

@@ -17,7 +17,7 @@ export async function formatIssues(
   if (!loop.validate || responseFormat?.type !== 'json_schema' || calls.length > 0 || finish !== 'stop')
     return undefined
   const value = parseJson(text)
-  if (value === undefined) return '- the answer is no JSON'
+  if (value === undefined) return '- the answer is not JSON'
   const issues = await loop.validate(responseFormat.schema, value)
   return issues.length === 0
     ? undefined
@@ -30,7 +30,7 @@ export function feedback(rejected: StepState['rejections']): Message[] {
     { role: 'assistant', content: text },
     {
       role: 'user',
-      content: `This answer does not fit the JSON Schema that was asked for:\n${issues}\nAnswer again with the JSON alone.`,
+      content: `This answer does not fit the requested JSON Schema:\n${issues}\nAnswer again with the JSON alone.`,
     },
   ])
 }
@@ -38,6 +38,6 @@ export function feedback(rejected: StepState['rejections']): Message[] {
 export function invalidAnswer(issues: string): RunError {
   return {
     code: 'invalid_answer',
-    message: `The model's answer does not fit the format that was asked for:\n${issues}`,
+    message: `The model's answer does not fit the requested format:\n${issues}`,
   }
 }

@@ -39,7 +39,7 @@ async function undoCall(running: Running, call: CallState): Promise<ToolOutcome>
     const success = { ok: true, content, ...(structured !== undefined && { structured }) } as const
     return await within<ToolOutcome>(limit, tool.undo(request.value, success), timeout)
   } catch (error) {
-    return failure('tool_failed', 'Its undoing failed.', messageOf(error))
+    return failure('tool_failed', 'Undoing it failed.', messageOf(error))
   }
 }
 

@@ -34,7 +34,7 @@ export function checkHistory(
       const { callId } = message
       const call = openCalls.get(callId)
       const path = `${list}[${index}].${member}`
-      if (!call) return fault(index, callId, 'was not just asked for', path)
+      if (!call) return fault(index, callId, 'answers no call of the preceding message', path)
       if (call.result) return fault(index, callId, 'has a result already', path)
       call.result = { ...message, tool: call.tool }
       continue
@@ -44,13 +44,13 @@ export function checkHistory(
     history.push(message)
     if (message.role !== 'assistant') continue
     for (const { callId, tool } of message.calls ?? []) {
-      if (openCalls.has(callId)) return fault(index, callId, 'is asked for twice')
+      if (openCalls.has(callId)) return fault(index, callId, 'is the id of two calls')
       openCalls.set(callId, { tool })
     }
   }
   const end = messages.length - 1
   if (end < 0) return bodyFault(list, 'must not be empty.')
   if (messages[end]?.role === 'assistant')
-    return bodyFault(`${list}[${end}]`, 'must not be from the assistant: it is the last.')
+    return bodyFault(`${list}[${end}]`, 'must not be from the assistant, since it is the last message.')
   return close(end) ?? { ok: true, request: history }
 }

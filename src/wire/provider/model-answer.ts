@@ -71,7 +71,8 @@ export function answerCodec(
         if (isDone || data === '') return events
         if (data.startsWith('[DONE]')) return finishAnswer()
         const json = parseJson(data)
-        if (json === undefined) return end(events, errorEvent(badResponse('The model server sent what is not JSON.')))
+        if (json === undefined)
+          return end(events, errorEvent(badResponse('The model server sent something that is not JSON.')))
         // A server that streams JSON, but not as events, sends one array.
         for (const value of Array.isArray(json) ? json : [json]) {
           const chunk = fieldsOf(toChunk(value))

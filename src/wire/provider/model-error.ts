@@ -72,7 +72,7 @@ export function badResponse(message: string): ModelError {
 export const NAMELESS = badResponse('The model asked for a tool without a name.')
 
 /** The error of an empty answer. */
-export const NOTHING = badResponse('The model server answered nothing.')
+export const NOTHING = badResponse('The model server sent an empty answer.')
 
 /** Returns the error code for a provider's code that says more than the status. */
 function knownCode(code: string): string | undefined {

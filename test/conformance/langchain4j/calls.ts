@@ -76,7 +76,7 @@ export const calls: readonly Row[] = [
       const target: { add?: () => number } = {}
       // @ts-expect-error The types know it too.
       expect(() => toolsOf(target, { add: { description: 'Adds', input: v.object({}) } })).toThrow(
-        new TypeError('toolsOf: "add" is no method of the object'),
+        new TypeError('toolsOf: "add" is not a method of the object'),
       )
     }),
   },

@@ -40,7 +40,7 @@ export const mcp: readonly Row[] = [
       ])
       expect(await told(() => Promise.reject(new Refusal(-32_603, 'Internal error')))).toEqual([
         [false],
-        ['The server failed at the call.'],
+        ['The server failed to run the call.'],
       ])
       vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
       onTestFinished(() => void vi.useRealTimers())

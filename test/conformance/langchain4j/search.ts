@@ -143,7 +143,7 @@ export const searches: readonly Row[] = [
       const many = Array.from({ length: 9 }, (_, index) => described(`town_${'abcdefghi'[index]}x`, 'Tells of a town'))
       expect(namesOf(await answer(many, { query: 'town' }))).toHaveLength(5)
       for (const args of [{}, { query: 7 }, { query: ['postal'] }, { query: ' ' }]) {
-        expect(await answer(tools, args)).toBe(`${TOOL_SEARCH}: query: expected a text that says what is to be done.`)
+        expect(await answer(tools, args)).toBe(`${TOOL_SEARCH}: query: expected a text that describes the task.`)
       }
       expect(namesOf(await answer([described('TITLE_LIST', 'Lists')], { query: 'title' }))).toEqual(['TITLE_LIST'])
     }),

@@ -127,8 +127,8 @@ export const undo: readonly Row[] = [
     says: 'the model reads of what was undone that it succeeded and was undone, as an error, and because of what',
     verdict: different('the words are ours, of what failed as well', async () => {
       expect((await failing(2)).results).toEqual([
-        'The tool "a" succeeded, and was undone since "broken" failed.',
-        'The tool "b" succeeded, and was undone since "broken" failed.',
+        'The tool "a" succeeded but was undone, because "broken" failed.',
+        'The tool "b" succeeded but was undone, because "broken" failed.',
         'It broke.',
       ])
     }),

@@ -31,7 +31,7 @@ export const author: readonly Row[] = [
         expect(toolsOf(new Base(), { validTool: described }).map(({ name }) => name)).toEqual(['validTool'])
         // @ts-expect-error What is no method cannot be named.
         expect(() => toolsOf({ field: 'text' }, { field: described })).toThrow(
-          new TypeError('toolsOf: "field" is no method of the object'),
+          new TypeError('toolsOf: "field" is not a method of the object'),
         )
         // @ts-expect-error A class has no methods of its instances.
         expect(() => toolsOf(Base, { validTool: described })).toThrow(

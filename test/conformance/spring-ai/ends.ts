@@ -85,7 +85,7 @@ export const ends: readonly Row[] = [
           {
             role: 'user',
             content:
-              'This answer does not fit the JSON Schema that was asked for:\n' +
+              'This answer does not fit the requested JSON Schema:\n' +
               '- sum: expected integer, received "three"\nAnswer again with the JSON alone.',
           },
         ])

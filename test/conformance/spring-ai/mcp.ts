@@ -52,10 +52,14 @@ export const mcp: readonly Row[] = [
       const told = await native(scene)
       expect([told.json.answer, resultsIn(told.requests[1]?.messages)]).toEqual([
         'Sorry',
-        ['The server failed at the call.'],
+        ['The server failed to run the call.'],
       ])
       const failed = await native({ ...scene, vars: { TOOL_ERRORS: 'fail' } })
-      expect(failed.json).toMatchObject({ status: 502, code: 'mcp_error', detail: 'The server failed at the call.' })
+      expect(failed.json).toMatchObject({
+        status: 502,
+        code: 'mcp_error',
+        detail: 'The server failed to run the call.',
+      })
     }),
   },
   {

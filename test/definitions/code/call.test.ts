@@ -143,7 +143,9 @@ describe('a call comes to a failure', () => {
     const control = { ...CONTROL, whenAborted: async () => 'timeout' }
     expect(await call({ code }, granted, { control })).toEqual(failed('timeout', message, 'aborted'))
     expect(loaded).toHaveLength(2)
-    expect(await call({ code }, granted, { deadline: Date.now() })).toEqual(failed('timeout', 'was called too late.'))
+    expect(await call({ code }, granted, { deadline: Date.now() })).toEqual(
+      failed('timeout', 'was not called: the deadline of the call had passed.'),
+    )
     expect(loaded).toHaveLength(2)
   })
 
@@ -159,7 +161,7 @@ describe('a call comes to a failure', () => {
     [
       'a prototype',
       '{"value":{"__proto__":1}}',
-      failed('result_unusable', 'answered with unusable JSON.', 'expected another name than __proto__'),
+      failed('result_unusable', 'answered with unusable JSON.', 'expected a name other than __proto__'),
     ],
     [
       '100 levels',

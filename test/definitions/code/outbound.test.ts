@@ -57,7 +57,7 @@ describe('a request of code', () => {
 
   test('with a user name is refused', async () => {
     const request = { url: 'https://u:p@api.example.com/', headers: new Headers() } as Request
-    await expect(sendOutbound(request, grant)).rejects.toThrow('A URL must have no user name: use a header.')
+    await expect(sendOutbound(request, grant)).rejects.toThrow('A URL must not contain a user name; use a header.')
   })
 })
 
@@ -92,7 +92,7 @@ describe('a stand-in', () => {
       await send('https://api.example.com/', { ...json, body: `"${'x'.repeat(1024 * 1024)}"` }),
     ]
     expect(refused.map(({ back, out }) => [back, out])).toEqual([
-      ['A secret belongs into a header or the body: URLs end up in logs.', undefined],
+      ['Put a secret in a header or the body: URLs end up in logs.', undefined],
       ['SECRET_A may not go to https://b.example.com:8443.', undefined],
       ['SECRET_A may not go to https://b.example.com:8443.', undefined],
       ['The value of the header "x-key" is not one line of Latin-1 text.', undefined],

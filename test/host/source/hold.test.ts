@@ -129,7 +129,7 @@ test('where it cannot be told what was accepted, only what is to be held back is
       ['a', 'b'].map(async (name) => ({
         origin: 'service',
         place: 'TOOL_MCP',
-        reason: `The tool "${name}" is held back: what was accepted of it cannot be told: no answer`,
+        reason: `The tool "${name}" is held back: its accepted definition is unknown: no answer`,
         pending: { definition: definition(name), hash: await digestOf(definition(name)) },
       })),
     ),

@@ -250,7 +250,7 @@ describe('reading', () => {
 })
 
 describe('a value that cannot be used is listed with the reason, and breaks no other', () => {
-  const CHANGED = 'the definition has changed since it was stored: its hash is another'
+  const CHANGED = 'the definition has changed since it was stored: its hash differs'
 
   test.each<[string, (value: Record<string, unknown>) => unknown, string]>([
     ['no JSON', () => '{"name"', 'it: expected plain JSON, received undefined'],
@@ -268,7 +268,7 @@ describe('a value that cannot be used is listed with the reason, and breaks no o
       () => http('bad', { url: 'http://169.254.169.254/{id}' }),
       'expected an origin that HTTP_TOOL_HOSTS allows, received http://169.254.169.254',
     ],
-    ['that is not there', () => undefined, 'KV: the version is not there yet'],
+    ['that is not there', () => undefined, 'KV does not have the version yet'],
   ])('%s', async (_, spoil, reason) => {
     const { kv, elsewhere, copied, tools } = setup()
     await store(tools, definition('good'), definition('bad'))

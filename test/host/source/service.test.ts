@@ -127,7 +127,7 @@ describe('one Worker takes no other down', () => {
     [
       'with a function',
       says({ contract: 1, tools: [definition('a', { inputSchema: { type: 'object', x: () => {} } })] }),
-      'bad description: "x" is no JSON',
+      'bad description: "x" is not JSON',
     ],
     [
       'with a schema that is too deep',
@@ -147,7 +147,7 @@ describe('one Worker takes no other down', () => {
     [
       'with an own __proto__',
       says(JSON.parse('{"contract":1,"tools":[],"__proto__":{}}')),
-      'bad description: "__proto__" is no JSON',
+      'bad description: "__proto__" is not JSON',
     ],
   ])('%s', async (_, bad, reason, detail = reason) => {
     const reported: object[] = []
@@ -308,7 +308,7 @@ describe('a tool that has changed', () => {
 })
 
 describe('whatever a call comes to is an outcome', () => {
-  const BAD = 'The tool "now" answered with something that is no result.'
+  const BAD = 'The tool "now" answered with something that is not a tool outcome.'
 
   test.each<[string, () => unknown, ToolOutcome]>([
     [
@@ -426,7 +426,7 @@ describe('whatever a call comes to is an outcome', () => {
         error: {
           code: 'bad_outcome',
           message: BAD,
-          detail: '"structured" is no JSON',
+          detail: '"structured" is not JSON',
         },
       },
     ],

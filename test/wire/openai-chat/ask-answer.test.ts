@@ -258,7 +258,7 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   ],
   'not-json': [
     text('Good '),
-    error('model_bad_response', 'The model server sent what is not JSON.', { retryable: true }),
+    error('model_bad_response', 'The model server sent something that is not JSON.', { retryable: true }),
   ],
 }
 
@@ -297,7 +297,7 @@ describe('a whole answer', () => {
   test('needs a choice, or else an error that says why there is none', () => {
     const refused = { error: { message: 'No such model.', type: 'invalid_request_error', code: 'model_not_found' } }
     expect(whole(refused)).toEqual([error('model_not_found', 'No such model.', { retryable: false })])
-    const none = error('model_bad_response', 'The model server answered nothing.', { retryable: true })
+    const none = error('model_bad_response', 'The model server sent an empty answer.', { retryable: true })
     expect(whole({})).toEqual([none])
     expect(whole({ choices: [] })).toEqual([none])
     expect(whole(undefined)).toEqual([none])
@@ -325,7 +325,7 @@ describe('a whole answer', () => {
 test('the end of a stream that said nothing is no answer', () => {
   const decoder = ANSWERS.decoder()
   expect([...decoder.push({ data: '[DONE]' }), ...decoder.push({ data: '[DONE]' }), ...decoder.end()]).toEqual([
-    error('model_bad_response', 'The model server answered nothing.', { retryable: true }),
+    error('model_bad_response', 'The model server sent an empty answer.', { retryable: true }),
   ])
 })
 

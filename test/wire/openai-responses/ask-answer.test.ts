@@ -167,7 +167,7 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   'error-event': [error('model_rate_limited', 'Slow down.')],
   'error-nested': [error('model_context_exceeded', 'Too long.', false)],
   'error-without-words': [error('model_unavailable', 'The model server failed and gave no reason.')],
-  'not-json': [text('Good '), error('model_bad_response', 'The model server sent what is not JSON.')],
+  'not-json': [text('Good '), error('model_bad_response', 'The model server sent something that is not JSON.')],
   'name-never': [more(0, OSLO), error('model_bad_response', 'The model asked for a tool without a name.')],
   'arguments-never-whole': [first(0, 'weather'), more(0, '{"place":'), CUT],
   cut: [text('I was about to'), CUT],
@@ -216,7 +216,7 @@ describe('a whole answer', () => {
   })
 
   test('is none without a response in it', () => {
-    const none = error('model_bad_response', 'The model server answered nothing.')
+    const none = error('model_bad_response', 'The model server sent an empty answer.')
     expect([whole({}), whole({ object: 'list' })]).toEqual([[none], [none]])
     expect(whole([])).toEqual([none])
     const refused = { error: { message: 'No such model.', type: 'invalid_request_error', code: 'model_not_found' } }

@@ -229,8 +229,13 @@ test.each([
     /exclude each other/,
     'invalid_value',
   ],
-  [{ input: [{ type: 'item_reference', id: 'x' }] }, 'input[0].id', /names no stored item/, 'invalid_value'],
-  [{ input: [{ type: 'item_reference', id: `msg_${RUN}_7` }] }, 'input[0].id', /names no stored item/, 'invalid_value'],
+  [{ input: [{ type: 'item_reference', id: 'x' }] }, 'input[0].id', /must name a stored item/, 'invalid_value'],
+  [
+    { input: [{ type: 'item_reference', id: `msg_${RUN}_7` }] },
+    'input[0].id',
+    /must name a stored item/,
+    'invalid_value',
+  ],
   [
     { input: ['c1', 'c2'].map((at) => ({ type: 'item_reference', id: `msg_${RUN}_7_${at}` })) },
     'input[1].id',

@@ -96,7 +96,8 @@ export function decodeAgUi(json: unknown): DecodeResult<AgUiRequest> {
     else if (toolCallId) answers[toolCallId] = { result: textOf(newContent) || (error ?? ''), ok: !error }
   }
   if (users.length === 0) {
-    if (Object.keys(answers).length === 0) return bodyFault('messages', 'ask nothing, and answer no call.')
+    if (Object.keys(answers).length === 0)
+      return bodyFault('messages', 'must contain a new user message or the result of a call.')
     return { ok: true, request: { ...place, answers } }
   }
   const duplicate = duplicateName(tools, 'tools', 'name')

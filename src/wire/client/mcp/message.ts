@@ -107,7 +107,7 @@ function modernFault(
     if (received !== value && received !== inBase64(value))
       return mcpFault(
         HEADER_MISMATCH,
-        `The header ${header} is ${received}, and the body says ${brief(value, MOST_SHOWN)}.`,
+        `The header ${header} is ${received}, but the body has ${brief(value, MOST_SHOWN)}.`,
         400,
       )
   }

@@ -131,10 +131,7 @@ export function cutAtReference(items: readonly Item[]): DecodeResult<ReferringIt
     const place = parseItemId(item.id)
     if (isApprovalRequest && (at < lastMessage || !place?.conversation)) continue
     if (!place?.conversation || (reference && reference.conversation !== place.conversation)) {
-      return bodyFault(
-        `input[${at}].id`,
-        'names no stored item, or one of another conversation than the other references.',
-      )
+      return bodyFault(`input[${at}].id`, 'must name a stored item, and all references must be to one conversation.')
     }
     reference = place
     from = at + 1

@@ -72,7 +72,8 @@ export function decodeUiChat(json: unknown): DecodeResult<UiChatRequest> {
   const end = messages.length - 1
   if (lastAnswer === end) {
     const answers = answersOf(messages[end]?.parts ?? [])
-    if (Object.keys(answers).length === 0) return bodyFault(`messages[${end}]`, 'answers no call, and asks nothing.')
+    if (Object.keys(answers).length === 0)
+      return bodyFault(`messages[${end}]`, 'must contain a new user message or the result of a call.')
     return { ok: true, request: { ...place, answers } }
   }
   const input: UserMessage[] = []

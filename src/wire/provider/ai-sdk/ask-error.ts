@@ -18,7 +18,7 @@ export function thrownError(error: unknown): ModelError | undefined {
   const status = typeof statusCode === 'number' ? statusCode : undefined
   if (status === undefined && isRetryable === undefined) {
     if (typeof name !== 'string' || !name.startsWith('AI_')) return undefined
-    if (OF_ANSWER.test(name)) return badResponse('The model server answered in another form than it should.')
+    if (OF_ANSWER.test(name)) return badResponse('The answer of the model server is malformed.')
     return modelError({ message: text, code: name.includes('APIKey') ? 'api_key' : 'invalid_request' })
   }
   // The answer had begun, and broke off before its first part.

@@ -109,8 +109,8 @@ test('results and decisions are answers by call id', () => {
 })
 
 test.each([
-  [input([]), 'messages: ask nothing, and answer no call.'],
-  [input([user('Hi'), assistant()]), 'messages: ask nothing, and answer no call.'],
+  [input([]), 'messages: must contain a new user message or the result of a call.'],
+  [input([user('Hi'), assistant()]), 'messages: must contain a new user message or the result of a call.'],
   [{ ...input([user('Hi')]), threadId: 'a/b' }, 'threadId: must match ^[A-Za-z0-9_-]{1,64}$.'],
   [input([user(7)]), 'messages[0].content: must be a text or a list of parts.'],
   [input([user('Hi')], { tools: [{ name: 'a' }, { name: 'a' }] }), 'tools[1].name: is used twice.'],

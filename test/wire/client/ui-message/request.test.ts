@@ -106,7 +106,7 @@ describe('answers', () => {
 
   test('to no call are a fault', () => {
     expect(faultOf(chat([user(text('Go')), assistant(text('Done.'))]))).toBe(
-      'messages[1]: answers no call, and asks nothing.',
+      'messages[1]: must contain a new user message or the result of a call.',
     )
   })
 })

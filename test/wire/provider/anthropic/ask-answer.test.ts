@@ -20,7 +20,7 @@ const error = (code: string, message: string, retryable = true): ModelEvent => (
 const OSLO = '{"place":"Oslo"}'
 const UTC = '{"zone":"UTC"}'
 const CUT = error('model_stream_cut', "The model's answer was cut off.")
-const NOTHING = error('model_bad_response', 'The model server answered nothing.')
+const NOTHING = error('model_bad_response', 'The model server sent an empty answer.')
 
 /** What each recorded stream says. */
 const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
@@ -136,7 +136,7 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   'error-overloaded': [text('Work'), error('model_unavailable', 'Overloaded')],
   'error-rate-limit': [error('model_rate_limited', 'Slow down.')],
   'error-in-the-request': [error('model_refused_request', 'messages: bad', false)],
-  'not-json': [text('Good '), error('model_bad_response', 'The model server sent what is not JSON.')],
+  'not-json': [text('Good '), error('model_bad_response', 'The model server sent something that is not JSON.')],
 }
 
 const whole = (body: unknown) => readWhole(anthropicAnswers, body)

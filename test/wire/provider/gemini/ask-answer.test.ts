@@ -20,7 +20,7 @@ const OSLO = '{"place":"Oslo"}'
 const PARTS = '{"place":"Oslo","days":[{"hour":9},{"hour":12}],"in full":true,"unit":null}'
 const UTC = '{"zone":"UTC"}'
 const CUT = error('model_stream_cut', "The model's answer was cut off.")
-const NOTHING = error('model_bad_response', 'The model server answered nothing.')
+const NOTHING = error('model_bad_response', 'The model server sent an empty answer.')
 const USAGE = { inputTokens: 21, outputTokens: 7, cachedInputTokens: 16, reasoningTokens: 3 }
 const thoughtSignature = 'CiQB1'
 
@@ -120,7 +120,7 @@ const SAID: Readonly<Record<string, readonly ModelEvent[]>> = {
   ],
   error: [text('Work'), error('model_unavailable', 'The model is overloaded.', 503)],
   'error-quota': [error('model_rate_limited', 'Quota exceeded.', 429)],
-  'not-json': [text('Good '), error('model_bad_response', 'The model server sent what is not JSON.')],
+  'not-json': [text('Good '), error('model_bad_response', 'The model server sent something that is not JSON.')],
 }
 
 const whole = (body: unknown) => readWhole(geminiAnswers, body)

@@ -77,7 +77,7 @@ describe('a whole answer', () => {
       },
       [...WEATHER, finish('tool_calls')],
     ],
-    [{}, [error('model_bad_response', 'The model server answered nothing.')]],
+    [{}, [error('model_bad_response', 'The model server sent an empty answer.')]],
   ])('says what a stream would say: %j', (body, said) => {
     expect(whole(body)).toEqual(said)
   })
