@@ -858,5 +858,5 @@ describe('the configuration', () => {
     'file:///etc/passwd',
     'ftp://localhost/',
     'nowhere',
-  ])('refuses the address %s', (url) => expect(() => config(url)).toThrow('no https address of a public server'))
+  ])('refuses the address %s', (url) => expect(() => config(url)).toThrow('not an https address of a public server'))
 })

@@ -153,7 +153,7 @@ describe('over HTTP', () => {
       'Garbleton',
       {
         code: 'weather_unavailable',
-        message: 'The forecast service is not available now: its answer is no forecast. Try again later.',
+        message: 'The forecast service is not available now: its answer is not a forecast. Try again later.',
         retryable: true,
       },
     ],

@@ -85,7 +85,7 @@ describe('without a service', () => {
     [
       'picture',
       'page_no_text',
-      'What news.stand-in.example answered is image/png, not a page of text. Read another page.',
+      'news.stand-in.example answered with image/png, not with a page of text. Read another page.',
     ],
     ['circle', 'page_redirects', 'The page at news.stand-in.example redirects more than 3 times.'],
     [

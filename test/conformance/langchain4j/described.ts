@@ -97,8 +97,8 @@ export const described: readonly Row[] = [
         const { results } = await executeToolCalls({ messages: [QUESTION], tools }, asking(['balance'], ['owner']))
         expect(resultsIn(results)).toEqual(['balance', 'Ada'])
         // @ts-expect-error The types know it too.
-        expect(() => toolsOf(new Savings(), { rate: said })).toThrow('"rate" is no method')
-        expect(() => toolsOf(new Savings(), { toString: said })).toThrow('"toString" is no method')
+        expect(() => toolsOf(new Savings(), { rate: said })).toThrow('"rate" is not a method')
+        expect(() => toolsOf(new Savings(), { toString: said })).toThrow('"toString" is not a method')
       },
     ),
   },

@@ -735,7 +735,7 @@ describe('an alias of a tool Worker', () => {
     at.now = 120_000
     expect(await tools.put('b', alias('b', 'TOOL_CLOCK', 'now'))).toEqual({
       ok: false,
-      issues: [{ path: 'binding', message: 'TOOL_CLOCK cannot be asked for its tools: it failed to describe itself' }],
+      issues: [{ path: 'binding', message: 'TOOL_CLOCK could not list its tools: it failed to describe itself' }],
     })
   })
 

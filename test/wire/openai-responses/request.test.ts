@@ -239,7 +239,7 @@ test.each([
   [
     { input: ['c1', 'c2'].map((at) => ({ type: 'item_reference', id: `msg_${RUN}_7_${at}` })) },
     'input[1].id',
-    /of another conversation/,
+    /references must be to one conversation/,
     'invalid_value',
   ],
   [{ input: [user('Hi'), { role: 'assistant', content: 'Hi' }] }, 'input[1]', /it is the last/, 'invalid_value'],
