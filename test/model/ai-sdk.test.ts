@@ -132,7 +132,7 @@ test('its name is its provider’s and its own, unless another is given', () => 
 })
 
 test.each(['v1', 'v5', ''])('a model of specification "%s" is not taken', (version) => {
-  expect(() => fromAiSdk(standIn({ version, parts: [] }))).toThrow('AI SDK models of specification v2 to v4 are known')
+  expect(() => fromAiSdk(standIn({ version, parts: [] }))).toThrow('Expected an AI SDK model of specification v2 to v4')
 })
 
 describe('a model that fails', () => {

@@ -46,7 +46,7 @@ describe('setAlarm', () => {
 
   test.each([
     ['2026-11-20T14:00:00', 'invalid_time', /has no UTC offset\. Add .* as in "2026-11-20T14:00:00\+01:00"/],
-    ['tomorrow at nine', 'invalid_time', /no date-time\. Send ISO 8601/],
+    ['tomorrow at nine', 'invalid_time', /not a date-time\. Send ISO 8601/],
     ['2026-11-20T12:59:00+01:00', 'time_passed', /has passed: it is 2026-11-20T12:00:00Z now/],
     ['2027-11-30T00:00:00Z', 'time_too_far', /over a year ahead/],
   ])('refuses %s as %s', async (time, code, message) => {
