@@ -26,7 +26,7 @@ interface Route {
 
 const ROUTES: readonly Route[] = Object.entries(paths).flatMap(([path, operations]) =>
   Object.entries(operations).map(([method, { security, description = '', requestBody }]) => {
-    const [, words = ''] = /Scope of the key: (.*)\.$/.exec(description) ?? []
+    const [, words = ''] = /Required scope: (.*)\.$/.exec(description) ?? []
     const body = requestBody?.content['application/json']?.schema.$ref.split('/').at(-1)
     const scopes = SCOPES.filter((scope) => words.split(/[^a-z:]+/).includes(scope))
     return { method: method.toUpperCase(), path, scopes: security?.length === 0 ? undefined : scopes, body }
