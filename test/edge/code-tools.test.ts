@@ -150,9 +150,9 @@ describe('a definition with code', () => {
     expect(await call('slug', { times: 'x' })).toMatchObject({ status: 422, body: { code: 'invalid_arguments' } })
   })
 
-  test('from README does what README says', async () => {
-    const readme = readFileSync('README.md', 'utf8')
-    const [, example = ''] = /```json\n([^`]*"code"[^`]*)```/.exec(readme) ?? []
+  test('from the page on stored tools does what the page says', async () => {
+    const page = readFileSync('docs/stored-tools.md', 'utf8')
+    const [, example = ''] = /```json[^\n]*\n([^`]*"code"[^`]*)```/.exec(page) ?? []
     await put('slug', JSON.parse(example))
     const { body } = await call('slug', { title: 'Hello, World' })
     expect(body).toMatchObject({ ok: true, content: [{ type: 'text', text: 'hello-world' }] })

@@ -39,7 +39,7 @@ function post(path: string, body: object): Promise<Response> {
 
 /** Resets the object of a conversation. */
 async function lose(id: string): Promise<void> {
-  expect((await fetch(new URL(`/conversations/${id}/export`, url))).status).toBe(500)
+  expect((await fetch(new URL(`/conversations/${id}/export`, url))).status).toBe(503)
 }
 
 const user = { id: 'm', role: 'user', content: 'Count', parts: [{ type: 'text', text: 'Count' }] }
@@ -56,15 +56,22 @@ const textOf = ({ delta, choices }: any): string => (choices ? choices[0].delta.
 test.each(Object.entries(SURFACES))('an answer on %s continues when its object is lost', async (path, body) => {
   const id = path.replaceAll('/', '-')
   await post('/conversations', { id })
-  replies = [{ chunks: [...chunksOf({ text: 'One two ' }).slice(0, 3), new Promise(() => {})] }, say('Three four.')]
+  // What was shown on `/v1` cannot be taken back there: the new answer goes on only if it begins with it.
+  const answer = path.startsWith('/v1') ? 'One two three.' : 'Three four.'
+  replies = [{ chunks: [...chunksOf({ text: 'One two ' }).slice(0, 3), new Promise(() => {})] }, say(answer)]
   const response = await post(path, body(id))
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
   let text = ''
-  while (!text.includes('two')) text += (await reader.read()).value ?? ''
+  for (let next = await reader.read(); !next.done; next = await reader.read()) {
+    text += next.value
+    if (text.includes('two')) break
+  }
+  expect(text).toContain('two')
   await lose(id)
   for (let next = await reader.read(); !next.done; next = await reader.read()) text += next.value
   const events = await readEvents(new Response(text))
-  expect(events.map(textOf).join('|').replaceAll(/\|+/g, '|')).toMatch(/^\|?One \|two \|(\n\n)?Three \|four\.\|?$/)
+  const shown = events.map(textOf).join('|').replaceAll(/\|+/g, '|')
+  expect(shown).toMatch(/^\|?One \|two \|(?:three\.|(?:\n\n)?Three \|four\.)\|?$/)
   expect(JSON.stringify(events)).not.toMatch(/error":[^n]|interrupted/)
   const [run] = (await (await fetch(new URL(`/conversations/${id}/runs`, url))).json()) as object[]
   expect(run).toMatchObject({ id: response.headers.get('x-run-id'), status: 'completed' })
