@@ -5,32 +5,43 @@ import type { Caller } from './tool.ts'
 /** What an isolate counts while it is under way. */
 type Activity = 'openRequests' | 'concurrentRuns'
 
-/** The numbers of what is under way in this isolate, by activity, tenant and key. */
-const countsByConfig = new WeakMap<Config, Map<string, number>>()
+/**
+ * How long something counts as under way, in milliseconds. The platform may drop the work of a request whose client has
+ * disconnected, and then nobody says that it has ended.
+ */
+const MOST_MS = 5 * 60_000
 
-/** Counts an activity of a caller until the returned function is called, however often. */
+/** The times at which what is under way in this isolate was begun, the oldest first, by activity, tenant and key. */
+const beginningsByConfig = new WeakMap<Config, Map<string, Set<{ readonly at: number }>>>()
+
+/** Counts an activity of a caller until the returned function is called, at most for five minutes. */
 export function begin(config: Config, activity: Activity, caller: Caller): () => void {
-  const counts = countsOf(config)
+  const beginnings = beginningsOf(config)
   const names = namesOf(activity, caller)
-  const add = (change: number) => {
-    for (const name of names) {
-      const count = (counts.get(name) ?? 0) + change
-      if (count > 0) counts.set(name, count)
-      else counts.delete(name)
-    }
-  }
-  add(1)
-  let isOver = false
+  const beginning = { at: Date.now() }
+  for (const name of names) beginnings.set(name, (beginnings.get(name) ?? new Set()).add(beginning))
   return () => {
-    if (!isOver) add(-1)
-    isOver = true
+    for (const name of names) {
+      const others = beginnings.get(name)
+      others?.delete(beginning)
+      if (others?.size === 0) beginnings.delete(name)
+    }
   }
 }
 
 /** Returns how much of an activity is under way in this isolate for a tenant, and for the caller's key if it has one. */
 export function underWay(config: Config, activity: Activity, caller: Caller): { tenant: number; key?: number } {
-  const [tenant = 0, key] = namesOf(activity, caller).map((name) => countsOf(config).get(name) ?? 0)
+  const [tenant = 0, key] = namesOf(activity, caller).map((name) => countOf(beginningsOf(config).get(name)))
   return { tenant, ...(key !== undefined && { key }) }
+}
+
+/** Returns how many of these count, without those that are too old. */
+function countOf(beginnings: Set<{ readonly at: number }> = new Set()): number {
+  for (const beginning of beginnings) {
+    if (Date.now() - beginning.at < MOST_MS) break
+    beginnings.delete(beginning)
+  }
+  return beginnings.size
 }
 
 /** Returns the quota that leaves the caller no room for one more of an activity. */
@@ -42,10 +53,10 @@ export function reachedActivity(config: Config, activity: Activity, caller: Call
   return tenant >= most ? { quota: activity, used: tenant, limit: most } : undefined
 }
 
-function countsOf(config: Config): Map<string, number> {
-  const counts = countsByConfig.get(config) ?? new Map<string, number>()
-  countsByConfig.set(config, counts)
-  return counts
+function beginningsOf(config: Config): Map<string, Set<{ readonly at: number }>> {
+  const beginnings = beginningsByConfig.get(config) ?? new Map<string, Set<{ readonly at: number }>>()
+  beginningsByConfig.set(config, beginnings)
+  return beginnings
 }
 
 /** No tenant or key contains a space. */

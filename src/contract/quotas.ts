@@ -21,13 +21,13 @@ export const QUOTAS = {
   storedBytes: { variable: 'MAX_STORED_BYTES', initial: 10 * 1024 ** 3, of: 'storage' },
   /** The most stored definitions of a tenant. Those of the edge have no quota. */
   definitions: { variable: 'MAX_DEFINITIONS', initial: 1000, of: 'storage' },
-  /** The most requests of a tenant at a time, streams among them. Each isolate counts for itself. */
+  /** The most requests of a tenant at a time, streams among them. Each isolate counts for itself, and each of them for five minutes at most. */
   openRequests: { variable: 'MAX_OPEN_REQUESTS', initial: 1000, of: 'tenant' },
-  /** The most requests of a key at a time, streams among them. Each isolate counts for itself. */
+  /** The most requests of a key at a time, streams among them. Each isolate counts for itself, and each of them for five minutes at most. */
   openRequestsPerKey: { variable: 'MAX_OPEN_REQUESTS_PER_KEY', initial: 500, of: 'key' },
-  /** The most runs of a tenant at a time, without those that wait for people or callers. Each isolate counts for itself. */
+  /** The most runs of a tenant at a time, without those that wait for people or callers. Each isolate counts for itself, and each of them for five minutes at most. */
   concurrentRuns: { variable: 'MAX_CONCURRENT_RUNS', initial: 1000, of: 'tenant' },
-  /** The most runs of a key at a time, without those that wait for people or callers. Each isolate counts for itself. */
+  /** The most runs of a key at a time, without those that wait for people or callers. Each isolate counts for itself, and each of them for five minutes at most. */
   concurrentRunsPerKey: { variable: 'MAX_CONCURRENT_RUNS_PER_KEY', initial: 500, of: 'key' },
 } as const satisfies Readonly<Record<string, QuotaRule>>
 

@@ -89,7 +89,6 @@ export class Alarms {
       const { webhook: url = '' } = store.settings()
       await sendWebhooks(store.outbox, { url, webhook, isOpen: config.auth === 'open', now: () => Date.now(), report })
       await this.reportSpend()
-      await reportGrowth(store, setup)
     }
     this.wakeAt(nextDue(this.#dueTimes()))
   }
@@ -100,7 +99,7 @@ export class Alarms {
     const run = runner.dueAt()
     const open = runner.runs.current()
     const unpruned = store.runs.unpruned()
-    const isOwing = store.unreportedSpend().length > 0 || store.growth() !== undefined
+    const isOwing = store.unreportedSpend().length > 0
     const expires = Math.min(store.time('expires'), store.time('idle'))
     return {
       run,
@@ -119,6 +118,17 @@ export class Alarms {
       await setup.directories.getByName(unreportedSpend.tenant).count(unreportedSpend.spend)
       const remainder = store.unreportedSpend().filter((each) => each !== unreportedSpend)
       store.setMeta('owed', remainder)
+    }
+  }
+
+  /** Reports the conversation's size once the transaction under way has ended. If that is lost, the next run reports it. */
+  async #reportGrowth(): Promise<void> {
+    await Promise.resolve()
+    if (this.#ports.store.life() !== 'open') return
+    try {
+      await reportGrowth(this.#ports.store, this.#ports.setup)
+    } catch (error) {
+      this.reportFailure(error)
     }
   }
 
@@ -163,7 +173,7 @@ export class Alarms {
       store.setMeta('owed', [...store.unreportedSpend(), { tenant, spend: spendOf(key, request.runId, usage, now) }])
       this.wakeAt(now)
     }
-    if (isTerminal(status) && store.growth()) this.wakeAt(now)
+    if (isTerminal(status)) void this.#reportGrowth()
     const body = store.settings().webhook === undefined ? undefined : webhookBody(state, now)
     if (body === undefined) return
     store.outbox.add(eventId, body, now)

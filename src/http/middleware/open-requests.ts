@@ -14,7 +14,8 @@ export const countOpenRequests = createMiddleware<EdgeEnv>(async (c, next) => {
     await next()
   } finally {
     const ended = endOf(c.res)
-    if (ended) void ended.then(end, end)
+    // Otherwise the platform ends the request's work with its response, before this is counted.
+    if (ended) c.env.waitUntil(ended.then(end, end))
     else end()
   }
 })
