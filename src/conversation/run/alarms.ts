@@ -124,8 +124,9 @@ export class Alarms {
   /** Reports the conversation's size once the transaction under way has ended. If that is lost, the next run reports it. */
   async #reportGrowth(): Promise<void> {
     await Promise.resolve()
-    if (this.#ports.store.life() !== 'open') return
     try {
+      // An object that was lost meanwhile throws at its first read.
+      if (this.#ports.store.life() !== 'open') return
       await reportGrowth(this.#ports.store, this.#ports.setup)
     } catch (error) {
       this.reportFailure(error)
