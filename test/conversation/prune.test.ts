@@ -104,6 +104,43 @@ describe('ten minutes after its end', () => {
   })
 })
 
+describe('the definitions of tools', () => {
+  /** Two finished runs with one list of tools, of 280,000 characters, and a third with another. */
+  async function finished(): Promise<TestConversation> {
+    const there = talkative()
+    const { definition } = tool('look', () => 'seen', { description: 'Looks. '.repeat(40_000) })
+    for (const run of [0, 1]) {
+      await there.start(run, { tools: [definition] })
+      await there.object.record(runId(run), 10_000)
+    }
+    await there.run(2)
+    return there
+  }
+
+  test('of pruned runs are shortened to names and annotations, but for those of the latest run', async () => {
+    const there = await finished()
+    const sizes = () => there.rows('SELECT length(definitions) AS size FROM toolsets').map(({ size }) => Number(size))
+    const parts = () => there.rows('SELECT id FROM chunks').length
+    expect([sizes().length, parts()]).toEqual([2, 2])
+    const latest = sizes()[1]
+    const before = await Promise.all([0, 1, 2].map(async (run) => there.object.record(runId(run), 0)))
+    await until(there, 11 * MINUTE)
+    expect(parts()).toBe(0)
+    expect(sizes()).toEqual([expect.toSatisfy((size: number) => size < 200), latest])
+    expect(await Promise.all([0, 1, 2].map(async (run) => there.object.record(runId(run), 0)))).toEqual(before)
+  })
+
+  test('of a pruned run are read anew when the run is asked again', async () => {
+    const there = await finished()
+    await until(there, 11 * MINUTE)
+    there.live()
+    const repeat = { runId: runId(9), caller: { tenant: 'acme', scopes: ['chat'] } }
+    expect(await there.object.regenerate(runId(0), repeat)).toMatchObject({ ok: true })
+    await there.object.record(runId(9), 10_000)
+    expect(there.requests.at(-1)?.tools.map(({ name }) => name)).toEqual(['look'])
+  })
+})
+
 async function* hanging(signal: AbortSignal): AsyncGenerator<ModelEvent> {
   yield { type: 'text', text: 'Well' }
   await new Promise((resolve) => signal.addEventListener('abort', resolve))

@@ -103,6 +103,29 @@ export class RunTable {
     return this.#database.sql.exec<{ id: number }>(add, this.#database.chunks.keep(definitions)).one().id
   }
 
+  /**
+   * Shortens the lists of tools that only pruned runs have, but for the latest run's, which its next run likely has too.
+   * Names and annotations stay: a run that is asked again offers the tools of these names as they are then.
+   */
+  pruneToolsets(): void {
+    const rows = this.#database.rows<{ id: number; definitions: string }>(
+      `SELECT id, definitions FROM toolsets WHERE definitions <> '[]' AND definitions NOT LIKE '${SHORT_LIST}%'
+       AND id <> (SELECT toolset FROM runs ORDER BY place DESC LIMIT 1) AND id NOT IN (
+         SELECT toolset FROM runs WHERE record IS NULL UNION
+         SELECT toolset FROM runs WHERE ended IS NOT NULL AND pruned IS NULL)`,
+    )
+    for (const { id, definitions } of rows) {
+      const row = { table: 'toolsets', key: id }
+      const tools = this.#database.value(definitions, row, isTools) ?? []
+      const shortList = JSON.stringify(tools.map(shortDefinition))
+      // A long list in parts is not recognized by how it begins.
+      if (shortList === this.#database.text(definitions, row)) continue
+      this.#database.chunks.drop(definitions)
+      this.#database.rows('UPDATE toolsets SET definitions = ? WHERE id = ?', this.#database.chunks.keep(shortList), id)
+      if (this.#latestToolset?.id === id) this.#latestToolset = undefined
+    }
+  }
+
   row(id: string): RunRow | undefined {
     const [row] = this.#database.rows<RunRow & { has_record: number } & Record<string, SqlStorageValue>>(
       `SELECT ${COLUMNS} FROM runs WHERE id = ?`,
@@ -241,6 +264,14 @@ export class RunTable {
   setPruned(id: string, upTo: number): void {
     this.#database.rows('UPDATE runs SET pruned = ? WHERE id = ?', upTo, id)
   }
+}
+
+/** How the text of a shortened list of tools begins. */
+const SHORT_LIST = '[{"description":"","inputSchema":{}'
+
+/** Returns what a finished run needs of a definition: its name, and the marks of its results. */
+function shortDefinition({ name, version, annotations }: ToolDefinition): ToolDefinition {
+  return { description: '', inputSchema: {}, name, version, hash: '', annotations }
 }
 
 const UNFINISHED: readonly RunStatus[] = ['queued', 'running', 'waiting', 'parked', 'cancelling']

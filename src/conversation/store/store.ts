@@ -228,12 +228,13 @@ export class Store {
     return seq
   }
 
-  /** Deletes the news of the runs that ended up to a time. */
+  /** Deletes the news of the runs that ended up to a time, and the tool definitions that only such runs have. */
   prune(by: number): void {
     for (let run = this.runs.unpruned(); run && run.ended <= by; run = this.runs.unpruned()) {
       const { id } = run
       this.transaction(() => this.runs.setPruned(id, this.events.prune(id)))
     }
+    this.transaction(() => this.runs.pruneToolsets())
   }
 
   /** Returns which run a request's input joined, by the id that a run of its own would have had. */
