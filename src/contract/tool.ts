@@ -1,3 +1,4 @@
+import type { CallInput, InputNeeds } from './input.ts'
 import type { JsonObject, JsonSchema } from './json.ts'
 import type { Content, DataMark, Message } from './message.ts'
 import type { Usage } from './usage.ts'
@@ -128,6 +129,8 @@ export interface ToolContext {
   readonly history?: readonly Message[]
   /** The marks of all data that the model had read when it asked for the call. */
   readonly marks?: readonly DataMark[]
+  /** The answers to what this call asked for when it was sent before. */
+  readonly input?: CallInput
   /** The host's policies (`TOOL_POLICY`), for a tool with `callsTools`: they bind the tools that it calls. */
   readonly policies?: Readonly<Record<string, unknown>>
 }
@@ -156,6 +159,8 @@ export interface ToolSuccess {
 export interface ToolFailure {
   readonly ok: false
   readonly error: ToolFault
+  /** What the call needs before it can finish. Its error is `input_required`, which stands where nobody can be asked. */
+  readonly input?: InputNeeds
   /** As in a success. */
   readonly usage?: Usage
   /** As in a success. */

@@ -51,7 +51,9 @@ export function convertInput(schema: InputSchema, subject: string): JsonSchema {
   try {
     const { jsonSchema, vendor } = schema['~standard']
     if (!jsonSchema && vendor !== 'valibot') throw new TypeError(`${vendor} does not give it: ${UPDATE}`)
-    const { $schema: _, ...json } = jsonSchema ? jsonSchema.input({ target: 'draft-2020-12' }) : convert(schema)
+    const { $schema, ...rest } = jsonSchema ? jsonSchema.input({ target: 'draft-2020-12' }) : convert(schema)
+    // Libraries name the draft in every schema; in a schema that was written out, the author has named it.
+    const json = { ...(vendor === 'json-schema' && $schema !== undefined && { $schema }), ...rest }
     // This throws for a value that JSON cannot hold, such as a default that is a symbol.
     plain(json)
     return json

@@ -1,3 +1,5 @@
+import { INPUT_REQUIRED, type InputNeeds, type InputRequest } from '../contract/input.ts'
+import type { JsonObject } from '../contract/json.ts'
 import type { ToolFailure } from '../contract/tool.ts'
 import { failure } from '../contract/tool.ts'
 import { textOfThrown } from '../contract/thrown.ts'
@@ -10,20 +12,54 @@ export class ToolError extends Error {
   readonly code: string
   readonly retryable: boolean | undefined
   readonly fatal: boolean | undefined
+  readonly input: InputNeeds | undefined
 
-  constructor(message: string, options: { code?: string; retryable?: boolean; fatal?: boolean; cause?: unknown } = {}) {
+  constructor(
+    message: string,
+    options: { code?: string; retryable?: boolean; fatal?: boolean; cause?: unknown; input?: InputNeeds } = {},
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'ToolError'
     this.code = options.code ?? 'tool_error'
     this.retryable = options.retryable
     this.fatal = options.fatal
+    this.input = options.input
   }
+}
+
+/**
+ * The error a tool throws when it needs something of a person, such as a confirmation. In a conversation the run waits
+ * for the answer; an MCP client is asked. Then the tool is called again, with the answers in `context.input`. Elsewhere
+ * the model is told that nobody can be asked.
+ *
+ * @example
+ * const { confirm } = context.input?.responses ?? {}
+ * if (!confirm) throw new InputRequired({ confirm: form('Delete all 12 files?', { type: 'object', properties: {} }) })
+ */
+export class InputRequired extends ToolError {
+  constructor(requests: InputNeeds['requests'], state?: string) {
+    const input = { requests, ...(state !== undefined && { state }) }
+    super('This tool needs input from a person, who cannot be asked here. Trying again will not help.', {
+      code: INPUT_REQUIRED,
+      input,
+    })
+  }
+}
+
+/** Makes a request for a form that a person fills in. The schema is an object of plain values. */
+export function form(message: string, requestedSchema: JsonObject): InputRequest {
+  return { method: 'elicitation/create', params: { mode: 'form', message, requestedSchema } }
+}
+
+/** Makes a request for a page that a person opens, such as to sign in. `elicitationId` tells it from others. */
+export function page(message: string, url: string, elicitationId: string): InputRequest {
+  return { method: 'elicitation/create', params: { mode: 'url', message, url, elicitationId } }
 }
 
 /** Returns the outcome of a call that threw. The text of any error but a ToolError is for operators alone. */
 export function toFailure(name: string, error: unknown): ToolFailure {
   if (error instanceof ToolError) {
-    const { code, message, retryable, fatal, cause } = error
+    const { code, message, retryable, fatal, cause, input } = error
     return {
       ok: false,
       error: {
@@ -33,6 +69,7 @@ export function toFailure(name: string, error: unknown): ToolFailure {
         ...(retryable !== undefined && { retryable }),
         ...(fatal !== undefined && { fatal }),
       },
+      ...(input && { input }),
     }
   }
   const detail = textOfThrown(error)

@@ -58,7 +58,7 @@ describe('authentication', () => {
     expect((await testEdge().ask('/v1/models')).status).toBe(200)
     expect((await testEdge().ask('http://localhost:8787/v1/models')).status).toBe(200)
     expect(await errorOf(await testEdge().ask('https://edge.example.com/v1/models'))).toEqual({
-      status: 503,
+      status: 403,
       code: 'auth_open_not_local',
     })
   })

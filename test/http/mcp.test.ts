@@ -319,3 +319,105 @@ describe('tools/call', () => {
     expect(await reason.promise).toBe('cancelled')
   })
 })
+
+describe('a call that needs input', () => {
+  const ask = { method: 'elicitation/create', params: { message: 'How many?', requestedSchema: { type: 'object' } } }
+  const sample = { method: 'sampling/createMessage', params: { messages: [], maxTokens: 9 } }
+  const needy = tool('needy', (_args, { input }) => {
+    if (input?.state === 'forged') return failure('invalid_input', 'This state is not valid.')
+    if (input) return `${JSON.stringify(input.responses)} ${input.state}`
+    const error = { code: 'input_required', message: 'Nobody can be asked.' }
+    return { ok: false, error, input: { requests: { ask, sample }, state: 'half' } }
+  })
+  const withCapabilities = (clientCapabilities: object) => ({ [`${PREFIX}clientCapabilities`]: clientCapabilities })
+
+  test('asks a client of the newest revision for what it can serve, and goes on with its answers', async () => {
+    const { newest } = client({ tools: [needy] })
+    const call = { name: 'needy', _meta: withCapabilities({ elicitation: {} }) }
+    expect(await read(await newest('tools/call', call))).toEqual(
+      complete({ resultType: 'input_required', inputRequests: { ask }, requestState: 'half' }),
+    )
+    const inputResponses = { ask: { action: 'accept', content: { count: 3 } }, noise: 7 }
+    expect(await read(await newest('tools/call', { ...call, inputResponses, requestState: 'half' }))).toEqual(
+      complete({ content: text('{"ask":{"action":"accept","content":{"count":3}}} half') }),
+    )
+  })
+
+  test('is an error for a client that can serve none of it', async () => {
+    const response = await client({ tools: [needy] }).newest('tools/call', { name: 'needy' })
+    expect(response.status).toBe(400)
+    expect(await read(response)).toMatchObject({
+      error: { code: -32021, data: { requiredCapabilities: { elicitation: {}, sampling: {} } } },
+    })
+  })
+
+  test('fails for a client of an older revision, which cannot be asked', async () => {
+    expect(await read(await client({ tools: [needy] }).older('tools/call', { name: 'needy' }))).toMatchObject({
+      result: { content: text('Nobody can be asked.'), isError: true },
+    })
+  })
+
+  test('is a protocol error if its tool does not accept the state that comes back', async () => {
+    const call = { name: 'needy', inputResponses: {}, requestState: 'forged' }
+    expect(await read(await client({ tools: [needy] }).newest('tools/call', call))).toMatchObject({
+      error: { code: -32602, message: 'This state is not valid.' },
+    })
+  })
+
+  test('says over `POST /tools/{name}/call` what it needs, and takes the answers there', async () => {
+    const { edge } = client({ tools: [needy] })
+    const post = async (json: object) => read(await edge.ask('/tools/needy/call', { json }))
+    expect(await post({ arguments: {} })).toMatchObject({
+      ok: false,
+      error: { code: 'input_required' },
+      input: { requests: { ask, sample }, state: 'half' },
+    })
+    const input = { responses: { ask: { action: 'decline' } } }
+    expect(await post({ arguments: {}, input })).toMatchObject({
+      ok: true,
+      content: text('{"ask":{"action":"decline"}} undefined'),
+    })
+  })
+})
+
+describe('the headers of a call', () => {
+  const marked = (name: string, type: string) => ({ type, 'x-mcp-header': name })
+  const inputSchema = {
+    type: 'object',
+    properties: {
+      region: marked('Region', 'string'),
+      nested: { type: 'object', properties: { count: marked('Count', 'integer') } },
+    },
+  }
+  const { newest, older } = client({ tools: [tool('go', () => 'gone', { inputSchema })] })
+  const args = { region: 'Zürich', nested: { count: 3 } }
+  const region = '=?base64?WsO8cmljaA==?='
+
+  test('repeat the arguments that the schema of its tool marks', async () => {
+    const headers = { 'mcp-param-region': region, 'mcp-param-count': '3' }
+    expect(await read(await newest('tools/call', { name: 'go', arguments: args }, headers))).toMatchObject({
+      result: { content: text('gone') },
+    })
+    expect(await read(await newest('tools/call', { name: 'go', arguments: {} }))).toMatchObject({
+      result: { content: text('gone') },
+    })
+  })
+
+  test.each<[Record<string, string>]>([
+    [{}],
+    [{ 'mcp-param-region': region }],
+    [{ 'mcp-param-region': region, 'mcp-param-count': '4' }],
+    [{ 'mcp-param-region': '=?base64?WsO8cmljaA?=', 'mcp-param-count': '3' }],
+    [{ 'mcp-param-region': '=?base64?W!O8cmljaA==?=', 'mcp-param-count': '3' }],
+  ])('are refused as %j, which differ from the arguments', async (headers) => {
+    const response = await newest('tools/call', { name: 'go', arguments: args }, headers)
+    expect(response.status).toBe(400)
+    expect(await read(response)).toMatchObject({ error: { code: -32020 } })
+  })
+
+  test('are not looked at for a client of an older revision, which does not send them', async () => {
+    expect(await read(await older('tools/call', { name: 'go', arguments: args }))).toMatchObject({
+      result: { content: text('gone') },
+    })
+  })
+})

@@ -224,8 +224,10 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
   ),
   Outcome: object(
     { ok: flag, content: list(ref('Content')), durationMs: count },
-    { structured: {}, usage: USAGE, error: FAULT },
+    { structured: {}, usage: USAGE, error: FAULT, input: ref('InputNeeds') },
   ),
+  InputNeeds: object({ requests: { type: 'object', additionalProperties: ref('InputRequest') } }, { state: text }),
+  InputRequest: object({ method: text, params: OBJECT }),
   Version: object({
     name: text,
     hash: text,

@@ -124,6 +124,13 @@ const part = v.variant('type', [
   v.object({ type: v.picklist(['image', 'file']), mediaType: v.string(), data: v.string() }),
 ])
 
+const input = v.exactOptional(
+  v.object({
+    requests: v.record(v.string(), v.object({ method: v.string(), params: v.record(v.string(), v.unknown()) })),
+    state: v.exactOptional(v.string()),
+  }),
+)
+
 const Outcome = v.variant('ok', [
   v.object({
     ok: v.literal(true),
@@ -141,6 +148,7 @@ const Outcome = v.variant('ok', [
       retryable: flag,
       fatal: flag,
     }),
+    input,
     usage,
     marks,
   }),

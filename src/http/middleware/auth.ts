@@ -78,7 +78,7 @@ export function isLoopback(hostname: string): boolean {
 function openCaller(request: Request): Caller {
   if (isLoopback(new URL(request.url).hostname)) return { tenant: 'local', scopes: EVERY_SCOPE }
   const message = 'AUTH is "open", which serves loopback addresses only; set it to "keys".'
-  throw new Problem({ status: 503, code: 'auth_open_not_local', message })
+  throw new Problem({ status: 403, code: 'auth_open_not_local', message })
 }
 
 /** Finds a key by its hash. Every configured hash is compared to its end, so that timing reveals nothing of any key. */

@@ -1,3 +1,4 @@
+import type { CallInput } from '../../contract/input.ts'
 import { newId } from '../../contract/id.ts'
 import type { Setup } from '../../contract/setup.ts'
 import { chooseOptions } from '../../contract/run-options.ts'
@@ -21,6 +22,8 @@ export interface CallOptions {
   readonly arguments: Readonly<Record<string, unknown>>
   /** The tool context that the request brings. */
   readonly context?: Readonly<Record<string, unknown>> | undefined
+  /** The answers to what the call asked for when it was sent before. */
+  readonly input?: CallInput | undefined
   readonly setup: Setup
   readonly caller: Caller
   readonly request: Request
@@ -76,6 +79,7 @@ export async function callTool(
       values,
       ...(trusted && { trusted }),
       ...(compat && { compat }),
+      ...(body.input && { input: body.input }),
     },
   }
   const options = { signal, timeoutMs, progress, resultBytes: Math.min(maxResultBytes, limits.resultBytes) }

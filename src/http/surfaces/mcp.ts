@@ -1,6 +1,8 @@
 import { Hono } from 'hono/tiny'
 import type { Progress, ToolSource } from '../../contract/tool.ts'
 import {
+  CLIENT_CAPABILITIES,
+  HEADER_MISMATCH,
   INTERNAL_ERROR,
   INVALID_PARAMS,
   INVALID_REQUEST,
@@ -14,6 +16,8 @@ import {
   toMessage,
   VERSIONS,
 } from '../../wire/client/mcp/message.ts'
+import { readInput, toInputRequired } from '../../wire/client/mcp/input.ts'
+import { paramMismatch } from '../../wire/client/mcp/param-headers.ts'
 import { progressNotices, toCallResult, toMcpTool } from '../../wire/client/mcp/tool.ts'
 import { decodeCallBody } from '../../wire/client/request.ts'
 import { encodeData } from '../../wire/sse.ts'
@@ -112,8 +116,17 @@ async function call(message: McpMessage, context: RequestContext): Promise<Respo
   const decoded = decodeCallBody({ arguments: params['arguments'] ?? {}, context: contextOf(meta) })
   if (!decoded.ok) return reply(message, mcpFault(INVALID_PARAMS, decoded.error.message))
   await remainingBudget(context)
-  const perform = async (control: { signal?: AbortSignal; progress?: (news: Progress) => void }) =>
-    toCallResult(await callTool(tool, { ...decoded.request, ...context, ...control }), tool.definition, modern)
+  const mismatch =
+    modern && paramMismatch(tool.definition.inputSchema, decoded.request.arguments, context.request.headers)
+  if (mismatch) return reply(message, mcpFault(HEADER_MISMATCH, mismatch, 400))
+  const input = readInput(params)
+  const perform = async (control: { signal?: AbortSignal; progress?: (news: Progress) => void }) => {
+    const outcome = await callTool(tool, { ...decoded.request, ...context, ...control, input })
+    if (!outcome.ok && outcome.error.code === 'invalid_input') return mcpFault(INVALID_PARAMS, outcome.error.message)
+    return !outcome.ok && outcome.input && modern
+      ? toInputRequired(outcome.input, meta[CLIENT_CAPABILITIES])
+      : toCallResult(outcome, tool.definition, modern)
+  }
   const { progressToken } = meta
   const takesEvents = context.request.headers.get('accept')?.includes('text/event-stream')
   if (progressToken === undefined || !takesEvents) return reply(message, await perform({}))

@@ -119,7 +119,16 @@ export function decodeRunBody(body: unknown): DecodeResult<RunBody> {
   return fault ?? { ok: true, request: { ...rest, input: history.request } }
 }
 
-export const callBody = v.strictObject({ arguments: plainObject, context: runOptions.context })
+/** The answers to what a call asked for, by the names of the requests. */
+export const callResponses = v.record(v.string(), plainObject)
+
+const callInput = v.strictObject({ responses: callResponses, state: v.exactOptional(v.string()) })
+
+export const callBody = v.strictObject({
+  arguments: plainObject,
+  context: runOptions.context,
+  input: v.exactOptional(callInput),
+})
 
 /** Parses the body of `POST /tools/{name}/call`. */
 export function decodeCallBody(body: unknown): DecodeResult<v.InferOutput<typeof callBody>> {

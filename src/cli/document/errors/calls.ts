@@ -17,6 +17,14 @@ export const CALL_ERRORS: ErrorTexts = {
     'The arguments do not fit the schema. The model is told the path and the reason, and can correct them.',
     'If it happens often, describe the fields better or simplify the schema.',
   ),
+  input_required: text(
+    'The call needs input from a person or a client, who cannot be asked on this surface.',
+    'Call it over `/mcp` with a client that declares the capability, or send `input` with `POST /tools/{name}/call`.',
+  ),
+  invalid_input: text(
+    'The tool does not accept the answers, or the state, that came back for its requests.',
+    'Send the state as it came, and answers of the kind that was asked for.',
+  ),
   limit: text('A limit of the run was reached before the call.', 'Raise `MAX_CALLS` or `MAX_CALLS_PER_TOOL`.'),
   no_more_tools: text('The model asked for a tool in its last answer, after a limit.', 'Raise the limit.'),
   outcome_unknown: text(
@@ -64,7 +72,6 @@ export const CALL_ERRORS: ErrorTexts = {
 export const SOURCE_ERRORS: ErrorTexts = {
   'http_<status>': text('The API answered with this status, such as `http_404`.', 'The message has its text.'),
   http_unreachable: text('The API could not be reached.', 'Check its host.'),
-  input_required: text('An MCP server asked for input, which is not supported.', 'Use another tool.'),
   mcp_error: text('An MCP server failed at the call.', 'Look in its log.'),
   mcp_refused: text('An MCP server refused the arguments.', 'The message is the server’s.'),
   mcp_timeout: text('An MCP server took too long.', 'It may have taken effect.'),

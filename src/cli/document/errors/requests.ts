@@ -8,7 +8,7 @@ export const ACCESS_ERRORS: ErrorTexts = {
     'Set `API_KEYS`; see [Deploy](deploy.md).',
   ),
   auth_open_not_local: http(
-    503,
+    403,
     '`AUTH` is `open`, and the request came to an address that is not a loopback address.',
     'Remove `AUTH` and set `API_KEYS`.',
   ),

@@ -17,7 +17,8 @@ export const INVALID_REQUEST = -32_600
 export const METHOD_NOT_FOUND = -32_601
 export const INVALID_PARAMS = -32_602
 export const INTERNAL_ERROR = -32_603
-const HEADER_MISMATCH = -32_020
+export const HEADER_MISMATCH = -32_020
+const MISSING_CAPABILITY = -32_021
 const UNSUPPORTED_VERSION = -32_022
 
 /** The name and version that the server gives itself, for people to read. The version is that of package.json. */
@@ -25,6 +26,8 @@ export const SERVER_INFO = { name: 'edgecall', version: '0.1.0' }
 
 /** The prefix of the protocol's own keys in `_meta`. */
 const RESERVED = 'io.modelcontextprotocol/'
+/** The member of `_meta` in which a client of the newest revision says what it can serve. */
+export const CLIENT_CAPABILITIES = `${RESERVED}clientCapabilities`
 
 export type MessageId = string | number
 
@@ -112,6 +115,12 @@ function modernFault(
       )
   }
   return undefined
+}
+
+/** The error of a call that asks the client for what the client has not declared that it can do. */
+export function missingCapability(requiredCapabilities: object): McpFault {
+  const message = 'This call needs a capability that the client has not declared.'
+  return { status: 400, error: { code: MISSING_CAPABILITY, message, data: { requiredCapabilities } } }
 }
 
 function unsupported(requested: string): McpFault {

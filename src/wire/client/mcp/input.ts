@@ -1,0 +1,38 @@
+import type { CallInput, InputNeeds } from '../../../contract/input.ts'
+import { isObject, type JsonObject } from '../../../contract/json.ts'
+import { fieldsOf } from '../../fields.ts'
+import { type McpFault, missingCapability } from './message.ts'
+
+/** Reads the answers that a repeated `tools/call` brings (SEP-2322). Undefined if it brings none. */
+export function readInput({ inputResponses, requestState }: JsonObject): CallInput | undefined {
+  if (inputResponses === undefined && requestState === undefined) return undefined
+  const responses = Object.entries(fieldsOf(inputResponses)).flatMap(([key, value]) =>
+    isObject(value) ? [[key, value] as const] : [],
+  )
+  return {
+    responses: Object.fromEntries(responses),
+    ...(typeof requestState === 'string' && { state: requestState }),
+  }
+}
+
+/**
+ * Asks the client for what a call needs, as far as the client says that it can serve it; an error if it can serve none
+ * of it.
+ */
+export function toInputRequired({ requests, state }: InputNeeds, capabilities: unknown): object | McpFault {
+  const entries = Object.entries(requests)
+  const servable = entries.filter(([, { method }]) => capabilityOf(method) in fieldsOf(capabilities))
+  if (entries.length > 0 && servable.length === 0) {
+    return missingCapability(Object.fromEntries(entries.map(([, { method }]) => [capabilityOf(method), {}])))
+  }
+  return {
+    resultType: 'input_required',
+    inputRequests: Object.fromEntries(servable),
+    ...(state !== undefined && { requestState: state }),
+  }
+}
+
+/** Returns the client capability that a method needs: the part of its name before the slash. */
+function capabilityOf(method: string): string {
+  return method.split('/', 1)[0] ?? method
+}
