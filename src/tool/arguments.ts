@@ -31,9 +31,10 @@ export function argumentsOf<Schema extends InputSchema>(schema: Schema, subject:
   if (root) return { schema: plain(root), parse: parser(schema, root) }
   const required = OPTIONAL.includes(Reflect.get(schema, 'type')) || 'default' in json ? [] : [FIELD]
   const parse = parser(schema, json)
-  const properties = { [FIELD]: rebase(json, '#', `#/properties/${FIELD}`) }
+  const { $schema, ...ofField } = json
+  const properties = { [FIELD]: rebase(ofField, '#', `#/properties/${FIELD}`) }
   return {
-    schema: { type: 'object', properties, required },
+    schema: { ...($schema !== undefined && { $schema }), type: 'object', properties, required },
     parse: async (input) => {
       const parsed = await parse(fieldOf(input))
       if (parsed.ok) return parsed

@@ -44,8 +44,7 @@ function loaded(foreign: Foreign) {
 
 /** Whether a told schema is the one that was given, as one of an object. */
 function isDeepEqual(told: JsonSchema, given: JsonSchema): boolean {
-  const { $schema: _, ...rest } = given
-  return JSON.stringify(sorted({ properties: {}, ...rest, type: 'object' })) === JSON.stringify(sorted(told))
+  return JSON.stringify(sorted({ properties: {}, ...given, type: 'object' })) === JSON.stringify(sorted(told))
 }
 
 function sorted(schema: JsonSchema): unknown {
