@@ -27,7 +27,7 @@ afterAll(() => stage?.close())
 const model = 'openai/test'
 const root = ask(['squareRoot', { number: 16 }])
 const mixed = ask(['squareRoot', { number: 16 }], ['shout', { text: 'four' }])
-const schema = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] } as const
+const schema = { type: 'object' as const, properties: { text: { type: 'string' as const } }, required: ['text'] }
 const description = 'Shouts a text'
 const both = ['user', 'assistant', 'tool', 'tool']
 /** Longer than what may be held back as a preamble. */

@@ -17,6 +17,7 @@ const FINISH = [
   'cancelled',
   'error',
 ]
+const CHAT_FINISH = { enum: ['stop', 'length', 'tool_calls', 'content_filter'] }
 const STATUS = ['queued', 'running', 'waiting', 'parked', 'cancelling', 'completed', 'failed', 'cancelled']
 
 /** The schemas of the edge's answers, by their names in the document. Answers may have more members than are named. */
@@ -147,7 +148,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
       { reasoning_content: text, tool_calls: list(ref('ChatToolCall')) },
     ),
     logprobs: { type: 'null' },
-    finish_reason: { enum: ['stop', 'length', 'tool_calls', 'content_filter'] },
+    finish_reason: CHAT_FINISH,
   }),
   ChatToolCall: object({
     id: text,
@@ -161,6 +162,38 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
       completion_tokens_details: object({}, { reasoning_tokens: count }),
     },
   ),
+  ChatCompletionChunk: {
+    ...object(
+      {
+        id: text,
+        object: { const: 'chat.completion.chunk' },
+        created: count,
+        model: text,
+        choices: list(
+          object({
+            index: count,
+            delta: object(
+              {},
+              {
+                role: { const: 'assistant' },
+                content: text,
+                reasoning_content: text,
+                tool_calls: list({ allOf: [ref('ChatToolCall'), object({ index: count })] }),
+              },
+            ),
+            logprobs: { type: 'null' },
+            finish_reason: { anyOf: [CHAT_FINISH, { type: 'null' }] },
+          }),
+        ),
+      },
+      { usage: { anyOf: [ref('ChatUsage'), { type: 'null' }] } },
+    ),
+    description: 'OpenAI’s object of this name. After the last chunk comes the text `[DONE]`.',
+  },
+  ResponseEvent: {
+    ...object({ type: text, sequence_number: count }),
+    description: 'A streaming event of OpenAI’s Responses API. Its `type` says which further members it has.',
+  },
   Response: {
     ...object(
       {
@@ -175,7 +208,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
         error: { anyOf: [object({ code: text, message: text }, { edgecall: text }), { type: 'null' }] },
         incomplete_details: { anyOf: [object({ reason: text }), { type: 'null' }] },
         usage: { anyOf: [ref('ResponseUsage'), { type: 'null' }] },
-        edgecall: OBJECT,
+        edgecall: object({ runId: text, steps: count, finish: ref('Finish') }, { conversation: text }),
       },
     ),
     description: 'OpenAI’s object of this name. Calls that ran at the edge are items of type `mcp_call`.',
@@ -209,7 +242,11 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
     output_tokens_details: object({ reasoning_tokens: count }),
     total_tokens: count,
   }),
-  Report: object({ runId: text, steps: count, calls: list(OBJECT), finish: ref('Finish') }, { conversation: text }),
+  Report: object(
+    { runId: text, steps: count, calls: list(ref('ReportedCall')), finish: ref('Finish') },
+    { conversation: text },
+  ),
+  ReportedCall: object({ id: text, tool: text, arguments: {}, ok: flag, durationMs: count }),
   Tool: object(
     { name: text, source: text, place: text, available: flag },
     {

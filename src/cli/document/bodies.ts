@@ -101,7 +101,12 @@ export function bodySchemas(): Readonly<Record<string, JsonSchema>> {
 function withWords(made: Readonly<Record<string, object>>): Readonly<Record<string, JsonSchema>> {
   const edgecall = { anyOf: [ref('RunOptions'), { type: 'null' }] }
   return {
-    InputSchema: { type: 'object', properties: { type: { const: 'object' } }, description: 'A JSON Schema.' },
+    InputSchema: {
+      type: 'object',
+      properties: { type: { const: 'object' } },
+      additionalProperties: true,
+      description: 'A JSON Schema.',
+    },
     Limits: described(made['Limits'], limitTexts()),
     ...Object.fromEntries(
       ['HttpTool', 'ToolAlias', 'StaticTool', 'CodeTool'].map((name) => [name, described(made[name], fieldTexts())]),

@@ -28,7 +28,11 @@ export const CLIENT_ROUTES: Routes = {
       headers: CONVERSATION,
       body: 'ChatCompletionBody',
       answers: {
-        200: { says: 'The completion, or its chunks if `stream` is true.', json: 'ChatCompletion', or: 'events' },
+        200: {
+          says: 'The completion, or its chunks if `stream` is true.',
+          json: 'ChatCompletion',
+          events: 'ChatCompletionChunk',
+        },
       },
       errors: ERRORS,
     },
@@ -41,7 +45,9 @@ export const CLIENT_ROUTES: Routes = {
       scope: 'chat',
       headers: CONVERSATION,
       body: 'ResponseBody',
-      answers: { 200: { says: 'The response, or its events if `stream` is true.', json: 'Response', or: 'events' } },
+      answers: {
+        200: { says: 'The response, or its events if `stream` is true.', json: 'Response', events: 'ResponseEvent' },
+      },
       errors: ERRORS,
     },
   },
@@ -56,7 +62,9 @@ export const CLIENT_ROUTES: Routes = {
         stream: '`true` to stream the events of the response.',
         starting_after: 'Stream only the events after this `sequence_number`.',
       },
-      answers: { 200: { says: 'The response, or its events if `stream` is true.', json: 'Response', or: 'events' } },
+      answers: {
+        200: { says: 'The response, or its events if `stream` is true.', json: 'Response', events: 'ResponseEvent' },
+      },
       errors: { 404: 'The response does not exist or was not stored.' },
     },
   },
@@ -120,7 +128,7 @@ export const CLIENT_ROUTES: Routes = {
       scope: 'tools:read and chat',
       body: 'McpMessage',
       answers: {
-        200: { says: 'The JSON-RPC response.', json: { type: 'object' }, or: 'events' },
+        200: { says: 'The JSON-RPC response.', json: { type: 'object' }, events: 'McpMessage' },
         202: { says: 'The notification was accepted.' },
       },
     },

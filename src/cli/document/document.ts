@@ -33,7 +33,7 @@ const TAGS = {
 
 /** Makes the OpenAPI 3.1 document of the edge: its routes, and the schemas that check requests. */
 export function openApiDocument(version: string): JsonObject {
-  return {
+  return withOpenObjects({
     openapi: '3.1.0',
     info: { title: 'Edgecall', version, license: { name: 'MIT', identifier: 'MIT' } },
     servers: [{ url: '/' }],
@@ -65,7 +65,21 @@ export function openApiDocument(version: string): JsonObject {
       },
       schemas: { ...bodySchemas(), ...ANSWERS, ...eventSchemas() },
     },
-  }
+  })
+}
+
+/** Says of each object without named members that it may have any: generators of types take it for an empty object. */
+function withOpenObjects<Value>(value: Value): Value
+function withOpenObjects(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withOpenObjects)
+  if (!isObject(value)) return value
+  const members = Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withOpenObjects(member)]))
+  const isBare = value['type'] === 'object' && !hasMembers(value['properties']) && !('additionalProperties' in value)
+  return isBare ? { ...members, additionalProperties: true } : members
+}
+
+function hasMembers(properties: unknown): boolean {
+  return isObject(properties) && Object.keys(properties).length > 0
 }
 
 /** Formats the document as it is bundled, with a line for each path and schema, so that diffs are readable. */

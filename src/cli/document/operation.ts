@@ -1,9 +1,17 @@
 import type { JsonObject, JsonSchema } from '../../contract/json.ts'
 import { ref, text } from './json-schema.ts'
 
-/** The content of a successful answer: JSON, with a schema or the name of one, or text of another type. */
+/**
+ * The content of a successful answer: JSON, with a schema or the name of one, or text of another type. `events` names the
+ * schema of the data of each server-sent event, if the answer can be streamed.
+ */
 export type Answer =
-  | { readonly says: string; readonly json: string | JsonSchema; readonly or?: 'events'; readonly headers?: JsonObject }
+  | {
+      readonly says: string
+      readonly json: string | JsonSchema
+      readonly events?: string
+      readonly headers?: JsonObject
+    }
   | { readonly says: string; readonly type?: string }
 
 export interface Route {
@@ -89,13 +97,16 @@ function pathText(path: string, name: string): string | undefined {
   return PATH_TEXTS[`${path.slice(0, path.indexOf('/{'))}/${name}`] ?? PATH_TEXTS[name]
 }
 
-const EVENT_STREAM = {
-  type: 'string',
-  description: 'Server-sent events. The `data` of each event is a `RunEvent`.',
-  contentMediaType: 'text/event-stream',
-  contentSchema: ref('RunEvent'),
+/** Describes server-sent events, whose data have the schema of this name. */
+function eventStream(name: string): JsonObject {
+  const schema = {
+    type: 'string',
+    description: `Server-sent events. The \`data\` of each event is a \`${name}\`.`,
+    contentMediaType: 'text/event-stream',
+    contentSchema: ref(name),
+  }
+  return { 'text/event-stream': { schema } }
 }
-const EVENTS = { 'text/event-stream': { schema: EVENT_STREAM } }
 
 const KEYED = { 401: 'The API key is missing or invalid.', 403: 'The API key lacks the required scope.' }
 const WITH_BODY = {
@@ -115,12 +126,12 @@ function responseOf(answer: Answer): JsonObject {
   const { says: description } = answer
   if (!('json' in answer)) {
     const { type } = answer
-    if (type === 'events') return { description, content: EVENTS }
+    if (type === 'events') return { description, content: eventStream('RunEvent') }
     return { description, ...(type !== undefined && { content: { [type]: { schema: text } } }) }
   }
-  const { json, or, headers } = answer
+  const { json, events, headers } = answer
   const schema = typeof json === 'string' ? ref(json) : json
-  const content = { 'application/json': { schema }, ...(or === 'events' && EVENTS) }
+  const content = { 'application/json': { schema }, ...(events !== undefined && eventStream(events)) }
   return { description, ...(headers && { headers }), content }
 }
 

@@ -22,7 +22,7 @@ const FORMAT = {
 const ENDED = {
   says: 'The run after it has ended or, if `Accept` is `text/event-stream`, its events as they happen.',
   json: 'Run',
-  or: 'events',
+  events: 'RunEvent',
 }
 const WAITING = {
   says: 'The run waits for its caller or for an approval, or the request had `Prefer: respond-async`.',
