@@ -1,6 +1,6 @@
 import type { Message } from '../../contract/message.ts'
 import type { ModelRequest, ToolChoice } from '../../contract/model.ts'
-import type { ClientTool } from '../../contract/run.ts'
+import type { ClientTool, RunRequest } from '../../contract/run.ts'
 import type { ToolDefinition } from '../../contract/tool.ts'
 import { feedback } from './response-format.ts'
 import type { Running } from '../running.ts'
@@ -21,7 +21,7 @@ export function modelRequest({ state, history, model }: Pick<Running, 'state' | 
     message.role === 'tool' ? asData(message) : message,
   )
   messages.push(...feedback(rejected))
-  if (system) messages.unshift({ role: 'system', content: system })
+  if (system) messages.unshift(systemMessage(state.request, system))
   return {
     messages,
     tools,
@@ -35,6 +35,15 @@ export function modelRequest({ state, history, model }: Pick<Running, 'state' | 
 /** Providers reject the choice of a tool that is not in the request. */
 function mayChoose(choice: ToolChoice, tools: readonly ToolDefinition[]): boolean {
   return typeof choice === 'object' ? tools.some(({ name }) => name === choice.tool) : tools.length > 0
+}
+
+const systemMessages = new WeakMap<RunRequest, Message>()
+
+/** Returns the same message in each step of a run, so that a codec can encode what follows it once. */
+function systemMessage(request: RunRequest, content: string): Message {
+  let message = systemMessages.get(request)
+  if (!message) systemMessages.set(request, (message = { role: 'system', content }))
+  return message
 }
 
 const definitionLists = new WeakMap<RunState['offered'], readonly ToolDefinition[]>()

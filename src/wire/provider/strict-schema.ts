@@ -23,6 +23,9 @@ export function toParameters({ name, inputSchema, strict }: ToolDefinition): Jso
 
 /** Encodes a tool. Array schemas without `items` get `items` of any type: else the whole request would be refused. */
 export function toolText(tool: object): string {
+  const text = JSON.stringify(tool)
+  // A replacer is called for every member, so it is only used where it may find something.
+  if (!text.includes('"array"')) return text
   return JSON.stringify(tool, (_, part: unknown) =>
     isObject(part) && [part.type].flat().includes('array') ? { items: {}, ...part } : part,
   )

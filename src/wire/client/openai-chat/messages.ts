@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { isObject } from '../../../contract/json.ts'
 import { textOf } from '../../../contract/message.ts'
 import { dataUrl, fileUrl } from '../data-url.ts'
 import { partsOf, someText, textOr, toolName } from '../../schema.ts'
@@ -38,8 +39,7 @@ const toolCall = v.pipe(
 
 const texts = textOr(textPart)
 
-/** Converts a message of the format to ours. The tool of a result is not known here: `checkHistory` fills it in. */
-export const messageSchema = v.variant('role', [
+const anyMessage = v.variant('role', [
   v.pipe(
     v.object({ role: v.picklist(['system', 'developer']), content: texts }),
     v.transform(({ content }) => ({ role: 'system' as const, content: textOf(content) })),
@@ -67,3 +67,22 @@ export const messageSchema = v.variant('role', [
     }),
   ),
 ])
+
+interface PlainMessage {
+  readonly role: 'system' | 'user' | 'assistant'
+  readonly content: string
+}
+
+/** Whether a message is a role and a text and nothing else. It needs no conversion. */
+function isPlain(value: unknown): value is PlainMessage {
+  if (!isObject(value) || typeof value['content'] !== 'string') return false
+  const { role } = value
+  return (role === 'user' || role === 'assistant' || role === 'system') && Object.keys(value).length === 2
+}
+
+/** Accepts plain messages, of which long histories are made, without the whole check, which takes longer than parsing them. */
+const runUnlessPlain: (typeof anyMessage)['~run'] = (dataset, config) =>
+  isPlain(dataset.value) ? { typed: true, value: dataset.value } : anyMessage['~run'](dataset, config)
+
+/** Converts a message of the format to ours. The tool of a result is not known here: `checkHistory` fills it in. */
+export const messageSchema = { ...anyMessage, '~run': runUnlessPlain }

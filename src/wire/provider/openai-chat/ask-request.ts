@@ -2,7 +2,7 @@ import { type AssistantMessage, type Message, textOf, type UserContent } from '.
 import type { ModelRequest, ResponseFormat, ToolChoice } from '../../../contract/model.ts'
 import type { ToolDefinition } from '../../../contract/tool.ts'
 import { argumentsText, calledName } from '../call-arguments.ts'
-import { encodeOnce } from '../../encode-once.ts'
+import { encodeGrowing, encodeOnce } from '../../encode-once.ts'
 import { jsonText } from '../json-text.ts'
 import { toolText, toParameters } from '../strict-schema.ts'
 import { opaqueFieldsOf } from './ask-opaque.ts'
@@ -18,7 +18,7 @@ export interface ChatAsk {
 
 /**
  * Encodes the body of a streamed request. Each definition and message is encoded once, so that a step costs only what
- * it added; answers with data that goes back to the server are encoded for every request.
+ * it added.
  */
 export function encodeRequest(
   model: string,
@@ -36,14 +36,10 @@ export function encodeRequest(
     // OpenAI refuses these members in a request without tools.
     ...(tools.length > 0 && { tool_choice: toToolChoice(toolChoice), parallel_tool_calls }),
   }
-  const encode = (message: Message): string => {
-    if (message.role !== 'assistant' || !(replayReasoning || message.opaque?.codec === codec))
-      return encodeMessage(message)
-    // Servers that need reasoning need it in every answer, even one that had none, and some refuse an empty text.
-    const reasoning_content = replayReasoning ? message.reasoning || ' ' : undefined
-    return JSON.stringify({ ...toAnswer(message, codec), reasoning_content })
-  }
-  return jsonText(head, { tools: tools.map(encodeTool), messages: messages.filter(hasContent).map(encode) })
+  return jsonText(head, {
+    tools: tools.map(encodeTool),
+    messages: messagesEncoder(codec, replayReasoning)(messages.filter(hasContent)),
+  })
 }
 
 /** Returns whether a message is sent: some servers refuse a history with an empty answer. */
@@ -51,9 +47,29 @@ export function hasContent(message: Message): boolean {
   return message.role !== 'assistant' || Boolean(message.content || message.calls?.length)
 }
 
-const encodeTool = encodeOnce((tool: ToolDefinition) => toolText(toChatTool(tool)))
+const encodeKnownTool = encodeOnce((tool: ToolDefinition) => toolText(toChatTool(tool)))
 
-const encodeMessage = encodeOnce((message: Message) => JSON.stringify(toChatMessage(message)))
+/** A definition that a caller sent, which has no hash, is not likely to come again. */
+function encodeTool(tool: ToolDefinition): string {
+  return tool.hash === '' ? toolText(toChatTool(tool)) : encodeKnownTool(tool)
+}
+
+const encoders = new Map<string, (messages: readonly Message[]) => string>()
+
+/** Returns the encoder of messages for a codec, which is the same each time. */
+function messagesEncoder(codec: string, replayReasoning = false): (messages: readonly Message[]) => string {
+  const key = `${replayReasoning} ${codec}`
+  let encoder = encoders.get(key)
+  if (!encoder) encoders.set(key, (encoder = encodeGrowing((message) => messageFor(codec, message, replayReasoning))))
+  return encoder
+}
+
+function messageFor(codec: string, message: Message, replayReasoning: boolean): object {
+  if (message.role !== 'assistant') return toChatMessage(message)
+  const answer = toAnswer(message, codec)
+  // Servers that need reasoning need it in every answer, even one that had none, and some refuse an empty text.
+  return replayReasoning ? { ...answer, reasoning_content: message.reasoning || ' ' } : answer
+}
 
 /** Converts a message. The content of an answer that has calls but no text is null. */
 export function toChatMessage(message: Message): object {
