@@ -1,4 +1,5 @@
 import type { Author, Change, HistoryEntry, HistoryPage, QuotaRefusal, VersionWrite } from '../contract/catalogue.ts'
+import { LazySchema } from '../contract/lazy-schema.ts'
 import type { ReachedQuota } from '../contract/quotas.ts'
 import type { Owner } from '../contract/owner.ts'
 import type { Acceptance, ToolFingerprint } from '../contract/acceptance.ts'
@@ -29,15 +30,21 @@ const MOST_ACCEPTED_TEXT = 65_536
 export class CatalogueStore {
   readonly #storage: DurableObjectStorage
 
+  readonly #schema: LazySchema
+
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage
-    const { sql } = storage
+    this.#schema = new LazySchema(storage.sql, 'meta', () => this.#migrate())
+  }
+
+  #migrate(): void {
+    const { sql } = this.#storage
     sql.exec('CREATE TABLE IF NOT EXISTS meta (version INTEGER NOT NULL)')
-    const [row] = this.#rows<{ version: number }>('SELECT version FROM meta')
+    const [row] = sql.exec<{ version: number }>('SELECT version FROM meta').toArray()
     const version = row?.version ?? 0
     // A schema of a newer edge stays as it is: that edge may be deployed again.
     if (version >= MIGRATIONS.length) return
-    storage.transactionSync(() => {
+    this.#storage.transactionSync(() => {
       for (const statements of MIGRATIONS.slice(version)) sql.exec(statements)
       sql.exec('DELETE FROM meta')
       sql.exec('INSERT INTO meta VALUES (?)', MIGRATIONS.length)
@@ -57,6 +64,7 @@ export class CatalogueStore {
   /** Adds a version, and returns the revision of the write. */
   add(write: VersionWrite, { change, breaks }: Change, at: number): number {
     const { owner = 'edge', name, hash, text, version, offered, action, by } = write
+    this.#schema.ensure()
     return this.#storage.transactionSync(() => {
       this.#rows('UPDATE copy SET owner = ?1 WHERE owner <> ?1', owner)
       const [newRow] = this.#rows(
@@ -96,6 +104,7 @@ export class CatalogueStore {
   }
 
   remove(name: string, by: Author, at: number): number {
+    this.#schema.ensure()
     return this.#note(name, 'delete', null, null, null, JSON.stringify(by), at, null)
   }
 
@@ -104,6 +113,7 @@ export class CatalogueStore {
    * at its place, and the place has room for one more.
    */
   accept(tools: readonly ToolFingerprint[], by: Author | undefined, at: number): (Acceptance | null)[] {
+    this.#schema.ensure()
     return this.#storage.transactionSync(() =>
       tools.map((tool) => {
         const { name, place, hash } = tool
@@ -201,6 +211,7 @@ export class CatalogueStore {
 
   /** Returns the current definitions as of a revision, ordered by name. Read one by one: together they may be large. */
   texts(revision: number): Iterable<VersionText> {
+    if (!this.#schema.isCreated) return []
     return this.#storage.sql.exec<{ name: string; hash: string; text: string }>(
       `SELECT name, hash, text
        FROM (SELECT max(revision) AS revision FROM history WHERE revision <= ? AND place IS NULL GROUP BY name)
@@ -236,6 +247,6 @@ export class CatalogueStore {
   }
 
   #rows<Row extends Record<string, SqlStorageValue>>(query: string, ...values: SqlStorageValue[]): Row[] {
-    return this.#storage.sql.exec<Row>(query, ...values).toArray()
+    return this.#schema.isCreated ? this.#storage.sql.exec<Row>(query, ...values).toArray() : []
   }
 }

@@ -1,3 +1,4 @@
+import { LazySchema } from '../contract/lazy-schema.ts'
 import { FIRST_BYTES, type StoredTotals } from '../contract/quotas.ts'
 
 /**
@@ -13,10 +14,11 @@ const SCHEMA = `
 /** The conversations of a tenant, with what they take up. */
 export class ConversationList {
   readonly #storage: DurableObjectStorage
+  readonly #schema: LazySchema
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage
-    storage.sql.exec(SCHEMA)
+    this.#schema = new LazySchema(storage.sql, 'conversations', () => void storage.sql.exec(SCHEMA))
   }
 
   add(id: string): StoredTotals {
@@ -46,11 +48,13 @@ export class ConversationList {
 
   /** Returns how many bytes a conversation counts for; undefined if it is not listed. */
   bytesOf(id: string): number | undefined {
+    if (!this.#schema.isCreated) return undefined
     const query = 'SELECT coalesce(bytes, ?) AS bytes FROM conversations LEFT JOIN sizes USING (id) WHERE id = ?'
     return this.#storage.sql.exec<{ bytes: number }>(query, FIRST_BYTES, id).toArray()[0]?.bytes
   }
 
   totals(): StoredTotals {
+    if (!this.#schema.isCreated) return { conversations: 0, storedBytes: 0 }
     const query = 'SELECT conversations, bytes AS storedBytes FROM totals'
     const { conversations, storedBytes } = this.#storage.sql
       .exec<{ conversations: number; storedBytes: number }>(query)
@@ -59,6 +63,7 @@ export class ConversationList {
   }
 
   list(after: string, limit: number): string[] {
+    if (!this.#schema.isCreated) return []
     const query = 'SELECT id FROM conversations WHERE id > ? ORDER BY id LIMIT ?'
     return this.#storage.sql
       .exec<{ id: string }>(query, after, limit)
@@ -67,6 +72,7 @@ export class ConversationList {
   }
 
   #change(conversations: number, bytes: number, write: () => void): void {
+    this.#schema.ensure()
     this.#storage.transactionSync(() => {
       write()
       const add = 'UPDATE totals SET conversations = conversations + ?, bytes = bytes + ?'

@@ -1,3 +1,4 @@
+import { LazySchema } from '../contract/lazy-schema.ts'
 import { periodOf, type Spend, type SpendTotals } from '../contract/budget.ts'
 
 /** Two of the longest months: a period is counted to its end, and known for as long again. */
@@ -11,10 +12,11 @@ const SCHEMA = `
 /** The usage of a tenant's API keys. Times are in epoch milliseconds. */
 export class SpendLedger {
   readonly #storage: DurableObjectStorage
+  readonly #schema: LazySchema
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage
-    storage.sql.exec(SCHEMA)
+    this.#schema = new LazySchema(storage.sql, 'spent', () => void storage.sql.exec(SCHEMA))
   }
 
   /**
@@ -25,6 +27,7 @@ export class SpendLedger {
     const { sql } = this.#storage
     const oldest = now - MOST_AGE_MS
     if (at < oldest) return
+    this.#schema.ensure()
     this.#storage.transactionSync(() => {
       sql.exec('DELETE FROM spent WHERE at < ?', oldest)
       const previous = this.totals(run)
@@ -38,6 +41,7 @@ export class SpendLedger {
 
   /** Returns the usage of a run, or of a key in a period. */
   totals(id: string): SpendTotals {
+    if (!this.#schema.isCreated) return { tokens: 0, cost: 0, runs: 0 }
     const query = 'SELECT total(tokens) AS tokens, total(cost) AS cost, total(runs) AS runs FROM spent WHERE id = ?'
     return this.#storage.sql.exec<SpendTotals & Record<string, number>>(query, id).one()
   }

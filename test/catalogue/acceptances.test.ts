@@ -138,12 +138,23 @@ test('an older catalogue is migrated to store acceptances and keeps its data', a
   expect(await object.write(version('old', 'text2'))).toMatchObject({ status: 'replaced', change: 'compatible' })
 })
 
-test('a catalogue of a newer schema version keeps its version under a rolled-back edge', () => {
+test('a catalogue of a newer schema version keeps its version under a rolled-back edge', async () => {
   const storage = Object.assign(memoryStorage(new DatabaseSync(':memory:')), { setAlarm: async () => {} })
   const Catalog = catalogue<object>(() => ({ namespace: new FakeKv(), compare: vi.fn<never>(), report: () => {} }))
   const live = () => new Catalog({ storage } as unknown as DurableObjectState, {})
-  live()
+  await live().accept([tool('pay', '1')])
   storage.sql.exec('UPDATE meta SET version = version + 1')
   live()
   expect(storage.sql.exec('SELECT version FROM meta').toArray()).toEqual([{ version: MIGRATIONS.length + 1 }])
+})
+
+test('a catalogue that is only read creates no tables', async () => {
+  const storage = Object.assign(memoryStorage(new DatabaseSync(':memory:')), { setAlarm: async () => {} })
+  const Catalog = catalogue<object>(() => ({ namespace: new FakeKv(), compare: vi.fn<never>(), report: () => {} }))
+  const object = new Catalog({ storage } as unknown as DurableObjectState, {})
+  expect(await object.history('pay', { limit: 9 })).toEqual([])
+  expect(await object.version('pay', 'h')).toBeUndefined()
+  expect(await object.remove('pay', { tenant: 'acme' })).toBeUndefined()
+  expect(await object.size()).toBe(0)
+  expect(storage.sql.exec('SELECT name FROM sqlite_master').toArray()).toEqual([])
 })

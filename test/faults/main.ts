@@ -6,6 +6,7 @@ import { playDecisions } from './decisions.ts'
 import { MOMENTS } from './moments.ts'
 import { describeRound, drawRound, playRound } from './random.ts'
 import { CLASSES } from './script.ts'
+import { playOddRequests } from './fuzz.ts'
 import { playKey, playReaders } from './sharing.ts'
 import { endOf, killAt, rowsOf } from './table.ts'
 import { makeWorld, type World } from './world.ts'
@@ -35,6 +36,7 @@ const PARTS: readonly { readonly name: string; readonly play: (world: World) => 
   { name: '20 posts with one key at once', play: playKey },
   { name: 'Readers who leave after each event', play: playReaders },
   { name: '500 conversations at once', play: (world) => playMany(world, 500) },
+  { name: `Odd requests, seed ${seed}`, play: () => playOddRequests(seed, 60) },
 ]
 
 const faults: string[] = []

@@ -1,62 +1,11 @@
-import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { BODIES, type Route, ROUTES } from './routes.ts'
 import { KEYS, type KeyKind, openWorld, SCOPES, type Targets, type World } from './world.ts'
 
 /**
  * The matrix of routes and keys. Its rows come from the OpenAPI document, so a new route is in it by itself; where that
  * needs a body, its schema needs one in `BODIES`.
  */
-interface Operation {
-  readonly security?: readonly object[]
-  readonly description?: string
-  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: { readonly $ref: string } }>> }
-}
-
-const { paths } = JSON.parse(readFileSync(new URL('../../src/http/openapi.txt', import.meta.url).pathname, 'utf8')) as {
-  paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
-}
-
-interface Route {
-  readonly method: string
-  readonly path: string
-  /** The scopes of which a key needs all; of which it needs one, if its body decides; undefined for no key. */
-  readonly scopes: readonly string[] | undefined
-  readonly body: string | undefined
-}
-
-const ROUTES: readonly Route[] = Object.entries(paths).flatMap(([path, operations]) =>
-  Object.entries(operations).map(([method, { security, description = '', requestBody }]) => {
-    const [, words = ''] = /Required scope: (.*)\.$/.exec(description) ?? []
-    const body = requestBody?.content['application/json']?.schema.$ref.split('/').at(-1)
-    const scopes = SCOPES.filter((scope) => words.split(/[^a-z:]+/).includes(scope))
-    return { method: method.toUpperCase(), path, scopes: security?.length === 0 ? undefined : scopes, body }
-  }),
-)
-
-const user = { role: 'user', content: 'Hello' }
-
-/** A valid body of each schema, which names the target where it can. */
-const BODIES: Readonly<Record<string, (targets: Targets) => unknown>> = {
-  ChatCompletionBody: ({ conversation }) => ({ messages: [user], edgecall: { conversation } }),
-  ResponseBody: ({ response }) => ({ input: 'Hello', previous_response_id: response }),
-  UseChatBody: ({ conversation }) => ({
-    id: conversation,
-    messages: [{ role: 'user', parts: [{ type: 'text', text: 'Hello' }] }],
-  }),
-  RunAgentInput: ({ conversation }) => ({
-    threadId: conversation,
-    runId: 'r',
-    messages: [{ id: 'm', ...user }],
-  }),
-  McpMessage: ({ tool }) => ({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: tool, arguments: {} } }),
-  RunBody: ({ tool }) => ({ input: 'Hello', tools: [tool] }),
-  ConversationBody: ({ conversation }) => ({ id: conversation }),
-  ForkBody: () => ({ at: 1 }),
-  CallAnswer: () => ({ decision: 'approve' }),
-  Definition: () => ({ description: 'x', inputSchema: { type: 'object' }, static: { text: 'x' } }),
-  HashBody: ({ hash }) => ({ hash }),
-  CallBody: () => ({ arguments: {} }),
-}
 
 /** Targets that nobody has. They are as long as real ones. */
 function unknown(targets: Targets): Targets {

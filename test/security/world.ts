@@ -36,6 +36,10 @@ export interface Targets {
 export interface World {
   readonly targets: Targets
   ask(path: string, as: KeyKind, init?: { method?: string; json?: unknown }): Promise<Response>
+  /** Sends a request as it is. */
+  send(request: Request): Promise<Response>
+  /** Returns how many rows all Durable Objects have written so far. */
+  rowsWritten(): number
 }
 
 /** A model that asks for the tool `danger` when it is on offer and the question is about it; else it greets. */
@@ -54,17 +58,22 @@ function answerTo(request: { messages: readonly { role: string; content?: unknow
 }
 
 /** An object of the platform, over a database in memory; nothing wakes it. */
-function parts(): { ctx: DurableObjectState } {
-  const storage = Object.assign(memoryStorage(new DatabaseSync(':memory:')), { setAlarm: async () => {} })
+function parts(databases: DatabaseSync[]): { ctx: DurableObjectState } {
+  const database = new DatabaseSync(':memory:')
+  databases.push(database)
+  const storage = Object.assign(memoryStorage(database), { setAlarm: async () => {} })
   return { ctx: { storage } as unknown as DurableObjectState }
 }
 
 /** Objects of a class by name, each made when it is first asked for. */
-function objects<Value>(make: (ctx: DurableObjectState) => Value): { getByName(name: string): Value } {
+function objects<Value>(
+  make: (ctx: DurableObjectState) => Value,
+  databases: DatabaseSync[],
+): { getByName(name: string): Value } {
   const made = new Map<string, Value>()
   return {
     getByName: (name) => {
-      const { ctx } = parts()
+      const { ctx } = parts(databases)
       const object = made.get(name) ?? Object.assign(make(ctx) as object, { ctx })
       made.set(name, object as Value)
       return object as Value
@@ -81,6 +90,7 @@ export async function openWorld(): Promise<World> {
     ...{ name: 'danger', description: 'Does something.', inputSchema: { type: 'object' } },
     ...{ version: '1', hash: 'h', annotations: {}, approval: 'always' },
   }
+  const databases: DatabaseSync[] = []
   const env: Env = {
     ...withKeys(
       ...SCOPES.map((scope) => apiKey(scope, { scopes: [scope] })),
@@ -99,9 +109,9 @@ export async function openWorld(): Promise<World> {
     KEYS: { get: async () => JSON.stringify(['disabled']), put: async () => {} },
     TOOLS: new FakeKv(),
     DEFINITIONS: definitionService({}),
-    CONVERSATIONS: objects<ConversationService>((ctx) => new Conversation(ctx, env)),
-    DIRECTORIES: memoryDirectories(),
-    CATALOG: objects((ctx) => new Catalog(ctx, env)),
+    CONVERSATIONS: objects<ConversationService>((ctx) => new Conversation(ctx, env), databases),
+    DIRECTORIES: memoryDirectories(databases),
+    CATALOG: objects((ctx) => new Catalog(ctx, env), databases),
   } as unknown as Env
   const model = {
     name: 'test/scripted',
@@ -114,8 +124,9 @@ export async function openWorld(): Promise<World> {
   const Conversation = conversation<Env>(setup)
   const Catalog = catalogue<Env>(catalogueParts)
   const app = edge<Env>(setup, everything.surfaces)
-  const ask: World['ask'] = async (path, as, { method = 'GET', json } = {}) =>
-    app.fetch(
+  const send: World['send'] = async (request) => app.fetch(request, env, { waitUntil: () => {} })
+  const ask: World['ask'] = (path, as, { method = 'GET', json } = {}) =>
+    send(
       new Request(new URL(path, 'https://edge.example.com'), {
         method,
         headers: {
@@ -124,8 +135,6 @@ export async function openWorld(): Promise<World> {
         },
         ...(json !== undefined && { body: JSON.stringify(json) }),
       }),
-      env,
-      { waitUntil: () => {} },
     )
   const made = async (path: string, json: unknown, method = 'POST'): Promise<any> => {
     const response = await ask(path, 'owner', { method, json })
@@ -146,5 +155,7 @@ export async function openWorld(): Promise<World> {
     tool: 'answer42',
     hash,
   }
-  return { targets, ask }
+  const rowsWritten = () =>
+    databases.reduce((sum, each) => sum + Number(each.prepare('SELECT total_changes() AS sum').get()?.['sum']), 0)
+  return { targets, ask, send, rowsWritten }
 }

@@ -1,0 +1,17 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const ROOT = new URL('../..', import.meta.url).pathname
+
+/** Sends odd requests to an edge in this many seconds; see `test/security/fuzz.ts`. Returns what was wrong. */
+export async function playOddRequests(seed: number, seconds: number): Promise<string[]> {
+  const env = { ...process.env, FUZZ_SECONDS: String(seconds), FUZZ_SEED: String(seed), NO_COLOR: '1' }
+  const args = ['run', 'test/security/fuzz.test.ts', '--silent', '--reporter=default']
+  try {
+    await promisify(execFile)(join(ROOT, 'node_modules/.bin/vitest'), args, { cwd: ROOT, env, maxBuffer: 2 ** 26 })
+    return []
+  } catch (error) {
+    return [error instanceof Error && 'stdout' in error ? String(error.stdout) : String(error)]
+  }
+}
