@@ -1,6 +1,7 @@
 import OpenAI, { APIError } from 'openai'
 import { describe, expect, test } from 'vitest'
 import type { Hook } from '../../src/contract/hook.ts'
+import type { ModelEvent } from '../../src/contract/model.ts'
 import { gatedTool } from '../fixtures/gated.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { type KeptEdge, keptEdge } from './kept-edge.ts'
@@ -392,6 +393,83 @@ describe('a response that is not stored', () => {
   })
 })
 
+describe('the encrypted content of reasoning', () => {
+  const opaque = (data: unknown) => ({ codec: 'test', data })
+  /** An answer with what its provider wants back. */
+  const thought = (events: readonly ModelEvent[], data: unknown, reasoning?: string): ModelEvent[] => [
+    ...(reasoning === undefined ? [] : [{ type: 'reasoning', text: reasoning } as const]),
+    ...events.map((event) => (event.type === 'finish' ? { ...event, opaque: opaque(data) } : event)),
+  ]
+  const script = [
+    thought(ask(['clock']), ['é', 1], 'I need a clock.'),
+    thought([{ type: 'text', text: 'A moment.' }, ...ask(['clock'])], 2),
+    thought(say('Noon.'), 3),
+    say('Later.'),
+  ]
+  const include = ['reasoning.encrypted_content' as const]
+
+  async function asked(edge: KeptEdge, isStreamed: boolean, more: object = { include }) {
+    const body = { input: 'What time is it?', store: false, ...more } as const
+    const { responses } = clientOf(edge)
+    return isStreamed ? responses.stream(body).finalResponse() : responses.create(body)
+  }
+
+  test.each([false, true])('goes back to the provider with its answer (streamed: %s)', async (isStreamed) => {
+    const edge = keptEdge({ script, tools: [clock] })
+    const first = await asked(edge, isStreamed)
+    const { input } = {
+      input: [{ role: 'user', content: 'What time is it?' }, ...first.output, { role: 'user', content: 'And now?' }],
+    }
+    await asked(edge, isStreamed, { input, include })
+    expect(edge.objects.size).toBe(0)
+    const answers = edge.requests[3]?.messages.filter(({ role }) => role === 'assistant')
+    const texts = isStreamed ? ['', 'A moment.', '\n\nNoon.'] : ['', '', 'Noon.']
+    expect(answers).toMatchObject([
+      { content: texts[0], reasoning: 'I need a clock.', calls: [{ tool: 'clock' }], opaque: opaque(['é', 1]) },
+      { content: texts[1], calls: [{ tool: 'clock' }], opaque: opaque(2) },
+      { content: texts[2], opaque: opaque(3) },
+    ])
+  })
+
+  test('is streamed in events that add up to the response', async () => {
+    const edge = keptEdge({ script, tools: [clock] })
+    const stream = clientOf(edge).responses.stream({ input: 'What time is it?', store: false, include })
+    const items: { readonly id?: string | null }[] = []
+    stream.on('response.output_item.done', ({ item }) => void items.push(item))
+    const { output } = await stream.finalResponse()
+    const types = ['reasoning', 'mcp_call', 'message', 'reasoning', 'mcp_call', 'message', 'reasoning']
+    expect(output.map(({ type }) => type)).toEqual(types)
+    expect(items).toHaveLength(output.length)
+    expect(output).toEqual(expect.arrayContaining(items.map((item) => expect.objectContaining({ id: item.id }))))
+    const contents = (all: readonly object[]) =>
+      all.flatMap((item) => ('encrypted_content' in item ? [item.encrypted_content] : []))
+    expect(contents(items)).toEqual(contents(output))
+    expect(contents(output)).toHaveLength(3)
+  })
+
+  test('is returned only if the request asks for it', async () => {
+    const { output } = await asked(keptEdge({ script, tools: [clock] }), false, {})
+    expect(output.filter(({ type }) => type === 'reasoning')).toEqual([
+      { id: expect.any(String), type: 'reasoning', summary: [{ type: 'summary_text', text: 'I need a clock.' }] },
+    ])
+  })
+
+  test('that OpenAI itself made goes on to a model of OpenAI, and nothing that no codec knows fails', async () => {
+    const edge = keptEdge({ script: [say('One.')] })
+    const reasoning = { id: 'rs_1', type: 'reasoning', summary: [], encrypted_content: 'gAAAA' }
+    const broken = { ...reasoning, encrypted_content: 'edgecall.%' }
+    const user = { role: 'user', content: 'Hi' }
+    const message = { type: 'message', role: 'assistant', content: 'Hello.' }
+    await asked(edge, false, { input: [user, reasoning, message, broken, message, user] as never })
+    const item = { type: 'reasoning', summary: [], encrypted_content: 'gAAAA' }
+    expect(edge.requests[0]?.messages[1]).toEqual({
+      role: 'assistant',
+      content: 'Hello.',
+      opaque: { codec: 'openai-responses', data: [{ reasoning: item }] },
+    })
+  })
+})
+
 test('the same Idempotency-Key gives the same response', async () => {
   const edge = keptEdge({ script: [say('Once.'), say('Twice.')] })
   const { responses } = clientOf(edge)
@@ -537,6 +615,23 @@ describe('a stored response', () => {
     letGo()
     await edge.settle()
     expect(await responses.retrieve(id)).toMatchObject({ status: 'completed', output: [{ output: 'so' }, {}] })
+  })
+
+  test('that is cancelled while in progress has the status cancelled, and a complete one stays as it is', async () => {
+    const { slow, begun } = gatedTool()
+    const edge = keptEdge({ script: [ask(['slow']), say('Done.')], tools: [slow] })
+    const { responses } = clientOf(edge)
+    const { data } = await responses.create({ input: 'Go', stream: true }).withResponse()
+    const events = data[Symbol.asyncIterator]()
+    const { value } = await events.next()
+    const id = value?.type === 'response.created' ? value.response.id : ''
+    await begun
+    expect(await responses.cancel(id)).toMatchObject({ id, status: 'cancelled', error: { edgecall: 'run_cancelled' } })
+    expect(await responses.cancel(id)).toMatchObject({ id, status: 'cancelled' })
+    expect(await responses.retrieve(id)).toMatchObject({ id, status: 'cancelled' })
+    const complete = await responses.create({ input: 'Go on' })
+    expect(await responses.cancel(complete.id)).toMatchObject({ status: 'completed', output: complete.output })
+    expect(await errorOf(responses.cancel('resp_none'))).toMatchObject({ status: 404, code: 'response_not_found' })
   })
 
   test('that failed has the status failed', async () => {

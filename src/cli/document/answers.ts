@@ -199,7 +199,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
       {
         id: text,
         object: { const: 'response' },
-        status: { enum: ['completed', 'incomplete', 'failed', 'in_progress'] },
+        status: { enum: ['completed', 'incomplete', 'failed', 'cancelled', 'in_progress'] },
         model: text,
         output: list(ref('ResponseItem')),
       },
@@ -222,11 +222,14 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
         status: text,
         content: list(object({ type: { const: 'output_text' }, text, annotations: list(OBJECT) })),
       }),
-      object({
-        type: { const: 'reasoning' },
-        id: text,
-        summary: list(object({ type: { const: 'summary_text' }, text })),
-      }),
+      object(
+        {
+          type: { const: 'reasoning' },
+          id: text,
+          summary: list(object({ type: { const: 'summary_text' }, text })),
+        },
+        { encrypted_content: text },
+      ),
       object({ type: { const: 'function_call' }, id: text, call_id: text, name: text, arguments: text, status: text }),
       object(
         { type: { const: 'mcp_call' }, id: text, server_label: text, name: text, arguments: text },

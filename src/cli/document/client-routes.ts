@@ -68,6 +68,17 @@ export const CLIENT_ROUTES: Routes = {
       errors: { 404: 'The response does not exist or was not stored.' },
     },
   },
+  '/v1/responses/{id}/cancel': {
+    post: {
+      tag: 'OpenAI',
+      id: 'cancelResponse',
+      summary: 'Cancel a stored response',
+      description: 'A response that has ended is returned as it is.',
+      scope: 'chat',
+      answers: { 200: { says: 'The response.', json: 'Response' } },
+      errors: { 404: 'The response does not exist or was not stored.' },
+    },
+  },
   '/v1/models': {
     get: {
       tag: 'OpenAI',

@@ -23,7 +23,7 @@ import {
   targetOf,
   startInListedConversation,
 } from '../runs/place-run.ts'
-import { storedResponse } from './stored-response.ts'
+import { cancelledResponse, storedResponse } from './stored-response.ts'
 import { streamRun } from '../respond/stream.ts'
 import type { Surface } from '../surface.ts'
 import { models, OPENAI_ERRORS } from './models.ts'
@@ -37,6 +37,7 @@ const app = new Hono<EdgeEnv>()
 export const responsesApi: Surface = { routes: { '/v1/responses': app, '/v1/models': models }, errors: OPENAI_ERRORS }
 
 app.get('/:id', storedResponse)
+app.post('/:id/cancel', cancelledResponse)
 
 app.post('/', async (c) => {
   const { setup, caller } = c.env
@@ -53,6 +54,7 @@ app.post('/', async (c) => {
     conversation,
     rounds: body.rounds ?? defaultRounds(body.stream),
     waitsForAnswer: !body.stream || isHeldBack(body.responseFormat),
+    hasEncryptedContent: body.hasEncryptedContent,
     pendingApprovals: approvals,
   }
   if (!body.stream) return collectRun(handle, collectorOf(new ResponseReader(options)))

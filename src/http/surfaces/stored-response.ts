@@ -10,7 +10,7 @@ import { requireScope } from '../middleware/auth.ts'
 import type { EdgeEnv } from '../context.ts'
 import { conversationStubOfRun } from '../runs/conversation-stub.ts'
 import { storedRunHandle, type RunHandle } from '../runs/run-handle.ts'
-import { Problem } from '../problem.ts'
+import { Problem, unwrapReply } from '../problem.ts'
 import { invalidRequest } from './runs.ts'
 import { streamRun } from '../respond/stream.ts'
 
@@ -23,18 +23,42 @@ const MOST_WAIT_MS = 1000
  * response repeats of its request have their defaults: the request is not stored in this form.
  */
 export async function storedResponse(c: Context<EdgeEnv>): Promise<Response> {
+  const place = await placeOfResponse(c)
+  const { stream, starting_after: last = '-1' } = c.req.query()
+  return respond(c, place, stream === 'true', last)
+}
+
+/**
+ * `POST /v1/responses/{id}/cancel`: cancels the run of a response that is in progress, and returns the response with the
+ * status `cancelled`. One that has ended is returned as it is.
+ */
+export async function cancelledResponse(c: Context<EdgeEnv>): Promise<Response> {
+  const place = await placeOfResponse(c)
+  unwrapReply(await conversationStubOfRun(c.env, place).cancel(place.runId))
+  return respond(c, place, false, '-1')
+}
+
+/** Returns the place of the response that the path names, if it is stored. */
+async function placeOfResponse(c: Context<EdgeEnv>): Promise<StoredPlace> {
   requireScope(c.env.caller, 'chat')
   const id = c.req.param('id') ?? ''
   const place = parseResponseId(id)
   const reply = place && (await conversationStubOfRun(c.env, place).record(place.runId, 0))
-  if (!place || !reply?.ok) {
-    const message = 'There is no such response, or it was not stored.'
-    throw new Problem({ status: 404, code: 'response_not_found', message })
-  }
-  const { conversation, after } = place
+  if (place && reply?.ok) return { id, ...place }
+  const message = 'There is no such response, or it was not stored.'
+  throw new Problem({ status: 404, code: 'response_not_found', message })
+}
+
+interface StoredPlace {
+  readonly id: string
+  readonly runId: string
+  readonly conversation: string
+  readonly after: number
+}
+
+async function respond(c: Context<EdgeEnv>, place: StoredPlace, isStreamed: boolean, last: string): Promise<Response> {
+  const { id, conversation, after } = place
   const approvals: Pick<CallRecord, 'id' | 'arguments'>[] = []
-  const { stream, starting_after: last = '-1' } = c.req.query()
-  const isStreamed = stream === 'true'
   const rounds = defaultRounds(isStreamed)
   const textOptions = { rounds, waitsForAnswer: !isStreamed }
   const options = {

@@ -3,6 +3,7 @@ import { textOf, type ToolCall } from '../../../contract/message.ts'
 import type { CallRecord, RunError } from '../../../contract/run.ts'
 import { CUT, VisibleText, type VisiblePart } from '../visible-text.ts'
 import type { Rounds } from '../request.ts'
+import { encodeEncryptedContent } from './encrypted-content.ts'
 import { APPROVAL_ITEM, CALL_ITEM, itemSuffix } from './id.ts'
 import { Output, type ResponseEvent } from './output.ts'
 import { argumentsText } from '../../provider/openai-responses/arguments-text.ts'
@@ -53,6 +54,8 @@ export interface ResponseOptions {
   readonly rounds: Rounds
   /** Whether the response is read once it is complete, and not as a stream. */
   readonly waitsForAnswer?: boolean
+  /** Whether reasoning items have `encrypted_content`, with which a response that is not stored can be continued. */
+  readonly hasEncryptedContent?: boolean
   /** Calls for which an earlier response requested approval. May be added to before the first event. */
   readonly pendingApprovals?: readonly PendingApproval[]
 }
@@ -68,7 +71,7 @@ const SERVER = { server_label: 'edgecall' }
 export class ResponseReader {
   readonly #options: ResponseOptions
   readonly #visible: VisibleText
-  readonly #output = new Output()
+  readonly #output: Output
   readonly #suffix: string
   /** The arguments of the calls in this response, by call id. */
   readonly #arguments = new Map<string, string>()
@@ -83,6 +86,7 @@ export class ResponseReader {
 
   constructor(options: ResponseOptions) {
     this.#options = options
+    this.#output = new Output(options.hasEncryptedContent)
     this.#suffix = itemSuffix(options.conversation)
     this.#visible = new VisibleText(options)
   }
@@ -92,7 +96,7 @@ export class ResponseReader {
     if (this.#end) return []
     this.#runId = event.runId
     this.#seq = event.seq
-    return [...this.#begin(), ...this.#calls(event), ...this.#visible.take(event).flatMap((part) => this.#onPart(part))]
+    return [...this.#begin(), ...this.#calls(event), ...this.#parts(event)]
   }
 
   /**
@@ -150,23 +154,45 @@ export class ResponseReader {
     return ['created', 'in_progress'].map((status) => ({ type: `response.${status}`, response }))
   }
 
+  #parts(event: RunEvent): ResponseEvent[] {
+    const showParts = () => this.#visible.take(event).flatMap((part) => this.#onPart(part))
+    if (event.type !== 'step.answered' || !this.#options.hasEncryptedContent) return showParts()
+    const { opaque, reasoning = '' } = event
+    const output = this.#output
+    // Data of an answer without reasoning text gets an item of its own: before the text, if none was streamed yet.
+    const needsItem = opaque !== undefined && reasoning === '' && !output.hasReasoning
+    const isLate = needsItem && output.hasOpenText
+    return [
+      ...(needsItem && !isLate ? output.addReasoning(this.#itemId()) : []),
+      ...showParts(),
+      ...(isLate ? output.addReasoning(this.#itemId()) : []),
+      ...output.completeReasoning(opaque && encodeEncryptedContent({ opaque, isLate })),
+    ]
+  }
+
+  /** Returns the id, without its prefix, of an item that the current event adds. */
+  #itemId(): string {
+    return `${this.#runId.replace(/^run_/, '')}_${this.#seq}${this.#suffix}`
+  }
+
   #onPart(part: VisiblePart): ResponseEvent[] {
     switch (part.type) {
       case 'text':
       case 'reasoning':
-        return this.#output.append(
-          part.type,
-          part.text,
-          `${this.#runId.replace(/^run_/, '')}_${this.#seq}${this.#suffix}`,
-        )
+        return this.#output.append(part.type, part.text, this.#itemId())
       case 'call':
         return this.#callForCaller(part.call)
       default: {
         const isWhole = part.type === 'end' && !INCOMPLETE[part.reason]
-        const events = this.#output.close(isWhole ? 'completed' : 'incomplete')
+        const events = [
+          ...this.#output.close(isWhole ? 'completed' : 'incomplete'),
+          ...this.#output.completeReasoning(),
+        ]
         for (const callId of this.#running.keys()) events.push(this.#callDone(callId, { status: 'incomplete' }))
         this.#end = part
-        return [...events, { type: `response.${statusOf(part)}`, response: this.response }]
+        // A stream has no event for a response that was cancelled: it failed, with that status.
+        const change = part.type === 'failure' ? 'failed' : statusOf(part)
+        return [...events, { type: `response.${change}`, response: this.response }]
       }
     }
   }

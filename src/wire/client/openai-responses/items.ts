@@ -1,11 +1,21 @@
 import * as v from 'valibot'
 import type { CallAnswer } from '../../../contract/conversation.ts'
-import { type AssistantMessage, type Content, type Message, textOf, type ToolCall } from '../../../contract/message.ts'
+import {
+  type AssistantMessage,
+  type Content,
+  type Message,
+  type Opaque,
+  textOf,
+  type ToolCall,
+} from '../../../contract/message.ts'
 import { bodyFault, type DecodeResult } from '../body.ts'
 import { type CallAnswers, decisionOf } from '../call-answer.ts'
 import { dataUrl, fileUrl } from '../data-url.ts'
 import { either, isText, partsOf, plainObject, someText, textOr, toolName } from '../../schema.ts'
+import { decodeEncryptedContent } from './encrypted-content.ts'
+import { toOpaque } from '../../provider/openai-responses/ask-opaque.ts'
 import { callOfItem, type ItemPlace, parseItemId } from './id.ts'
+import { summaryPart } from './shapes.ts'
 
 /** The media type of a file of which no more is known. */
 const ANY = 'application/octet-stream'
@@ -69,7 +79,11 @@ const item = v.pipe(
       role: v.picklist(['user', 'assistant', 'system', 'developer']),
       content,
     }),
-    v.object({ type: v.literal('reasoning'), summary: v.nullish(v.array(v.object({ text: v.string() })), []) }),
+    v.object({
+      type: v.literal('reasoning'),
+      summary: v.nullish(v.array(v.object({ text: v.string() })), []),
+      encrypted_content: v.nullish(v.string(), ''),
+    }),
     v.object({
       type: v.literal('function_call'),
       id: v.nullish(v.string(), ''),
@@ -141,27 +155,48 @@ export function cutAtReference(items: readonly Item[]): DecodeResult<ReferringIt
   return { ok: true, request: { items: items.filter((item, at) => at >= from || isInstruction(item)), reference } }
 }
 
+/** An assistant message under construction, with the results of its calls. */
+interface Turn {
+  text: string
+  reasoning: string
+  opaque?: Opaque | undefined
+  readonly calls: ToolCall[]
+  readonly results: Message[]
+  hasResults: boolean
+}
+
+/** Returns the data in a reasoning item: what an edge put there, or the item itself, which is OpenAI's. */
+function opaqueOf({ summary, encrypted_content }: Extract<Item, { type: 'reasoning' }>): {
+  readonly opaque?: Opaque | undefined
+  readonly isLate?: boolean
+} {
+  if (!encrypted_content) return {}
+  const item = { type: 'reasoning', summary: summary.map(({ text }) => summaryPart(text)), encrypted_content }
+  return decodeEncryptedContent(encrypted_content) ?? { opaque: toOpaque([{ reasoning: item }]) }
+}
+
 /** Converts items to messages. A text and the calls after it, up to their results, become one assistant message. */
 export function readItems(items: readonly Item[]): InputContents {
   const messages: Message[] = []
   const answers: Record<string, CallAnswer> = {}
   const calls = new Map<string, ToolCall>()
-  let turn: { text: string; reasoning: string; calls: ToolCall[]; results: Message[]; hasResults: boolean } | undefined
+  let turn: Turn | undefined
 
   function close(): void {
     if (!turn) return
-    const { text, reasoning, calls, results } = turn
+    const { text, reasoning, opaque, calls, results } = turn
     const message: AssistantMessage = {
       role: 'assistant',
       content: text,
       ...(reasoning && { reasoning }),
       ...(calls.length > 0 && { calls }),
+      ...(opaque && { opaque }),
     }
     if (text || calls.length > 0) messages.push(message, ...results)
     turn = undefined
   }
 
-  function openTurn(isNew: boolean): NonNullable<typeof turn> {
+  function openTurn(isNew: boolean): Turn {
     if (isNew) close()
     return (turn ??= { text: '', reasoning: '', calls: [], results: [], hasResults: false })
   }
@@ -190,9 +225,13 @@ export function readItems(items: readonly Item[]): InputContents {
         else messages.push({ role: 'system', content: textOf(content) })
         return
       }
-      case 'reasoning':
-        openTurn(true).reasoning = item.summary.map(({ text }) => text).join('\n\n')
+      case 'reasoning': {
+        const { opaque, isLate = false } = opaqueOf(item)
+        const open = openTurn(!isLate)
+        if (!isLate) open.reasoning = item.summary.map(({ text }) => text).join('\n\n')
+        open.opaque = opaque
         return
+      }
       case 'function_call':
         return call(item.call_id, item.name, item.arguments)
       case 'function_call_output':

@@ -16,6 +16,24 @@ interface OpenItem {
 export class Output {
   readonly items: Item[] = []
   #openItem: OpenItem | undefined
+  /** Whether reasoning items are completed by `completeReasoning`, once the encrypted content of their step is known. */
+  readonly #holdsReasoning: boolean
+  /** The indexes of the reasoning items of the step under way that are closed, but not completed. */
+  #reasoningItems: number[] = []
+
+  constructor(holdsReasoning = false) {
+    this.#holdsReasoning = holdsReasoning
+  }
+
+  /** Whether the open item is a message. */
+  get hasOpenText(): boolean {
+    return this.#openItem?.type === 'text'
+  }
+
+  /** Whether the step under way has a reasoning item. */
+  get hasReasoning(): boolean {
+    return this.#openItem?.type === 'reasoning' || this.#reasoningItems.length > 0
+  }
 
   /** Adds an item, and closes the open one. */
   add(item: Item): ResponseEvent[] {
@@ -59,6 +77,22 @@ export class Output {
     return [...events, this.#part(openItem, 'added'), this.#grow(openItem, isText ? text : text.replace(/^\n\n/, ''))]
   }
 
+  /** Adds a reasoning item without text, which `completeReasoning` completes. Its id is made of `id`. */
+  addReasoning(id: string): ResponseEvent[] {
+    const events = this.add({ id: `rs_${id}`, type: 'reasoning', summary: [] })
+    this.#reasoningItems.push(this.items.length - 1)
+    return events
+  }
+
+  /** Completes the reasoning items of a step. The first of them gets the encrypted content of all, if there is any. */
+  completeReasoning(content?: string): ResponseEvent[] {
+    const closed = this.#openItem?.type === 'reasoning' ? this.close() : []
+    const indexes = this.#reasoningItems
+    this.#reasoningItems = []
+    const patch = content === undefined ? {} : { encrypted_content: content }
+    return [...closed, ...indexes.map((at, index) => this.done(at, index === 0 ? patch : {}))]
+  }
+
   /** Closes the open item, if there is one. */
   close(status = 'completed'): ResponseEvent[] {
     const openItem = this.#openItem
@@ -67,7 +101,11 @@ export class Output {
     const { at, text } = openItem
     const finalFields =
       openItem.type === 'text' ? { status, content: [textPart(text)] } : { summary: [summaryPart(text)] }
-    return [this.#textEvent(openItem, 'done', { text }), this.#part(openItem, 'done'), this.done(at, finalFields)]
+    const events = [this.#textEvent(openItem, 'done', { text }), this.#part(openItem, 'done')]
+    if (openItem.type === 'text' || !this.#holdsReasoning) return [...events, this.done(at, finalFields)]
+    this.#patch(at, finalFields)
+    this.#reasoningItems.push(at)
+    return events
   }
 
   #grow(openItem: OpenItem, delta: string): ResponseEvent {

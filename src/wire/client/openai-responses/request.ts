@@ -44,6 +44,8 @@ export interface ResponsesRequest {
   readonly callConversation?: string | undefined
   readonly store: boolean
   readonly stream: boolean
+  /** Whether reasoning items have encrypted content. */
+  readonly hasEncryptedContent: boolean
   readonly clientTools: readonly ClientTool[]
   readonly toolChoice?: ToolChoice | undefined
   readonly responseFormat?: ResponseFormat | undefined
@@ -96,6 +98,7 @@ export const body = v.object({
   conversation: v.nullish(either(isObject, v.object({ id: idSchema }), idSchema)),
   store: flag,
   stream: flag,
+  include: v.nullish(v.array(v.string()), []),
   metadata: v.nullish(byName(v.string(), v.string())),
   temperature: number,
   top_p: number,
@@ -162,6 +165,7 @@ function decode(json: unknown): DecodeResult<ResponsesRequest> {
       conversation: isText(conversation) ? conversation : conversation?.id,
       store: rest.store ?? true,
       stream: rest.stream ?? false,
+      hasEncryptedContent: rest.include.includes('reasoning.encrypted_content'),
       clientTools,
       toolChoice,
       responseFormat: answerFormat ? toFormat(answerFormat) : undefined,

@@ -11,8 +11,8 @@ export const INCOMPLETE: Readonly<Record<string, Json>> = {
   content_filter: { reason: 'content_filter' },
 }
 
-export function statusOf(end: End): 'completed' | 'incomplete' | 'failed' {
-  if (end.type === 'failure') return 'failed'
+export function statusOf(end: End): 'completed' | 'incomplete' | 'failed' | 'cancelled' {
+  if (end.type === 'failure') return end.error.code === 'run_cancelled' ? 'cancelled' : 'failed'
   return INCOMPLETE[end.reason] ? 'incomplete' : 'completed'
 }
 
