@@ -1,5 +1,5 @@
 import type { RunEvent } from '../contract/event.ts'
-import { textOf } from '../contract/message.ts'
+import { contentText } from '../contract/message.ts'
 
 /** The events that are not printed. An event that is new to the union must be handled, or added here. */
 type Ignored =
@@ -59,7 +59,7 @@ export function runPrinter({ write, origin }: RunPrinterOptions): (event: RunEve
         return event.message === undefined ? undefined : line('', event.message)
       case 'call.settled': {
         const { tool, ok, content = [], error, durationMs } = event
-        const result = ok ? textOf(content) : `failed (${error?.code}): ${error?.message}`
+        const result = ok ? contentText(content) : `failed (${error?.code}): ${error?.message}`
         return line('result', `${tool}, ${durationMs} ms: ${result}`)
       }
       case 'text.delta':

@@ -4,7 +4,7 @@ import { isObject } from './json.ts'
 import type { Patience } from './model.ts'
 import { initialLimits, LIMITS, type Limits, limitsOf } from './limits.ts'
 import { type Quotas, quotasOf } from './quotas.ts'
-import { type Compat, optionsOf, type RunOptionValues } from './run-options.ts'
+import { type Compat, optionValues, type RunOptionValues } from './run-options.ts'
 import type { Price } from './usage.ts'
 import { ConfigError, countVar, jsonVar, listVar, objectVar, oneOfVar, textVar, type Vars } from './vars.ts'
 
@@ -112,7 +112,7 @@ function readContext(vars: Vars): Pick<Config, 'context' | 'pinnedContext'> {
 }
 
 function readOptions(vars: Vars, compat: Compat | undefined): RunOptionValues {
-  return optionsOf(({ variable, values, compat: ofLibrary }) => {
+  return optionValues(({ variable, values, compat: ofLibrary }) => {
     const [initial, ...others] = values
     if (typeof initial === 'boolean') return oneOfVar(vars, variable, ['off', 'on']) === 'on'
     const first = (compat && ofLibrary) ?? initial

@@ -166,7 +166,7 @@ export type CallAnswer =
   | { readonly result: string; readonly ok: boolean }
 
 /** The parts of a run's request that a later request may replace while the run waits. */
-export type Terms = Partial<
+export type RunTerms = Partial<
   Pick<RunRequest, 'model' | 'system' | 'clientTools' | 'toolChoice' | 'responseFormat' | 'sampling'>
 >
 
@@ -180,7 +180,7 @@ export interface Continuation {
   /** Messages that follow the answers. */
   readonly input: readonly Message[]
   /** Fields that replace those of the run's request; a field that is left out stays as it was. */
-  readonly terms?: Terms | undefined
+  readonly terms?: RunTerms | undefined
 }
 
 /** The id, caller and budget of a run that repeats the request of an earlier run. */

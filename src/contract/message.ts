@@ -83,7 +83,7 @@ export function marksAmong(messages: readonly Message[]): readonly DataMark[] {
 }
 
 /** Returns content as text, its parts joined by line breaks. Images and files are named, not shown. */
-export function textOf(content: string | readonly UserContent[]): string {
+export function contentText(content: string | readonly UserContent[]): string {
   if (typeof content === 'string') return content
   return content.map((part) => (part.type === 'text' ? part.text : `[${part.type}: ${part.mediaType}]`)).join('\n')
 }

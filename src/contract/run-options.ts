@@ -48,7 +48,7 @@ export function optionRules(): readonly (readonly [name: string, rule: OptionRul
 }
 
 /** Makes options of a value for each of them. */
-export function optionsOf(valueOf: (rule: OptionRule, name: string) => unknown): RunOptionValues {
+export function optionValues(valueOf: (rule: OptionRule, name: string) => unknown): RunOptionValues {
   return Object.fromEntries(optionRules().map(([name, rule]): readonly unknown[] => [name, valueOf(rule, name)]))
 }
 
@@ -61,7 +61,7 @@ type Choice = { readonly [Name in OptionName]?: RunOptionValues[Name] | undefine
 export function chooseOptions(edge: RunOptionValues & { readonly compat?: Compat }, request: Choice): RunOptionValues {
   // A request that brings `compat` brings its defaults with it.
   const isNew = request.compat !== undefined && edge.compat === undefined
-  return optionsOf(
+  return optionValues(
     ({ compat }, name) => Reflect.get(request, name) ?? (isNew ? compat : undefined) ?? Reflect.get(edge, name),
   )
 }

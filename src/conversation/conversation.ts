@@ -23,7 +23,7 @@ import { exportStream } from './history/export.ts'
 import { acceptRun, createFor } from './run/accept-run.ts'
 import { positionOf } from './store/messages.ts'
 import { Readers } from './run/readers.ts'
-import { DELETED, refuse, UNKNOWN, UNKNOWN_RUN } from './run/refusals.ts'
+import { DELETED, refusalOf, UNKNOWN, UNKNOWN_RUN } from './run/refusals.ts'
 import { RunView } from './run/run-view.ts'
 import { Runner } from './run/runner.ts'
 import { Store } from './store/store.ts'
@@ -138,7 +138,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       const storedRun = row && this.#store.runs.get(runId)
       if (!storedRun) return UNKNOWN_RUN
       if (!options.onward && !isTerminal(storedRun.status))
-        return refuse('conversation_busy', 'This run has not ended yet.')
+        return refusalOf('conversation_busy', 'This run has not ended yet.')
       const request = await repeatedRequest(this.#setup, storedRun, repeat)
       return this.start({ ...request, onBusy: 'queue', create: false, replaces: runId, ...options })
     })
@@ -190,7 +190,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     return this.#whenOpen(async () => {
       if (!this.#store.runs.row(runId)) return UNKNOWN_RUN
       const stream = this.#view.follow(runId, after, news)
-      return stream ? { ok: true, stream } : refuse('bad_event_id', 'This run has no event with this id.')
+      return stream ? { ok: true, stream } : refusalOf('bad_event_id', 'This run has no event with this id.')
     })
   }
 
@@ -210,7 +210,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     return this.#whenOpen(async () => {
       const row = upTo === undefined ? undefined : this.#store.runs.row(upTo)
       if (upTo !== undefined && !row) return UNKNOWN_RUN
-      if (row && !isTerminal(row.status)) return refuse('conversation_busy', 'This run has not ended yet.')
+      if (row && !isTerminal(row.status)) return refusalOf('conversation_busy', 'This run has not ended yet.')
       const end = before ?? (row ? positionOf(row.place + 1) : Number.MAX_SAFE_INTEGER)
       return { ok: true, messages: this.#store.messages.page(end, limit, fullResults && this.#store.fullResults) }
     })
@@ -241,7 +241,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     return this.#whenOpen(async () => {
       const row = this.#store.runs.row(runId)
       if (!row) return UNKNOWN_RUN
-      if (row.status !== 'parked') return refuse('run_not_parked', 'This run is not parked.')
+      if (row.status !== 'parked') return refusalOf('run_not_parked', 'This run is not parked.')
       this.#store.retry(runId)
       this.#alarms.watch()
       this.#runner.pump()
@@ -256,7 +256,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       const approval = open && (await pendingApproval(open, callId))
       return approval
         ? { ok: true, approval }
-        : refuse('unknown_call', `This run has no call "${callId}" to decide about.`)
+        : refusalOf('unknown_call', `This run has no call "${callId}" to decide about.`)
     })
   }
 
@@ -268,10 +268,10 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
     return this.#whenOpen(async () => {
       if (!this.#store.runs.row(runId)) return UNKNOWN_RUN
       const open = this.#runner.runs.find(runId)
-      if (!open || open.state.status === 'cancelling') return refuse('call_already_answered', 'This run has ended.')
+      if (!open || open.state.status === 'cancelling') return refusalOf('call_already_answered', 'This run has ended.')
       const isOwn = continuation?.key === open.stored.request.caller.key
       if (!isOwn && continuation?.input.length)
-        return refuse('run_waiting', 'Another API key started this run; send only the answers to its calls.')
+        return refusalOf('run_waiting', 'Another API key started this run; send only the answers to its calls.')
       const { fourEyes } = this.#setup.config
       const events = answerEvents(open, answers, { fourEyes })
       if ('ok' in events) return events

@@ -1,4 +1,4 @@
-import { textOf } from '../contract/message.ts'
+import { contentText } from '../contract/message.ts'
 import { failure, type ToolOutcome } from '../contract/tool.ts'
 import { issuesOf } from '../schema/validate.ts'
 import type { StoredTool } from './definition.ts'
@@ -9,7 +9,7 @@ const LIMITS = { depth: 64, values: 1_000_000 }
 /** Returns an outcome if its structured result, else its text, fits the tool's `outputSchema`; else a failure. */
 export function checkOutcome({ name, outputSchema }: StoredTool, outcome: ToolOutcome): ToolOutcome {
   if (!outcome.ok || !outputSchema) return outcome
-  const result = 'structured' in outcome ? outcome.structured : textOf(outcome.content)
+  const result = 'structured' in outcome ? outcome.structured : contentText(outcome.content)
   const [issue] = issuesOf(outputSchema, result, LIMITS)
   if (!issue) return outcome
   const message = `The tool "${name}" answered with a result that does not fit its outputSchema.`

@@ -1,4 +1,4 @@
-import { type Content, type TextContent, textOf } from '../contract/message.ts'
+import { type Content, type TextContent, contentText } from '../contract/message.ts'
 import type { ToolOutcome, ToolSuccess } from '../contract/tool.ts'
 
 /**
@@ -22,7 +22,7 @@ export function truncateOutcome(
     const note = omissionNote(
       'value',
       sizeOf(value),
-      continuation(textOf([...content, value]).length - value.text.length),
+      continuation(contentText([...content, value]).length - value.text.length),
     )
     return { ...success, content: [...content, note] }
   }
@@ -34,7 +34,7 @@ export function truncateOutcome(
     const partStart = charactersBefore
     const truncated = truncatePart(part, bytesLeft, (offset) => continuation(partStart + offset))
     bytesLeft = Math.max(0, bytesLeft - sizeOf(part))
-    charactersBefore += textOf([part]).length + 1
+    charactersBefore += contentText([part]).length + 1
     return truncated
   })
   const { structured: _, ...success } = outcome

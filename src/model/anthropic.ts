@@ -1,6 +1,6 @@
 import { ALL_CAPABILITIES, type ModelProvider } from '../contract/model.ts'
 import { anthropicAnswers } from '../wire/provider/anthropic/ask-answer.ts'
-import { encodeRequest } from '../wire/provider/anthropic/ask-request.ts'
+import { encodeAnthropicRequest } from '../wire/provider/anthropic/ask-request.ts'
 import { postModels, type ServerOptions } from './post-models.ts'
 
 export interface AnthropicOptions extends ServerOptions {
@@ -29,8 +29,9 @@ export function anthropic(options: AnthropicOptions = {}): ModelProvider {
     url: () => url,
     headers: { 'anthropic-version': '2023-06-01', ...(rest.apiKey && { 'x-api-key': rest.apiKey }) },
     codec: anthropicAnswers,
-    encode: (model, request, isPlain) => encodeRequest(request, { model, maxTokens, cache, deferLoading, isPlain }),
-    cure: REFUSED,
+    encode: (model, request, isPlain) =>
+      encodeAnthropicRequest(request, { model, maxTokens, cache, deferLoading, isPlain }),
+    cure: REFUSED_FEATURES,
     lasts: /support/i,
   })
 }
@@ -39,4 +40,4 @@ export function anthropic(options: AnthropicOptions = {}): ModelProvider {
  * Matches refusals of deferred definitions, or of thinking, which some models refuse only while a call is forced. The
  * request is then sent without either.
  */
-const REFUSED = /defer|tool_reference|thinking|effort/i
+const REFUSED_FEATURES = /defer|tool_reference|thinking|effort/i

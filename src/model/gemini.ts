@@ -1,6 +1,6 @@
 import { ALL_CAPABILITIES, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
 import { geminiAnswers } from '../wire/provider/gemini/ask-answer.ts'
-import { encodeRequest } from '../wire/provider/gemini/ask-request.ts'
+import { encodeGeminiRequest } from '../wire/provider/gemini/ask-request.ts'
 import { postModels, type ServerOptions, withoutSlash } from './post-models.ts'
 
 const GOOGLE = 'https://generativelanguage.googleapis.com/v1beta'
@@ -27,7 +27,7 @@ export function gemini(options: ServerOptions = {}): ModelProvider {
     url: (model) => `${base}/models/${encodeURIComponent(model)}:streamGenerateContent?alt=sse`,
     headers: apiKey ? { 'x-goog-api-key': apiKey } : {},
     codec: geminiAnswers,
-    encode: (_, request, isPlain) => encodeRequest(request, isPlain),
+    encode: (_, request, isPlain) => encodeGeminiRequest(request, isPlain),
     // Older models refuse thinking levels, and files in results.
     cure: /thinking|response.parts/i,
     lasts: /support/i,

@@ -9,7 +9,7 @@ import { modelError } from '../wire/provider/model-error.ts'
 import { UnsupportedSchema } from '../wire/provider/narrow-schema.ts'
 import { readSse } from '../wire/sse.ts'
 import { type Listen, listen } from './listen.ts'
-import { readText, refusal } from './refusal.ts'
+import { readText, refusedResponse } from './refusal.ts'
 
 export interface HttpModels extends Omit<Listen, 'model' | 'openStream' | 'signal' | 'explain' | 'patience'> {
   /** The first half of the models' names. */
@@ -88,6 +88,8 @@ async function* answers(response: Response, codec: AnswerCodec): AsyncGenerator<
   } else {
     const message = `The model server answered with "${type}", not with an event stream.`
     const { ok, status } = response
-    yield [{ type: 'error', error: ok ? modelError({ message, status }) : await refusal(response, codec.explain) }]
+    yield [
+      { type: 'error', error: ok ? modelError({ message, status }) : await refusedResponse(response, codec.explain) },
+    ]
   }
 }

@@ -1,6 +1,6 @@
 import { ALL_CAPABILITIES, type ModelCapabilities, type ModelProvider } from '../contract/model.ts'
 import { chatCodec } from '../wire/provider/openai-chat/ask-answer.ts'
-import { encodeRequest } from '../wire/provider/openai-chat/ask-request.ts'
+import { encodeChatRequest } from '../wire/provider/openai-chat/ask-request.ts'
 import { forMistral } from '../wire/provider/openai-chat/mistral.ts'
 import { postModels, type ServerOptions, withoutSlash } from './post-models.ts'
 
@@ -22,7 +22,7 @@ export function openai(options: ServerOptions = {}): ModelProvider {
     capabilities: CAPABILITIES,
     codec: chatCodec(codec),
     encode: (model, request, replayReasoning) =>
-      encodeRequest(model, isMistral ? forMistral(request) : request, { codec, replayReasoning }),
+      encodeChatRequest(model, isMistral ? forMistral(request) : request, { codec, replayReasoning }),
     // Some servers require the reasoning of earlier steps, others refuse it.
     cure: /reasoning_content/,
   })

@@ -12,7 +12,7 @@ const REDIRECT =
   'The model server answered with a redirect, which is not followed: correct the base URL of the provider.'
 
 /** Converts an error response: the status decides the code, the body explains it, the headers say when to retry. */
-export async function refusal(response: Response, explain: AnswerCodec['explain']): Promise<ModelError> {
+export async function refusedResponse(response: Response, explain: AnswerCodec['explain']): Promise<ModelError> {
   const { status, headers } = response
   // A browser's fetch shows a redirect that it did not follow as status 0.
   if (status < 400) {

@@ -1,6 +1,6 @@
 import { ALL_CAPABILITIES, type ModelProvider } from '../contract/model.ts'
 import { responsesAnswers } from '../wire/provider/openai-responses/ask-answer.ts'
-import { encodeRequest } from '../wire/provider/openai-responses/ask-request.ts'
+import { encodeResponsesRequest } from '../wire/provider/openai-responses/ask-request.ts'
 import { serverOptions } from './openai.ts'
 import { postModels, type ServerOptions } from './post-models.ts'
 
@@ -27,9 +27,9 @@ export function responses(options: ResponsesOptions = {}): ModelProvider {
     provider,
     capabilities: ALL_CAPABILITIES,
     codec: responsesAnswers,
-    encode: (model, request, isPlain) => encodeRequest(model, request, isPlain, !isPlain && defers(model)),
+    encode: (model, request, isPlain) => encodeResponsesRequest(model, request, isPlain, !isPlain && defers(model)),
     // Models without reasoning refuse a request for it; a server cannot decrypt the reasoning of another account.
-    cure: (deferLoading ?? isOpenAi) ? REFUSED : /encrypted.content/i,
+    cure: (deferLoading ?? isOpenAi) ? REFUSED_FEATURES : /encrypted.content/i,
     lasts: /not supported|tool_search/i,
   })
 }
@@ -40,4 +40,4 @@ const OPENAI = /\/\/(\w+\.)?api\.openai\.com\//
 const SEARCHING = /^gpt-(5\.[4-9]|[6-9])(?!.*nano)/
 
 /** Matches refusals of deferred definitions or of encrypted reasoning. The request is then sent without either. */
-const REFUSED = /encrypted.content|tool_search|namespace/i
+const REFUSED_FEATURES = /encrypted.content|tool_search|namespace/i

@@ -51,7 +51,7 @@ export function say(text: string, usage?: Usage): readonly ModelEvent[] {
 }
 
 /** Makes an answer that calls a tool. `args`: a text stays as it is, anything else becomes JSON. */
-export function ask(tool: string, args: unknown = {}, usage?: Usage): readonly ModelEvent[] {
+export function callAnswer(tool: string, args: unknown = {}, usage?: Usage): readonly ModelEvent[] {
   const text = typeof args === 'string' ? args : JSON.stringify(args)
   return [
     { type: 'call.delta', index: 0, tool, arguments: text },

@@ -17,8 +17,8 @@ const NAMING = new Set(['$defs', 'definitions', '$id', '$anchor', '$dynamicAncho
 /** Copies a schema without the keywords, at all levels, that check nothing and that no reference needs. */
 export function asserted(schema: unknown): unknown {
   if (!isObject(schema)) return schema
-  const kept = Object.entries(schema).filter(([keyword]) => ASSERTING.has(keyword) || NAMING.has(keyword))
-  return Object.fromEntries(kept.map(([keyword, value]) => [keyword, assertedIn(keyword, value)]))
+  const assertions = Object.entries(schema).filter(([keyword]) => ASSERTING.has(keyword) || NAMING.has(keyword))
+  return Object.fromEntries(assertions.map(([keyword, value]) => [keyword, assertedIn(keyword, value)]))
 }
 
 function assertedIn(keyword: string, value: unknown): unknown {
@@ -54,7 +54,7 @@ export function kindsOf({ type, nullable }: JsonObject): string[] {
 type Misfit = readonly [keyword: string, message: string]
 
 /** Keywords that are compared as a whole: each must be the same in the schema `to`, or absent there. */
-const WHOLE = [
+const UNSPLIT = [
   'not if then else contains minContains maxContains prefixItems additionalItems propertyNames patternProperties',
   'dependencies dependentSchemas dependentRequired unevaluatedItems unevaluatedProperties pattern format',
 ].flatMap((names) => names.split(' '))
@@ -72,7 +72,7 @@ export function misfitsOf(
   isSame: (one: unknown, other: unknown) => boolean,
 ): Misfit[] {
   const isText = kindsOf(from).includes('string')
-  const changed = WHOLE.filter((keyword) => {
+  const changed = UNSPLIT.filter((keyword) => {
     if ((keyword === 'pattern' || keyword === 'format') && !isText) return false
     const isInert = keyword === 'then' || keyword === 'else' ? to['if'] === undefined : false
     return to[keyword] !== undefined && !isInert && !isSame({ [keyword]: from[keyword] }, { [keyword]: to[keyword] })
@@ -97,9 +97,9 @@ function changedMisfit(keyword: string): Misfit {
 }
 
 function typeMisfits(from: JsonObject, to: JsonObject): Misfit[] {
-  const taken = kindsOf(to)
+  const allowedKinds = kindsOf(to)
   const lost = kindsOf(from).filter(
-    (kind) => !taken.includes(kind) && !(kind === 'integer' && taken.includes('number')),
+    (kind) => !allowedKinds.includes(kind) && !(kind === 'integer' && allowedKinds.includes('number')),
   )
   return lost.length > 0 ? [['type', `takes no ${lost.join(' and no ')} any more`]] : []
 }
@@ -138,13 +138,13 @@ function isWholeTimes(size: number, step: number): boolean {
   return Number.isInteger(size) && Number.isInteger(step) && size > 0 && size % step === 0
 }
 
-interface Bound {
+interface NumberBound {
   readonly at: number
   readonly isExclusive: boolean
 }
 
 /** Returns the lower bound, or with `sign` -1 the negated upper bound. Draft-04 makes `minimum` exclusive by a flag. */
-function lowest(schema: JsonObject, sign: 1 | -1 = 1): Bound {
+function lowest(schema: JsonObject, sign: 1 | -1 = 1): NumberBound {
   const [plain, strict] = sign === 1 ? ['minimum', 'exclusiveMinimum'] : ['maximum', 'exclusiveMaximum']
   const { [plain]: limit, [strict]: exclusive } = schema
   const at = typeof limit === 'number' ? limit * sign : -Infinity
@@ -153,6 +153,6 @@ function lowest(schema: JsonObject, sign: 1 | -1 = 1): Bound {
   return beyond >= at ? { at: beyond, isExclusive: true } : { at, isExclusive: false }
 }
 
-function isTighter(from: Bound, to: Bound): boolean {
+function isTighter(from: NumberBound, to: NumberBound): boolean {
   return to.at > from.at || (to.at === from.at && to.isExclusive && !from.isExclusive && to.at !== -Infinity)
 }

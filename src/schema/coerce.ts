@@ -7,7 +7,7 @@ import {
   isOfType,
   listOf,
   mapParts,
-  optionsOf,
+  enumOf,
   step,
   target,
   typesOf,
@@ -42,13 +42,13 @@ import { spend, spendText } from './work.ts'
 export function coerce(schema: JsonSchema, value: unknown): unknown {
   return walk(schema, value, (walk) => {
     const isNothing = value === undefined || value === null || value === ''
-    const sent = mend(walk, schema, isNothing && typesOf(schema).includes('object') ? {} : value)
-    if (sent.isFit || !isObject(sent.value)) return sent.value
-    const [key, ...others] = Object.keys(sent.value)
+    const mended = mend(walk, schema, isNothing && typesOf(schema).includes('object') ? {} : value)
+    if (mended.isFit || !isObject(mended.value)) return mended.value
+    const [key, ...others] = Object.keys(mended.value)
     const { properties } = schema
-    if (key === undefined || others.length > 0 || Object.hasOwn(Object(properties), key)) return sent.value
-    const inner = mend(walk, schema, sent.value[key])
-    return inner.isFit && isObject(inner.value) ? inner.value : sent.value
+    if (key === undefined || others.length > 0 || Object.hasOwn(Object(properties), key)) return mended.value
+    const inner = mend(walk, schema, mended.value[key])
+    return inner.isFit && isObject(inner.value) ? inner.value : mended.value
   })
 }
 
@@ -71,9 +71,9 @@ function mend(walk: Walk, schema: unknown, value: unknown): Mended {
   if (!isObject(schema)) return { value, isFit: schema !== false }
   return step(walk, () => {
     const mends = [
-      ...conjunctsOf(walk, schema).map((also) => (sent: unknown) => mend(walk, also, sent)),
-      (sent: unknown) => mendUnion(walk, branchesOf(schema), sent),
-      (sent: unknown) => mendHere(walk, schema, sent),
+      ...conjunctsOf(walk, schema).map((also) => (current: unknown) => mend(walk, also, current)),
+      (current: unknown) => mendUnion(walk, branchesOf(schema), current),
+      (current: unknown) => mendHere(walk, schema, current),
     ]
     return mends.reduce<Mended>(
       (before, mendOnce) => {
@@ -102,12 +102,12 @@ function isTagged(walk: Walk, branch: unknown, value: unknown): boolean {
   if (!isObject(branch) || !isObject(value)) return false
   const { properties } = { ...branch, ...Object(target(walk, branch)) }
   return Object.entries(Object(properties)).some(
-    ([key, inner]) => isObject(inner) && optionsOf(inner)?.length === 1 && hasShape(walk, inner, value[key]),
+    ([key, inner]) => isObject(inner) && enumOf(inner)?.length === 1 && hasShape(walk, inner, value[key]),
   )
 }
 
 function mendHere(walk: Walk, schema: JsonObject, value: unknown): Mended {
-  const options = optionsOf(schema)
+  const options = enumOf(schema)
   if (options) {
     const option = isOption(walk, options, value) ? value : optionOf(walk, options, value)
     return { value: option, isFit: isOption(walk, options, option) }
@@ -119,19 +119,19 @@ function mendHere(walk: Walk, schema: JsonObject, value: unknown): Mended {
   if (typeof value === 'string') spendText(walk, value)
   for (const [type, convert] of CONVERSIONS) {
     if (!types.includes(type)) continue
-    const made = mendParts(walk, schema, convert(value))
-    if (isOfType(type, made.value) && (type !== 'array' || made.isFit)) return made
+    const converted = mendParts(walk, schema, convert(value))
+    if (isOfType(type, converted.value) && (type !== 'array' || converted.isFit)) return converted
   }
   return { value, isFit: false }
 }
 
 function mendParts(walk: Walk, schema: JsonObject, value: unknown): Mended {
   if (typeof value !== 'object' || value === null) return { value, isFit: true }
-  const sent = withoutNulls(walk, schema, value)
+  const withoutNull = withoutNulls(walk, schema, value)
   const required = listOf(schema['required'])
   spend(walk, Object.keys(value).length + required.length / 2)
-  let isFit = !isObject(sent) || required.every((key) => sent[String(key)] !== undefined)
-  const mended = mapParts(schema, sent, (inner, part) => {
+  let isFit = !isObject(withoutNull) || required.every((key) => withoutNull[String(key)] !== undefined)
+  const mended = mapParts(schema, withoutNull, (inner, part) => {
     const each = mend(walk, inner, part)
     isFit &&= each.isFit
     return each.value
@@ -191,7 +191,7 @@ function fromJson(value: unknown): unknown {
 }
 
 function isOption(walk: Walk, options: readonly unknown[], value: unknown): boolean {
-  const { values, texts } = listed(options)
+  const { values, texts } = optionLookup(options)
   if (typeof value !== 'object' || value === null) return values.has(value)
   if (texts.size === 0) return false
   const text = canonicalJson(value)
@@ -204,12 +204,12 @@ function optionOf(walk: Walk, options: readonly unknown[], value: unknown): unkn
   const wanted = folded(value)
   if (wanted === undefined) return value
   spend(walk, 1 + wanted.length / 64)
-  const found = listed(options).spellings.get(wanted) ?? []
-  return found.length === 1 ? found[0] : value
+  const matches = optionLookup(options).spellings.get(wanted) ?? []
+  return matches.length === 1 ? matches[0] : value
 }
 
 /** The options of a list, prepared for look-ups. */
-interface Listed {
+interface OptionLookup {
   readonly values: ReadonlySet<unknown>
   /** The canonical JSON of the options that are objects or arrays. */
   readonly texts: ReadonlySet<string>
@@ -217,11 +217,11 @@ interface Listed {
   readonly spellings: ReadonlyMap<string, unknown[]>
 }
 
-const lists = new WeakMap<readonly unknown[], Listed>()
+const lists = new WeakMap<readonly unknown[], OptionLookup>()
 
-function listed(options: readonly unknown[]): Listed {
-  const known = lists.get(options)
-  if (known) return known
+function optionLookup(options: readonly unknown[]): OptionLookup {
+  const cached = lists.get(options)
+  if (cached) return cached
   const spellings = new Map<string, unknown[]>()
   for (const option of options) {
     const text = folded(option)
@@ -231,9 +231,9 @@ function listed(options: readonly unknown[]): Listed {
   }
   const compounds = options.filter((option) => typeof option === 'object' && option !== null)
   const texts = new Set(compounds.map((option) => canonicalJson(option)))
-  const made = { values: new Set(options), texts, spellings }
-  lists.set(options, made)
-  return made
+  const lookup = { values: new Set(options), texts, spellings }
+  lists.set(options, lookup)
+  return lookup
 }
 
 function folded(scalar: unknown): string | undefined {

@@ -84,7 +84,7 @@ function openDocument(root: JsonSchema): SchemaDocument {
   /** The base URI of each schema, to which its references are relative. */
   const bases = new Map<unknown, string>()
   /** The schemas that have a URI of their own, by `$id`, `$anchor` or `$dynamicAnchor`. */
-  const named = new Map<string, unknown>([[BASE, root]])
+  const schemasByAddress = new Map<string, unknown>([[BASE, root]])
   /** Those by `$dynamicAnchor` alone. */
   const dynamic = new Map<string, unknown>()
   let tracksEvaluated = false
@@ -99,12 +99,12 @@ function openDocument(root: JsonSchema): SchemaDocument {
     tracksEvaluated ||= 'unevaluatedProperties' in schema || 'unevaluatedItems' in schema
     // Draft-07 ignores what stands beside a reference.
     const id = isLegacy && typeof $ref === 'string' ? '' : absolute($id, outer)
-    if (id !== '') named.set(id.replace(/#$/, ''), schema)
+    if (id !== '') schemasByAddress.set(id.replace(/#$/, ''), schema)
     // In draft-07 an id that is a fragment alone is an anchor.
     const [base = ''] = (id || outer).split('#')
     bases.set(schema, base)
     for (const anchor of [$anchor, $dynamicAnchor]) {
-      if (typeof anchor === 'string') named.set(`${base}#${anchor}`, schema)
+      if (typeof anchor === 'string') schemasByAddress.set(`${base}#${anchor}`, schema)
     }
     if (typeof $dynamicAnchor === 'string') dynamic.set(`${base}#${$dynamicAnchor}`, schema)
     for (const inner of subschemas(schema)) add(inner.schema, [...path, ...inner.path], level + 1, base)
@@ -131,7 +131,9 @@ function openDocument(root: JsonSchema): SchemaDocument {
     resolve: (from, ref) => {
       const address = document.addressOf(from, ref)
       const [resource = '', fragment = ''] = address.split('#')
-      return /^[^/]/.test(fragment) ? named.get(address) : partAt(named.get(resource), pointerKeys(decoded(fragment)))
+      return /^[^/]/.test(fragment)
+        ? schemasByAddress.get(address)
+        : partAt(schemasByAddress.get(resource), pointerKeys(decoded(fragment)))
     },
     resolveDynamic: (from, ref, scope) => {
       const target = document.resolve(from, ref)
@@ -147,12 +149,12 @@ function openDocument(root: JsonSchema): SchemaDocument {
   return document
 }
 
-function once<Key, Made>(all: Map<Key, Made>, key: Key, make: () => Made): Made {
-  const known = all.get(key)
-  if (known !== undefined) return known
-  const made = make()
-  all.set(key, made)
-  return made
+function once<Key, Value>(all: Map<Key, Value>, key: Key, make: () => Value): Value {
+  const cached = all.get(key)
+  if (cached !== undefined) return cached
+  const value = make()
+  all.set(key, value)
+  return value
 }
 
 /** Resolves a reference to an absolute URI, or to an empty text if it is no reference. */

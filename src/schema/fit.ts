@@ -1,9 +1,9 @@
 import { isObject, type JsonObject, type JsonSchema } from '../contract/json.ts'
 import { documentOf } from './document.ts'
-import { fitAll, type Look, MOST_REASONS, type ValuePart, refuse, seenIn, startLook } from './look.ts'
+import { fitAll, type Look, MOST_REASONS, type ValuePart, reportMisfit, evaluatedKeys, startLook } from './look.ts'
 import { likeliest, type Misfit, misfit } from './misfit.ts'
 import type { Rule, Union } from './rule.ts'
-import { nameOf } from './wording.ts'
+import { describeSchema } from './wording.ts'
 import { MOST_WORK, spend, WorkError } from './work.ts'
 
 const MOST_DEPTH = 500
@@ -18,24 +18,24 @@ export function misfits(schema: JsonSchema | boolean, value: unknown): Misfit[] 
   const document = documentOf(schema)
   if (fitsSchema(startLook(document), document.root, value)) return []
   const reasons: Misfit[] = []
-  const at = { value, reasons, seen: seenIn(document) }
+  const at = { value, reasons, evaluated: evaluatedKeys(document) }
   try {
     // The reasons take a second pass, so that a value that fits costs nothing for them.
     fit(startLook(document, MOST_WORK / 4), document.root, at)
   } catch (error) {
     if (!(error instanceof WorkError)) throw error
   }
-  return reasons.length > 0 ? reasons : [misfit('schema', at, nameOf(document, document.root))]
+  return reasons.length > 0 ? reasons : [misfit('schema', at, describeSchema(document, document.root))]
 }
 
 /** Returns whether a value fits a schema of the document of `look`. Throws as `misfits` does. */
 export function fitsSchema(look: Look, schema: unknown, value: unknown): boolean {
-  return fit(look, schema, { value, reasons: undefined, seen: seenIn(look.document) })
+  return fit(look, schema, { value, reasons: undefined, evaluated: evaluatedKeys(look.document) })
 }
 
 function fit(look: Look, schema: unknown, at: ValuePart): boolean {
   spend(look, 1)
-  if (schema === false) return refuse(at, 'false', () => 'nothing here')
+  if (schema === false) return reportMisfit(at, 'false', () => 'nothing here')
   if (!isObject(schema)) return true
   if (look.depth >= MOST_DEPTH) throw new WorkError()
   const rule = look.document.rule(schema)
@@ -61,11 +61,11 @@ const APPLIERS: readonly Apply[] = [
 
 /** Checks the same value against another schema. The keys that it evaluates count only if the value fits it. */
 function fitHere(look: Look, schema: unknown, at: ValuePart): boolean {
-  const { seen } = at
-  if (!seen) return fit(look, schema, at)
+  const { evaluated } = at
+  if (!evaluated) return fit(look, schema, at)
   const inner = new Set<string>()
-  if (!fit(look, schema, { ...at, seen: inner })) return false
-  for (const key of inner) seen.add(key)
+  if (!fit(look, schema, { ...at, evaluated: inner })) return false
+  for (const key of inner) evaluated.add(key)
   return true
 }
 
@@ -76,8 +76,8 @@ function fitsHere(look: Look, schema: unknown, at: ValuePart): boolean {
 
 /** Checks a part of the value against a schema. */
 function fitPart(look: Look, schema: unknown, parent: ValuePart, [key, value]: readonly [string, unknown]): boolean {
-  parent.seen?.add(key)
-  return fit(look, schema, { value, key, parent, reasons: parent.reasons, seen: seenIn(look.document) })
+  parent.evaluated?.add(key)
+  return fit(look, schema, { value, key, parent, reasons: parent.reasons, evaluated: evaluatedKeys(look.document) })
 }
 
 function fitRefs(look: Look, { refs, source }: Rule, at: ValuePart): boolean {
@@ -94,13 +94,16 @@ function fitRefs(look: Look, { refs, source }: Rule, at: ValuePart): boolean {
 function fitChecks(look: Look, { checks }: Rule, at: ValuePart): boolean {
   return fitAll(checks, at, ({ keyword, holds, expected }) => {
     spend(look, 1)
-    return holds(at.value, look) || refuse(at, keyword, expected)
+    return holds(at.value, look) || reportMisfit(at, keyword, expected)
   })
 }
 
 function fitPattern(look: Look, { schema: { pattern } }: Rule, at: ValuePart): boolean {
   if (typeof pattern !== 'string' || typeof at.value !== 'string') return true
-  return runPattern(look, pattern, at.value) !== false || refuse(at, 'pattern', () => `text that matches /${pattern}/u`)
+  return (
+    runPattern(look, pattern, at.value) !== false ||
+    reportMisfit(at, 'pattern', () => `text that matches /${pattern}/u`)
+  )
 }
 
 function runPattern(look: Look, pattern: string, text: string): boolean | undefined {
@@ -120,7 +123,7 @@ function requireKeys(look: Look, { properties }: Rule, at: ValuePart, names: rea
     spend(look, 1 / 2)
     if (hasKey(value, key)) return true
     const missing = { ...at, value: undefined, key, parent: at }
-    return refuse(missing, 'required', () => nameOf(look.document, properties.get(key)))
+    return reportMisfit(missing, 'required', () => describeSchema(look.document, properties.get(key)))
   })
 }
 
@@ -156,7 +159,7 @@ function fitEntries(look: Look, rule: Rule, at: ValuePart): boolean {
 function fitName(look: Look, { schema: { propertyNames } }: Rule, parent: ValuePart, key: string): boolean {
   if (propertyNames === undefined) return true
   const reasons: Misfit[] | undefined = parent.reasons && []
-  const isFit = fit(look, propertyNames, { value: key, key, parent, reasons, seen: seenIn(look.document) })
+  const isFit = fit(look, propertyNames, { value: key, key, parent, reasons, evaluated: evaluatedKeys(look.document) })
   for (const each of reasons ?? []) parent.reasons?.push({ ...each, expected: `the name to be ${each.expected}` })
   return isFit
 }
@@ -190,12 +193,13 @@ function fitContains(look: Look, { schema }: Rule, at: ValuePart): boolean {
   for (const [index, item] of at.value.entries()) {
     if (!fitsSchema(look, contains, item)) continue
     fitting += 1
-    at.seen?.add(String(index))
+    at.evaluated?.add(String(index))
   }
-  const words = () => `items that are ${nameOf(look.document, contains)}`
-  if (fitting < Number(minContains)) return refuse(at, 'contains', () => `at least ${String(minContains)} ${words()}`)
+  const words = () => `items that are ${describeSchema(look.document, contains)}`
+  if (fitting < Number(minContains))
+    return reportMisfit(at, 'contains', () => `at least ${String(minContains)} ${words()}`)
   const isOver = fitting > Number(maxContains) && look.unsure === unsure
-  return !isOver || refuse(at, 'contains', () => `at most ${String(maxContains)} ${words()}`)
+  return !isOver || reportMisfit(at, 'contains', () => `at most ${String(maxContains)} ${words()}`)
 }
 
 function fitAllOf(look: Look, { allOf }: Rule, at: ValuePart): boolean {
@@ -208,7 +212,7 @@ function fitAnyOf(look: Look, { anyOf }: Rule, at: ValuePart): boolean {
   for (const branch of anyOf.candidates(at.value)) {
     isFit = fitsHere(look, branch, at) || isFit
     // All branches that fit say which keys they evaluate, if that is asked for.
-    if (isFit && !at.seen) break
+    if (isFit && !at.evaluated) break
   }
   return isFit || refuseUnion(look, 'anyOf', anyOf, at)
 }
@@ -220,7 +224,7 @@ function fitOneOf(look: Look, { oneOf }: Rule, at: ValuePart): boolean {
   if (fitting === 1 || (fitting > 1 && look.unsure > unsure)) return true
   return fitting === 0
     ? refuseUnion(look, 'oneOf', oneOf, at)
-    : refuse(at, 'oneOf', () => nameOf(look.document, { anyOf: oneOf.branches }))
+    : reportMisfit(at, 'oneOf', () => describeSchema(look.document, { anyOf: oneOf.branches }))
 }
 
 /** The most branches of which one is sought that was meant: among more it is rarely found. */
@@ -230,14 +234,14 @@ const MOST_MEANT = 20
 function refuseUnion(look: Look, keyword: string, union: Union, at: ValuePart): false {
   if (!at.reasons) return false
   const branches = union.candidates(at.value)
-  const found = (branches.length > MOST_MEANT ? [] : branches).map((branch) => {
+  const reasonsByBranch = (branches.length > MOST_MEANT ? [] : branches).map((branch) => {
     const reasons: Misfit[] = []
-    fit(look, branch, { ...at, reasons, seen: seenIn(look.document) })
+    fit(look, branch, { ...at, reasons, evaluated: evaluatedKeys(look.document) })
     return reasons
   })
-  const meant = likeliest(found, at)
-  if (!meant) return refuse(at, keyword, () => nameOf(look.document, { anyOf: union.branches }))
-  at.reasons.push(...meant.slice(0, MOST_REASONS - at.reasons.length))
+  const likely = likeliest(reasonsByBranch, at)
+  if (!likely) return reportMisfit(at, keyword, () => describeSchema(look.document, { anyOf: union.branches }))
+  at.reasons.push(...likely.slice(0, MOST_REASONS - at.reasons.length))
   return false
 }
 
@@ -245,7 +249,9 @@ function fitNot(look: Look, { schema: { not } }: Rule, at: ValuePart): boolean {
   const { unsure } = look
   if (not === undefined || !fitsSchema(look, not, at.value) || look.unsure > unsure) return true
   const text = JSON.stringify(not)
-  return refuse(at, 'not', () => (text === 'true' || text === '{}' ? 'nothing here' : `nothing that fits ${text}`))
+  return reportMisfit(at, 'not', () =>
+    text === 'true' || text === '{}' ? 'nothing here' : `nothing that fits ${text}`,
+  )
 }
 
 function fitIf(look: Look, { schema }: Rule, at: ValuePart): boolean {
@@ -257,11 +263,11 @@ function fitIf(look: Look, { schema }: Rule, at: ValuePart): boolean {
 }
 
 function fitUnevaluated(look: Look, { schema }: Rule, at: ValuePart): boolean {
-  const { value, seen } = at
-  if (!seen || typeof value !== 'object' || value === null) return true
+  const { value, evaluated } = at
+  if (!evaluated || typeof value !== 'object' || value === null) return true
   const rest = isObject(value) ? schema['unevaluatedProperties'] : schema['unevaluatedItems']
   if (rest === undefined) return true
   const entries = Object.entries(value)
   spend(look, entries.length)
-  return fitAll(entries, at, (entry) => seen.has(entry[0]) || fitPart(look, rest, at, entry))
+  return fitAll(entries, at, (entry) => evaluated.has(entry[0]) || fitPart(look, rest, at, entry))
 }

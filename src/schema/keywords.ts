@@ -88,17 +88,17 @@ const MAKERS: ReadonlyMap<string, MakeCheck> = new Map<string, MakeCheck>([
   ['enum', (limit) => (Array.isArray(limit) ? valuesCheck(limit) : undefined)],
   ['format', formatCheck],
   ['uniqueItems', uniqueCheck],
-  ['minimum', bound('number', isUnder, 'at least #')],
-  ['maximum', bound('number', isOver, 'at most #')],
+  ['minimum', sizeCheck('number', isUnder, 'at least #')],
+  ['maximum', sizeCheck('number', isOver, 'at most #')],
   ['exclusiveMinimum', exclusive('minimum', (size, limit) => size <= limit, 'more than #')],
   ['exclusiveMaximum', exclusive('maximum', (size, limit) => size >= limit, 'less than #')],
-  ['multipleOf', bound('number', (size, divisor) => !isMultiple(size, divisor), 'a multiple of #')],
-  ['minLength', bound('string', isUnder, 'at least # characters')],
-  ['maxLength', bound('string', isOver, 'at most # characters')],
-  ['minItems', bound('array', isUnder, 'at least # items')],
-  ['maxItems', bound('array', isOver, 'at most # items')],
-  ['minProperties', bound('object', isUnder, 'at least # keys')],
-  ['maxProperties', bound('object', isOver, 'at most # keys')],
+  ['multipleOf', sizeCheck('number', (size, divisor) => !isMultiple(size, divisor), 'a multiple of #')],
+  ['minLength', sizeCheck('string', isUnder, 'at least # characters')],
+  ['maxLength', sizeCheck('string', isOver, 'at most # characters')],
+  ['minItems', sizeCheck('array', isUnder, 'at least # items')],
+  ['maxItems', sizeCheck('array', isOver, 'at most # items')],
+  ['minProperties', sizeCheck('object', isUnder, 'at least # keys')],
+  ['maxProperties', sizeCheck('object', isOver, 'at most # keys')],
 ])
 
 function typeCheck(limit: unknown, { nullable }: JsonObject): ReturnType<MakeCheck> {
@@ -140,8 +140,8 @@ function uniqueCheck(limit: unknown): ReturnType<MakeCheck> {
   if (limit !== true) return undefined
   const holds: Holds = (value, work) => {
     if (!Array.isArray(value)) return true
-    const seen = new ValueSet()
-    return value.every((item) => seen.add(work, item))
+    const items = new ValueSet()
+    return value.every((item) => items.add(work, item))
   }
   return { holds, expected: () => 'no item twice' }
 }
@@ -158,7 +158,7 @@ function isOver(size: number, limit: number): boolean {
 
 /** Makes the check of a bound on a number, or on the size of a value of this kind. */
 /* @__NO_SIDE_EFFECTS__ */
-function bound(kind: string, isOut: IsOut, words: string): MakeCheck {
+function sizeCheck(kind: string, isOut: IsOut, words: string): MakeCheck {
   return (limit) => {
     if (typeof limit !== 'number') return undefined
     const holds: Holds = (value, work) => kindOf(value) !== kind || !isOut(sizeOf(value, work), limit)
@@ -169,7 +169,7 @@ function bound(kind: string, isOut: IsOut, words: string): MakeCheck {
 /** Draft-04 and OpenAPI 3.0 write `exclusiveMinimum: true` to make `minimum` exclusive. */
 /* @__NO_SIDE_EFFECTS__ */
 function exclusive(other: string, isOut: IsOut, words: string): MakeCheck {
-  const make = bound('number', isOut, words)
+  const make = sizeCheck('number', isOut, words)
   return (limit, schema) => make(limit === true ? schema[other] : limit, schema)
 }
 

@@ -12,24 +12,25 @@ const OTHERS = ['$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'if', 'pattern
  * rename, and for a schema that takes other keys too.
  */
 export function withKnownKeys(schema: JsonSchema, value: unknown): unknown {
-  const known = namesOf(schema)
-  if (!known || !isObject(value)) return value
-  const renamed = rename(known, value)
-  if (Object.keys(renamed).some((key) => known.has(key))) return renamed
+  const propertyNames = namesOf(schema)
+  if (!propertyNames || !isObject(value)) return value
+  const renamed = rename(propertyNames, value)
+  if (Object.keys(renamed).some((key) => propertyNames.has(key))) return renamed
   const [only, ...more] = Object.entries(renamed)
   const inner = only && more.length === 0 ? asObject(only[1]) : undefined
   if (!inner) return renamed
-  const unwrapped = rename(known, inner)
+  const unwrapped = rename(propertyNames, inner)
   const keys = Object.keys(unwrapped)
-  return keys.length > 0 && keys.every((key) => known.has(key)) ? unwrapped : renamed
+  return keys.length > 0 && keys.every((key) => propertyNames.has(key)) ? unwrapped : renamed
 }
 
 /** Returns what is wrong with arguments of which the tool would see none: no key is one that the schema names. */
 export function unknownKeys(schema: JsonSchema, value: unknown): Issue | undefined {
-  const known = namesOf(schema)
+  const propertyNames = namesOf(schema)
   const [first, ...others] = isObject(value) ? Object.keys(value) : []
-  if (!known || first === undefined || [first, ...others].some((key) => known.has(key))) return undefined
-  return { path: first, message: `expected ${[...known].slice(0, 20).join(', ')}, received another name` }
+  if (!propertyNames || first === undefined || [first, ...others].some((key) => propertyNames.has(key)))
+    return undefined
+  return { path: first, message: `expected ${[...propertyNames].slice(0, 20).join(', ')}, received another name` }
 }
 
 /** Returns the names of a schema's properties, or undefined if it may take others. */
@@ -41,13 +42,13 @@ function namesOf(schema: JsonSchema): ReadonlySet<string> | undefined {
   return names.length > 0 ? new Set(names) : undefined
 }
 
-function rename(known: ReadonlySet<string>, value: JsonObject): JsonObject {
+function rename(propertyNames: ReadonlySet<string>, value: JsonObject): JsonObject {
   const keys = Object.keys(value)
   const names = new Map<string, string>()
   for (const key of keys) {
-    if (known.has(key)) continue
+    if (propertyNames.has(key)) continue
     const same = (each: string) => folded(each) === folded(key)
-    const [name, ...more] = [...known].filter(same)
+    const [name, ...more] = [...propertyNames].filter(same)
     // With two names alike, or two keys for one name, nobody knows which was meant.
     if (name !== undefined && more.length === 0 && keys.filter(same).length === 1) names.set(key, name)
   }

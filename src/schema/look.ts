@@ -1,5 +1,5 @@
 import type { SchemaDocument } from './document.ts'
-import { type Misfit, misfit, type Place } from './misfit.ts'
+import { type Misfit, misfit, type ValuePlace } from './misfit.ts'
 import { MOST_WORK, startWork, type Work } from './work.ts'
 
 /** The state of one check of a value against a schema. */
@@ -14,13 +14,13 @@ export interface Look extends Work {
 }
 
 /** The keys and indexes that schemas have evaluated, if the document asks for the others (`unevaluatedProperties`). */
-type Seen = Set<string> | undefined
+type EvaluatedKeys = Set<string> | undefined
 /** Where to put the reasons. Without it a check ends at the first reason. */
 type Reasons = Misfit[] | undefined
 
 /** A part of the value as one schema sees it. */
-export interface ValuePart extends Place {
-  readonly seen: Seen
+export interface ValuePart extends ValuePlace {
+  readonly evaluated: EvaluatedKeys
   readonly reasons: Reasons
 }
 
@@ -28,12 +28,12 @@ export interface ValuePart extends Place {
 export const MOST_REASONS = 40
 
 /** Begins a check that may take that many units of work. */
-export function startLook(document: SchemaDocument, left = MOST_WORK): Look {
-  return { ...startWork(left), document, unsure: 0, depth: 0, scope: [] }
+export function startLook(document: SchemaDocument, unitsLeft = MOST_WORK): Look {
+  return { ...startWork(unitsLeft), document, unsure: 0, depth: 0, scope: [] }
 }
 
 /** Returns where to note the keys that schemas evaluate; undefined if the document does not ask for the others. */
-export function seenIn({ tracksEvaluated }: SchemaDocument): Seen {
+export function evaluatedKeys({ tracksEvaluated }: SchemaDocument): EvaluatedKeys {
   return tracksEvaluated ? new Set() : undefined
 }
 
@@ -49,7 +49,7 @@ export function fitAll<Each>(all: Iterable<Each>, { reasons }: ValuePart, check:
 }
 
 /** Notes the reason why a part does not fit, if reasons are wanted. */
-export function refuse(at: ValuePart, keyword: string, expected: () => string): false {
+export function reportMisfit(at: ValuePart, keyword: string, expected: () => string): false {
   const { reasons } = at
   if (reasons && reasons.length < MOST_REASONS) reasons.push(misfit(keyword, at, expected()))
   return false

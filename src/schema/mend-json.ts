@@ -142,9 +142,9 @@ class Reader {
     const char = this.#next()
     this.#at += 1
     if (char !== 'u' && char !== 'x') {
-      const meant = ESCAPES[char]
-      if (meant === undefined) throw new Unreadable()
-      return meant
+      const character = ESCAPES[char]
+      if (character === undefined) throw new Unreadable()
+      return character
     }
     const hex = this.#match(char === 'u' ? /[\da-fA-F]{4}/y : /[\da-fA-F]{2}/y)
     if (hex === undefined) throw new Unreadable()
@@ -164,8 +164,8 @@ class Reader {
   /** Reads what a sticky pattern matches here. */
   #match(pattern: RegExp): string | undefined {
     pattern.lastIndex = this.#at
-    const [found] = pattern.exec(this.#text) ?? []
-    this.#at += found?.length ?? 0
-    return found
+    const [match] = pattern.exec(this.#text) ?? []
+    this.#at += match?.length ?? 0
+    return match
   }
 }

@@ -1,11 +1,11 @@
 import { received } from './issue.ts'
 
 /** A part of the value that is checked: the value, and where it is. */
-export interface Place {
+export interface ValuePlace {
   readonly value: unknown
   /** The key or index of this part in `parent`. */
   readonly key?: string
-  readonly parent?: Place
+  readonly parent?: ValuePlace
 }
 
 /** A reason why a value does not fit a schema. */
@@ -21,14 +21,14 @@ export interface Misfit {
 
 const MOST_CHARACTERS = 300
 
-export function misfit(keyword: string, at: Place, expected: string): Misfit {
+export function misfit(keyword: string, at: ValuePlace, expected: string): Misfit {
   const words = expected.length > MOST_CHARACTERS ? `${expected.slice(0, MOST_CHARACTERS)}…` : expected
   return { keys: keysOf(at), keyword, expected: words, received: received(at.value) }
 }
 
-function keysOf(place: Place): string[] {
+function keysOf(place: ValuePlace): string[] {
   const keys: string[] = []
-  for (let at: Place | undefined = place; at?.key !== undefined; at = at.parent) keys.push(at.key)
+  for (let at: ValuePlace | undefined = place; at?.key !== undefined; at = at.parent) keys.push(at.key)
   return keys.reverse()
 }
 
@@ -37,7 +37,7 @@ function keysOf(place: Place): string[] {
  * that tell branches apart, and, if several branches are left, the keys that the branch requires. Undefined if none or
  * several could be meant.
  */
-export function likeliest(branches: readonly Misfit[][], at: Place): Misfit[] | undefined {
+export function likeliest(branches: readonly Misfit[][], at: ValuePlace): Misfit[] | undefined {
   const { length } = keysOf(at)
   const without = (from: readonly Misfit[][], below: Readonly<Record<string, number>>) =>
     from.filter((branch) => branch.every((each) => each.keys.length > length + (below[each.keyword] ?? -1)))

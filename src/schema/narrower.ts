@@ -51,12 +51,12 @@ function* narrower(look: Look, from: unknown, to: unknown, path: string): Issues
 }
 
 function* parts(look: Look, from: JsonObject, to: JsonObject, path: string): Issues {
-  const [wanted, given] = [partsOf(look.to, to), partsOf(look.from, from)]
-  if (wanted.length !== 1 || wanted[0] !== to) {
-    for (const part of wanted) yield* narrower(look, from, part, path)
-  } else if (given.length !== 1 || given[0] !== from) {
+  const [toParts, fromParts] = [partsOf(look.to, to), partsOf(look.from, from)]
+  if (toParts.length !== 1 || toParts[0] !== to) {
+    for (const part of toParts) yield* narrower(look, from, part, path)
+  } else if (fromParts.length !== 1 || fromParts[0] !== from) {
     // A value that fits `from` fits all of its parts, so that one part that `to` does not narrow is enough.
-    yield* fewest(given.map((part) => [...narrower(look, part, to, path)]))
+    yield* fewest(fromParts.map((part) => [...narrower(look, part, to, path)]))
   } else {
     yield* alternatives(look, from, to, path)
   }
@@ -75,23 +75,23 @@ function partsOf(document: SchemaDocument, schema: JsonObject): unknown[] {
 }
 
 function* alternatives(look: Look, from: JsonObject, to: JsonObject, path: string): Issues {
-  const given = from['anyOf'] ?? from['oneOf']
-  const wanted = to['anyOf'] ?? to['oneOf']
-  if (Array.isArray(given)) {
-    for (const branch of given) yield* narrower(look, branch, to, path)
+  const fromUnion = from['anyOf'] ?? from['oneOf']
+  const toUnion = to['anyOf'] ?? to['oneOf']
+  if (Array.isArray(fromUnion)) {
+    for (const branch of fromUnion) yield* narrower(look, branch, to, path)
     return
   }
-  if (!Array.isArray(wanted)) return yield* keywords(look, from, to, path)
+  if (!Array.isArray(toUnion)) return yield* keywords(look, from, to, path)
   const types = Array.isArray(from['type']) || from['nullable'] === true ? kindsOf(from) : []
   if (types.length > 1) {
     const { nullable: _, ...rest } = from
     for (const type of types) yield* narrower(look, { ...rest, type }, to, path)
     return
   }
-  const isOne = to['anyOf'] === undefined && !areApart(look.to, wanted)
-  const tried = wanted.map((branch) => [...narrower(look, from, branch, path)])
+  const isOne = to['anyOf'] === undefined && !areApart(look.to, toUnion)
+  const issuesByBranch = toUnion.map((branch) => [...narrower(look, from, branch, path)])
   if (isOne) yield { path, message: 'a value that matched one alternative may match several now' }
-  else yield* fewest(tried)
+  else yield* fewest(issuesByBranch)
 }
 
 /** Returns the issues of the trial that has the fewest. */
@@ -161,9 +161,9 @@ function* narrowerValues(look: Look, values: readonly unknown[], to: JsonObject,
   }
   const { $defs, definitions, $schema } = look.toRoot
   const root = { ...to, ...($schema !== undefined && { $schema }), ...($defs !== undefined && { $defs }) }
-  const whole = definitions === undefined ? root : { ...root, definitions }
+  const schema = definitions === undefined ? root : { ...root, definitions }
   for (const value of values) {
-    if (issuesOf(whole, value).length > 0) yield { path, message: `takes ${received(value)} no more` }
+    if (issuesOf(schema, value).length > 0) yield { path, message: `takes ${received(value)} no more` }
   }
 }
 

@@ -11,7 +11,7 @@ export interface Walk extends Work {
 const MOST_DEPTH = 256
 
 /** Runs a walk, or returns `otherwise` if it reaches its limits. */
-export function walk<Made>(root: JsonSchema, otherwise: Made, work: (walk: Walk) => Made): Made {
+export function walk<Value>(root: JsonSchema, otherwise: Value, work: (walk: Walk) => Value): Value {
   try {
     return work({ ...startWork(MOST_WORK / 2), root, depth: 0 })
   } catch (error) {
@@ -21,13 +21,13 @@ export function walk<Made>(root: JsonSchema, otherwise: Made, work: (walk: Walk)
 }
 
 /** Runs `work` as one step of a walk. Throws a WorkError if the walk is at its limits. */
-export function step<Made>(walk: Walk, work: () => Made): Made {
+export function step<Value>(walk: Walk, work: () => Value): Value {
   spend(walk, 4)
   if (walk.depth >= MOST_DEPTH) throw new WorkError()
   walk.depth += 1
-  const made = work()
+  const value = work()
   walk.depth -= 1
-  return made
+  return value
 }
 
 /** Returns the schema that `$ref` names by a JSON pointer from the root, such as `#/$defs/tree`. */
@@ -50,7 +50,7 @@ export function conjunctsOf(walk: Walk, schema: JsonObject): readonly unknown[] 
 }
 
 /** Returns the values that a schema lists, or undefined if it lists none. */
-export function optionsOf(schema: JsonObject): readonly unknown[] | undefined {
+export function enumOf(schema: JsonObject): readonly unknown[] | undefined {
   if (Array.isArray(schema['enum'])) return schema['enum']
   return Object.hasOwn(schema, 'const') ? [schema['const']] : undefined
 }
@@ -91,9 +91,9 @@ export function mapParts(
 ): unknown {
   let changed = false
   const mapped = (key: string | number, part: unknown): unknown => {
-    const made = change(schemaAt(schema, key), part)
-    changed ||= made !== part
-    return made
+    const changedPart = change(schemaAt(schema, key), part)
+    changed ||= changedPart !== part
+    return changedPart
   }
   if (Array.isArray(value)) {
     const parts = value.map((part: unknown, index) => mapped(index, part))

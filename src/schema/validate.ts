@@ -26,18 +26,19 @@ export function validateArguments(tool: string, schema: JsonSchema, value: unkno
  */
 export function fittingArguments(
   { name, inputSchema }: Pick<ToolDefinition, 'name' | 'inputSchema'>,
-  sent: ToolRequest['arguments'],
+  args: ToolRequest['arguments'],
 ): { readonly ok: true; readonly value: ToolRequest['arguments'] } | ToolFailure {
-  const named = withKnownKeys(inputSchema, sent)
-  const unfit = validateArguments(name, inputSchema, named)
+  const renamedArgs = withKnownKeys(inputSchema, args)
+  const unfit = validateArguments(name, inputSchema, renamedArgs)
   if (!unfit) {
-    const unknown = unknownKeys(inputSchema, named)
-    if (unknown || !isObject(named)) return failure('invalid_arguments', describeIssues(name, unknown ? [unknown] : []))
-    return { ok: true, value: named }
+    const unknown = unknownKeys(inputSchema, renamedArgs)
+    if (unknown || !isObject(renamedArgs))
+      return failure('invalid_arguments', describeIssues(name, unknown ? [unknown] : []))
+    return { ok: true, value: renamedArgs }
   }
   // What is too much work to check is too much to mend.
   if (unfit.error.message.includes(TOO_MUCH_WORK)) return unfit
-  const value = coerce(inputSchema, named)
+  const value = coerce(inputSchema, renamedArgs)
   return isObject(value) && !validateArguments(name, inputSchema, value) ? { ok: true, value } : unfit
 }
 

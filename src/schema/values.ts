@@ -36,8 +36,8 @@ function textOf(work: Work, value: unknown): string {
     if (typeof value === 'string') spendText(work, value)
     return JSON.stringify(value) ?? 'null'
   }
-  const known = work.texts.get(value)
-  if (known !== undefined) return known
+  const cachedText = work.texts.get(value)
+  if (cachedText !== undefined) return cachedText
   const text = Array.isArray(value) ? textOfList(work, value) : textOfObject(work, value)
   spendText(work, text)
   work.texts.set(value, text)

@@ -7,7 +7,7 @@ const MOST_NESTED = 4
 const MOST_NAMED = 20
 
 /** Describes a schema in a few words, such as `string | null` or `"asc" | "desc"`. */
-export function nameOf(document: SchemaDocument, schema: unknown, depth = 0): string {
+export function describeSchema(document: SchemaDocument, schema: unknown, depth = 0): string {
   const parts = depth < MOST_NESTED && isObject(schema) ? namesOf(document, schema, depth + 1) : []
   return [...new Set(parts)].join(' | ') || 'a value'
 }
@@ -21,8 +21,9 @@ function namesOf(document: SchemaDocument, schema: JsonObject, depth: number): s
   }
   if (type !== undefined) return [type].flat().map(String)
   const [ref] = refsOf(schema)
-  if (ref !== undefined) return [nameOf(document, document.resolve(schema, ref), depth)]
+  if (ref !== undefined) return [describeSchema(document, document.resolve(schema, ref), depth)]
   const branches = anyOf ?? oneOf
-  if (Array.isArray(branches)) return branches.slice(0, MOST_NAMED).map((branch) => nameOf(document, branch, depth))
+  if (Array.isArray(branches))
+    return branches.slice(0, MOST_NAMED).map((branch) => describeSchema(document, branch, depth))
   return properties === undefined ? [] : ['object']
 }

@@ -1,7 +1,7 @@
 /** The work that one check of a value may still take, and what the check has already computed. */
 export interface Work {
   /** How many units are left. A unit is about as much as the check of one keyword of one small value. */
-  left: number
+  unitsLeft: number
   /** How many steps the regular-expression engine may still take. */
   steps: number
   /** The canonical texts of objects and arrays that were compared with others. */
@@ -10,8 +10,8 @@ export interface Work {
   readonly patterns: Set<string>
 }
 
-export function startWork(left = MOST_WORK): Work {
-  return { left, steps: MOST_STEPS, texts: new Map(), patterns: new Set() }
+export function startWork(unitsLeft = MOST_WORK): Work {
+  return { unitsLeft, steps: MOST_STEPS, texts: new Map(), patterns: new Set() }
 }
 
 /** The steps that the regular-expression engine may take in the check of one value: some hundredths of a second. */
@@ -31,7 +31,7 @@ export class WorkError extends RangeError {
 }
 
 export function spend(work: Work, units: number): void {
-  if ((work.left -= units) < 0) throw new WorkError()
+  if ((work.unitsLeft -= units) < 0) throw new WorkError()
 }
 
 /** How many characters of a text are read for one unit of work. */

@@ -1,5 +1,5 @@
 import type { ToolFinder, ToolSource, ToolText } from '../contract/tool.ts'
-import { sizeOf, textReader } from './source-texts.ts'
+import { toolCountOf, textReader } from './source-texts.ts'
 import { createKeywordIndex } from './keyword-index.ts'
 import { type ToolIndex, update } from './tool-index.ts'
 
@@ -29,7 +29,7 @@ export function createFinder(source: ToolSource, index: ToolIndex = createKeywor
     }
   }
   return {
-    size: () => sizeOf(source),
+    size: () => toolCountOf(source),
     search: async (text, limit) => {
       const tools = await readTexts()
       if (tools !== indexedTexts) await refresh(tools)

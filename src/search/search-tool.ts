@@ -1,5 +1,5 @@
 import { canonicalJson, sha256 } from '../contract/json.ts'
-import { type Message, textOf, type ToolMessage } from '../contract/message.ts'
+import { type Message, contentText, type ToolMessage } from '../contract/message.ts'
 import { failure, type Tool, TOOL_SEARCH, type ToolDefinition, type ToolOutcome } from '../contract/tool.ts'
 
 /** The text that a model is given about the search tool, beside its definition. */
@@ -100,7 +100,7 @@ export function foundTools(
 /** Returns the known tools that one search has found. */
 function namesIn({ ok, content }: ToolMessage, isKnown: (name: string) => boolean): string[] {
   if (!ok) return []
-  const names = textOf(content)
+  const names = contentText(content)
     .split('\n')
     .map((line) => line.slice(0, Math.max(0, line.indexOf(': '))))
   return names.filter(isKnown)

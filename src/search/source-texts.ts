@@ -19,6 +19,6 @@ export function sameOr<Item>(before: readonly Item[], now: readonly Item[]): rea
 }
 
 /** Returns about how many tools a source has. */
-export async function sizeOf(source: ToolSource): Promise<number> {
+export async function toolCountOf(source: ToolSource): Promise<number> {
   return source.size ? source.size() : (await source.list()).tools.length
 }

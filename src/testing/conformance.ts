@@ -64,8 +64,8 @@ async function callFaults(service: ToolService, tool: ToolDefinition): Promise<F
     request: { hash: string; input: Record<string, unknown> },
     codes: readonly string[],
   ) => {
-    const { input, hash: sent } = request
-    const result = await settled(service.call({ name, arguments: input, hash: sent, context: newContext() }))
+    const { input, hash: requestHash } = request
+    const result = await settled(service.call({ name, arguments: input, hash: requestHash, context: newContext() }))
     const message = faultOf(result, codes)
     if (message !== undefined) faults.push({ tool: name, check, message })
   }
@@ -102,16 +102,16 @@ type Settled<Value> = { readonly ok: true; readonly value: Value } | { readonly 
 /** Waits for an answer over RPC, as long as a refusal may take. */
 async function settled<Value>(answer: PromiseLike<Value>): Promise<Settled<Value>> {
   const timer = new AbortController()
-  const late = sleep(REFUSAL_MS, undefined, { signal: timer.signal, ref: false }).then(
+  const timeLimit = sleep(REFUSAL_MS, undefined, { signal: timer.signal, ref: false }).then(
     () => ({ ok: false as const, reason: `no answer within ${REFUSAL_MS / 1000} s` }),
     () => ({ ok: false as const, reason: '' }),
   )
-  const result = await Promise.race([answered(answer), late])
+  const result = await Promise.race([settledAnswer(answer), timeLimit])
   timer.abort()
   return result
 }
 
-async function answered<Value>(answer: PromiseLike<Value>): Promise<Settled<Value>> {
+async function settledAnswer<Value>(answer: PromiseLike<Value>): Promise<Settled<Value>> {
   try {
     return { ok: true, value: copied(await answer) }
   } catch (error) {

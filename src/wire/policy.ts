@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { isObject } from '../contract/json.ts'
-import { byName, count, either, isText } from './schema.ts'
+import { byName, optionalCount, either, isText } from './schema.ts'
 import { POINTER } from '../contract/json-pointer.ts'
 
 const flag = v.exactOptional(v.boolean())
@@ -47,9 +47,9 @@ export const POLICIES = byName(
     scopes: texts,
     tenants: texts,
     rate: v.exactOptional(v.string()),
-    concurrency: count,
-    timeoutMs: count,
-    maxResultBytes: count,
+    concurrency: optionalCount,
+    timeoutMs: optionalCount,
+    maxResultBytes: optionalCount,
     approval: v.exactOptional(APPROVAL),
     hosts: texts,
     annotations: v.exactOptional(v.strictObject(ANNOTATIONS)),

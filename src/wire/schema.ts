@@ -112,12 +112,12 @@ export function byName<Value extends v.GenericSchema>(
 const plain = v.custom<Record<string, unknown>>(isObject, 'expected an object')
 
 /** An optional whole number, at least 1. */
-export const count = v.exactOptional(integerFrom(1))
+export const optionalCount = v.exactOptional(integerFrom(1))
 
-const limitSchemas: Readonly<Record<Limit, typeof count>> = Object.fromEntries(
+const limitSchemas: Readonly<Record<Limit, typeof optionalCount>> = Object.fromEntries(
   limitRules().map(([name, { above }]): readonly unknown[] => [
     name,
-    above === undefined ? count : v.exactOptional(numberAbove(above)),
+    above === undefined ? optionalCount : v.exactOptional(numberAbove(above)),
   ]),
 )
 
@@ -158,7 +158,7 @@ const optionSchemas: {
 )
 
 /** The options of a run that all surfaces share. */
-export const runOptions = {
+export const runOptionSchemas = {
   tools: v.exactOptional(selection),
   context: v.exactOptional(context),
   limits: v.exactOptional(limits),

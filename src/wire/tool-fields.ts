@@ -3,7 +3,7 @@ import { TOOL_NAME } from '../contract/id.ts'
 import { depthOf } from '../contract/json.ts'
 import type { ToolDefinition } from '../contract/tool.ts'
 import { ANNOTATIONS, APPROVAL } from './policy.ts'
-import { count, either, isText, parametersSchema, plainObject, someText, toolName } from './schema.ts'
+import { optionalCount, either, isText, parametersSchema, plainObject, someText, toolName } from './schema.ts'
 
 /** Where a field of a tool's definition may stand, each place with the schema that checks it there. */
 interface FieldRule<Value> {
@@ -68,13 +68,13 @@ export const TOOL_FIELDS = {
   annotations: { worker: v.object(ANNOTATIONS), stored: v.exactOptional(v.strictObject(ANNOTATIONS)) },
   returnDirect: { worker: returnDirect, stored: returnDirect },
   approval: { worker: approval, stored: approval },
-  timeoutMs: { worker: count, stored: count },
-  maxResultBytes: { worker: count, stored: count },
+  timeoutMs: { worker: optionalCount, stored: optionalCount },
+  maxResultBytes: { worker: optionalCount, stored: optionalCount },
   exclusive: {
     worker: v.exactOptional(either(isText, v.string(), v.boolean())),
     stored: v.exactOptional(either(isText, text(64), v.boolean())),
   },
-  maxConcurrent: { worker: count, stored: count },
+  maxConcurrent: { worker: optionalCount, stored: optionalCount },
   reconcile: { worker: flag },
   undo: { worker: flag },
   history: { worker: flag, stored: flag },

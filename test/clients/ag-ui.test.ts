@@ -1,6 +1,6 @@
 import { HttpAgent, type Message, type Tool } from '@ag-ui/client'
 import { describe, expect, test, vi } from 'vitest'
-import { textOf } from '../../src/contract/message.ts'
+import { contentText } from '../../src/contract/message.ts'
 import { ask, say, sayInTwo, tool } from '../fixtures/play.ts'
 import { type ServedEdge, servedEdge } from './served-edge.ts'
 
@@ -25,7 +25,7 @@ function told(messages: readonly Message[]): unknown[] {
 }
 
 function lastTold(edge: ServedEdge): string[] {
-  return edge.requests.at(-1)?.messages.map(({ role, content }) => `${role}: ${textOf(content)}`) ?? []
+  return edge.requests.at(-1)?.messages.map(({ role, content }) => `${role}: ${contentText(content)}`) ?? []
 }
 
 async function failure(promise: Promise<unknown>): Promise<string> {

@@ -2,7 +2,7 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { APICallError, generateText, jsonSchema, type ModelMessage, Output, stepCountIs, streamText, tool } from 'ai'
 import { expect, test } from 'vitest'
-import { textOf } from '../../src/contract/message.ts'
+import { contentText } from '../../src/contract/message.ts'
 import { ask, say, tool as edgeTool } from '../fixtures/play.ts'
 import { type ServedEdge, servedEdge } from './served-edge.ts'
 
@@ -69,7 +69,7 @@ for (const [name, modelOf] of [
     const stream = streamText(asked)
     expect([await stream.text, (await stream.steps).length]).toEqual(['NOON!', 2])
     for (const last of [edge.requests[1], edge.requests[3]]) {
-      expect(last?.messages.map((message) => [message.role, textOf(message.content)])).toEqual([
+      expect(last?.messages.map((message) => [message.role, contentText(message.content)])).toEqual([
         ['user', 'Shout the time.'],
         ['assistant', ''],
         ['tool', '12:00'],
@@ -88,7 +88,7 @@ for (const [name, modelOf] of [
       const { responseMessages } = await generateText({ model: modelOf(edge), messages, maxRetries: 0 })
       messages.push(...responseMessages, { role: 'user', content: next })
     }
-    const said = edge.requests.at(-1)?.messages.map((message) => `${message.role}: ${textOf(message.content)}`)
+    const said = edge.requests.at(-1)?.messages.map((message) => `${message.role}: ${contentText(message.content)}`)
     // Chat Completions has no word for calls that the server ran; who wants them kept names a conversation.
     const ran = name === 'Responses' ? ['assistant: ', 'tool: 12:00'] : []
     expect(said).toEqual([

@@ -8,7 +8,7 @@ import {
 import { tool as clientTool } from '@langchain/core/tools'
 import { ChatOpenAI } from '@langchain/openai'
 import { describe, expect, test } from 'vitest'
-import { textOf } from '../../src/contract/message.ts'
+import { contentText } from '../../src/contract/message.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { type ServedEdge, servedEdge } from './served-edge.ts'
 
@@ -20,7 +20,7 @@ const shout = clientTool(({ text }) => text.toUpperCase(), {
 })
 
 function lastTold(edge: ServedEdge): string[] {
-  return edge.requests.at(-1)?.messages.map(({ role, content }) => `${role}: ${textOf(content)}`) ?? []
+  return edge.requests.at(-1)?.messages.map(({ role, content }) => `${role}: ${contentText(content)}`) ?? []
 }
 
 describe.each([

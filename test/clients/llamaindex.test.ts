@@ -1,6 +1,6 @@
 import { OpenAI } from '@llamaindex/openai'
 import { describe, expect, test } from 'vitest'
-import { textOf } from '../../src/contract/message.ts'
+import { contentText } from '../../src/contract/message.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { type ServedEdge, servedEdge } from './served-edge.ts'
 
@@ -34,7 +34,7 @@ test('chats, and streams', async () => {
 })
 
 function lastTold(edge: ServedEdge): string[] {
-  return edge.requests.at(-1)?.messages.map(({ role, content }) => `${role}: ${textOf(content)}`) ?? []
+  return edge.requests.at(-1)?.messages.map(({ role, content }) => `${role}: ${contentText(content)}`) ?? []
 }
 
 describe('tools of its own run beside those of the edge', () => {

@@ -6,7 +6,7 @@ import {
   type UIMessage,
 } from 'ai'
 import { describe, expect, test } from 'vitest'
-import { textOf } from '../../src/contract/message.ts'
+import { contentText } from '../../src/contract/message.ts'
 import { ask, say, sayInTwo, tool } from '../fixtures/play.ts'
 import { Chat, partsOf, until } from './chat.ts'
 import { type ServedEdge, servedEdge } from './served-edge.ts'
@@ -25,7 +25,7 @@ function chatOf(edge: ServedEdge, init: ChatInit<UIMessage> = {}): Chat {
 
 /** What the model was told in its last request. */
 function lastTold(edge: ServedEdge): string[] {
-  return edge.requests.at(-1)?.messages.map(({ content }) => textOf(content)) ?? []
+  return edge.requests.at(-1)?.messages.map(({ content }) => contentText(content)) ?? []
 }
 
 test('a text comes word by word, and a call of the edge with its result', async () => {

@@ -1,5 +1,5 @@
 import type { StepAnswer } from '../../src/contract/hook.ts'
-import { type Message, textOf } from '../../src/contract/message.ts'
+import { type Message, contentText } from '../../src/contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import type { RunRecord, RunRequest } from '../../src/contract/run.ts'
 import type { Setup } from '../../src/contract/setup.ts'
@@ -145,7 +145,7 @@ export function after(...tools: readonly string[]): Message[] {
 
 /** The texts of the results among messages. */
 export function resultsIn(messages: readonly Message[] = []): string[] {
-  return messages.filter(({ role }) => role === 'tool').map(({ content }) => textOf(content))
+  return messages.filter(({ role }) => role === 'tool').map(({ content }) => contentText(content))
 }
 
 /** The names of the tools that a model was told of. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { CallAnswer, Terms } from '../../src/contract/conversation.ts'
+import type { CallAnswer, RunTerms } from '../../src/contract/conversation.ts'
 import type { ModelRequest, ToolChoice } from '../../src/contract/model.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
@@ -17,7 +17,7 @@ function answerTo({ messages }: ModelRequest) {
   return steps < STEPS ? ask(['pick'], ['clock'], ['choose']) : say('Done.')
 }
 
-const terms: fc.Arbitrary<Terms> = fc.record(
+const terms: fc.Arbitrary<RunTerms> = fc.record(
   {
     model: fc.constantFrom('test/scripted', 'test/other'),
     system: fc.constantFrom('A', 'B', 'x'.repeat(200_000)),

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { textOf } from '../../src/contract/message.ts'
+import { contentText } from '../../src/contract/message.ts'
 import type { ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import { ask, requestOf, say, tool } from '../fixtures/play.ts'
 import { runId, TestConversation } from './object.ts'
@@ -7,7 +7,8 @@ import { runId, TestConversation } from './object.ts'
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 }))
 afterEach(() => void vi.useRealTimers())
 
-const isForNotes = ({ messages }: ModelRequest) => textOf(messages[0]?.content ?? '').startsWith('You keep the memory')
+const isForNotes = ({ messages }: ModelRequest) =>
+  contentText(messages[0]?.content ?? '').startsWith('You keep the memory')
 
 /** A conversation of so many short turns, whose model sees the last two. */
 async function talk(turns: number, notes: (request: ModelRequest) => readonly ModelEvent[] = () => say('Likes tea.')) {
@@ -23,7 +24,7 @@ async function talk(turns: number, notes: (request: ModelRequest) => readonly Mo
 
 /** What the model was told in its last request, in few words. */
 function told(talked: TestConversation): string[] {
-  return (talked.requests.at(-1)?.messages ?? []).map(({ content }) => textOf(content))
+  return (talked.requests.at(-1)?.messages ?? []).map(({ content }) => contentText(content))
 }
 
 test('messages outside the window are shown until there are enough for a summary', async () => {
@@ -52,7 +53,9 @@ test('a summary of the messages that it does not cover yet is made once and show
   const talked = await talk(15)
   const [asked, ...others] = talked.requests.filter(isForNotes)
   expect(others).toEqual([])
-  expect(textOf(asked?.messages[1]?.content ?? '')).toMatch(/^The conversation went on:\nuser: turn 1\nassistant: ok\n/)
+  expect(contentText(asked?.messages[1]?.content ?? '')).toMatch(
+    /^The conversation went on:\nuser: turn 1\nassistant: ok\n/,
+  )
   expect(told(talked)).toEqual([
     'What was said before, in notes:\nLikes tea.',
     ...['turn 12', 'ok'],
@@ -69,7 +72,7 @@ test('a later summary is made from the earlier one and newer messages, and its u
   const asked = talked.requests.filter(isForNotes)
   expect(asked).toHaveLength(2)
   const [, request] = asked[1]?.messages ?? []
-  expect(textOf(request?.content ?? '')).toMatch(
+  expect(contentText(request?.content ?? '')).toMatch(
     /^Earlier notes:\nLikes tea\.\n\nThe conversation went on:\nuser: turn 12\n/,
   )
   const usage = await talked.object.usage()
@@ -88,7 +91,7 @@ test('a run continues without a summary that cannot be made, and the next run tr
 
 test('messages shown without a summary are repaired so that a model accepts them', async () => {
   const talked = new TestConversation(
-    ({ messages }) => (textOf(messages.at(-1)?.content ?? '') === 'look' ? ask(['look']) : say('ok')),
+    ({ messages }) => (contentText(messages.at(-1)?.content ?? '') === 'look' ? ask(['look']) : say('ok')),
     [tool('look')],
     { MEMORY_SUMMARY: 'on', MEMORY_MESSAGES: '4' },
   )

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import type { StoredMessage } from '../../src/contract/conversation.ts'
-import { type Message, textOf } from '../../src/contract/message.ts'
+import { type Message, contentText } from '../../src/contract/message.ts'
 import { historyBefore } from '../../src/conversation/history/history.ts'
 import { repair } from '../../src/conversation/history/repair.ts'
 import { Store } from '../../src/conversation/store/store.ts'
@@ -32,7 +32,7 @@ function stored(...turns: readonly Message[][]): StoredMessage[] {
 function words(messages: readonly Message[]): string[] {
   return messages.map((message) => {
     if (message.role === 'assistant') return message.calls ? 'calls' : message.content
-    return message.role === 'tool' ? 'result' : textOf(message.content)
+    return message.role === 'tool' ? 'result' : contentText(message.content)
   })
 }
 

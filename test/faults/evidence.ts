@@ -1,6 +1,6 @@
 import type { CallSettled, RunEvent } from '../../src/contract/event.ts'
 import { callId } from '../../src/contract/id.ts'
-import { type Message, textOf } from '../../src/contract/message.ts'
+import { type Message, contentText } from '../../src/contract/message.ts'
 import type { RunRecord } from '../../src/contract/run.ts'
 import type { Frame } from './client.ts'
 import type { Delivery } from './recorder.ts'
@@ -54,7 +54,7 @@ function toldOf(settled: CallSettled | undefined): CallEnd['told'] {
 
 /** The model was told that the call took effect, and not what it answered. */
 export function isOnlyDone({ content = [] }: CallSettled): boolean {
-  return textOf(content).startsWith('The call took effect')
+  return contentText(content).startsWith('The call took effect')
 }
 
 export function callsOf({ token, rounds }: Script, run: string): AskedCall[] {

@@ -1,5 +1,5 @@
 import type { CallSettled } from '../../src/contract/event.ts'
-import { textOf } from '../../src/contract/message.ts'
+import { contentText } from '../../src/contract/message.ts'
 import { type AskedCall, callsOf, type Evidence, eventsOf, isOnlyDone, settledOf } from './evidence.ts'
 import { type Delivery, effectText } from './recorder.ts'
 import type { ToolName } from './script.ts'
@@ -83,7 +83,7 @@ interface Sent {
 function toldFaults(settled: CallSettled, tool: ToolName, { sent, starts, effects }: Sent): string[] {
   const { callId: id, ok, content = [], error } = settled
   if (ok) {
-    const told = textOf(content)
+    const told = contentText(content)
     const answer = sent[0] && effectText(effects, sent[0].idempotencyKey)
     const isTrue = told === answer || (tool === 'tellsDone' && sent.length === 1 && isOnlyDone(settled))
     return isTrue ? [] : [`of ${id}, sent ${sent.length} times, the model was told "${told}"`]

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Hook } from '../../src/contract/hook.ts'
 import { isObject } from '../../src/contract/json.ts'
-import { textOf } from '../../src/contract/message.ts'
+import { contentText } from '../../src/contract/message.ts'
 import { failure, type ToolContext } from '../../src/contract/tool.ts'
 import { testEdge } from '../fixtures/edge.ts'
 import { ask, say, sayInTwo, tool } from '../fixtures/play.ts'
@@ -47,7 +47,7 @@ describe('a hook', () => {
     const hook: Hook = {
       name: 'booking',
       offer: ({ input }) =>
-        input.some(({ content }) => textOf(content).includes('booking')) ? ['bookRoom', 'noSuchTool'] : [],
+        input.some(({ content }) => contentText(content).includes('booking')) ? ['bookRoom', 'noSuchTool'] : [],
     }
     const edge = testEdge({
       script: [say('a'), say('b'), say('c')],

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Hook } from '../../src/contract/hook.ts'
-import { type Message, textOf } from '../../src/contract/message.ts'
+import { type Message, contentText } from '../../src/contract/message.ts'
 import type { ModelEvent } from '../../src/contract/model.ts'
 import { gatedTool } from '../fixtures/gated.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
@@ -252,7 +252,7 @@ describe('the accept hook of a request that continues a run', () => {
 
   test.each([{}, inConversation])('may change the messages beside the results (%j)', async (headers) => {
     const mask = (message: Message): Message =>
-      message.role === 'user' ? { ...message, content: textOf(message.content).replace('1234', '****') } : message
+      message.role === 'user' ? { ...message, content: contentText(message.content).replace('1234', '****') } : message
     const guard = masking({ accept: (run) => ({ ...run, input: run.input.map(mask) }) })
     const edge = keptEdge({ script: [ask(['clock'], ['pick']), say('Done.')], tools: [clock], setup: guard })
     const { messages } = await handed(edge, headers)

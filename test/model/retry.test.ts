@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { ChatModel, ModelError, ModelEvent, ModelRequest } from '../../src/contract/model.ts'
 import { openai } from '../../src/model/openai.ts'
 import { retrying, type RetryOptions } from '../../src/model/retry.ts'
-import { ask, say, type Script, scripted } from '../../src/model/scripted.ts'
+import { callAnswer, say, type Script, scripted } from '../../src/model/scripted.ts'
 import { chunksOf, type ModelServer, startModelServer } from '../fixtures/model-server.ts'
 import { modelSuite } from '../suites/model.ts'
 
@@ -112,7 +112,7 @@ describe('once something was heard', () => {
   test.each([
     ['text', say('It is ').slice(0, 1)],
     ['reasoning', [{ type: 'reasoning', text: 'Hm.' }] as const],
-    ['a part of a call', ask('clock').slice(0, 1)],
+    ['a part of a call', callAnswer('clock').slice(0, 1)],
   ])('such as %s, a failure stands', async (_, heard) => {
     const events = [...heard, ...failing()]
     expect(await play([events])).toEqual({ events, slept: [], asked: 1 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ChatModel, ModelEvent, ModelRequest } from '../../src/contract/model.ts'
-import { ask, say, type Script, scripted, together } from '../../src/model/scripted.ts'
+import { callAnswer, say, type Script, scripted, together } from '../../src/model/scripted.ts'
 import { modelSuite, type Scene } from '../suites/model.ts'
 
 const REQUEST: ModelRequest = { messages: [{ role: 'user', content: 'Hi' }], tools: [] }
@@ -32,7 +32,7 @@ function scriptOf(scene: Scene): Script {
   const { reasoning, text, calls = [], finish, usage } = scene
   const said = together(
     ...(text === undefined ? [] : [say(text, usage)]),
-    ...calls.map((call) => ask(call.tool, call.arguments, usage)),
+    ...calls.map((call) => callAnswer(call.tool, call.arguments, usage)),
   )
   const thought: ModelEvent[] = reasoning === undefined ? [] : [{ type: 'reasoning', text: reasoning }]
   return [...thought, ...said].map((event) => (event.type === 'finish' && finish ? { ...event, finish } : event))
@@ -46,7 +46,7 @@ modelSuite('a script', (scene) => {
 describe('a scripted model', () => {
   test('says its answers in order and keeps what it was asked', async () => {
     const model = scripted(
-      [ask('clock', { zone: 'UTC' }), say('Noon.', { inputTokens: 1, outputTokens: 2 })],
+      [callAnswer('clock', { zone: 'UTC' }), say('Noon.', { inputTokens: 1, outputTokens: 2 })],
       'test/probe',
     )
     const next: ModelRequest = { messages: [], tools: [] }
@@ -75,7 +75,9 @@ describe('a scripted model', () => {
 })
 
 test('several answers are said together, each call with an index of its own', () => {
-  expect(together(say('Let me look.'), ask('clock'), together(ask('weather', '{oops'), ask('clock')))).toEqual([
+  expect(
+    together(say('Let me look.'), callAnswer('clock'), together(callAnswer('weather', '{oops'), callAnswer('clock'))),
+  ).toEqual([
     { type: 'text', text: 'Let me look.' },
     { type: 'call.delta', index: 0, tool: 'clock', arguments: '{}' },
     { type: 'call', index: 0, tool: 'clock', arguments: '{}' },

@@ -13,7 +13,7 @@ const VALUES = 9000
 function workOf(schema: JsonSchema, value: unknown): number {
   const look = startLook(documentOf(schema))
   fitsSchema(look, schema, value)
-  return MOST_WORK - look.left
+  return MOST_WORK - look.unitsLeft
 }
 
 function range<Made>(count: number, make: (index: number) => Made): Made[] {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { textOf as contentText } from '../../src/contract/message.ts'
+import { contentText } from '../../src/contract/message.ts'
 import { bearer, apiKey, withKeys } from '../fixtures/keys.ts'
 import { ask, say, tool } from '../fixtures/play.ts'
 import { keptEdge } from '../http/kept-edge.ts'

@@ -3,9 +3,9 @@ import { expect, test } from 'vitest'
 import type { AssistantMessage } from '../../src/contract/message.ts'
 import type { ModelRequest } from '../../src/contract/model.ts'
 import { anthropicAnswers } from '../../src/wire/provider/anthropic/ask-answer.ts'
-import { encodeRequest as encodeAnthropic } from '../../src/wire/provider/anthropic/ask-request.ts'
+import { encodeAnthropicRequest as encodeAnthropic } from '../../src/wire/provider/anthropic/ask-request.ts'
 import { geminiAnswers } from '../../src/wire/provider/gemini/ask-answer.ts'
-import { encodeRequest as encodeGemini } from '../../src/wire/provider/gemini/ask-request.ts'
+import { encodeGeminiRequest as encodeGemini } from '../../src/wire/provider/gemini/ask-request.ts'
 import type { AnswerCodec } from '../../src/wire/provider/model-answer.ts'
 
 /** A whole answer as the loop keeps it, through JSON as a journal would; calls are given ids of our own. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { ToolRequest, ToolService } from '../../src/contract/tool.ts'
 import { agentSource } from '../../src/loop/agent.ts'
 import { modelChooser } from '../../src/model/choose.ts'
-import { ask, say, scripted, type Script } from '../../src/model/scripted.ts'
+import { callAnswer, say, scripted, type Script } from '../../src/model/scripted.ts'
 import { legal, medical, router, technical } from './agents.ts'
 import Experts from './index.ts'
 import { play } from '../../test/fixtures/play.ts'
@@ -17,14 +17,14 @@ async function answerOf(question: string, scripts: readonly Script[]) {
   const model = scripted(scripts)
   const models = modelChooser({ providers: { scripted: () => model }, defaultModel: 'scripted/model' })
   const { tools } = await agentSource([legal, medical, technical, router], { models, now: () => 0 }).list()
-  const { state } = await play({ script: [ask(router.name, { question })], tools })
+  const { state } = await play({ script: [callAnswer(router.name, { question })], tools })
   return { finished: state.finished, requests: model.requests }
 }
 
 test('the router is told of the experts alone, and their answer is its own, unchanged', async () => {
   const question = 'I broke my leg what should I do'
   const advice = '  Call 112 now.\n\n- Do not move it. '
-  const { finished, requests } = await answerOf(question, [ask(medical.name, { question }), say(advice)])
+  const { finished, requests } = await answerOf(question, [callAnswer(medical.name, { question }), say(advice)])
   expect(finished).toMatchObject({ status: 'completed', finish: 'return_direct', answer: advice })
   expect(requests.map(({ tools }) => tools.map(({ name }) => name))).toEqual([
     ['legalExpert', 'medicalExpert', 'technicalExpert'],

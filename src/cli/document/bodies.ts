@@ -5,10 +5,10 @@ import { CODE_TOOL, ALIAS, HTTP_TOOL, STATIC_TOOL } from '../../definitions/defi
 import { input as agUiBody } from '../../wire/client/ag-ui/request.ts'
 import { conversationBody, forkBody } from '../../wire/client/conversation.ts'
 import { chatBody } from '../../wire/client/openai-chat/request.ts'
-import { body as responsesBody } from '../../wire/client/openai-responses/request.ts'
+import { responsesBody } from '../../wire/client/openai-responses/request.ts'
 import { callBody, message, runBody } from '../../wire/client/request.ts'
-import { contentPart, parametersSchema, runOptions } from '../../wire/schema.ts'
-import { body as useChatBody } from '../../wire/client/ui-message/request.ts'
+import { contentPart, parametersSchema, runOptionSchemas } from '../../wire/schema.ts'
+import { useChatBody } from '../../wire/client/ui-message/request.ts'
 import { limitTexts } from './configuration.ts'
 import { describable } from './describable.ts'
 import { ref } from './json-schema.ts'
@@ -20,9 +20,9 @@ const CHECKED = {
   RunOptions: v.omit(runBody, ['input']),
   Message: message,
   Content: contentPart,
-  Limits: runOptions.limits.wrapped,
-  ToolContext: runOptions.context.wrapped,
-  ToolSelection: runOptions.tools.wrapped,
+  Limits: runOptionSchemas.limits.wrapped,
+  ToolContext: runOptionSchemas.context.wrapped,
+  ToolSelection: runOptionSchemas.tools.wrapped,
   InputSchema: parametersSchema,
   CallBody: callBody,
   ConversationBody: conversationBody,

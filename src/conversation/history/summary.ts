@@ -1,4 +1,4 @@
-import { type Message, textOf } from '../../contract/message.ts'
+import { type Message, contentText } from '../../contract/message.ts'
 import type { ChatModel } from '../../contract/model.ts'
 import type { Usage } from '../../contract/usage.ts'
 
@@ -48,7 +48,7 @@ function system(content: string): Message {
 
 function lineOf(message: Message): string {
   const calls = message.role === 'assistant' ? (message.calls ?? []) : []
-  const line = [textOf(message.content), ...calls.map(({ tool, arguments: text }) => `${tool}(${text})`)].join(' ')
+  const line = [contentText(message.content), ...calls.map(({ tool, arguments: text }) => `${tool}(${text})`)].join(' ')
   const text = line.length > MOST_LINE_CHARACTERS ? `${line.slice(0, MOST_LINE_CHARACTERS)}…` : line
   return `${message.role === 'tool' ? `result of ${message.tool}` : message.role}: ${text}`
 }

@@ -3,7 +3,7 @@ import { reachedActivity } from '../../contract/occupancy.ts'
 import type { Refusal, StartReply, StartRequest } from '../../contract/conversation.ts'
 import { recordOf } from '../../loop/record.ts'
 import { type OpenRun, isWaiting } from './open-run.ts'
-import { refuse, refuseQuota, UNKNOWN_RUN } from './refusals.ts'
+import { refusalOf, refuseQuota, UNKNOWN_RUN } from './refusals.ts'
 import type { Runner } from './runner.ts'
 import type { Store } from '../store/store.ts'
 import type { Alarms } from './alarms.ts'
@@ -37,19 +37,19 @@ export function acceptRun(request: StartRequest, ports: AcceptPorts): AcceptRepl
   const replacedRow = replaces === undefined ? undefined : store.runs.row(replaces)
   if (replaces !== undefined && !replacedRow) return UNKNOWN_RUN
   if (replacedRow && !onward && store.messages.isRetired(replacedRow.place)) {
-    return refuse('run_replaced', 'This turn was already replaced; regenerate the run that replaced it.')
+    return refusalOf('run_replaced', 'This turn was already replaced; regenerate the run that replaced it.')
   }
   if (after !== undefined && store.runs.lastFor(after) !== after) {
-    return refuse('run_not_last', 'That run is no longer the latest.')
+    return refusalOf('run_not_last', 'That run is no longer the latest.')
   }
   const current = onBusy === 'interrupt-unless-waiting' ? runner.runs.current() : undefined
   if (current && isWaiting(current)) return refuseWhileWaiting(current)
   const unfinished = store.runs.unfinished()
   if (onBusy === 'reject' && unfinished.length > 0)
-    return refuse('conversation_busy', 'Another run of this conversation is in progress.')
+    return refusalOf('conversation_busy', 'Another run of this conversation is in progress.')
   const interrupts = onBusy === 'interrupt' || onBusy === 'interrupt-unless-waiting'
   if (!interrupts && unfinished.length > config.maxQueue) {
-    return refuse('queue_full', `${unfinished.length - 1} runs of this conversation are already queued.`)
+    return refusalOf('queue_full', `${unfinished.length - 1} runs of this conversation are already queued.`)
   }
   const reached = reachedActivity(config, 'concurrentRuns', run.caller)
   if (reached) return refuseQuota(reached)
@@ -74,7 +74,7 @@ function refuseWhileWaiting({ state, stored: { id, request } }: OpenRun): Refusa
   const calls = run.calls.filter(({ status }) => status === 'approval' || status === 'caller')
   const openCalls = calls.map((call) => `"${call.tool}" (POST ${url}/calls/${call.id})`)
   const message = `The run ${id} is waiting: answer ${openCalls.join(' and ')}, or POST ${url}/cancel, then send this request again.`
-  return { ...refuse('run_waiting', message), run }
+  return { ...refusalOf('run_waiting', message), run }
 }
 
 /** Answers a request whose Idempotency-Key was used before; undefined if it was not. */
@@ -86,7 +86,7 @@ function replayOf({ run }: StartRequest, store: Store): AcceptReply | undefined 
   if (!row) return undefined
   const fingerprintBefore = joinedRun ? joinedRun.fingerprint || undefined : store.runs.get(runId)?.request.fingerprint
   if (fingerprintBefore !== fingerprint)
-    return refuse('idempotency_mismatch', 'This Idempotency-Key was already used with a different body.')
+    return refusalOf('idempotency_mismatch', 'This Idempotency-Key was already used with a different body.')
   return { ok: true, reply: { runId: row.id, status: row.status, replayed: true } }
 }
 

@@ -7,7 +7,7 @@ import { callRefused, callSettled } from '../../loop/settled.ts'
 import type { CallState } from '../../loop/state.ts'
 import { visibleOutcome } from '../../loop/decide/truncated-result.ts'
 import type { OpenRun } from './open-run.ts'
-import { refuse } from './refusals.ts'
+import { refusalOf } from './refusals.ts'
 
 type AnswerableRun = Pick<OpenRun, 'state' | 'journal'>
 
@@ -23,11 +23,11 @@ export function answerEvents(
   const pairs: (readonly [CallState, CallAnswer])[] = []
   for (const [callId, answer] of Object.entries(answers)) {
     const call = run.state.calls.find((candidate) => candidate.callId === callId)
-    if (!call) return refuse('unknown_call', `This run has no call "${callId}".`)
+    if (!call) return refusalOf('unknown_call', `This run has no call "${callId}".`)
     if (call.status !== ('decision' in answer ? 'awaiting_approval' : 'awaiting_caller'))
-      return refuse('call_already_answered', `The call "${callId}" is not waiting for this answer.`)
+      return refusalOf('call_already_answered', `The call "${callId}" is not waiting for this answer.`)
     if (fourEyes && 'decision' in answer && answer.by === nameOf(run.state.request.caller))
-      return refuse('own_run', 'The key that started this run may not decide about its calls.')
+      return refusalOf('own_run', 'The key that started this run may not decide about its calls.')
     pairs.push([call, answer])
   }
   return pairs.map(([call, answer]) => answerEvent(call, answer, run))

@@ -1,14 +1,14 @@
 import type { Refusal } from '../../contract/conversation.ts'
 import { quotaMessage, type ReachedQuota } from '../../contract/quotas.ts'
 
-export function refuse(code: Refusal['code'], message: string): Refusal {
+export function refusalOf(code: Refusal['code'], message: string): Refusal {
   return { ok: false, code, message }
 }
 
 export function refuseQuota(reached: ReachedQuota): Refusal {
-  return { ...refuse('quota_exceeded', quotaMessage(reached)), reached }
+  return { ...refusalOf('quota_exceeded', quotaMessage(reached)), reached }
 }
 
-export const UNKNOWN = refuse('unknown_conversation', 'There is no such conversation.')
-export const DELETED = refuse('conversation_deleted', 'This conversation was deleted.')
-export const UNKNOWN_RUN = refuse('unknown_run', 'This conversation has no such run.')
+export const UNKNOWN = refusalOf('unknown_conversation', 'There is no such conversation.')
+export const DELETED = refusalOf('conversation_deleted', 'This conversation was deleted.')
+export const UNKNOWN_RUN = refusalOf('unknown_run', 'This conversation has no such run.')

@@ -1,5 +1,5 @@
 import type { StoredMessage } from '../../contract/conversation.ts'
-import { type Message, textOf } from '../../contract/message.ts'
+import { type Message, contentText } from '../../contract/message.ts'
 import type { Database } from './database.ts'
 import type { FullResultTable } from './full-results.ts'
 import { isMessage } from './shapes.ts'
@@ -148,7 +148,7 @@ function cutMessage({ position, run, message, replaced }: StoredMessage): Stored
     const calls = message.calls?.map(({ callId, tool }) => ({ callId, tool, arguments: '{}' }))
     return { ...rest, message: { role, content: cut(message.content), ...(calls && { calls }) } }
   }
-  const content = [{ type: 'text', text: cut(textOf(message.content)) }] as const
+  const content = [{ type: 'text', text: cut(contentText(message.content)) }] as const
   return { ...rest, message: { ...message, content } }
 }
 

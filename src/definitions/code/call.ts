@@ -6,7 +6,7 @@ import { OutOfTime, withTimeLimit } from '../../contract/time-limit.ts'
 import { messageOf } from '../../contract/thrown.ts'
 import { timedOut } from '../timed-out.ts'
 import { checkCodeHosts, type Code, originsOf } from './definition.ts'
-import { readResult } from './result.ts'
+import { readCodeResult } from './result.ts'
 import { type CodeHost, prepareCode, URL_OF_CODE } from './worker.ts'
 
 export interface CodeOptions {
@@ -57,7 +57,7 @@ export function callCode(
       const response = await load()
         .getEntrypoint()
         .fetch(URL_OF_CODE, { method: 'POST', body, signal, redirect: 'manual' })
-      return readResult(name, response, { redact, compat })
+      return readCodeResult(name, response, { redact, compat })
     }
     try {
       return await withTimeLimit(leftMs, send, wanted)

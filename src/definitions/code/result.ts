@@ -20,7 +20,7 @@ export interface ReadOptions {
  * Turns the answer of a dynamic Worker into an outcome. It is not trusted to be that of `MAIN`, since the module runs
  * beside it. An answer of more than 1 MiB, or that is not JSON, is a failure.
  */
-export async function readResult(
+export async function readCodeResult(
   tool: string,
   response: Response,
   { redact, compat }: ReadOptions,

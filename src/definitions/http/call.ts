@@ -9,7 +9,7 @@ import { checkHosts, type HttpToolHosts } from './hosts.ts'
 import { redactor } from './redact.ts'
 import { redirectedRequest } from './redirect.ts'
 import { buildRequest, type HttpRequest, UnfitArgument } from './request.ts'
-import { readResult } from './result.ts'
+import { readHttpResult } from './result.ts'
 
 export interface HttpOptions {
   readonly hosts: HttpToolHosts
@@ -51,7 +51,7 @@ export function callHttp(name: string, http: HttpCall, options: HttpOptions): To
         next = on
         response = await send(next)
       }
-      return readResult(name, response, http.result ?? '', redact)
+      return readHttpResult(name, response, http.result ?? '', redact)
     }
     try {
       return await withTimeLimit(leftMs, perform, signalOf(control))

@@ -15,7 +15,7 @@ const JSON_LIMITS = { depth: 64, values: 1_000_000 }
  * failure `http_<status>`. A redirect that was not followed is a failure, as is a body that is neither JSON nor text,
  * or longer than 1 MiB. No secret is in the outcome.
  */
-export async function readResult(
+export async function readHttpResult(
   tool: string,
   response: Response,
   pointer: string,

@@ -1,7 +1,7 @@
 import type { Report } from '../../contract/setup.ts'
 import type { Tool, ToolListing, ToolSource, ToolText } from '../../contract/tool.ts'
 import { merge, mergeInOrder } from './merge.ts'
-import { sameOr, sizeOf, textReader } from '../../search/source-texts.ts'
+import { sameOr, toolCountOf, textReader } from '../../search/source-texts.ts'
 import { messageOf } from '../../contract/thrown.ts'
 
 /**
@@ -48,7 +48,7 @@ function combine(sources: readonly ToolSource[], mergeListings: typeof merge, re
       return tools.filter((tool) => tool.offered)
     },
     size: async () => {
-      const sizes = await Promise.all(sources.map((source) => sizeOf(source).catch(() => 0)))
+      const sizes = await Promise.all(sources.map((source) => toolCountOf(source).catch(() => 0)))
       return sizes.reduce((sum, size) => sum + size, 0)
     },
     texts: async () => {

@@ -13,7 +13,7 @@ import { countRequest } from '../middleware/rate.ts'
 import type { Formats } from '../respond/format.ts'
 import type { Surface } from '../surface.ts'
 import { runs } from '../surfaces/runs.ts'
-import { tools } from '../surfaces/tools/tools.ts'
+import { toolRoutes } from '../surfaces/tools/tools.ts'
 
 /** The handler of an edge Worker. */
 export interface EdgeWorker<Env> {
@@ -50,7 +50,7 @@ usage.get('/', answerUsage)
 
 /** The native API. */
 const NATIVE: Surface = {
-  routes: { '/conversations': conversations, '/runs': runs, '/tools': tools, '/usage': usage },
+  routes: { '/conversations': conversations, '/runs': runs, '/tools': toolRoutes, '/usage': usage },
 }
 
 /** Makes the app of an edge with these surfaces. Each route is in the document that `npm run openapi` makes. */

@@ -35,7 +35,7 @@ export const identityTokens: IdentityTokens = async (request, bearer, { config, 
   if (!JWT.test(token)) return undefined
   const issuer = issuerOf(token)
   const provider = config.identityProviders.find((each) => each.issuer === issuer)
-  if (!provider) throw refused('The issuer of this token is not an identity provider of this edge.')
+  if (!provider) throw invalidToken('The issuer of this token is not an identity provider of this edge.')
   const claims = await verify(token, provider, report)
   if (bearer === undefined) checkSite(request, config.corsOrigins)
   const tenant = typeof provider.tenant === 'string' ? provider.tenant : claimOf(claims, provider.tenant.claim)
@@ -53,15 +53,15 @@ async function verify(
 ): Promise<Readonly<Record<string, unknown>>> {
   const { issuer, audience, algorithm } = provider
   const options = { verification: { iss: issuer, aud: audience }, allowedAlgorithms: [algorithm] }
-  const known = await currentKeys(provider, report, FRESH_MS)
+  const cachedKeys = await currentKeys(provider, report, FRESH_MS)
   const claims =
-    (await checked(() => verifyWithJwks(token, { ...options, keys: known }))) ??
+    (await checked(() => verifyWithJwks(token, { ...options, keys: cachedKeys }))) ??
     (await checked(async () =>
       verifyWithJwks(token, { ...options, keys: await currentKeys(provider, report, LEAST_MS) }),
     ))
   // A token without an end could never be taken back.
   if (!claims || typeof claims['exp'] !== 'number' || typeof claims['sub'] !== 'string') {
-    throw refused('This token is invalid or has expired.')
+    throw invalidToken('This token is invalid or has expired.')
   }
   return claims
 }
@@ -81,8 +81,8 @@ async function currentKeys(
   report: Setup['report'],
   mostAgeMs: number,
 ): Promise<PublicKey[]> {
-  const known = keySets.get(provider)
-  if (known && Date.now() - known.at < mostAgeMs) return [...known.keys]
+  const cached = keySets.get(provider)
+  if (cached && Date.now() - cached.at < mostAgeMs) return [...cached.keys]
   try {
     const body = await withTimeLimit(TIMEOUT_MS, async (signal): Promise<unknown> => {
       const response = await fetch(provider.jwks, { redirect: 'manual', signal })
@@ -93,11 +93,11 @@ async function currentKeys(
     keySets.set(provider, { keys: keys.filter(isPublicKey), at: Date.now() })
   } catch (error) {
     report({ event: 'identity_provider.failed', provider: provider.id, detail: messageOf(error) })
-    if (!known) {
+    if (!cached) {
       const message = 'The keys of the identity provider cannot be fetched now.'
       throw new Problem({ status: 503, code: 'identity_unavailable', message, retryAfterMs: TIMEOUT_MS })
     }
-    keySets.set(provider, { ...known, at: Date.now() - FRESH_MS + LEAST_MS })
+    keySets.set(provider, { ...cached, at: Date.now() - FRESH_MS + LEAST_MS })
   }
   return [...(keySets.get(provider)?.keys ?? [])]
 }
@@ -127,10 +127,10 @@ function scopesOf(claims: Readonly<Record<string, unknown>>, scopes: IdentityPro
   if ('length' in scopes) return scopes
   const value = claimOf(claims, scopes.claim)
   const values: unknown[] = Array.isArray(value) ? value : [value]
-  const granted = values.flatMap((each) =>
+  const scopesOfClaim = values.flatMap((each) =>
     typeof each === 'string' && Object.hasOwn(scopes.map, each) ? (scopes.map[each] ?? []) : [],
   )
-  return [...new Set(granted)]
+  return [...new Set(scopesOfClaim)]
 }
 
 /** A browser sends the cookie of Access along with what another site's page asks for. */
@@ -145,6 +145,6 @@ function checkSite(request: Request, corsOrigins: readonly string[]): void {
   throw new Problem({ status: 403, code: 'cross_site', message: 'Pages of other sites may not send this request.' })
 }
 
-function refused(message: string): Problem {
+function invalidToken(message: string): Problem {
   return new Problem({ status: 401, code: 'unauthorized', message })
 }

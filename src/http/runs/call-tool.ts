@@ -89,7 +89,7 @@ export async function callTool(
       definition,
       request: toolRequest,
       context: () => ({ run, step: 0, messages: [], history: [], signal }),
-      send: (sent) => (loop.execute ?? execute)(tool, sent, options),
+      send: (request) => (loop.execute ?? execute)(tool, request, options),
     },
   )
   const { usage } = outcome

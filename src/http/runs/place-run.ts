@@ -18,7 +18,7 @@ export interface ConversationTarget {
 }
 
 /** Returns the conversation that a request names: in a header, which also creates it, or in its body, at `param`. */
-export function targetOf(
+export function conversationTarget(
   { headers }: Request,
   inBody: string | undefined,
   param: string,

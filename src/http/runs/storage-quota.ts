@@ -12,8 +12,8 @@ const MOST_TENANTS = 10_000
  * they are known to be used up, so no request with room to spare waits for it.
  */
 export async function requireRoom({ setup, caller: { tenant } }: EdgeContext, conversation: string): Promise<void> {
-  const known = totalsBySetup.get(setup)?.get(tenant)
-  if (!known || !reachedStorage(known, setup.config.quotas)) return
+  const total = totalsBySetup.get(setup)?.get(tenant)
+  if (!total || !reachedStorage(total, setup.config.quotas)) return
   const { isListed, ...totals } = await setup.directories.getByName(tenant).room(conversation)
   remember(setup, tenant, totals)
   const reached = reachedStorage(totals, setup.config.quotas)

@@ -14,16 +14,16 @@ import { type ContinuedRun, systemOf, takeTurn } from '../runs/continue-run.ts'
 import { continueStateless } from '../runs/continue-stateless.ts'
 import type { RunHandle } from '../runs/run-handle.ts'
 import { unwrapRequest } from '../problem.ts'
-import { collectRun, type ConversationTarget, targetOf } from '../runs/place-run.ts'
+import { collectRun, type ConversationTarget, conversationTarget } from '../runs/place-run.ts'
 import { streamRun } from '../respond/stream.ts'
 import type { Surface } from '../surface.ts'
-import { models, OPENAI_ERRORS } from './models.ts'
+import { modelRoutes, OPENAI_ERRORS } from './models.ts'
 
 const app = new Hono<EdgeEnv>()
 
 /** `POST /v1/chat/completions`, for clients of OpenAI's Chat Completions API. */
 export const chatCompletions: Surface = {
-  routes: { '/v1/chat/completions': app, '/v1/models': models },
+  routes: { '/v1/chat/completions': app, '/v1/models': modelRoutes },
   errors: OPENAI_ERRORS,
 }
 
@@ -33,7 +33,7 @@ app.post('/', async (c) => {
   const request = unwrapRequest(decodeRequest(await readJson(c.req.raw, setup.config.maxBodyBytes)))
   // The response names the model as the request did; if the request named none, the default model.
   const chat = { model: setup.config.model ?? '', ...request }
-  const target = targetOf(c.req.raw, chat.edgecall.conversation, 'edgecall.conversation')
+  const target = conversationTarget(c.req.raw, chat.edgecall.conversation, 'edgecall.conversation')
   const { handle } = await startOrContinue(requestContext(c), request, target)
   if (!chat.stream) return collectRun(handle, completionCollector(answerOptions(handle, chat)))
   const encoder = completionEncoder({ ...answerOptions(handle, chat), includeUsage: chat.includeUsage })

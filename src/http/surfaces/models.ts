@@ -7,14 +7,14 @@ import { openAiError } from '../problem.ts'
 import type { Surface } from '../surface.ts'
 
 /** `GET /v1/models`: the models with exact names. `GET /v1/models/{name}`: any model that a request may use. */
-export const models = new Hono<EdgeEnv>()
+export const modelRoutes = new Hono<EdgeEnv>()
 
-models.get('/', (c) => {
+modelRoutes.get('/', (c) => {
   requireScope(c.env.caller, 'chat')
   return c.json({ object: 'list', data: c.env.setup.models.list().map((name) => describeModel(c.env.setup, name)) })
 })
 
-models.get('/:name{.+}', (c) => {
+modelRoutes.get('/:name{.+}', (c) => {
   requireScope(c.env.caller, 'chat')
   return c.json(describeModel(c.env.setup, modelOf(c.env.setup, c.req.param('name')).name))
 })

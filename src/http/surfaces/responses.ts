@@ -20,13 +20,13 @@ import {
   type Collector,
   collectRun,
   type ConversationTarget,
-  targetOf,
+  conversationTarget,
   startInListedConversation,
 } from '../runs/place-run.ts'
 import { cancelledResponse, storedResponse } from './stored-response.ts'
 import { streamRun } from '../respond/stream.ts'
 import type { Surface } from '../surface.ts'
-import { models, OPENAI_ERRORS } from './models.ts'
+import { modelRoutes, OPENAI_ERRORS } from './models.ts'
 
 /** How long a stored response outside the caller's conversations is kept, in milliseconds: 30 days, as with OpenAI. */
 const STORED_MS = 30 * 24 * 60 * 60 * 1000
@@ -34,7 +34,10 @@ const STORED_MS = 30 * 24 * 60 * 60 * 1000
 const app = new Hono<EdgeEnv>()
 
 /** `/v1/responses`, for clients of OpenAI's Responses API. */
-export const responsesApi: Surface = { routes: { '/v1/responses': app, '/v1/models': models }, errors: OPENAI_ERRORS }
+export const responsesApi: Surface = {
+  routes: { '/v1/responses': app, '/v1/models': modelRoutes },
+  errors: OPENAI_ERRORS,
+}
 
 app.get('/:id', storedResponse)
 app.post('/:id/cancel', cancelledResponse)
@@ -43,7 +46,7 @@ app.post('/', async (c) => {
   const { setup, caller } = c.env
   requireScope(caller, 'chat')
   const body = unwrapRequest(decodeResponses(await readJson(c.req.raw, setup.config.maxBodyBytes)))
-  const target = targetOf(c.req.raw, body.conversation, 'conversation')
+  const target = conversationTarget(c.req.raw, body.conversation, 'conversation')
   const { handle, after = 0, approvals = [] } = await startOrContinue(requestContext(c), body, target)
   const { runId, conversation } = handle
   const options: ResponseOptions = {

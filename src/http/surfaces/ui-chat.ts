@@ -61,16 +61,16 @@ async function startTurn(
  */
 async function regenerateTurn(
   context: RequestContext,
-  { conversation, regenerate: again, follows = '' }: UiChatRequest,
+  { conversation, regenerate: replacedRun, follows = '' }: UiChatRequest,
 ): Promise<RunHandle | undefined> {
-  if (again === undefined) return undefined
+  if (replacedRun === undefined) return undefined
   const { caller } = context
   const service = conversationStub(context, conversation)
   const budget = await remainingBudget(context)
   const newRun = { runId: newId('run'), caller, ...(budget && { budget }) }
   const regenerate = (run = '') => service.regenerate(run, newRun, { onward: true })
-  const runs = again === '' ? await service.runs({ limit: 1 }) : undefined
-  const last = runs?.ok ? runs.runs.at(-1)?.id : again
+  const runs = replacedRun === '' ? await service.runs({ limit: 1 }) : undefined
+  const last = runs?.ok ? runs.runs.at(-1)?.id : replacedRun
   let reply = await regenerate(last === follows ? '' : last)
   if (!reply.ok && reply.code.startsWith('unknown')) {
     const run = await turnAfter(service, follows)

@@ -1,5 +1,5 @@
 import type { RunFinished } from '../../contract/event.ts'
-import { textOf } from '../../contract/message.ts'
+import { contentText } from '../../contract/message.ts'
 import type { LimitName } from '../../contract/limits.ts'
 import { compatLimit } from './compat.ts'
 import { NO_MORE_TOOLS } from './limits.ts'
@@ -20,7 +20,7 @@ export function runEnd(state: RunState, step: StepState): RunFinished | undefine
   if (state.pendingInput.length > 0) return undefined
   if (calls.length === 0) return answeredRun(state, answer)
   if (failed === undefined && returnsDirect(state, calls)) {
-    const answer = calls.map((call) => textOf(call.result?.content ?? [])).join('\n\n')
+    const answer = calls.map((call) => contentText(call.result?.content ?? [])).join('\n\n')
     return runFinished(state, { status: 'completed', finish: 'return_direct', answer })
   }
   return undefined

@@ -1,5 +1,5 @@
 import { isObject } from '../../contract/json.ts'
-import { textOf } from '../../contract/message.ts'
+import { contentText } from '../../contract/message.ts'
 import { failure, type Tool, type ToolDefinition, type ToolOutcome } from '../../contract/tool.ts'
 import { truncateOutcome, sizeOf, fullContent } from '../../host/truncate.ts'
 import type { Journal } from '../journal.ts'
@@ -67,7 +67,7 @@ function readPart(journal: Journal, args: unknown, most: number): ToolOutcome {
   const content = typeof id === 'string' ? journal.fullResult(id) : undefined
   if (!content)
     return failure('unknown_result', 'There is no such result. Give the `id` from the note where the result was cut.')
-  const text = textOf(content)
+  const text = contentText(content)
   const from = characterBoundary(text, typeof offset === 'number' ? Math.max(0, Math.floor(offset)) : 0)
   const end = characterBoundary(text, from + most)
   const excerpt = text.slice(from, end)

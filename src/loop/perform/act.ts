@@ -6,7 +6,7 @@ import { unknownTool } from '../../host/unknown-tool.ts'
 import { callThroughHooks } from './call-hooks.ts'
 import { type Group, inPool } from './pool.ts'
 import { canReconcile, mayRepeat, startedCalls } from '../recover.ts'
-import { statusOf } from './reconcile.ts'
+import { askStatus } from './reconcile.ts'
 import { toolRequest } from './tool-request.ts'
 import { hookContext, type Running } from '../running.ts'
 import { callSettled } from '../settled.ts'
@@ -137,7 +137,7 @@ function isTimeout(outcome: ToolOutcome): boolean {
 
 /** Asks the tool about a call that timed out: the call may have taken effect all the same. */
 async function reconcileTimeout(running: Running, call: CallState, outcome: ToolOutcome): Promise<ToolOutcome> {
-  const status = await statusOf(running, call)
+  const status = await askStatus(running, call)
   if (status === 'done')
     return { ok: true, content: [{ type: 'text', text: 'The call took effect, but only after its time limit.' }] }
   return typeof status === 'string' ? outcome : status

@@ -18,7 +18,7 @@ export async function reconcile(running: Running): Promise<RunFact[]> {
 }
 
 async function reconcileCall(running: Running, call: CallState): Promise<RunFact[]> {
-  const status = await statusOf(running, call)
+  const status = await askStatus(running, call)
   const { callId, tool } = call
   if (status === 'unknown') return []
   if (status === 'absent') return [{ type: 'call.interrupted', callId, tool }]
@@ -27,7 +27,7 @@ async function reconcileCall(running: Running, call: CallState): Promise<RunFact
 }
 
 /** Asks the tool what became of a call that was sent. Never rejects: `unknown` if the tool cannot tell. */
-export async function statusOf(running: Running, call: CallState): Promise<CallStatus> {
+export async function askStatus(running: Running, call: CallState): Promise<CallStatus> {
   const { callId, tool: name, attempt, deadline = 0 } = call
   const tool = running.tools.get(name)
   const request = toolRequest(running, call, { attempt, deadline })

@@ -1,5 +1,5 @@
 import { parseJson } from '../../contract/json.ts'
-import { textOf } from '../../contract/message.ts'
+import { contentText } from '../../contract/message.ts'
 import type { ToolOutcome, ToolSuccess } from '../../contract/tool.ts'
 import { failure } from '../../contract/tool.ts'
 import { messageOf } from '../../contract/thrown.ts'
@@ -48,6 +48,6 @@ function outcomeOf({ journal }: Running, { callId, result }: CallState): Pick<To
   const { content = [], structured, cut } = result ?? {}
   const fullResult = cut === undefined ? undefined : journal.fullResult(callId)
   return fullResult
-    ? { content: fullResult, structured: parseJson(textOf(fullResult.slice(-1))) }
+    ? { content: fullResult, structured: parseJson(contentText(fullResult.slice(-1))) }
     : { content, structured }
 }

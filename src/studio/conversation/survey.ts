@@ -1,5 +1,5 @@
 import type { RunSummary, StoredMessage } from '../../contract/conversation.ts'
-import { textOf } from '../../contract/message.ts'
+import { contentText } from '../../contract/message.ts'
 import { ask, part } from '../api/session.ts'
 import { shortened } from '../part/text.ts'
 
@@ -45,7 +45,7 @@ async function lookInto(id: string): Promise<Surveyed> {
     ask<StoredMessage[]>(`${path}/messages?limit=20`),
   ])
   const asked = messages.findLast(({ message }) => message.role === 'user')?.message
-  const title = asked?.role === 'user' ? shortened(textOf(asked.content), TITLE) : ''
+  const title = asked?.role === 'user' ? shortened(contentText(asked.content), TITLE) : ''
   const [last] = runs
   return { id, title, ...(last && { last }) }
 }

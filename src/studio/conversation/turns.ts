@@ -1,5 +1,5 @@
 import type { RunSummary, StoredMessage } from '../../contract/conversation.ts'
-import { textOf } from '../../contract/message.ts'
+import { contentText } from '../../contract/message.ts'
 import type { CallView, StepView } from '../run/run-view.ts'
 
 /** A turn of a conversation: what was asked, and what the messages tell of the answer. */
@@ -36,7 +36,7 @@ export function turnsOf(messages: readonly StoredMessage[], runs: readonly RunSu
 
 function turnOf(run: string, group: readonly StoredMessage[], summary: RunSummary | undefined): Turn {
   const [first, last] = [group[0], group.at(-1)]
-  const said = group.flatMap(({ message }) => (message.role === 'user' ? textOf(message.content) : []))
+  const said = group.flatMap(({ message }) => (message.role === 'user' ? contentText(message.content) : []))
   const end = last?.message
   return {
     run,

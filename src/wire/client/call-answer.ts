@@ -1,5 +1,5 @@
 import type { CallAnswer } from '../../contract/conversation.ts'
-import { type Message, textOf, type ToolMessage, type UserMessage } from '../../contract/message.ts'
+import { type Message, contentText, type ToolMessage, type UserMessage } from '../../contract/message.ts'
 
 /** Results and decisions, by call id. */
 export type CallAnswers = Readonly<Record<string, CallAnswer>>
@@ -17,7 +17,7 @@ export function newPart(messages: readonly Message[]): {
 }
 
 export function answersOf(results: readonly ToolMessage[]): CallAnswers {
-  return Object.fromEntries(results.map(({ callId, content }) => [callId, { result: textOf(content), ok: true }]))
+  return Object.fromEntries(results.map(({ callId, content }) => [callId, { result: contentText(content), ok: true }]))
 }
 
 /** Makes a person's decision on a call. */

@@ -7,7 +7,7 @@ import {
   LOCATIONS,
 } from '../../contract/conversation.ts'
 import { type DecodeResult, parseBody } from './body.ts'
-import { count, idSchema, plainObject, runOptions, someText, integerFrom } from '../schema.ts'
+import { optionalCount, idSchema, plainObject, runOptionSchemas, someText, integerFrom } from '../schema.ts'
 
 /** The body of `POST /conversations`. */
 export interface ConversationBody extends ConversationSettings {
@@ -27,15 +27,15 @@ const members = v.strictObject({
   model: v.exactOptional(someText),
   window: v.exactOptional(
     v.strictObject({
-      messages: count,
-      tokens: count,
+      messages: optionalCount,
+      tokens: optionalCount,
       show: v.exactOptional(v.picklist(['all', 'answers', 'none'])),
       summary: v.exactOptional(v.boolean()),
     }),
   ),
-  ttlSeconds: count,
+  ttlSeconds: optionalCount,
   webhook: v.exactOptional(someText),
-  ...runOptions,
+  ...runOptionSchemas,
 })
 
 // Since no member is required, `strictObject` alone would accept a list too.

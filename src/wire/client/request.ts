@@ -14,7 +14,7 @@ import {
   isText,
   partsOf,
   plainObject,
-  runOptions,
+  runOptionSchemas,
   someText,
   textOr,
   toolName,
@@ -104,7 +104,7 @@ export const runBody = v.strictObject({
   responseFormat: v.exactOptional(responseFormat),
   // Native events have the text of all rounds; their reader chooses.
   rounds: v.exactOptional(v.literal('all')),
-  ...runOptions,
+  ...runOptionSchemas,
 })
 
 /** Parses the body of a native run. A text as `input` is one user message. Unknown members are errors, not ignored. */
@@ -126,7 +126,7 @@ const callInput = v.strictObject({ responses: callResponses, state: v.exactOptio
 
 export const callBody = v.strictObject({
   arguments: plainObject,
-  context: runOptions.context,
+  context: runOptionSchemas.context,
   input: v.exactOptional(callInput),
 })
 

@@ -30,7 +30,7 @@ export interface AnswerCodec {
 export type Fields = Readonly<Record<string, unknown>>
 
 /** Reads one answer in the format of its provider. The events that it adds are pushed to `events`. */
-export interface Answer {
+export interface DecodedAnswer {
   /** Takes a chunk of the stream, or a whole answer. Returns the event that ends the answer, if the chunk ends it. */
   readonly take: (chunk: Fields, events: ModelEvent[], event?: string) => ModelEvent | undefined
   /** Returns whether the answer has given its stop reason, so that only the end of its stream is missing. */
@@ -44,7 +44,7 @@ export interface Answer {
  * An error ends an answer wherever it stands in a chunk; a stream that ends before its answer is over was cut.
  */
 export function answerCodec(
-  begin: () => Answer,
+  begin: () => DecodedAnswer,
   { explain = explainError, toChunk = (value: unknown) => value } = {},
 ): AnswerCodec {
   function decoder(): AnswerDecoder {

@@ -36,12 +36,12 @@ const GARBLED = /(tool_use|json_validate)_failed/
 const NO_QUOTA = /insufficient_(?:quota|balance)|billing_hard_limit/
 
 /** Matches the codes that a refusal of tools can have: some servers answer as if the model did not exist. */
-const REFUSED = /refused_request|not_found/
+const REFUSED_CODES = /refused_request|not_found/
 
 /** Converts a provider's fault to an error: the status decides its code; without a status, the provider's own code. */
 export function modelError({ message, code = '', status }: ProviderFault): ModelError {
   const baseCode = knownCode(code) ?? codeOf(GARBLED.test(code) ? 500 : (status ?? statusOf(code)))
-  const kind = REFUSED.test(baseCode) && NO_TOOLS.test(message) ? WITHOUT_TOOLS : baseCode
+  const kind = REFUSED_CODES.test(baseCode) && NO_TOOLS.test(message) ? WITHOUT_TOOLS : baseCode
   return {
     code: kind,
     // A message about a wrong key may contain a part of it.

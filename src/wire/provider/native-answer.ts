@@ -3,7 +3,7 @@ import type { Opaque } from '../../contract/message.ts'
 import type { ModelEvent } from '../../contract/model.ts'
 import type { Usage } from '../../contract/usage.ts'
 import {
-  type Answer,
+  type DecodedAnswer,
   type AnswerCodec,
   answerCodec,
   errorEvent,
@@ -43,7 +43,7 @@ export function nativeAnswers(begin: () => NativeAnswer): AnswerCodec {
   return answerCodec(() => answerOf(begin()))
 }
 
-function answerOf({ take, hasBegun, reason, calls, usage, opaque }: NativeAnswer): Answer {
+function answerOf({ take, hasBegun, reason, calls, usage, opaque }: NativeAnswer): DecodedAnswer {
   function close(events: ModelEvent[]): ModelEvent {
     const finishReason = reason()
     if (!hasBegun()) return errorEvent(NOTHING)

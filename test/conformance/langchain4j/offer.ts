@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { expect } from 'vitest'
 import type { Hook } from '../../../src/contract/hook.ts'
-import { type Message, textOf } from '../../../src/contract/message.ts'
+import { type Message, contentText } from '../../../src/contract/message.ts'
 import { defineRawTool, defineTool } from '../../../src/tool.ts'
 import { chain } from '../../../src/host/source/chain.ts'
 import { inlineSource } from '../../../src/host/source/inline.ts'
@@ -17,7 +17,7 @@ const none = v.object({})
 /** Offers a tool for a request that speaks of it. */
 const booking = (name: string): Hook => ({
   name: `offers ${name}`,
-  offer: ({ input }) => (input.some(({ content }) => textOf(content).includes(name)) ? [name] : []),
+  offer: ({ input }) => (input.some(({ content }) => contentText(content).includes(name)) ? [name] : []),
 })
 
 /** Says anew before each step which tools are on offer. */

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import type { Hook } from '../../../src/contract/hook.ts'
-import { type Message, textOf } from '../../../src/contract/message.ts'
+import { type Message, contentText } from '../../../src/contract/message.ts'
 import { failure } from '../../../src/contract/tool.ts'
 import { ask, play, say, tool } from '../../fixtures/play.ts'
 import { type Row, same } from '../rows.ts'
@@ -19,7 +19,7 @@ const activateSkill = tool('activate_skill', ({ skill_name }) => {
 function active(messages: readonly Message[]): string[] {
   return messages.flatMap((message) => {
     if (message.role !== 'tool' || message.tool !== 'activate_skill' || !message.ok) return []
-    return [/^Skill (\w+) is active/.exec(textOf(message.content))?.[1] ?? '']
+    return [/^Skill (\w+) is active/.exec(contentText(message.content))?.[1] ?? '']
   })
 }
 

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { expect } from 'vitest'
 import { agentTool } from '../../../src/agent.ts'
 import type { Hook } from '../../../src/contract/hook.ts'
-import { type Message, textOf } from '../../../src/contract/message.ts'
+import { type Message, contentText } from '../../../src/contract/message.ts'
 import type { ToolContext } from '../../../src/contract/tool.ts'
 import { scripted } from '../../../src/model/scripted.ts'
 import { toolsOf } from '../../../src/tool.ts'
@@ -64,7 +64,11 @@ export const told: readonly Row[] = [
           { role: 'user', content: 'I am ill' },
         ],
       ])
-      expect(requests[1]?.messages.map(({ content }) => textOf(content))).toEqual(['Hello', '', 'Rest, and drink.'])
+      expect(requests[1]?.messages.map(({ content }) => contentText(content))).toEqual([
+        'Hello',
+        '',
+        'Rest, and drink.',
+      ])
       expect(json.usage.total_tokens).toBe(3 * 15)
     }),
   },

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type { Message } from '../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../src/contract/model.ts'
-import { type ChatAsk, encodeRequest } from '../../../src/wire/provider/openai-chat/ask-request.ts'
+import { type ChatAsk, encodeChatRequest } from '../../../src/wire/provider/openai-chat/ask-request.ts'
 import { CLOCK, counted, USER } from '../clock.ts'
 
 const bodyOf = (request: Partial<ModelRequest>): unknown =>
-  JSON.parse(encodeRequest('probe', { messages: [USER], tools: [], ...request }))
+  JSON.parse(encodeChatRequest('probe', { messages: [USER], tools: [], ...request }))
 
 const messagesOf = (...messages: Message[]): unknown => {
   const body = bodyOf({ messages })
@@ -59,9 +59,9 @@ describe('the request', () => {
   test('encodes tools once for each array, and messages once for each object', () => {
     const { reads, tool, message } = counted()
     const request = { messages: [message], tools: [tool] }
-    const first = encodeRequest('probe', request)
-    expect(encodeRequest('probe', request)).toBe(first)
-    expect(encodeRequest('probe', { ...request, tools: [tool] })).toBe(first)
+    const first = encodeChatRequest('probe', request)
+    expect(encodeChatRequest('probe', request)).toBe(first)
+    expect(encodeChatRequest('probe', { ...request, tools: [tool] })).toBe(first)
     expect(reads.count).toBe(2)
   })
 
@@ -159,8 +159,8 @@ describe('the history', () => {
       { role: 'assistant', content: 'Noon.', reasoning: 'It said noon.' },
       { role: 'assistant', content: 'Of another model.' },
     ]
-    expect(encodeRequest('probe', { messages, tools: [] })).not.toContain('reasoning')
-    const replayed = encodeRequest('probe', { messages, tools: [] }, { replayReasoning: true })
+    expect(encodeChatRequest('probe', { messages, tools: [] })).not.toContain('reasoning')
+    const replayed = encodeChatRequest('probe', { messages, tools: [] }, { replayReasoning: true })
     expect(JSON.parse(replayed).messages).toEqual([
       { role: 'user', content: 'What time is it?' },
       { role: 'assistant', content: null, tool_calls: [expect.anything()], reasoning_content: 'I need a clock.' },
@@ -182,7 +182,7 @@ describe('the history', () => {
     }
     const answered: Message = { role: 'assistant', content: 'Noon.', opaque: kept }
     const sentWith = (ask?: ChatAsk) => {
-      return JSON.parse(encodeRequest('probe', { messages: [asked, answered], tools: [] }, ask)).messages
+      return JSON.parse(encodeChatRequest('probe', { messages: [asked, answered], tools: [] }, ask)).messages
     }
     const call = { id: 'call_1', type: 'function', function: { name: 'clock', arguments: '{"zone":"UTC"}' } }
     const withCalls = { role: 'assistant', content: null, tool_calls: [call, { ...call, extra_content: google }] }
@@ -206,7 +206,9 @@ describe('the history', () => {
     const thinking_blocks = [{ type: 'thinking', thinking: 'Hm.', signature: 'sig' }]
     const opaque = { codec: 'openai-chat/a', data: { details: thinking_blocks, extras: {} } }
     const messages: Message[] = [{ role: 'assistant', content: '', calls, opaque }]
-    const { messages: sent } = JSON.parse(encodeRequest('probe', { messages, tools: [] }, { codec: 'openai-chat/a' }))
+    const { messages: sent } = JSON.parse(
+      encodeChatRequest('probe', { messages, tools: [] }, { codec: 'openai-chat/a' }),
+    )
     expect(sent).toEqual([{ role: 'assistant', content: null, tool_calls: [expect.anything()], thinking_blocks }])
   })
 
@@ -214,7 +216,7 @@ describe('the history', () => {
     'is sent whatever was kept of it: %j',
     (data) => {
       const opaque = { codec: 'openai-chat/a', data }
-      const body = encodeRequest(
+      const body = encodeChatRequest(
         'probe',
         { messages: [{ role: 'assistant', content: 'Hi', opaque }], tools: [] },
         opaque,

@@ -12,11 +12,11 @@ import { describe, expect, test } from 'vitest'
 import type { AssistantMessage, Message, ToolMessage } from '../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../src/contract/model.ts'
 import type { ToolDefinition } from '../../../src/contract/tool.ts'
-import { encodeRequest } from '../../../src/wire/provider/openai-responses/ask-request.ts'
+import { encodeResponsesRequest } from '../../../src/wire/provider/openai-responses/ask-request.ts'
 import { CLOCK, USER } from '../clock.ts'
 
 const bodyOf = (request: Partial<ModelRequest>, isPlain?: boolean): Record<string, unknown> =>
-  JSON.parse(encodeRequest('probe', { messages: [USER], tools: [], ...request }, isPlain))
+  JSON.parse(encodeResponsesRequest('probe', { messages: [USER], tools: [], ...request }, isPlain))
 
 const inputOf = (messages: readonly Message[], isPlain?: boolean): unknown => bodyOf({ messages }, isPlain).input
 
@@ -253,7 +253,7 @@ describe('tools that a search has found', () => {
   ]
 
   const deferring = (request: Partial<ModelRequest>): Record<string, unknown> =>
-    JSON.parse(encodeRequest('probe', { messages: [USER], tools, ...request }, false, true))
+    JSON.parse(encodeResponsesRequest('probe', { messages: [USER], tools, ...request }, false, true))
   const inputAfter = (...messages: readonly Message[]): unknown => deferring({ messages }).input
 
   const searchTool: ToolSearchTool = {

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import type { ModelRequest } from '../../../src/contract/model.ts'
-import { encodeRequest as toAnthropic } from '../../../src/wire/provider/anthropic/ask-request.ts'
-import { encodeRequest as toGemini } from '../../../src/wire/provider/gemini/ask-request.ts'
-import { encodeRequest as toChat } from '../../../src/wire/provider/openai-chat/ask-request.ts'
-import { encodeRequest as toResponses } from '../../../src/wire/provider/openai-responses/ask-request.ts'
+import { encodeAnthropicRequest as toAnthropic } from '../../../src/wire/provider/anthropic/ask-request.ts'
+import { encodeGeminiRequest as toGemini } from '../../../src/wire/provider/gemini/ask-request.ts'
+import { encodeChatRequest as toChat } from '../../../src/wire/provider/openai-chat/ask-request.ts'
+import { encodeResponsesRequest as toResponses } from '../../../src/wire/provider/openai-responses/ask-request.ts'
 
 const url = 'https://files.example.com/a'
 const request: ModelRequest = {

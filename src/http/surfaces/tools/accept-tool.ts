@@ -17,8 +17,8 @@ export async function acceptTool(c: Context<EdgeEnv>, name: string): Promise<Res
   const candidates = await Promise.all(
     all
       .filter(({ definition }) => definition.name === name)
-      .map(async ({ definition: listed, place }) => {
-        const definition = untightened(listed)
+      .map(async ({ definition: listedDefinition, place }) => {
+        const definition = untightened(listedDefinition)
         return { name, place, hash: await digestOf(definition), definition }
       }),
   )

@@ -5,7 +5,7 @@ import type { EdgeEnv } from '../../context.ts'
 import { Problem } from '../../problem.ts'
 
 /** Returns the tools that the caller may know of. */
-export function toolsOf(c: Context<EdgeEnv>): ToolSource {
+export function callerTools(c: Context<EdgeEnv>): ToolSource {
   return c.env.setup.tools(c.env.caller)
 }
 

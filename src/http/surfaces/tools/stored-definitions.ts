@@ -10,7 +10,7 @@ import { authorOf, requireScope } from '../../middleware/auth.ts'
 import { readHash, readJson } from '../../request-body.ts'
 import type { EdgeEnv } from '../../context.ts'
 import { Problem, quotaProblem } from '../../problem.ts'
-import { findTool, toolNameOfPath, toolsOf, unknownToolProblem } from './find-tool.ts'
+import { findTool, toolNameOfPath, callerTools, unknownToolProblem } from './find-tool.ts'
 
 const DEFAULT_VERSIONS = '100'
 
@@ -62,7 +62,7 @@ storedDefinitions.post('/:name/rollback', async (c) => {
 storedDefinitions.delete('/:name', async (c) => {
   const name = toolNameOfPath(c)
   if (await definitionsToWrite(c).remove(name, writeTermsOf(c).by)) return c.body(null, 204)
-  const { origin, place } = await findTool(toolsOf(c), name)
+  const { origin, place } = await findTool(callerTools(c), name)
   if (origin === 'kv') throw notRemoved(c, name, isTenantPlace(place) ? 'tenant' : 'edge')
   const message = `The tool "${name}" is not stored (its source is "${origin}"), so it cannot be removed here.`
   throw new Problem({ status: 422, code: 'tool_not_stored', message })
@@ -100,11 +100,11 @@ async function definitionsToRead(
   name: string,
 ): Promise<{ readonly stored: StoredTools; readonly isVisible: (entry: HistoryEntry) => boolean }> {
   const { caller, setup } = c.env
-  const [tool] = await toolsOf(c).find([name])
-  const known = tool && (isTenantPlace(tool.place) ? 'tenant' : 'edge')
-  const owner = requestedOwner(c) ?? known ?? defaultOwner(caller)
+  const [tool] = await callerTools(c).find([name])
+  const currentOwner = tool && (isTenantPlace(tool.place) ? 'tenant' : 'edge')
+  const owner = requestedOwner(c) ?? currentOwner ?? defaultOwner(caller)
   const isWriter = caller.scopes.includes(owner === 'edge' ? 'tools:admin' : 'tools:write')
-  if (!isWriter && known !== owner) throw unknownToolProblem(name)
+  if (!isWriter && currentOwner !== owner) throw unknownToolProblem(name)
   return {
     stored: setup.stored(owner, caller),
     // A definition of this name may have been accepted at a place that the caller may not know of.

@@ -4,7 +4,7 @@ import type { Caller, Tool, ToolDefinition, ToolFinder, Unavailable } from '../.
 import { decodeCallBody } from '../../../wire/client/request.ts'
 import { timeOf } from '../../../host/breaker.ts'
 import { acceptTool } from './accept-tool.ts'
-import { findTool, toolNameOfPath, toolsOf, unknownToolProblem } from './find-tool.ts'
+import { findTool, toolNameOfPath, callerTools, unknownToolProblem } from './find-tool.ts'
 import { pageSize } from '../conversations/addressed.ts'
 import { requireScope } from '../../middleware/auth.ts'
 import { readJson } from '../../request-body.ts'
@@ -17,24 +17,24 @@ import { storedDefinitions } from './stored-definitions.ts'
 import { entryName, toolPage } from './tool-page.ts'
 
 /** `/tools`: lists, accepts and calls tools; those that are stored have routes of their own. */
-export const tools = new Hono<EdgeEnv>()
+export const toolRoutes = new Hono<EdgeEnv>()
 
-tools.route('/', storedDefinitions)
+toolRoutes.route('/', storedDefinitions)
 
-tools.get('/', async (c) => {
+toolRoutes.get('/', async (c) => {
   requireScope(c.env.caller, 'tools:read')
   const { source, query, after = '', limit } = c.req.query()
   const page = { after, limit: pageSize(limit), origin: source }
   const { entries, total } = query?.trim()
-    ? await rankedTools(toolsOf(c), finderOf(c.env.setup, c.env.caller), { query, ...page })
-    : await toolPage(toolsOf(c), page)
+    ? await rankedTools(callerTools(c), finderOf(c.env.setup, c.env.caller), { query, ...page })
+    : await toolPage(callerTools(c), page)
   const body = entries.map((each) => ('definition' in each ? availableEntry(each) : unavailableEntry(each)))
   return c.json(body, 200, { 'x-total-count': String(total) })
 })
 
-tools.get('/:name', async (c) => {
+toolRoutes.get('/:name', async (c) => {
   requireScope(c.env.caller, 'tools:read')
-  const [name, source] = [toolNameOfPath(c), toolsOf(c)]
+  const [name, source] = [toolNameOfPath(c), callerTools(c)]
   const [tool] = await source.find([name])
   if (!tool) {
     const unavailable = (await source.list()).unavailable.find((each) => entryName(each) === name)
@@ -47,12 +47,12 @@ tools.get('/:name', async (c) => {
   return c.json(availableEntry(tool))
 })
 
-tools.post('/:name/accept', (c) => acceptTool(c, toolNameOfPath(c)))
+toolRoutes.post('/:name/accept', (c) => acceptTool(c, toolNameOfPath(c)))
 
-tools.post('/:name/call', async (c) => {
+toolRoutes.post('/:name/call', async (c) => {
   requireScope(c.env.caller, 'chat')
   const { setup, caller } = c.env
-  const tool = await findTool(toolsOf(c), toolNameOfPath(c))
+  const tool = await findTool(callerTools(c), toolNameOfPath(c))
   const decoded = decodeCallBody(await readJson(c.req.raw, setup.config.maxBodyBytes))
   if (!decoded.ok) {
     const { message, path } = decoded.error

@@ -1,5 +1,5 @@
 import type { CallSettled, RunEvent, RunFinished } from '../../../contract/event.ts'
-import { textOf, type ToolCall } from '../../../contract/message.ts'
+import { contentText, type ToolCall } from '../../../contract/message.ts'
 import type { RunError } from '../../../contract/run.ts'
 import { addUsage, NO_USAGE, type Usage } from '../../../contract/usage.ts'
 import { type Block, Blocks } from '../blocks.ts'
@@ -181,7 +181,7 @@ export class AgUiEncoder {
     this.#callerCalls.delete(toolCallId)
     // The caller's messages already have a result that the caller gave.
     if (!this.#sentCalls.has(toolCallId) && error?.code !== 'rejected') return []
-    const text = error?.message ?? textOf(content)
+    const text = error?.message ?? contentText(content)
     return [{ type: 'TOOL_CALL_RESULT', messageId: `${toolCallId}-result`, toolCallId, content: text, role: 'tool' }]
   }
 

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { CallAnswer } from '../../../contract/conversation.ts'
 import { isObject } from '../../../contract/json.ts'
-import { textOf, type UserContent, type UserMessage } from '../../../contract/message.ts'
+import { contentText, type UserContent, type UserMessage } from '../../../contract/message.ts'
 import { bodyFault, type DecodeResult, prefixFault, parseBody, duplicateName } from '../body.ts'
 import { type CallAnswers, decisionOf } from '../call-answer.ts'
 import { fileSource } from '../data-url.ts'
@@ -91,9 +91,9 @@ export function decodeAgUi(json: unknown): DecodeResult<AgUiRequest> {
       typeof parts.request === 'string'
         ? parts.request
         : contents.flatMap((each) => (each === undefined || isEmpty(each) ? [] : each))
-    if (isInstruction) system.push(textOf(newContent))
+    if (isInstruction) system.push(contentText(newContent))
     else if (role === 'user' && newContent.length > 0) users.push({ role, content: newContent })
-    else if (toolCallId) answers[toolCallId] = { result: textOf(newContent) || (error ?? ''), ok: !error }
+    else if (toolCallId) answers[toolCallId] = { result: contentText(newContent) || (error ?? ''), ok: !error }
   }
   if (users.length === 0) {
     if (Object.keys(answers).length === 0)

@@ -5,9 +5,9 @@ import type { BodyFault } from '../body.ts'
 import { isText, parametersSchema, plainObject, toolName } from '../../schema.ts'
 
 /** Schemas that the request bodies of OpenAI's two formats share. */
-export const text = v.nullish(v.string())
+export const optionalText = v.nullish(v.string())
 export const number = v.nullish(v.number())
-export const flag = v.nullish(v.boolean())
+export const optionalFlag = v.nullish(v.boolean())
 export const absent = v.nullish(v.custom<undefined>(() => false, 'is not supported.'))
 
 /** The members of a function, which is a tool that the caller runs. */
@@ -15,7 +15,7 @@ export const functionMembers = {
   name: toolName,
   description: v.nullish(v.string(), ''),
   parameters: v.nullish(parametersSchema, {}),
-  strict: flag,
+  strict: optionalFlag,
 }
 
 type CallerFunction = v.InferOutput<v.ObjectSchema<typeof functionMembers, undefined>>
@@ -25,7 +25,7 @@ export function toClientTool({ name, description, parameters, strict }: CallerFu
 }
 
 /** The members of an answer format of type `json_schema`. */
-export const formatMembers = { name: v.string(), schema: plainObject, strict: flag }
+export const formatMembers = { name: v.string(), schema: plainObject, strict: optionalFlag }
 
 type AnswerFormat =
   | { readonly type: 'text' | 'json_object' }

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { isObject } from '../../../contract/json.ts'
-import { textOf } from '../../../contract/message.ts'
+import { contentText } from '../../../contract/message.ts'
 import { dataUrl, fileUrl } from '../data-url.ts'
 import { partsOf, someText, textOr, toolName } from '../../schema.ts'
 import { fromChatCall } from '../../provider/openai-chat/call.ts'
@@ -42,7 +42,7 @@ const texts = textOr(textPart)
 const anyMessage = v.variant('role', [
   v.pipe(
     v.object({ role: v.picklist(['system', 'developer']), content: texts }),
-    v.transform(({ content }) => ({ role: 'system' as const, content: textOf(content) })),
+    v.transform(({ content }) => ({ role: 'system' as const, content: contentText(content) })),
   ),
   v.object({ role: v.literal('user'), content: textOr(v.variant('type', [textPart, imagePart, filePart])) }),
   v.pipe(
@@ -55,7 +55,7 @@ const anyMessage = v.variant('role', [
     }),
     v.transform(({ role, content, refusal, reasoning_content: reasoning, tool_calls: calls }) => ({
       role,
-      content: textOf(content ?? refusal ?? ''),
+      content: contentText(content ?? refusal ?? ''),
       ...(reasoning && { reasoning }),
       ...(calls?.length && { calls }),
     })),

@@ -6,19 +6,19 @@ import type { ClientTool } from '../../../contract/run.ts'
 import { type DecodeResult, parseBody, duplicateName } from '../body.ts'
 import { checkHistory } from '../history.ts'
 import type { Rounds, RunOptions } from '../request.ts'
-import { choiceWord, either, idSchema, plainObject, runOptions, textOr, toolReference } from '../../schema.ts'
+import { choiceWord, either, idSchema, plainObject, runOptionSchemas, textOr, toolReference } from '../../schema.ts'
 import {
   absent,
   allowedMode,
   chooseTools,
-  flag,
+  optionalFlag,
   formatMembers,
   functionMembers,
   number,
   openAiFault,
   type OpenAiFault,
   whichRounds,
-  text,
+  optionalText,
   toClientTool,
   toFormat,
 } from './body.ts'
@@ -59,10 +59,10 @@ const SAMPLING = {
   max_tokens: number,
   max_completion_tokens: number,
   logit_bias: v.nullish(plainObject),
-  reasoning_effort: text,
-  verbosity: text,
-  parallel_tool_calls: flag,
-  service_tier: text,
+  reasoning_effort: optionalText,
+  verbosity: optionalText,
+  parallel_tool_calls: optionalFlag,
+  service_tier: optionalText,
 }
 
 /** Fields that change the answer in ways that the edge does not support. They are refused, not ignored. */
@@ -110,15 +110,15 @@ const responseFormat = v.variant('type', [
   ),
 ])
 
-const edgecall = v.strictObject({ ...runOptions, conversation: v.exactOptional(idSchema), rounds: whichRounds })
+const edgecall = v.strictObject({ ...runOptionSchemas, conversation: v.exactOptional(idSchema), rounds: whichRounds })
 
 export const chatBody = v.object({
   ...SAMPLING,
   ...UNSUPPORTED,
-  model: text,
+  model: optionalText,
   messages: v.array(messageSchema),
-  stream: flag,
-  stream_options: v.nullish(v.object({ include_usage: flag })),
+  stream: optionalFlag,
+  stream_options: v.nullish(v.object({ include_usage: optionalFlag })),
   tools: v.nullish(v.array(tool), []),
   tool_choice: v.nullish(either(isObject, choiceOfTools, choiceWord)),
   response_format: v.nullish(responseFormat),

@@ -1,13 +1,21 @@
 import type { CallSettled, RunEvent } from '../../../contract/event.ts'
-import { textOf, type ToolCall } from '../../../contract/message.ts'
+import { contentText, type ToolCall } from '../../../contract/message.ts'
 import type { CallRecord, RunError } from '../../../contract/run.ts'
 import { CUT, VisibleText, type VisiblePart } from '../visible-text.ts'
 import type { Rounds } from '../request.ts'
 import { encodeEncryptedContent } from './encrypted-content.ts'
 import { APPROVAL_ITEM, CALL_ITEM, itemSuffix } from './id.ts'
-import { Output, type ResponseEvent } from './output.ts'
-import { argumentsText } from '../../provider/openai-responses/arguments-text.ts'
-import { type End, errorOf, finishOf, INCOMPLETE, type Json, statusOf, usageOf } from './shapes.ts'
+import { ResponseOutput, type ResponseEvent } from './output.ts'
+import { echoedArguments } from '../../provider/openai-responses/arguments-text.ts'
+import {
+  type End,
+  errorOf,
+  responseFinish,
+  INCOMPLETE,
+  type JsonFields,
+  responseStatus,
+  responseUsage,
+} from './shapes.ts'
 
 /** The events that add nothing to this format. An event that is new to the union must be handled, or added here. */
 type IgnoredEvent =
@@ -71,7 +79,7 @@ const SERVER = { server_label: 'edgecall' }
 export class ResponseReader {
   readonly #options: ResponseOptions
   readonly #visible: VisibleText
-  readonly #output: Output
+  readonly #output: ResponseOutput
   readonly #suffix: string
   /** The arguments of the calls in this response, by call id. */
   readonly #arguments = new Map<string, string>()
@@ -86,7 +94,7 @@ export class ResponseReader {
 
   constructor(options: ResponseOptions) {
     this.#options = options
-    this.#output = new Output(options.hasEncryptedContent)
+    this.#output = new ResponseOutput(options.hasEncryptedContent)
     this.#suffix = itemSuffix(options.conversation)
     this.#visible = new VisibleText(options)
   }
@@ -129,21 +137,21 @@ export class ResponseReader {
   }
 
   /** The response in its current state. */
-  get response(): Json {
+  get response(): JsonFields {
     const { id, model, created, echo, conversation } = this.#options
     const end = this.#end
     return {
       id,
       object: 'response',
       created_at: created,
-      status: end ? statusOf(end) : 'in_progress',
+      status: end ? responseStatus(end) : 'in_progress',
       error: end?.type === 'failure' ? errorOf(end.error) : null,
       incomplete_details: (end?.type === 'end' && INCOMPLETE[end.reason]) || null,
       model,
       output: [...this.#output.items],
-      usage: end?.type === 'end' ? usageOf(end.usage) : null,
+      usage: end?.type === 'end' ? responseUsage(end.usage) : null,
       ...echo,
-      ...(end && { edgecall: { runId: this.#runId, conversation, steps: this.#steps, finish: finishOf(end) } }),
+      ...(end && { edgecall: { runId: this.#runId, conversation, steps: this.#steps, finish: responseFinish(end) } }),
     }
   }
 
@@ -191,7 +199,7 @@ export class ResponseReader {
         for (const callId of this.#running.keys()) events.push(this.#callDone(callId, { status: 'incomplete' }))
         this.#end = part
         // A stream has no event for a response that was cancelled: it failed, with that status.
-        const change = part.type === 'failure' ? 'failed' : statusOf(part)
+        const change = part.type === 'failure' ? 'failed' : responseStatus(part)
         return [...events, { type: `response.${change}`, response: this.response }]
       }
     }
@@ -211,7 +219,7 @@ export class ResponseReader {
           type,
           ...SERVER,
           name,
-          arguments: argumentsText(text),
+          arguments: echoedArguments(text),
         }
         return [...this.#output.add(item), this.#output.done(this.#output.items.length - 1)]
       }
@@ -243,7 +251,7 @@ export class ResponseReader {
     })
     const at = output.items.length - 1
     this.#running.set(callId, at)
-    const text = argumentsText(this.#arguments.get(callId) ?? approval?.arguments ?? '')
+    const text = echoedArguments(this.#arguments.get(callId) ?? approval?.arguments ?? '')
     return [
       ...events,
       output.itemEvent(at, 'mcp_call.in_progress'),
@@ -259,7 +267,7 @@ export class ResponseReader {
     if (!isRunning && (!isKnown || this.#callerCalls.has(callId))) return []
     const startEvents = this.#callStarted(event)
     const outcome = ok
-      ? { status: 'completed', output: textOf(content) }
+      ? { status: 'completed', output: contentText(content) }
       : {
           status: 'failed',
           error: { type: 'mcp_tool_execution_error', content: [{ type: 'text', text: error?.message }] },
@@ -272,7 +280,7 @@ export class ResponseReader {
     return this.#options.pendingApprovals?.find((call) => call.id === callId)
   }
 
-  #callDone(callId: string, patch: Json): ResponseEvent {
+  #callDone(callId: string, patch: JsonFields): ResponseEvent {
     const at = this.#running.get(callId) ?? 0
     this.#running.delete(callId)
     return this.#output.done(at, patch)
@@ -292,7 +300,7 @@ export class ResponseReader {
     }
     const events = output.add(call)
     const at = output.items.length - 1
-    events.push(...output.setArguments(at, `${type}_arguments`, argumentsText(value)))
+    events.push(...output.setArguments(at, `${type}_arguments`, echoedArguments(value)))
     return [...events, output.done(at, { status: 'completed' })]
   }
 }

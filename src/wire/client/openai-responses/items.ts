@@ -5,7 +5,7 @@ import {
   type Content,
   type Message,
   type Opaque,
-  textOf,
+  contentText,
   type ToolCall,
 } from '../../../contract/message.ts'
 import { bodyFault, type DecodeResult } from '../body.ts'
@@ -13,7 +13,7 @@ import { type CallAnswers, decisionOf } from '../call-answer.ts'
 import { dataUrl, fileUrl } from '../data-url.ts'
 import { either, isText, partsOf, plainObject, someText, textOr, toolName } from '../../schema.ts'
 import { decodeEncryptedContent } from './encrypted-content.ts'
-import { toOpaque } from '../../provider/openai-responses/ask-opaque.ts'
+import { responsesOpaque } from '../../provider/openai-responses/ask-opaque.ts'
 import { callOfItem, type ItemPlace, parseItemId } from './id.ts'
 import { summaryPart } from './shapes.ts'
 
@@ -114,7 +114,7 @@ const item = v.pipe(
 )
 
 /** The input of a request; a text is one message of the user. */
-export const inputSchema = either(isText, someText, v.array(item))
+export const inputItemsSchema = either(isText, someText, v.array(item))
 
 type Item = v.InferOutput<typeof item>
 
@@ -172,7 +172,7 @@ function opaqueOf({ summary, encrypted_content }: Extract<Item, { type: 'reasoni
 } {
   if (!encrypted_content) return {}
   const item = { type: 'reasoning', summary: summary.map(({ text }) => summaryPart(text)), encrypted_content }
-  return decodeEncryptedContent(encrypted_content) ?? { opaque: toOpaque([{ reasoning: item }]) }
+  return decodeEncryptedContent(encrypted_content) ?? { opaque: responsesOpaque([{ reasoning: item }]) }
 }
 
 /** Converts items to messages. A text and the calls after it, up to their results, become one assistant message. */
@@ -217,12 +217,12 @@ export function readItems(items: readonly Item[]): InputContents {
       case 'message': {
         const { role, content } = item
         if (role === 'assistant') {
-          openTurn(turn !== undefined && (turn.text !== '' || turn.calls.length > 0)).text = textOf(content)
+          openTurn(turn !== undefined && (turn.text !== '' || turn.calls.length > 0)).text = contentText(content)
           return
         }
         close()
         if (role === 'user') messages.push({ role, content })
-        else messages.push({ role: 'system', content: textOf(content) })
+        else messages.push({ role: 'system', content: contentText(content) })
         return
       }
       case 'reasoning': {
@@ -239,7 +239,7 @@ export function readItems(items: readonly Item[]): InputContents {
           turn.hasResults = true
           return result(item.call_id, partsOf(item.output), true)
         }
-        answers[item.call_id] = { result: textOf(item.output), ok: true }
+        answers[item.call_id] = { result: contentText(item.output), ok: true }
         return
       case 'mcp_call': {
         const callId = callOfItem(item.id)

@@ -1,9 +1,9 @@
-import { type Json, summaryPart, textPart } from './shapes.ts'
+import { type JsonFields, summaryPart, textPart } from './shapes.ts'
 
-export type Item = Json & { readonly id: string; readonly type: string }
+export type Item = JsonFields & { readonly id: string; readonly type: string }
 
 /** An event of a response, without its sequence number. */
-export type ResponseEvent = Json & { readonly type: string }
+export type ResponseEvent = JsonFields & { readonly type: string }
 
 /** The item that is open: its text still grows. */
 interface OpenItem {
@@ -13,7 +13,7 @@ interface OpenItem {
 }
 
 /** The output of a response. Methods that change its items return the events of the change. */
-export class Output {
+export class ResponseOutput {
   readonly items: Item[] = []
   #openItem: OpenItem | undefined
   /** Whether reasoning items are completed by `completeReasoning`, once the encrypted content of their step is known. */
@@ -43,11 +43,11 @@ export class Output {
   }
 
   /** Completes an item, with these members. */
-  done(at: number, patch: Json = {}): ResponseEvent {
+  done(at: number, patch: JsonFields = {}): ResponseEvent {
     return { type: 'response.output_item.done', output_index: at, item: this.#patch(at, patch) }
   }
 
-  itemEvent(at: number, name: string, rest: Json = {}): ResponseEvent {
+  itemEvent(at: number, name: string, rest: JsonFields = {}): ResponseEvent {
     return { type: `response.${name}`, item_id: this.items[at]?.id, output_index: at, ...rest }
   }
 
@@ -113,7 +113,7 @@ export class Output {
     return this.#textEvent(openItem, 'delta', { delta })
   }
 
-  #textEvent({ type, at }: OpenItem, change: string, rest: Json): ResponseEvent {
+  #textEvent({ type, at }: OpenItem, change: string, rest: JsonFields): ResponseEvent {
     return type === 'text'
       ? this.itemEvent(at, `output_text.${change}`, { content_index: 0, ...rest, logprobs: [] })
       : this.itemEvent(at, `reasoning_summary_text.${change}`, { summary_index: 0, ...rest })
@@ -125,7 +125,7 @@ export class Output {
       : this.itemEvent(at, `reasoning_summary_part.${change}`, { summary_index: 0, part: summaryPart(text) })
   }
 
-  #patch(at: number, patch: Json): Item | undefined {
+  #patch(at: number, patch: JsonFields): Item | undefined {
     const item = this.items[at]
     return item && (this.items[at] = { ...item, ...patch })
   }

@@ -7,25 +7,34 @@ import { bodyFault, type DecodeResult, parseBody, duplicateName } from '../body.
 import { answersOf, type CallAnswers, newPart } from '../call-answer.ts'
 import { checkHistory } from '../history.ts'
 import type { Rounds, RunOptions } from '../request.ts'
-import { byName, choiceWord, count, either, idSchema, isText, runOptions, toolReference } from '../../schema.ts'
+import {
+  byName,
+  choiceWord,
+  optionalCount,
+  either,
+  idSchema,
+  isText,
+  runOptionSchemas,
+  toolReference,
+} from '../../schema.ts'
 import {
   absent,
   allowedMode,
   type ChoiceOfTools,
   chooseTools,
-  flag,
+  optionalFlag,
   formatMembers,
   functionMembers,
   number,
   openAiFault,
   type OpenAiFault,
-  text,
+  optionalText,
   toClientTool,
   toFormat,
   whichRounds,
 } from '../openai-chat/body.ts'
 import { type ItemPlace, parseItemId } from './id.ts'
-import { cutAtReference, inputSchema, readItems } from './items.ts'
+import { cutAtReference, inputItemsSchema, readItems } from './items.ts'
 
 /** The body of `POST /v1/responses`, converted to our types. */
 export interface ResponsesRequest {
@@ -73,7 +82,10 @@ const choiceOfTools = v.variant('type', [
     type: v.literal('allowed_tools'),
     mode: allowedMode,
     tools: v.array(
-      v.variant('type', [toolOfChoice, v.object({ type: v.literal('mcp'), server_label: text, name: toolReference })]),
+      v.variant('type', [
+        toolOfChoice,
+        v.object({ type: v.literal('mcp'), server_label: optionalText, name: toolReference }),
+      ]),
     ),
   }),
 ])
@@ -85,31 +97,31 @@ const format = v.variant('type', [
   v.object({ type: v.literal('json_schema'), ...formatMembers }),
 ])
 
-export const body = v.object({
+export const responsesBody = v.object({
   ...UNSUPPORTED,
-  model: text,
-  input: v.nullish(inputSchema, []),
-  instructions: text,
+  model: optionalText,
+  input: v.nullish(inputItemsSchema, []),
+  instructions: optionalText,
   tools: v.nullish(v.array(tool), []),
   tool_choice: v.nullish(either(isObject, choiceOfTools, choiceWord)),
-  text: v.nullish(v.object({ format: v.nullish(format), verbosity: text })),
-  reasoning: v.nullish(v.object({ effort: text })),
-  previous_response_id: text,
+  text: v.nullish(v.object({ format: v.nullish(format), verbosity: optionalText })),
+  reasoning: v.nullish(v.object({ effort: optionalText })),
+  previous_response_id: optionalText,
   conversation: v.nullish(either(isObject, v.object({ id: idSchema }), idSchema)),
-  store: flag,
-  stream: flag,
+  store: optionalFlag,
+  stream: optionalFlag,
   include: v.nullish(v.array(v.string()), []),
   metadata: v.nullish(byName(v.string(), v.string())),
   temperature: number,
   top_p: number,
   max_output_tokens: number,
-  max_tool_calls: count,
-  parallel_tool_calls: flag,
-  service_tier: text,
-  edgecall: v.nullish(v.strictObject({ ...runOptions, rounds: whichRounds }), {}),
+  max_tool_calls: optionalCount,
+  parallel_tool_calls: optionalFlag,
+  service_tier: optionalText,
+  edgecall: v.nullish(v.strictObject({ ...runOptionSchemas, rounds: whichRounds }), {}),
 })
 
-type Body = v.InferOutput<typeof body>
+type Body = v.InferOutput<typeof responsesBody>
 
 export type DecodedResponses =
   | { readonly ok: true; readonly request: ResponsesRequest }
@@ -122,7 +134,7 @@ export function decodeResponses(json: unknown): DecodedResponses {
 }
 
 function decode(json: unknown): DecodeResult<ResponsesRequest> {
-  const decoded = parseBody(body, json)
+  const decoded = parseBody(responsesBody, json)
   if (!decoded.ok) return decoded
   const { input: rawInput, tools, conversation, previous_response_id: previous, ...rest } = decoded.request
   if (conversation != null && previous != null) {

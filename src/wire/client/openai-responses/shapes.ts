@@ -2,30 +2,35 @@ import type { Finish, RunError } from '../../../contract/run.ts'
 import type { Usage } from '../../../contract/usage.ts'
 import type { VisiblePart } from '../visible-text.ts'
 
-export type Json = Readonly<Record<string, unknown>>
+export type JsonFields = Readonly<Record<string, unknown>>
 export type End = Extract<VisiblePart, { type: 'end' | 'failure' }>
 
 /** The reasons to stop that make a response incomplete, with its `incomplete_details`. */
-export const INCOMPLETE: Readonly<Record<string, Json>> = {
+export const INCOMPLETE: Readonly<Record<string, JsonFields>> = {
   length: { reason: 'max_output_tokens' },
   content_filter: { reason: 'content_filter' },
 }
 
-export function statusOf(end: End): 'completed' | 'incomplete' | 'failed' | 'cancelled' {
+export function responseStatus(end: End): 'completed' | 'incomplete' | 'failed' | 'cancelled' {
   if (end.type === 'failure') return end.error.code === 'run_cancelled' ? 'cancelled' : 'failed'
   return INCOMPLETE[end.reason] ? 'incomplete' : 'completed'
 }
 
-export function finishOf(end: End): Finish {
+export function responseFinish(end: End): Finish {
   return end.type === 'end' ? end.finish : 'error'
 }
 
 /** Converts an error. The format has a fixed list of codes; ours is added as `edgecall`, for clients that know it. */
-export function errorOf({ code, message }: RunError): Json {
+export function errorOf({ code, message }: RunError): JsonFields {
   return { code: code === 'model_rate_limited' ? 'rate_limit_exceeded' : 'server_error', message, edgecall: code }
 }
 
-export function usageOf({ inputTokens, outputTokens, cachedInputTokens = 0, reasoningTokens = 0 }: Usage): Json {
+export function responseUsage({
+  inputTokens,
+  outputTokens,
+  cachedInputTokens = 0,
+  reasoningTokens = 0,
+}: Usage): JsonFields {
   return {
     input_tokens: inputTokens,
     input_tokens_details: { cached_tokens: cachedInputTokens, cache_write_tokens: 0 },
@@ -35,10 +40,10 @@ export function usageOf({ inputTokens, outputTokens, cachedInputTokens = 0, reas
   }
 }
 
-export function textPart(text: string): Json {
+export function textPart(text: string): JsonFields {
   return { type: 'output_text', text, annotations: [], logprobs: [] }
 }
 
-export function summaryPart(text: string): Json {
+export function summaryPart(text: string): JsonFields {
   return { type: 'summary_text', text }
 }

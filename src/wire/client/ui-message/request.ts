@@ -37,7 +37,7 @@ const part = v.object({
 
 type Part = v.InferOutput<typeof part>
 
-export const body = v.object({
+export const useChatBody = v.object({
   id: idSchema,
   messages: v.pipe(
     v.array(
@@ -60,7 +60,7 @@ export const body = v.object({
  * new; if that answer is the last message, it has answers to its calls. `edgecall` has the members of a native run.
  */
 export function decodeUiChat(json: unknown): DecodeResult<UiChatRequest> {
-  const decoded = parseBody(body, json)
+  const decoded = parseBody(useChatBody, json)
   if (!decoded.ok) return decoded
   const { id: conversation, messages, trigger, messageId, edgecall, version } = decoded.request
   const place = { conversation, ...(version && { version }) }

@@ -1,5 +1,5 @@
 import type { CallSettled, RunEvent, RunFinished } from '../../../contract/event.ts'
-import { readableArguments, textOf, type ToolCall } from '../../../contract/message.ts'
+import { readableArguments, contentText, type ToolCall } from '../../../contract/message.ts'
 import type { Finish, RunError } from '../../../contract/run.ts'
 import { Blocks } from '../blocks.ts'
 import { BROKEN_OFF, runErrorOf } from '../run-error.ts'
@@ -192,7 +192,7 @@ export class UiMessageEncoder {
       ? {
           type: 'tool-output-available',
           toolCallId: callId,
-          output: structured ?? (isText ? textOf(content) : content),
+          output: structured ?? (isText ? contentText(content) : content),
         }
       : { type: 'tool-output-error', toolCallId: callId, errorText: error?.message ?? '' }
     return [...input, isOurs ? { ...outcome, providerExecuted: true } : outcome]

@@ -4,8 +4,8 @@ import { badResponse, modelError, STREAM_CUT } from '../model-error.ts'
 import { UNEXPLAINED } from '../openai-chat/error.ts'
 import { callAssembler } from './ask-calls.ts'
 import { providerError } from './ask-error.ts'
-import { usageOf } from './ask-usage.ts'
-import { type OpenCall, type OpenText, toOpaque } from './kept.ts'
+import { aiSdkUsage } from './ask-usage.ts'
+import { type OpenCall, type OpenText, aiSdkOpaque } from './opaque.ts'
 
 /** Reads the parts of one `doStream`. Contract: that of `AnswerDecoder`, with parts in place of frames. */
 export interface PartsDecoder {
@@ -60,8 +60,8 @@ export function partsDecoder(): PartsDecoder {
     const finish = finishOf(reason, calls.any())
     if (finish === 'tool_calls' && !calls.areComplete()) return fail(badResponse('The model did not finish a call.'))
     isDone = true
-    const totalUsage = usageOf(usage)
-    const opaque = toOpaque([...parts])
+    const totalUsage = aiSdkUsage(usage)
+    const opaque = aiSdkOpaque([...parts])
     return [{ type: 'finish', finish, ...(totalUsage && { usage: totalUsage }), ...(opaque && { opaque }) }]
   }
 

@@ -1,6 +1,6 @@
 import { isObject } from '../../../contract/json.ts'
 import type { ModelEvent } from '../../../contract/model.ts'
-import type { OpenCall } from './kept.ts'
+import type { OpenCall } from './opaque.ts'
 
 /** Assembles the calls of one answer from its parts, and pushes what they add to `events`. */
 export interface CallAssembler {

@@ -3,13 +3,13 @@ import {
   type AssistantMessage,
   type Content,
   type Message,
-  textOf,
+  contentText,
   type ToolMessage,
   type UserContent,
 } from '../../../contract/message.ts'
 import type { ModelRequest, ResponseFormat, ToolChoice } from '../../../contract/model.ts'
 import { argumentsObject, calledName } from '../call-arguments.ts'
-import { opaquePartsOf } from './kept.ts'
+import { opaquePartsOf } from './opaque.ts'
 
 /** The supported versions of the AI SDK's `LanguageModel` specification. */
 export type AiSdkVersion = 'v2' | 'v3' | 'v4'
@@ -130,7 +130,7 @@ function toResult(message: ToolMessage, ids: ReadonlyMap<string, string>, dialec
   const { version, richResults } = dialect
   const isText = !richResults || content.every(({ type }) => type === 'text')
   const output = isText
-    ? { type: ok ? 'text' : 'error-text', value: textOf(content) }
+    ? { type: ok ? 'text' : 'error-text', value: contentText(content) }
     : { type: 'content', value: content.map((part) => toResultPart(part, version)) }
   return { type: 'tool-result', toolCallId: ids.get(callId) ?? callId, toolName: calledName(tool), output }
 }

@@ -2,7 +2,7 @@ import { isObject } from '../../../contract/json.ts'
 import type { Usage } from '../../../contract/usage.ts'
 
 /** Parses usage: plain numbers in v2, objects of a total and its parts in v3 and v4. Undefined if there is none. */
-export function usageOf(usage: unknown): Usage | undefined {
+export function aiSdkUsage(usage: unknown): Usage | undefined {
   if (!isObject(usage)) return undefined
   const { inputTokens: input, outputTokens: output } = usage
   const inputTokens = count(isObject(input) ? input.total : input)

@@ -3,7 +3,7 @@ import type { ModelEvent } from '../../../contract/model.ts'
 import { countAt, fieldsOf, objectsOf, textAt } from '../../fields.ts'
 import { type Fields, toUsage } from '../model-answer.ts'
 import { type NativeAnswer, nativeAnswers, type SpokenCall } from '../native-answer.ts'
-import { CODEC, type Place } from './place.ts'
+import { ANTHROPIC, type BlockPlace } from './place.ts'
 
 /** The codec for the answers of servers that speak Anthropic Messages. */
 export const anthropicAnswers = nativeAnswers(anthropicAnswer)
@@ -78,7 +78,7 @@ function anthropicAnswer(): NativeAnswer {
     },
     opaque: () => {
       const data = blocks.flatMap(placeOf)
-      return data.some(isObject) ? { codec: CODEC, data } : undefined
+      return data.some(isObject) ? { codec: ANTHROPIC, data } : undefined
     },
   }
 }
@@ -95,7 +95,7 @@ function toCall({ value, text }: Block): SpokenCall {
   return { tool: textAt(value, 'name'), arguments: text || completeArguments, isSilent: !text }
 }
 
-function placeOf({ value, call, text, signature }: Block): readonly Place[] {
+function placeOf({ value, call, text, signature }: Block): readonly BlockPlace[] {
   if (call >= 0) return [null]
   if (value.type === 'text') return [text.length]
   if (value.type === 'redacted_thinking') return [value]

@@ -1,10 +1,10 @@
 import { isObject } from '../../../contract/json.ts'
-import { type AssistantMessage, type Message, textOf, type UserContent } from '../../../contract/message.ts'
+import { type AssistantMessage, type Message, contentText, type UserContent } from '../../../contract/message.ts'
 import { argumentsText, calledName } from '../call-arguments.ts'
 import { encodeOnce } from '../../encode-once.ts'
 import { joinItems } from '../json-text.ts'
 import { opaqueDataOf } from '../opaque.ts'
-import { CODEC } from './place.ts'
+import { ANTHROPIC } from './place.ts'
 
 /** Encodes the blocks of a message as the inside of a JSON list; '' if it has none. */
 export const encodeMessage = encodeOnce((message: Message): string => {
@@ -20,7 +20,7 @@ export const encodeMessage = encodeOnce((message: Message): string => {
     case 'tool': {
       const { callId, ok, content, found = [] } = message
       // The content of an error may only be text.
-      const resultContent = ok ? content.flatMap(toBlock) : toText(textOf(content))
+      const resultContent = ok ? content.flatMap(toBlock) : toText(contentText(content))
       // A reference stands for the whole definition of the tool.
       const blocks =
         found.length > 0 ? found.map((name) => ({ type: 'tool_reference', tool_name: name })) : resultContent
@@ -39,7 +39,7 @@ function answerBlocks({ content, calls = [], opaque }: AssistantMessage): string
     return `${use.slice(0, -1)},"input":${argumentsText(text)}}`
   })
   let at = 0
-  const blocks = opaqueDataOf(CODEC, opaque).map((place) => {
+  const blocks = opaqueDataOf(ANTHROPIC, opaque).map((place) => {
     if (isObject(place)) return JSON.stringify(place)
     return typeof place === 'number' ? joinItems(toText(content.slice(at, (at += place)))) : uses.shift()
   })
@@ -60,7 +60,7 @@ function toBlock(part: UserContent): readonly object[] {
   if (/^image\/(jpeg|png|gif|webp)$/.test(media_type)) return [{ type: 'image', source }]
   if (media_type === 'application/pdf') return [{ type: 'document', source }]
   const text = /^text\/|json$/.test(media_type) ? decodeText(data) : ''
-  if (text === '') return toText(textOf([part]))
+  if (text === '') return toText(contentText([part]))
   return [{ type: 'document', source: { type: 'text', media_type: 'text/plain', data: text } }]
 }
 

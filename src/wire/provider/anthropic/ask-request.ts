@@ -26,7 +26,7 @@ export interface AnthropicSettings {
  * Encodes the body of a streamed request. Each definition and message is encoded once, so that a step costs only what
  * it added. Throws an UnsupportedSchema for a response format that cannot be enforced.
  */
-export function encodeRequest(request: ModelRequest, options: AnthropicSettings): string {
+export function encodeAnthropicRequest(request: ModelRequest, options: AnthropicSettings): string {
   const { model, maxTokens, cache, deferLoading = true, isPlain } = options
   const { responseFormat: format, sampling = {} } = request
   const messages = isPlain || !deferLoading ? request.messages.map(withoutFound) : request.messages

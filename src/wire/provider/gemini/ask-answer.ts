@@ -4,14 +4,14 @@ import { countAt, fieldsOf, objectsOf, textAt } from '../../fields.ts'
 import { type Fields, toUsage } from '../model-answer.ts'
 import { type NativeAnswer, nativeAnswers, type SpokenCall } from '../native-answer.ts'
 import { addArgument } from './partial-arguments.ts'
-import { CODEC, type Place } from './place.ts'
+import { GEMINI, type PartPlace } from './place.ts'
 
 /** The codec for the answers of servers that speak `generateContent`. Only the stream's end marks the last chunk. */
 export const geminiAnswers = nativeAnswers(geminiAnswer)
 
 function geminiAnswer(): NativeAnswer {
   const calls: SpokenCall[] = []
-  const places: Place[] = []
+  const places: PartPlace[] = []
   let hasBegun = false
   let reason = ''
   let counts: unknown
@@ -83,7 +83,7 @@ function geminiAnswer(): NativeAnswer {
     },
     opaque: () =>
       places.some(({ part, id, thoughtSignature }) => part || id || thoughtSignature)
-        ? { codec: CODEC, data: places }
+        ? { codec: GEMINI, data: places }
         : undefined,
   }
 }

@@ -3,7 +3,7 @@ import {
   type AssistantMessage,
   type Content,
   type Message,
-  textOf,
+  contentText,
   type ToolMessage,
   type UserContent,
 } from '../../../contract/message.ts'
@@ -13,7 +13,7 @@ import { objectsOf } from '../../fields.ts'
 import { jsonText, joinItems } from '../json-text.ts'
 import { opaqueDataOf } from '../opaque.ts'
 import { byTurns } from '../turns.ts'
-import { CODEC } from './place.ts'
+import { GEMINI } from './place.ts'
 
 /** Encodes the `contents` of a request. Roles alternate; results count as the user's. Empty messages are left out. */
 export function encodeContents(messages: readonly Message[]): readonly string[] {
@@ -78,14 +78,14 @@ function answerParts(message: AssistantMessage): string {
 }
 
 function placesOf({ opaque }: AssistantMessage): readonly Readonly<Record<string, unknown>>[] {
-  return objectsOf(opaqueDataOf(CODEC, opaque))
+  return objectsOf(opaqueDataOf(GEMINI, opaque))
 }
 
 /** Converts a result with the files that Gemini accepts in one; other files are only named, in the text. */
 function toResponse({ tool, ok, content }: ToolMessage): object {
   const isFile = (part: Content) => part.type !== 'text' && IN_RESULTS.test(part.mediaType)
   const parts = content.filter(isFile).flatMap(toPart)
-  const text = textOf(content.filter((part) => !isFile(part)))
+  const text = contentText(content.filter((part) => !isFile(part)))
   return {
     name: calledName(tool),
     response: { [ok ? 'output' : 'error']: text },

@@ -1,4 +1,4 @@
-import { type Message, textOf } from '../../../contract/message.ts'
+import { type Message, contentText } from '../../../contract/message.ts'
 import type { ModelRequest, ToolChoice } from '../../../contract/model.ts'
 import type { ToolDefinition } from '../../../contract/tool.ts'
 import { encodeOnce } from '../../encode-once.ts'
@@ -13,7 +13,7 @@ import { toSchema } from './schema.ts'
  * `isPlain` leaves out what older models refuse: the thinking level, and files in results, which are only named. Throws
  * an UnsupportedSchema that says which schema cannot be expressed, and where.
  */
-export function encodeRequest(request: ModelRequest, isPlain = false): string {
+export function encodeGeminiRequest(request: ModelRequest, isPlain = false): string {
   const { messages, tools, toolChoice, responseFormat: form, sampling = {} } = request
   const { max_completion_tokens, max_tokens, stop, reasoning_effort: effort } = sampling
   const texts = systemTexts(messages).map((text) => ({ text }))
@@ -40,7 +40,7 @@ export function encodeRequest(request: ModelRequest, isPlain = false): string {
 }
 
 const withoutFiles = encodeOnce((message: Message): Message =>
-  message.role === 'tool' ? { ...message, content: [{ type: 'text', text: textOf(message.content) }] } : message,
+  message.role === 'tool' ? { ...message, content: [{ type: 'text', text: contentText(message.content) }] } : message,
 )
 
 const encodeTool = encodeOnce(({ name, description, inputSchema }: ToolDefinition) =>

@@ -3,7 +3,7 @@ import type { ModelEvent } from '../../../contract/model.ts'
 import type { Usage } from '../../../contract/usage.ts'
 import { objectsOf } from '../../fields.ts'
 import {
-  type Answer,
+  type DecodedAnswer,
   type AnswerCodec,
   answerCodec,
   errorEvent,
@@ -13,9 +13,9 @@ import {
 } from '../model-answer.ts'
 import { modelError, NOTHING } from '../model-error.ts'
 import { callAssembly } from './ask-calls.ts'
-import { addDetails, toOpaque } from './ask-opaque.ts'
+import { addDetails, chatOpaque } from './ask-opaque.ts'
 import { explainError } from './error.ts'
-import { usageOf } from './usage.ts'
+import { chatUsage } from './usage.ts'
 
 /** Makes the codec for a Chat Completions server's answers. `codec` labels its opaque data: no other server gets it. */
 export function chatCodec(codec: string): AnswerCodec {
@@ -29,7 +29,7 @@ const FAILED = /error|insufficient|abort|cancel/i
  * with neither was cut. Of an answer that ran out of tokens or was filtered, only the calls before the one that it
  * broke off in are emitted.
  */
-export function chatAnswer(codec: string): Answer {
+export function chatAnswer(codec: string): DecodedAnswer {
   const calls = callAssembly()
   const details: Fields[] = []
   let hasBegun = false
@@ -41,7 +41,7 @@ export function chatAnswer(codec: string): Answer {
   function take(chunk: Fields, events: ModelEvent[]): undefined {
     const [choice] = objectsOf(chunk.choices)
     // Usage is on the chunk, on the choice (Moonshot), or in a field of the vendor (Groq).
-    usage = usageOf(chunk) ?? usageOf(choice) ?? usageOf(chunk.x_groq) ?? usage
+    usage = chatUsage(chunk) ?? chatUsage(choice) ?? chatUsage(chunk.x_groq) ?? usage
     if (!choice) {
       separateReasoning = chunk
       return
@@ -67,7 +67,7 @@ export function chatAnswer(codec: string): Answer {
     if (FAILED.test(reason)) return errorEvent(modelError({ message: `The model server stopped: ${reason}.` }))
     const finish = finishOf(reason, calls.any())
     const fault = finish === 'tool_calls' ? calls.finish(events, reason !== '') : undefined
-    return fault ? errorEvent(fault) : finishEvent(finish, usage, toOpaque(codec, details, calls.extras()))
+    return fault ? errorEvent(fault) : finishEvent(finish, usage, chatOpaque(codec, details, calls.extras()))
   }
 
   return { take, isOver: () => reason !== '', close }

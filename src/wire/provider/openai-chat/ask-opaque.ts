@@ -28,7 +28,7 @@ function join(first: Fields, addition: Fields): Fields {
 }
 
 /** Returns what a server wants back with its answer. `extras`: `extra_content` of its calls (Google), by call index. */
-export function toOpaque(codec: string, details: readonly Fields[], extras: Fields): Opaque | undefined {
+export function chatOpaque(codec: string, details: readonly Fields[], extras: Fields): Opaque | undefined {
   const isNothing = details.length === 0 && Object.keys(extras).length === 0
   return isNothing ? undefined : { codec, data: { details, extras } }
 }

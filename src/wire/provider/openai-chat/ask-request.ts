@@ -1,4 +1,4 @@
-import { type AssistantMessage, type Message, textOf, type UserContent } from '../../../contract/message.ts'
+import { type AssistantMessage, type Message, contentText, type UserContent } from '../../../contract/message.ts'
 import type { ModelRequest, ResponseFormat, ToolChoice } from '../../../contract/model.ts'
 import type { ToolDefinition } from '../../../contract/tool.ts'
 import { argumentsText, calledName } from '../call-arguments.ts'
@@ -20,7 +20,7 @@ export interface ChatAsk {
  * Encodes the body of a streamed request. Each definition and message is encoded once, so that a step costs only what
  * it added.
  */
-export function encodeRequest(
+export function encodeChatRequest(
   model: string,
   request: ModelRequest,
   { codec = '', replayReasoning }: ChatAsk = {},
@@ -80,7 +80,7 @@ export function toChatMessage(message: Message): object {
     case 'assistant':
       return toAnswer(message)
     case 'tool':
-      return { role, tool_call_id: message.callId, content: textOf(content) }
+      return { role, tool_call_id: message.callId, content: contentText(content) }
     default:
       return { role, content }
   }

@@ -14,7 +14,7 @@ export function toChatUsage({ inputTokens, outputTokens, cachedInputTokens, reas
 }
 
 /** Parses the `usage` member of an object. Undefined if it reports none: many send `null`, some `{}` or zeros. */
-export function usageOf(holder: unknown): Usage | undefined {
+export function chatUsage(holder: unknown): Usage | undefined {
   const usage = fieldsOf(fieldsOf(holder).usage)
   const input = countAt(usage, 'prompt_tokens')
   return toUsage(

@@ -1,4 +1,4 @@
 /** Returns the `arguments` of a function call as this format sends them: JSON text, `{}` for none. */
-export function argumentsText(value: unknown): string {
+export function echoedArguments(value: unknown): string {
   return typeof value === 'string' ? value || '{}' : JSON.stringify(value)
 }

@@ -1,7 +1,7 @@
 import type { ModelEvent } from '../../../contract/model.ts'
 import type { Usage } from '../../../contract/usage.ts'
 import { countAt, fieldsOf, textAt } from '../../fields.ts'
-import { type Answer, answerCodec, errorEvent, type Fields, finishEvent, toUsage } from '../model-answer.ts'
+import { type DecodedAnswer, answerCodec, errorEvent, type Fields, finishEvent, toUsage } from '../model-answer.ts'
 import { modelError, NOTHING, STREAM_CUT } from '../model-error.ts'
 import { explainError } from '../openai-chat/error.ts'
 import { outputAssembler } from './ask-output.ts'
@@ -12,7 +12,7 @@ export const responsesAnswers = answerCodec(responsesAnswer)
 const ENDS = /^response\.(?:completed|incomplete|failed|cancelled)$/
 
 /** Reads one answer. It is complete with the response object that ends it; a stream that ends before was cut. */
-function responsesAnswer(): Answer {
+function responsesAnswer(): DecodedAnswer {
   const output = outputAssembler()
 
   /** Emits what the complete response holds and no event told, and returns how the answer ended. */

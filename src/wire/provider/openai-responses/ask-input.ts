@@ -1,4 +1,4 @@
-import { type Message, textOf, type UserContent } from '../../../contract/message.ts'
+import { type Message, contentText, type UserContent } from '../../../contract/message.ts'
 import { TOOL_SEARCH } from '../../../contract/tool.ts'
 import { argumentsText, calledName } from '../call-arguments.ts'
 import { encodeOnce } from '../../encode-once.ts'
@@ -65,7 +65,9 @@ function toItems(message: Message, withReasoning: boolean, withSearch: boolean):
     case 'tool': {
       const { callId, content } = message
       const isText = content.every(({ type }) => type === 'text')
-      return [{ type: 'function_call_output', call_id: callId, output: isText ? textOf(content) : content.map(toPart) }]
+      return [
+        { type: 'function_call_output', call_id: callId, output: isText ? contentText(content) : content.map(toPart) },
+      ]
     }
     default: {
       const { role, content } = message

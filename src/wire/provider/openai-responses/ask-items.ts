@@ -61,7 +61,7 @@ export function openItems(): OpenItems {
         byKey.get(item.id) ??
         byKey.get(item.call_id) ??
         all.find(isNext) ??
-        withKeys([item.id, item.call_id], kindOf(item.type))
+        withKeys([item.id, item.call_id], itemKind(item.type))
       repeatedItems.add(open)
       return open
     },
@@ -77,7 +77,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   'response.function_call_arguments.delta': 'function_call',
 }
 
-export function kindOf(type: unknown): Kind | undefined {
+export function itemKind(type: unknown): Kind | undefined {
   return type === 'message' || type === 'reasoning' || type === 'function_call' ? type : undefined
 }
 

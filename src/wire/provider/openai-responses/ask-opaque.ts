@@ -15,7 +15,7 @@ export type OutputPart =
 const CODEC = 'openai-responses'
 
 /** Returns the data that must go back with an answer; undefined if it has neither reasoning items nor phases. */
-export function toOpaque(parts: readonly OutputPart[]): Opaque | undefined {
+export function responsesOpaque(parts: readonly OutputPart[]): Opaque | undefined {
   return parts.some((part) => 'reasoning' in part || 'phase' in part) ? { codec: CODEC, data: parts } : undefined
 }
 

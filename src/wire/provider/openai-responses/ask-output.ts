@@ -5,9 +5,9 @@ import { TOOL_SEARCH } from '../../../contract/tool.ts'
 import { fieldsOf, objectsOf, textAt } from '../../fields.ts'
 import type { Fields } from '../model-answer.ts'
 import { NAMELESS, STREAM_CUT } from '../model-error.ts'
-import { kindOf, KINDS, type ItemCall, type OpenItem, openItems } from './ask-items.ts'
-import { toOpaque } from './ask-opaque.ts'
-import { argumentsText } from './arguments-text.ts'
+import { itemKind, KINDS, type ItemCall, type OpenItem, openItems } from './ask-items.ts'
+import { responsesOpaque } from './ask-opaque.ts'
+import { echoedArguments } from './arguments-text.ts'
 
 /** Assembles the output of one response from its events. The model events are pushed to `events`. */
 export interface OutputAssembler {
@@ -81,7 +81,7 @@ export function outputAssembler(): OutputAssembler {
       const kind = TEXTS[String(type)]
       const open = items.withKeys(
         [item.id ?? chunk.item_id, item.call_id, chunk.output_index],
-        KINDS[String(type)] ?? kindOf(item.type),
+        KINDS[String(type)] ?? itemKind(item.type),
       )
       const isCall = item.type === 'function_call'
       if (kind) emitText(open, kind, delta, events)
@@ -103,7 +103,7 @@ export function outputAssembler(): OutputAssembler {
       return isComplete ? closeCalls(events) : undefined
     },
     hasCalls: () => calls.length > 0,
-    opaque: () => toOpaque(items.all.flatMap(({ part }) => part ?? [])),
+    opaque: () => responsesOpaque(items.all.flatMap(({ part }) => part ?? [])),
   }
 }
 
@@ -111,7 +111,7 @@ export function outputAssembler(): OutputAssembler {
 function itemOf(value: unknown): Fields {
   const item = fieldsOf(value)
   if (item.type !== 'tool_search_call' || item.execution === 'server') return item
-  return { ...item, type: 'function_call', name: TOOL_SEARCH, arguments: argumentsText(item.arguments) }
+  return { ...item, type: 'function_call', name: TOOL_SEARCH, arguments: echoedArguments(item.arguments) }
 }
 
 /** The types of events whose `delta` is text or reasoning. */

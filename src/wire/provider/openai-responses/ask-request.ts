@@ -10,7 +10,12 @@ import { encodeTool } from './ask-tool.ts'
  * encrypted; `isPlain` leaves it out, for models that refuse it. `deferLoading`: the definitions that a search found
  * are sent with its result, not with the tools.
  */
-export function encodeRequest(model: string, request: ModelRequest, isPlain = false, deferLoading = false): string {
+export function encodeResponsesRequest(
+  model: string,
+  request: ModelRequest,
+  isPlain = false,
+  deferLoading = false,
+): string {
   const { messages, tools, toolChoice, responseFormat, sampling } = request
   const { parallel_tool_calls, max_tokens, max_completion_tokens, reasoning_effort, verbosity, ...passed } =
     sampling ?? {}

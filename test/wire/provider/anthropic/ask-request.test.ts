@@ -2,14 +2,16 @@ import { describe, expect, test } from 'vitest'
 import type { AssistantMessage, Content, Message } from '../../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../../src/contract/model.ts'
 import { anthropicAnswers } from '../../../../src/wire/provider/anthropic/ask-answer.ts'
-import { encodeRequest } from '../../../../src/wire/provider/anthropic/ask-request.ts'
+import { encodeAnthropicRequest } from '../../../../src/wire/provider/anthropic/ask-request.ts'
 import { call, CLOCK, counted, NOON, PICTURE, result, USER } from '../../clock.ts'
 
 const HI = { role: 'user', content: [{ type: 'text', text: 'What time is it?' }] }
 const MARK = { cache_control: { type: 'ephemeral' } }
 
 const bodyOf = (request: Partial<ModelRequest>, cache = false): Record<string, unknown> =>
-  JSON.parse(encodeRequest({ messages: [USER], tools: [], ...request }, { model: 'probe', maxTokens: 500, cache }))
+  JSON.parse(
+    encodeAnthropicRequest({ messages: [USER], tools: [], ...request }, { model: 'probe', maxTokens: 500, cache }),
+  )
 
 const messagesOf = (...messages: Message[]): unknown => bodyOf({ messages }).messages
 
@@ -39,7 +41,9 @@ describe('tools that a search has found', () => {
 
   test('are told as all others to a model that cannot, and the one that must be called to any', () => {
     const request = { messages, tools: [CLOCK, SEARCH] }
-    const plain = JSON.parse(encodeRequest(request, { model: 'probe', maxTokens: 500, cache: false, isPlain: true }))
+    const plain = JSON.parse(
+      encodeAnthropicRequest(request, { model: 'probe', maxTokens: 500, cache: false, isPlain: true }),
+    )
     expect(plain.tools.map(({ defer_loading }: any) => defer_loading)).toEqual([undefined, undefined])
     expect(contentOf(plain)).toEqual([{ type: 'text', text: 'clock: Tells the time.' }])
     const forced: any = bodyOf({ ...request, toolChoice: { tool: 'clock' } })

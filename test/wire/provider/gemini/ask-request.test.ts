@@ -2,13 +2,13 @@ import { describe, expect, test } from 'vitest'
 import type { AssistantMessage, Content, Message } from '../../../../src/contract/message.ts'
 import type { ModelRequest } from '../../../../src/contract/model.ts'
 import { geminiAnswers } from '../../../../src/wire/provider/gemini/ask-answer.ts'
-import { encodeRequest } from '../../../../src/wire/provider/gemini/ask-request.ts'
+import { encodeGeminiRequest } from '../../../../src/wire/provider/gemini/ask-request.ts'
 import { call, CLOCK, counted, NOON, PICTURE, result, USER } from '../../clock.ts'
 
 const HI = { role: 'user', parts: [{ text: 'What time is it?' }] }
 
 const bodyOf = (request: Partial<ModelRequest>): Record<string, unknown> =>
-  JSON.parse(encodeRequest({ messages: [USER], tools: [], ...request }))
+  JSON.parse(encodeGeminiRequest({ messages: [USER], tools: [], ...request }))
 
 const contentsOf = (...messages: Message[]): unknown => bodyOf({ messages }).contents
 
@@ -159,7 +159,7 @@ describe('the request', () => {
   test('encodes tools and messages once', () => {
     const { reads, tool, message } = counted()
     const request = { messages: [message], tools: [tool] }
-    expect(encodeRequest(request)).toBe(encodeRequest(request))
+    expect(encodeGeminiRequest(request)).toBe(encodeGeminiRequest(request))
     expect(reads.count).toBe(2)
   })
 })

@@ -24,7 +24,7 @@ export interface OpenCall {
 const CODEC = 'ai-sdk'
 
 /** Returns the data that must go back with an answer of these parts; undefined if its provider sent none with them. */
-export function toOpaque(parts: readonly (OpenText | OpenCall)[]): Opaque | undefined {
+export function aiSdkOpaque(parts: readonly (OpenText | OpenCall)[]): Opaque | undefined {
   if (!parts.some(({ data }) => data)) return undefined
   const opaqueParts = parts.map((part) => {
     const data = part.data && { data: part.data }
