@@ -209,6 +209,16 @@ describe('a token of an identity provider', () => {
     expect(keys.asked).toBe(1)
   })
 
+  test('is refused if it is signed with another algorithm than its provider’s, by a key of the provider', async () => {
+    const { ask, claims, keys } = await provided()
+    const curve = { name: 'ECDSA', namedCurve: 'P-256' }
+    const ec = (await crypto.subtle.generateKey(curve, true, ['sign', 'verify'])) as CryptoKeyPair
+    const named = async (key: CryptoKey) =>
+      Object.assign({}, await crypto.subtle.exportKey('jwk', key), { alg: 'ES256', kid: 'k2' })
+    keys.list = [jwk, await named(ec.publicKey)]
+    expect(await ask(await sign(claims, (await named(ec.privateKey)) as never))).toEqual([401, 'unauthorized'])
+  })
+
   test('gets its tenant and its scopes from claims, and nothing from those that are not mapped', async () => {
     const scopes = { claim: 'groups', map: { staff: ['chat'], admins: ['chat', 'tools:read'] } }
     const { edge, ask, token } = await provided({ tenant: { claim: 'org' }, scopes })

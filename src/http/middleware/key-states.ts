@@ -8,7 +8,7 @@ import { Problem } from '../problem.ts'
 /** The part of a KV namespace that is used here. */
 export interface KeyNamespace {
   get(key: string, options: { readonly type: 'text'; readonly cacheTtl: number }): Promise<string | null>
-  put(key: string, value: string): Promise<void>
+  put(key: string, value: string, options: { readonly expirationTtl: number }): Promise<void>
 }
 
 export interface KeyStatesOptions {
@@ -22,6 +22,8 @@ const DISABLED = 'disabled'
 const FRESH_MS = 5000
 /** The shortest time for which KV lets a place of the network cache a value, in seconds. */
 const CACHE_SECONDS = 30
+/** How long the last use of a key is kept: each caller of an identity provider has a key of its own. */
+const USED_SECONDS = 400 * 24 * 60 * 60
 /** How often, at most, an isolate records that a key is used. */
 const USED_MS = 10 * 60 * 1000
 /** The most keys of which an isolate remembers that their use is recorded. */
@@ -29,7 +31,7 @@ const MOST_KEYS = 10_000
 
 /**
  * Reads which keys are disabled from KV, at most every five seconds, and records under `used:<id>` when a key was last
- * used, to ten minutes. If KV fails, the list that was read last counts; before any was read, nobody is let in.
+ * used, to ten minutes, for 400 days. If KV fails, the list that was read last counts; before any was read, nobody is let in.
  */
 export function keyStates({ namespace, report, now = Date.now }: KeyStatesOptions): KeyStates {
   let disabled: ReadonlySet<string> | undefined
@@ -55,9 +57,11 @@ export function keyStates({ namespace, report, now = Date.now }: KeyStatesOption
     used: async (id) => {
       if (used.get(id)) return
       used.set(id, true)
-      await namespace.put(`used:${id}`, new Date(now()).toISOString()).catch((error: unknown) => {
-        report({ event: 'keys.use_lost', key: id, detail: messageOf(error) })
-      })
+      await namespace
+        .put(`used:${id}`, new Date(now()).toISOString(), { expirationTtl: USED_SECONDS })
+        .catch((error: unknown) => {
+          report({ event: 'keys.use_lost', key: id, detail: messageOf(error) })
+        })
     },
   }
 }

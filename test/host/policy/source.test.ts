@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
-import type { ListPage, Tool, ToolSource } from '../../../src/contract/tool.ts'
+import type { ListPage, Tool, ToolContext, ToolSource } from '../../../src/contract/tool.ts'
 import { applyPolicies } from '../../../src/host/policy/source.ts'
 import { tool } from '../../fixtures/play.ts'
+import { CONTROL, toolRequest } from '../source/calls.ts'
 
 const all = ['a', 'b', 'pay'].map((name) => tool(name))
 const page: ListPage = { after: '', limit: 2 }
@@ -37,4 +38,28 @@ test('and all of it for others: what is hidden is on no page, and not counted', 
   const listing = await applyPolicies(source, { policies, rates: {} })({ tenant: 't', scopes: [] }).list(page)
   expect(listing.tools.map(({ definition }) => definition.name)).toEqual(['a', 'b'])
   expect([listing.total, asked]).toEqual([undefined, [undefined]])
+})
+
+/** Calls the one tool of a source under policies, and returns the outcome. */
+async function callUnder(options: Parameters<typeof applyPolicies>[1], only: Tool, context: Partial<ToolContext> = {}) {
+  const caller = { tenant: 't', scopes: [] }
+  const source: ToolSource = { ...paged([]).source, find: async () => [only] }
+  const [found] = await applyPolicies(source, options)(caller).find(['pay'])
+  return found?.call(toolRequest('pay', {}, { hash: 'hash-pay', caller, ...context }), CONTROL)
+}
+
+test('a call is refused if the binding of its rate is missing', async () => {
+  const limited = { policies: { pay: { rate: 'RATE_PAY' } } }
+  const limit = async () => ({ success: true })
+  expect(await callUnder({ ...limited, rates: { RATE_PAY: { limit } } }, tool('pay'))).toMatchObject({ ok: true })
+  expect(await callUnder({ ...limited, rates: {} }, tool('pay'))).toMatchObject({ error: { code: 'rate_limited' } })
+})
+
+test('the policies of the edge go with the calls of a tool that calls further tools', async () => {
+  const received: unknown[] = []
+  const keep = (_: unknown, context: ToolContext) => void received.push(context.policies)
+  const earlier = { 'a*': { timeoutMs: 5 }, mail: { scopes: ['mail'] } }
+  await callUnder({ policies, rates: {} }, tool('b', keep, { callsTools: true }), { policies: earlier })
+  await callUnder({ policies, rates: {} }, tool('b', keep), { policies: earlier })
+  expect(received).toEqual([{ ...policies, ...earlier }, earlier])
 })
