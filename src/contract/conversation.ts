@@ -252,8 +252,11 @@ export interface ConversationService {
 export interface DirectoryService {
   /** Lists a conversation. Returns what all of the tenant's take up. */
   add(id: string): Promise<StoredTotals>
-  /** Counts a listed conversation for this many bytes from now on. Returns what all take up. */
-  resize(id: string, bytes: number): Promise<StoredTotals>
+  /**
+   * Counts a listed conversation for this many bytes from now on; or, with `until`, one that is not listed, up to that
+   * time in epoch milliseconds. Returns what all take up.
+   */
+  resize(id: string, bytes: number, until?: number): Promise<StoredTotals>
   /** Returns what all conversations take up, and whether this one is listed. */
   room(id: string): Promise<StoredTotals & { readonly isListed: boolean }>
   remove(id: string): Promise<void>

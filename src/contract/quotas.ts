@@ -16,7 +16,8 @@ export const QUOTAS = {
   conversations: { variable: 'MAX_CONVERSATIONS', initial: 100_000, of: 'storage' },
   /**
    * The most bytes that a tenant's conversations store. A conversation reports its size each time that it has doubled,
-   * so together they may store twice as much.
+   * so together they may store twice as much. One that is not listed, such as that of a stored response, counts once it
+   * is larger than 256 KiB, until it ends.
    */
   storedBytes: { variable: 'MAX_STORED_BYTES', initial: 10 * 1024 ** 3, of: 'storage' },
   /** The most stored definitions of a tenant. Those of the edge have no quota. */

@@ -3,11 +3,14 @@ import { FIRST_BYTES, type StoredTotals } from '../contract/quotas.ts'
 
 /**
  * sizes: the bytes of the conversations that have reported more than the first ones count for; those from before this
- * table was there, too. totals: the sums, in one row.
+ * table was there, too. unlisted: the large ones of those that end by themselves. totals: the sums of the listed ones,
+ * in one row.
  */
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS conversations (id TEXT PRIMARY KEY) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS sizes (id TEXT PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS unlisted (id TEXT PRIMARY KEY, bytes INTEGER NOT NULL, until INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS unlisted_until ON unlisted (until);
   CREATE TABLE IF NOT EXISTS totals (id INTEGER PRIMARY KEY, conversations INTEGER NOT NULL, bytes INTEGER NOT NULL);
   INSERT OR IGNORE INTO totals SELECT 1, count(*), count(*) * ${FIRST_BYTES} FROM conversations;`
 
@@ -37,6 +40,14 @@ export class ConversationList {
     return this.totals()
   }
 
+  /** Counts a conversation that is not listed until it ends, in epoch milliseconds. */
+  resizeUnlisted(id: string, bytes: number, until: number): StoredTotals {
+    this.#schema.ensure()
+    this.#storage.sql.exec('DELETE FROM unlisted WHERE until < ?', Date.now())
+    this.#storage.sql.exec('INSERT OR REPLACE INTO unlisted VALUES (?, ?, ?)', id, bytes, until)
+    return this.totals()
+  }
+
   remove(id: string): void {
     const bytes = this.bytesOf(id)
     if (bytes === undefined) return
@@ -55,9 +66,10 @@ export class ConversationList {
 
   totals(): StoredTotals {
     if (!this.#schema.isCreated) return { conversations: 0, storedBytes: 0 }
-    const query = 'SELECT conversations, bytes AS storedBytes FROM totals'
+    const query = `SELECT conversations, bytes + (SELECT coalesce(sum(bytes), 0) FROM unlisted WHERE until >= ?) AS storedBytes
+      FROM totals`
     const { conversations, storedBytes } = this.#storage.sql
-      .exec<{ conversations: number; storedBytes: number }>(query)
+      .exec<{ conversations: number; storedBytes: number }>(query, Date.now())
       .one()
     return { conversations, storedBytes }
   }

@@ -20,8 +20,10 @@ export class Directory extends DurableObject implements DirectoryService {
     return this.#conversations.add(id)
   }
 
-  async resize(id: string, bytes: number): Promise<StoredTotals> {
-    return this.#conversations.resize(id, bytes)
+  async resize(id: string, bytes: number, until?: number): Promise<StoredTotals> {
+    return until === undefined
+      ? this.#conversations.resize(id, bytes)
+      : this.#conversations.resizeUnlisted(id, bytes, until)
   }
 
   async room(id: string): Promise<StoredTotals & { readonly isListed: boolean }> {

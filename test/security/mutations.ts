@@ -91,6 +91,13 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'security/quotas.test.ts',
   },
   {
+    control: 'stored responses and runs with a key count towards the quota of bytes',
+    file: 'http/runs/storage-quota.ts',
+    text: 'if (totals && totals.storedBytes >= limit) {',
+    replacement: 'if (totals && totals.storedBytes >= Infinity) {',
+    test: 'security/quotas.test.ts',
+  },
+  {
     control: 'no run starts once the tenant stores too much',
     file: 'conversation/run/storage-quota.ts',
     text: 'if (used >= limit) return',

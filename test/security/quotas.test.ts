@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { FIRST_BYTES } from '../../src/contract/quotas.ts'
 import { makeDirectory } from '../fixtures/directories.ts'
 import { apiKey, bearer, keyName, withKeys } from '../fixtures/keys.ts'
@@ -71,6 +71,30 @@ describe('the quotas of a tenant', () => {
     await fetch('/conversations/large', { method: 'DELETE', headers: one })
     expect((await quotasOf(one)).storedBytes.used).toBe(0)
     expect((await post('/conversations', { id: 'new' }, one)).status).toBe(201)
+  })
+
+  test.each([
+    ['stored responses', '/v1/responses', {}],
+    ['runs with a key', '/runs', { 'idempotency-key': 'k1' }],
+  ])('count large %s until they end, and refuse more with 507', async (_, path, headers) => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const script = Array.from({ length: 4 }, () => say('x'.repeat(300_000)))
+    const { post, settle, quotasOf } = stage({ MAX_STORED_BYTES: 3 * FIRST_BYTES }, { script })
+    const send = (more: object = {}) => post(path, { input: 'Hi' }, { ...one, ...headers, ...more })
+    expect((await send()).status).toBe(200)
+    await settle()
+    const { used } = (await quotasOf(one)).storedBytes
+    expect(used).toBeGreaterThan(3 * FIRST_BYTES)
+    expect((await quotasOf(one)).conversations.used).toBe(0)
+    const refused = await send(path === '/runs' ? { 'idempotency-key': 'k2' } : {})
+    expect([refused.status, JSON.stringify(await refused.json())]).toEqual([
+      507,
+      expect.stringContaining('quota_exceeded'),
+    ])
+    vi.setSystemTime(Date.now() + 31 * 24 * 60 * 60 * 1000)
+    expect((await quotasOf(one)).storedBytes.used).toBe(0)
+    expect((await send({ 'idempotency-key': 'k3' })).status).toBe(200)
+    vi.useRealTimers()
   })
 
   test('refuse a definition too many with 507, but for the edge and for new versions', async () => {

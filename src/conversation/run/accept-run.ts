@@ -21,10 +21,9 @@ type RunReply = Omit<StartReply, 'created'>
 type AcceptReply = { readonly ok: true; readonly reply: RunReply; readonly toCancel?: readonly string[] } | Refusal
 
 /** Creates the conversation that a request starts its first run in. */
-export function createFor({ run: { conversation: id, caller }, expires }: StartRequest, store: Store): void {
+export function createFor({ run: { conversation: id, caller, runId } }: StartRequest, store: Store): void {
   store.create(() => {
-    // One with a fixed end is in no directory.
-    if (id !== undefined && expires === undefined) store.setMeta('owner', { tenant: caller.tenant, id })
+    store.setMeta('owner', { tenant: caller.tenant, id: id ?? runId })
   })
 }
 

@@ -9,8 +9,8 @@ import { refuseQuota } from './refusals.ts'
 export async function reportGrowth(store: Store, { directories, config }: Setup): Promise<void> {
   const growth = store.growth()
   if (!growth) return
-  const { tenant, id, bytes } = growth
-  const { storedBytes } = await directories.getByName(tenant).resize(id, bytes)
+  const { tenant, id, bytes, until } = growth
+  const { storedBytes } = await directories.getByName(tenant).resize(id, bytes, until)
   if (store.life() !== 'open') return
   store.transaction(() => {
     store.setMeta('bytes', bytes)

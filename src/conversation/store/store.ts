@@ -152,17 +152,21 @@ export class Store {
   }
 
   /**
-   * Returns the listed conversation's size if it has at least doubled since it was last reported to the tenant's
-   * directory.
+   * Returns the conversation's size if it has at least doubled since it was last reported to the tenant's directory.
+   * `until`: its fixed end, in epoch milliseconds; a conversation with one is not listed, and counts once it is large.
    */
-  growth(): { readonly tenant: string; readonly id: string; readonly bytes: number } | undefined {
+  growth():
+    | { readonly tenant: string; readonly id: string; readonly bytes: number; readonly until?: number }
+    | undefined {
     const bytes = this.#storage.sql.databaseSize
     // Most conversations never get so large, and read nothing for this.
     if (bytes < 2 * FIRST_BYTES) return undefined
     const owner = this.meta('owner')
-    if (!isObject(owner) || this.time('expires') !== Infinity) return undefined
-    const reported = Number(this.meta('bytes') ?? FIRST_BYTES)
-    return bytes < 2 * reported ? undefined : { tenant: String(owner.tenant), id: String(owner.id), bytes }
+    if (!isObject(owner)) return undefined
+    const until = this.time('expires')
+    const reported = Number(this.meta('bytes') ?? (until === Infinity ? FIRST_BYTES : 0))
+    if (bytes < 2 * reported) return undefined
+    return { tenant: String(owner.tenant), id: String(owner.id), bytes, ...(until < Infinity && { until }) }
   }
 
   /** Returns the usage of all finished runs, and their number. */

@@ -11,6 +11,7 @@ import { newState } from '../../loop/state.ts'
 import { countSpend } from './budget.ts'
 import type { RequestContext } from '../request-context.ts'
 import { conversationStubOfRun } from './conversation-stub.ts'
+import { requireBytes } from './storage-quota.ts'
 import { cancelledOnDisconnect, storedRunHandle, type RunHandle } from './run-handle.ts'
 import { unwrapReply, Problem, quotaProblem } from '../problem.ts'
 
@@ -79,7 +80,8 @@ export function runInWorker(
 const HIDDEN_MS = 24 * 60 * 60 * 1000
 
 /** Starts a run in a hidden conversation, which is kept for a day. */
-export function startEphemeral(context: RequestContext, { run, tools }: PreparedRun): Promise<RunHandle> {
+export async function startEphemeral(context: RequestContext, { run, tools }: PreparedRun): Promise<RunHandle> {
+  requireBytes(context)
   const durableRun = { run: { ...run, durable: true }, tools }
   return startInConversation(context, durableRun, { onBusy: 'queue', create: true, expires: Date.now() + HIDDEN_MS })
 }

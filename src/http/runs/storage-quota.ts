@@ -1,23 +1,44 @@
 import { type StoredTotals, reachedStorage } from '../../contract/quotas.ts'
 import type { Setup } from '../../contract/setup.ts'
-import type { EdgeContext } from '../request-context.ts'
+import type { EdgeContext, RequestContext } from '../request-context.ts'
 import { quotaProblem } from '../problem.ts'
 
 /** The totals of tenants that this isolate last learned of, by tenant. */
-const totalsBySetup = new WeakMap<Setup, Map<string, StoredTotals>>()
+const totalsBySetup = new WeakMap<Setup, Map<string, LatestTotals>>()
 const MOST_TENANTS = 10_000
+const FRESH_MS = 60_000
+
+interface LatestTotals {
+  readonly totals: StoredTotals
+  /** When they were learned, in epoch milliseconds. */
+  readonly at: number
+}
 
 /**
  * Throws a Problem 507 if a conversation would be created beyond its tenant's quotas. The directory is asked only once
  * they are known to be used up, so no request with room to spare waits for it.
  */
 export async function requireRoom({ setup, caller: { tenant } }: EdgeContext, conversation: string): Promise<void> {
-  const total = totalsBySetup.get(setup)?.get(tenant)
-  if (!total || !reachedStorage(total, setup.config.quotas)) return
+  const latest = latestTotals(setup, tenant)
+  if (!latest || !reachedStorage(latest.totals, setup.config.quotas)) return
   const { isListed, ...totals } = await setup.directories.getByName(tenant).room(conversation)
   remember(setup, tenant, totals)
   const reached = reachedStorage(totals, setup.config.quotas)
   if (reached && !isListed) throw quotaProblem(reached)
+}
+
+/**
+ * Throws a Problem 507 if a conversation that is not listed would be created while its tenant stores too much. The
+ * directory is asked beside the request, at most once a minute for a tenant.
+ */
+export function requireBytes(context: RequestContext): void {
+  const { setup, caller, waitUntil } = context
+  const { totals, at = 0 } = latestTotals(setup, caller.tenant) ?? {}
+  if (Date.now() - at > FRESH_MS) waitUntil(storedTotals(context).catch(() => {}))
+  const { storedBytes: limit } = setup.config.quotas
+  if (totals && totals.storedBytes >= limit) {
+    throw quotaProblem({ quota: 'storedBytes', used: totals.storedBytes, limit })
+  }
 }
 
 /** Returns what the conversations of the caller's tenant take up. */
@@ -35,9 +56,13 @@ export async function listConversation(
   remember(setup, tenant, await setup.directories.getByName(tenant).add(conversation))
 }
 
+function latestTotals(setup: Setup, tenant: string): LatestTotals | undefined {
+  return totalsBySetup.get(setup)?.get(tenant)
+}
+
 function remember(setup: Setup, tenant: string, totals: StoredTotals): void {
-  const byTenant = totalsBySetup.get(setup) ?? new Map<string, StoredTotals>()
+  const byTenant = totalsBySetup.get(setup) ?? new Map<string, LatestTotals>()
   totalsBySetup.set(setup, byTenant)
   if (byTenant.size >= MOST_TENANTS) byTenant.clear()
-  byTenant.set(tenant, totals)
+  byTenant.set(tenant, { totals, at: Date.now() })
 }

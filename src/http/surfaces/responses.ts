@@ -13,6 +13,7 @@ import { requestContext, type EdgeEnv } from '../context.ts'
 import type { RequestContext } from '../request-context.ts'
 import { type ContinuedRun, systemOf, takeTurn } from '../runs/continue-run.ts'
 import { continueStateless } from '../runs/continue-stateless.ts'
+import { requireBytes } from '../runs/storage-quota.ts'
 import { type PreparedRun, startInConversation } from '../runs/start-run.ts'
 import type { RunHandle } from '../runs/run-handle.ts'
 import { unwrapRequest, Problem } from '../problem.ts'
@@ -122,6 +123,7 @@ async function startInBranch(
 /** Starts a run in a new conversation, which is not listed; the ids of its responses contain its id. */
 async function startInNewConversation(context: RequestContext, parameters: RunParameters): Promise<RunHandle> {
   const { caller, request } = context
+  requireBytes(context)
   const key = request.headers.get('idempotency-key')
   const id = key === null ? newId('conv') : `conv_${(await deriveRunId(caller.tenant, 'responses', key)).slice(4)}`
   const preparedRun = await prepareRun(context, parameters, { conversation: id })
