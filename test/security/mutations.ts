@@ -177,8 +177,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     control: 'one check of a value has a budget of work',
     file: 'schema/work.ts',
-    text: 'if ((work.left -= units) < 0) throw new WorkError()',
-    replacement: 'work.left -= units',
+    text: 'if ((work.unitsLeft -= units) < 0) throw new WorkError()',
+    replacement: 'work.unitsLeft -= units',
     test: 'schema/work.property.test.ts',
   },
   {
