@@ -17,7 +17,7 @@ export interface QuestionToEdge {
  * Asks an edge one question, and passes on the run's events as they come. Resolves when the run has completed. Throws a
  * Failure with the reason if the run is refused, does not complete, or if its events break off.
  */
-export async function ask(
+export async function askQuestion(
   edge: EdgeAddress,
   question: string,
   { onEvent, signal, conversation, model }: QuestionToEdge,

@@ -70,17 +70,20 @@ function kebab(name: string): string {
 export function hostsOf(definitions: readonly Pick<DefinitionFile, 'definition'>[]): Record<string, readonly string[]> {
   const hosts: Record<string, readonly string[]> = {}
   for (const { definition } of definitions) {
-    const { secrets, called } = outboundOf(definition)
-    for (const host of called) hosts[host] = [...new Set([...(hosts[host] ?? []), ...secrets])]
+    const { secrets, hostsCalled } = outboundOf(definition)
+    for (const host of hostsCalled) hosts[host] = [...new Set([...(hosts[host] ?? []), ...secrets])]
   }
   return hosts
 }
 
-function outboundOf({ http, code }: DefinitionFile['definition']): { secrets: string[]; called: string[] } {
+function outboundOf({ http, code }: DefinitionFile['definition']): { secrets: string[]; hostsCalled: string[] } {
   const { url, hosts, secrets } = { ...Object(http), ...Object(code) }
   return {
     secrets: texts(secrets),
-    called: [...texts([url]).flatMap((each) => (URL.canParse(each) ? [keyOf(new URL(each))] : [])), ...texts(hosts)],
+    hostsCalled: [
+      ...texts([url]).flatMap((each) => (URL.canParse(each) ? [keyOf(new URL(each))] : [])),
+      ...texts(hosts),
+    ],
   }
 }
 

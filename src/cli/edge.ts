@@ -54,8 +54,8 @@ export async function problemOf(response: Response): Promise<{ readonly code: st
   if (!isObject(body)) return { code: '', message: `HTTP ${response.status} ${text.slice(0, 500)}`.trim() }
   const { code, detail, issues } = body
   const lines = Array.isArray(issues) ? issues.map(issueLine) : []
-  const said = typeof detail === 'string' ? detail : `HTTP ${response.status}`
-  return { code: typeof code === 'string' ? code : '', message: lines.length > 0 ? lines.join('; ') : said }
+  const summary = typeof detail === 'string' ? detail : `HTTP ${response.status}`
+  return { code: typeof code === 'string' ? code : '', message: lines.length > 0 ? lines.join('; ') : summary }
 }
 
 /** Makes the Failure for a request that an edge refuses: `what` was not done, and why. */

@@ -1,5 +1,5 @@
 import { isObject, type JsonSchema } from '../contract/json.ts'
-import { resolved, type SchemaReader, UnsupportedError } from './openapi-schema.ts'
+import { resolveRef, type SchemaReader, UnsupportedError } from './openapi-schema.ts'
 
 /** An operation's parameters and body as the arguments of a tool, and the part of the request that each one fills. */
 export interface RequestArguments {
@@ -47,18 +47,18 @@ class Arguments {
 const PLACES = new Set<unknown>(['path', 'query', 'header'])
 
 /** Reads the arguments of an operation. Throws an UnsupportedError if a definition cannot express what it needs. */
-export function argumentsOf(document: Fields, source: Source, schemas: SchemaReader): RequestArguments {
+export function requestArguments(document: Fields, source: Source, schemas: SchemaReader): RequestArguments {
   const all = new Arguments()
   const query: Record<string, string> = {}
   const headers: Record<string, string> = {}
   const inPath = new Map<string, string>()
   for (const parameter of parametersOf(document, source)) {
-    const { name: given, in: place, required } = parameter
-    const name = String(given)
+    const { name: parameterName, in: place, required } = parameter
+    const name = String(parameterName)
     const isRequired = required === true || place === 'path'
     // OpenAPI ignores header parameters with these names: other parts of the document define them.
     if (place === 'header' && /^(?:accept|content-type|authorization)$/i.test(name)) continue
-    if (given === undefined) throw new UnsupportedError('one of its parameters has no name')
+    if (parameterName === undefined) throw new UnsupportedError('one of its parameters has no name')
     if (place === 'cookie') {
       if (isRequired) throw new UnsupportedError(`it needs the cookie ${name}, and tools send none`)
       continue
@@ -95,14 +95,14 @@ export function argumentsOf(document: Fields, source: Source, schemas: SchemaRea
 
 /** Returns the parameters of the path and of the operation; the operation's win over equal ones of the path. */
 function parametersOf(document: Fields, { item, fields }: Source): Fields[] {
-  const found = new Map<string, Fields>()
+  const parameters = new Map<string, Fields>()
   for (const parameter of [item['parameters'], fields['parameters']].flatMap((list) =>
     Array.isArray(list) ? list : [],
   )) {
-    const each = resolved(document, parameter)
-    if (isObject(each)) found.set(`${String(each['in'])} ${String(each['name'])}`, each)
+    const each = resolveRef(document, parameter)
+    if (isObject(each)) parameters.set(`${String(each['in'])} ${String(each['name'])}`, each)
   }
-  return [...found.values()]
+  return [...parameters.values()]
 }
 
 function schemaOf({ schema, content, description }: Fields, schemas: SchemaReader): JsonSchema {
@@ -197,9 +197,9 @@ interface Media {
  * none, or says that it may be left out and is of another type.
  */
 function mediaOf(document: Fields, { method, fields }: Source): Media | undefined {
-  const found = resolved(document, fields['requestBody'])
-  if (!isObject(found) || method === 'get' || method === 'head') return undefined
-  const { required, content } = found
+  const requestBody = resolveRef(document, fields['requestBody'])
+  if (!isObject(requestBody) || method === 'get' || method === 'head') return undefined
+  const { required, content } = requestBody
   const isRequired = required === true
   const types = Object.entries(isObject(content) ? content : {})
   for (const form of [PLAIN_JSON, JSON_TYPE]) {
@@ -221,9 +221,9 @@ function mediaOf(document: Fields, { method, fields }: Source): Media | undefine
 }
 
 function hasFields(document: Fields, schema: unknown): boolean {
-  const found = resolved(document, schema)
-  if (!isObject(found)) return false
-  const { properties, ...others } = found
+  const target = resolveRef(document, schema)
+  if (!isObject(target)) return false
+  const { properties, ...others } = target
   return Object.keys(Object(properties)).length > 0 || ['allOf', 'anyOf', 'oneOf'].some((keyword) => keyword in others)
 }
 
@@ -231,7 +231,7 @@ function hasFields(document: Fields, schema: unknown): boolean {
 function bodyOf(document: Fields, media: Media, schemas: SchemaReader, all: Arguments): unknown {
   const { isRequired, form } = media
   // A reference at the root is always resolved, so that the body's own properties are seen.
-  const schema = schemas.read(resolved(document, media.schema))
+  const schema = schemas.read(resolveRef(document, media.schema))
   const { type, properties, additionalProperties, required: needed } = schema
   const isPlain = Object.keys(schema).every((keyword) => PLAIN.has(keyword)) && !isObject(additionalProperties)
   const parts = Object.entries(isObject(properties) ? properties : {})

@@ -17,13 +17,13 @@ export function bundleOpenApi(document: unknown, read: ReadDocument): unknown {
   const numbers = new Map<string, number>()
 
   const numberOf = (path: string): number | undefined => {
-    const known = numbers.get(path)
-    if (known !== undefined) return known
-    const found = numbers.size < MOST_DOCUMENTS ? read(path) : undefined
-    if (found === undefined) return undefined
+    const existing = numbers.get(path)
+    if (existing !== undefined) return existing
+    const document = numbers.size < MOST_DOCUMENTS ? read(path) : undefined
+    if (document === undefined) return undefined
     const number = bundled.push(undefined) - 1
     numbers.set(path, number)
-    bundled[number] = rewritten(found, path)
+    bundled[number] = rewritten(document, path)
     return number
   }
 

@@ -15,7 +15,7 @@ const MOST_INLINED_LEVELS = 64
 const MOST_LEVELS = 500
 
 /** Returns a value, or the target of its reference in the document. Throws an UnsupportedError if there is none. */
-export function resolved(document: unknown, value: unknown): unknown {
+export function resolveRef(document: unknown, value: unknown): unknown {
   let at = value
   for (let hops = 0; isObject(at) && typeof at['$ref'] === 'string'; hops++) {
     const { $ref } = at
@@ -45,7 +45,7 @@ const WORDS = new Set(['title', 'description', 'default'])
 export class SchemaReader {
   readonly #document: unknown
   /** How many more references may be inlined. */
-  #left: number
+  #inlinesLeft: number
   /** The names in `defs`, by reference. */
   readonly #names = new Map<string, string>()
   readonly #defs: Record<string, JsonSchema> = {}
@@ -54,7 +54,7 @@ export class SchemaReader {
 
   constructor(document: unknown, inline: boolean) {
     this.#document = document
-    this.#left = inline ? MOST_INLINED : 0
+    this.#inlinesLeft = inline ? MOST_INLINED : 0
   }
 
   /** The schemas that those read so far refer to, to be the `$defs` of the root. */
@@ -83,31 +83,33 @@ export class SchemaReader {
     // OpenAPI 3.1 allows a description beside a reference; 3.0 allows nothing.
     const { description } = own
     const words = typeof description === 'string' ? { description } : {}
-    const mayInline = !open.includes($ref) && this.#level < MOST_INLINED_LEVELS && this.#left-- > 0
+    const mayInline = !open.includes($ref) && this.#level < MOST_INLINED_LEVELS && this.#inlinesLeft-- > 0
     if (!mayInline) return { $ref: `#/$defs/${this.#define($ref)}`, ...words }
-    const read = this.#read(resolved(this.#document, { $ref }), [...open, $ref])
+    const read = this.#read(resolveRef(this.#document, { $ref }), [...open, $ref])
     return isObject(read) ? { ...read, ...words } : read
   }
 
   #define(ref: string): string {
-    const known = this.#names.get(ref)
-    if (known !== undefined) return known
+    const existingName = this.#names.get(ref)
+    if (existingName !== undefined) return existingName
     const base = (ref.split('/').at(-1) ?? '').replace(/[^\w-]+/g, '_')
     const name = Object.hasOwn(this.#defs, base) ? `${base}_${this.#names.size}` : base
     this.#names.set(ref, name)
     this.#defs[name] = {}
-    const read = this.#read(resolved(this.#document, { $ref: ref }), [ref])
+    const read = this.#read(resolveRef(this.#document, { $ref: ref }), [ref])
     this.#defs[name] = isObject(read) ? read : {}
     return name
   }
 
   #keywords(schema: Record<string, unknown>, open: readonly string[]): JsonSchema {
-    const kept = Object.entries(schema).filter(([keyword]) => ASSERTING.has(keyword) || WORDS.has(keyword))
-    const read = Object.fromEntries(kept.map(([keyword, value]) => [keyword, this.#held(keyword, value, open)]))
+    const keywords = Object.entries(schema).filter(([keyword]) => ASSERTING.has(keyword) || WORDS.has(keyword))
+    const read = Object.fromEntries(
+      keywords.map(([keyword, value]) => [keyword, this.#keywordValue(keyword, value, open)]),
+    )
     return withNull(withBounds(this.#withoutReadOnly(read, schema)))
   }
 
-  #held(keyword: string, value: unknown, open: readonly string[]): unknown {
+  #keywordValue(keyword: string, value: unknown, open: readonly string[]): unknown {
     const holds = HOLDS.get(keyword)
     if (keyword === 'default' || (holds === undefined && keyword !== 'items')) return value
     if (Array.isArray(value)) return value.map((inner) => this.#read(inner, open))
@@ -120,15 +122,15 @@ export class SchemaReader {
   #withoutReadOnly(read: JsonSchema, { properties }: Record<string, unknown>): JsonSchema {
     const all = Object.entries(isObject(properties) ? properties : {})
     const written = all.filter(([, inner]) => {
-      const target = resolved(this.#document, inner)
+      const target = resolveRef(this.#document, inner)
       return isObject(target) && target['readOnly'] === true
     })
     if (written.length === 0) return read
     const names = new Set<unknown>(written.map(([name]) => name))
-    const { properties: kept, required } = read
+    const { properties: members, required } = read
     return {
       ...read,
-      properties: Object.fromEntries(Object.entries(Object(kept)).filter(([name]) => !names.has(name))),
+      properties: Object.fromEntries(Object.entries(Object(members)).filter(([name]) => !names.has(name))),
       ...(Array.isArray(required) && { required: required.filter((name) => !names.has(name)) }),
     }
   }
@@ -137,16 +139,16 @@ export class SchemaReader {
 /** Translates the exclusive bounds of OpenAPI 3.0, such as `minimum: 0, exclusiveMinimum: true`. */
 function withBounds(schema: JsonSchema): JsonSchema {
   const read: Record<string, unknown> = { ...schema }
-  for (const [bound, exclusive] of [
+  for (const [keyword, exclusive] of [
     ['minimum', 'exclusiveMinimum'],
     ['maximum', 'exclusiveMaximum'],
   ] as const) {
     if (typeof read[exclusive] !== 'boolean') continue
-    const limit = read[bound]
+    const limit = read[keyword]
     const isExclusive = read[exclusive] && typeof limit === 'number'
     delete read[exclusive]
     if (!isExclusive) continue
-    delete read[bound]
+    delete read[keyword]
     read[exclusive] = limit
   }
   return read

@@ -2,8 +2,8 @@ import { isObject, type JsonSchema } from '../contract/json.ts'
 import { parseStored } from '../definitions/definition.ts'
 import { wireName } from '../contract/wire-name.ts'
 import { Failure } from './failure.ts'
-import { argumentsOf } from './openapi-arguments.ts'
-import { resolved, SchemaReader, UnsupportedError } from './openapi-schema.ts'
+import { requestArguments } from './openapi-arguments.ts'
+import { resolveRef, SchemaReader, UnsupportedError } from './openapi-schema.ts'
 
 export interface OpenApiOptions {
   /** The host of the API, such as `api.example.com` or `http://127.0.0.1:8080`. Default: the document's server. */
@@ -45,14 +45,14 @@ const OTHERS = ['options', 'trace']
 export function readOpenApi(document: unknown, options: OpenApiOptions = {}): ImportedTools {
   const { openapi, swagger, paths } = isObject(document) ? document : {}
   if (!isObject(document) || typeof openapi !== 'string' || !openapi.startsWith('3.')) {
-    const found = typeof swagger === 'string' ? `Swagger ${swagger}` : 'something else'
-    throw new Failure(`Expected an OpenAPI 3 document, received ${found}.`, 'Convert it to OpenAPI 3 first.')
+    const version = typeof swagger === 'string' ? `Swagger ${swagger}` : 'something else'
+    throw new Failure(`Expected an OpenAPI 3 document, received ${version}.`, 'Convert it to OpenAPI 3 first.')
   }
-  const taken = new Set<string>()
+  const names = new Set<string>()
   const tools: ImportedTool[] = []
   const skipped: { operation: string; reason: string }[] = []
   for (const [path, item] of Object.entries(isObject(paths) ? paths : {})) {
-    const tried = (what: string, make: () => void) => {
+    const attempt = (what: string, make: () => void) => {
       try {
         make()
       } catch (error) {
@@ -60,11 +60,11 @@ export function readOpenApi(document: unknown, options: OpenApiOptions = {}): Im
         skipped.push({ operation: what, reason: error.message })
       }
     }
-    tried(path, () => {
+    attempt(path, () => {
       for (const operation of operationsOf(document, path, item)) {
-        tried(`${operation.method.toUpperCase()} ${path}`, () => {
-          const tool = toTool(document, { ...operation, fields: fieldsOf(document, operation) }, options, taken)
-          taken.add(tool.name)
+        attempt(`${operation.method.toUpperCase()} ${path}`, () => {
+          const tool = toTool(document, { ...operation, fields: fieldsOf(document, operation) }, options, names)
+          names.add(tool.name)
           tools.push(tool)
         })
       }
@@ -74,32 +74,32 @@ export function readOpenApi(document: unknown, options: OpenApiOptions = {}): Im
 }
 
 function operationsOf(document: Fields, path: string, item: unknown): Operation[] {
-  const found = resolved(document, item)
-  if (!isObject(found)) return []
+  const pathItem = resolveRef(document, item)
+  if (!isObject(pathItem)) return []
   return [...METHODS, ...OTHERS].flatMap((method) => {
-    const fields = found[method]
-    return isObject(fields) ? [{ method, path, item: found, fields }] : []
+    const fields = pathItem[method]
+    return isObject(fields) ? [{ method, path, item: pathItem, fields }] : []
   })
 }
 
 /** Returns an operation's own fields, from where its reference leads if it is one. */
 function fieldsOf(document: Fields, { fields }: Operation): Fields {
-  const found = resolved(document, fields)
-  if (!isObject(found)) throw new UnsupportedError(`the reference ${String(fields['$ref'])} leads to no operation`)
-  return found
+  const operation = resolveRef(document, fields)
+  if (!isObject(operation)) throw new UnsupportedError(`the reference ${String(fields['$ref'])} leads to no operation`)
+  return operation
 }
 
-function toTool(document: Fields, operation: Operation, options: OpenApiOptions, taken: Set<string>): ImportedTool {
+function toTool(document: Fields, operation: Operation, options: OpenApiOptions, names: Set<string>): ImportedTool {
   const { method } = operation
   if (OTHERS.includes(method)) throw new UnsupportedError(`no tool sends ${method.toUpperCase()}`)
-  const name = nameOf(operation, taken)
+  const name = nameOf(operation, names)
   const base = { name, ...saidOf(operation), annotations: annotationsOf(method) }
-  const made = [true, false].map((inline) => {
+  const definitions = [true, false].map((inline) => {
     const { inputSchema, http } = requestOf(document, operation, options, inline)
     return visible({ ...base, inputSchema, http })
   })
   // If the definition is too large with its references inlined, the one with `$defs` is taken.
-  const checked = made.map((definition) => ({ definition, parsed: parseStored(definition) }))
+  const checked = definitions.map((definition) => ({ definition, parsed: parseStored(definition) }))
   const sound = checked.find(({ parsed }) => parsed.ok)
   const [way] = waysOf(document, operation.fields)
   const wantsKey = way !== undefined && way.length > 0
@@ -109,12 +109,12 @@ function toTool(document: Fields, operation: Operation, options: OpenApiOptions,
 }
 
 /** Returns a unique name: the operation's id, or else its method and path. */
-function nameOf({ fields: { operationId }, method, path }: Operation, taken: ReadonlySet<string>): string {
+function nameOf({ fields: { operationId }, method, path }: Operation, names: ReadonlySet<string>): string {
   const words = `${method} ${path}`.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '')
   const wanted = typeof operationId === 'string' && operationId.trim() !== '' ? operationId.trim() : words
   for (let count = 1; ; count++) {
     const name = wireName(count === 1 ? wanted : `${wanted}_${count}`)
-    if (!taken.has(name)) return name
+    if (!names.has(name)) return name
   }
 }
 
@@ -124,13 +124,14 @@ const MOST_TAG = 64
 const MOST_TAGS = 32
 
 function saidOf({ fields, method, path }: Operation): Fields {
-  const { summary = '', description = '', tags } = fields
-  const [title, text] = [String(summary).trim(), String(description).trim()]
-  const said = text === '' || text === title ? title : title === '' ? text : `${title.replace(/\.$/, '')}. ${text}`
+  const { summary = '', description: details = '', tags } = fields
+  const [title, text] = [String(summary).trim(), String(details).trim()]
+  const description =
+    text === '' || text === title ? title : title === '' ? text : `${title.replace(/\.$/, '')}. ${text}`
   const labels = Array.isArray(tags) ? tags.map((tag) => cut(String(tag), MOST_TAG)).filter((tag) => tag !== '') : []
   return {
     ...(title !== '' && { title: cut(title, MOST_TITLE) }),
-    description: cut(said === '' ? `${method.toUpperCase()} ${path}` : said, MOST_DESCRIPTION),
+    description: cut(description === '' ? `${method.toUpperCase()} ${path}` : description, MOST_DESCRIPTION),
     ...(labels.length > 0 && { tags: labels.slice(0, MOST_TAGS) }),
   }
 }
@@ -158,7 +159,7 @@ function requestOf(
 ): { readonly inputSchema: JsonSchema; readonly http: Fields } {
   const { method, fields } = operation
   const schemas = new SchemaReader(document, inline)
-  const { properties, required, path, query, headers, body, bodyType } = argumentsOf(document, operation, schemas)
+  const { properties, required, path, query, headers, body, bodyType } = requestArguments(document, operation, schemas)
   const secret = securityOf(document, fields, options)
   const all = { ...headers, ...secret?.headers }
   return {
@@ -194,10 +195,10 @@ function baseOf(document: Fields, { item, fields }: Operation, host: string | un
   const origin = host === undefined ? undefined : host.includes('://') ? host : `https://${host}`
   const base = URL.parse(filled, origin)
   if (!base) throw new Failure('The document does not say where its API answers.', 'Say so: --host api.example.com')
-  const given = origin === undefined ? base : URL.parse(origin)
-  if (!given) throw new Failure(`--host ${host} is no host.`)
-  const path = given.pathname === '/' ? base.pathname : given.pathname
-  return `${given.origin}${path.replace(/\/+$/, '')}`
+  const address = origin === undefined ? base : URL.parse(origin)
+  if (!address) throw new Failure(`--host ${host} is no host.`)
+  const path = address.pathname === '/' ? base.pathname : address.pathname
+  return `${address.origin}${path.replace(/\/+$/, '')}`
 }
 
 interface Security {
@@ -225,7 +226,7 @@ function securityOf(document: Fields, fields: Fields, { secret }: OpenApiOptions
   for (const way of ways) {
     const keys = way.map((scheme) => {
       const name = way.length === 1 ? secret : `${secret}_${scheme.toUpperCase().replace(/[^A-Z0-9]+/g, '_')}`
-      return { name, ...headerOf(Object(resolved(document, Object(schemes)[scheme])), name) }
+      return { name, ...headerOf(Object(resolveRef(document, Object(schemes)[scheme])), name) }
     })
     const unsent = keys.find(({ place }) => place !== 'header')
     if (!unsent) {
@@ -259,7 +260,9 @@ function headerOf(
 function visible(definition: Fields): Fields {
   const text = JSON.stringify(definition, (_key, value: unknown) =>
     typeof value === 'string'
-      ? value.replace(/[\u2028\u2029]/g, '\n').replace(/[\p{Cc}\p{Cf}]/gu, (each) => (SEEN.has(each) ? each : ''))
+      ? value
+          .replace(/[\u2028\u2029]/g, '\n')
+          .replace(/[\p{Cc}\p{Cf}]/gu, (each) => (HARMLESS_CONTROLS.has(each) ? each : ''))
       : value,
   )
   const value: unknown = JSON.parse(text)
@@ -267,4 +270,4 @@ function visible(definition: Fields): Fields {
 }
 
 /** The characters to keep: tab, line ends, and the joiners that some scripts and emoji need. */
-const SEEN = new Set('\t\n\r\u200c\u200d')
+const HARMLESS_CONTROLS = new Set('\t\n\r\u200c\u200d')

@@ -18,13 +18,13 @@ export async function checkFree(port: number): Promise<void> {
   try {
     await once(server, 'listening')
   } catch (error) {
-    throw refused(port, error)
+    throw portFailure(port, error)
   }
   server.close()
   await once(server, 'close')
 }
 
-function refused(port: number, error: unknown): Failure {
+function portFailure(port: number, error: unknown): Failure {
   const other = `PORT=${port === 65_535 ? DEFAULT : port + 1} npm start`
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   if (code === 'EADDRINUSE') return new Failure(`Port ${port} is taken.`, `End what uses it, or use another: ${other}`)

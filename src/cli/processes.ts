@@ -12,10 +12,10 @@ export interface Process {
 export function family(pid: number): Process[] {
   const all = running()
   const children = Map.groupBy(all, (process) => process.parent)
-  const found = all.filter((process) => process.pid === pid)
+  const members = all.filter((process) => process.pid === pid)
   // The loop also visits the members that it appends.
-  for (const member of found) found.push(...(children.get(member.pid) ?? []))
-  return found
+  for (const member of members) members.push(...(children.get(member.pid) ?? []))
+  return members
 }
 
 /** Returns those processes that have not ended. */

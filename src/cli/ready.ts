@@ -44,8 +44,8 @@ export async function untilReady(edge: EdgeAddress, options: ReadyOptions): Prom
     const log = obstacle.isPlain && !output.hasFailed() ? '' : output.lastLines()
     if (obstacle.lasting) throw new Failure(obstacle.reason, log.includes('Build failed') ? `${log}\n\n${WHICH}` : log)
     if (Date.now() > deadline) {
-      const late = `Not ready after ${withinMs / 1000} s: ${obstacle.reason}`
-      throw new Failure(late, log && `wrangler said last:\n${log}`)
+      const message = `Not ready after ${withinMs / 1000} s: ${obstacle.reason}`
+      throw new Failure(message, log && `wrangler said last:\n${log}`)
     }
     await sleep(CHECK_MS)
   }

@@ -51,15 +51,15 @@ export const COMMANDS: readonly Command[] = [
     node: 20,
     run: async ({ root, terminal, arguments: { folder }, options }) => {
       const { init } = await import('./project/init.ts')
-      const made = init({ root, folder, edgecall: options.package })
-      terminal.print(`${made.files.length} files in ${made.folder}. Next:
+      const project = init({ root, folder, edgecall: options.package })
+      terminal.print(`${project.files.length} files in ${project.folder}. Next:
 
-  cd ${made.folder}
+  cd ${project.folder}
   npm install
   npm test
   npm start
 `)
-      terminal.emit(made)
+      terminal.emit(project)
     },
   }),
   newCommand('tool', 'add a tool Worker, with a test, and bind it to the edge'),

@@ -39,10 +39,10 @@ export async function toolNames(edge: EdgeAddress): Promise<readonly string[]> {
     const answer = await send(edge, { method: 'GET', path })
     if (!answer.ok) throw await refusal('The tools were not listed', answer)
     const page: unknown = await answer.json()
-    const listed = (Array.isArray(page) ? page : []).filter(isObject)
-    names.push(...listed.flatMap(({ name, available }) => (available === true ? String(name) : [])))
-    if (listed.length < PAGE) return names
-    after = String(listed.at(-1)?.['name'])
+    const tools = (Array.isArray(page) ? page : []).filter(isObject)
+    names.push(...tools.flatMap(({ name, available }) => (available === true ? String(name) : [])))
+    if (tools.length < PAGE) return names
+    after = String(tools.at(-1)?.['name'])
   }
 }
 

@@ -72,18 +72,18 @@ export async function localEdge(
   env: NodeJS.ProcessEnv,
   { vars, hosts, setup, offlineUrl, devVars = {}, key = newKey() }: LocalOptions,
 ): Promise<LocalEdge> {
-  const known = new Set([...NAMES, ...namesIn(setup)])
-  for (const name of Object.keys({ ...vars, ...devVars })) if (!isKnown(name, known)) refuseSlip(name, [...known])
-  const given = { ...devVars, ...passedOn(env, known) }
-  if (offlineUrl !== undefined && (given['OPENAI_BASE_URL'] ?? vars['OPENAI_BASE_URL'])) {
+  const names = new Set([...NAMES, ...namesIn(setup)])
+  for (const name of Object.keys({ ...vars, ...devVars })) if (!isKnown(name, names)) refuseSlip(name, [...names])
+  const allVariables = { ...devVars, ...passedOn(env, names) }
+  if (offlineUrl !== undefined && (allVariables['OPENAI_BASE_URL'] ?? vars['OPENAI_BASE_URL'])) {
     throw new Failure('OPENAI_BASE_URL is set, but MODEL is not.', 'Name the model too, such as MODEL=openai/qwen3.')
   }
   const offline = offlineUrl === undefined ? {} : { MODEL: 'openai/offline', OPENAI_BASE_URL: offlineUrl }
   // A key for OpenAI is not for the offline model.
-  if (offlineUrl !== undefined) delete given['OPENAI_API_KEY']
+  if (offlineUrl !== undefined) delete allVariables['OPENAI_API_KEY']
   const defaults = { ...offline, AUTH: 'open', LOG: 'runs', HTTP_TOOL_HOSTS: JSON.stringify(hosts) }
   const missing = Object.entries(defaults).filter(([name]) => !Object.hasOwn(vars, name))
-  const variables = { ...Object.fromEntries(missing), ...given }
+  const variables = { ...Object.fromEntries(missing), ...allVariables }
   const { auth, apiKeys, model = '' } = read({ ...vars, ...variables })
   if (model !== '' && !model.includes('/')) {
     throw new Failure(
@@ -99,41 +99,41 @@ export async function localEdge(
 /** Returns the names of the variables that a source reads from the env, without those of bindings. */
 function namesIn(setup: string): ReadonlySet<string> {
   const read = [...setup.matchAll(/\benv(?:\.|\['|, ')([A-Z][A-Z0-9_]*)/g)].flatMap(([, name = '']) => name)
-  const taken = [...setup.matchAll(/\{([^{}]*)\} = env\b/g)].flatMap(
+  const destructured = [...setup.matchAll(/\{([^{}]*)\} = env\b/g)].flatMap(
     ([, names = '']) => names.match(/\b[A-Z][A-Z0-9_]*\b/g) ?? [],
   )
   const bindings = [...setup.matchAll(/^ {2}readonly ([A-Z_]+)\??: (?!string)/gm)].flatMap(([, name = '']) => name)
-  const names = [...read, ...taken].filter((name) => !bindings.includes(name))
+  const names = [...read, ...destructured].filter((name) => !bindings.includes(name))
   // A server may be read by its vendor's name: `serverFrom(env, 'ACME')`.
   return new Set(names.flatMap((name) => [name, `${name}_BASE_URL`, `${name}_API_KEY`]))
 }
 
-function isKnown(name: string, known: ReadonlySet<string>): boolean {
-  return known.has(name) || name.startsWith('SECRET_')
+function isKnown(name: string, names: ReadonlySet<string>): boolean {
+  return names.has(name) || name.startsWith('SECRET_')
 }
 
-function passedOn(env: NodeJS.ProcessEnv, known: ReadonlySet<string>): Record<string, string> {
-  const passed: Record<string, string> = {}
+function passedOn(env: NodeJS.ProcessEnv, names: ReadonlySet<string>): Record<string, string> {
+  const variables: Record<string, string> = {}
   for (const [name, value] of Object.entries(env)) {
     if (value === undefined) continue
-    if (isKnown(name, known)) passed[name] = value
-    else refuseSlip(name, [...known])
+    if (isKnown(name, names)) variables[name] = value
+    else refuseSlip(name, [...names])
   }
-  return passed
+  return variables
 }
 
 /** The length from which a name is told from another one by a single letter. */
 const LONG = 5
 
 /** Throws a Failure if a name differs from that of a variable of the edge by one letter, its case or underscores. */
-function refuseSlip(name: string, known: readonly string[]): void {
+function refuseSlip(name: string, names: readonly string[]): void {
   const plain = (text: string) => text.replaceAll('_', '').toUpperCase()
-  const meant = known.find(
+  const likelyName = names.find(
     (other) => other.length >= LONG && (plain(other) === plain(name) || isSlip(name, other) || isSlip(other, name)),
   )
-  if (meant !== undefined) {
+  if (likelyName !== undefined) {
     throw new Failure(
-      `The edge has no variable ${name}. Do you mean ${meant}?`,
+      `The edge has no variable ${name}. Do you mean ${likelyName}?`,
       `If not, unset ${name}, or give it another name.`,
     )
   }

@@ -49,10 +49,10 @@ export function findWorkers(root: string): Workers {
 function readWorker(root: string, config: string): Worker {
   const { name, main, vars, services } = readConfigFile(root, config)
   if (typeof name !== 'string') throw new Failure(`${config} has no \`name\`.`)
-  const bound = bindings(services)
-  const tools = new Map([...bound].filter(([binding]) => binding.startsWith('TOOL_')))
+  const serviceBindings = bindings(services)
+  const tools = new Map([...serviceBindings].filter(([binding]) => binding.startsWith('TOOL_')))
   const module = typeof main === 'string' ? join(dirname(config), main) : ''
-  return { name, config, main: module, vars: isObject(vars) ? vars : {}, services: bound, tools }
+  return { name, config, main: module, vars: isObject(vars) ? vars : {}, services: serviceBindings, tools }
 }
 
 /**
@@ -66,8 +66,8 @@ export function unbound({ edge, tools }: Workers): readonly string[] {
     const hint = `Those in tools/ are ${names.join(', ')}.`
     throw new Failure(`${edge.config} binds ${binding} to "${service}", and no Worker has that name.`, hint)
   }
-  const bound = new Set([edge, ...tools].flatMap(({ services }) => [...services.values()]))
-  return names.filter((name) => !bound.has(name))
+  const boundServices = new Set([edge, ...tools].flatMap(({ services }) => [...services.values()]))
+  return names.filter((name) => !boundServices.has(name))
 }
 
 /**
@@ -82,11 +82,11 @@ export function looseBindings({ edge, tools }: Workers): readonly (readonly [bin
 }
 
 function bindings(services: unknown): Map<string, string> {
-  const found = new Map<string, string>()
+  const serviceByBinding = new Map<string, string>()
   for (const stanza of Array.isArray(services) ? services : []) {
     if (!isObject(stanza)) continue
     const { binding, service } = stanza
-    if (typeof binding === 'string' && typeof service === 'string') found.set(binding, service)
+    if (typeof binding === 'string' && typeof service === 'string') serviceByBinding.set(binding, service)
   }
-  return found
+  return serviceByBinding
 }

@@ -24,7 +24,7 @@ import { acceptRun, createFor } from './run/accept-run.ts'
 import { positionOf } from './store/messages.ts'
 import { Readers } from './run/readers.ts'
 import { DELETED, refusalOf, UNKNOWN, UNKNOWN_RUN } from './run/refusals.ts'
-import { RunView } from './run/run-view.ts'
+import { RunReader } from './run/run-reader.ts'
 import { Runner } from './run/runner.ts'
 import { Store } from './store/store.ts'
 import { Alarms } from './run/alarms.ts'
@@ -38,7 +38,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
   readonly #store: Store
   readonly #alarms: Alarms
   readonly #runner: Runner
-  readonly #view: RunView
+  readonly #view: RunReader
   /** Whether the conversation is being deleted. All requests are refused while its runs are cancelled. */
   #isDeleting = false
 
@@ -69,7 +69,7 @@ export abstract class ConversationObject<Env> extends DurableObject<Env> impleme
       window: () => ({ ...WINDOW, ...setup.config.window, ...store.settings().window }),
       onStatus: (state, eventId) => alarms.onStatus(state, eventId),
     })
-    this.#view = new RunView({ store, runs: this.#runner.runs, readers, waiters })
+    this.#view = new RunReader({ store, runs: this.#runner.runs, readers, waiters })
     try {
       if (store.life() === 'open') this.#wake(ctx)
     } catch (error) {

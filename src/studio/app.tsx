@@ -7,7 +7,7 @@ import { Compare } from './conversation/compare.tsx'
 import { Conversations } from './conversation/conversations.tsx'
 import { loadModels } from './conversation/settings.ts'
 import { KeyForm } from './key-form.tsx'
-import { hrefOf, type Route, route } from './route.ts'
+import { hrefOf, type StudioRoute, route } from './route.ts'
 import { loadTools } from './tool/catalogue.ts'
 import { Define } from './tool/define.tsx'
 import { Tools } from './tool/tools.tsx'
@@ -18,7 +18,7 @@ export function App(): JSX.Element {
     // A key without the scope for one of these can still use the rest; each page says what it lacks.
     void Promise.allSettled([loadModels(), loadTools()])
   }, [key.value])
-  const shown = route.value
+  const current = route.value
   return (
     <>
       <header class="topbar">
@@ -26,43 +26,43 @@ export function App(): JSX.Element {
           Edgecall
         </a>
         <nav aria-label="Pages">
-          <Tab to={{ page: 'chat' }} name="Chat" shown={shown} />
-          <Tab to={{ page: 'conversations' }} name="Conversations" shown={shown} />
-          <Tab to={{ page: 'approvals' }} name="Approvals" shown={shown} />
-          <Tab to={{ page: 'tools' }} name="Tools" shown={shown} />
+          <Tab to={{ page: 'chat' }} name="Chat" current={current} />
+          <Tab to={{ page: 'conversations' }} name="Conversations" current={current} />
+          <Tab to={{ page: 'approvals' }} name="Approvals" current={current} />
+          <Tab to={{ page: 'tools' }} name="Tools" current={current} />
         </nav>
         <KeyButton />
       </header>
-      <main>{needsKey.value ? <KeyForm /> : <Page shown={shown} />}</main>
+      <main>{needsKey.value ? <KeyForm /> : <Page current={current} />}</main>
     </>
   )
 }
 
-function Page({ shown }: { readonly shown: Route }): JSX.Element {
-  switch (shown.page) {
+function Page({ current }: { readonly current: StudioRoute }): JSX.Element {
+  switch (current.page) {
     case 'chat':
-      return <Chat key={key.value} {...shown} />
+      return <Chat key={key.value} {...current} />
     case 'conversations':
       return <Conversations key={key.value} />
     case 'approvals':
       return <Approvals />
     case 'tools':
-      return <Tools {...shown} />
+      return <Tools {...current} />
     case 'define':
-      return <Define key={shown.tool} {...shown} />
+      return <Define key={current.tool} {...current} />
     case 'compare':
-      return <Compare {...shown} />
+      return <Compare {...current} />
   }
 }
 
 interface TabProps {
-  readonly to: Route
+  readonly to: StudioRoute
   readonly name: string
-  readonly shown: Route
+  readonly current: StudioRoute
 }
 
-function Tab({ to, name, shown }: TabProps): JSX.Element {
-  const isShown = to.page === shown.page || (to.page === 'tools' && shown.page === 'define')
+function Tab({ to, name, current }: TabProps): JSX.Element {
+  const isShown = to.page === current.page || (to.page === 'tools' && current.page === 'define')
   return (
     <a href={hrefOf(to)} aria-current={isShown ? 'page' : undefined}>
       {name}

@@ -1,13 +1,13 @@
 import { signal } from '@preact/signals'
 
 /** What the address shows. Every page of the studio has an address, after the `#`. */
-export type Route =
+export type StudioRoute =
   | { readonly page: 'chat'; readonly conversation?: string; readonly run?: string; readonly item?: string }
   | { readonly page: 'conversations' }
   | { readonly page: 'approvals' }
   | { readonly page: 'tools'; readonly tool?: string }
   | { readonly page: 'define'; readonly tool?: string }
-  | { readonly page: 'compare'; readonly left: RunAddress; readonly right: RunAddress }
+  | { readonly page: 'compare'; readonly first: RunAddress; readonly second: RunAddress }
 
 export interface RunAddress {
   readonly conversation: string
@@ -15,7 +15,7 @@ export interface RunAddress {
 }
 
 /** Reads an address; what is not one is a new chat. */
-export function parseRoute(hash: string): Route {
+export function parseRoute(hash: string): StudioRoute {
   const [page, ...rest] = hash
     .replace(/^#?\/?/, '')
     .split('/')
@@ -27,20 +27,20 @@ export function parseRoute(hash: string): Route {
   if (page === 'conversations' || page === 'approvals') return { page }
   if (page === 'tools' || page === 'define') return { page, ...(first && { tool: first }) }
   if (page === 'compare' && first && second && third && fourth) {
-    return { page, left: { conversation: first, run: second }, right: { conversation: third, run: fourth } }
+    return { page, first: { conversation: first, run: second }, second: { conversation: third, run: fourth } }
   }
   return { page: 'chat' }
 }
 
 /** Makes the address of a page. */
-export function hrefOf(route: Route): string {
+export function hrefOf(route: StudioRoute): string {
   return `#/${partsOf(route).map(encodeURIComponent).join('/')}`
 }
 
-function partsOf(route: Route): string[] {
+function partsOf(route: StudioRoute): string[] {
   if (route.page === 'compare') {
-    const { left, right } = route
-    return ['compare', left.conversation, left.run, right.conversation, right.run]
+    const { first, second } = route
+    return ['compare', first.conversation, first.run, second.conversation, second.run]
   }
   if (route.page === 'chat') {
     const { conversation, run, item } = route
@@ -58,10 +58,10 @@ function decoded(part: string): string {
 }
 
 /** The page that is shown. */
-export const route = signal<Route>({ page: 'chat' })
+export const route = signal<StudioRoute>({ page: 'chat' })
 
 /** Shows a page; `replace` makes no entry in the history of the tab. */
-export function go(to: Route, replace = false): void {
+export function go(to: StudioRoute, replace = false): void {
   if (replace) history.replaceState(null, '', hrefOf(to))
   else history.pushState(null, '', hrefOf(to))
   route.value = to

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
-import { ask } from '../../src/cli/ask.ts'
+import { askQuestion } from '../../src/cli/ask.ts'
 import { Stopped } from '../../src/cli/failure.ts'
 import type { RunEvent } from '../../src/contract/event.ts'
 
@@ -37,7 +37,7 @@ async function askOne(
   })
   const events: RunEvent[] = []
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const run = ask({ url, key: 'ek_1' }, 'Hello', { onEvent: (event) => events.push(event), signal })
+  const run = askQuestion({ url, key: 'ek_1' }, 'Hello', { onEvent: (event) => events.push(event), signal })
   await run.catch(() => {})
   return { request, body, events, run }
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { turnsOf } from '../../src/studio/conversation/turns.ts'
 import { diffLines } from '../../src/studio/part/line-diff.ts'
 import { argumentHint, duration, visible } from '../../src/studio/part/text.ts'
-import { emptyOf, kindOf, resolved } from '../../src/studio/tool/schema-value.ts'
+import { emptyOf, kindOf, resolveSchema } from '../../src/studio/tool/schema-value.ts'
 
 describe('a comparison of two texts', () => {
   test('keeps the lines that both have, and says which were added and removed', () => {
@@ -41,7 +41,7 @@ describe('a form that is made from a schema', () => {
   })
 
   test('has the field that fits each schema', () => {
-    const kinds = Object.entries(root.properties).map(([name, each]) => [name, kindOf(resolved(each, root))])
+    const kinds = Object.entries(root.properties).map(([name, each]) => [name, kindOf(resolveSchema(each, root))])
     expect(Object.fromEntries(kinds)).toEqual({
       guests: 'list',
       room: 'choice',
@@ -50,13 +50,13 @@ describe('a form that is made from a schema', () => {
       pay: 'variants',
       note: 'text',
     })
-    expect(kindOf(resolved(root.properties.guests.items, root))).toBe('object')
+    expect(kindOf(resolveSchema(root.properties.guests.items, root))).toBe('object')
     expect(kindOf({})).toBe('json')
   })
 
   test('does not follow a schema that refers to itself without end', () => {
     const loop = { $ref: '#' }
-    expect(kindOf(resolved(loop, loop))).toBe('json')
+    expect(kindOf(resolveSchema(loop, loop))).toBe('json')
   })
 })
 

@@ -40,7 +40,7 @@ export const setAlarm = defineTool({
       time,
       at,
     })
-    if (typeof answer === 'string') throw refused(answer, time)
+    if (typeof answer === 'string') throw alarmError(answer, time)
     return answer
   },
 })
@@ -106,7 +106,7 @@ function momentOf(time: string): number {
   )
 }
 
-function refused(why: Refusal, time: string): ToolError {
+function alarmError(why: Refusal, time: string): ToolError {
   const now = `${new Date().toISOString().slice(0, 19)}Z`
   switch (why) {
     case 'past':

@@ -20,7 +20,7 @@ export class Bookings extends DurableObject<BookingsEnv> {
   }
 
   find(number: number): Booking | undefined {
-    return store.findBooking(this.#sql, number)
+    return store.readBooking(this.#sql, number)
   }
 
   /** Books a room. Requests with the same key make one booking, or all get the same refusal. */
@@ -37,6 +37,6 @@ export class Bookings extends DurableObject<BookingsEnv> {
   }
 
   cancel(number: number): Booking | undefined {
-    return store.cancelBooking(this.#sql, number)
+    return store.markCancelled(this.#sql, number)
   }
 }

@@ -51,7 +51,7 @@ export function createTable(sql: SqlStorage): void {
   sql.exec(SAMPLE)
 }
 
-export function findBooking(sql: SqlStorage, number: number): Booking | undefined {
+export function readBooking(sql: SqlStorage, number: number): Booking | undefined {
   return rows(sql, `SELECT ${BOOKING} FROM bookings WHERE number = ?`, number)[0]
 }
 
@@ -71,7 +71,7 @@ export function addBooking(sql: SqlStorage, booking: NewBooking): Booking | 'ful
 }
 
 /** Cancels a booking, even if it is cancelled already. Returns undefined if the number is unknown. */
-export function cancelBooking(sql: SqlStorage, number: number): Booking | undefined {
+export function markCancelled(sql: SqlStorage, number: number): Booking | undefined {
   const cancel = `UPDATE bookings SET state = 'cancelled' WHERE number = ? RETURNING ${BOOKING}`
   return rows(sql, cancel, number)[0]
 }

@@ -1,5 +1,5 @@
 /** Converts between fractions and decimal text. */
-import { compare, magnitude, multiply, powerOfTen, type Rational, rational } from './rational.ts'
+import { compare, magnitude, multiplyRationals, powerOfTen, type Rational, rational } from './rational.ts'
 
 /** `coefficient × 10^exponent`. */
 interface Decimal {
@@ -19,7 +19,7 @@ const MOST_PADDING = 20
 export function parseDecimal(text: string): Rational {
   const [mantissa = '', exponent = '0'] = text.toLowerCase().split('e')
   const [integer = '', fraction = ''] = mantissa.split('.')
-  return multiply(rational(BigInt(`${integer}${fraction}`)), powerOfTen(Number(exponent) - fraction.length))
+  return multiplyRationals(rational(BigInt(`${integer}${fraction}`)), powerOfTen(Number(exponent) - fraction.length))
 }
 
 /** Returns all digits of a fraction, or undefined if its decimal expansion does not end, as that of 1/3. */
@@ -28,7 +28,7 @@ export function exactText(value: Rational): string | undefined {
   const [fives, rest] = divideOut(odd, 5n)
   if (rest !== 1n) return undefined
   const places = Math.max(twos, fives)
-  const { numerator } = multiply(value, powerOfTen(places))
+  const { numerator } = multiplyRationals(value, powerOfTen(places))
   return layOut({ coefficient: numerator, exponent: -places })
 }
 
@@ -40,7 +40,7 @@ export function roundedText(value: Rational, digits: number): string {
 /** Rounds a fraction to `digits` significant decimal digits, half to even. */
 export function roundToDigits(value: Rational, digits: number): Rational {
   const { coefficient, exponent } = roundTo(value, digits)
-  return multiply(rational(coefficient), powerOfTen(exponent))
+  return multiplyRationals(rational(coefficient), powerOfTen(exponent))
 }
 
 /** Returns the exponent of a fraction in scientific notation: 2 for 123.4. The exponent of zero is 0. */
@@ -59,7 +59,7 @@ function compareToPower(size: bigint, denominator: bigint, exponent: number): bi
 
 function roundTo(value: Rational, digits: number): Decimal {
   const exponent = decimalExponent(value) - digits + 1
-  const { numerator, denominator } = multiply(value, powerOfTen(-exponent))
+  const { numerator, denominator } = multiplyRationals(value, powerOfTen(-exponent))
   const size = magnitude(numerator)
   const [quotient, twice] = [size / denominator, 2n * (size % denominator)]
   const up = twice > denominator || (twice === denominator && quotient % 2n === 1n)

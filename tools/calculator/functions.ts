@@ -1,7 +1,7 @@
 /** The functions and constants that an expression may use. */
 import { ToolError } from 'edgecall/tool'
 import { decimalExponent } from './decimal.ts'
-import { compare, floor, magnitude, multiply, powerOfTen, rational, round } from './rational.ts'
+import { compare, floor, magnitude, multiplyRationals, powerOfTen, rational, round } from './rational.ts'
 import { fromDouble, fromLiteral, negate, settle, toDouble, type Value, WORKING_DIGITS, worst } from './value.ts'
 
 interface MathFunction {
@@ -10,7 +10,7 @@ interface MathFunction {
 }
 
 export const FUNCTIONS: ReadonlyMap<string, MathFunction> = new Map<string, MathFunction>([
-  ['sqrt', unary(squareRoot)],
+  ['sqrt', unary(rootOf)],
   ['abs', unary((value) => (value.number.numerator < 0n ? negate(value) : value))],
   ['round', { arity: [1, 2], apply: roundTo }],
   ['floor', unary((value) => ({ ...value, number: rational(floor(value.number)) }))],
@@ -30,17 +30,17 @@ export const CONSTANTS: ReadonlyMap<string, Value> = new Map([
 ])
 
 /** Returns the root: exact if the number is the square of a fraction, else rounded. Throws a ToolError below zero. */
-export function squareRoot({ number, precision }: Value): Value {
+export function rootOf({ number, precision }: Value): Value {
   if (number.numerator < 0n) {
     throw new ToolError('A negative number has no real square root.', { code: 'domain_error' })
   }
   const exact = rational(integerRoot(number.numerator), integerRoot(number.denominator))
-  if (compare(multiply(exact, exact), number) === 0) return { number: exact, precision }
+  if (compare(multiplyRationals(exact, exact), number) === 0) return { number: exact, precision }
   // With this many decimal places, the integer root below has more than WORKING_DIGITS digits.
   const places = WORKING_DIGITS - Math.floor(decimalExponent(number) / 2)
-  const digits = integerRoot(floor(multiply(number, powerOfTen(2 * places))))
+  const digits = integerRoot(floor(multiplyRationals(number, powerOfTen(2 * places))))
   // The digits are truncated, so the true root lies above them; a 1 appended keeps a later rounding from seeing a tie.
-  const root = multiply(rational(10n * digits + 1n), powerOfTen(-places - 1))
+  const root = multiplyRationals(rational(10n * digits + 1n), powerOfTen(-places - 1))
   return settle(root, worst(precision, 'rounded'))
 }
 
@@ -65,8 +65,8 @@ function roundTo(value: Value, places?: Value): Value {
       code: 'domain_error',
     })
   }
-  const rounded = round(multiply(value.number, powerOfTen(Number(numerator))))
-  return settle(multiply(rational(rounded), powerOfTen(-Number(numerator))), value.precision)
+  const rounded = round(multiplyRationals(value.number, powerOfTen(Number(numerator))))
+  return settle(multiplyRationals(rational(rounded), powerOfTen(-Number(numerator))), value.precision)
 }
 
 /** Returns the least (`-1`) or greatest (`1`) value, with the worst precision of all, since any might have been it. */

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { exactText, parseDecimal, roundedText, toJsonValue } from './decimal.ts'
 import { evaluate } from './evaluate.ts'
-import { squareRoot } from './functions.ts'
+import { rootOf } from './functions.ts'
 import { compare, floor, rational, round, truncate } from './rational.ts'
 import { toAnswer } from './value.ts'
 
@@ -89,7 +89,7 @@ describe('squareRoot', () => {
     fc.assert(
       fc.property(fractions, (root) => {
         const number = rational(root.numerator ** 2n, root.denominator ** 2n)
-        const found = squareRoot({ number, precision: 'exact' })
+        const found = rootOf({ number, precision: 'exact' })
         expect([found.precision, compare(found.number, root) ** 2]).toEqual(['exact', root.numerator < 0n ? 1 : 0])
       }),
     )
@@ -99,7 +99,7 @@ describe('squareRoot', () => {
     fc.assert(
       fc.property(positives, positives, (above, below) => {
         const number = rational(above, below)
-        const root = squareRoot({ number, precision: 'exact' }).number
+        const root = rootOf({ number, precision: 'exact' }).number
         // |root² / number - 1| < 10^-55, without a division.
         const left = root.numerator ** 2n * number.denominator
         const right = number.numerator * root.denominator ** 2n

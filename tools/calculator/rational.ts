@@ -12,20 +12,20 @@ export function rational(numerator: bigint, denominator = 1n): Rational {
   return { numerator: numerator / divisor, denominator: denominator / divisor }
 }
 
-export function add(a: Rational, b: Rational): Rational {
+export function addRationals(a: Rational, b: Rational): Rational {
   return rational(a.numerator * b.denominator + b.numerator * a.denominator, a.denominator * b.denominator)
 }
 
-export function negate({ numerator, denominator }: Rational): Rational {
+export function negateRational({ numerator, denominator }: Rational): Rational {
   return { numerator: -numerator, denominator }
 }
 
-export function multiply(a: Rational, b: Rational): Rational {
+export function multiplyRationals(a: Rational, b: Rational): Rational {
   return rational(a.numerator * b.numerator, a.denominator * b.denominator)
 }
 
 /** Divides `a` by `b`. Contract: `b` is not zero. */
-export function divide(a: Rational, b: Rational): Rational {
+export function divideRationals(a: Rational, b: Rational): Rational {
   return rational(a.numerator * b.denominator, a.denominator * b.numerator)
 }
 

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { defineTool, ToolError } from 'edgecall/tool'
 import { DECIMAL } from './decimal.ts'
 import { evaluate } from './evaluate.ts'
-import { squareRoot as rootOf } from './functions.ts'
+import { rootOf } from './functions.ts'
 import { fromLiteral, toAnswer } from './value.ts'
 
 const MOST_CHARACTERS = 1000

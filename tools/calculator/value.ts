@@ -1,8 +1,17 @@
 /** Numbers that carry their precision, and arithmetic that keeps them within bounds. */
 import { ToolError } from 'edgecall/tool'
 import { decimalExponent, exactText, parseDecimal, roundedText, roundToDigits, toJsonValue } from './decimal.ts'
-import * as exact from './rational.ts'
-import { bits, magnitude, type Rational, rational } from './rational.ts'
+import {
+  addRationals,
+  bits,
+  divideRationals,
+  magnitude,
+  multiplyRationals,
+  negateRational,
+  type Rational,
+  rational,
+  truncate,
+} from './rational.ts'
 
 /**
  * A number and its precision: an `exact` fraction; `rounded` to `WORKING_DIGITS`, as irrational roots are; or computed
@@ -69,11 +78,11 @@ export function worst(...precisions: readonly Precision[]): Precision {
 }
 
 export function add(a: Value, b: Value): Value {
-  return settle(exact.add(a.number, b.number), worst(a.precision, b.precision))
+  return settle(addRationals(a.number, b.number), worst(a.precision, b.precision))
 }
 
 export function negate({ number, precision }: Value): Value {
-  return { number: exact.negate(number), precision }
+  return { number: negateRational(number), precision }
 }
 
 export function subtract(a: Value, b: Value): Value {
@@ -81,7 +90,7 @@ export function subtract(a: Value, b: Value): Value {
 }
 
 export function multiply(a: Value, b: Value): Value {
-  return settle(exact.multiply(a.number, b.number), worst(a.precision, b.precision))
+  return settle(multiplyRationals(a.number, b.number), worst(a.precision, b.precision))
 }
 
 export function divide(a: Value, b: Value): Value {
@@ -90,14 +99,14 @@ export function divide(a: Value, b: Value): Value {
 
 /** Returns the remainder of `a / b`, with the sign of `a`. */
 export function remainder(a: Value, b: Value): Value {
-  const times = rational(exact.truncate(quotient(a, b)))
-  const rest = exact.add(a.number, exact.negate(exact.multiply(times, b.number)))
+  const times = rational(truncate(quotient(a, b)))
+  const rest = addRationals(a.number, negateRational(multiplyRationals(times, b.number)))
   return settle(rest, worst(a.precision, b.precision))
 }
 
 function quotient(a: Value, b: Value): Rational {
   if (b.number.numerator === 0n) throw new ToolError('Division by zero.', { code: 'division_by_zero' })
-  return exact.divide(a.number, b.number)
+  return divideRationals(a.number, b.number)
 }
 
 /** Computes `base ^ exponent`: by multiplication for integer exponents, else with doubles. `0 ^ 0` is 1. */

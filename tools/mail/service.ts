@@ -66,7 +66,7 @@ export async function postMail(mail: Mail, { key, deadline, service }: PostOptio
   })
   const { id = crypto.randomUUID(), source = new URL(request.url).host, message } = answer
   if (ok) return { id, source }
-  throw refused(status, message)
+  throw sendError(status, message)
 }
 
 function timeoutOf(service: MailService): number {
@@ -108,7 +108,7 @@ async function readAnswer(response: Response): Promise<v.InferOutput<typeof Answ
   }
 }
 
-function refused(status: number, message: string | undefined): ToolError {
+function sendError(status: number, message: string | undefined): ToolError {
   if (status === 429 || status === 503) {
     const text = 'Nothing was sent: the mail service does not accept mail now. Try again later.'
     return new ToolError(text, { code: 'mail_unavailable', retryable: true })

@@ -28,10 +28,10 @@ export function mcpService(ctx: ExecutionContext, env: McpEnv): Service {
   return {
     describe: async () => ({ ...(await (await serve(() => true)).describe()), source: 'mcp' }),
     call: (...request) => {
-      const called = call(...request)
+      const result = call(...request)
       // The edge may disconnect when it cancels a call; the server must still be told.
-      ctx.waitUntil(called.catch(() => {}))
-      return called
+      ctx.waitUntil(result.catch(() => {}))
+      return result
     },
   }
 }

@@ -86,14 +86,14 @@ async function toPage(url: URL, response: Response): Promise<Page> {
   const isHtml = type === 'text/html' || type === 'application/xhtml+xml'
   if (!response.ok || !(isHtml || type === 'text/plain' || type === 'text/markdown')) {
     await response.body?.cancel()
-    throw response.ok ? notText(url, type) : refused(url, response.status)
+    throw response.ok ? notText(url, type) : statusError(url, response.status)
   }
   const { bytes, isComplete } = await readBody(response, MOST_BYTES)
   const source = decodeBody(bytes, contentType)
   return { url: url.href, isComplete, ...(isHtml ? readHtml(source) : { title: '', text: source.trim() }) }
 }
 
-function refused({ host }: URL, status: number): ToolError {
+function statusError({ host }: URL, status: number): ToolError {
   const retryable = status === 429 || status >= 500
   return new ToolError(`The page could not be read: ${host} answered HTTP ${status}.`, {
     code: 'page_unavailable',

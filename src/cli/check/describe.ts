@@ -87,8 +87,8 @@ export async function startBundles(bundles: readonly Bundle[]): Promise<StartRes
     const answers: unknown = await response.json()
     const described = tools.map(({ target }, index): [string, readonly ToolDefinition[]] => {
       const answer = isObject(answers) ? answers[`WORKER_${index}`] : undefined
-      const found = isObject(answer) && Array.isArray(answer['tools']) ? answer['tools'] : []
-      return [target.name, found]
+      const tools = isObject(answer) && Array.isArray(answer['tools']) ? answer['tools'] : []
+      return [target.name, tools]
     })
     return { ok: true, descriptions: new Map(described) }
   } catch (error) {
@@ -105,19 +105,19 @@ async function localConfig({ config, folder }: Bundle, bundles: readonly Bundle[
   if (!isObject(settings)) return {}
   const here = Object.fromEntries(Object.entries(settings).filter(([key]) => LOCAL.includes(key)))
   const services = Array.isArray(settings['services']) ? settings['services'] : []
-  const known = services.filter((each) => bundles.some(({ target }) => target.name === each?.service))
-  return { ...here, main: join(folder, String(settings['main'])), base_dir: folder, services: known }
+  const builtServices = services.filter((each) => bundles.some(({ target }) => target.name === each?.service))
+  return { ...here, main: join(folder, String(settings['main'])), base_dir: folder, services: builtServices }
 }
 
 /** A line of workerd about a Worker that does not start, such as `service core:user:acme-clock: Uncaught Error: …`. */
 const START_ERROR = /service core:user:([\w-]+): ([^\n\\"]+)/g
 
 function startProblems(message: string, bundles: readonly Bundle[]): CheckProblem[] {
-  const found = [...message.matchAll(START_ERROR)].map(([, name, reason]) => {
+  const startErrors = [...message.matchAll(START_ERROR)].map(([, name, reason]) => {
     const target = bundles.find((bundle) => bundle.target.name === name)?.target
     return { file: target?.config ?? '', message: `${name} does not start: ${reason}.`, remedy: START_REMEDY }
   })
-  if (found.length > 0) return found
+  if (startErrors.length > 0) return startErrors
   return [{ file: 'wrangler.toml', message: `The Workers do not start: ${message}`, remedy: '' }]
 }
 

@@ -112,11 +112,11 @@ async function readSource({
     const top = readConfig({ config: path }, { hideWarnings: true })
     if (!top.definedEnvironments?.includes(environment)) return { settings: top }
     const settings = readConfig({ config: path, env: environment }, { hideWarnings: true })
-    const left = NOT_INHERITED.filter((key) => countOf(top, key) > 0 && countOf(settings, key) === 0)
-    if (left.length === 0) return { settings, section: environment }
+    const missingKeys = NOT_INHERITED.filter((key) => countOf(top, key) > 0 && countOf(settings, key) === 0)
+    if (missingKeys.length === 0) return { settings, section: environment }
     return {
       file: config,
-      message: `[env.${environment}] leaves out ${left.join(', ')}, which wrangler does not inherit.`,
+      message: `[env.${environment}] leaves out ${missingKeys.join(', ')}, which wrangler does not inherit.`,
       remedy: `Repeat them in that section.`,
     }
   } catch (error) {

@@ -36,6 +36,8 @@ function usageOf({ name, arguments: words }: Command): string {
   )
 }
 
-function row(left: string, right: string): string {
-  return left.length < WIDTH ? `  ${left.padEnd(WIDTH)}${right}\n` : `  ${left}\n  ${' '.repeat(WIDTH)}${right}\n`
+function row(term: string, explanation: string): string {
+  return term.length < WIDTH
+    ? `  ${term.padEnd(WIDTH)}${explanation}\n`
+    : `  ${term}\n  ${' '.repeat(WIDTH)}${explanation}\n`
 }

@@ -32,8 +32,8 @@ export interface CommandLine {
 export function findCommand(commands: readonly Command[], words: readonly string[]): [Command, number] | undefined {
   for (const count of [2, 1]) {
     const name = words.slice(0, count).join(' ')
-    const found = words.length >= count && commands.find((command) => command.name === name)
-    if (found) return [found, count]
+    const match = words.length >= count && commands.find((command) => command.name === name)
+    if (match) return [match, count]
   }
   return undefined
 }

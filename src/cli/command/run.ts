@@ -34,20 +34,20 @@ async function dispatch(commands: readonly Command[], words: readonly string[]):
     process.stdout.write(helpOfAll(commands))
     return 0
   }
-  const named = findCommand(commands, words)
-  if (!named) return helpOfGroup(commands, words)
-  const [command, count] = named
+  const match = findCommand(commands, words)
+  if (!match) return helpOfGroup(commands, words)
+  const [command, count] = match
   const usage = parse(command, words.slice(count))
   if (usage.isHelp) {
     process.stdout.write(helpOf(command))
     return 0
   }
   checkNode(command)
-  const { arguments: given, options } = usage
+  const { arguments: args, options } = usage
   const terminal = processTerminal({ isJson: usage.isJson })
   const signal = stopSignal()
   const { env } = process
-  return (await command.run({ root: process.cwd(), env, terminal, signal, arguments: given, options })) ?? 0
+  return (await command.run({ root: process.cwd(), env, terminal, signal, arguments: args, options })) ?? 0
 }
 
 /** Prints the commands of a group, such as those of `new`. Throws a UsageError for a word that none begins with. */

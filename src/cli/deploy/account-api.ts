@@ -73,9 +73,9 @@ export async function openAccount(options: AccountOptions): Promise<AccountApi> 
   return {
     live: async (worker) => {
       const path = `/workers/scripts/${encodeURIComponent(worker)}`
-      const found = await read(`${path}/deployments`)
-      if (found === undefined) return undefined
-      const [latest] = listOf(found, 'deployments')
+      const deployments = await read(`${path}/deployments`)
+      if (deployments === undefined) return undefined
+      const [latest] = listOf(deployments, 'deployments')
       const shares = listOf(latest, 'versions')
       return Promise.all(
         shares.map(async (share) => {
@@ -86,8 +86,8 @@ export async function openAccount(options: AccountOptions): Promise<AccountApi> 
     },
     findNamespace: async (title) => {
       for (let page = 1; ; page++) {
-        const found = await read(`/storage/kv/namespaces?per_page=${PAGE}&page=${page}`)
-        const namespaces = Array.isArray(found) ? found.filter(isObject) : []
+        const result = await read(`/storage/kv/namespaces?per_page=${PAGE}&page=${page}`)
+        const namespaces = Array.isArray(result) ? result.filter(isObject) : []
         const match = namespaces.find((each) => each['title'] === title)
         if (match) return String(match['id'])
         if (namespaces.length < PAGE) return undefined
@@ -152,8 +152,8 @@ function resultOf(path: string, { status, body }: Answer): unknown {
 }
 
 async function onlyAccount(send: (path: string) => Promise<Answer>): Promise<string> {
-  const found = resultOf('/accounts', await send('/accounts'))
-  const accounts = Array.isArray(found) ? found.filter(isObject) : []
+  const result = resultOf('/accounts', await send('/accounts'))
+  const accounts = Array.isArray(result) ? result.filter(isObject) : []
   const [only] = accounts
   if (only && accounts.length === 1) return String(only['id'])
   throw new Failure(

@@ -35,9 +35,11 @@ function issuesText(issues: readonly DefinitionIssue[]): string {
 
 /** Tells that a tool is gone, or that a new one with its schema seems to be the same under another name. */
 function removal(before: ToolDefinition, next: readonly ToolDefinition[], live: readonly DeployedWorker[]): string {
-  const known = new Set(live.flatMap(({ tools }) => tools.map(({ name }) => name)))
+  const liveNames = new Set(live.flatMap(({ tools }) => tools.map(({ name }) => name)))
   const sameSchema = JSON.stringify(before.inputSchema)
-  const renamed = next.find(({ name, inputSchema }) => !known.has(name) && JSON.stringify(inputSchema) === sameSchema)
+  const renamed = next.find(
+    ({ name, inputSchema }) => !liveNames.has(name) && JSON.stringify(inputSchema) === sameSchema,
+  )
   return renamed ? `it is named ${renamed.name} now` : 'it is gone'
 }
 

@@ -130,15 +130,15 @@ async function gatherSecrets(
   { root, secrets: file, terminal }: DeployOptions,
   { targets, steps }: { readonly targets: readonly Target[]; readonly steps: readonly Step[] },
 ): Promise<Secrets> {
-  const given: Record<string, Readonly<Record<string, string>>> = file === undefined
+  const secretsByWorker: Record<string, Readonly<Record<string, string>>> = file === undefined
     ? {}
     : { ...readSecrets(root, file, targets) }
   for (const { bundle, live } of steps) {
     const { baseName } = bundle.target
-    const own = given[baseName] ?? {}
+    const own = secretsByWorker[baseName] ?? {}
     const present = new Set([...secretNames(live), ...Object.keys(own)])
     const typed = await askMissing(bundle.target, { present, terminal })
-    if (Object.keys(typed).length > 0) given[baseName] = { ...own, ...typed }
+    if (Object.keys(typed).length > 0) secretsByWorker[baseName] = { ...own, ...typed }
   }
-  return given
+  return secretsByWorker
 }

@@ -81,7 +81,7 @@ export async function perform(
   }
 
   const workers = new Map((before?.workers ?? []).map((worker) => [worker.name, worker]))
-  const state = { live: [] as string[], left: steps.map(({ bundle }) => bundle.target.name) }
+  const state = { live: [] as string[], remaining: steps.map(({ bundle }) => bundle.target.name) }
   try {
     for (const step of steps) {
       signal.throwIfAborted()
@@ -90,7 +90,7 @@ export async function perform(
       workers.set(target.name, worker)
       if (worker !== step.done) await save({ live: worker })
       state.live.push(target.name)
-      state.left.shift()
+      state.remaining.shift()
       terminal.print(`${target.name}: ${step.done === worker ? 'unchanged' : 'live'}, version ${worker.version}\n`)
     }
     const address = edgeAddress(env, workers.get(edge.name))
@@ -99,16 +99,20 @@ export async function perform(
     for (const note of notes) terminal.print(`${note}\n`)
     const changed = definitionsToStore(deployment, definitions)
     const stored = await storeAll(changed, { address, terminal, save: (definition) => save({ definition }) })
-    const known = new Set(targets.map(({ name }) => name))
+    const projectWorkers = new Set(targets.map(({ name }) => name))
     const manifest: Manifest = {
       id,
       at: new Date().toISOString(),
       environment,
-      workers: [...workers.values()].filter(({ name }) => known.has(name)),
+      workers: [...workers.values()].filter(({ name }) => projectWorkers.has(name)),
       definitions: merged(definitions, stored),
     }
     await store.write(finished(record, manifest))
-    report(deployment, { manifest, edge, gone: [...workers.values()].filter(({ name }) => !known.has(name)) })
+    report(deployment, {
+      manifest,
+      edge,
+      orphans: [...workers.values()].filter(({ name }) => !projectWorkers.has(name)),
+    })
   } catch (error) {
     throw halfWay(error, { ...state, hasBefore: before !== undefined, environment })
   }
@@ -205,10 +209,10 @@ function toolNames(descriptions: Descriptions): string[] {
 
 function report(
   { options: { terminal }, steps, secrets }: Deployment,
-  { manifest, edge, gone }: { manifest: Manifest; edge: Target; gone: readonly DeployedWorker[] },
+  { manifest, edge, orphans }: { manifest: Manifest; edge: Target; orphans: readonly DeployedWorker[] },
 ): void {
   terminal.print(manifestText(manifest))
-  for (const { name } of gone) {
+  for (const { name } of orphans) {
     terminal.print(
       `${name} is no longer of this project and still in the account: npx wrangler delete --name ${name}\n`,
     )
@@ -229,15 +233,15 @@ function halfWay(
   error: unknown,
   {
     live,
-    left,
+    remaining,
     hasBefore,
     environment,
-  }: { live: readonly string[]; left: readonly string[]; hasBefore: boolean; environment: string },
+  }: { live: readonly string[]; remaining: readonly string[]; hasBefore: boolean; environment: string },
 ): unknown {
   if (!(error instanceof Failure)) return error
   const env = environment === 'production' ? '' : ` --env ${environment}`
   const done = live.length === 0 ? 'Nothing is replaced yet.' : `Live: ${live.join(', ')}.`
-  const rest = left.length === 0 ? '' : ` Not yet: ${left.join(', ')}.`
+  const rest = remaining.length === 0 ? '' : ` Not yet: ${remaining.join(', ')}.`
   const back = hasBefore ? `, or back: edgecall rollback${env}` : ''
   return new Failure(
     error.message,

@@ -43,10 +43,10 @@ export function strangers(
   steps: readonly Step[],
   { project, record, adopted }: { project: string; record: DeployRecord | undefined; adopted: readonly string[] },
 ): readonly CheckProblem[] {
-  const known = new Set(record?.current?.workers.map(({ name }) => name))
+  const recordedWorkers = new Set(record?.current?.workers.map(({ name }) => name))
   return steps.flatMap(({ bundle: { target }, live = [] }) => {
     const { name, config } = target
-    if (live.length === 0 || known.has(name) || adopted.includes(name)) return []
+    if (live.length === 0 || recordedWorkers.has(name) || adopted.includes(name)) return []
     if (live.every(({ message }) => isOurs(message, project))) return []
     return [
       {

@@ -47,7 +47,7 @@ export interface Manifest {
 }
 
 /** A deployment or rollback that has begun and not finished. */
-export interface Attempt {
+export interface DeployAttempt {
   readonly kind: 'deploy' | 'rollback'
   readonly id: string
   readonly at: string
@@ -71,7 +71,7 @@ export interface DeployRecord {
   readonly current?: Manifest
   /** The manifests before the current one, newest first. */
   readonly previous: readonly Manifest[]
-  readonly attempt?: Attempt
+  readonly attempt?: DeployAttempt
 }
 
 /** How many manifests are kept, beside the current one. */

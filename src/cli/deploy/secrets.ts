@@ -15,9 +15,9 @@ export type Secrets = Readonly<Record<string, Readonly<Record<string, string>>>>
  */
 export function readSecrets(root: string, file: string, targets: readonly Target[]): Secrets {
   const edge = targets.find(({ role }) => role === 'edge')?.baseName ?? ''
-  const given = readFile(root, file)
+  const secretsInFile = readFile(root, file)
   const secrets: Record<string, Record<string, string>> = {}
-  for (const [name, value] of Object.entries(given)) {
+  for (const [name, value] of Object.entries(secretsInFile)) {
     if (typeof value === 'string') (secrets[edge] ??= {})[name] = value
     else if (!targets.some(({ baseName }) => baseName === name))
       throw new Failure(`${file}: no Worker is named "${name}".`)

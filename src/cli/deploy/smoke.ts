@@ -22,8 +22,8 @@ export async function smoke(
   if (edge.key === undefined) return []
   const answer = await send(edge, { method: 'GET', path: '/tools?limit=1000' }, signal)
   if (!answer.ok) return [`${edge.url} does not list its tools: ${(await problemOf(answer)).message}`]
-  const listed: unknown = await answer.json()
-  const entries = (Array.isArray(listed) ? listed : []).filter(isObject)
+  const listing: unknown = await answer.json()
+  const entries = (Array.isArray(listing) ? listing : []).filter(isObject)
   return tools.flatMap((name) => {
     const entry = entries.find((each) => each['name'] === name)
     if (!entry) return [`${edge.url} does not list the tool ${name}.`]

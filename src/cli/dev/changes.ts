@@ -2,21 +2,21 @@ import type { FileChange } from './watch.ts'
 
 /** Collects changes of files until somebody asks for them. */
 export class Changes {
-  #seen = new Set<FileChange>()
+  #pendingChanges = new Set<FileChange>()
   #wake: (() => void) | undefined
 
   add(changes: ReadonlySet<FileChange>): void {
-    for (const change of changes) this.#seen.add(change)
+    for (const change of changes) this.#pendingChanges.add(change)
     this.#wake?.()
   }
 
   clear(): void {
-    this.#seen.clear()
+    this.#pendingChanges.clear()
   }
 
   /** Resolves with the changes since the last call, as soon as there are any. Throws the reason of the signal. */
   async next(signal: AbortSignal): Promise<ReadonlySet<FileChange>> {
-    while (this.#seen.size === 0) {
+    while (this.#pendingChanges.size === 0) {
       signal.throwIfAborted()
       const { promise, resolve } = Promise.withResolvers<void>()
       this.#wake = resolve
@@ -24,8 +24,8 @@ export class Changes {
       await promise
     }
     signal.throwIfAborted()
-    const seen = this.#seen
-    this.#seen = new Set()
-    return seen
+    const changes = this.#pendingChanges
+    this.#pendingChanges = new Set()
+    return changes
   }
 }

@@ -1,4 +1,4 @@
-import { ask } from '../ask.ts'
+import { askQuestion } from '../ask.ts'
 import { hostsOf } from '../definitions.ts'
 import { Failure } from '../failure.ts'
 import { listTools } from '../listing.ts'
@@ -8,7 +8,7 @@ import { runPrinter } from '../print.ts'
 import { newKey } from '../variables.ts'
 import { findWorkers, type Workers } from '../workers.ts'
 import { Changes } from './changes.ts'
-import { orPrint, type Place, type Project, readProject, readReadable } from './project.ts'
+import { orPrint, type DevEnvironment, type Project, readProject, readReadable } from './project.ts'
 import { runLog } from './run-log.ts'
 import { type Session, storeAll, withWorkers } from './session.ts'
 import { claimState, STATE_DIR } from './state.ts'
@@ -36,7 +36,7 @@ const EXAMPLE = 'What time is it in Tokyo?'
 export async function dev({ root, env, signal, ask: question }: DevOptions): Promise<void> {
   const port = readPort(env['PORT'])
   const stateDir = env['STATE_DIR'] ?? STATE_DIR
-  const place: Place = { root, env, port, stateDir, url: `http://127.0.0.1:${port}`, key: newKey() }
+  const place: DevEnvironment = { root, env, port, stateDir, url: `http://127.0.0.1:${port}`, key: newKey() }
   let offline: OfflineServer | undefined
   const offlineUrl = async () => (offline ??= await startOffline()).baseUrl
   const first = await readProject(place, offlineUrl)
@@ -62,9 +62,13 @@ interface ServeOptions {
 }
 
 /** Serves, and starts the Workers anew after changes that wrangler does not follow, until the signal aborts. */
-async function serveForever(place: Place, first: Project, { offlineUrl, signal }: ServeOptions): Promise<void> {
+async function serveForever(
+  place: DevEnvironment,
+  first: Project,
+  { offlineUrl, signal }: ServeOptions,
+): Promise<void> {
   const changes = new Changes()
-  watchProject(place.root, (seen) => changes.add(seen), signal)
+  watchProject(place.root, (fileChanges) => changes.add(fileChanges), signal)
   let project: Project | undefined = first
   for (let starts = 1; ; starts++) {
     const isFirst = starts === 1
@@ -115,10 +119,10 @@ Serving ${url} until Ctrl-C${key === undefined ? '' : `, to the key ${key}`}. Op
 async function followChanges(session: Session, changes: Changes): Promise<void> {
   const { project, edge, signal } = session
   for (;;) {
-    const seen = await changes.next(signal)
-    const now = seen.has('setup') ? undefined : orPrint(() => findWorkers(project.workers.root))
+    const fileChanges = await changes.next(signal)
+    const now = fileChanges.has('setup') ? undefined : orPrint(() => findWorkers(project.workers.root))
     if (!now || shapeOf(now) !== shapeOf(project.workers)) return
-    if (seen.has('definitions')) {
+    if (fileChanges.has('definitions')) {
       const { root } = project.workers
       const definitions = readReadable(root)
       // Their hosts are a variable of the edge.
@@ -143,7 +147,7 @@ async function askAndPrint({ edge, project, signal }: Session, question: string)
   const tools = await listTools(edge, signal)
   const origins = new Map(tools.map(({ name, source, place }) => [name, workers.edge.tools.get(place) ?? source]))
   const onEvent = runPrinter({ write: print, origin: (tool) => origins.get(tool) ?? workers.edge.name })
-  await ask(edge, question, { onEvent, signal })
+  await askQuestion(edge, question, { onEvent, signal })
 }
 
 function print(text: string): void {

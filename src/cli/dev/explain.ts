@@ -26,7 +26,7 @@ function unbuilt(output: string, workers: readonly Worker[]): string | undefined
   if (reason === undefined || file === undefined || place === undefined) return undefined
   const paths = workers.map(({ config }) => normalize(join(dirname(config), file)))
   // A file named from its Worker's folder is in several only if its name is, such as index.ts.
-  const known = new Set(paths.filter((path) => workers.some(({ main }) => main === path)))
-  const where = known.size === 1 ? [...known].join('') : file
+  const workerPaths = new Set(paths.filter((path) => workers.some(({ main }) => main === path)))
+  const where = workerPaths.size === 1 ? [...workerPaths].join('') : file
   return `${where}:${place}: ${reason}`
 }

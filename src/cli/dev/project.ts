@@ -4,7 +4,7 @@ import { type LocalEdge, localEdge, namesNoModel, readDevVars, readSetup } from 
 import { findWorkers, looseBindings, unbound, type Workers } from '../workers.ts'
 
 /** What stays the same however often the Workers are started anew. */
-export interface Place {
+export interface DevEnvironment {
   readonly root: string
   readonly env: NodeJS.ProcessEnv
   readonly port: number
@@ -23,7 +23,10 @@ export interface Project {
 }
 
 /** Reads the project. Throws a Failure for what keeps all of it from starting. */
-export async function readProject({ root, env, key }: Place, offlineUrl: () => Promise<string>): Promise<Project> {
+export async function readProject(
+  { root, env, key }: DevEnvironment,
+  offlineUrl: () => Promise<string>,
+): Promise<Project> {
   const workers = findWorkers(root)
   for (const line of warningsOf(workers)) print(`${line}\n`)
   const definitions = readReadable(root)

@@ -53,8 +53,8 @@ function textOf(value: unknown): string {
 
 function stepText(step: Entry): string {
   const calls = Number(step['calls'])
-  const asked = calls === 0 ? 'answer' : `${calls} call${calls === 1 ? '' : 's'}`
-  return [asked, tokensOf(step)].filter((part) => part !== undefined).join('  ')
+  const action = calls === 0 ? 'answer' : `${calls} call${calls === 1 ? '' : 's'}`
+  return [action, tokensOf(step)].filter((part) => part !== undefined).join('  ')
 }
 
 function callText(call: Entry): string {

@@ -7,7 +7,7 @@ import { type ListedTool, listTools } from '../listing.ts'
 import { untilReady } from '../ready.ts'
 import type { Workers } from '../workers.ts'
 import { explainOutput } from './explain.ts'
-import type { Place, Project } from './project.ts'
+import type { DevEnvironment, Project } from './project.ts'
 
 /** The Workers, ready to be asked. */
 export interface Session {
@@ -25,7 +25,7 @@ const MOST_STARTS = 3
  * and another process may take one of them first; then it is started again, `MOST_STARTS` times in all.
  */
 export async function withWorkers(
-  place: Place,
+  place: DevEnvironment,
   project: Project,
   stop: AbortSignal,
   work: (session: Session) => Promise<void>,
@@ -101,8 +101,10 @@ async function printTools(edge: EdgeAddress, { workers, silent, signal }: PrintT
   const tools = await listTools(edge, signal)
   const places = new Set(tools.filter(({ available }) => available).map(({ place }) => place))
   const unavailable = tools.filter(({ available }) => !available)
-  const named = new Set([...silent, ...unavailable].map(({ place }) => place))
-  const empty = [...workers.edge.tools.keys()].filter((binding) => !places.has(binding) && !named.has(binding))
+  const reportedBindings = new Set([...silent, ...unavailable].map(({ place }) => place))
+  const empty = [...workers.edge.tools.keys()].filter(
+    (binding) => !places.has(binding) && !reportedBindings.has(binding),
+  )
   const but = empty.length === 0 ? '' : `; none from ${empty.join(', ')}`
   for (const { name, place, reason = 'not available' } of unavailable) {
     const service = workers.edge.tools.get(place)

@@ -98,7 +98,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
     { position: count, run: text, message: OBJECT },
     { replaced: { const: true }, isCut: { const: true } },
   ),
-  Named: object({ id: text }),
+  ConversationReference: object({ id: text }),
   Model: object(
     { id: text, object: { const: 'model' }, created: count, owned_by: text },
     { edgecall: ref('ModelCapabilities') },
@@ -116,7 +116,7 @@ export const ANSWERS: Readonly<Record<string, JsonSchema>> = {
     description: 'What the edge’s codec supports with this model. The model itself may support less.',
   },
   ModelList: object({ object: { const: 'list' }, data: list(ref('Model')) }),
-  Accepted: object({ name: text, hash: text }),
+  AcceptedTool: object({ name: text, hash: text }),
   Spend: object(
     {},
     {

@@ -83,7 +83,7 @@ const READ = {
 
 /** Returns the schemas of all request bodies, for `components.schemas`. */
 export function bodySchemas(): Readonly<Record<string, JsonSchema>> {
-  const made = toJsonSchemaDefs(
+  const schemas = toJsonSchemaDefs(
     Object.fromEntries(Object.entries(CHECKED).map(([name, s]) => [name, describable(s)])),
     {
       target: 'draft-2020-12',
@@ -94,11 +94,11 @@ export function bodySchemas(): Readonly<Record<string, JsonSchema>> {
       overrideSchema: ({ jsonSchema }) => withoutDefault(withoutEmpty(jsonSchema)),
     },
   )
-  return { ...made, ...withWords(made), ...READ }
+  return { ...schemas, ...withWords(schemas), ...READ }
 }
 
 /** Describes what code checks: in JSON Schema where that is possible, else in a description. */
-function withWords(made: Readonly<Record<string, object>>): Readonly<Record<string, JsonSchema>> {
+function withWords(schemas: Readonly<Record<string, object>>): Readonly<Record<string, JsonSchema>> {
   const edgecall = { anyOf: [ref('RunOptions'), { type: 'null' }] }
   return {
     InputSchema: {
@@ -107,14 +107,14 @@ function withWords(made: Readonly<Record<string, object>>): Readonly<Record<stri
       additionalProperties: true,
       description: 'A JSON Schema.',
     },
-    Limits: described(made['Limits'], limitTexts()),
+    Limits: described(schemas['Limits'], limitTexts()),
     ...Object.fromEntries(
-      ['HttpTool', 'ToolAlias', 'StaticTool', 'CodeTool'].map((name) => [name, described(made[name], fieldTexts())]),
+      ['HttpTool', 'ToolAlias', 'StaticTool', 'CodeTool'].map((name) => [name, described(schemas[name], fieldTexts())]),
     ),
     ToolContext: { type: 'object', description: 'Values for tools, which no model sees. At most 16 KiB of JSON.' },
-    UseChatBody: { ...made['UseChatBody'], properties: { ...propertiesOf(made['UseChatBody']), edgecall } },
+    UseChatBody: { ...schemas['UseChatBody'], properties: { ...propertiesOf(schemas['UseChatBody']), edgecall } },
     RunAgentInput: {
-      ...made['RunAgentInput'],
+      ...schemas['RunAgentInput'],
       description: 'A `RunAgentInput` of AG-UI. `forwardedProps.edgecall` has the members of RunOptions.',
     },
   }

@@ -4,7 +4,7 @@ import { isObject } from '../../contract/json.ts'
 type Schema = v.GenericSchema
 
 /** The results of `describable`, so that a schema that is used twice stays one object. */
-const known = new WeakMap<Schema, Schema>()
+const rewrittenSchemas = new WeakMap<Schema, Schema>()
 
 /**
  * Rewrites a Valibot schema of a request so that it can be converted to JSON Schema: a lazy choice between schemas
@@ -12,9 +12,9 @@ const known = new WeakMap<Schema, Schema>()
  * and members that a transformation fills in before the check become optional.
  */
 export function describable(schema: Schema): Schema {
-  const made = known.get(schema) ?? rebuilt(schema)
-  known.set(schema, made)
-  return made
+  const rewritten = rewrittenSchemas.get(schema) ?? rebuilt(schema)
+  rewrittenSchemas.set(schema, rewritten)
+  return rewritten
 }
 
 function rebuilt(schema: Schema): Schema {
@@ -39,9 +39,11 @@ function plain(schema: Schema): Schema {
   }
   if (schema.type === 'custom') return v.is(schema, {}) ? v.looseObject({}) : v.never()
   const members = Object.entries(schema).map(([name, value]) => [name, name === 'pipe' ? undefined : inner(value)])
-  const made = Object.fromEntries(members.filter(([, value]) => value !== undefined))
+  const definedMembers = Object.fromEntries(members.filter(([, value]) => value !== undefined))
   // `nullish(never())` accepts only null and absence, which JSON Schema says with an optional null.
-  return schema.type === 'nullish' && made['wrapped']?.type === 'never' ? v.optional(v.null()) : checked(made)
+  return schema.type === 'nullish' && definedMembers['wrapped']?.type === 'never'
+    ? v.optional(v.null())
+    : checked(definedMembers)
 }
 
 /** Sample values that make `either` choose each of its schemas. */
@@ -72,8 +74,8 @@ function withDefaults(schema: Schema, filled: Readonly<Record<string, unknown>>)
   return checked({ ...schema, entries: { ...entries, ...Object.fromEntries(optional) } })
 }
 
-function checked(made: object): Schema {
-  if (isSchema(made)) return made
+function checked(value: object): Schema {
+  if (isSchema(value)) return value
   throw new Error('What was made of a schema is none')
 }
 

@@ -5,7 +5,7 @@ import { ref, text } from './json-schema.ts'
  * The content of a successful answer: JSON, with a schema or the name of one, or text of another type. `events` names the
  * schema of the data of each server-sent event, if the answer can be streamed.
  */
-export type Answer =
+export type RouteAnswer =
   | {
       readonly says: string
       readonly json: string | JsonSchema
@@ -14,7 +14,7 @@ export type Answer =
     }
   | { readonly says: string; readonly type?: string }
 
-export interface Route {
+export interface DocumentedRoute {
   readonly tag: 'OpenAI' | 'Runs' | 'Conversations' | 'Tools' | 'Clients' | 'Edge'
   /** The unique `operationId`, after which code generators name functions. */
   readonly id: string
@@ -28,19 +28,19 @@ export interface Route {
   /** The name of the body's schema. */
   readonly body?: string
   readonly bodyIsOptional?: true
-  readonly answers: Readonly<Record<number, Answer>>
+  readonly answers: Readonly<Record<number, RouteAnswer>>
   /** The descriptions of this route's errors, by status. The errors of any route with a key or a body are added. */
   readonly errors?: Readonly<Record<number, string>>
 }
 
 /** Routes by path and method, such as `{ '/runs': { post: … } }`. */
-export type Routes = Readonly<Record<string, Readonly<Record<string, Route>>>>
+export type Routes = Readonly<Record<string, Readonly<Record<string, DocumentedRoute>>>>
 
 /** The size of a page. */
 const LIMIT = { type: 'integer', minimum: 1, maximum: 1000 }
 
 /** Converts a route to an OpenAPI operation. */
-export function operationOf(path: string, route: Route): JsonObject {
+export function operationOf(path: string, route: DocumentedRoute): JsonObject {
   const { tag, id, summary, scope, body } = route
   const description = [route.description, scope && `Required scope: ${scope}.`].filter(Boolean).join(' ')
   const parameters = [
@@ -115,14 +115,14 @@ const WITH_BODY = {
   415: 'The body is not JSON.',
 }
 
-function errorsOf(path: string, { scope, body, errors }: Route): JsonObject {
+function errorsOf(path: string, { scope, body, errors }: DocumentedRoute): JsonObject {
   const form = path.startsWith('/v1/') ? 'OpenAIError' : 'Problem'
   const all = { ...(scope !== undefined && KEYED), ...(body !== undefined && WITH_BODY), ...errors }
   const answer = (description: string) => ({ $ref: `#/components/responses/${form}`, description })
   return { ...mapped(all, answer), default: answer('Any other error; see its `code`.') }
 }
 
-function responseOf(answer: Answer): JsonObject {
+function responseOf(answer: RouteAnswer): JsonObject {
   const { says: description } = answer
   if (!('json' in answer)) {
     const { type } = answer

@@ -72,7 +72,9 @@ export const RUN_ROUTES: Routes = {
       summary: 'List the conversations of the tenant',
       scope: 'chat',
       query: { after: 'Return conversations after this id.', limit: 'The page size, at most 1000.' },
-      answers: { 200: { says: 'Conversations, sorted by id.', json: { type: 'array', items: ref('Named') } } },
+      answers: {
+        200: { says: 'Conversations, sorted by id.', json: { type: 'array', items: ref('ConversationReference') } },
+      },
     },
     post: {
       tag: 'Conversations',
@@ -82,7 +84,7 @@ export const RUN_ROUTES: Routes = {
       scope: 'chat',
       body: 'ConversationBody',
       bodyIsOptional: true,
-      answers: { 201: { says: 'The conversation exists with these settings.', json: 'Named' } },
+      answers: { 201: { says: 'The conversation exists with these settings.', json: 'ConversationReference' } },
       errors: {
         409: 'A conversation with this id has other settings.',
         410: 'A conversation with this id was deleted.',
@@ -109,7 +111,7 @@ export const RUN_ROUTES: Routes = {
         'Creates a conversation with the messages of this one up to position `at`, which must be a user message or a final answer.',
       scope: 'chat',
       body: 'ForkBody',
-      answers: { 201: { says: 'The new conversation.', json: 'Named' } },
+      answers: { 201: { says: 'The new conversation.', json: 'ConversationReference' } },
       errors: {
         ...UNKNOWN,
         409: 'A conversation with the new id exists.',

@@ -3,7 +3,7 @@ import type { Routes } from './operation.ts'
 
 const UNKNOWN = { 404: 'The tool or version does not exist.' }
 const WRITTEN = { says: 'The version that is current now.', json: 'Version' }
-const REFUSED = {
+const WRITE_ERRORS = {
   412: 'The current version does not match `If-Match` or `If-None-Match`.',
   422: 'The definition is invalid and was not stored; `issues` has the places and reasons.',
 }
@@ -63,7 +63,7 @@ export const TOOL_ROUTES: Routes = {
       headers: IF_MATCH,
       body: 'Definition',
       answers: { 200: WRITTEN, 201: WRITTEN },
-      errors: REFUSED,
+      errors: WRITE_ERRORS,
     },
     delete: {
       tag: 'Tools',
@@ -114,7 +114,7 @@ export const TOOL_ROUTES: Routes = {
       headers: IF_MATCH,
       body: 'HashBody',
       answers: { 200: WRITTEN, 201: WRITTEN },
-      errors: { ...UNKNOWN, ...REFUSED },
+      errors: { ...UNKNOWN, ...WRITE_ERRORS },
     },
   },
   '/tools/{name}/accept': {
@@ -126,7 +126,7 @@ export const TOOL_ROUTES: Routes = {
         'With `HOLD_CHANGED`, a tool whose definition changed after it was accepted is not called until this.',
       scope: 'tools:admin',
       body: 'HashBody',
-      answers: { 200: { says: 'The definition is accepted and the tool can be called.', json: 'Accepted' } },
+      answers: { 200: { says: 'The definition is accepted and the tool can be called.', json: 'AcceptedTool' } },
       errors: {
         ...UNKNOWN,
         409: 'The definition has changed again; its hash is another.',

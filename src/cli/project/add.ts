@@ -25,10 +25,10 @@ export function addWorker(root: string, kind: 'tool' | 'agent', text: string): A
   if (existsSync(join(root, 'tools', names.kebab))) {
     throw new Failure(`There is already tools/${names.kebab}.`, 'Choose another name.')
   }
-  const bound = { binding: names.binding, service }
-  bindService(root, config, bound)
+  const binding = { binding: names.binding, service }
+  bindService(root, config, binding)
   writeFiles(root, files)
-  return { files: Object.keys(files), bound: { ...bound, config } }
+  return { files: Object.keys(files), bound: { ...binding, config } }
 }
 
 /** Adds a stored tool that sends an HTTP request. It needs no binding: `dev` and `deploy` store it. */

@@ -7,8 +7,9 @@ export type Files = Readonly<Record<string, string>>
 
 /** Writes files, of which none may be there already: throws a Failure that names those, before anything is written. */
 export function writeFiles(root: string, files: Files): void {
-  const there = Object.keys(files).filter((path) => existsSync(join(root, path)))
-  if (there.length > 0) throw new Failure(`There is already ${there.join(', ')}.`, 'Choose another name.')
+  const existingFiles = Object.keys(files).filter((path) => existsSync(join(root, path)))
+  if (existingFiles.length > 0)
+    throw new Failure(`There is already ${existingFiles.join(', ')}.`, 'Choose another name.')
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(root, path)), { recursive: true })
     writeFileSync(join(root, path), text)

@@ -24,9 +24,9 @@ const HARMLESS = new Set(['.git', '.DS_Store', 'LICENSE'])
 export function init({ root, folder, edgecall }: InitOptions): { readonly folder: string; readonly files: string[] } {
   const target = resolve(root, folder)
   const { kebab: name } = namesOf(basename(target))
-  const there = existsSync(target) ? readdirSync(target).filter((each) => !HARMLESS.has(each)) : []
-  if (there.length > 0) {
-    throw new Failure(`${folder} is not empty: it has ${there.slice(0, 3).join(', ')}.`, 'Name a folder that is new.')
+  const entries = existsSync(target) ? readdirSync(target).filter((each) => !HARMLESS.has(each)) : []
+  if (entries.length > 0) {
+    throw new Failure(`${folder} is not empty: it has ${entries.slice(0, 3).join(', ')}.`, 'Name a folder that is new.')
   }
   mkdirSync(target, { recursive: true })
   const versions = readVersions()

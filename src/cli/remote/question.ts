@@ -1,4 +1,4 @@
-import { ask } from '../ask.ts'
+import { askQuestion } from '../ask.ts'
 import { listTools } from '../listing.ts'
 import { runPrinter } from '../print.ts'
 import type { ToolsOptions } from './tools.ts'
@@ -18,5 +18,5 @@ export async function askEdge({ edge, terminal, signal, question, ...options }: 
     terminal.emit(event)
     print(event)
   }
-  await ask(edge, question, { onEvent, signal, ...options })
+  await askQuestion(edge, question, { onEvent, signal, ...options })
 }

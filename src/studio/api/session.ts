@@ -19,7 +19,7 @@ export function takeKey(text: string): void {
 }
 
 /** Sends a request to the edge that served this page. Throws an EdgecallError unless it succeeds. */
-export async function send(path: string, options?: SendOptions): Promise<Response> {
+export async function sendRequest(path: string, options?: SendOptions): Promise<Response> {
   try {
     return await sender({ url: location.origin, ...(key.value !== '' && { key: key.value }) })(path, options)
   } catch (error) {
@@ -29,8 +29,8 @@ export async function send(path: string, options?: SendOptions): Promise<Respons
 }
 
 /** Sends a request and returns its JSON answer. That the edge speaks its own contract is not checked again. */
-export async function ask<Value>(path: string, options?: SendOptions): Promise<Value> {
-  const value: Value = await (await send(path, options)).json()
+export async function fetchJson<Value>(path: string, options?: SendOptions): Promise<Value> {
+  const value: Value = await (await sendRequest(path, options)).json()
   return value
 }
 
@@ -40,7 +40,7 @@ export function part(text: string): string {
 }
 
 /** What a person is told of an error. */
-export function problemOf(error: unknown): { readonly code: string; readonly message: string } {
+export function errorParts(error: unknown): { readonly code: string; readonly message: string } {
   if (error instanceof EdgecallError) return { code: error.code, message: error.message }
   return { code: 'studio', message: error instanceof Error ? error.message : String(error) }
 }

@@ -2,13 +2,13 @@ import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { key } from '../api/session.ts'
-import { Problem } from '../part/problem.tsx'
+import { ErrorNote } from '../part/problem.tsx'
 import { moment, shortened, visible } from '../part/text.ts'
 import { hrefOf } from '../route.ts'
 import { ApprovalForm } from '../run/approval-form.tsx'
 import { watchRun } from '../run/run-store.ts'
 import { callsOf } from '../run/run-view.ts'
-import { isHeld, listed } from '../tool/catalogue.ts'
+import { isHeld, toolList } from '../tool/catalogue.ts'
 import { HeldTool } from '../tool/held.tsx'
 import { findWaiting, type WaitingCall, waitingCalls } from './waiting.ts'
 
@@ -25,20 +25,20 @@ export function Approvals(): JSX.Element {
       .finally(() => (isLooking.value = false))
     return () => abort.abort()
   }, [key.value])
-  const held = listed.value.filter(isHeld)
+  const heldTools = toolList.value.filter(isHeld)
   const calls = waitingCalls.value
   return (
     <div class="page">
       <h1>Waiting for a person</h1>
-      {error.value !== undefined && <Problem error={error.value} />}
+      {error.value !== undefined && <ErrorNote error={error.value} />}
       <h2>Calls</h2>
       {calls.length === 0 && <p class="note">{isLooking.value ? 'Looking…' : 'No call waits for approval.'}</p>}
       {calls.map((each) => (
         <WaitingItem key={each.call.id} waiting={each} />
       ))}
       <h2>Tools</h2>
-      {held.length === 0 && <p class="note">No tool is held back.</p>}
-      {held.map((tool) => (
+      {heldTools.length === 0 && <p class="note">No tool is held back.</p>}
+      {heldTools.map((tool) => (
         <HeldTool key={tool.name} tool={tool} />
       ))}
     </div>

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import type { CallRecord, RunRecord } from '../../contract/run.ts'
 import type { RunSummary } from '../../contract/conversation.ts'
-import { ask, part } from '../api/session.ts'
+import { fetchJson, part } from '../api/session.ts'
 import { listIds, survey, type Surveyed } from '../conversation/survey.ts'
 import type { RunAddress } from '../route.ts'
 import { runPath } from '../run/run-store.ts'
@@ -22,7 +22,7 @@ export const waitingCalls = signal<readonly WaitingCall[]>([])
 /** Looks for calls that wait in all conversations. */
 export async function findWaiting(onCall: (call: WaitingCall) => void, abort: AbortSignal): Promise<void> {
   const pending: Promise<void>[] = []
-  const look = (found: Surveyed) => void pending.push(callsIn(found, onCall).catch(() => {}))
+  const look = (conversation: Surveyed) => void pending.push(callsIn(conversation, onCall).catch(() => {}))
   await survey(await listIds(), look, abort)
   await Promise.all(pending)
 }
@@ -30,10 +30,10 @@ export async function findWaiting(onCall: (call: WaitingCall) => void, abort: Ab
 async function callsIn({ id, title, last }: Surveyed, onCall: (call: WaitingCall) => void): Promise<void> {
   // Runs take turns: behind the one that waits, others may be queued.
   if (last?.status !== 'waiting' && last?.status !== 'queued') return
-  const runs = await ask<RunSummary[]>(`/conversations/${part(id)}/runs?limit=100`)
+  const runs = await fetchJson<RunSummary[]>(`/conversations/${part(id)}/runs?limit=100`)
   for (const run of runs.filter(({ status }) => status === 'waiting')) {
     const address = { conversation: id, run: run.id }
-    const { calls } = await ask<RunRecord>(runPath(address))
+    const { calls } = await fetchJson<RunRecord>(runPath(address))
     for (const call of calls)
       if (call.status === 'approval') onCall({ address, call, question: title, since: run.created })
   }

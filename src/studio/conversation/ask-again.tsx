@@ -1,17 +1,17 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { Dialog } from '../part/dialog.tsx'
-import { Problem } from '../part/problem.tsx'
-import { ask, part } from '../api/session.ts'
+import { ErrorNote } from '../part/problem.tsx'
+import { fetchJson, part } from '../api/session.ts'
 import { go } from '../route.ts'
 import { createConversation, fork, opened } from './conversation-store.ts'
-import { AskOptions } from './options.tsx'
+import { QuestionFields } from './options.tsx'
 import { contextFault, runOptions } from './settings.ts'
-import type { Turn } from './turns.ts'
+import type { ConversationTurn } from './turns.ts'
 
 interface AskAgainProps {
   readonly conversation: string
-  readonly turn: Turn
+  readonly turn: ConversationTurn
   readonly onClose: () => void
 }
 
@@ -26,11 +26,11 @@ export function AskAgain({ conversation, turn, onClose }: AskAgainProps): JSX.El
       const at = before[before.findIndex(({ run }) => run === turn.run) - 1]
       // What came before the turn stays; the conversation itself is left as it is.
       const copy = at?.last === undefined ? await createConversation() : await fork(conversation, at.last)
-      const { id } = await ask<{ id: string }>(`/conversations/${part(copy)}/runs`, {
+      const { id } = await fetchJson<{ id: string }>(`/conversations/${part(copy)}/runs`, {
         json: { input: turn.question, ...runOptions() },
         headers: { prefer: 'respond-async' },
       })
-      go({ page: 'compare', left: { conversation, run: turn.run }, right: { conversation: copy, run: id } })
+      go({ page: 'compare', first: { conversation, run: turn.run }, second: { conversation: copy, run: id } })
     } catch (problem) {
       error.value = problem
       isBusy.value = false
@@ -39,8 +39,8 @@ export function AskAgain({ conversation, turn, onClose }: AskAgainProps): JSX.El
   return (
     <Dialog title="Ask again with…" onClose={onClose}>
       <p class="note">The question is asked in a branch of its own, and both runs are shown side by side.</p>
-      <AskOptions />
-      {error.value !== undefined && <Problem error={error.value} />}
+      <QuestionFields />
+      {error.value !== undefined && <ErrorNote error={error.value} />}
       <div class="line end">
         <button type="button" onClick={onClose}>
           Cancel

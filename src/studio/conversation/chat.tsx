@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
-import { Problem } from '../part/problem.tsx'
-import { hrefOf, type Route } from '../route.ts'
+import { ErrorNote } from '../part/problem.tsx'
+import { hrefOf, type StudioRoute } from '../route.ts'
 import { RunPanel } from '../run/run-panel.tsx'
 import { watchRun } from '../run/run-store.ts'
 import { hasEnded } from '../run/run-view.ts'
@@ -10,7 +10,7 @@ import { ConversationHead } from './head.tsx'
 import { type Opened, opened, openConversation, openingError, PAGE } from './conversation-store.ts'
 import { TurnItem } from './turn.tsx'
 
-type ChatRoute = Extract<Route, { readonly page: 'chat' }>
+type ChatRoute = Extract<StudioRoute, { readonly page: 'chat' }>
 
 /** A conversation, and beside it the run that is selected in it. */
 export function Chat({ conversation, run, item }: ChatRoute): JSX.Element {
@@ -19,16 +19,16 @@ export function Chat({ conversation, run, item }: ChatRoute): JSX.Element {
     if (opened.peek()?.id !== conversation || conversation === undefined) void openConversation(conversation)
   }, [conversation])
   if (conversation !== undefined && openingError.value !== undefined) return <NotOpened conversation={conversation} />
-  const shown = opened.value?.id === conversation ? opened.value : undefined
-  const selected = run ?? shown?.turns.findLast(({ summary }) => summary)?.run
-  const turn = shown?.turns.find((each) => each.run === selected)
+  const transcript = opened.value?.id === conversation ? opened.value : undefined
+  const selected = run ?? transcript?.turns.findLast(({ summary }) => summary)?.run
+  const turn = transcript?.turns.find((each) => each.run === selected)
   const isPanelShown = conversation !== undefined && selected !== undefined
   return (
     <div class={isPanelShown ? 'chat split' : 'chat'}>
       <div class="transcript">
         {conversation && <ConversationHead id={conversation} />}
-        <Transcript shown={shown} selected={selected} isNew={conversation === undefined} />
-        <Composer conversation={conversation} current={currentOf(shown)} />
+        <Transcript transcript={transcript} selected={selected} isNew={conversation === undefined} />
+        <Composer conversation={conversation} current={currentOf(transcript)} />
       </div>
       {isPanelShown && (
         <RunPanel address={{ conversation, run: selected }} item={item} endedAt={turn?.summary?.ended} />
@@ -42,7 +42,7 @@ function NotOpened({ conversation }: { readonly conversation: string }): JSX.Ele
   return (
     <div class="page">
       <h1>This conversation cannot be shown</h1>
-      <Problem error={openingError.value} />
+      <ErrorNote error={openingError.value} />
       <div class="line">
         <button type="button" onClick={() => openConversation(conversation)}>
           Try again
@@ -56,16 +56,16 @@ function NotOpened({ conversation }: { readonly conversation: string }): JSX.Ele
 }
 
 interface TranscriptProps {
-  readonly shown: Opened | undefined
+  readonly transcript: Opened | undefined
   readonly selected: string | undefined
   readonly isNew: boolean
 }
 
 /** The turns. The newest line stays in view until the reader scrolls up. */
-function Transcript({ shown, selected, isNew }: TranscriptProps): JSX.Element {
+function Transcript({ transcript, selected, isNew }: TranscriptProps): JSX.Element {
   const log = useRef<HTMLDivElement>(null)
   const isAtEnd = useRef(true)
-  const id = shown?.id
+  const id = transcript?.id
   useLayoutEffect(() => {
     const element = log.current
     if (!element) return undefined
@@ -88,8 +88,12 @@ function Transcript({ shown, selected, isNew }: TranscriptProps): JSX.Element {
       }}
     >
       <div>
-        {shown?.hasMore && (
-          <button type="button" class="link" onClick={() => openConversation(shown.id, shown.turns.length + 2 * PAGE)}>
+        {transcript?.hasMore && (
+          <button
+            type="button"
+            class="link"
+            onClick={() => openConversation(transcript.id, transcript.turns.length + 2 * PAGE)}
+          >
             Show older turns
           </button>
         )}
@@ -99,17 +103,17 @@ function Transcript({ shown, selected, isNew }: TranscriptProps): JSX.Element {
             <p class="note">Every step, tool call and result shows beside the answer as it happens.</p>
           </div>
         )}
-        {shown?.turns.map((turn) => (
-          <TurnItem key={turn.run} conversation={shown.id} turn={turn} isSelected={turn.run === selected} />
+        {transcript?.turns.map((turn) => (
+          <TurnItem key={turn.run} conversation={transcript.id} turn={turn} isSelected={turn.run === selected} />
         ))}
       </div>
     </div>
   )
 }
 
-function currentOf(shown: Opened | undefined): ReturnType<typeof watchRun> | undefined {
-  const last = shown?.turns.findLast(({ summary }) => summary && !hasEnded(summary))
-  if (!shown || !last) return undefined
-  const store = watchRun({ conversation: shown.id, run: last.run })
+function currentOf(transcript: Opened | undefined): ReturnType<typeof watchRun> | undefined {
+  const last = transcript?.turns.findLast(({ summary }) => summary && !hasEnded(summary))
+  if (!transcript || !last) return undefined
+  const store = watchRun({ conversation: transcript.id, run: last.run })
   return hasEnded(store.view.value) ? undefined : store
 }

@@ -1,23 +1,23 @@
 import type { JSX } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
-import { Fault } from '../part/problem.tsx'
+import { FaultNote } from '../part/problem.tsx'
 import { visible } from '../part/text.ts'
-import { hrefOf, type Route, type RunAddress } from '../route.ts'
+import { hrefOf, type StudioRoute, type RunAddress } from '../route.ts'
 import { Chart, Figures } from '../run/chart.tsx'
 import { findEnd, watchRun } from '../run/run-store.ts'
 import { hasEnded } from '../run/run-view.ts'
 import { timelineOf } from '../run/timeline.ts'
 
-type CompareRoute = Extract<Route, { readonly page: 'compare' }>
+type CompareRoute = Extract<StudioRoute, { readonly page: 'compare' }>
 
 /** Two runs side by side. */
-export function Compare({ left, right }: CompareRoute): JSX.Element {
+export function Compare({ first, second }: CompareRoute): JSX.Element {
   return (
     <div class="page wide">
       <h1>Two runs compared</h1>
       <div class="sides">
-        <Side name="First run" address={left} />
-        <Side name="Second run" address={right} />
+        <Side name="First run" address={first} />
+        <Side name="Second run" address={second} />
       </div>
     </div>
   )
@@ -40,7 +40,7 @@ function Side({ name, address }: { readonly name: string; readonly address: RunA
       </h2>
       <Figures run={run} timeline={timeline} />
       <Chart timeline={timeline} selected={undefined} hrefOf={hrefTo} />
-      {run.error && <Fault {...run.error} />}
+      {run.error && <FaultNote {...run.error} />}
       <p class="text">{visible(run.answer || (run.steps.at(-1)?.text ?? ''))}</p>
     </section>
   )

@@ -1,11 +1,11 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { Problem } from '../part/problem.tsx'
+import { ErrorNote } from '../part/problem.tsx'
 import { cancel } from '../run/decide.ts'
 import type { RunStore } from '../run/run-store.ts'
 import { askIn } from './conversation-store.ts'
-import { AskOptions } from './options.tsx'
+import { QuestionFields } from './options.tsx'
 import { chosenTools, contextFault, model, runOptions, system } from './settings.ts'
 
 interface ComposerProps {
@@ -40,7 +40,7 @@ export function Composer({ conversation, current }: ComposerProps): JSX.Element 
         void submit()
       }}
     >
-      {error.value !== undefined && <Problem error={error.value} />}
+      {error.value !== undefined && <ErrorNote error={error.value} />}
       <div class="line">
         <textarea
           ref={field}
@@ -69,7 +69,7 @@ export function Composer({ conversation, current }: ComposerProps): JSX.Element 
       </div>
       <details class="settings">
         <summary>{summaryOf()}</summary>
-        <AskOptions />
+        <QuestionFields />
       </details>
     </form>
   )

@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals'
 import type { RunSummary, StoredMessage } from '../../contract/conversation.ts'
-import { ask, part, send } from '../api/session.ts'
+import { fetchJson, part, sendRequest } from '../api/session.ts'
 import { hasEnded } from '../run/run-view.ts'
 import { watchRun } from '../run/run-store.ts'
 import { go } from '../route.ts'
-import { type Turn, turnsOf } from './turns.ts'
+import { type ConversationTurn, turnsOf } from './turns.ts'
 
 /** The turns that are loaded at a time. */
 export const PAGE = 40
@@ -13,7 +13,7 @@ const MESSAGES = 1000
 
 export interface Opened {
   readonly id: string
-  readonly turns: readonly Turn[]
+  readonly turns: readonly ConversationTurn[]
   /** Whether there may be older turns. */
   readonly hasMore: boolean
 }
@@ -36,8 +36,8 @@ export async function openConversation(id: string | undefined, most = PAGE): Pro
   const path = `/conversations/${part(id)}`
   try {
     const [runs, messages] = await Promise.all([
-      ask<RunSummary[]>(`${path}/runs?limit=${most}`),
-      ask<StoredMessage[]>(`${path}/messages?limit=${MESSAGES}`),
+      fetchJson<RunSummary[]>(`${path}/runs?limit=${most}`),
+      fetchJson<StoredMessage[]>(`${path}/messages?limit=${MESSAGES}`),
     ])
     if (wanted !== id) return
     const hasMore = runs.length === most
@@ -51,26 +51,26 @@ export async function openConversation(id: string | undefined, most = PAGE): Pro
 /** Asks in a conversation, which is created for the first question. Shows the run as it happens. */
 export async function askIn(id: string | undefined, question: string, options: object): Promise<void> {
   const conversation = id ?? (await createConversation())
-  const response = await send(`/conversations/${part(conversation)}/runs`, {
+  const response = await sendRequest(`/conversations/${part(conversation)}/runs`, {
     json: { input: question, ...options },
     headers: { accept: 'text/event-stream' },
   })
   const run = response.headers.get('x-run-id') ?? ''
   const summary: RunSummary = { id: run, status: 'queued', created: Date.now() }
-  const turn: Turn = { run, question, steps: [], summary, canFork: false, isReplaced: false }
-  const known = opened.value?.id === conversation ? opened.value : { id: conversation, turns: [], hasMore: false }
-  opened.value = { ...known, turns: [...known.turns, turn] }
+  const turn: ConversationTurn = { run, question, steps: [], summary, canFork: false, isReplaced: false }
+  const current = opened.value?.id === conversation ? opened.value : { id: conversation, turns: [], hasMore: false }
+  opened.value = { ...current, turns: [...current.turns, turn] }
   watchRun({ conversation, run }, response)
   go({ page: 'chat', conversation, run }, id !== undefined)
 }
 
 export async function createConversation(): Promise<string> {
-  const { id } = await ask<{ id: string }>('/conversations', { json: {} })
+  const { id } = await fetchJson<{ id: string }>('/conversations', { json: {} })
   return id
 }
 
 /** Makes a new conversation that begins as this one, up to the message at a position. */
 export async function fork(conversation: string, at: number): Promise<string> {
-  const { id } = await ask<{ id: string }>(`/conversations/${part(conversation)}/fork`, { json: { at } })
+  const { id } = await fetchJson<{ id: string }>(`/conversations/${part(conversation)}/fork`, { json: { at } })
   return id
 }

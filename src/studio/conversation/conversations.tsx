@@ -3,8 +3,8 @@ import type { JSX } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { RunStatus } from '../../contract/run.ts'
 import { useLoaded } from '../api/loaded.ts'
-import { Problem } from '../part/problem.tsx'
-import { count, moment, visible } from '../part/text.ts'
+import { ErrorNote } from '../part/problem.tsx'
+import { quantity, moment, visible } from '../part/text.ts'
 import { hrefOf } from '../route.ts'
 import { listIds, survey, type Surveyed } from './survey.ts'
 
@@ -17,19 +17,19 @@ const STATES: readonly (RunStatus | '')[] = ['', 'running', 'waiting', 'complete
 export function Conversations(): JSX.Element {
   const { state } = useLoaded(() => listIds(), [])
   const most = useSignal(PAGE)
-  const found = useSignal<readonly Surveyed[]>([])
+  const surveyed = useSignal<readonly Surveyed[]>([])
   const wanted = useSignal('')
   const status = useSignal<RunStatus | ''>('')
   const ids = state.value.value
   useEffect(() => {
     const abort = new AbortController()
-    const known = new Set(found.peek().map(({ id }) => id))
-    const rest = (ids ?? []).slice(0, most.value).filter((id) => !known.has(id))
-    void survey(rest, (each) => (found.value = [...found.peek(), each]), abort.signal)
+    const surveyedIds = new Set(surveyed.peek().map(({ id }) => id))
+    const rest = (ids ?? []).slice(0, most.value).filter((id) => !surveyedIds.has(id))
+    void survey(rest, (each) => (surveyed.value = [...surveyed.peek(), each]), abort.signal)
     return () => abort.abort()
   }, [ids, most.value])
   const text = wanted.value.trim().toLowerCase()
-  const shown = found.value
+  const items = surveyed.value
     .filter(
       ({ id, title, last }) =>
         `${id} ${title}`.toLowerCase().includes(text) && [last?.status, ''].includes(status.value),
@@ -59,23 +59,23 @@ export function Conversations(): JSX.Element {
           ))}
         </select>
       </div>
-      {state.value.error !== undefined && <Problem error={state.value.error} />}
+      {state.value.error !== undefined && <ErrorNote error={state.value.error} />}
       {ids?.length === 0 && <p class="note">There are none yet.</p>}
       <ul class="rows">
-        {shown.map((each) => (
-          <Item key={each.id} found={each} />
+        {items.map((each) => (
+          <Item key={each.id} conversation={each} />
         ))}
       </ul>
       {ids && ids.length > most.value && (
         <button type="button" onClick={() => (most.value += PAGE)}>
-          Look into more of {count(ids.length, 'conversation')}
+          Look into more of {quantity(ids.length, 'conversation')}
         </button>
       )}
     </div>
   )
 }
 
-function Item({ found: { id, title, last } }: { readonly found: Surveyed }): JSX.Element {
+function Item({ conversation: { id, title, last } }: { readonly conversation: Surveyed }): JSX.Element {
   const run = last?.status === 'waiting' || last?.status === 'failed' ? { run: last.id } : {}
   return (
     <li>

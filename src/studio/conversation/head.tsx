@@ -1,8 +1,8 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { Dialog } from '../part/dialog.tsx'
-import { Problem } from '../part/problem.tsx'
-import { part, send } from '../api/session.ts'
+import { ErrorNote } from '../part/problem.tsx'
+import { part, sendRequest } from '../api/session.ts'
 import { go, hrefOf } from '../route.ts'
 import { forgetRuns } from '../run/run-store.ts'
 import { opened } from './conversation-store.ts'
@@ -26,7 +26,7 @@ export function ConversationHead({ id }: { readonly id: string }): JSX.Element {
       <button type="button" class="link" onClick={() => (isDeleting.value = true)}>
         Delete
       </button>
-      {error.value !== undefined && <Problem error={error.value} />}
+      {error.value !== undefined && <ErrorNote error={error.value} />}
       {isDeleting.value && (
         <Dialog title="Delete this conversation?" onClose={() => (isDeleting.value = false)}>
           <p class="note">What runs in it is cancelled. It cannot be brought back.</p>
@@ -46,7 +46,7 @@ export function ConversationHead({ id }: { readonly id: string }): JSX.Element {
 
 /** Saves everything that the edge has of a conversation, as JSON lines. */
 async function download(id: string): Promise<void> {
-  const response = await send(`/conversations/${part(id)}/export`)
+  const response = await sendRequest(`/conversations/${part(id)}/export`)
   const url = URL.createObjectURL(await response.blob())
   const link = Object.assign(document.createElement('a'), { href: url, download: `${id}.jsonl` })
   link.click()
@@ -54,7 +54,7 @@ async function download(id: string): Promise<void> {
 }
 
 async function remove(id: string): Promise<void> {
-  await send(`/conversations/${part(id)}`, { method: 'DELETE' })
+  await sendRequest(`/conversations/${part(id)}`, { method: 'DELETE' })
   forgetRuns(id)
   opened.value = undefined
   go({ page: 'conversations' })

@@ -1,11 +1,11 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useId } from 'preact/hooks'
-import { listed } from '../tool/catalogue.ts'
+import { toolList } from '../tool/catalogue.ts'
 import { chosenTools, contextFault, contextText, model, models, system } from './settings.ts'
 
 /** The fields that say what a question is asked with. */
-export function AskOptions(): JSX.Element {
+export function QuestionFields(): JSX.Element {
   const id = useId()
   return (
     <div class="options">
@@ -58,7 +58,7 @@ function ToolChoice(): JSX.Element {
     chosenTools.value = isOn ? [...others, name] : others
   }
   const name = useId()
-  const matching = listed.value.filter((tool) => tool.available && isLike(tool, wanted.value))
+  const matching = toolList.value.filter((tool) => tool.available && isLike(tool, wanted.value))
   return (
     <fieldset>
       <legend>Tools</legend>

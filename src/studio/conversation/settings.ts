@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals'
-import { ask } from '../api/session.ts'
+import { fetchJson } from '../api/session.ts'
 
 /** What the next question is asked with; empty fields are left to the edge. */
 export const model = signal('')
@@ -12,7 +12,7 @@ export const chosenTools = signal<readonly string[] | undefined>(undefined)
 export const models = signal<readonly string[]>([])
 
 export async function loadModels(): Promise<void> {
-  const { data } = await ask<{ readonly data: readonly { readonly id: string }[] }>('/v1/models')
+  const { data } = await fetchJson<{ readonly data: readonly { readonly id: string }[] }>('/v1/models')
   models.value = data.map(({ id }) => id)
 }
 

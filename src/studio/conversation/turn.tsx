@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
 import { memo } from '../part/memo.tsx'
-import { Fault, Problem } from '../part/problem.tsx'
+import { FaultNote, ErrorNote } from '../part/problem.tsx'
 import { argumentHint, duration, moment, visible } from '../part/text.ts'
 import { go, hrefOf } from '../route.ts'
 import { ApprovalForm } from '../run/approval-form.tsx'
@@ -12,11 +12,11 @@ import { type RunStore, watchRun } from '../run/run-store.ts'
 import { hasEnded, type CallView, type RunView, type StepView } from '../run/run-view.ts'
 import { AskAgain } from './ask-again.tsx'
 import { fork, openConversation } from './conversation-store.ts'
-import type { Turn } from './turns.ts'
+import type { ConversationTurn } from './turns.ts'
 
 interface TurnProps {
   readonly conversation: string
-  readonly turn: Turn
+  readonly turn: ConversationTurn
   readonly isSelected: boolean
 }
 
@@ -44,7 +44,7 @@ function ShownTurn({ conversation, turn, isSelected }: TurnProps): JSX.Element {
 }
 
 /** A turn whose run is under way, or whose events are loaded. */
-function Followed({ store, turn }: { readonly store: RunStore; readonly turn: Turn }): JSX.Element {
+function Followed({ store, turn }: { readonly store: RunStore; readonly turn: ConversationTurn }): JSX.Element {
   const view = store.view.value
   const { conversation, run } = store.address
   const isToRefresh = hasEnded(view) && turn.summary?.ended === undefined
@@ -60,8 +60,8 @@ function Followed({ store, turn }: { readonly store: RunStore; readonly turn: Tu
     <>
       <Steps steps={steps} conversation={conversation} run={run} store={store} />
       {!isAnswerShown && <p class="text">{visible(view.answer)}</p>}
-      {view.error && <Fault {...view.error} />}
-      {store.error.value !== undefined && <Problem error={store.error.value} />}
+      {view.error && <FaultNote {...view.error} />}
+      {store.error.value !== undefined && <ErrorNote error={store.error.value} />}
     </>
   )
 }
@@ -108,13 +108,13 @@ function ShownStep({ conversation, run, step, store }: StepProps): JSX.Element {
           ))}
         </ul>
       )}
-      {store && step.calls.map((call) => <Asking key={call.id} call={call} store={store} />)}
+      {store && step.calls.map((call) => <CallDecision key={call.id} call={call} store={store} />)}
     </div>
   )
 }
 
 /** The form of a call that waits for a person. */
-function Asking({ call, store }: { readonly call: CallView; readonly store: RunStore }): JSX.Element | null {
+function CallDecision({ call, store }: { readonly call: CallView; readonly store: RunStore }): JSX.Element | null {
   if (hasEnded(store.view.value)) return null
   if (call.state === 'approval') return <ApprovalForm call={call} address={store.address} />
   return call.state === 'caller' ? <ResultForm call={call} address={store.address} /> : null
@@ -132,7 +132,7 @@ function Chip({ call, href }: { readonly call: CallView; readonly href: string }
 
 interface FootProps {
   readonly conversation: string
-  readonly turn: Turn
+  readonly turn: ConversationTurn
   readonly store: RunStore | undefined
   readonly isSelected: boolean
 }
@@ -170,7 +170,7 @@ function TurnFoot({ conversation, turn, store, isSelected }: FootProps): JSX.Ele
           Ask again with…
         </button>
       )}
-      {error.value !== undefined && <Problem error={error.value} />}
+      {error.value !== undefined && <ErrorNote error={error.value} />}
       {isAsking.value && <AskAgain conversation={conversation} turn={turn} onClose={() => (isAsking.value = false)} />}
     </footer>
   )

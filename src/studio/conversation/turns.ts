@@ -3,7 +3,7 @@ import { contentText } from '../../contract/message.ts'
 import type { CallView, StepView } from '../run/run-view.ts'
 
 /** A turn of a conversation: what was asked, and what the messages tell of the answer. */
-export interface Turn {
+export interface ConversationTurn {
   /** The run, or the one that the messages were copied from. */
   readonly run: string
   readonly question: string
@@ -23,24 +23,28 @@ export interface Turn {
  * Makes the turns of a conversation from its messages and runs, oldest first. With `hasMore` there are older runs, so
  * that messages of other runs are theirs; else they were copied from the conversation that this one was forked from.
  */
-export function turnsOf(messages: readonly StoredMessage[], runs: readonly RunSummary[], hasMore = false): Turn[] {
+export function turnsOf(
+  messages: readonly StoredMessage[],
+  runs: readonly RunSummary[],
+  hasMore = false,
+): ConversationTurn[] {
   const groups = new Map<string, StoredMessage[]>()
   for (const message of messages) groups.set(message.run, [...(groups.get(message.run) ?? []), message])
-  const known = new Map(runs.map((run) => [run.id, run]))
-  const copied = hasMore ? [] : [...groups].filter(([run]) => !known.has(run))
+  const runsById = new Map(runs.map((run) => [run.id, run]))
+  const copied = hasMore ? [] : [...groups].filter(([run]) => !runsById.has(run))
   return [
     ...copied.map(([run, group]) => turnOf(run, group, undefined)),
     ...runs.map((run) => turnOf(run.id, groups.get(run.id) ?? [], run)),
   ]
 }
 
-function turnOf(run: string, group: readonly StoredMessage[], summary: RunSummary | undefined): Turn {
+function turnOf(run: string, group: readonly StoredMessage[], summary: RunSummary | undefined): ConversationTurn {
   const [first, last] = [group[0], group.at(-1)]
-  const said = group.flatMap(({ message }) => (message.role === 'user' ? contentText(message.content) : []))
+  const questions = group.flatMap(({ message }) => (message.role === 'user' ? contentText(message.content) : []))
   const end = last?.message
   return {
     run,
-    question: said.join('\n\n'),
+    question: questions.join('\n\n'),
     steps: stepsOf(group),
     ...(summary && { summary }),
     ...(first && last && { from: first.position, last: last.position }),

@@ -3,7 +3,7 @@ import type { Content } from '../../contract/message.ts'
 import { jsonOrText } from './text.ts'
 import { Value } from './value.tsx'
 
-/** What a tool gave back: JSON as a tree, text as text, images as images, files by their type and size. */
+/** What a tool gave back: JSON as a tree, text, images, files by their type and size. */
 export function Contents({
   content,
   structured,
@@ -21,12 +21,13 @@ export function Contents({
 }
 
 /** Types that browsers draw as an image and nothing else. */
-const DRAWN = /^image\/(?:png|jpeg|gif|webp|avif)$/
+const IMAGE_TYPE = /^image\/(?:png|jpeg|gif|webp|avif)$/
 
 function Part({ part, structured }: { readonly part: Content; readonly structured: unknown }): JSX.Element {
   if (part.type === 'text') return <Value value={structured ?? readable(part.text)} label="Result" />
   const { mediaType, data } = part
-  if (DRAWN.test(mediaType)) return <img src={`data:${mediaType};base64,${data}`} alt="Image that the tool returned" />
+  if (IMAGE_TYPE.test(mediaType))
+    return <img src={`data:${mediaType};base64,${data}`} alt="Image that the tool returned" />
   return (
     <p class="note">
       <code>{mediaType}</code>, {Math.ceil((data.length * 3) / 4).toLocaleString('en')} bytes

@@ -1,6 +1,6 @@
 /** How figures and texts are written. */
 
-export function count(number: number, noun: string): string {
+export function quantity(number: number, noun: string): string {
   return `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`
 }
 
@@ -10,7 +10,7 @@ export function duration(ms: number): string {
   if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`
   if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`
   if (ms < 86_400_000) return `${Math.floor(ms / 3_600_000)} h ${Math.round((ms % 3_600_000) / 60_000)} min`
-  return count(Math.round(ms / 86_400_000), 'day')
+  return quantity(Math.round(ms / 86_400_000), 'day')
 }
 
 /** When something was: the time today, else the date too. */

@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 import { isObject } from '../../contract/json.ts'
 import { CopyButton } from './copy-button.tsx'
 import { Table, rowsOf } from './table.tsx'
-import { count, shortened, visible } from './text.ts'
+import { quantity, shortened, visible } from './text.ts'
 
 /** Texts longer than this are folded. */
 const LONG_TEXT = 600
@@ -52,7 +52,7 @@ function Entries({ entries, isList, depth }: EntriesProps): JSX.Element {
       {entries.length > most.value && (
         <li>
           <button type="button" class="link" onClick={() => (most.value += 10 * MOST_ENTRIES)}>
-            Show more of {count(entries.length, 'entry').replace('entrys', 'entries')}
+            Show more of {quantity(entries.length, 'entry').replace('entrys', 'entries')}
           </button>
         </li>
       )}
@@ -62,7 +62,7 @@ function Entries({ entries, isList, depth }: EntriesProps): JSX.Element {
   return (
     <details open={depth < OPEN_DEPTH && entries.length <= OPEN_ENTRIES}>
       <summary>
-        {isList ? count(entries.length, 'item') : `{ ${shortened(entries.map(([name]) => name).join(', '), 40)} }`}
+        {isList ? quantity(entries.length, 'item') : `{ ${shortened(entries.map(([name]) => name).join(', '), 40)} }`}
       </summary>
       {list}
     </details>
@@ -71,10 +71,10 @@ function Entries({ entries, isList, depth }: EntriesProps): JSX.Element {
 
 function Text({ text, isQuoted }: { readonly text: string; readonly isQuoted: boolean }): JSX.Element {
   const isWhole = useSignal(false)
-  const shown = isWhole.value ? text : shortened(text, LONG_TEXT)
+  const excerpt = isWhole.value ? text : shortened(text, LONG_TEXT)
   return (
     <>
-      <span class={isQuoted ? 'string' : 'plain'}>{visible(shown)}</span>
+      <span class={isQuoted ? 'string' : 'plain'}>{visible(excerpt)}</span>
       {text.length > LONG_TEXT && (
         <button type="button" class="link" onClick={() => (isWhole.value = !isWhole.value)}>
           {isWhole.value ? 'Show less' : `Show all ${text.length.toLocaleString('en')} characters`}

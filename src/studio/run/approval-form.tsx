@@ -1,26 +1,32 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useRef } from 'preact/hooks'
-import { type ListedTool, tools } from '../tool/catalogue.ts'
-import { Problem } from '../part/problem.tsx'
+import { type CatalogueTool, tools } from '../tool/catalogue.ts'
+import { ErrorNote } from '../part/problem.tsx'
 import { jsonOrText, visible } from '../part/text.ts'
 import { Value } from '../part/value.tsx'
 import type { RunAddress } from '../route.ts'
-import { decide } from './decide.ts'
+import { sendDecision } from './decide.ts'
 import type { CallView } from './run-view.ts'
 
-type Asked = Pick<CallView, 'id' | 'tool' | 'arguments' | 'approval'>
+type CallToApprove = Pick<CallView, 'id' | 'tool' | 'arguments' | 'approval'>
 
 /** Asks a person to decide on a call, and shows what the decision is about. */
-export function ApprovalForm({ call, address }: { readonly call: Asked; readonly address: RunAddress }): JSX.Element {
+export function ApprovalForm({
+  call,
+  address,
+}: {
+  readonly call: CallToApprove
+  readonly address: RunAddress
+}): JSX.Element {
   const reason = useRef<HTMLInputElement>(null)
   const isBusy = useSignal(false)
   const error = useSignal<unknown>(undefined)
   const send = async (decision: 'approve' | 'reject') => {
     isBusy.value = true
     error.value = undefined
-    const said = reason.current?.value.trim() ?? ''
-    await decide(address, { call: call.id, decision, reason: said, arguments: call.arguments }).catch(
+    const reasonText = reason.current?.value.trim() ?? ''
+    await sendDecision(address, { call: call.id, decision, reason: reasonText, arguments: call.arguments }).catch(
       (problem: unknown) => (error.value = problem),
     )
     isBusy.value = false
@@ -43,7 +49,7 @@ export function ApprovalForm({ call, address }: { readonly call: Asked; readonly
         </p>
       )}
       <Value value={jsonOrText(call.arguments)} label="Arguments" />
-      {error.value !== undefined && <Problem error={error.value} />}
+      {error.value !== undefined && <ErrorNote error={error.value} />}
       <div class="line">
         <input ref={reason} class="grow" placeholder="Reason, which the model reads" aria-label="Reason" />
         <button type="button" disabled={isBusy} onClick={() => send('reject')}>
@@ -58,7 +64,7 @@ export function ApprovalForm({ call, address }: { readonly call: Asked; readonly
 }
 
 /** What a person should know of a call's effect before it happens. */
-function reversible(tool: ListedTool | undefined): string {
+function reversible(tool: CatalogueTool | undefined): string {
   if (tool?.annotations?.readOnly) return 'It only reads.'
   if (tool?.undo) return 'Its effect can be undone.'
   return tool?.annotations?.destructive

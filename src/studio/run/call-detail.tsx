@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
 import { Contents } from '../part/contents.tsx'
-import { Fault } from '../part/problem.tsx'
+import { FaultNote } from '../part/problem.tsx'
 import { duration, jsonOrText, moment } from '../part/text.ts'
 import { Value } from '../part/value.tsx'
 import { hrefOf, type RunAddress } from '../route.ts'
@@ -21,7 +21,7 @@ export function CallDetail({ call, address }: { readonly call: CallView; readonl
       {call.state === 'approval' && <ApprovalForm call={call} address={address} />}
       {approval?.decision && <p class="note">{decided(approval)}</p>}
       {progress && <Progress {...progress} />}
-      {error && <Fault {...error} />}
+      {error && <FaultNote {...error} />}
       {call.state !== 'approval' && (
         <>
           <h3>Arguments</h3>

@@ -1,10 +1,10 @@
-import { send } from '../api/session.ts'
+import { sendRequest } from '../api/session.ts'
 import { canonicalJson, sha256 } from '../../contract/json.ts'
 import { jsonOrText } from '../part/text.ts'
 import { runPath, watchRun } from './run-store.ts'
 import type { RunAddress } from '../route.ts'
 
-export interface Decision {
+export interface ApprovalDecision {
   readonly call: string
   readonly decision: 'approve' | 'reject'
   readonly reason: string
@@ -13,17 +13,17 @@ export interface Decision {
 }
 
 /** Decides on a call that waits for approval, then follows its run on. */
-export async function decide(
+export async function sendDecision(
   address: RunAddress,
-  { call, decision, reason, arguments: shown }: Decision,
+  { call, decision, reason, arguments: argumentsText }: ApprovalDecision,
 ): Promise<void> {
-  const seen = jsonOrText(shown)
-  await send(`${runPath(address)}/calls/${encodeURIComponent(call)}`, {
+  const value = jsonOrText(argumentsText)
+  await sendRequest(`${runPath(address)}/calls/${encodeURIComponent(call)}`, {
     json: {
       decision,
       ...(reason !== '' && { reason }),
       // Only what JSON writes in one way can be hashed alike on both sides.
-      ...(typeof seen === 'object' && seen !== null && { argumentsHash: await sha256(canonicalJson(seen)) }),
+      ...(typeof value === 'object' && value !== null && { argumentsHash: await sha256(canonicalJson(value)) }),
     },
   })
   watchRun(address)
@@ -31,11 +31,11 @@ export async function decide(
 
 /** Gives the result of a call that its caller runs, then follows the run on. */
 export async function giveResult(address: RunAddress, call: string, result: unknown): Promise<void> {
-  await send(`${runPath(address)}/calls/${encodeURIComponent(call)}`, { json: { result } })
+  await sendRequest(`${runPath(address)}/calls/${encodeURIComponent(call)}`, { json: { result } })
   watchRun(address)
 }
 
 /** Cancels a run. */
 export async function cancel(address: RunAddress): Promise<void> {
-  await send(`${runPath(address)}/cancel`, { method: 'POST' })
+  await sendRequest(`${runPath(address)}/cancel`, { method: 'POST' })
 }

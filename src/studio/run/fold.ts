@@ -77,8 +77,8 @@ function foldStep(step: StepView, event: Exclude<StepEvent, CallEvent>): StepVie
       return { ...step, usage: event.usage }
     case 'step.answered': {
       const { text, reasoning = step.reasoning, calls, finish, usage } = event
-      const known = new Map(step.calls.map((call) => [call.id, call]))
-      const all = calls.map((call) => known.get(call.callId) ?? newCall(call))
+      const callsById = new Map(step.calls.map((call) => [call.id, call]))
+      const all = calls.map((call) => callsById.get(call.callId) ?? newCall(call))
       return { ...step, text, reasoning, calls: all, finish, isAnswered: true, ...(usage && { usage }) }
     }
     case 'step.finished':
@@ -159,12 +159,12 @@ function withCall(run: RunView, event: CallEvent): RunView {
   const number = run.steps.at(at < 0 ? -1 : at)?.number ?? 1
   return withStep(run, number, (step) => {
     const index = step.calls.findIndex(({ id }) => id === event.callId)
-    const known = step.calls[index]
-    if (known) return { ...step, calls: step.calls.with(index, foldCall(known, event)) }
+    const existing = step.calls[index]
+    if (existing) return { ...step, calls: step.calls.with(index, foldCall(existing, event)) }
     const tool = 'tool' in event ? event.tool : ''
     const text = 'arguments' in event && event.type !== 'call.delta' ? (event.arguments ?? '') : ''
-    const made = newCall({ callId: event.callId, tool, arguments: text })
-    return { ...step, calls: [...step.calls, foldCall(made, event)] }
+    const added = newCall({ callId: event.callId, tool, arguments: text })
+    return { ...step, calls: [...step.calls, foldCall(added, event)] }
   })
 }
 

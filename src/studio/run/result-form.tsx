@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useRef } from 'preact/hooks'
-import { Problem } from '../part/problem.tsx'
+import { ErrorNote } from '../part/problem.tsx'
 import { jsonOrText } from '../part/text.ts'
 import { Value } from '../part/value.tsx'
 import type { RunAddress } from '../route.ts'
@@ -27,7 +27,7 @@ export function ResultForm({ call, address }: { readonly call: CallView; readonl
         <b>{call.tool}</b> <span class="note">is the caller’s to run. Give its result: a text, or JSON.</span>
       </p>
       <Value value={jsonOrText(call.arguments)} label="Arguments" />
-      {error.value !== undefined && <Problem error={error.value} />}
+      {error.value !== undefined && <ErrorNote error={error.value} />}
       <div class="line">
         <textarea ref={result} class="grow" rows={1} required aria-label="Result" />
         <button class="main">Send result</button>

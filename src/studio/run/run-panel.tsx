@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
-import { Fault, Problem } from '../part/problem.tsx'
+import { FaultNote, ErrorNote } from '../part/problem.tsx'
 import { hrefOf, type RunAddress } from '../route.ts'
 import { Chart, Figures } from './chart.tsx'
 import { CallDetail } from './call-detail.tsx'
@@ -26,9 +26,9 @@ interface PanelProps {
 export function RunPanel({ address, item, endedAt }: PanelProps): JSX.Element {
   const store = useMemo(() => watchRun(address), [address.conversation, address.run])
   /** How many events are shown, while they are replayed. */
-  const shown = useSignal<RunView | undefined>(undefined)
-  useEffect(() => void (shown.value = undefined), [store])
-  const run = shown.value ?? store.view.value
+  const replayed = useSignal<RunView | undefined>(undefined)
+  useEffect(() => void (replayed.value = undefined), [store])
+  const run = replayed.value ?? store.view.value
   const now = useNow(store)
   const ended = store.endedAt.value ?? endedAt
   const until = hasEnded(run) ? (ended ?? 0) : now
@@ -39,15 +39,15 @@ export function RunPanel({ address, item, endedAt }: PanelProps): JSX.Element {
   return (
     <section class="run" aria-label="Run">
       <Figures run={run} timeline={timeline} />
-      {store.error.value !== undefined && <Problem error={store.error.value} />}
-      {run.error && <Fault {...run.error} />}
+      {store.error.value !== undefined && <ErrorNote error={store.error.value} />}
+      {run.error && <FaultNote {...run.error} />}
       <Chart timeline={timeline} selected={item} hrefOf={to} />
       {run.notes.map((note) => (
         <p key={note} class="note">
           {note}
         </p>
       ))}
-      <Replay store={store} onShow={(view) => (shown.value = view)} />
+      <Replay store={store} onShow={(view) => (replayed.value = view)} />
       {call ? (
         <CallDetail key={call.id} call={call} address={address} />
       ) : step ? (

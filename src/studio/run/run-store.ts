@@ -2,7 +2,7 @@ import { type Signal, signal } from '@preact/signals'
 import { follow } from '../../client/follow.ts'
 import type { RunSummary } from '../../contract/conversation.ts'
 import type { RunEvent } from '../../contract/event.ts'
-import { ask, part, send } from '../api/session.ts'
+import { fetchJson, part, sendRequest } from '../api/session.ts'
 import type { RunAddress } from '../route.ts'
 import { foldEvent } from './fold.ts'
 import { emptyRun, hasEnded, type RunView } from './run-view.ts'
@@ -48,7 +48,7 @@ export function forgetRuns(conversation: string): void {
 
 /** Finds out when a run ended that had ended before the page followed it. */
 export async function findEnd({ address: { conversation, run }, endedAt }: RunStore): Promise<void> {
-  const runs = await ask<RunSummary[]>(`/conversations/${part(conversation)}/runs`)
+  const runs = await fetchJson<RunSummary[]>(`/conversations/${part(conversation)}/runs`)
   endedAt.value ??= runs.find(({ id }) => id === run)?.ended
 }
 
@@ -80,7 +80,7 @@ async function read(store: OwnStore, opened: Response | undefined): Promise<void
     response = undefined
     const seq = events.at(-1)?.seq
     const headers = { ...(seq !== undefined && { 'last-event-id': `${address.run}.${seq}` }) }
-    return first ?? send(`${runPath(address)}/events`, { headers })
+    return first ?? sendRequest(`${runPath(address)}/events`, { headers })
   }
   const pending: RunEvent[] = []
   let timer: ReturnType<typeof setTimeout> | undefined

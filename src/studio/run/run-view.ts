@@ -4,10 +4,10 @@ import type { Finish, RunError, RunStatus } from '../../contract/run.ts'
 import type { Usage } from '../../contract/usage.ts'
 
 /** Where a call stands. `proposed`: the model has written it, and nothing has been done about it yet. */
-export type CallState = 'proposed' | 'approval' | 'rejected' | 'caller' | 'running' | 'interrupted' | 'ok' | 'failed'
+export type CallStage = 'proposed' | 'approval' | 'rejected' | 'caller' | 'running' | 'interrupted' | 'ok' | 'failed'
 
 /** One sending of a call to its tool. Times are in epoch milliseconds. */
-export interface Attempt {
+export interface CallAttempt {
   readonly number: number
   readonly from: number
   /** Absent while it runs, and for an attempt that was lost. */
@@ -20,8 +20,8 @@ export interface CallView {
   readonly tool: string
   /** As the model wrote them. */
   readonly arguments: string
-  readonly state: CallState
-  readonly attempts: readonly Attempt[]
+  readonly state: CallStage
+  readonly attempts: readonly CallAttempt[]
   readonly approval?: ApprovalView
   readonly progress?: { readonly message?: string; readonly fraction?: number; readonly data?: unknown }
   readonly content?: readonly Content[]

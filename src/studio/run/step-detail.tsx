@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { count, visible } from '../part/text.ts'
+import { quantity, visible } from '../part/text.ts'
 import type { StepView } from './run-view.ts'
 
 /** What the model said in one step, what it was offered and what it used. */
@@ -39,7 +39,7 @@ export function StepDetail({ step }: { readonly step: StepView }): JSX.Element {
           <div>
             <dt>Finish</dt>
             <dd>
-              <code>{finish}</code>, {count(calls.length, 'call')}
+              <code>{finish}</code>, {quantity(calls.length, 'call')}
             </dd>
           </div>
         )}

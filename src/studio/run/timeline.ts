@@ -1,4 +1,4 @@
-import { type Attempt, type CallView, hasEnded, type RunView, type StepView } from './run-view.ts'
+import { type CallAttempt, type CallView, hasEnded, type RunView, type StepView } from './run-view.ts'
 
 /** A bar on the time axis, in percent of its width. */
 export interface Bar {
@@ -78,7 +78,7 @@ export function timelineOf(run: RunView, now: number): Timeline {
     }))
     return [head, ...waiting, ...calls]
   })
-  function attemptBar(attempt: Attempt, at: number, all: readonly Attempt[]): Bar {
+  function attemptBar(attempt: CallAttempt, at: number, all: readonly CallAttempt[]): Bar {
     // An attempt whose end is not known ended before the next one began.
     const until = attempt.to ?? all[at + 1]?.from
     const kind = attempt.isLost && attempt.to === undefined ? 'lost' : 'tool'

@@ -1,8 +1,8 @@
 import type { JSX } from 'preact'
-import { isHeld, type ListedTool } from './catalogue.ts'
+import { isHeld, type CatalogueTool } from './catalogue.ts'
 
 /** What a person should know of a tool at a glance. */
-export function Badges({ tool }: { readonly tool: ListedTool }): JSX.Element {
+export function Badges({ tool }: { readonly tool: CatalogueTool }): JSX.Element {
   const { approval, annotations = {}, available, source } = tool
   const words = [
     source === 'service' ? '' : source === 'kv' ? 'stored' : source,

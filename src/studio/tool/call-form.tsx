@@ -1,12 +1,12 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import type { Content } from '../../contract/message.ts'
-import { ask, part } from '../api/session.ts'
+import { fetchJson, part } from '../api/session.ts'
 import { contextFault, contextText } from '../conversation/settings.ts'
 import { Contents } from '../part/contents.tsx'
-import { Fault, Problem } from '../part/problem.tsx'
+import { FaultNote, ErrorNote } from '../part/problem.tsx'
 import { duration } from '../part/text.ts'
-import type { ListedTool } from './catalogue.ts'
+import type { CatalogueTool } from './catalogue.ts'
 import { Field } from './schema-field.tsx'
 import { emptyOf } from './schema-value.ts'
 
@@ -19,7 +19,7 @@ interface Outcome {
 }
 
 /** Calls a tool by hand: a form made from its schema, or the arguments as JSON. */
-export function CallForm({ tool }: { readonly tool: ListedTool }): JSX.Element {
+export function CallForm({ tool }: { readonly tool: CatalogueTool }): JSX.Element {
   const schema = tool.inputSchema ?? {}
   const value = useSignal<unknown>(emptyOf(schema, schema))
   /** The arguments as they are written, while they are written as JSON. */
@@ -42,7 +42,7 @@ export function CallForm({ tool }: { readonly tool: ListedTool }): JSX.Element {
     const values: unknown = text.value === undefined ? (value.value ?? {}) : JSON.parse(text.value)
     const context: unknown = contextFault.value === '' ? JSON.parse(contextText.value.trim() || 'null') : null
     const json = { arguments: values, ...(context !== null && { context }) }
-    outcome.value = await ask<Outcome>(`/tools/${part(tool.name)}/call`, { json })
+    outcome.value = await fetchJson<Outcome>(`/tools/${part(tool.name)}/call`, { json })
   }
   const change = () => {
     if (text.value === undefined) return void (text.value = JSON.stringify(value.value ?? {}, null, 2))
@@ -89,7 +89,7 @@ export function CallForm({ tool }: { readonly tool: ListedTool }): JSX.Element {
         </button>
       </div>
       <div aria-live="polite">
-        {error.value !== undefined && <Problem error={error.value} />}
+        {error.value !== undefined && <ErrorNote error={error.value} />}
         {outcome.value && <Came outcome={outcome.value} />}
       </div>
     </form>
@@ -103,7 +103,7 @@ function Came({ outcome: { ok, content, structured, error, durationMs } }: { rea
       <h4>
         Result <span class="note">{duration(durationMs)}</span>
       </h4>
-      {error && <Fault {...error} />}
+      {error && <FaultNote {...error} />}
       {ok && <Contents content={content} structured={structured} />}
     </>
   )

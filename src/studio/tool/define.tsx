@@ -3,9 +3,9 @@ import type { JSX } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { HistoryEntry } from '../../contract/catalogue.ts'
 import { isObject } from '../../contract/json.ts'
-import { ask, part } from '../api/session.ts'
+import { fetchJson, part } from '../api/session.ts'
 import { Diff } from '../part/diff.tsx'
-import { Problem } from '../part/problem.tsx'
+import { ErrorNote } from '../part/problem.tsx'
 import { go } from '../route.ts'
 import { loadTools } from './catalogue.ts'
 import { TEMPLATES } from './templates.ts'
@@ -35,7 +35,11 @@ export function Define({ tool }: { readonly tool?: string }): JSX.Element {
       const json: unknown = JSON.parse(text.value)
       // Another version that was stored meanwhile is not overwritten unseen.
       const headers = before.value ? { 'if-match': `"${before.value.hash}"` } : { 'if-none-match': '*' }
-      await ask(`/tools/${part(name.value)}`, { method: 'PUT', json: { name: name.value, ...Object(json) }, headers })
+      await fetchJson(`/tools/${part(name.value)}`, {
+        method: 'PUT',
+        json: { name: name.value, ...Object(json) },
+        headers,
+      })
       await loadTools()
       go({ page: 'tools', tool: name.value })
     } catch (problem) {
@@ -79,7 +83,7 @@ export function Define({ tool }: { readonly tool?: string }): JSX.Element {
       {before.value && text.value !== before.value.text && fault === '' && (
         <Diff before={before.value.text} after={text.value} />
       )}
-      {error.value !== undefined && <Problem error={error.value} />}
+      {error.value !== undefined && <ErrorNote error={error.value} />}
       <div class="line end">
         <button class="main" disabled={isBusy.value || fault !== ''}>
           Store
@@ -122,9 +126,9 @@ function Beginning({ name, onName, onText }: BeginningProps): JSX.Element {
 
 async function loadCurrent(tool: string): Promise<{ text: string; hash: string }> {
   const path = `/tools/${part(tool)}/versions`
-  const [newest] = await ask<HistoryEntry[]>(`${path}?limit=1`)
+  const [newest] = await fetchJson<HistoryEntry[]>(`${path}?limit=1`)
   const hash = newest?.hash ?? ''
-  return { text: written(await ask<unknown>(`${path}/${part(hash)}`)), hash }
+  return { text: written(await fetchJson<unknown>(`${path}/${part(hash)}`)), hash }
 }
 
 /** Why a text is not the JSON of an object; empty if it is. */

@@ -10,7 +10,7 @@ import {
   kindOf,
   propertiesOf,
   requiredOf,
-  resolved,
+  resolveSchema,
   variantsOf,
 } from './schema-value.ts'
 
@@ -28,26 +28,26 @@ export interface FieldProps {
 
 /** A field of the kind that fits a schema; of an object or a list, all its fields. */
 export function Field(props: FieldProps): JSX.Element {
-  const schema = resolved(props.schema, props.root)
-  const known = { ...props, schema }
+  const schema = resolveSchema(props.schema, props.root)
+  const resolvedProps = { ...props, schema }
   switch (kindOf(schema)) {
     case 'object':
-      return <ObjectField {...known} />
+      return <ObjectField {...resolvedProps} />
     case 'list':
-      return <ListField {...known} />
+      return <ListField {...resolvedProps} />
     case 'variants':
-      return <VariantField {...known} />
+      return <VariantField {...resolvedProps} />
     case 'choice':
-      return <ChoiceField {...known} />
+      return <ChoiceField {...resolvedProps} />
     case 'boolean':
-      return <BooleanField {...known} />
+      return <BooleanField {...resolvedProps} />
     case 'number':
     case 'integer':
-      return <NumberField {...known} />
+      return <NumberField {...resolvedProps} />
     case 'text':
-      return <TextField {...known} />
+      return <TextField {...resolvedProps} />
     case 'json':
-      return <JsonField {...known} />
+      return <JsonField {...resolvedProps} />
   }
 }
 
@@ -258,7 +258,7 @@ function ListField({ schema, root, name, value, isRequired, onChange }: FieldPro
 }
 
 function VariantField({ schema, root, name, value, isRequired, onChange }: FieldProps): JSX.Element {
-  const variants = variantsOf(schema).map((each) => resolved(each, root))
+  const variants = variantsOf(schema).map((each) => resolveSchema(each, root))
   const chosen = useSignal(0)
   const variant = variants[chosen.value] ?? {}
   return (

@@ -5,11 +5,11 @@ import { isObject, type JsonObject, type JsonSchema } from '../../contract/json.
 export type FieldKind = 'text' | 'number' | 'integer' | 'boolean' | 'choice' | 'object' | 'list' | 'variants' | 'json'
 
 /** Follows `$ref` within the schema, and merges what `allOf` says. */
-export function resolved(schema: unknown, root: JsonSchema, depth = 0): JsonObject {
+export function resolveSchema(schema: unknown, root: JsonSchema, depth = 0): JsonObject {
   if (!isObject(schema) || depth > 8) return {}
   const { $ref, allOf, ...rest } = schema
-  const target = typeof $ref === 'string' ? resolved(pointed(root, $ref), root, depth + 1) : {}
-  const parts = Array.isArray(allOf) ? allOf.map((each) => resolved(each, root, depth + 1)) : []
+  const target = typeof $ref === 'string' ? resolveSchema(pointed(root, $ref), root, depth + 1) : {}
+  const parts = Array.isArray(allOf) ? allOf.map((each) => resolveSchema(each, root, depth + 1)) : []
   return [target, ...parts].reduce<JsonObject>(merged, rest)
 }
 
@@ -63,18 +63,18 @@ export function requiredOf({ required }: JsonObject): readonly unknown[] {
 
 /** What a required field begins with; undefined where a person must say. */
 export function emptyOf(schema: JsonObject, root: JsonSchema, depth = 0): unknown {
-  const known = resolved(schema, root)
-  if ('default' in known) return known['default']
-  if ('const' in known) return known['const']
-  switch (kindOf(known)) {
+  const target = resolveSchema(schema, root)
+  if ('default' in target) return target['default']
+  if ('const' in target) return target['const']
+  switch (kindOf(target)) {
     case 'boolean':
       return false
     case 'list':
       return []
     case 'object': {
       if (depth > 4) return {}
-      const required = requiredOf(known)
-      const values = propertiesOf(known).map(([name, each]) => {
+      const required = requiredOf(target)
+      const values = propertiesOf(target).map(([name, each]) => {
         const isNeeded = required.includes(name)
         return [name, isNeeded ? emptyOf(each, root, depth + 1) : undefined] as const
       })

@@ -1,31 +1,31 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useLoaded } from '../api/loaded.ts'
-import { ask, part, send } from '../api/session.ts'
+import { fetchJson, part, sendRequest } from '../api/session.ts'
 import { Dialog } from '../part/dialog.tsx'
-import { Fault, Problem } from '../part/problem.tsx'
+import { FaultNote, ErrorNote } from '../part/problem.tsx'
 import { visible } from '../part/text.ts'
 import { Value } from '../part/value.tsx'
 import { go, hrefOf } from '../route.ts'
 import { Badges } from './badges.tsx'
 import { CallForm } from './call-form.tsx'
-import { isHeld, type ListedTool, loadTools } from './catalogue.ts'
+import { isHeld, type CatalogueTool, loadTools } from './catalogue.ts'
 import { HeldTool } from './held.tsx'
 import { Versions } from './versions.tsx'
 
 /** One tool: what models are told of it, a form to call it, and for a stored one its versions. */
-export function ToolPage({ name }: { readonly name: string }): JSX.Element {
-  const { state, reload } = useLoaded(() => ask<ListedTool>(`/tools/${part(name)}`), [name])
+export function ToolView({ name }: { readonly name: string }): JSX.Element {
+  const { state, reload } = useLoaded(() => fetchJson<CatalogueTool>(`/tools/${part(name)}`), [name])
   const { value: tool, error } = state.value
   return (
     <section class="run" aria-label={`Tool ${name}`}>
-      {error !== undefined && <Problem error={error} />}
+      {error !== undefined && <ErrorNote error={error} />}
       {tool && <About tool={tool} onChange={reload} />}
     </section>
   )
 }
 
-function About({ tool, onChange }: { readonly tool: ListedTool; readonly onChange: () => void }): JSX.Element {
+function About({ tool, onChange }: { readonly tool: CatalogueTool; readonly onChange: () => void }): JSX.Element {
   const { name, title, description = '', available, reason = '', source, place, version, approval } = tool
   const isStored = source === 'kv'
   return (
@@ -37,7 +37,7 @@ function About({ tool, onChange }: { readonly tool: ListedTool; readonly onChang
       <p class="note">
         <code>{name}</code> <Badges tool={tool} />
       </p>
-      {!available && !isHeld(tool) && <Fault code="unavailable" message={reason} />}
+      {!available && !isHeld(tool) && <FaultNote code="unavailable" message={reason} />}
       {isHeld(tool) ? <HeldTool tool={tool} /> : <p class="text">{visible(description)}</p>}
       {available && <CallForm tool={tool} />}
       <h3>Definition</h3>
@@ -82,7 +82,7 @@ function Stored({ name }: { readonly name: string }): JSX.Element {
   const error = useSignal<unknown>(undefined)
   const remove = async () => {
     try {
-      await send(`/tools/${part(name)}`, { method: 'DELETE' })
+      await sendRequest(`/tools/${part(name)}`, { method: 'DELETE' })
       await loadTools()
       go({ page: 'tools' })
     } catch (problem) {
@@ -102,7 +102,7 @@ function Stored({ name }: { readonly name: string }): JSX.Element {
           <p class="note">
             Models can no longer call it. Its versions stay, and any of them can be made current again.
           </p>
-          {error.value !== undefined && <Problem error={error.value} />}
+          {error.value !== undefined && <ErrorNote error={error.value} />}
           <div class="line end">
             <button type="button" onClick={() => (isRemoving.value = false)}>
               Keep it

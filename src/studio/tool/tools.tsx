@@ -2,12 +2,12 @@ import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { useLoaded } from '../api/loaded.ts'
-import { Problem } from '../part/problem.tsx'
-import { count, visible } from '../part/text.ts'
+import { ErrorNote } from '../part/problem.tsx'
+import { quantity, visible } from '../part/text.ts'
 import { hrefOf } from '../route.ts'
 import { Badges } from './badges.tsx'
-import { listed, type ListedTool, loadTools, searchTools } from './catalogue.ts'
-import { ToolPage } from './tool-page.tsx'
+import { toolList, type CatalogueTool, loadTools, searchTools } from './catalogue.ts'
+import { ToolView } from './tool-page.tsx'
 
 /** The pause after a key before the edge is asked. */
 const SEARCH_MS = 200
@@ -15,16 +15,16 @@ const SEARCH_MS = 200
 /** The tools of the edge, searched as a model searches them, and beside them the one that is selected. */
 export function Tools({ tool }: { readonly tool?: string }): JSX.Element {
   const wanted = useSignal('')
-  const found = useSignal<readonly ListedTool[]>([])
+  const matches = useSignal<readonly CatalogueTool[]>([])
   const { state } = useLoaded(loadTools, [])
   useEffect(() => {
-    found.value = []
+    matches.value = []
     const query = wanted.value.trim()
     if (query === '') return undefined
     let isCurrent = true
     const timer = setTimeout(() => {
       searchTools(query).then(
-        (tools) => isCurrent && (found.value = tools),
+        (tools) => isCurrent && (matches.value = tools),
         () => {},
       )
     }, SEARCH_MS)
@@ -33,7 +33,7 @@ export function Tools({ tool }: { readonly tool?: string }): JSX.Element {
       clearTimeout(timer)
     }
   }, [wanted.value])
-  const all = listed.value
+  const all = toolList.value
   return (
     <div class={tool === undefined ? 'chat' : 'chat split even'}>
       <div class="transcript">
@@ -52,38 +52,38 @@ export function Tools({ tool }: { readonly tool?: string }): JSX.Element {
               value={wanted.value}
               onInput={(event) => (wanted.value = event.currentTarget.value)}
             />
-            {state.value.error !== undefined && <Problem error={state.value.error} />}
-            <List all={all} found={found.value} wanted={wanted.value.trim().toLowerCase()} selected={tool} />
+            {state.value.error !== undefined && <ErrorNote error={state.value.error} />}
+            <List all={all} matches={matches.value} wanted={wanted.value.trim().toLowerCase()} selected={tool} />
           </div>
         </div>
       </div>
-      {tool !== undefined && <ToolPage key={tool} name={tool} />}
+      {tool !== undefined && <ToolView key={tool} name={tool} />}
     </div>
   )
 }
 
 interface ListProps {
-  readonly all: readonly ListedTool[]
-  readonly found: readonly ListedTool[]
+  readonly all: readonly CatalogueTool[]
+  readonly matches: readonly CatalogueTool[]
   readonly wanted: string
   readonly selected: string | undefined
 }
 
 /** What the search found, best first, then the tools that contain the words as they stand. */
-function List({ all, found, wanted, selected }: ListProps): JSX.Element {
-  const names = new Set(found.map(({ name }) => name))
+function List({ all, matches, wanted, selected }: ListProps): JSX.Element {
+  const names = new Set(matches.map(({ name }) => name))
   const literal = all.filter((tool) => !names.has(tool.name) && textOf(tool).includes(wanted))
-  const shown = wanted === '' ? all : [...found, ...literal]
-  const faulty = shown.filter(({ available }) => !available).length
+  const visibleTools = wanted === '' ? all : [...matches, ...literal]
+  const faulty = visibleTools.filter(({ available }) => !available).length
   return (
     <>
       <p class="note" role="status">
-        {count(shown.length, 'tool')}
+        {quantity(visibleTools.length, 'tool')}
         {faulty > 0 && `, ${faulty} not available`}
-        {wanted !== '' && found.length > 0 && `; the first ${found.length} in the order that a model gets them in`}
+        {wanted !== '' && matches.length > 0 && `; the first ${matches.length} in the order that a model gets them in`}
       </p>
       <ul class="rows">
-        {shown.map((tool, index) => (
+        {visibleTools.map((tool, index) => (
           <li key={tool.name}>
             <a
               class="item"
@@ -91,7 +91,7 @@ function List({ all, found, wanted, selected }: ListProps): JSX.Element {
               aria-current={tool.name === selected ? 'true' : undefined}
             >
               <span class="title">
-                {index < found.length && wanted !== '' && <span class="note">{index + 1}. </span>}
+                {index < matches.length && wanted !== '' && <span class="note">{index + 1}. </span>}
                 <b>{visible(tool.name)}</b> <Badges tool={tool} />
               </span>
               <span class="note two">
@@ -105,6 +105,6 @@ function List({ all, found, wanted, selected }: ListProps): JSX.Element {
   )
 }
 
-function textOf({ name, description = '', title = '', reason = '' }: ListedTool): string {
+function textOf({ name, description = '', title = '', reason = '' }: CatalogueTool): string {
   return `${name} ${title} ${description} ${reason}`.toLowerCase()
 }

@@ -2,9 +2,9 @@ import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import type { HistoryEntry } from '../../contract/catalogue.ts'
 import { useLoaded } from '../api/loaded.ts'
-import { ask, part, send } from '../api/session.ts'
+import { fetchJson, part, sendRequest } from '../api/session.ts'
 import { Diff } from '../part/diff.tsx'
-import { Problem } from '../part/problem.tsx'
+import { ErrorNote } from '../part/problem.tsx'
 import { moment } from '../part/text.ts'
 import { Value } from '../part/value.tsx'
 
@@ -17,11 +17,11 @@ interface VersionsProps {
 /** The history of a stored definition: what each version changed, and a way back to it. */
 export function Versions({ name, current, onChange }: VersionsProps): JSX.Element {
   const path = `/tools/${part(name)}`
-  const { state, reload } = useLoaded(() => ask<HistoryEntry[]>(`${path}/versions`), [name, current])
+  const { state, reload } = useLoaded(() => fetchJson<HistoryEntry[]>(`${path}/versions`), [name, current])
   const error = useSignal<unknown>(undefined)
   const rollback = async (hash: string) => {
     try {
-      await send(`${path}/rollback`, { json: { hash } })
+      await sendRequest(`${path}/rollback`, { json: { hash } })
       onChange()
       reload()
     } catch (problem) {
@@ -33,7 +33,7 @@ export function Versions({ name, current, onChange }: VersionsProps): JSX.Elemen
   return (
     <>
       <h3>Versions</h3>
-      {(error.value ?? state.value.error) !== undefined && <Problem error={error.value ?? state.value.error} />}
+      {(error.value ?? state.value.error) !== undefined && <ErrorNote error={error.value ?? state.value.error} />}
       <ol class="versions">
         {entries.map((entry, index) => {
           const { revision, action, hash, by, at, change } = entry
@@ -71,7 +71,7 @@ interface VersionDiffProps {
 function VersionDiff({ path, before, after }: VersionDiffProps): JSX.Element {
   const loaded = useSignal<{ before: unknown; after: unknown } | undefined>(undefined)
   const error = useSignal<unknown>(undefined)
-  const version = (hash: string) => ask<unknown>(`${path}/versions/${part(hash)}`)
+  const version = (hash: string) => fetchJson<unknown>(`${path}/versions/${part(hash)}`)
   const load = async () => {
     try {
       const [old, next] = await Promise.all([before === undefined ? '' : version(before), version(after)])
@@ -83,7 +83,7 @@ function VersionDiff({ path, before, after }: VersionDiffProps): JSX.Element {
   return (
     <details onToggle={(event) => void (event.currentTarget.open && !loaded.value && load())}>
       <summary>{before === undefined ? 'What was stored' : 'What changed'}</summary>
-      {error.value !== undefined && <Problem error={error.value} />}
+      {error.value !== undefined && <ErrorNote error={error.value} />}
       {loaded.value && before === undefined && <Value value={loaded.value.after} label="Definition" />}
       {loaded.value && before !== undefined && <Diff {...loaded.value} />}
     </details>

@@ -1,90 +1,108 @@
-import { type ErrorTexts, text } from './error-text.ts'
+import { type ErrorTexts, errorText } from './error-text.ts'
 
 /** Errors of tool calls: in `error` of `call.settled` and of `POST /tools/{name}/call`. The model reads the message. */
 export const CALL_ERRORS: ErrorTexts = {
-  agent_failed: text('An agent’s own run failed.', 'The message has the cause: often it has no model.'),
-  agent_too_deep: text('Agents called agents more than the allowed depth.', 'Give the inner agents fewer tools.'),
-  approval_needs_conversation: text('The call needs approval, and the run has no conversation.', 'Use a conversation.'),
-  bad_outcome: text('A tool Worker answered something that is no outcome.', 'Use `serveTools`, or correct the Worker.'),
-  cancelled: text('The run was cancelled or ended while the call ran.', 'Nothing. It may have taken effect.'),
-  cannot_undo: text('The tool has no `undo`.', 'Add one, or do not use `compensate` for it.'),
-  expired: text('The caller sent no result in time.', 'Send results sooner.'),
-  in_doubt: text(
+  agent_failed: errorText('An agent’s own run failed.', 'The message has the cause: often it has no model.'),
+  agent_too_deep: errorText('Agents called agents more than the allowed depth.', 'Give the inner agents fewer tools.'),
+  approval_needs_conversation: errorText(
+    'The call needs approval, and the run has no conversation.',
+    'Use a conversation.',
+  ),
+  bad_outcome: errorText(
+    'A tool Worker answered something that is no outcome.',
+    'Use `serveTools`, or correct the Worker.',
+  ),
+  cancelled: errorText('The run was cancelled or ended while the call ran.', 'Nothing. It may have taken effect.'),
+  cannot_undo: errorText('The tool has no `undo`.', 'Add one, or do not use `compensate` for it.'),
+  expired: errorText('The caller sent no result in time.', 'Send results sooner.'),
+  in_doubt: errorText(
     'The call was cut off before, so `once` does not repeat it. Whether it took effect is unknown.',
     'Find out at the service, then decide.',
   ),
-  invalid_arguments: text(
+  invalid_arguments: errorText(
     'The arguments do not fit the schema. The model is told the path and the reason, and can correct them.',
     'If it happens often, describe the fields better or simplify the schema.',
   ),
-  input_required: text(
+  input_required: errorText(
     'The call needs input from a person or a client, who cannot be asked on this surface.',
     'Call it over `/mcp` with a client that declares the capability, or send `input` with `POST /tools/{name}/call`.',
   ),
-  invalid_input: text(
+  invalid_input: errorText(
     'The tool does not accept the answers, or the state, that came back for its requests.',
     'Send the state as it came, and answers of the kind that was asked for.',
   ),
-  limit: text('A limit of the run was reached before the call.', 'Raise `MAX_CALLS` or `MAX_CALLS_PER_TOOL`.'),
-  no_more_tools: text('The model asked for a tool in its last answer, after a limit.', 'Raise the limit.'),
-  outcome_unknown: text(
+  limit: errorText('A limit of the run was reached before the call.', 'Raise `MAX_CALLS` or `MAX_CALLS_PER_TOOL`.'),
+  no_more_tools: errorText('The model asked for a tool in its last answer, after a limit.', 'Raise the limit.'),
+  outcome_unknown: errorText(
     'The edge stopped while the call ran. It was not sent again, because the tool is not idempotent.',
     'Give the tool a `status`, or mark it idempotent; see [Conversations](conversations.md#after-a-crash).',
   ),
-  rejected: text('A person rejected the call.', 'Nothing: it was decided.'),
-  repeated_call: text(
+  rejected: errorText('A person rejected the call.', 'Nothing: it was decided.'),
+  repeated_call: errorText(
     'The model made the same call more often than `MAX_SAME_CALLS`.',
     'Say in the result what to do.',
   ),
-  result_not_kept: text('The call took effect before, but its result was too large to be stored.', 'Return less.'),
-  schema_mismatch: text(
+  result_not_kept: errorText('The call took effect before, but its result was too large to be stored.', 'Return less.'),
+  schema_mismatch: errorText(
     'The tool has changed since the model saw it.',
     'Nothing: the edge reads its definition again.',
   ),
-  timeout: text(
+  timeout: errorText(
     'The tool did not answer within `CALL_TIMEOUT_MS` or its own `timeoutMs`.',
     'Make it faster, or raise the limit. It may have taken effect.',
   ),
-  tool_changed: text(
+  tool_changed: errorText(
     'The tool has changed in a way that its earlier arguments may not fit. It was not called. As an HTTP answer (409): ' +
       'the hash to accept is not the current one.',
     'Ask again. To accept a tool, read its current hash first.',
   ),
-  tool_error: text('The tool threw a `ToolError` without a code of its own.', 'Its message says what to change.'),
-  tool_failed: text('The tool threw an error that is no `ToolError`.', 'The error is in the log and in the Worker’s.'),
-  tool_misconfigured: text('A stored tool lacks a secret or a host.', 'The log says which; set it.'),
-  tool_paused: text('The tool failed too often in a row (`TOOL_BREAKER_FAILURES`).', 'Repair it; wait for the pause.'),
-  tool_unavailable: text(
+  tool_error: errorText('The tool threw a `ToolError` without a code of its own.', 'Its message says what to change.'),
+  tool_failed: errorText(
+    'The tool threw an error that is no `ToolError`.',
+    'The error is in the log and in the Worker’s.',
+  ),
+  tool_misconfigured: errorText('A stored tool lacks a secret or a host.', 'The log says which; set it.'),
+  tool_paused: errorText(
+    'The tool failed too often in a row (`TOOL_BREAKER_FAILURES`).',
+    'Repair it; wait for the pause.',
+  ),
+  tool_unavailable: errorText(
     'The tool is no longer bound, or its Worker does not answer.',
     'See `available` in `GET /tools`.',
   ),
-  tool_unreachable: text('The Worker of the tool could not be reached.', 'Check that it is deployed and bound.'),
-  undone: text('The call was undone, because a later call of the run failed.', 'Nothing: `compensate` was on.'),
-  unknown_result: text('`read_result` was called with an id that does not exist.', 'Nothing: the model is told.'),
-  unknown_tool: text(
+  tool_unreachable: errorText('The Worker of the tool could not be reached.', 'Check that it is deployed and bound.'),
+  undone: errorText('The call was undone, because a later call of the run failed.', 'Nothing: `compensate` was on.'),
+  unknown_result: errorText('`read_result` was called with an id that does not exist.', 'Nothing: the model is told.'),
+  unknown_tool: errorText(
     'There is no such tool, or it is not on offer to this caller. As an HTTP answer: 404, or 400 for `tool_choice`.',
     'See `GET /tools`. Models are told names that are similar.',
   ),
-  unserialisable: text('The tool returned a value that JSON cannot write.', 'Return plain data or `content(…)`.'),
+  unserialisable: errorText('The tool returned a value that JSON cannot write.', 'Return plain data or `content(…)`.'),
 }
 
 /** Errors of stored tools and of MCP servers. */
 export const SOURCE_ERRORS: ErrorTexts = {
-  'http_<status>': text('The API answered with this status, such as `http_404`.', 'The message has its text.'),
-  http_unreachable: text('The API could not be reached.', 'Check its host.'),
-  mcp_error: text('An MCP server failed at the call.', 'Look in its log.'),
-  mcp_refused: text('An MCP server refused the arguments.', 'The message is the server’s.'),
-  mcp_timeout: text('An MCP server took too long.', 'It may have taken effect.'),
-  mcp_unavailable: text('An MCP server could not be reached, or refused the edge.', 'Check its URL and its key.'),
-  result_missing: text('The result has no part at the pointer of `http.result`.', 'Correct the pointer.'),
-  result_not_json: text('The API announced JSON and sent something else.', 'Use `"result": "text"`.'),
-  result_too_large: text('The result is larger than a stored tool may answer.', 'Ask the API for less.'),
-  result_unusable: text('The result does not fit `outputSchema`, or has JSON that cannot be used.', 'Correct either.'),
-  unsupported_content: text('The API answered neither JSON nor text.', 'Write a tool Worker for it.'),
+  'http_<status>': errorText('The API answered with this status, such as `http_404`.', 'The message has its text.'),
+  http_unreachable: errorText('The API could not be reached.', 'Check its host.'),
+  mcp_error: errorText('An MCP server failed at the call.', 'Look in its log.'),
+  mcp_refused: errorText('An MCP server refused the arguments.', 'The message is the server’s.'),
+  mcp_timeout: errorText('An MCP server took too long.', 'It may have taken effect.'),
+  mcp_unavailable: errorText('An MCP server could not be reached, or refused the edge.', 'Check its URL and its key.'),
+  result_missing: errorText('The result has no part at the pointer of `http.result`.', 'Correct the pointer.'),
+  result_not_json: errorText('The API announced JSON and sent something else.', 'Use `"result": "text"`.'),
+  result_too_large: errorText('The result is larger than a stored tool may answer.', 'Ask the API for less.'),
+  result_unusable: errorText(
+    'The result does not fit `outputSchema`, or has JSON that cannot be used.',
+    'Correct either.',
+  ),
+  unsupported_content: errorText('The API answered neither JSON nor text.', 'Write a tool Worker for it.'),
 }
 
 /** Codes that only the log has. */
 export const LOG_ERRORS: ErrorTexts = {
-  observer_failed: text('A function of `observe` threw an error. The run goes on.', 'Correct the function.'),
-  status_failed: text('A tool’s `status` threw an error after a crash.', 'Correct it: the call counts as unknown.'),
+  observer_failed: errorText('A function of `observe` threw an error. The run goes on.', 'Correct the function.'),
+  status_failed: errorText(
+    'A tool’s `status` threw an error after a crash.',
+    'Correct it: the call counts as unknown.',
+  ),
 }

@@ -16,6 +16,6 @@ export function http(status: number, cause: string, remedy: string): ErrorText {
 }
 
 /** Makes the text of an error that has no HTTP status of its own. */
-export function text(cause: string, remedy: string): ErrorText {
+export function errorText(cause: string, remedy: string): ErrorText {
   return { cause, remedy }
 }

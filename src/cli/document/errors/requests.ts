@@ -1,4 +1,4 @@
-import { type ErrorTexts, http, text } from './error-text.ts'
+import { type ErrorTexts, http, errorText } from './error-text.ts'
 
 /** Errors of the edge and of the caller’s key. */
 export const ACCESS_ERRORS: ErrorTexts = {
@@ -184,8 +184,11 @@ export const CONVERSATION_ERRORS: ErrorTexts = {
 
 /** Errors that `edgecall/client` adds. It has those of the edge too, by the same codes. */
 export const CLIENT_ERRORS: ErrorTexts = {
-  bad_answer: text('The response is not one of an edge.', 'Check the URL: a proxy may have answered.'),
-  redirected: text('The URL of the client redirects.', 'Give the final URL of the edge.'),
-  stream_cut: text('The stream ended early, and it could not be opened again.', 'Use a conversation, and `resume`.'),
-  unreachable: text('No response came.', 'Check the URL and the network.'),
+  bad_answer: errorText('The response is not one of an edge.', 'Check the URL: a proxy may have answered.'),
+  redirected: errorText('The URL of the client redirects.', 'Give the final URL of the edge.'),
+  stream_cut: errorText(
+    'The stream ended early, and it could not be opened again.',
+    'Use a conversation, and `resume`.',
+  ),
+  unreachable: errorText('No response came.', 'Check the URL and the network.'),
 }

@@ -1,4 +1,4 @@
-import { type ErrorTexts, http, text } from './error-text.ts'
+import { type ErrorTexts, http, errorText } from './error-text.ts'
 
 /** Errors with which a run fails: in `error` of `run.finished`, and as the answer if nothing was sent yet. */
 export const RUN_ERRORS: ErrorTexts = {
@@ -25,7 +25,7 @@ export const RUN_ERRORS: ErrorTexts = {
   ),
   run_cancelled: http(409, 'The run was cancelled.', 'Nothing: it was asked for.'),
   run_failed: http(502, 'The run failed, and no cause is stored.', 'Look for the run’s id in the log.'),
-  run_interrupted: text('The event stream ended before the run.', 'Read the run by its id.'),
+  run_interrupted: errorText('The event stream ended before the run.', 'Read the run by its id.'),
   run_lost: http(502, 'What was stored of the run cannot be read.', 'Look for `row.set_aside`. Start a new run.'),
   run_parked: http(
     503,

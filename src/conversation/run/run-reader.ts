@@ -38,7 +38,7 @@ export interface RunViewPorts {
 }
 
 /** Reads runs, whether under way or finished. Never drives one. */
-export class RunView {
+export class RunReader {
   readonly #ports: RunViewPorts
 
   constructor(ports: RunViewPorts) {
