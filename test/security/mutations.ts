@@ -195,4 +195,18 @@ export const MUTATIONS: readonly Mutation[] = [
     replacement: "if (charset === 'none') {",
     test: 'security/json.test.ts',
   },
+  {
+    control: 'with CODE_ISOLATES=call the isolate of code ends with its call',
+    file: 'definitions/code/worker.ts',
+    text: "isolates === 'call' ? loader.load(code()) : ",
+    replacement: "isolates === 'none' ? loader.load(code()) : ",
+    test: 'edge/code-tools.test.ts',
+  },
+  {
+    control: 'a run with cancelOnDisconnect ends when its client disconnects',
+    file: 'http/runs/start-run.ts',
+    text: 'run.cancelOnDisconnect ? cancelledOnDisconnect(requestContext, handle) : handle',
+    replacement: 'run.cancelOnDisconnect ? handle : handle',
+    test: 'http/waiting.test.ts',
+  },
 ]
