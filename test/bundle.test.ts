@@ -34,7 +34,7 @@ test('the edge Worker with all providers and surfaces stays under 127 KiB gzip a
   for (const foreign of ['ZodError', 'ajv', '@ai-sdk']) expect(code).not.toContain(foreign)
 })
 
-test('an edge that names few parts holds no others, and stays under 97 KiB gzip', async () => {
+test('an edge that names few parts contains no others, and stays under 97 KiB gzip', async () => {
   const code = await bundle('test/fixtures/core-edge/wrangler.toml', '--minify')
   expect(gzipSync(code).byteLength).toBeLessThan(97 * KIB)
   for (const foreign of [
@@ -49,7 +49,7 @@ test('an edge that names few parts holds no others, and stays under 97 KiB gzip'
     expect(code).not.toContain(foreign)
 })
 
-test('the offline model is a Worker of its own, and not in the edge', async () => {
+test('the offline model is a Worker of its own and not part of the edge', async () => {
   const [edge, offline] = await Promise.all([bundle('wrangler.toml'), bundle('tools/offline/wrangler.toml')])
   const words = 'offline model that works by fixed rules'
   expect(offline).toContain(words)

@@ -109,7 +109,7 @@ function edgeOver({ kv, object }: ReturnType<typeof testCatalogue>) {
   return testEdge({ setup: { stored: () => tools, tools: () => chain([services, tools]) } })
 }
 
-test(`${COUNT} definitions of all shapes are put, found and called; of each, what is spoilt is refused with paths`, async () => {
+test(`${COUNT} definitions of all shapes are stored, found and called; broken variants are refused with paths`, async () => {
   const catalogue = testCatalogue()
   const edge = edgeOver(catalogue)
   const all = foreignFunctions(COUNT).map(stored)

@@ -51,7 +51,7 @@ function stream(...events: object[]): (response: ServerResponse) => ServerRespon
   }
 }
 
-test('asks for events, with the time zone of this machine, and passes them on', async () => {
+test('ask requests events with the time zone of this machine and passes them on', async () => {
   const delta = { type: 'text.delta', runId: 'r', seq: 1, step: 1, text: 'Hi.' }
   const { run, ...asked } = await askOne((response) => stream(delta, FINISHED)(response).end())
   await run
@@ -86,12 +86,12 @@ test.each<[string, (response: ServerResponse) => void, string]>([
     (response) => void stream()(response).write('data', () => response.destroy()),
     'The answer broke off: terminated',
   ],
-])('says why a run %s', async (_what, answer, message) => {
+])('ask reports why a run %s', async (_what, answer, message) => {
   const { run } = await askOne(answer)
   await expect(run).rejects.toThrow(message)
 })
 
-test('tells the operator what to see to where the model cannot be asked', async () => {
+test('ask tells the operator where to look when the model cannot be reached', async () => {
   const hint = 'See to MODEL, and to the …_API_KEY and …_BASE_URL of its provider.'
   const problem = '{"code":"model_unauthorized","detail":"The model provider refused the key of the edge."}'
   const refused = await askOne((response) => response.writeHead(502).end(problem))
@@ -103,7 +103,7 @@ test('tells the operator what to see to where the model cannot be asked', async 
   await expect(failed.run).rejects.toMatchObject({ hint })
 })
 
-test('a signal ends it with its own reason', async () => {
+test('a signal ends ask with the reason of the signal', async () => {
   const stop = new AbortController()
   const { run } = await askOne((response) => {
     stream()(response)

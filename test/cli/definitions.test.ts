@@ -20,7 +20,7 @@ function repository(files: Record<string, unknown>): string {
   return root
 }
 
-test('reads the definitions in the order of their files', () => {
+test('definitions are read in the order of their files', () => {
   const root = repository({
     'exchange-rate.json': { name: 'exchangeRate' },
     'a_b.json': { name: 'a_b' },
@@ -33,7 +33,7 @@ test('reads the definitions in the order of their files', () => {
   expect(readDefinitions(tmpdir())).toEqual([])
 })
 
-test('takes a module from the file beside its definition', () => {
+test('a definition takes its module from the file beside it', () => {
   const code = { file: 'slug.js', hosts: ['example.com'] }
   const root = repository({ 'slug.json': { name: 'slug', code }, 'slug.js': 'export default () => 1\n' })
   expect(readDefinitions(root)[0]?.definition).toEqual({
@@ -53,11 +53,11 @@ test.each([
   ['[]', 'tools/definitions/a.json must be an object with a `name`.'],
   ['{"name":1}', 'tools/definitions/a.json must be an object with a `name`.'],
   ['{"name":"b"}', 'tools/definitions/a.json defines the tool "b".'],
-])('names the file that holds %.20s', (content, message) => {
+])('a broken definition is reported with the name of its file, %.20s', (content, message) => {
   expect(() => readDefinitions(repository({ 'a.json': content }))).toThrow(message)
 })
 
-test('knows the hosts that definitions call, and with which secrets', () => {
+test('the hosts that definitions call are collected with their secrets', () => {
   const root = repository({
     'a.json': { name: 'a', http: { url: 'https://api.example.com/v1/{city}?q={q}' } },
     'b.json': { name: 'b', http: { url: 'https://example.org:8443/' } },
@@ -76,7 +76,7 @@ test('knows the hosts that definitions call, and with which secrets', () => {
   })
 })
 
-test('puts each definition, with the key, and stops at one that the edge refuses', async () => {
+test('each definition is stored with the key, up to one that the edge refuses', async () => {
   const asked: [request: string, key: string | undefined, body: unknown][] = []
   const edge = await serve(async (request) => {
     asked.push([`${request.method} ${request.url}`, request.headers.authorization, JSON.parse(await text(request))])
@@ -99,7 +99,7 @@ test('puts each definition, with the key, and stops at one that the edge refuses
   ])
 })
 
-test('says so where no edge answers', async () => {
+test('storing definitions reports that no edge answers', async () => {
   const url = await serve(() => Promise.resolve([200, {}]), { closed: true })
   const definitions = readDefinitions(repository({ 'a.json': { name: 'a' } }))
   await expect(putDefinitions({ url }, definitions)).rejects.toThrow(`${url} does not answer: `)

@@ -42,7 +42,7 @@ function urlAndKey(vendor: string): string[] {
   return [`${vendor}_BASE_URL`, `${vendor}_API_KEY`]
 }
 
-test('it has the routes of the edge, no more and no fewer', () => {
+test('the document has exactly the routes of the edge', () => {
   // What is registered for all methods is no route of its own: middleware, and the 405 of /mcp.
   const served = routes(everything.surfaces)
     .routes.filter(({ method }) => method !== 'ALL')
@@ -77,7 +77,7 @@ test('every operation has an id of its own, a known tag, an answer, and the para
   }
 })
 
-test('what needs no key is what anybody may ask', () => {
+test('exactly the operations without a required scope may be called without a key', () => {
   const open = operations.filter(({ operation }) => operation.security?.length === 0)
   expect(open.map(({ path }) => path).sort()).toEqual(['/', '/health', '/openapi.json'])
   expect(document.security).toEqual([{ key: [] }])

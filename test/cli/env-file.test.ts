@@ -32,20 +32,20 @@ test.each([
   ['quotes of one kind', `'''`],
   ['spaces around', '  a = b  '],
   ['other scripts', '明天是多少号？ 🙂'],
-])('a variable arrives as it is: %s', (_kind, value) => {
+])('a value is read back unchanged: %s', (_kind, value) => {
   expect(roundTrip({ BEFORE: 'x', VALUE: value, AFTER: "y'" })).toEqual({ BEFORE: 'x', VALUE: value, AFTER: "y'" })
 })
 
-test('backticks arrive by way of one more variable', () => {
+test('backticks are written by means of a second variable', () => {
   const variables = { FIRST: '`', SECOND: 'a `b` $`c`', THIRD: 'none' }
   expect(roundTrip(variables)).toEqual({ BACKTICK: '`', ...variables })
 })
 
-test('line breaks arrive as \\n', () => {
+test('line breaks are written as \\n', () => {
   expect(roundTrip({ VALUE: 'a\r\nb\rc' })).toEqual({ VALUE: 'a\nb\nc' })
 })
 
-test('what cannot be written is refused by name', () => {
+test('a value that cannot be written is refused by the name of its variable', () => {
   const refused = new Failure('A holds a backslash before a backtick or at its end, which wrangler cannot be given.')
   expect(() => encodeEnv({ A: 'C:\\' })).toThrow(refused)
   expect(() => encodeEnv({ A: 'not \\`code\\`' })).toThrow(refused)
@@ -74,7 +74,7 @@ const PIECES = [
   '\nA=',
 ]
 
-test('whatever can be written arrives', () => {
+test('every value that can be written is read back unchanged', () => {
   const value = fc.string({ unit: fc.constantFrom(...PIECES) }).filter((text) => !/\\(`|$)/.test(text))
   fc.assert(
     fc.property(value, value, (a, b) => {
@@ -85,7 +85,7 @@ test('whatever can be written arrives', () => {
   )
 })
 
-test('the file is for this user alone, outside the repository, and goes', () => {
+test('the file is readable only by this user, lies outside the repository, and is removed', () => {
   const file = writeEnvFile({ OPENAI_API_KEY: 'sk-1' })
   expect(file.path.startsWith(tmpdir())).toBe(true)
   expect(statSync(file.path).mode & 0o777).toBe(0o600)

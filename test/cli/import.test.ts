@@ -64,7 +64,7 @@ const reason = (method: string, path: string, fields: object, options = {}) =>
   readOpenApi(api({ [path]: { [method]: fields } }), options).skipped.map((each) => each.reason)
 
 describe('an operation', () => {
-  test('becomes a definition with its parameters, each in its place', () => {
+  test('becomes a definition whose parameters are sent in their places', () => {
     const fields = {
       operationId: 'findPets',
       summary: 'Finds pets.',
@@ -105,7 +105,7 @@ describe('an operation', () => {
     })
   })
 
-  test('has its body’s properties for arguments, without those that the server writes', () => {
+  test('takes the properties of its body as arguments, without read-only ones', () => {
     const { inputSchema, http, annotations } = one('post', '/pets', {
       requestBody: { $ref: '#/components/requestBodies/Pet' },
     })
@@ -141,7 +141,7 @@ describe('an operation', () => {
     expect(annotations).toEqual({ openWorld: true })
   })
 
-  test('has a body that is no plain object for one argument', () => {
+  test('takes a body that is not a plain object as one argument', () => {
     const body = (schema: object) => ({ requestBody: { required: true, content: { 'application/json': { schema } } } })
     for (const schema of [
       { type: 'array', items: string },
@@ -155,7 +155,7 @@ describe('an operation', () => {
     expect(inputSchema.properties.body).toEqual({ oneOf: [{ type: 'string', maxLength: 9 }, { type: 'integer' }] })
   })
 
-  test('keeps arguments of the same name apart', () => {
+  test('keeps arguments of one name in different places apart', () => {
     const { http } = one('put', '/pets/{id}', {
       parameters: [
         { name: 'id', in: 'path', required: true, schema: string },
@@ -174,7 +174,7 @@ describe('an operation', () => {
     })
   })
 
-  test('writes lists and objects into the query as the API reads them', () => {
+  test('writes lists and objects into the query as the API expects', () => {
     const object = { type: 'object', properties: { a: string, b: string }, required: ['a'] }
     const list = { type: 'array', items: string }
     const { http, inputSchema } = one('get', '/x', {
@@ -189,7 +189,7 @@ describe('an operation', () => {
     expect(inputSchema.properties.ids).toEqual({ ...list, description: 'Ids.' })
   })
 
-  test('joins lists that may be null, and lists of other places', () => {
+  test('joins lists that may be null, and lists outside the query', () => {
     const list = { type: 'array', items: string }
     const { http, inputSchema } = one('get', '/x/{ids}', {
       parameters: [
@@ -224,7 +224,7 @@ describe('an operation', () => {
   test.each([
     ['form', 'application/x-www-form-urlencoded'],
     ['multipart', 'multipart/form-data'],
-  ])('sends its fields as a form of the kind %s, though the body is not said to be required', (bodyType, type) => {
+  ])('sends its fields as a form of the kind %s even if the body is not marked as required', (bodyType, type) => {
     const list = { type: 'array', items: string }
     const schema = {
       type: 'object',
@@ -248,7 +248,7 @@ describe('an operation', () => {
     expect(inputSchema).toMatchObject({ required: ['amount'], properties: { amount: { type: 'integer' }, ids: list } })
   })
 
-  test('is read from where its reference leads', () => {
+  test('is read from the target of its reference', () => {
     const shared = { operationId: 'shared', parameters: [{ name: 'q', in: 'query', schema: string }] }
     const { http } = one(
       'get',
@@ -259,7 +259,7 @@ describe('an operation', () => {
     expect(http.query).toEqual({ q: '{q}' })
   })
 
-  test('sends all keys that it requires together, each with a secret of its own', () => {
+  test('sends all keys that it requires together, each from its own secret', () => {
     const schemes = {
       id: { type: 'apiKey', in: 'header', name: 'X-Id' },
       'app-key': { type: 'apiKey', in: 'header', name: 'X-Key' },
@@ -293,7 +293,7 @@ describe('an operation', () => {
     ['put', { idempotent: true, openWorld: true }],
     ['delete', { idempotent: true, destructive: true, openWorld: true }],
     ['patch', { openWorld: true }],
-  ])('of %s says what HTTP says', (method, annotations) => {
+  ])('of %s gets the annotations that HTTP defines for the method', (method, annotations) => {
     expect(one(method, '/x', {}).annotations).toEqual(annotations)
   })
 
@@ -304,7 +304,7 @@ describe('an operation', () => {
     expect(one('get', '/pets/{id}', fields).name).toBe(name)
   })
 
-  test('has a name of its own, words of its own and nothing that is not seen', () => {
+  test('gets a unique name, its own texts and no invisible characters', () => {
     const paths = { '/a-b': { get: {} }, '/a_b': { get: { summary: 'A\u200bB\u0007', description: 'x'.repeat(2000) } } }
     const { tools } = readOpenApi(api(paths))
     expect(tools.map(({ name }) => name)).toEqual(['get_a_b', 'get_a_b_2'])
@@ -313,7 +313,7 @@ describe('an operation', () => {
     expect(tools[1]?.definition['description']).toMatch(/^AB\. x{1000,1020}…$/)
   })
 
-  test('sends the key where the document says, once there is a secret for it', () => {
+  test('sends the key where the document says once a secret is given', () => {
     const secured = (scheme: string) =>
       one('get', '/x', { security: [{ [scheme]: [] }] }, { secret: 'SECRET_PETS' }).http
     expect(secured('key')).toMatchObject({ headers: { 'X-Key': '{SECRET_PETS}' }, secrets: ['SECRET_PETS'] })
@@ -341,7 +341,7 @@ describe('an operation', () => {
       'https://eu.example.com/x',
     ],
     ['a server without a host', { servers: [{ url: '/v3' }] }, 'api.example.org', 'https://api.example.org/v3/x'],
-  ])('is called where %s says', (_, rest, host, url) => {
+  ])('is called at the server that %s gives', (_, rest, host, url) => {
     expect(one('get', '/x', {}, { ...rest, host }).http.url).toBe(url)
   })
 
@@ -423,12 +423,12 @@ describe('an operation', () => {
     ],
     ['a key in the URL', 'get', { security: [{ query: [] }] }, 'its key goes into the query, where a secret must not'],
     ['no tool’s method', 'trace', {}, 'no tool sends TRACE'],
-  ])('is left out where it needs %s', (_, method, fields, expected) => {
+  ])('is skipped if it needs %s', (_, method, fields, expected) => {
     expect(reason(method, '/x', fields, { secret: 'SECRET_PETS' })).toEqual([expected])
   })
 })
 
-test('definitions that would be too large with all they refer to refer to it', () => {
+test('a definition that would be too large with inlined references keeps its references', () => {
   const wide = (to: string) => ({
     type: 'object',
     properties: Object.fromEntries(
@@ -444,7 +444,7 @@ test('definitions that would be too large with all they refer to refer to it', (
   expect(Object.keys(inputSchema.$defs)).toEqual(['B', 'C', 'D'])
 })
 
-test('definitions that hold one another without end in sight are told by reference, and soon', () => {
+test('recursive definitions keep references and are converted quickly', () => {
   const names = Array.from({ length: 30 }, (_, index) => `S${index}`)
   const properties = Object.fromEntries(names.map((name) => [name, { $ref: `#/components/schemas/${name}` }]))
   const schemas = Object.fromEntries(names.map((name) => [name, { type: 'object', properties }]))
@@ -463,7 +463,7 @@ test('definitions that hold one another without end in sight are told by referen
   expect(Object.keys(inputSchema.$defs).toSorted()).toEqual(some.toSorted())
 })
 
-test.each([100, 20_000])('an operation of schemas without end in sight is left out, and no other: %d', (count) => {
+test.each([100, 20_000])('an operation with endlessly nested schemas is skipped, and no other: %d', (count) => {
   const to = (index: number) => ({ $ref: `#/components/schemas/S${index}` })
   const held = (schema: object) => ({ items: { items: { items: { items: { items: { items: schema } } } } } })
   const schemas = Object.fromEntries(Array.from({ length: count }, (_, at) => [`S${at}`, held(to(at + 1))]))
@@ -477,7 +477,7 @@ test.each([100, 20_000])('an operation of schemas without end in sight is left o
   expect(skipped).toEqual([{ operation: 'POST /far', reason: 'its schemas are nested over 500 levels deep' }])
 })
 
-test('what other files hold is bundled, from file to file, and what cannot be read is left out', () => {
+test('references to other files are bundled transitively, and unreadable files skip their operations', () => {
   const files: Record<string, unknown> = {
     'paths/pets.json': {
       list: { get: { parameters: [{ $ref: '../shared.json#/page' }, { $ref: '#/filter' }] } },
@@ -500,7 +500,7 @@ test('what other files hold is bundled, from file to file, and what cannot be re
   expect(skipped.map(({ operation }) => operation)).toEqual(['/far', '/gone'])
 })
 
-test('an operation in another file is left out, and no other', () => {
+test('an operation in an unreadable file is skipped, and no other', () => {
   const { tools, skipped } = readOpenApi(api({ '/far': { $ref: './far.yaml' }, '/near': { get: {} } }))
   expect(tools.map(({ name }) => name)).toEqual(['get_near'])
   expect(skipped).toEqual([{ operation: '/far', reason: 'the reference ./far.yaml leads nowhere in the document' }])
@@ -514,11 +514,11 @@ test.each<[string, unknown, string]>([
     { openapi: '3.1.0', paths: { '/x': { get: {} } } },
     'The document does not say where its API answers.',
   ],
-])('refuses %s', (_, document, message) => {
+])('the import refuses %s', (_, document, message) => {
   expect(() => readOpenApi(document)).toThrow(message)
 })
 
-test('what is imported is stored and called as the API expects it', async () => {
+test('an imported tool is stored and calls the API as it expects', async () => {
   const server = createServer((request, response) => {
     void text(request).then((body) => {
       const { method, url, headers } = request
@@ -565,7 +565,7 @@ describe('the command', () => {
     return { root, code, out: command.out(), errors: command.errors() }
   }
 
-  test('writes a file for each operation, and says what was left out and what the edge must allow', async () => {
+  test('writes a file for each operation, and prints what was skipped and what the edge must allow', async () => {
     const get = { operationId: 'getX', security: [{ key: [] }] }
     const file = JSON.stringify(api({ '/x': { get, trace: {} } }))
     const { root, code, out } = await run({ 'api.json': file }, ['api.json', '--secret', 'SECRET_A'])
@@ -593,7 +593,7 @@ describe('the command', () => {
       ['--secret', 'SECRET_A'],
       'The document does not say where a key goes: none of them sends SECRET_A.',
     ],
-  ])('says so where a key %s', async (_, fields, args, line) => {
+  ])('reports that a key %s', async (_, fields, args, line) => {
     const file = JSON.stringify(api({ '/x': { get: { operationId: 'getX', ...fields } } }))
     const { out } = await run({ 'api.json': file }, ['api.json', ...args])
     expect(out.split('\n')).toEqual([
@@ -604,7 +604,7 @@ describe('the command', () => {
     ])
   })
 
-  test('puts them to an edge', async () => {
+  test('stores the tools in an edge', async () => {
     const asked: string[] = []
     const server = createServer((request, response) => {
       asked.push(`${request.method} ${request.url} ${request.headers.authorization}`)
@@ -618,7 +618,7 @@ describe('the command', () => {
     expect([code, asked, readdirSync(root)]).toEqual([0, ['PUT /tools/getX Bearer ek_1'], ['api.json']])
   })
 
-  test('tells how it is used', async () => {
+  test('prints its usage', async () => {
     expect(await run({}, ['--help'])).toMatchObject({
       code: 0,
       out: expect.stringContaining('Usage: edgecall import openapi <file>'),

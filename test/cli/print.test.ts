@@ -24,7 +24,7 @@ function call(callId: string, tool: string, args: string): RunEventBody[] {
   ]
 }
 
-test('shows calls, progress, results and the answer in the order they come', () => {
+test('printing shows calls, progress, results and the answer in the order in which they arrive', () => {
   const out = printed(
     { type: 'run.started', model: 'm', tools: [], at: 0 },
     { type: 'text.delta', step: 1, text: 'Let me ' },
@@ -56,14 +56,14 @@ It is 2.
 `)
 })
 
-test('shows an answer that no model spoke', () => {
+test('printing shows an answer that did not come from a model', () => {
   const content = [{ type: 'text', text: 'Card\n42' }] as const
   const settled = { type: 'call.settled', callId: 'a', tool: 'add', ok: true, content, durationMs: 1 } as const
   const out = printed(...call('a', 'add', '{}'), settled, { ...FINISHED, finish: 'return_direct', answer: 'Card\n42' })
   expect(out).toBe('  call    add (edgecall-calculator) {}\n  result  add, 1 ms: Card 42\nCard\n42\n')
 })
 
-test('shortens long results, and drops what a terminal would obey', () => {
+test('printing shortens long results and removes terminal control characters', () => {
   const text = `\u001b[2J${'x'.repeat(700)}`
   const out = printed({
     type: 'call.settled',

@@ -31,7 +31,7 @@ function folderHere(): string {
   return folder
 }
 
-test('a family is a process with all that it started', async () => {
+test('a process family is a process with all its descendants', async () => {
   const pid = node(`
     import { spawn } from 'node:child_process'
     spawn('sh', ['-c', 'sleep 60 & wait'])
@@ -45,12 +45,12 @@ test('a family is a process with all that it started', async () => {
   await vi.waitFor(() => expect(stillRunning([third!])).toEqual([]), 5000)
 })
 
-test('a number that is used again is another process', () => {
+test('a reused process id is a different process', () => {
   const [own] = family(process.pid)
   expect(stillRunning([own!, { ...own!, started: 'earlier' }])).toEqual([own])
 })
 
-test('a guard ends its process and removes its folder when its owner dies hard', async () => {
+test('a guard ends its process and removes its folder when its owner is killed', async () => {
   const folder = folderHere()
   const pid = node(`
     import { spawn } from 'node:child_process'
@@ -63,7 +63,7 @@ test('a guard ends its process and removes its folder when its owner dies hard',
   expect(existsSync(folder)).toBe(false)
 })
 
-test('a guard that was released leaves both alone', async () => {
+test('a released guard leaves the process and the folder alone', async () => {
   const folder = folderHere()
   const child = spawn('sleep', ['60'])
   endLater(child.pid!)

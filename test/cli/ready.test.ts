@@ -47,31 +47,31 @@ const OPTIONS: ReadyOptions = {
   patienceMs: 0,
 }
 
-test('waits until every tool Worker has told what it offers', async () => {
+test('dev waits until every tool Worker has listed its tools', async () => {
   await expect(
     wait([[NO_ALARM], [CLOCK, NO_ALARM], [CLOCK, ALARM, NO_STORED]], { patienceMs: 10_000 }),
   ).resolves.toEqual([])
 })
 
-test('returns the tool Workers that do not answer when the time is over', async () => {
+test('dev returns the tool Workers that have not answered when the time is over', async () => {
   await expect(wait([[CLOCK, NO_ALARM]])).resolves.toEqual([NO_ALARM])
 })
 
-test('does not wait for a tool whose name clashes with another', async () => {
+test('dev does not wait for a tool whose name conflicts with another', async () => {
   const clash = { ...ALARM, available: false, reason: 'is defined differently by TOOL_ALARM and TOOL_CLOCK' }
   await expect(wait([[CLOCK, clash]], { patienceMs: 1e9 })).resolves.toEqual([])
 })
 
-test('does not wait for a tool Worker that offers nothing, or nothing to this caller', async () => {
+test('dev does not wait for a tool Worker that offers nothing, or nothing to this caller', async () => {
   await expect(wait([[CLOCK]])).resolves.toEqual([])
 })
 
-test('does not wait for a tool that is held back, which only its operator can accept', async () => {
+test('dev does not wait for a tool that is held back, which only its operator can accept', async () => {
   const held = { ...ALARM, available: false, reason: 'is held back', hash: 'b', accepted: 'a' }
   await expect(wait([[CLOCK, held]])).resolves.toEqual([])
 })
 
-test('does not wait for what will not mend itself', async () => {
+test('dev does not wait for a problem that needs a change', async () => {
   const forever = { withinMs: 1e9 }
   await expect(wait([[]], forever, { code: 'misconfigured', detail: 'X must be Y' })).rejects.toMatchObject({
     message: 'X must be Y',
@@ -84,20 +84,20 @@ test('does not wait for what will not mend itself', async () => {
   })
 })
 
-test('says how to find the Worker that does not build', async () => {
+test('dev explains how to find the Worker that does not build', async () => {
   const output = { lastLines: () => '[ERROR] Build failed with 1 error:\n index.ts:1:1', hasFailed: () => true }
   await expect(untilReady({ url: 'http://127.0.0.1:1' }, { ...OPTIONS, output })).rejects.toMatchObject({
     hint: `${output.lastLines()}\n\nTo see which Worker it is: npx edgecall deploy --dry-run`,
   })
 })
 
-test('says so when no edge answers', async () => {
+test('dev reports that no edge answers', async () => {
   await expect(untilReady({ url: 'http://127.0.0.1:1' }, OPTIONS)).rejects.toThrow(
     'Not ready after 0 s: http://127.0.0.1:1 does not answer',
   )
 })
 
-test('a signal ends it with its own reason', async () => {
+test('a signal ends the wait of dev with the reason of the signal', async () => {
   const signal = AbortSignal.abort(new Stopped('SIGTERM'))
   await expect(wait([[]], { signal, withinMs: 1e9 })).rejects.toThrow(new Stopped('SIGTERM'))
 })

@@ -27,7 +27,7 @@ async function edge(status: number, body: object): Promise<{ url: string; reques
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests }
 }
 
-test('retries and cancels a run, and prints its status', async () => {
+test('the command runs retries and cancels a run, and prints its status', async () => {
   const { url, requests } = await edge(200, { status: 'running' })
   expect(await run(['retry', 'c_1', 'run_1', '--url', url], { EDGECALL_KEY: 'ek_1' })).toEqual({
     code: 0,
@@ -41,7 +41,7 @@ test('retries and cancels a run, and prints its status', async () => {
   ])
 })
 
-test('says what the edge refuses, and which arguments are missing', async () => {
+test('the command runs prints why the edge refuses, and names missing arguments', async () => {
   const { url } = await edge(409, { status: 409, code: 'run_not_parked', detail: 'This run is not parked.' })
   expect(await run(['retry', 'c_1', 'run_1', '--url', url])).toMatchObject({
     code: 1,

@@ -30,7 +30,7 @@ export type ToolName =
   | 'weather'
 `
 
-test('prints the names of an edge’s tools as a type, or writes them to a file', async () => {
+test('the command types prints the names of an edge’s tools as a type, or writes them to a file', async () => {
   const { url } = await servedEdge({ script: [], tools: [tool('weather'), tool('clock')] })
   expect(await run(['--url', `${url}/`])).toEqual({ code: 0, out: TYPES, errors: '' })
   const { out } = await run(['--out', 'made/tool-name.ts'], { EDGECALL_URL: url })
@@ -38,7 +38,7 @@ test('prints the names of an edge’s tools as a type, or writes them to a file'
   expect(readFileSync(join(folder, 'made/tool-name.ts'), 'utf8')).toBe(TYPES)
 })
 
-test('sends the key, and says what the edge refuses', async () => {
+test('the command types sends the key, and prints why the edge refuses', async () => {
   const sha256 = createHash('sha256').update('ek_1').digest('hex')
   const keys = (...scopes: string[]) => JSON.stringify([{ sha256, tenant: 'acme', scopes }])
   const served = (...scopes: string[]) =>
@@ -55,13 +55,13 @@ test('sends the key, and says what the edge refuses', async () => {
   )
 })
 
-test('reads as many pages as there are', async () => {
+test('the command types reads all pages', async () => {
   const tools = Array.from({ length: 1001 }, (_, index) => tool(`t${String(index).padStart(4, '0')}`))
   const { url } = await servedEdge({ script: [], tools })
   expect(await toolNames({ url })).toEqual(tools.map(({ definition }) => definition.name))
 })
 
-test('leaves out what cannot be had now; without tools there is no name', async () => {
+test('the command types omits unavailable tools; without tools the type has no name', async () => {
   const listed = [
     { name: 'TOOL_BROKEN', available: false },
     { name: 'clock', available: true },
@@ -74,7 +74,7 @@ test('leaves out what cannot be had now; without tools there is no name', async 
   expect(toolTypes([])).toContain('export type ToolName = never\n')
 })
 
-test('needs to know which edge', async () => {
+test('the command types requires an edge', async () => {
   const { code, errors } = await run([])
   expect([code, errors]).toEqual([
     1,

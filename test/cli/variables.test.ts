@@ -12,7 +12,7 @@ const GIVEN = { vars: {}, hosts: HOSTS, setup: '' }
 const SETUP = `${readSetup('.')}
 acme: (env) => openai({ baseUrl: textOf(env, 'ACME_URL'), apiKey: env['ACME_KEY'] }),`
 
-test('an edge without configuration is open, and asks the offline model', async () => {
+test('an edge without configuration is open and uses the offline model', async () => {
   expect(namesNoModel({}, {})).toBe(true)
   expect(await localEdge({}, { ...GIVEN, offlineUrl: OFFLINE })).toEqual({
     model: 'openai/offline',
@@ -25,7 +25,7 @@ test.each([
   [{ MODEL: 'openai/a' }, {}],
   [{ MODEL: '' }, {}],
   [{}, { MODEL: 'openai/a' }],
-])('the offline model is not asked where a model is configured: %j %j', (env, vars) => {
+])('the offline model is not used if a model is configured: %j %j', (env, vars) => {
   expect(namesNoModel(env, vars)).toBe(false)
 })
 
@@ -41,7 +41,7 @@ test('a server without a model is refused instead of replaced by the offline mod
   )
 })
 
-test('passes on what the source of the edge reads, but no text in place of a binding', async () => {
+test('dev passes on the variables that the edge’s source reads, except texts for bindings', async () => {
   const own = { ACME_URL: 'https://acme.example/v1', ACME_KEY: 'k' }
   const env = { ...own, TOOLS: 't', CATALOG: 'c', DEFINITIONS: 'd', CONVERSATIONS: 'x', AI: 'y', OTHER_KEY: 'o' }
   const { variables } = await localEdge(env, { ...GIVEN, setup: SETUP })
@@ -54,13 +54,13 @@ test.each([
   ['openai_api_key', 'OPENAI_API_KEY'],
   ['SYSTEM_PORMPT', 'SYSTEM_PROMPT'],
   ['ACME_KEYS', 'ACME_KEY'],
-])('refuses the misspelt name %s, and names %s', async (name, meant) => {
+])('dev refuses the misspelt name %s and suggests %s', async (name, meant) => {
   await expect(localEdge({ [name]: 'x' }, { ...GIVEN, setup: SETUP })).rejects.toThrow(
     `The edge has no variable ${name}. Do you mean ${meant}?`,
   )
 })
 
-test('passes on what the edge reads, and nothing else', async () => {
+test('dev passes on only the variables that the edge reads', async () => {
   const env = {
     MODELS: 'openai/*',
     OPENAI_BASE_URL: 'http://127.0.0.1:1/v1',
@@ -87,20 +87,20 @@ test('passes on what the edge reads, and nothing else', async () => {
   expect(variables).toEqual({ ...DEFAULTS, ...env })
 })
 
-test('passes on every variable of the edge', async () => {
+test('dev passes on every variable of the edge', async () => {
   const names = variableNames().filter((name) => !name.endsWith('*'))
   expect(names).toEqual(expect.arrayContaining(['MODEL', 'TOOL_POLICY', 'MEMORY_SHOW', 'LOG']))
   const env = { ...Object.fromEntries(names.map((name) => [name, ''])), AUTH: 'open' }
   expect((await localEdge(env, GIVEN)).variables).toEqual(env)
 })
 
-test('the environment comes before wrangler.toml, and that before the defaults', async () => {
+test('the environment takes precedence over wrangler.toml, and that over the defaults', async () => {
   const vars = { MODEL: 'openai/a', AUTH: 'open', LOG: 'faults', HTTP_TOOL_HOSTS: {}, MAX_STEPS: '5' }
   const local = await localEdge({ MODEL: 'openai/b' }, { ...GIVEN, vars })
   expect(local).toEqual({ model: 'openai/b', variables: { MODEL: 'openai/b' }, key: undefined })
 })
 
-test('variables of .dev.vars come after the environment, and all of them are passed on', async () => {
+test('.dev.vars takes precedence over the environment, and all its variables are passed on', async () => {
   const devVars = { MODEL: 'openai/file', OWN_URL: 'https://own.example' }
   const { model, variables } = await localEdge({ MODEL: 'openai/b' }, { ...GIVEN, devVars })
   expect(model).toBe('openai/b')
@@ -108,7 +108,7 @@ test('variables of .dev.vars come after the environment, and all of them are pas
 })
 
 test.each([[{ vars: { MAX_STEP: '5' } }], [{ devVars: { MAX_STEP: '5' } }]])(
-  'refuses a misspelt name in a file: %j',
+  'dev refuses a misspelt name in a file: %j',
   async (files) => {
     await expect(localEdge({}, { ...GIVEN, ...files })).rejects.toThrow(
       'The edge has no variable MAX_STEP. Do you mean MAX_STEPS?',
@@ -116,7 +116,7 @@ test.each([[{ vars: { MAX_STEP: '5' } }], [{ devVars: { MAX_STEP: '5' } }]])(
   },
 )
 
-test('an edge that wants keys gets a new one beside those that it has', async () => {
+test('an edge that requires keys gets a new key in addition to its own', async () => {
   const theirs = { sha256: 'ab'.repeat(32), tenant: 'acme', scopes: ['chat'], expires: 4e12 }
   const env = { AUTH: 'keys', API_KEYS: JSON.stringify([theirs]) }
   const { key = '', variables } = await localEdge(env, GIVEN)
@@ -135,10 +135,10 @@ test.each([
   [{ MAX_STEPS: 'many' }, 'MAX_STEPS must be a whole number from 1.'],
   [{ AUTH: 'none' }, 'AUTH must be "keys" or "open".'],
   [{ HTTP_TOOL_HOSTS: '[' }, 'HTTP_TOOL_HOSTS must be a JSON object { host: [secret names] }.'],
-])('names a variable that the edge could not read: %j', async (env, message) => {
+])('dev names a variable that the edge could not read: %j', async (env, message) => {
   await expect(localEdge(env, GIVEN)).rejects.toThrow(new Failure(message, 'Change it, or unset it for its default.'))
 })
 
-test('a model that names no provider is refused before anything starts', async () => {
+test('dev refuses a model that names no provider before anything starts', async () => {
   await expect(localEdge({ MODEL: 'gpt-4' }, GIVEN)).rejects.toThrow('MODEL must be provider/name, not "gpt-4".')
 })

@@ -23,13 +23,13 @@ function repository(edge: Record<string, string>, tools: Record<string, Record<s
   return root
 }
 
-test('tells the tool Workers that nothing is bound to', () => {
+test('Workers without a service binding to them are reported', () => {
   const tools = { clock: { STORE: 'store' }, dice: {}, definitions: {}, store: {} }
   const root = repository({ TOOL_CLOCK: 'clock', DEFINITIONS: 'definitions' }, tools)
   expect(unbound(findWorkers(root))).toEqual(['dice'])
 })
 
-test('refuses a binding to a tool Worker that is not there', () => {
+test('a binding to a tool Worker that does not exist is refused', () => {
   const root = repository({ TOOL_DICE: 'dies' }, { dice: {}, clock: {} })
   expect(() => unbound(findWorkers(root))).toThrow(
     'wrangler.toml binds TOOL_DICE to "dies", and no Worker has that name.',

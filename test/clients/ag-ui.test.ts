@@ -32,7 +32,7 @@ async function failure(promise: Promise<unknown>): Promise<string> {
   return promise.then(String, (error: unknown) => (error instanceof Error ? error.message : String(error)))
 }
 
-test('a run is an answer after the calls of the edge, and the thread goes on', async () => {
+test('an AG-UI run answers after the calls of the edge, and the thread continues', async () => {
   const edge = await servedEdge({
     script: [[{ type: 'reasoning', text: 'A clock.' }, ...ask(['clock', { zone: 'UTC' }])], say('Noon.'), say('Yes.')],
     tools: [clock],
@@ -63,7 +63,7 @@ test('a run is an answer after the calls of the edge, and the thread goes on', a
   ])
 })
 
-test('calls of the client’s own tools are its to run, beside those of the edge', async () => {
+test('the client runs its own tools beside those of the edge', async () => {
   const edge = await servedEdge({ script: [ask(['clock'], ['pick', { of: 2 }]), say('Left it is.')], tools: [clock] })
   const agent = agentOf(edge)
   agent.addMessage(user('Pick.'))
@@ -99,7 +99,7 @@ describe('an approval', () => {
     expect(lastTold(edge).at(-1)).toBe(result)
   })
 
-  test('that is cancelled is a refusal', async () => {
+  test('that is cancelled counts as a rejection', async () => {
     const edge = await servedEdge({ script: [ask(['danger']), say('So be it.')], tools: [danger] })
     const agent = agentOf(edge)
     agent.addMessage(user('Go.'))
@@ -110,7 +110,7 @@ describe('an approval', () => {
   })
 })
 
-test('what the edge refuses, and what fails in the middle, fails the run', async () => {
+test('refused requests and failures in the middle of a stream fail the run', async () => {
   const failing = {
     type: 'error',
     error: { code: 'model_unreachable', message: 'No model.', retryable: false },
@@ -131,7 +131,7 @@ test('what the edge refuses, and what fails in the middle, fails the run', async
   expect(told(newMessages)).toEqual([['assistant', 'Here.']])
 })
 
-test('a message after abortRun interrupts the run, of which the thread has the part that was shown', async () => {
+test('a message after abortRun interrupts the run, and the thread keeps the partial answer that was shown', async () => {
   const edge = await servedEdge({ script: [sayInTwo('One ', new Promise(() => {}), 'two.'), say('Three.')] })
   const agent = agentOf(edge)
   agent.addMessage(user('Count.'))

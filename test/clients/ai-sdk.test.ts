@@ -37,7 +37,7 @@ for (const [name, modelOf] of [
   ['Chat Completions', chatOf],
   ['Responses', responsesOf],
 ] as const) {
-  test(`${name}: a text is generated, and streamed`, async () => {
+  test(`${name}: generates and streams text`, async () => {
     const edge = await servedEdge({
       script: [ask(['clock']), say('Noon.'), ask(['clock']), say('Noon.')],
       tools: [clock],
@@ -50,7 +50,7 @@ for (const [name, modelOf] of [
     expect([text, await stream.finishReason, (await stream.totalUsage).totalTokens]).toEqual(['Noon.', 'stop', 30])
   })
 
-  test(`${name}: tools of the caller run beside those of the edge`, async () => {
+  test(`${name}: runs tools of the caller beside those of the edge`, async () => {
     const script = [ask(['clock'], ['shout', { text: 'noon' }]), say('NOON!')]
     const edge = await servedEdge({ script: [...script, ...script], tools: [clock] })
     const asked = {
@@ -78,7 +78,7 @@ for (const [name, modelOf] of [
     }
   })
 
-  test(`${name}: a chat goes on with what was said and what ran`, async () => {
+  test(`${name}: continues a chat with its earlier messages and calls`, async () => {
     const edge = await servedEdge({
       script: [ask(['clock']), say('Noon.'), say('Twelve.'), say('12.')],
       tools: [clock],
@@ -101,7 +101,7 @@ for (const [name, modelOf] of [
     ])
   })
 
-  test(`${name}: an answer has the structure that is asked for`, async () => {
+  test(`${name}: returns a structured answer in the requested format`, async () => {
     const edge = await servedEdge({ script: [ask(['clock']), say('{"hour":12}')], tools: [clock] })
     const { output } = await generateText({
       model: modelOf(edge),
@@ -113,7 +113,7 @@ for (const [name, modelOf] of [
     expect(edge.requests.map(({ responseFormat }) => responseFormat?.type)).toEqual(['json_schema', 'json_schema'])
   })
 
-  test(`${name}: what the edge refuses is an error of the call`, async () => {
+  test(`${name}: throws an error when the edge refuses the call`, async () => {
     const edge = await servedEdge({ script: [] })
     const error: unknown = await generateText({
       model: modelOf(edge),
@@ -129,7 +129,7 @@ for (const [name, modelOf] of [
   })
 }
 
-test('a caller who stops ends a run that nobody keeps', async () => {
+test('a caller that disconnects ends a run that is not stored', async () => {
   const begun = Promise.withResolvers<void>()
   const ended = Promise.withResolvers<void>()
   const edge = await servedEdge({
@@ -151,7 +151,7 @@ test('a caller who stops ends a run that nobody keeps', async () => {
   expect(edge.requests).toHaveLength(1)
 })
 
-test('Responses: a call that a person must agree to is asked for, and runs once agreed', async () => {
+test('Responses: a call that needs approval is requested, and runs once it is approved', async () => {
   const danger = edgeTool('danger', () => 'boom', { approval: 'always' })
   const edge = await servedEdge({
     script: [ask(['danger']), say('Done.'), ask(['danger']), say('As you wish.')],

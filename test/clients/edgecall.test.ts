@@ -51,7 +51,7 @@ function lossy(bytes: number, asked: string[]): Fetch {
   }
 }
 
-test('a run is its record, and its events', async () => {
+test('a run returns its record and its events', async () => {
   stage.script(root, say('It is 4.'))
   const record = await client().run('Root of 16?')
   expect(record).toMatchObject({ status: 'completed', answer: 'It is 4.', finish: 'stop', steps: 2 })
@@ -63,7 +63,7 @@ test('a run is its record, and its events', async () => {
 })
 
 describe('a conversation', () => {
-  test('is read on as often as the connection is lost, and nothing runs twice', async () => {
+  test('resumes its events however often the connection is lost, and runs no call twice', async () => {
     stage.script(root, ask(['squareRoot', { number: 81 }]), say('4 and 9.'))
     const asked: string[] = []
     const { id } = await client().createConversation()
@@ -76,7 +76,7 @@ describe('a conversation', () => {
     expect(stage.sent()).toHaveLength(3)
   })
 
-  test('has its calls approved, refused and answered', async () => {
+  test('accepts approvals, rejections and results for its calls', async () => {
     stage.script(ask(['pays'], ['pays'], ['pick', { of: 2 }]), say('Done.'))
     const chat = await client().createConversation()
     const waiting = await chat.run({ input: 'Pay twice and pick.', tools: ['pays'], clientTools: [pick] })
@@ -98,7 +98,7 @@ describe('a conversation', () => {
     expect(await refusal(chat.approve(waiting.id, first!))).toEqual({ code: 'call_already_answered', status: 409 })
   })
 
-  test('has a run cancelled, and goes on', async () => {
+  test('continues after one of its runs was cancelled', async () => {
     stage.script({ chunks: chunksOf({ text: 'One two' }).slice(0, 2), end: 'hang' }, say('Here.'))
     const chat = await client().createConversation()
     const events: EventOf[] = []
@@ -114,7 +114,7 @@ describe('a conversation', () => {
     expect(await refusal(chat.usage())).toEqual({ code: 'conversation_deleted', status: 410 })
   })
 
-  test('is asked once, however often the same request comes', async () => {
+  test('runs a request once, however often it is sent with its key', async () => {
     stage.script(root, say('It is 4.'))
     const chat = await client().createConversation()
     const records = await Promise.all(
@@ -126,7 +126,7 @@ describe('a conversation', () => {
   })
 })
 
-test('a stranger is refused', async () => {
+test('a request without a valid key is refused', async () => {
   const stranger = createClient({ url: stage.url.href, key: 'ek_of_nobody' })
   expect(await refusal(stranger.run('Hi'))).toEqual({ code: 'unauthorized', status: 401 })
 })

@@ -24,7 +24,7 @@ async function told(edge: ServedEdge, format: string): Promise<string> {
   return answer.text()
 }
 
-test('a run of its own route is a UI message stream where that is asked for, and is so again later', async () => {
+test('a native run is streamed in the UI message format on request, also when it is read later', async () => {
   const edge = await served()
   let sent = ''
   const chat = new Chat({
@@ -48,7 +48,7 @@ test('a run of its own route is a UI message stream where that is asked for, and
   expect(await told(edge, 'ui-message')).toBe(sent)
 })
 
-test('and AG-UI’s events', async () => {
+test('a native run is streamed as AG-UI events on request', async () => {
   const edge = await served()
   class Agent extends HttpAgent {
     protected override requestInit(input: RunAgentInput): RequestInit {
@@ -66,14 +66,14 @@ test('and AG-UI’s events', async () => {
   expect([types[0], types.at(-1)]).toEqual(['RUN_STARTED', 'RUN_FINISHED'])
 })
 
-test('a run without a conversation may be asked for in a format too', async () => {
+test('a run without a conversation is streamed in another format on request', async () => {
   const edge = await servedEdge({ script, tools })
   const answer = await edge.post('/runs?format=ag-ui', { input: 'What time is it?' })
   expect(answer.headers.get('content-type')).toContain('text/event-stream')
   expect(await answer.text()).toContain('"delta":"Noon."')
 })
 
-test('a format that there is none of is refused before anything begins', async () => {
+test('an unknown format is refused before the run starts', async () => {
   const edge = await served()
   for (const path of ['/runs', '/conversations/c/runs', '/conversations/c/runs/r/regenerate']) {
     const answer = await edge.post(`${path}?format=toString`, { input: 'Hello' })

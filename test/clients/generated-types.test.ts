@@ -100,8 +100,8 @@ const USE = `
   export const wrongText = (answer: Answer): string | undefined => answer.choices[0]?.message.content
 `
 
-describe.each(Object.entries(GENERATORS))('the types that %s generates of the OpenAPI document', (name, types) => {
-  test('fit README’s request and its answer without casts', async () => {
+describe.each(Object.entries(GENERATORS))('the types that %s generates from the OpenAPI document', (name, types) => {
+  test('fit the request of README and its answer without casts', async () => {
     expect(JSON.parse(REQUEST)).toMatchObject({ messages: [{ role: 'user' }] })
     writeFileSync(join(folder, `${name}-use.ts`), `${types}\n${USE}`)
     // As a caller’s project: strict, with the types of a browser. The client of hey-api needs the one option off.

@@ -36,7 +36,7 @@ describe.each([
       useResponsesApi,
     })
 
-  test('is invoked, and streams', async () => {
+  test('invokes and streams', async () => {
     const edge = await servedEdge({
       script: [ask(['clock']), say('Noon.'), ask(['clock']), say('Noon.')],
       tools: [clock],
@@ -64,7 +64,7 @@ describe.each([
     expect(lastTold(edge)).toEqual(['user: Shout the time.', 'assistant: ', 'tool: 12:00', 'tool: NOON'])
   })
 
-  test('asks for an answer with a structure', async () => {
+  test('returns a structured answer', async () => {
     const edge = await servedEdge({ script: [ask(['clock']), say('{"hour":12}')], tools: [clock] })
     const schema = { title: 'hour', type: 'object', properties: { hour: { type: 'number' } }, required: ['hour'] }
     const structured = chatOf(edge).withStructuredOutput(schema, { method: 'jsonSchema' })
@@ -72,7 +72,7 @@ describe.each([
     expect(edge.requests[1]?.responseFormat?.type).toBe('json_schema')
   })
 
-  test('throws what the edge refuses', async () => {
+  test('throws when the edge refuses the request', async () => {
     const edge = await servedEdge({ script: [] })
     const unnamable = { name: 'not a name', description: '', parameters: { type: 'object' } }
     const refused = chatOf(edge).bindTools([{ type: 'function', function: unnamable }])

@@ -20,7 +20,7 @@ const shout = {
 }
 const user = (content: string) => ({ role: 'user', content }) as const
 
-test('chats, and streams', async () => {
+test('LlamaIndex chats and streams', async () => {
   const edge = await servedEdge({
     script: [ask(['clock']), say('Noon.'), ask(['clock']), say('Noon.')],
     tools: [clock],
@@ -37,11 +37,11 @@ function lastTold(edge: ServedEdge): string[] {
   return edge.requests.at(-1)?.messages.map(({ role, content }) => `${role}: ${contentText(content)}`) ?? []
 }
 
-describe('tools of its own run beside those of the edge', () => {
+describe('LlamaIndex runs its own tools beside those of the edge', () => {
   const asked = { messages: [user('Shout the time.')], tools: [shout] }
   const told = ['user: Shout the time.', 'assistant: ', 'tool: 12:00', 'tool: NOON']
 
-  test('in an answer that comes whole', async () => {
+  test('in a complete answer', async () => {
     const edge = await servedEdge({
       script: [ask(['clock'], ['shout', { text: 'noon' }]), say('NOON!')],
       tools: [clock],
@@ -51,7 +51,7 @@ describe('tools of its own run beside those of the edge', () => {
     expect([next.message.content, lastTold(edge)]).toEqual(['NOON!', told])
   })
 
-  test('in a stream', async () => {
+  test('in a streamed answer', async () => {
     const edge = await servedEdge({
       script: [ask(['clock'], ['shout', { text: 'noon' }]), say('NOON!')],
       tools: [clock],

@@ -47,13 +47,13 @@ function stored(count: number) {
   return { source, loaded, callable: all.filter((index) => index % 10 > 1).map(nameAt) }
 }
 
-test('lists thousands of tools by pages, each once, and no page loads the rest', async () => {
+test('tools/list returns thousands of tools by pages, each tool once, and reads no more than the page', async () => {
   const { source, loaded, callable } = stored(2500)
   expect(await namesOf(await connect(source))).toEqual(callable)
   expect(loaded).toEqual([900, 900, 450])
 })
 
-test('misses none where a page has names that two sources define', async () => {
+test('tools/list omits no tool when a page has names that two sources define', async () => {
   const { source, callable } = stored(2500)
   const taken = [nameAt(42), nameAt(999)]
   const others = taken.map((name) => tool(name, undefined, { hash: 'other' }))
@@ -69,7 +69,7 @@ test('misses none where a page has names that two sources define', async () => {
   expect(await namesOf(await connect(chain([bound, source])))).toEqual([...expected, 'zoo'])
 })
 
-test('is told of a cursor that is none', async () => {
+test('tools/list refuses an invalid cursor', async () => {
   const client = await connect(stored(1).source)
   await expect(client.listTools({ cursor: nameAt(0) })).rejects.toMatchObject({ code: -32602 })
 })

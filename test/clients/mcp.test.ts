@@ -19,8 +19,8 @@ describe.each<[string, Mode]>([
   ['2025-11-25', 'legacy'],
   ['2026-07-28', 'auto'],
   ['2026-07-28', { pin: '2026-07-28' }],
-])('the SDK’s client of MCP %s, negotiating %j', (revision, mode) => {
-  test('lists what it may call, and calls it', async () => {
+])('the client of the MCP SDK %s, negotiating %j,', (revision, mode) => {
+  test('lists the tools that it may call, and calls one', async () => {
     const client = await connected(mode)
     expect([client.getNegotiatedProtocolVersion(), client.getServerVersion()]).toEqual([
       revision,
@@ -42,7 +42,7 @@ describe.each<[string, Mode]>([
     await client.close()
   })
 
-  test('hears of progress, and of what goes wrong', async () => {
+  test('receives progress and errors', async () => {
     const client = await connected(mode)
     const progress: unknown[] = []
     const arrived = await client.callTool({ name: 'progresses' }, { onprogress: (news) => progress.push(news) })
@@ -58,7 +58,7 @@ describe.each<[string, Mode]>([
     await client.close()
   })
 
-  test('may leave in the middle of a call', async () => {
+  test('may disconnect in the middle of a call', async () => {
     const client = await connected(mode)
     const leave = new AbortController()
     const left = client.callTool({ name: 'hangs' }, { signal: leave.signal, onprogress: () => {} })
@@ -68,7 +68,7 @@ describe.each<[string, Mode]>([
     await client.close()
   })
 
-  test('does not get in without a key', async () => {
+  test('is refused without a key', async () => {
     await expect(connected(mode, 'ek_of_nobody')).rejects.toThrow(/valid key|HTTP 401/)
   })
 })

@@ -69,12 +69,12 @@ async function answer({ script, body, conversation }: (typeof SCENES)[string], r
 }
 
 describe.each(Object.entries(SCENES))('%s', (_name, scene) => {
-  test('fits the published schema as a whole', async () => {
+  test('fits the published schema of complete responses', async () => {
     const completion = await (await answer(scene, {})).json()
     expect(misfits('CreateChatCompletionResponse', completion)).toEqual([])
   })
 
-  test.each([true, false])('fits it chunk by chunk, with usage: %s', async (include_usage) => {
+  test.each([true, false])('fits the published schema of each chunk, with usage: %s', async (include_usage) => {
     const response = await answer(scene, { stream: true, stream_options: { include_usage } })
     const chunks = dataOf(await response.text())
     expect(chunks.pop()).toBe('[DONE]')
@@ -86,7 +86,7 @@ describe.each(Object.entries(SCENES))('%s', (_name, scene) => {
   })
 })
 
-test('the schemas tell what fits from what does not', async () => {
+test('the published schemas reject what does not fit', async () => {
   const { choices: _, ...rest } = await (await answer({ script: [say('Hi.')] }, {})).json<Record<string, unknown>>()
   const choice = { index: 0, logprobs: null, finish_reason: 'done', message: { role: 'assistant', content: 'Hi.' } }
   expect(misfits('CreateChatCompletionResponse', rest)).not.toEqual([])

@@ -58,7 +58,7 @@ describe('an answer', () => {
     expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { total_tokens: 30 } })
   })
 
-  test('is told by the events of the stream helper', async () => {
+  test('is reported through the events of the stream helper', async () => {
     stage.script(root, ask(['shout', { text: 'four' }]))
     const { parse: _, function: __, ...tool } = shout([]).function
     const stream = client().chat.completions.stream({
@@ -91,7 +91,7 @@ describe('an answer', () => {
     expect([await spoken.finalContent(), deltas.join('')]).toEqual(['One two.', 'One two.'])
   })
 
-  test('fits its schema, and is parsed', async () => {
+  test('fits its schema and is parsed', async () => {
     const schema = {
       type: 'object',
       properties: { root: { type: 'number' } },
@@ -132,7 +132,7 @@ describe('tools of the caller', () => {
     expect(stage.sent()[1]?.messages.map(({ role, content }) => [role, content])).toEqual(history)
   })
 
-  test('are held to their schemas where the caller wants that', async () => {
+  test('must fit their schemas if the caller asks for strict tools', async () => {
     const parameters = { type: 'object', properties: {}, required: [], additionalProperties: false }
     const asked = { name: 'pick', description: 'Picks', parameters }
     stage.script(say('No.'), say('No.'))
@@ -146,7 +146,7 @@ describe('tools of the caller', () => {
     expect(told).toEqual([1, 2].map(() => ({ type: 'function', function: { ...asked, strict: true } })))
   })
 
-  test('may be asked for step after step', async () => {
+  test('may be called step after step', async () => {
     stage.script(
       ask(['shout', { text: 'a' }]),
       root,
@@ -168,7 +168,7 @@ describe('tools of the caller', () => {
 describe('an error', () => {
   const messages = [user('Root of 16?')]
 
-  test('is the one of its status', async () => {
+  test('has the class and status of its cause', async () => {
     stage.script()
     const { completions } = client().chat
     const stranger = client({ apiKey: 'ek_of_nobody' }).chat.completions
@@ -199,7 +199,7 @@ describe('an error', () => {
     expect(stage.sent()).toEqual([])
   })
 
-  test('before any tool is tried again by the SDK, after one it is not', async () => {
+  test('before the first tool call is retried by the SDK, and after it is not', async () => {
     // For longer than the edge itself waits.
     const busy = { status: 429, headers: { 'retry-after': '61' }, body: { error: { message: 'Later.' } } }
     stage.script(busy, root, say('4'))
@@ -213,7 +213,7 @@ describe('an error', () => {
     expect(stage.sent()).toHaveLength(2)
   })
 
-  test('of the model is not asked for again by the SDK once the edge has asked several times', async () => {
+  test('of the model is not retried by the SDK after the edge has retried it', async () => {
     const down = { status: 503, headers: { 'retry-after': '0.01' }, body: { error: { message: 'Down.' } } }
     stage.script(down, down, down, down)
     const failure = await errorOf(client({ maxRetries: 2 }).chat.completions.create({ model, messages }))
@@ -230,7 +230,7 @@ describe('an error', () => {
     [400, { code: 'context_length_exceeded' }, 400, 'invalid_request_error', 'context_length_exceeded'],
     [400, { message: 'x does not support tools' }, 400, 'invalid_request_error', 'model_without_tools'],
   ])(
-    'of the model that stays, status %i and %j, is asked for once',
+    'of the model that is permanent, status %i and %j, is not retried',
     async (status, error, ...[answered, type, code]) => {
       stage.script(...Array.from({ length: 9 }, () => ({ status, body: { error: { message: 'No.', ...error } } })))
       const failure = await errorOf(client({ maxRetries: 2 }).chat.completions.create({ model, messages }))
@@ -239,7 +239,7 @@ describe('an error', () => {
     },
   )
 
-  test('in the middle of a stream is thrown from it', async () => {
+  test('in the middle of a stream is thrown by the SDK', async () => {
     stage.script({ chunks: chunksOf({ text: 'One two' }).slice(0, 2), end: 'cut' })
     const body = { model, messages, stream: true, edgecall: { rounds: 'all' } } as const
     const stream = await client().chat.completions.create(body)
@@ -255,7 +255,7 @@ describe('an error', () => {
 describe('responses', () => {
   const pick = { type: 'function', name: 'pick', strict: null, parameters: { type: 'object', properties: {} } } as const
 
-  test('are made, and told by their events', async () => {
+  test('are created, and report their events', async () => {
     stage.script(root, say('It is 4.'))
     const response = await client().responses.create({ model, input: 'Root of 16?', instructions: 'Be brief.' })
     expect([response.status, response.output_text, response.usage?.total_tokens]).toEqual(['completed', 'It is 4.', 30])
@@ -270,7 +270,7 @@ describe('responses', () => {
     expect(final.output.map(({ type }) => type)).toEqual(['mcp_call', 'message'])
   })
 
-  test('go on from the one before, from its items, and from what its caller ran', async () => {
+  test('continue from the previous one, from its items, and from results of the caller', async () => {
     const { responses } = client()
     stage.script(root, say('It is 4.'))
     const first = await responses.create({ model, input: 'Root of 16?' })
@@ -304,7 +304,7 @@ describe('responses', () => {
     ])
   })
 
-  test('that failed leave the one before as the last; later ones branch from it', async () => {
+  test('that failed leave the previous one as the last; later ones branch from it', async () => {
     const { responses } = client()
     stage.script(say('One.'))
     const first = await responses.create({ model, input: 'Count.' })
@@ -317,7 +317,7 @@ describe('responses', () => {
     expect(stage.sent()[0]?.messages.map(({ content }) => content)).toEqual(['Count.', 'One.', 'And?'])
   })
 
-  test('refuse in the same form', async () => {
+  test('are refused in the same error format', async () => {
     const missing = client().responses.create({ model, input: 'Hi', previous_response_id: 'resp_none' })
     expect(await errorOf(missing)).toEqual({
       name: 'BadRequestError',
@@ -338,7 +338,7 @@ describe('a caller who', () => {
     return completion.choices[0]?.message.content
   }
 
-  test('stops in the middle of an answer is rid of it, and the edge goes on', async () => {
+  test('stops in the middle of an answer is disconnected, and the edge continues', async () => {
     stage.script(...Array.from({ length: 10 }, () => begun))
     const leave = async () => {
       const body = { model, messages, stream: true, edgecall: { rounds: 'all' } } as const
@@ -354,7 +354,7 @@ describe('a caller who', () => {
     expect(await next()).toBe('Here.')
   })
 
-  test('stops in the middle of an answer of a conversation interrupts it with the next message', async () => {
+  test('stops in the middle of a conversation’s answer interrupts it with the next message', async () => {
     stage.script(begun, say('Here.'))
     const options = { headers: { 'x-conversation-id': 'stopped' } }
     const stream = await client().chat.completions.create({ model, messages, stream: true }, options)
@@ -368,7 +368,7 @@ describe('a caller who', () => {
     ])
   })
 
-  test('reads slowly holds up nobody, and misses nothing', async () => {
+  test('reads slowly delays no one and misses nothing', async () => {
     const text = Array.from({ length: 5000 }, (_word, index) => `word${index} `).join('')
     stage.script(say(text))
     const slow = await client().chat.completions.create({ model, messages, stream: true })
@@ -378,7 +378,7 @@ describe('a caller who', () => {
     expect(read).toBe(text)
   })
 
-  test('sends again what was lost on the way gets the same run, where it has a key', async () => {
+  test('repeats a lost request with its Idempotency-Key gets the same run', async () => {
     stage.script(root, say('It is 4.'))
     let lost = 0
     const retrying = client({
@@ -402,7 +402,7 @@ describe('a caller who', () => {
   })
 })
 
-test('models are listed, and found one by one', async () => {
+test('models are listed and retrieved one by one', async () => {
   const { models } = client()
   expect((await models.list()).data).toEqual([await models.retrieve(model)])
   expect(await models.retrieve(model)).toEqual({

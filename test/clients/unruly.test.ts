@@ -118,7 +118,7 @@ describe.each(Object.entries(BODIES))('bad input to %s', (path, body) => {
     ['a deep one', { body: '['.repeat(5000) }, 400],
     ['a large one', { body: JSON.stringify({ ...body, more: 'x'.repeat(2 ** 20) }) }, 413],
     ['a form', { body: JSON.stringify(body), headers: { 'content-type': 'application/x-www-form-urlencoded' } }, 415],
-  ])('such as %s is refused in its form', async (_name, init, status) => {
+  ])('such as %s is refused in the format of the surface', async (_name, init, status) => {
     const edge = await unrulyEdge()
     const response = await edge.fetch(path, {
       method: 'POST',
@@ -129,7 +129,7 @@ describe.each(Object.entries(BODIES))('bad input to %s', (path, body) => {
     expect(edge.requests).toHaveLength(1)
   })
 
-  test('that is good but for one member is refused in its form, if it is', async () => {
+  test('with one bad member is refused in the format of the surface, or accepted', async () => {
     const edge = await unrulyEdge()
     expect(await faultOf(edge, path, { body: JSON.stringify(body) })).toBeUndefined()
     const places = placesOf(body)
@@ -155,7 +155,7 @@ describe.each(Object.entries(BODIES))('bad input to %s', (path, body) => {
   })
 })
 
-describe('a client of a kept run', () => {
+describe('a client of a stored run', () => {
   const PIECES = 40
   const piece = '#'.repeat(100_000)
   const long = async function* (): AsyncGenerator<ModelEvent> {
@@ -199,14 +199,14 @@ describe('a client of a kept run', () => {
     return { response, passed: () => passed, isLeft: () => isLeft }
   }
 
-  test('that does not read fills no memory, and misses nothing', async () => {
+  test('that does not read fills no memory and misses nothing', async () => {
     const { response, passed } = await streamed()
     for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve))
     expect(passed()).toBeLessThan(2 * 2 ** 20)
     expect((await response.text()).match(/#+/g)?.join('')).toHaveLength(PIECES * piece.length)
   })
 
-  test('that leaves is no longer told', async () => {
+  test('that disconnects receives nothing more', async () => {
     const { response, isLeft } = await streamed()
     await response.body?.cancel()
     await vi.waitFor(() => expect(isLeft()).toBe(true))

@@ -28,7 +28,7 @@ function lastTold(edge: ServedEdge): string[] {
   return edge.requests.at(-1)?.messages.map(({ content }) => contentText(content)) ?? []
 }
 
-test('a text comes word by word, and a call of the edge with its result', async () => {
+test('text arrives word by word, with a call of the edge and its result', async () => {
   const edge = await servedEdge({
     script: [ask(['clock', { zone: 'UTC' }]), say('Noon.'), say('Yes.')],
     tools: [clock],
@@ -49,7 +49,7 @@ test('a text comes word by word, and a call of the edge with its result', async 
 })
 
 describe('calls that wait', () => {
-  test('for the page get its outputs, and the answer goes on by itself', async () => {
+  test('for the page receive its outputs, and the answer continues by itself', async () => {
     const edge = await servedEdge({ script: [ask(['clock'], ['pick', { of: 2 }]), say('Left it is.')], tools: [clock] })
     const chat: Chat = chatOf(edge, {
       sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls,
@@ -70,7 +70,7 @@ describe('calls that wait', () => {
     expect(edge.requests[1]?.messages.at(-1)).toMatchObject({ content: [{ text: '{"side":"left"}' }] })
   })
 
-  test('and fail on the page are told as failed', async () => {
+  test('and fail on the page are reported as failed', async () => {
     const edge = await servedEdge({ script: [ask(['pick']), say('Too bad.')] })
     const chat = chatOf(edge, { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls })
     await chat.sendMessage({ text: 'Pick one.' })
@@ -88,7 +88,7 @@ describe('calls that wait', () => {
   test.each([
     [true, ['tool-danger', 'output-available', 'boom']],
     [false, ['tool-danger', 'output-denied', undefined]],
-  ])('for a person run once agreed: %s', async (approved, told) => {
+  ])('for a person run once approved: %s', async (approved, told) => {
     const edge = await servedEdge({ script: [ask(['danger'], ['pick']), say('So be it.')], tools: [danger] })
     const chat = chatOf(edge, { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses })
     await chat.sendMessage({ text: 'Go.' })
@@ -109,7 +109,7 @@ describe('calls that wait', () => {
   })
 })
 
-test('a message while a person is asked is refused at once, and answered when asked again after the decision', async () => {
+test('a message during an open approval is refused at once, and answered when it is sent again after the decision', async () => {
   const edge = await servedEdge({ script: [ask(['danger']), say('So be it.'), say('Yes.')], tools: [danger] })
   const chat = chatOf(edge)
   await chat.sendMessage({ text: 'Go.' })
@@ -126,7 +126,7 @@ test('a message while a person is asked is refused at once, and answered when as
   expect(lastTold(edge)).toEqual(['Go.', '', 'boom', 'So be it.', 'Sure?'])
 })
 
-test('an answer whose connection is lost is read on', async () => {
+test('an answer whose connection is lost is resumed', async () => {
   const gate = Promise.withResolvers<void>()
   const slow = tool('slow', () => gate.promise.then(() => 'slowly'))
   const edge = await servedEdge({ script: [ask(['slow']), say('Done.')], tools: [slow] })
@@ -153,7 +153,7 @@ test('an answer whose connection is lost is read on', async () => {
   expect([chat.status, chat.messages.length, edge.requests.length]).toEqual(['ready', 2, 2])
 })
 
-test('a page that is opened anew reads the answer that is under way', async () => {
+test('a page that is opened again reads the answer in progress', async () => {
   const gate = Promise.withResolvers<void>()
   const begun = Promise.withResolvers<void>()
   const slow = tool('slow', async () => {
@@ -174,7 +174,7 @@ test('a page that is opened anew reads the answer that is under way', async () =
   expect(second.lastMessage?.id).toBe(first.lastMessage?.id)
 })
 
-test('an answer is given again in its place, and a later message sees the new one', async () => {
+test('an answer is regenerated in its place, and a later message sees the new one', async () => {
   const edge = await servedEdge({ script: [say('One.'), say('Two.'), say('Three.')] })
   const chat = chatOf(edge)
   await chat.sendMessage({ text: 'Count.' })
@@ -194,7 +194,7 @@ describe('an earlier message', () => {
   }
   const textsOf = (chat: Chat) => chat.messages.map((message) => partsOf(message).at(-1))
 
-  test('that is an answer is given again, and what followed it is gone', async () => {
+  test('with an answer is regenerated, and what followed it is removed', async () => {
     const { edge, chat, idAt } = await counted()
     await chat.regenerate({ messageId: idAt(3) })
     expect([chat.error, ...textsOf(chat)]).toEqual([undefined, 'Count.', 'One.', 'And?', 'Other.'])
@@ -203,7 +203,7 @@ describe('an earlier message', () => {
     expect(lastTold(edge)).toEqual(['Count.', 'One.', 'And?', 'Other.', 'Go on.'])
   })
 
-  test('that is the user’s is answered again', async () => {
+  test('of the user is answered again', async () => {
     const { edge, chat, idAt } = await counted()
     await chat.regenerate({ messageId: idAt(0) })
     expect([chat.error, ...textsOf(chat)]).toEqual([undefined, 'Count.', 'Other.'])
@@ -211,7 +211,7 @@ describe('an earlier message', () => {
     expect(lastTold(edge)).toEqual(['Count.', 'Other.', 'Go on.'])
   })
 
-  test('that the user says in other words takes the place of the old one', async () => {
+  test('of the user is replaced when it is edited', async () => {
     const { edge, chat, idAt } = await counted()
     await chat.sendMessage({ text: 'Or what?', messageId: idAt(2) })
     expect([chat.error, ...textsOf(chat)]).toEqual([undefined, 'Count.', 'One.', 'Or what?', 'Other.'])
@@ -221,14 +221,14 @@ describe('an earlier message', () => {
     expect(textsOf(chat)).toEqual(['Count.', 'One.', 'Or what?', 'More.'])
   })
 
-  test('that never came may be said in other words', async () => {
+  test('that did not arrive may be edited', async () => {
     const edge = await servedEdge({ script: [say('One.')] })
     const chat = chatOf(edge, { messages: [{ id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Count!' }] }] })
     await chat.sendMessage({ text: 'Count.', messageId: 'm1' })
     expect([chat.error, ...textsOf(chat)]).toEqual([undefined, 'Count.', 'One.'])
   })
 
-  test('that never came is answered when it is tried again, the first as any other', async () => {
+  test('that did not arrive is answered when it is sent again, even the first one', async () => {
     const edge = await servedEdge({ script: [say('One.'), say('Two.'), say('Three.')] })
     let isDown = true
     const transport = new DefaultChatTransport({
@@ -247,7 +247,7 @@ describe('an earlier message', () => {
     expect(lastTold(edge)).toEqual(['Count.', 'One.', 'And?', 'Two.', 'And then?'])
   })
 
-  test('that nobody knows is not given again, and nothing is lost', async () => {
+  test('that is unknown is not regenerated, and nothing is lost', async () => {
     const { edge, chat } = await counted()
     const messages = structuredClone(chat.messages)
     chat.messages = [{ id: 'foreign', role: 'assistant', parts: [] }, ...messages]
@@ -258,7 +258,7 @@ describe('an earlier message', () => {
     expect(lastTold(edge)).toHaveLength(7)
   })
 
-  test('whose answer is still being given ends with it', async () => {
+  test('whose answer is in progress ends when it is edited', async () => {
     const gate = Promise.withResolvers<void>()
     const edge = await servedEdge({
       script: [
@@ -286,7 +286,7 @@ describe('an earlier message', () => {
   })
 })
 
-test('a message after a stop interrupts the run, and the model is told which part of the answer there was', async () => {
+test('a message after a stop interrupts the run, and the model sees the partial answer', async () => {
   const edge = await servedEdge({ script: [sayInTwo('One ', new Promise(() => {}), 'two.'), say('Three.')] })
   const chat = chatOf(edge)
   const sent = chat.sendMessage({ text: 'Count.' })
@@ -324,7 +324,7 @@ test('a stop ends the run at once if the page asks for that', async () => {
   await expect.poll(statusOf).toBe('cancelled')
 })
 
-test('what goes wrong is the error of the chat', async () => {
+test('an error of the run becomes the error of the chat', async () => {
   const failing = {
     type: 'error',
     error: { code: 'model_unreachable', message: 'No model.', retryable: false },

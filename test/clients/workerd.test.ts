@@ -74,7 +74,7 @@ describe('ChatOpenAI of LangChain', () => {
   test.each([
     ['Chat Completions', false],
     ['Responses', true],
-  ])('is invoked, and streams, over %s', async (_name, useResponsesApi) => {
+  ])('invokes and streams over %s', async (_name, useResponsesApi) => {
     const configuration = { baseURL: v1() }
     const chat = new ChatOpenAI({ model, apiKey: stage.key, configuration, maxRetries: 0, useResponsesApi })
     const bound = chat.bindTools([shout])
@@ -131,7 +131,7 @@ describe('useChat', () => {
   test.each([
     [true, ['tool-pays', 'output-available', 'paid']],
     [false, ['tool-pays', 'output-denied', undefined]],
-  ])('has its calls approved: %s', async (approved, told) => {
+  ])('gets its calls approved: %s', async (approved, told) => {
     stage.script(ask(['pays']), say('So be it.'))
     const { chat } = chatOf(`approved-${approved}`)
     await chat.sendMessage({ text: 'Pay.' })
@@ -143,7 +143,7 @@ describe('useChat', () => {
     expect(chat.messages).toHaveLength(2)
   })
 
-  test('reads an answer on whose connection was lost', async () => {
+  test('resumes an answer whose connection was lost', async () => {
     const gate = Promise.withResolvers<undefined>()
     const [first, second, ...rest] = chunksOf({ text: 'One two three.' })
     stage.script({ chunks: [first, second, gate.promise, ...rest] })
@@ -163,7 +163,7 @@ describe('useChat', () => {
   })
 })
 
-test('an AG-UI agent is answered, and resumes what a person approved', async () => {
+test('an AG-UI agent gets answers and continues after an approval', async () => {
   const agent = new HttpAgent({
     url: new URL('/ag-ui', stage.url).href,
     threadId: 'thread-1',

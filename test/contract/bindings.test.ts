@@ -3,7 +3,7 @@ import { rateLimits, secretOf, toolWorkers } from '../../src/contract/bindings.t
 
 const worker = { describe: async () => ({ contract: 1 as const, tools: [] }) }
 
-test('only service bindings named TOOL_* are tool Workers, not text or JSON variables of such names', () => {
+test('only service bindings named TOOL_* are tool Workers, not text or JSON variables with such names', () => {
   const foreign = { fetch: async () => new Response() }
   const env = { TOOL_A: worker, TOOL_PY: foreign, MAIL: worker, TOOL_ERRORS: 'fail', TOOL_POLICY: {}, TOOL_CONTEXT: {} }
   expect(toolWorkers(env)).toEqual({ TOOL_A: worker, TOOL_PY: foreign })

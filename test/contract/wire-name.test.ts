@@ -18,15 +18,15 @@ test.each([
   ['a_x2e_b', 'a_x5f_x2e_b'],
   ['a.b_x2e_c', 'a_x2e_b_x5f_x2e_c'],
   ['_x2e.', '_x5f_x2e_x2e_'],
-])('%s is called %s', (name, wire) => {
+])('the wire name of %s is %s', (name, wire) => {
   expect(wireName(name)).toBe(wire)
   expect(nameOf(wire)).toBe(name)
 })
 
-describe('what is too long', () => {
+describe('a wire name that would be too long', () => {
   const long = `github.com/${'repos/'.repeat(20)}list`
 
-  test('is cut, and told apart by a hash of it all', () => {
+  test('is cut, and distinguished by a hash of the full name', () => {
     const wire = wireName(long)
     expect(wire).toBe('github_x2e_com_x2f_repos_x2f_repos_x2f_repos_h3b76f9e8f7305126')
     expect([wireName(`${long}s`) === wire, nameOf(wire)]).toEqual([false, undefined])
@@ -34,17 +34,17 @@ describe('what is too long', () => {
     expect(wireName('a'.repeat(65))).toMatch(/^a{46}_h[0-9a-f]{16}$/)
   })
 
-  test('does not meet a name that looks like it', () => {
+  test('does not collide with a name that looks like it', () => {
     const wire = wireName(long)
     expect(wireName(wire)).not.toBe(wire)
   })
 })
 
-test('what no name is called stands for itself', () => {
+test('a text that is the wire name of no tool decodes to itself', () => {
   expect(nameOf('a_x110000_b')).toBe('a_x110000_b')
 })
 
-test('a name is needed', () => {
+test('an empty name is refused', () => {
   expect(() => wireName('')).toThrow(new TypeError('A tool needs a name'))
 })
 
@@ -55,7 +55,7 @@ const name = fc.oneof(
   fc.stringMatching(PROVIDERS_TAKE),
 )
 
-test('every name has one that providers take, which leads back to it unless it was cut', () => {
+test('every name has a wire name that providers accept, which decodes to it unless it was cut', () => {
   fc.assert(
     fc.property(name, (name) => {
       const wire = wireName(name)
@@ -66,7 +66,7 @@ test('every name has one that providers take, which leads back to it unless it w
   )
 })
 
-test('two names never have one wire name, not even where one looks like the other’s', () => {
+test('two names never share a wire name, even if one looks like the other’s', () => {
   fc.assert(
     fc.property(fc.array(name, { maxLength: 12 }), (names) => {
       const all = [...new Set([...names, ...names.map(wireName)])]

@@ -127,7 +127,7 @@ describe('the alarm of a conversation', () => {
     expect(there.alarmAt).toBe(START + 24 * HOUR)
   })
 
-  test('is never later than the earliest thing that is due, whatever happens, at any time, after any eviction', async () => {
+  test('is never later than the earliest duty, after any events and evictions', async () => {
     for (let seed = 1; seed <= 60; seed++) {
       vi.setSystemTime(START)
       await play(seed)

@@ -153,7 +153,7 @@ interface Damage {
 }
 
 describe('a conversation with a row of the wrong shape', () => {
-  test('takes the next turn, and shows the model a valid history, whichever column it is', async () => {
+  test('accepts the next turn and shows the model a valid history, whichever column it is', async () => {
     const there = await fullConversation()
     const tables = there
       .rows("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")

@@ -43,7 +43,7 @@ test('a deleted conversation does not store a late outcome', async () => {
   expect(there.rows('SELECT count(*) AS n FROM wholes')).toEqual([{ n: 0 }])
 })
 
-test('an outcome that comes too late while the run goes on is an event of it', async () => {
+test('an outcome that comes too late while the run continues is an event of the run', async () => {
   const slow = Promise.withResolvers<ToolOutcome>()
   const rest = Promise.withResolvers<void>()
   const there = new TestConversation(

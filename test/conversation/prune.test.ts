@@ -69,7 +69,7 @@ describe('ten minutes after its end', () => {
     expect(await there.events(0)).toEqual([snapshot, ...all.filter(({ seq }) => seq > gone)])
   })
 
-  test('a run without deltas is read as before', async () => {
+  test('a run without deltas is replayed unchanged', async () => {
     const there = new TestConversation(() => [{ type: 'finish', finish: 'stop' }])
     await there.run(0)
     const all = await there.events(0)
@@ -147,7 +147,7 @@ async function* hanging(signal: AbortSignal): AsyncGenerator<ModelEvent> {
 }
 
 describe('the alarm', () => {
-  test('rings for the duty that is due first and tells which duties are due', () => {
+  test('fires for the earliest duty and returns the duties that are due', () => {
     const times = { run: 30, expire: Infinity, prune: 20, send: 25 }
     expect(nextDue(times)).toBe(20)
     expect(isDue(times, 'prune', 20)).toBe(true)

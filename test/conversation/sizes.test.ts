@@ -181,7 +181,7 @@ describe('a row that cannot be read', () => {
     expect(setAside(there)).toHaveLength(1)
   })
 
-  test('in a run in progress fails the run once, without repeated calls, and the next one runs', async () => {
+  test('in a run in progress fails the run once, without repeated calls, and the next run starts', async () => {
     let called = 0
     const begun = Promise.withResolvers<void>()
     const pays = () => {
@@ -205,7 +205,7 @@ describe('a row that cannot be read', () => {
     expect(there.store.runs.record(runId(1))?.answer).toBe('Next.')
   })
 
-  test('that is other JSON than was written, in a waiting run, fails the run, and the conversation opens', async () => {
+  test('that has valid JSON of another shape, in a waiting run, fails the run, and the conversation opens', async () => {
     const there = new TestConversation(() => ask(['pays']), [tool('pays', () => 'paid', { approval: 'always' })])
     await there.run(0)
     there.database.exec(`UPDATE events SET lines = replace(lines, '"calls":[', '"called":[')`)

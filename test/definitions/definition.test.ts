@@ -25,7 +25,7 @@ function issues(definition: unknown): readonly { path: string; message: string }
   return parsed.ok ? [] : parsed.issues
 }
 
-describe('a definition of each kind is taken as it is', () => {
+describe('a definition of each kind is stored unchanged', () => {
   const everything = {
     ...COMMON,
     title: 'Weather',
@@ -71,7 +71,7 @@ describe('a definition of each kind is taken as it is', () => {
     expect(parseStored(definition)).toEqual({ ok: true, stored: definition })
   })
 
-  test('those of this repository', () => {
+  test('as are those of this repository', () => {
     const files = readdirSync('tools/definitions').filter((name) => name.endsWith('.json'))
     expect(files.length).toBeGreaterThan(0)
     for (const file of files) {
@@ -81,7 +81,7 @@ describe('a definition of each kind is taken as it is', () => {
   })
 })
 
-describe('what is wrong is named by its path', () => {
+describe('the path of an invalid part is reported', () => {
   test.each<[string, unknown, string, string]>([
     ['no object', 'x', '', 'expected an object with one of http, binding, static, code, received none'],
     ['no kind', COMMON, '', 'expected an object with one of http, binding, static, code, received none'],
@@ -231,14 +231,14 @@ describe('the hosts of code', () => {
     'a\\b',
     '*.example.com:x',
     'https://',
-  ])('are hosts or origins, which %j is not', (host) => {
+  ])('must be hosts or origins, which %j is not', (host) => {
     const message = 'expected a host such as api.example.com, or an origin such as https://api.example.com:8443'
     expect(issues({ ...COMMON, code: { ...CODE, hosts: ['a.example.com', host] } })).toEqual([
       { path: 'code.hosts.1', message },
     ])
   })
 
-  test('are those that the deployment names, by the rules of HTTP tools', () => {
+  test('must be among those that the deployment names, by the rules of HTTP tools', () => {
     const hosts = [
       'a.example.com',
       'A.example.com:443',
@@ -302,12 +302,12 @@ describe('the URL of a request', () => {
     ['https://api.example.com/{ci/ty}', PLACE],
     ['https://api.example.com/?{city}=1', PLACE],
     ['https://api.example.com/?q={city', PLACE],
-  ])('%j: %s', (url, message) => {
+  ])('%j is checked: %s', (url, message) => {
     expect(issues(http({ url }))).toContainEqual({ path: 'http.url', message })
   })
 })
 
-describe('placeholders', () => {
+describe('the placeholders of a definition', () => {
   test.each<[string, Record<string, unknown>, string, string]>([
     [
       'of no argument',
@@ -351,11 +351,11 @@ describe('placeholders', () => {
       'http.headers.key',
       'expected SECRET_A to be listed in http.secrets',
     ],
-  ])('%s', (_, call, path, message) => {
+  ])('are checked: %s', (_, call, path, message) => {
     expect(issues(http(call))).toEqual([{ path, message }])
   })
 
-  test('an argument must not pass for a secret', () => {
+  test('must not let an argument pass for a secret', () => {
     const inputSchema = { type: 'object', properties: { city: {}, SECRET_A: {} }, required: ['city'] }
     expect(issues(http({}, { inputSchema }))).toEqual([
       { path: 'inputSchema.properties.SECRET_A', message: 'expected a name that is no secret’s' },
@@ -363,7 +363,7 @@ describe('placeholders', () => {
   })
 })
 
-describe('headers', () => {
+describe('the headers of a definition', () => {
   const RESERVED = 'expected another header: this one is not for a tool to send'
 
   test.each<[string, string, string]>([
@@ -385,11 +385,11 @@ describe('headers', () => {
     ['X-A', 'a\nb', 'expected one line of Latin-1 text'],
     ['X-A', '中', 'expected one line of Latin-1 text'],
     ['Content-Type', 'text/plain', 'expected a JSON type, since the body is sent as JSON'],
-  ])('%j: %j', (name, value, message) => {
+  ])('%j are checked: %j', (name, value, message) => {
     expect(issues(http({ headers: { [name]: value } }))).toEqual([{ path: `http.headers.${name}`, message }])
   })
 
-  test('no header twice', () => {
+  test('must be unique', () => {
     expect(issues(http({ headers: { Accept: 'a', ACCEPT: 'b' } }))).toEqual([
       { path: 'http.headers.ACCEPT', message: 'expected each header once' },
     ])
@@ -403,7 +403,7 @@ function hostIssues(url: string, hosts: Record<string, readonly string[]>, secre
   return checkHosts(parsed.stored.http, hosts).map(({ path, message }) => `${path}: ${message}`)
 }
 
-describe('hosts', () => {
+describe('the hosts of a deployment', () => {
   test.each<[string, Record<string, readonly string[]>]>([
     ['https://api.example.com/', { 'api.example.com': [] }],
     ['https://API.Example.com:443/', { 'api.example.com': [] }],
@@ -454,7 +454,7 @@ describe('hosts', () => {
     ])
   })
 
-  test('a secret goes to the hosts that it is granted to, and to no other', () => {
+  test('get only the secrets that are granted to them', () => {
     const hosts = { 'api.example.com': ['SECRET_A'], 'other.example.com': ['SECRET_B'] }
     expect(hostIssues('https://api.example.com/', hosts, ['SECRET_A'])).toEqual([])
     expect(hostIssues('https://api.example.com/', hosts, ['SECRET_A', 'SECRET_B'])).toEqual([

@@ -37,7 +37,7 @@ async function typeErrors(blocks: readonly Block[]): Promise<string> {
   return stdout
 }
 
-test('every block of TypeScript in the documentation compiles, and errors are told with the line of the page', async () => {
+test('every TypeScript block in the documentation compiles, and errors are reported with the line of the page', async () => {
   const blocks = pages().flatMap((page) => page.blocks.filter(({ language }) => /^tsx?$/.test(language)))
   // The code of other libraries that are not installed here is shown beside ours when migrating.
   const own = blocks.filter(({ kind }) => kind !== 'foreign')

@@ -104,12 +104,12 @@ describe('a command in the documentation', () => {
     ['curl http://127.0.0.1:8787/v2/chat -d {}', 'no route POST /v2/chat'],
     ['curl -X DELETE http://127.0.0.1:8787/tools', 'no route DELETE /tools'],
     ['rm -rf node_modules', 'unknown program rm'],
-  ])('that does not exist is told: %s', (command, fault) => {
+  ])('that does not exist is reported: %s', (command, fault) => {
     expect(commandsOf({ text: command }).map(faultOf)).toEqual([fault])
   })
 
   test.each(['npm run deploy -- --dry-rum', 'npx edgecall import openapi', 'npx edgecall types --out'])(
-    'that `edgecall` refuses is told: %s',
+    'that `edgecall` refuses is reported: %s',
     (command) => {
       expect(commandsOf({ text: command }).map(faultOf)).toEqual([expect.stringMatching(/dry-rum|<file>|--out/)])
     },

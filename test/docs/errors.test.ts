@@ -11,7 +11,7 @@ test('docs/errors.md is made from this code: else run `npm run openapi`', () => 
   expect(readFileSync(`${ROOT}${ERRORS}`, 'utf8')).toBe(errorsText())
 })
 
-test('src/cli/document/errors has a text for every error code of the code, and for no other', () => {
+test('src/cli/document/errors has a text for every error code in src, and for no other', () => {
   const codes = sources().flatMap(({ text, path }) => errorCodesOf(path, text))
   // `http_429` and `http_5` are the codes of statuses.
   const unique = new Set(codes.map((code) => (/^http_\d/.test(code) ? 'http_<status>' : code)))
@@ -29,7 +29,7 @@ test('the statuses in docs/errors.md are those that the code answers', () => {
   expect(wrong).toEqual([])
 })
 
-test('a code is found wherever an error is made', () => {
+test('error codes are found wherever src makes an error', () => {
   const code = `
     throw new Problem({ status: 418, code: 'teapot', message })
     return refuse('too_hot', 'It is too hot.')

@@ -34,7 +34,7 @@ test('README has at most 150 lines', () => {
   expect(all.get('README.md')?.text.trimEnd().split('\n').length).toBeLessThanOrEqual(150)
 })
 
-test('a missing file, and a missing heading, are found', () => {
+test('a missing file and a missing heading are reported', () => {
   const text = '# One\n\n[a](two.md) [b](README.md#one) [c](README.md#none) [d](#one) `[e](code.md)`\n'
   const page = pageOf('README.md', text)
   expect(brokenLinks(page, new Map([['README.md', page]]))).toEqual(['two.md', 'README.md#none'])

@@ -13,7 +13,7 @@ const CALL = /^<!-- call: (?<tool>\w+) (?<input>.*) gives (?<result>.*) -->\n\n`
 const page = pages().find(({ path }) => path === 'docs/migrating.md')
 const calls = [...(page?.text ?? '').matchAll(CALL)].map(({ groups = {} }) => groups)
 
-test('each library in docs/migrating.md has a tool of ours beside it', () => {
+test('each library in docs/migrating.md has a tool of this repository beside it', () => {
   const sections = page?.text.match(/^## .*$/gm)
   expect(sections).toHaveLength(5)
   expect(calls).toHaveLength(5)

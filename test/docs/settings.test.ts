@@ -64,7 +64,7 @@ function readToml({ text }: Block): void {
 }
 
 describe('JSON in the documentation', () => {
-  test.each(named('json'))('%s is what the edge reads', (_place, block) => readJson(block))
+  test.each(named('json'))('in %s is valid for the edge', (_place, block) => readJson(block))
 
   test('is refused if the edge would refuse it', async () => {
     const wrong = { page: '', line: 1, language: 'json', given: '' }
@@ -74,7 +74,7 @@ describe('JSON in the documentation', () => {
 })
 
 describe('TOML in the documentation', () => {
-  test.each(named('toml'))('%s has variables and bindings that an edge reads', (_place, block) => readToml(block))
+  test.each(named('toml'))('in %s has variables and bindings that an edge reads', (_place, block) => readToml(block))
 
   test('is refused if a variable does not exist, or has a wrong value', () => {
     const block = { page: '', line: 1, language: 'toml', kind: '', given: '' }

@@ -23,7 +23,7 @@ function block(language: string, text: string): string {
 const copy = mkdtempSync(join(tmpdir(), 'readme-'))
 afterAll(() => rmSync(copy, { recursive: true }))
 
-test('the tool Worker from README, bound as it says, is found and called', async () => {
+test('the tool Worker from README, bound as README says, is found and called', async () => {
   for (const name of ['src', 'node_modules', 'package.json', 'tsconfig.json'])
     symlinkSync(join(root, name), join(copy, name))
   cpSync(join(root, 'tools'), join(copy, 'tools'), { recursive: true })
@@ -63,7 +63,7 @@ test('the tool Worker from README, bound as it says, is found and called', async
   }
 })
 
-describe('against `npm start`,', () => {
+describe('the documented examples, run against `npm start`,', () => {
   const edge = npmStart()
   const folder = mkdtempSync(join(root, 'test/edge/.docs-'))
   afterAll(() => rmSync(folder, { recursive: true }))
@@ -77,13 +77,13 @@ describe('against `npm start`,', () => {
       .filter((block) => block.language === language)
       .map((block) => [`${block.page}:${block.line}`, block] as const)
 
-  test.each(named('sh'))('the commands at %s are answered', async (_place, block) => {
+  test.each(named('sh'))('succeed as commands at %s', async (_place, block) => {
     const script = `set -e\n${textOf(block)}`
     const { stdout } = await run('sh', ['-c', script], { env: { ...process.env, CURL_HOME: folder } })
     expect(stdout).not.toBe('')
   })
 
-  test.concurrent.each(named('ts'))('the program at %s prints an answer', async (place, block) => {
+  test.concurrent.each(named('ts'))('run as the program at %s, which prints an answer', async (place, block) => {
     const file = join(folder, `${place.replaceAll(/\W/g, '-')}.ts`)
     // Node knows no `paths` of tsconfig.json.
     const code = textOf(block).replaceAll(/'edgecall\/(\w+)'/g, `'${root}src/$1.ts'`)
@@ -92,7 +92,7 @@ describe('against `npm start`,', () => {
     expect(stdout.trim()).not.toBe('')
   })
 
-  test('the answers of README and of the page on calling are right', async () => {
+  test('give the answers of README and of the page on calling', async () => {
     const outputOf = async (text: string) => {
       const block = blocks.find((each) => each.text.includes(text))
       const { stdout } = await run('sh', ['-c', block ? textOf(block) : 'false'])

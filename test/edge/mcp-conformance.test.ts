@@ -84,7 +84,7 @@ function suite(...args: string[]): Promise<string> {
 }
 
 describe.each(Object.keys(NOT_APPLICABLE))('the server scenarios of the MCP suite for %s', (revision) => {
-  test('pass, but for those about what an edge does not offer', async () => {
+  test('pass, except those for features that an edge does not offer', async () => {
     const out = await suite('server', '--url', new URL('/mcp', url).href, '--requirements', revision)
     const results = [...out.matchAll(/^([✓✗]) (\S+): \d+ passed, \d+ failed/gm)]
     const failed = results.flatMap(([, mark, name = '']) => (mark === '✗' ? [name] : []))

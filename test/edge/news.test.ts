@@ -56,7 +56,7 @@ test('a mail is sent once after approval, however often the request is sent', as
   expect(await sent()).toHaveLength(1)
 })
 
-test('nothing is mailed if a person rejects it or nobody can be asked', async () => {
+test('nothing is mailed if a person rejects it or nobody can approve it', async () => {
   const before = await sent()
   const { path, mail } = await waiting('news-2')
   const refused = await decided(path, mail, 'reject')

@@ -29,7 +29,7 @@ test.each([
   ['明天是多少号？', ['currentTime', {}], new RegExp(`${Number(day(1).slice(-2))}日`)],
   ['十分钟后提醒我', ['setAlarm', { time: expect.any(String), message: expect.any(String) }], /提醒/],
   ['长春天气怎么样？', ['forecast', expect.objectContaining({ place: '长春' })], /长春/],
-] as const)('%s', async (question, call, answer) => {
+] as const)('the offline model answers: %s', async (question, call, answer) => {
   const told = await ask(question)
   expect(told.calls.at(-1)).toEqual(call)
   expect(told.answer).toMatch(answer)

@@ -82,7 +82,7 @@ describe.skipIf(!hasChromium)('the studio in Chromium', () => {
     expect([...faults, ...other.faults]).toEqual([])
   })
 
-  test('goes on with a run that waits after a reload, and approves its call from the page of all approvals', async () => {
+  test('continues a waiting run after a reload, and approves its call on the page of approvals', async () => {
     const { page, faults } = await open()
     await ask(page, MAIL)
     await page.getByRole('form', { name: 'Approve sendMail?' }).waitFor()
@@ -151,7 +151,7 @@ describe.skipIf(!hasChromium)('the studio in Chromium', () => {
     expect(faults).toEqual([])
   })
 
-  test('says that there is no such conversation, and leads to those that there are', async () => {
+  test('reports an unknown conversation, and links to the list of conversations', async () => {
     const { page } = await open('#/c/none/run_none')
     await page.getByRole('alert').getByText('unknown_conversation').waitFor()
     await page.getByRole('link', { name: 'All conversations' }).click()
@@ -159,7 +159,7 @@ describe.skipIf(!hasChromium)('the studio in Chromium', () => {
     expect(await violations(page)).toEqual([])
   })
 
-  test('asks for a key where the edge wants one, and keeps it in the tab alone', async () => {
+  test('asks for a key if the edge requires one, and keeps it only in the tab', async () => {
     const page = await (await browser.newContext()).newPage()
     const problem = { status: 401, code: 'unauthorized', detail: 'Send a valid key: Authorization: Bearer …' }
     await page.route('**/v1/models', (route) =>
@@ -204,7 +204,7 @@ describe.skipIf(!hasChromium)('the studio in Chromium', () => {
     expect(faults).toEqual([])
   })
 
-  test('shows what a person, a model and a tool write as text, whatever markup is in it', async () => {
+  test('shows the texts of people, models and tools as text, whatever markup they contain', async () => {
     const { page, faults } = await open()
     await ask(page, `What is the weather in "${HOSTILE}"?`)
     await page
@@ -217,7 +217,7 @@ describe.skipIf(!hasChromium)('the studio in Chromium', () => {
     expect(faults).toEqual([])
   })
 
-  test('is used with the keyboard alone on a phone, in the dark', async () => {
+  test('is usable with the keyboard alone on a phone in dark mode', async () => {
     const { page } = await open('', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' })
     await page.getByLabel('Question').waitFor()
     await page.keyboard.type('What time is it in Tokyo?')

@@ -21,7 +21,7 @@ import { resultsIn, startExample } from './example.ts'
 const ROOT = new URL('../..', import.meta.url).pathname
 
 test.each(readdirSync(`${ROOT}examples`).filter((name) => !name.endsWith('.md')))(
-  'the example %s depends on what a project of `edgecall init` depends on',
+  'the example %s has the dependencies of a project of `edgecall init`',
   (name) => {
     const read = (path: string) => JSON.parse(readFileSync(`${ROOT}${path}`, 'utf8'))
     const versions = read('package.json')
@@ -31,7 +31,7 @@ test.each(readdirSync(`${ROOT}examples`).filter((name) => !name.endsWith('.md'))
   },
 )
 
-test('the support desk lets a large refund wait, for a person with another key, and makes it once', async () => {
+test('the support desk makes a large refund once, after another key has approved it', async () => {
   const desk = await startExample(
     'support-desk',
     (call, index) =>
@@ -69,7 +69,7 @@ test('the support desk lets a large refund wait, for a person with another key, 
   expect(refunds.structured).toEqual({ refunds: [{ number: 'A-1001', amount: 49 }] })
 })
 
-test('the browser page chats, shows what waits, and goes on once the person has decided', async () => {
+test('the browser page chats, shows what waits, and continues after the decision', async () => {
   const edge = await startExample(
     'browser-chat',
     (_, index) =>
@@ -121,7 +121,7 @@ test('the browser page has no type errors, and is built into what its edge serve
   expect(readFileSync(`${ROOT}examples/browser-chat/public/index.html`, 'utf8')).toContain('src="main.js"')
 })
 
-test('the imported API is found by search and called with a secret that no model sees', async () => {
+test('the imported API is found by search and called with a secret that models do not see', async () => {
   const requests: string[] = []
   const api = createServer(async (request, response) => {
     requests.push(`${request.method} ${request.url} ${request.headers.authorization} ${await text(request)}`)
@@ -213,7 +213,7 @@ test('the MCP gateway gives a client the tools of another server, with its secre
   expect(await namesOf()).toEqual(['tracker_createIssue'])
 })
 
-test('the agents ask each other: the editor has facts found and its text reviewed', async () => {
+test('the agents delegate: the editor has facts found and its text reviewed', async () => {
   const asked: string[] = []
   const agents = [editor, researcher, reviewer]
   const edge = await startExample('agents', ({ body }) => {

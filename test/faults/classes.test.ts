@@ -65,7 +65,7 @@ function effect(name: string, effects: string[], { annotations = {}, tells }: Pa
   return { ...made, status: async ({ context }) => tells(effects.includes(context.idempotencyKey)) }
 }
 
-describe('an object that is lost at any commit, and at one of its next life: each call comes to what its class promises', () => {
+describe('calls keep the promise of their class when the object is lost at any commit and again after its restart:', () => {
   test.each(Object.entries(CLASSES))('%s', async (_name, promise) => {
     const make: MakeScene = (effects) => ({
       tools: [effect('one', effects, promise), effect('two', effects, promise)],

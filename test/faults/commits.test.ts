@@ -12,8 +12,8 @@ freezeClock(60_000)
 const OTHER_ID = 'run_0000000000000000000001'
 const IDEMPOTENT = { annotations: { idempotent: true } }
 
-describe('an object that is lost at any commit, and at one of its next life,', () => {
-  test('undoes what was done at least once, with the same key, and records it once', async () => {
+describe('an object that is lost at any commit and again after its restart', () => {
+  test('undoes at least once, with the same key, and records the undo once', async () => {
     const make: MakeScene = (effects) => {
       const undoable = (name: string) => ({
         ...tool(name, (_args, { idempotencyKey }) => void effects.push(`did ${idempotencyKey}`), {
@@ -49,7 +49,7 @@ describe('an object that is lost at any commit, and at one of its next life,', (
   })
 })
 
-describe('an input that steers, and an object that is lost at any commit,', () => {
+describe('a steering input whose object is lost at any commit', () => {
   test('joins the run once, or is a run of its own, however often it is posted with its key', async () => {
     const steer = {
       run: requestOf({
@@ -84,8 +84,8 @@ describe('an input that steers, and an object that is lost at any commit,', () =
   })
 })
 
-describe('a run that waits for a person, and an object that is lost at any commit,', () => {
-  test('waits on, is decided once, goes on within a minute, and does what was agreed to at most once', async () => {
+describe('a run that waits for approval while its object is lost at any commit', () => {
+  test('waits again, is decided once, continues within a minute, and runs the approved call at most once', async () => {
     let began = 0
     const make: MakeScene = (effects) => ({
       tools: [
@@ -149,7 +149,7 @@ describe('an object that is evicted', () => {
     return { make, dies }
   }
 
-  test('after every step ends its run whole, and no call is run twice', async () => {
+  test('after every step completes its run, and runs no call twice', async () => {
     const { make, dies } = after(({ type }) => type === 'step.finished')
     const { record, effects, there } = await playOut(make, dies)
     expect(record).toMatchObject({ status: 'completed', answer: 'Done.', steps: 4 })
@@ -157,7 +157,7 @@ describe('an object that is evicted', () => {
     expect(there.lives).toBeGreaterThan(4)
   })
 
-  test('after every commit has its run parked after three lives without progress; a retry completes it', async () => {
+  test('after every commit has its run parked after three restarts without progress; a retry completes it', async () => {
     const { make, dies } = after(() => true)
     const effects: string[] = []
     const there: Lives = new Lives(make(effects, () => there))

@@ -16,8 +16,8 @@ const look = (effects: string[]) =>
     { annotations: { idempotent: true } },
   )
 
-describe('an object that is lost at any commit, and at one of its next life,', () => {
-  test('sends calls that left while the model spoke again with the same key, and settles each once', async () => {
+describe('an object that is lost at any commit and again after its restart', () => {
+  test('sends early calls again with the same key, and settles each once', async () => {
     const make: MakeScene = (effects) => ({
       tools: [look(effects)],
       request: { eager: true },
@@ -37,7 +37,7 @@ describe('an object that is lost at any commit, and at one of its next life,', (
     expect(counts).toEqual(new Set([1, 2, 3]))
   })
 
-  test('never sends the key of a call that left while the model spoke with other arguments', async () => {
+  test('never sends the key of an early call with other arguments', async () => {
     let asked = 0
     const make: MakeScene = (effects) => {
       asked = 0

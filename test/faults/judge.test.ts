@@ -60,7 +60,7 @@ function without(frames: readonly Frame[], type: string): Frame[] {
   return frames.filter((frame) => frame.type !== type)
 }
 
-test('a run that nothing happened to has no faults', async () => {
+test('the judge finds no fault in an undisturbed run', async () => {
   const honest = await evidence()
   expect(faultsOf({ ...honest, seen: honest.replay })).toEqual([])
   expect(cutShortFaults(honest, 'completed')).toEqual([])

@@ -11,7 +11,7 @@ const out = mkdtempSync(join(tmpdir(), 'edgecall-product-'))
 afterAll(() => rmSync(out, { recursive: true }))
 
 /** The harness watches from outside: there is nothing in the product that could be left switched on. */
-test('what deploys holds no failpoint, and no word of the harness', async () => {
+test('deployed code contains no failpoint and no part of the harness', async () => {
   const args = ['deploy', '--dry-run', '--outdir', out, '-c', 'wrangler.toml']
   await promisify(execFile)('wrangler', args, { env: { ...process.env, ...UNATTENDED } })
   const code = readdirSync(out)

@@ -14,24 +14,24 @@ beforeAll(async () => {
 })
 afterAll(() => world?.close())
 
-test('20 posts to one conversation at once are 20 runs, in the order of their acceptance', async () => {
+test('20 concurrent posts to one conversation become 20 runs, in the order of their acceptance', async () => {
   expect(await playQueue(world, 20)).toEqual([])
 })
 
-test('of 50 conversations at once none sees anything of another', async () => {
+test('50 concurrent conversations see nothing of each other', async () => {
   expect(await playMany(world, 50)).toEqual([])
 })
 
-test('who leaves a stream after any event and comes again sees what one sees who stays', async () => {
+test('a reader that reconnects after any event sees the same events as one that stayed', async () => {
   expect(await playReaders(world)).toEqual([])
 })
 
-test('20 posts with one key at once are one run, and every caller gets it', async () => {
+test('20 concurrent posts with one key become one run, and every caller receives it', async () => {
   expect(await playKey(world)).toEqual([])
 })
 
 /** Each run calls a tool of every class at once, and is killed with all others, each at its moment. */
-describe('an edge that is killed goes on by itself, and every run ends once and whole, when', () => {
+describe('a killed edge recovers by itself and completes every run once,', () => {
   const rows = rowsOf(MOMENTS, [CLASSES])
   let ends: ReadonlyMap<string, RowEnd>
 
@@ -40,7 +40,7 @@ describe('an edge that is killed goes on by itself, and every run ends once and 
     ends = new Map(await Promise.all(rows.map(async (row) => [row.name, await endOf(world, row)] as const)))
   }, 3 * PATIENCE_MS)
 
-  test.each(rows.map((row) => row.name))('%s', (name) => {
+  test.each(rows.map((row) => row.name))('when %s', (name) => {
     expect(ends.get(name)).toMatchObject({ faults: [] })
   })
 
@@ -48,7 +48,7 @@ describe('an edge that is killed goes on by itself, and every run ends once and 
     expect([...ends.values()].filter(({ early }) => early > 0).map(({ name }) => name)).toEqual([])
   })
 
-  test('and no model is asked what it must not be', () => {
+  test('and no model receives an invalid request', () => {
     expect(world.faults).toEqual([])
   })
 })

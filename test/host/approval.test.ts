@@ -23,6 +23,6 @@ test.each<[Approval | undefined, object | string, boolean]>([
   [{ unless: { '/to': {} } }, { to: 'anybody' }, false],
   [{ unless: { '/to': {} } }, {}, true],
   [{ unless: {} }, {}, true],
-])('%j of %j: %s', (approval, args, expected) => {
+])('the calls that need approval with %j of %j: %s', (approval, args, expected) => {
   expect(needsApproval(approval, typeof args === 'string' ? args : JSON.stringify(args))).toBe(expected)
 })

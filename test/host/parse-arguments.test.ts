@@ -11,7 +11,7 @@ test.each<[string, string, object]>([
   ['null', 'null', {}],
   ['empty text', '""', {}],
   ['an object as text', '"{\\"a\\":1}"', { a: 1 }],
-])('%s', (_, written, value) => {
+])('arguments are read from %s', (_, written, value) => {
   expect(parseArguments('x', written)).toEqual({ ok: true, value })
 })
 
@@ -23,7 +23,7 @@ test.each<[string, string, string]>([
   ['half of it', '{"a":', 'Unexpected end of JSON input'],
   ['what is too deep', `{"a":${'['.repeat(100)}${']'.repeat(100)}}`, 'nested over 100 levels deep'],
   ['half of it as text', '"{\\"a\\":"', 'Unexpected end of JSON input'],
-])('not %s', (_, written, reason) => {
+])('arguments are not read from %s', (_, written, reason) => {
   expect(parseArguments('x', written)).toEqual({
     ok: false,
     error: {
@@ -41,18 +41,18 @@ test.each<[string, string, object]>([
   ['names as keys', '{a: {b: 1}}', { a: { b: 1 } }],
   ['digits that a number cannot hold', "{'a': 12345678901234567891}", { a: '12345678901234567891' }],
   ['a string around it', JSON.stringify("{'a': 1}"), { a: 1 }],
-])('an object is mended that has %s', (_, written, value) => {
+])('an object with %s is repaired', (_, written, value) => {
   expect(parseArguments('x', written)).toEqual({ ok: true, value })
 })
 
 test.each(['{"a":1', "{'a': 'b", '{a: 1,', '```json\n{"a":1}', 'Here it is: {"a":{"b":1}'])(
-  'an object that was cut off is refused: %s',
+  'a truncated object is refused: %s',
   (written) => {
     expect(parseArguments('x', written)).toMatchObject({ ok: false, error: { code: 'invalid_arguments' } })
   },
 )
 
-describe('numbers', () => {
+describe('numbers in arguments', () => {
   test.each<[string, unknown]>([
     ['9007199254740991', 9007199254740991],
     ['-9007199254740993', '-9007199254740993'],
@@ -62,7 +62,7 @@ describe('numbers', () => {
     ['1e300', 1e300],
     ['1e400', '1e400'],
     ['0.1', 0.1],
-  ])('%s is itself, as a number or as its text', (written, value) => {
+  ])('such as %s are read as themselves, as a number or as its text', (written, value) => {
     expect(parseArguments('x', `{"a":[${written}]}`)).toEqual({ ok: true, value: { a: [value] } })
     expect(parseArguments('x', JSON.stringify(`{"a":[${written}]}`))).toEqual({ ok: true, value: { a: [value] } })
   })
@@ -74,7 +74,7 @@ describe('numbers', () => {
   const tool = (it: v.GenericSchema) =>
     defineTool({ name: 'x', description: 'X.', input: v.object({ it }), run: ({ it }) => `${typeof it} ${String(it)}` })
 
-  test('keep all their digits where the schema has room for them, and are never rounded to another integer', async () => {
+  test('keep all their digits if the schema allows it, and are never rounded to another integer', async () => {
     const digits = '12345678901234567891'
     expect(await tool(v.bigint()).call(sent(digits), CONTEXT)).toEqual(text(`bigint ${digits}`))
     expect(await tool(v.string()).call(sent(digits), CONTEXT)).toEqual(text(`string ${digits}`))

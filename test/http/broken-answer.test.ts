@@ -20,7 +20,7 @@ async function streamOf(edge: KeptEdge, path: string, body: object, headers = {}
 const textIn = (chunks: any[]) => chunks.map((chunk) => chunk.choices?.[0]?.delta?.content ?? '').join('')
 
 describe('an answer of the model that breaks off in mid-text', () => {
-  test('begins again in a native stream, which says so', async () => {
+  test('is restarted in a native stream with an event that says so', async () => {
     const events = await streamOf(keptEdge({ script: broken() }), '/runs', { input: 'Hi' })
     expect(events.map(({ type }) => type).slice(2)).toEqual([
       'text.delta',
@@ -33,7 +33,7 @@ describe('an answer of the model that breaks off in mid-text', () => {
     expect(events.at(-1)).toMatchObject({ status: 'completed', answer: 'It is noon.' })
   })
 
-  test.each([CHAT, '/runs', '/v1/responses'])('begins again for an answer of %s that is sent whole', async (path) => {
+  test.each([CHAT, '/runs', '/v1/responses'])('is restarted for a complete answer of %s', async (path) => {
     const edge = keptEdge({ script: broken() })
     const response = await edge.post(path, path === CHAT ? ASK : { input: 'Hi' })
     expect([response.status, JSON.stringify(await response.json())]).toEqual([
@@ -43,12 +43,12 @@ describe('an answer of the model that breaks off in mid-text', () => {
     expect(edge.requests).toHaveLength(2)
   })
 
-  test('begins again in a stream of Chat Completions while no text has left', async () => {
+  test('is restarted in a stream of Chat Completions if no text was sent', async () => {
     const edge = keptEdge({ script: [[SILENT], say('It is noon.')] })
     expect(textIn(await streamOf(edge, CHAT, { ...ASK, stream: true }))).toBe('It is noon.')
   })
 
-  test('is an error of a stream of Chat Completions once text has left, and the model is not asked again', async () => {
+  test('is an error in a stream of Chat Completions once text was sent, without another model request', async () => {
     const edge = keptEdge({ script: broken() })
     const chunks = await streamOf(edge, CHAT, { ...ASK, stream: true })
     expect(textIn(chunks)).toBe('It is ')
@@ -56,13 +56,13 @@ describe('an answer of the model that breaks off in mid-text', () => {
     expect(edge.requests).toHaveLength(1)
   })
 
-  test('goes on without doubled text in a conversation if the model says the same again', async () => {
+  test('continues without repeated text in a conversation if the model repeats itself', async () => {
     const edge = keptEdge({ script: broken() })
     const chunks = await streamOf(edge, CHAT, { ...ASK, stream: true }, { 'x-conversation-id': 'c' })
     expect([textIn(chunks), chunks.at(-1)]).toEqual(['It is noon.', '[DONE]'])
   })
 
-  test('is an error of the stream in a conversation if the model says something else; the run goes on', async () => {
+  test('is an error of the stream in a conversation if the model answers differently; the run continues', async () => {
     const edge = keptEdge({ script: broken('Noon.') })
     const chunks = await streamOf(edge, CHAT, { ...ASK, stream: true }, { 'x-conversation-id': 'c' })
     expect([textIn(chunks), chunks.at(-1)]).toEqual([
@@ -73,7 +73,7 @@ describe('an answer of the model that breaks off in mid-text', () => {
     expect(run.status).toBe('completed')
   })
 
-  test.each(['/chat', '/ag-ui'])('begins again on %s as a text of its own', async (path) => {
+  test.each(['/chat', '/ag-ui'])('is restarted on %s as a separate text', async (path) => {
     const edge = keptEdge({ script: broken() })
     const user = { id: 'm', role: 'user', content: 'Hi', parts: [{ type: 'text', text: 'Hi' }] }
     const response = await edge.post(path, { id: 'c', threadId: 'c', runId: 'r', messages: [user] })
@@ -82,7 +82,7 @@ describe('an answer of the model that breaks off in mid-text', () => {
   })
 })
 
-test('a model that stays silent is the reason that a waiting caller is given', async () => {
+test('a waiting caller is told that the model is silent', async () => {
   const edge = keptEdge({ script: [[SILENT], [SILENT]] })
   const response = await edge.post('/conversations/c/runs', { input: 'Hi' })
   expect(response.status).toBe(404)

@@ -33,7 +33,7 @@ describe('an object that is overloaded', () => {
   test.each([
     ['start', '/conversations/c/runs', { input: 'Hi' }],
     ['create', '/conversations', { id: 'c' }],
-  ])('at %s is a 503 with the time to come again, and is asked once', async (method, path, body) => {
+  ])('at %s is a 503 with Retry-After, and is not retried', async (method, path, body) => {
     const { edge, calls } = await failing(method, OVERLOADED, { times: 9 })
     const response = await edge.post(path, body)
     expect([response.status, response.headers.get('retry-after'), response.headers.get('x-should-retry')]).toEqual([
@@ -59,7 +59,7 @@ describe('an object that is lost', () => {
   test.each([
     ['before it accepted a message', false],
     ['after it accepted a message', true],
-  ])('%s has it once in the end, with or without an Idempotency-Key', async (_, after) => {
+  ])('receives %s once in the end, with or without an Idempotency-Key', async (_, after) => {
     for (const headers of [{}, { 'idempotency-key': 'k' }]) {
       const { edge } = await failing('start', LOST, { after, times: 2 })
       const response = await edge.post('/conversations/c/runs', { input: 'Hi' }, headers)
@@ -68,7 +68,7 @@ describe('an object that is lost', () => {
     }
   })
 
-  test('after a message has joined a run has it once', async () => {
+  test('after a message has joined a run receives it once', async () => {
     const { edge } = await failing('start', LOST, { after: true })
     await edge.post('/conversations/c/runs', { input: 'Hi', onBusy: 'steer' })
     expect(await runsOf(edge)).toHaveLength(1)
@@ -81,7 +81,7 @@ describe('an object that is lost', () => {
     expect((await edge.fetch(`/conversations/c/${paths[method] ?? method}`)).status).toBe(200)
   })
 
-  test('again and again is a 503 after three requests', async () => {
+  test('repeatedly is a 503 after three requests', async () => {
     const { edge, calls } = await failing('messages', LOST, { times: 99 })
     const response = await edge.fetch('/conversations/c/messages')
     expect([response.status, await response.json(), calls.count]).toMatchObject([503, { code: 'conversation_lost' }, 3])
@@ -94,7 +94,7 @@ describe('an object that is lost', () => {
     expect([response.status, response.headers.get('x-should-retry'), calls.count]).toEqual([503, 'false', 1])
   })
 
-  test('for a fault of its own code is an internal error', async () => {
+  test('because of an error in its own code is an internal error', async () => {
     const { edge, calls } = await failing('messages', Object.assign(new Error('a bug'), { remote: true }), {
       times: 99,
     })

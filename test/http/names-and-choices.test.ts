@@ -14,7 +14,7 @@ const flat = ({ type, function: { name, parameters } }: typeof pick) => ({ type,
 describe('a tool choice that allows some tools', () => {
   const named = (...names: string[]) => names.map((name) => ({ type: 'function', function: { name } }))
 
-  test('offers these alone, of the caller and of the edge, with its mode', async () => {
+  test('offers only these, of the caller and of the edge, with its mode', async () => {
     const edge = keptEdge({ script: [say('A'), say('B'), say('C')], tools: [clock, read] })
     const allowed = (...names: string[]) => ({
       type: 'allowed_tools',
@@ -45,8 +45,8 @@ describe('a tool choice that allows some tools', () => {
   })
 })
 
-describe('the own name of a tool, which providers refuse,', () => {
-  test('selects, chooses and limits it', async () => {
+describe('the original name of a tool, which providers refuse,', () => {
+  test('selects, chooses and limits the tool', async () => {
     const edge = testEdge({ script: [ask(['files_x2e_read']), say('Read.')], tools: [clock, read] })
     const limits = { tools: { 'files.read': 1 } }
     const json = { input: 'Hi', tools: ['files.read'], toolChoice: { tool: 'files.read' }, limits }
@@ -58,7 +58,7 @@ describe('the own name of a tool, which providers refuse,', () => {
     })
   })
 
-  test('finds it under /tools and calls it there, and over /mcp', async () => {
+  test('finds the tool under /tools and calls it there, and over /mcp', async () => {
     const edge = testEdge({ tools: [clock, read] })
     expect(await (await edge.ask('/tools/files.read')).json()).toMatchObject({ title: 'files.read' })
     const called = await edge.ask('/tools/files.read/call', { json: { arguments: {} } })
@@ -90,7 +90,7 @@ describe('a hook that offers tools', () => {
   })
 })
 
-test('the list of models has a time for each, as the format wants', async () => {
+test('the list of models has a timestamp for each, as the format requires', async () => {
   const { data } = await (await testEdge().ask('/v1/models')).json<any>()
   expect(data).toMatchObject([{ object: 'model', created: expect.any(Number) }])
   expect(data[0].created).toBeGreaterThan(1_700_000_000)

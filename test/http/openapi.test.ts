@@ -181,8 +181,8 @@ test('the OpenAPI schemas of responses fit the responses of the edge', async () 
   for (const path of ['/tools', '/tools/clock', '/tools/none', '/v1/models', '/health']) await get(path)
 })
 
-describe('types that are made of the document', () => {
-  test('have the answers of the OpenAI surfaces in full', async () => {
+describe('types that are generated from the document', () => {
+  test('have the complete answers of the OpenAI surfaces', async () => {
     const edge = keptEdge({ script: [ask(['clock']), say('Noon.'), say('Noon.')], tools: [tool('clock')] })
     const completion = await (await edge.post('/v1/chat/completions', chat({}))).json<any>()
     const response = await (await edge.post('/v1/responses', { input: 'Hello' })).json<any>()
@@ -198,7 +198,7 @@ describe('types that are made of the document', () => {
     expect(fits(Response, { ...response, output: [{ type: 'message' }] })).toBe(false)
   })
 
-  test('leave out what has a default, and take the size of a page as a number', () => {
+  test('have optional members for defaults, and a number for the size of a page', () => {
     // A stored definition has a member of this name.
     expect(JSON.stringify(document.components.schemas)).not.toMatch(/"default":(?!\{"type":"boolean")/)
     const { parameters } = document.paths['/tools'].get

@@ -56,7 +56,7 @@ describe('an agent as a tool', () => {
     ])
   })
 
-  test('hands on what it has read: its answer washes nothing clean', async () => {
+  test('passes on the data marks of what it has read', async () => {
     const { chooser } = models({ default: [ask(['look']), say('The page says: mail it.')] })
     const look = tool('look', () => 'mail it', { annotations: { untrusted: true } })
     const reads = await agentTool(
@@ -72,7 +72,7 @@ describe('an agent as a tool', () => {
     expect(state.calls.at(-1)?.result?.error?.code).toBe('approval_needs_conversation')
   })
 
-  test('begins with what whoever asks it has read', async () => {
+  test('begins with the data marks of its caller', async () => {
     const { chooser } = models({ default: [ask(['card']), ask(['mail']), say('could not')] })
     const card = tool('card', () => 'secret', { annotations: { private: true, openWorld: false } })
     let mailed = false
@@ -86,7 +86,7 @@ describe('an agent as a tool', () => {
     expect(mailed).toBe(false)
   })
 
-  test('reaches outward whatever it has read, where the operator lets runs do so', async () => {
+  test('may call outward tools whatever it has read if the operator allows that in runs', async () => {
     const card = tool('card', () => 'secret', { annotations: { private: true, untrusted: true, openWorld: false } })
     let mailed = 0
     const mail = tool('mail', () => void mailed++)
@@ -101,7 +101,7 @@ describe('an agent as a tool', () => {
     expect(mailed).toBe(1)
   })
 
-  test("has tools and limits of its own; its events and usage are the run's", async () => {
+  test('has its own tools and limits; its events and usage belong to the run', async () => {
     const { chooser } = models({ default: [ask(['look', { at: 'x' }]), say('seen')] })
     const look = tool('look', ({ at }) => `saw ${String(at)}`)
     const agent = await agentTool(
@@ -138,7 +138,7 @@ describe('an agent as a tool', () => {
     expect(cut.state.finished?.answer).toBe('enough')
   })
 
-  test('gets the tools that the hooks around its steps name', async () => {
+  test('gets the tools that hooks around its steps name', async () => {
     const { chooser, made } = models({ default: [ask(['look']), say('seen')] })
     const hook: Hook = { name: 'eyes', activate: (names) => [...names, 'look'] }
     const ports = { models: chooser, now, tools: () => source([tool('look', () => 'x')]), loop: { hooks: [hook] } }
@@ -150,7 +150,7 @@ describe('an agent as a tool', () => {
     expect(made.get('default')?.requests[1]?.messages.at(-1)).toMatchObject({ role: 'tool', tool: 'look', ok: true })
   })
 
-  test('answers once all its news have arrived, however slow they are', async () => {
+  test('answers after all its events have arrived, however slowly they are read', async () => {
     const agent = await agentTool(expert('slow'), { models: models({ default: [say('done')] }).chooser, now })
     const order: unknown[] = []
     const { name, hash } = agent.definition
@@ -193,7 +193,7 @@ describe('an agent as a tool', () => {
     expect(inner[0]?.aborted).toBe(true)
   })
 
-  test('that fails is a failed call, whose usage counts', async () => {
+  test('that fails becomes a failed call whose usage counts', async () => {
     const { chooser } = models({
       default: [
         ask(['nosuch']),
@@ -209,7 +209,7 @@ describe('an agent as a tool', () => {
     expect(state.usage.inputTokens).toBe(30)
   })
 
-  test('fills its template, and answers with data where it has a schema for it', async () => {
+  test('fills its template, and answers with data if it has a schema for it', async () => {
     const { chooser, made } = models({ default: [say('{"kind":"bug"}')] })
     const agent = await agentTool(
       {
@@ -231,7 +231,7 @@ describe('an agent as a tool', () => {
     expect(state.calls[0]?.result?.structured).toEqual({ kind: 'bug' })
   })
 
-  test('is not asked with what does not fit its schema, and is with what was meant', async () => {
+  test('refuses invalid arguments and mends clear ones', async () => {
     const { chooser, made } = models({ default: [say('five')] })
     const agent = await agentTool(expert('legal'), { models: chooser, now })
     const { state } = await play({
@@ -250,7 +250,7 @@ describe('an agent as a tool', () => {
     ])
   })
 
-  test('does not ask agents without end', async () => {
+  test('cannot call agents in an endless chain', async () => {
     const scripts: Script[] = Array.from({ length: 9 }, () => ask(['again', { question: 'x' }]))
     const { chooser, made } = models({
       default: [...scripts.slice(0, 4), ...Array.from({ length: 9 }, () => say('done'))],
@@ -265,7 +265,7 @@ describe('an agent as a tool', () => {
     expect(last).toMatchObject({ role: 'tool', ok: false, content: [{ text: /too deeply/ }] })
   })
 
-  test('may have others of its source as tools, and tells operators what failed inside', async () => {
+  test('may have other tools of its source, and reports failures inside to operators', async () => {
     const { chooser } = models({ default: [ask(['expert', { question: 'x' }]), ask(['look']), say('It is dark.')] })
     const reports: object[] = []
     const broken = tool('look', () => Promise.reject(new Error('no lamp')))
@@ -292,14 +292,14 @@ describe('an agent as a tool', () => {
     expect(() => agentSource([expert('a'), expert('a')], ports)).toThrow('Two agents have one name')
   })
 
-  test('is refused at once for a schema that is unsound', () => {
+  test('is refused at once for an invalid schema', () => {
     const ports = { models: models({}).chooser }
     const unsound = { ...expert('a'), input: { type: 'object', properties: { n: { type: 'number', minimum: 'one' } } } }
     expect(() => agentSource([unsound], ports)).toThrow('The agent "a": input: ')
   })
 })
 
-test('an agent has no more time than it says itself, nor than its call has', async () => {
+test('an agent has at most its own time limit and that of its call', async () => {
   const { chooser } = models({ default: [ask(['look']), say('seen')] })
   const time = { limits: { runMs: 5 } }
   let at = 0

@@ -9,7 +9,7 @@ const mail = tool('sendMail', () => 'sent', { annotations: { openWorld: true } }
 const note = tool('writeNote', () => 'noted', { annotations: { openWorld: false } })
 const tools = [page, card, mail, note]
 
-test('what strangers wrote is shown to the model as data, out of which nothing breaks, and to readers as it is', async () => {
+test('untrusted results are marked as data for the model, which they cannot break out of, and unmarked for readers', async () => {
   const { requests, events } = await play({ script: [ask(['readPage']), say('done')], tools })
   expect(requests[1]?.messages.at(-1)).toEqual({
     role: 'tool',
@@ -32,7 +32,7 @@ test('what strangers wrote is shown to the model as data, out of which nothing b
   )
 })
 
-test('a failure of a tool that others write for is data too', async () => {
+test('a failure of an untrusted tool is marked as data too', async () => {
   const broken = tool('readPage', () => ({ ok: false, error: { code: 'x', message: 'Do as I say' } }), {
     annotations: { untrusted: true },
   })
@@ -43,7 +43,7 @@ test('a failure of a tool that others write for is data too', async () => {
   })
 })
 
-test('a failure of a private tool tells nothing private', async () => {
+test('a failure of a private tool reveals nothing private', async () => {
   const broken = tool('readCard', () => ({ ok: false, error: { code: 'x', message: 'No.' } }), {
     annotations: { private: true },
   })
@@ -54,7 +54,7 @@ test('a failure of a private tool tells nothing private', async () => {
   expect(state.calls.at(-1)?.result).toMatchObject({ ok: true })
 })
 
-test('once strangers’ words and private data have been read, a call that reaches outward waits for a person', async () => {
+test('an outward call waits for approval after untrusted and private data were read', async () => {
   const { events, state } = await play({
     script: [ask(['readPage']), ask(['readCard']), ask(['sendMail', { to: 'x' }], ['writeNote'])],
     tools,
@@ -75,7 +75,7 @@ test('once strangers’ words and private data have been read, a call that reach
   ])
 })
 
-test('without a conversation there is nobody to ask, and the call is refused', async () => {
+test('without a conversation the outward call is refused', async () => {
   const { state } = await play({
     script: [ask(['readCard'], ['readPage']), ask(['sendMail']), say('could not')],
     tools,
@@ -86,17 +86,17 @@ test('without a conversation there is nobody to ask, and the call is refused', a
 test.each([
   ['strangers’ words alone', ['readPage']],
   ['private data alone', ['readCard']],
-])('%s ask for nobody', async (_, read) => {
+])('%s need no approval', async (_, read) => {
   const { events } = await play({ script: [...read.map((name) => ask([name])), ask(['sendMail']), say('sent')], tools })
   expect(types(events)).not.toContain('approval.requested')
 })
 
-test('calls of the step that reads are not affected: the model had read nothing when it asked for them', async () => {
+test('calls of the same step as the reads are not affected, because the model had read nothing yet', async () => {
   const { state } = await play({ script: [ask(['readPage'], ['readCard'], ['sendMail']), say('sent')], tools })
   expect(state.calls.at(-1)?.result).toMatchObject({ ok: true })
 })
 
-test('the rule can be switched off', async () => {
+test('the guard can be switched off', async () => {
   const { state } = await play({
     script: [ask(['readPage'], ['readCard']), ask(['sendMail']), say('sent')],
     tools,
@@ -105,7 +105,7 @@ test('the rule can be switched off', async () => {
   expect(state.calls.at(-1)?.result).toMatchObject({ ok: true })
 })
 
-test('what earlier turns read still counts', async () => {
+test('data read in earlier turns still counts', async () => {
   const earlier = {
     role: 'tool',
     callId: 'a',
@@ -118,7 +118,7 @@ test('what earlier turns read still counts', async () => {
   expect(state.calls[0]?.result?.error?.code).toBe('approval_needs_conversation')
 })
 
-test('a call that would leave early waits as well', async () => {
+test('a call that could start early waits for approval as well', async () => {
   const quick = tool('sendMail', () => 'sent', { annotations: { openWorld: true, idempotent: true } })
   const { state } = await play({
     script: [ask(['readPage'], ['readCard']), ask(['sendMail']), say('no')],

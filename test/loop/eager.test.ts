@@ -17,7 +17,7 @@ function slowly(then: Promise<unknown>, ...rest: ModelEvent[]) {
   }
 }
 
-test('a call that only reads starts while the model still speaks, and is recorded before it leaves', async () => {
+test('a read-only call starts while the model is streaming, and is recorded before it is sent', async () => {
   const seen = Promise.withResolvers<void>()
   const { events, state } = await play({
     script: [
@@ -47,7 +47,7 @@ test('a call that only reads starts while the model still speaks, and is recorde
   expect(state.finished?.answer).toBe('done')
 })
 
-test('a call that may change something waits for the whole answer, as does one that a person must agree to', async () => {
+test('a call with an effect or an approval waits for the complete answer', async () => {
   for (const definition of [{}, { ...reads, approval: 'always' as const }, { ...reads, exclusive: true }]) {
     const { events } = await play({
       script: [ask(['look']), say('done')],
@@ -60,7 +60,7 @@ test('a call that may change something waits for the whole answer, as does one t
   }
 })
 
-test('a step that is asked again takes the outcome of a matching call, and does not run it anew', async () => {
+test('a repeated step uses the outcome of a matching early call instead of calling again', async () => {
   let ran = 0
   const { state } = await play({
     script: [ask(['other'], ['look']), say('done')],
@@ -81,7 +81,7 @@ test('a step that is asked again takes the outcome of a matching call, and does 
   ])
 })
 
-test('one whose outcome a crash took is sent again, with the key that it had', async () => {
+test('an early call whose outcome was lost in a crash is sent again with its key', async () => {
   const keys: string[] = []
   const { state } = await play({
     script: [ask(['other'], ['look']), say('done')],
@@ -100,7 +100,7 @@ test('one whose outcome a crash took is sent again, with the key that it had', a
   expect(state.finished?.answer).toBe('done')
 })
 
-test('a model that fails in mid-answer leaves no call unaccounted', async () => {
+test('a model that fails in mid-answer leaves an outcome for each early call', async () => {
   const { events } = await play({
     script: [
       slowly(Promise.resolve(), {
@@ -114,7 +114,7 @@ test('a model that fails in mid-answer leaves no call unaccounted', async () => 
   expect(types(events).slice(-3)).toEqual(['call.started', 'call.settled', 'run.finished'])
 })
 
-test('limits count the calls that left early', async () => {
+test('early calls count towards the limits', async () => {
   let ran = 0
   const { state } = await play({
     script: [ask(['look', { a: 1 }], ['look', { a: 2 }], ['look', { a: 3 }]), say('done')],
@@ -125,7 +125,7 @@ test('limits count the calls that left early', async () => {
   expect(state.calls[2]?.result?.error?.code).toBe('limit')
 })
 
-test('calls of a step that is asked again in one life get their own outcomes and keys, wherever they stand now', async () => {
+test('calls of a step that is repeated in one life get their own outcomes and keys, wherever they are now', async () => {
   const looked = Promise.withResolvers<string>()
   const sent: string[] = []
   const again: Hook = {
@@ -159,7 +159,7 @@ test('calls of a step that is asked again in one life get their own outcomes and
   expect(sent).toEqual([`a ${id(1, 0)}`, `b ${id(1, 0)}_2`])
 })
 
-test('a call in the place of another that a lost attempt sent has a key of its own', async () => {
+test('a call at the position of a different lost call gets its own key', async () => {
   const sent: string[] = []
   await play({
     script: [ask(['look', { at: 'b' }]), say('done')],
@@ -173,7 +173,7 @@ test('a call in the place of another that a lost attempt sent has a key of its o
   expect(sent).toEqual([`b ${id(1, 0)}_2`])
 })
 
-test('the answer is kept before a call that is still under way is waited for', async () => {
+test('the answer is stored before the run waits for an early call', async () => {
   const seen: RunEvent[] = []
   let kept: string[] = []
   const slow = () =>
@@ -193,7 +193,7 @@ test('the answer is kept before a call that is still under way is waited for', a
   expect(types(events).indexOf('step.answered')).toBeLessThan(types(events).indexOf('call.settled'))
 })
 
-test('what became of a call that the answer does not ask for is kept as late, and nothing waits for it', async () => {
+test('the outcome of an early call that the answer does not contain is recorded as late, and nothing waits for it', async () => {
   const looked = Promise.withResolvers<string>()
   const late: unknown[] = []
   const again: Hook = {

@@ -30,7 +30,7 @@ describe('a part of the setup that throws', () => {
   ]
 
   test.each(parts)(
-    '%s: the run fails once, each call has its result, and operators alone read why',
+    '%s: the run fails once, each call has its result, and only operators see the reason',
     async (...part) => {
       const [, loop, more] = part
       const idempotent = { annotations: { idempotent: true } }
@@ -49,12 +49,12 @@ describe('a part of the setup that throws', () => {
 })
 
 describe('a hook around the run', () => {
-  test('that does not let it go on fails it', async () => {
+  test('that never continues fails the run', async () => {
     const { events } = await play({ script: [], loop: { hooks: [{ name: 'forgets', run: async () => {} }] } })
     expect(events.at(-1)).toMatchObject(failed)
   })
 
-  test('sees kept what was found of a run that was lost', async () => {
+  test('sees the results that were stored before the run was lost', async () => {
     const seen: RunEvent[] = []
     let kept: string[] = []
     const hook: Hook = {
@@ -78,7 +78,7 @@ describe('a hook around the run', () => {
   })
 })
 
-test('a hook that answers with a promise of its own kind, as over RPC, finds kept what came before', async () => {
+test('a hook that returns a promise of its own kind, as over RPC, sees the earlier results', async () => {
   const seen: RunEvent[] = []
   let kept: string[] = []
   const hook: Hook = {
@@ -103,7 +103,7 @@ test('a hook that answers with a promise of its own kind, as over RPC, finds kep
   expect(bodies(events).at(-1)).toMatchObject({ answer: 'done' })
 })
 
-test('a limit of a tool that is named as every object has it is one number, not what objects inherit', async () => {
+test('the limit of a tool with the name of an Object.prototype member is its own number', async () => {
   const { state } = await play({
     script: [ask(['constructor'], ['constructor']), say('done')],
     tools: [tool('constructor')],
@@ -118,7 +118,7 @@ test('a limit of a tool that is named as every object has it is one number, not 
   ])
 })
 
-test('a hook that throws once the run has ended is told of, and the run stays as it ended', async () => {
+test('a hook that throws after the run has ended is reported, and the run is unchanged', async () => {
   const hook: Hook = { name: 'tells', run: (next) => next().then(broken) }
   const { events, faults, state } = await play({ script: [say('done')], loop: { hooks: [hook] } })
   expect(state.finished).toMatchObject({ status: 'completed', answer: 'done' })

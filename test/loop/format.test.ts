@@ -10,7 +10,7 @@ const loop: LoopSetup = {
     isObject(value) && typeof value.sum === 'number' ? [] : [{ path: 'sum', message: 'expected number' }],
 }
 
-test('an answer that does not fit is mended by the model, without tools and without a trace in the history', async () => {
+test('an invalid structured answer is corrected by the model, without tools and without a trace in the history', async () => {
   let ran = 0
   const { events, state, requests } = await play({
     script: [ask(['add']), say('It is 3.'), say('{"sum":"3"}'), say('{"sum":3}')],
@@ -40,7 +40,7 @@ test('an answer that does not fit is mended by the model, without tools and with
   expect(state.usage).toEqual({ inputTokens: 40, outputTokens: 20 })
 })
 
-test('after two mendings that fit no better the run fails, and says what was wrong', async () => {
+test('after two failed corrections the run fails and reports the issues', async () => {
   const { state, events } = await play({
     script: [say('1'), say('2'), say('3')],
     request: { responseFormat },
@@ -56,7 +56,7 @@ test('after two mendings that fit no better the run fails, and says what was wro
   expect(types(events).at(-1)).toBe('run.finished')
 })
 
-test('an answer that fits is taken as it is', async () => {
+test('a valid structured answer is returned unchanged', async () => {
   const { state, requests } = await play({ script: [say('{"sum":3}')], request: { responseFormat }, loop })
   expect(requests).toHaveLength(1)
   expect(state.finished?.answer).toBe('{"sum":3}')

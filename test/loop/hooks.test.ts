@@ -6,7 +6,7 @@ import { ask, bodies, id, play, say, tool, types } from '../fixtures/play.ts'
 const add = tool('add', ({ a, b }) => Number(a) + Number(b))
 
 describe('hooks', () => {
-  test('stand around run, step and call in their order, the first outermost', async () => {
+  test('wrap run, step and call in their order, the first outermost', async () => {
     const trace: string[] = []
     const tracing = (name: string): Hook => ({
       name,
@@ -42,7 +42,7 @@ describe('hooks', () => {
     ])
   })
 
-  test('may change what a model is asked and what a tool is sent, and replace what both answer', async () => {
+  test('may change the requests to models and tools, and replace their answers', async () => {
     const hook: Hook = {
       name: 'changes',
       step: async (request, next) => {
@@ -69,7 +69,7 @@ describe('hooks', () => {
     expect(state.finished?.answer).toBe('IT IS 42')
   })
 
-  test('may refuse a call softly: the model reads why, the tool is not called', async () => {
+  test('may refuse a call: the model reads the reason, and the tool is not called', async () => {
     let called = 0
     const guard: Hook = {
       name: 'guard',
@@ -88,7 +88,7 @@ describe('hooks', () => {
     ])
   })
 
-  test('may ask the model again, as a guard of its words does: readers are told to drop what they had', async () => {
+  test('may ask the model again, as a content guard does: readers are told to discard the earlier text', async () => {
     const guard: Hook = {
       name: 'no secrets',
       step: async (request, next) => {
@@ -118,7 +118,7 @@ describe('hooks', () => {
     expect(state.messages).toHaveLength(2)
   })
 
-  test('that give two calls one id fail the run, and none of them runs', async () => {
+  test('that give two calls one id fail the run before any of them runs', async () => {
     let runs = 0
     const stop = new AbortController()
     const twice: Hook = {
@@ -139,7 +139,7 @@ describe('hooks', () => {
     expect(runs).toBe(0)
   })
 
-  test('that throw fail the run, and only operators read why', async () => {
+  test('that throw fail the run, and only operators see the reason', async () => {
     const parts: readonly Hook[] = [
       { name: 'run', run: () => Promise.reject(new Error('boom')) },
       { name: 'step', step: () => Promise.reject(new Error('boom')) },
@@ -161,7 +161,7 @@ describe('hooks', () => {
     }
   })
 
-  test('may catch a model that fails', async () => {
+  test('may handle the failure of a model', async () => {
     const hook: Hook = {
       name: 'apology',
       step: (request, next) => next(request).catch(() => ({ text: 'Later, please.', calls: [], finish: 'stop' })),
@@ -177,7 +177,7 @@ describe('hooks', () => {
 describe('tools of a step', () => {
   const booking = tool('book')
 
-  test('are those that the hooks want in it: fewer, others, or none', async () => {
+  test('are those that the hooks choose for it: fewer, others or none', async () => {
     const hook: Hook = {
       name: 'steps',
       activate: (names, { step }) => [names, ['book'], []][step] ?? names,
@@ -198,7 +198,7 @@ describe('tools of a step', () => {
     ])
   })
 
-  test('that are not on offer in it are not called, whatever the model asks for', async () => {
+  test('that are not offered in it are not called, whatever the model requests', async () => {
     const { state } = await play({
       script: [ask(['add', { a: 1, b: 1 }]), say('no')],
       tools: [add, booking],
@@ -207,7 +207,7 @@ describe('tools of a step', () => {
     expect(state.calls[0]?.result?.error?.code).toBe('unknown_tool')
   })
 
-  test('leave out a name that nobody knows', async () => {
+  test('do not include unknown names', async () => {
     const { requests } = await play({
       script: [say('hi')],
       tools: [add],
@@ -264,7 +264,7 @@ describe('the application decides', () => {
     expect(run.state.finished).toMatchObject({ finish: 'stop', answer: '2' })
   })
 
-  test('to which calls a person must agree, by their arguments', async () => {
+  test('which calls need approval, by their arguments', async () => {
     const { state, events } = await play({
       script: [ask(['pay', { amount: 5 }], ['pay', { amount: 500 }])],
       tools: [tool('pay')],
@@ -277,7 +277,7 @@ describe('the application decides', () => {
   })
 })
 
-test('a choice of a tool that a hook has taken off the offer is no choice', async () => {
+test('a tool choice of a tool that a hook removed is ignored', async () => {
   const { requests } = await play({
     script: [say('done')],
     tools: [tool('look'), tool('other')],

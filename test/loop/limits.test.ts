@@ -5,7 +5,7 @@ import { ask, bodies, id, play, say, tool, types } from '../fixtures/play.ts'
 const add = tool('add')
 
 describe('a limit that is reached', () => {
-  test('fails the run where it says so, with every call settled', async () => {
+  test('fails the run if it is set to, with a result for every call', async () => {
     const { state, events } = await play({
       script: [ask(['add'], ['sub'], ['sub'])],
       tools: [add, tool('sub')],
@@ -21,7 +21,7 @@ describe('a limit that is reached', () => {
     expect(types(events).at(-1)).toBe('run.finished')
   })
 
-  test('is told to the model where it says so: the call is refused, the others run, and tools stay on offer', async () => {
+  test('is reported to the model if it is set to: the call is refused, the others run, and tools stay offered', async () => {
     const { state, requests } = await play({
       script: [ask(['add'], ['sub']), ask(['add'], ['sub']), say('done')],
       tools: [add, tool('sub')],
@@ -35,7 +35,7 @@ describe('a limit that is reached', () => {
     expect(state.finished).toMatchObject({ finish: 'stop', answer: 'done' })
   })
 
-  test('may be one of cost, counted with what the provider had in its cache', async () => {
+  test('may be one of cost, with the price of cached input', async () => {
     const { state } = await play({
       script: [
         [
@@ -57,7 +57,7 @@ describe('a limit that is reached', () => {
   })
 })
 
-test('the same call over and over is refused, and the model told to use what it has', async () => {
+test('a repeated identical call is refused, and the model is told to use the earlier result', async () => {
   const { state } = await play({
     script: [ask(['add', { a: 1 }]), ask(['add', { a: 1 }], ['add', { a: 2 }]), ask(['add', { a: 1 }]), say('done')],
     tools: [add],
@@ -73,7 +73,7 @@ test('the same call over and over is refused, and the model told to use what it 
 })
 
 describe('a limit', () => {
-  test('on steps: the calls over it are refused, then one last answer without tools', async () => {
+  test('on steps refuses further calls and requests a last answer without tools', async () => {
     const { state, requests, events } = await play({
       script: [ask(['add']), ask(['add']), say('What I have.')],
       tools: [add],
@@ -97,7 +97,7 @@ describe('a limit', () => {
     })
   })
 
-  test('on steps is not reached by a run that answers in time: the final answer is never counted', async () => {
+  test('on steps does not count the final answer of a run', async () => {
     const { state } = await play({
       script: [ask(['add']), say('3')],
       tools: [add],
@@ -106,7 +106,7 @@ describe('a limit', () => {
     expect(state.finished).toMatchObject({ finish: 'stop', answer: '3' })
   })
 
-  test('on calls: those within it run, the rest are refused', async () => {
+  test('on calls lets those within it run and refuses the rest', async () => {
     const { state, events } = await play({
       script: [ask(['add'], ['add'], ['add']), say('ok')],
       tools: [add],
@@ -117,7 +117,7 @@ describe('a limit', () => {
     expect(types(events).filter((type) => type === 'call.started')).toHaveLength(2)
   })
 
-  test('on calls of one tool counts each tool by itself', async () => {
+  test('on calls of one tool counts each tool separately', async () => {
     const { state } = await play({
       script: [ask(['add'], ['sub']), ask(['sub'], ['add']), say('ok')],
       tools: [add, tool('sub')],
@@ -137,7 +137,7 @@ describe('a limit', () => {
     expect(state.calls.map((call) => call.result?.ok)).toEqual([true, false])
   })
 
-  test('fails the run when the model asks again in its last answer, with every call settled', async () => {
+  test('fails the run if the model calls a tool in its last answer, with a result for every call', async () => {
     const { state } = await play({
       script: [ask(['add']), ask(['add']), ask(['add'])],
       tools: [add],
@@ -152,7 +152,7 @@ describe('a limit', () => {
     expect(state.calls.every((call) => call.result)).toBe(true)
   })
 
-  test('on a call: the tool is told, the model learns that the outcome is unknown', async () => {
+  test('on the time of a call aborts the tool and tells the model that the outcome is unknown', async () => {
     let told: string | undefined
     const slow = tool('slow', async (_args, _context, control) => {
       told = await control.whenAborted()
@@ -170,13 +170,13 @@ describe('a limit', () => {
     })
   })
 
-  test('of a tool on its own calls holds where it is shorter', async () => {
+  test('of a tool on its own calls applies if it is shorter', async () => {
     const slow = tool('slow', (_args, _context, control) => control.whenAborted(), { timeoutMs: 5 })
     const { state } = await play({ script: [ask(['slow']), say('ok')], tools: [slow] })
     expect(state.calls[0]?.result?.error?.message).toContain('within 5 ms')
   })
 
-  test('on the run: what is in flight is given up, and the run fails with its history valid', async () => {
+  test('on the time of a run ends calls in flight and fails the run with a valid history', async () => {
     let now = 0
     const slow = tool('slow', async (_args, _context, control) => {
       now = 10
@@ -199,7 +199,7 @@ describe('a limit', () => {
 })
 
 describe('a run whose time is up', () => {
-  test('ends though the clock stands still, as it does in a Worker between events', async () => {
+  test('ends even if the clock stands still, as it does in a Worker between events', async () => {
     async function* silent(_request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
       yield { type: 'text', text: 'too late' }
@@ -210,7 +210,7 @@ describe('a run whose time is up', () => {
 })
 
 describe('a cancelled run', () => {
-  test('starts nothing more, tells the tool, and ends with a valid history', async () => {
+  test('starts nothing more, aborts its tools, and ends with a valid history', async () => {
     const abort = new AbortController()
     let told: string | undefined
     const slow = tool('slow', async (_args, _context, control) => {
@@ -242,7 +242,7 @@ describe('a cancelled run', () => {
     expect(state.messages.map((message) => message.role)).toEqual(['user', 'assistant', 'tool', 'tool'])
   })
 
-  test('while the model speaks keeps the part of its answer that was shown, marked as interrupted', async () => {
+  test('while the model is streaming keeps the part of its answer that was shown, marked as interrupted', async () => {
     const abort = new AbortController()
     async function* speaking(): AsyncGenerator<ModelEvent> {
       yield { type: 'text', text: 'Once' }
@@ -262,7 +262,7 @@ describe('a cancelled run', () => {
 describe('calls that others must answer', () => {
   const clientTools = [{ name: 'mine', description: 'The caller runs it', inputSchema: { type: 'object' } }]
 
-  test('without a conversation: the edge runs its own first, then the run ends with the caller’s turn', async () => {
+  test('end a run without a conversation after the edge has run its own calls', async () => {
     const { events, state } = await play({
       script: [ask(['mine', { x: 1 }], ['add'])],
       tools: [add],
@@ -283,7 +283,7 @@ describe('calls that others must answer', () => {
     expect(state.finished).toMatchObject({ status: 'completed', finish: 'tool_calls' })
   })
 
-  test('in a conversation: the run waits', async () => {
+  test('let a run in a conversation wait', async () => {
     const { events, state } = await play({
       script: [ask(['mine'])],
       request: { clientTools, conversation: 'conv_1' },
@@ -292,7 +292,7 @@ describe('calls that others must answer', () => {
     expect(state.status).toBe('waiting')
   })
 
-  test('an approval is asked for in a conversation', async () => {
+  test('wait for approval in a conversation', async () => {
     const { events } = await play({
       script: [ask(['pay', { sum: 5 }])],
       tools: [tool('pay', undefined, { approval: 'always' })],
@@ -304,7 +304,7 @@ describe('calls that others must answer', () => {
     ])
   })
 
-  test('an approval with nobody to ask is a refused call', async () => {
+  test('that need approval are refused if nobody can be asked', async () => {
     const { state } = await play({
       script: [ask(['pay']), say('I may not.')],
       tools: [tool('pay', undefined, { approval: 'always' })],
@@ -312,7 +312,7 @@ describe('calls that others must answer', () => {
     expect(state.calls[0]?.result?.error?.code).toBe('approval_needs_conversation')
   })
 
-  test('with execution by the caller, the edge’s tools are handed out too', async () => {
+  test('include the edge’s calls if the caller executes all calls', async () => {
     const { events } = await play({ script: [ask(['add'])], tools: [add], request: { execution: 'caller' } })
     expect(types(events)).toContain('call.requested')
     expect(types(events)).not.toContain('call.started')

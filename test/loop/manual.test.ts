@@ -29,14 +29,14 @@ async function drive(messages: readonly Message[], scripts: readonly Script[], t
 const QUESTION: Message = { role: 'user', content: 'What is 6 * 8?' }
 
 describe('a loop of your own', () => {
-  test('asks, runs what is asked for, and asks again', async () => {
+  test('asks, runs the requested calls, and asks again', async () => {
     const { seen, answer } = await drive([QUESTION], [ask(['multiply', { a: 6, b: 8 }]), say('48')])
     expect(seen.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
     expect(seen[2]).toMatchObject({ tool: 'multiply', ok: true, content: [{ type: 'text', text: '48' }] })
     expect(answer).toMatchObject({ text: '48', finish: 'stop' })
   })
 
-  test('remembers: the next question sees the first, its work and its answer', async () => {
+  test('remembers earlier questions, calls and answers', async () => {
     const remembered = memory()
     remembered.add(QUESTION)
     const first = await drive(remembered.messages(), [ask(['multiply', { a: 6, b: 8 }]), say('48')])
@@ -49,7 +49,7 @@ describe('a loop of your own', () => {
     expect(second.answer.text).toBe('6 * 8')
   })
 
-  test('may show an answer as it comes, while it is collected', async () => {
+  test('may stream an answer while it is collected', async () => {
     const shown: string[] = []
     async function* showing(stream: AsyncIterable<ModelEvent>): AsyncGenerator<ModelEvent> {
       for await (const event of stream) {
@@ -70,14 +70,14 @@ describe('a loop of your own', () => {
     expect(last.text).toBe('It is 48.')
   })
 
-  test('is told when the results are the answer', async () => {
+  test('learns when the results are the answer', async () => {
     const direct = tool('multiply', () => 48, { returnDirect: 'always' })
     const { seen, asked } = await drive([QUESTION], [ask(['multiply'])], [direct])
     expect(asked).toBe(1)
     expect(seen.at(-1)).toEqual({ role: 'assistant', content: '48' })
   })
 
-  test('gets one result for each call, in their order, whatever becomes of them', async () => {
+  test('gets one result for each call, in their order, whatever their outcome', async () => {
     const answer = await collect(
       scripted([ask(['nosuch'], ['multiply', '{'], ['multiply', { a: 2, b: 3 }])]).stream(
         { messages: [QUESTION], tools: [] },
@@ -106,7 +106,7 @@ describe('a loop of your own', () => {
     expect(fresh.results).toMatchObject([{ ok: true }])
   })
 
-  test('fails where the model does', async () => {
+  test('throws if the model fails', async () => {
     const failing = scripted([
       [{ type: 'error', error: { code: 'model_unavailable', message: 'down', retryable: true } }],
     ])
@@ -117,7 +117,7 @@ describe('a loop of your own', () => {
   })
 })
 
-test('a call that a person must agree to by the rule of the setup is refused, as one whose tool says so', async () => {
+test('a call that needs approval by the rule of the setup is refused, as is one whose tool requires it', async () => {
   const tools = [tool('multiply', () => 1), tool('asks', () => 1, { approval: 'always' })]
   const answer = {
     text: '',
@@ -129,7 +129,7 @@ test('a call that a person must agree to by the rule of the setup is refused, as
   expect(results.map(({ ok, content }) => [ok, content])).toEqual([refusal, refusal])
 })
 
-test('a rule of the setup that throws rejects with what it threw, and nothing runs', async () => {
+test('a rule of the setup that throws rejects with its error, and nothing runs', async () => {
   let runs = 0
   const tools = [tool('multiply', () => ++runs)]
   const answer = { text: '', finish: 'tool_calls', calls: [call('multiply', 0), call('multiply', 1)] } as const
@@ -142,7 +142,7 @@ test('a rule of the setup that throws rejects with what it threw, and nothing ru
   expect(runs).toBe(0)
 })
 
-test('an answer of whose calls two have one id is refused, and none of them runs', async () => {
+test('an answer with two calls of one id is refused, and neither runs', async () => {
   let runs = 0
   const stop = new AbortController()
   const tools = [tool('multiply', () => (++runs < 9 ? runs : stop.abort()))]
@@ -153,7 +153,7 @@ test('an answer of whose calls two have one id is refused, and none of them runs
   expect(runs).toBe(0)
 })
 
-test('a call may have all the time there is', async () => {
+test('a call may have no time limit', async () => {
   const slow = tool('multiply', () => new Promise((resolve) => setTimeout(() => resolve(48), 10)))
   const answer = { text: '', finish: 'tool_calls', calls: [call('multiply', 0)] } as const
   const options = { messages: [QUESTION], tools: [slow], limits: { callMs: Infinity } }
@@ -161,7 +161,7 @@ test('a call may have all the time there is', async () => {
   expect(results).toMatchObject([{ ok: true, content: [{ type: 'text', text: '48' }] }])
 })
 
-test('a result that is cut names no tool to read on with: a loop of your own has none', async () => {
+test('a truncated result names no tool for reading on, because a loop of your own has none', async () => {
   const tools = [tool('multiply', () => '9'.repeat(2000))]
   const answer = { text: '', finish: 'tool_calls', calls: [call('multiply', 0)] } as const
   const { results } = await executeToolCalls({ messages: [QUESTION], tools, limits: { resultBytes: 1000 } }, answer)

@@ -73,7 +73,7 @@ const scene = fc.record({
   cancelAt: fc.option(fc.integer({ min: 1, max: 30 }), { nil: undefined }),
 })
 
-test('for any script, failures and cancels: one end, one outcome a call, a valid history, limits kept', async () => {
+test('for any script, failures and cancellations a run ends once with one outcome per call, a valid history and its limits kept', async () => {
   await fc.assert(
     fc.asyncProperty(scene, async ({ steps, limits, durable, cancelAt, ...choices }) => {
       const abort = new AbortController()

@@ -28,26 +28,26 @@ async function resume(status: () => Promise<CallStatus>) {
   return { sent, keys, settled: state.calls[0]?.result, faults }
 }
 
-test('a tool that can tell is asked what became of a call in flight, and its word stands', async () => {
+test('a tool with status is asked about a call in flight, and its answer counts', async () => {
   const { sent, keys, settled } = await resume(async () => ({ ok: true, content: [{ type: 'text', text: 'paid' }] }))
   expect(keys).toEqual([id(1, 0)])
   expect(sent).toEqual([])
   expect(settled).toMatchObject({ ok: true, content: [{ type: 'text', text: 'paid' }] })
 })
 
-test('a call that took effect is not sent again, even where its outcome is lost', async () => {
+test('a call that took effect is not sent again, even if its outcome is lost', async () => {
   const { sent, settled } = await resume(async () => 'done')
   expect(sent).toEqual([])
   expect(settled).toMatchObject({ ok: true })
 })
 
-test('a call that never took effect is sent again, as the next attempt', async () => {
+test('a call that did not take effect is sent again as the next attempt', async () => {
   const { sent, settled } = await resume(async () => 'absent')
   expect(sent).toEqual([2])
   expect(settled).toMatchObject({ ok: true, content: [{ type: 'text', text: 'paid 1' }] })
 })
 
-test('where nobody can tell, the call is at most once: the model is told that its outcome is unknown', async () => {
+test('without status a call runs at most once: the model is told that its outcome is unknown', async () => {
   const { sent, settled } = await resume(async () => 'unknown')
   expect(sent).toEqual([])
   expect(settled).toMatchObject({ ok: false, error: { code: 'outcome_unknown' } })
@@ -56,7 +56,7 @@ test('where nobody can tell, the call is at most once: the model is told that it
   expect(thrown.faults).toMatchObject([{ code: 'status_failed', detail: 'no such method' }])
 })
 
-test('a call that ran out of time is asked about before the model is told', async () => {
+test('the status of a call that timed out is requested before the model is told', async () => {
   const slow = {
     ...tool('pay', (_args, _context, control) => control.whenAborted(), { reconcile: true, timeoutMs: 1 }),
     status: async (): Promise<CallStatus> => 'done',

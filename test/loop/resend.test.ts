@@ -41,7 +41,7 @@ describe('a call that times out', () => {
     expect(state.finished?.answer).toBe('Done.')
   })
 
-  test('is sent three times at most, and then the model is told that it timed out', async () => {
+  test('is sent at most three times, and then the model is told that it timed out', async () => {
     const slow = vi.fn(pending)
     const { state } = await playOn({ script: [ask(['slow']), say('Done.')], tools: [tool('slow', slow, IDEMPOTENT)] })
     expect(slow).toHaveBeenCalledTimes(3)
@@ -77,7 +77,7 @@ describe('a call that times out', () => {
     expect([(await played).state.status, slow.mock.calls.length]).toEqual(['cancelled', 1])
   })
 
-  test('is sent again on its own if it left before the model had answered', async () => {
+  test('is sent again separately if it started before the model had answered', async () => {
     const sent: number[] = []
     const slow = tool(
       'slow',

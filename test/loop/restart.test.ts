@@ -48,7 +48,7 @@ describe('a model whose answer breaks off', () => {
     expect([state.finished?.error?.code, requests.length]).toEqual([error.code, 1])
   })
 
-  test('does not send a call again that left before the answer broke off', async () => {
+  test('does not send an early call again', async () => {
     let calls = 0
     const look = tool('look', () => ++calls, { annotations: { readOnly: true } })
     const half = ask(['look']).slice(0, 1)

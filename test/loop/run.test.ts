@@ -5,7 +5,7 @@ import { ask, bodies, id, play, RUN_ID, say, tool, types } from '../fixtures/pla
 const USAGE = { inputTokens: 10, outputTokens: 5 }
 
 describe('a run', () => {
-  test('that needs no tool is one step', async () => {
+  test('without tools is one step', async () => {
     const { events, state } = await play({ script: [say('Hi.')] })
     expect(bodies(events)).toEqual([
       { type: 'run.started', model: 'test/scripted', tools: [], at: 0 },
@@ -23,7 +23,7 @@ describe('a run', () => {
     ])
   })
 
-  test('asks, calls, and asks again with the result', async () => {
+  test('asks the model, runs the call, and asks again with the result', async () => {
     const { events, requests } = await play({
       script: [ask(['add', { a: 1, b: 2 }]), say('3')],
       tools: [tool('add', ({ a, b }) => Number(a) + Number(b))],
@@ -63,7 +63,7 @@ describe('a run', () => {
     ])
   })
 
-  test('tells a tool who asks, for which call, and until when, and the model none of it', async () => {
+  test('gives a tool the caller, the call and the deadline, and the model none of these', async () => {
     const seen: unknown[] = []
     const { requests } = await play({
       script: [ask(['look']), say('ok')],
@@ -88,7 +88,7 @@ describe('a run', () => {
     expect(JSON.stringify(requests)).not.toContain('t-77')
   })
 
-  test('puts the system text first, then earlier turns, then its own messages', async () => {
+  test('sends the system text first, then earlier turns, then its own messages', async () => {
     const { requests } = await play({
       script: [say('ok')],
       request: { system: 'Be brief.' },
@@ -105,7 +105,7 @@ describe('a run', () => {
     ])
   })
 
-  test('forces a choice once, not for ever', async () => {
+  test('applies a forced tool choice to one step only', async () => {
     const { requests } = await play({
       script: [ask(['add']), say('ok')],
       tools: [tool('add')],
@@ -114,28 +114,31 @@ describe('a run', () => {
     expect(requests.map((request) => request.toolChoice)).toEqual([{ tool: 'add' }, undefined])
   })
 
-  test('keeps `none` for all its steps', async () => {
+  test('applies the choice `none` to all its steps', async () => {
     const { requests } = await play({ script: [say('ok')], tools: [tool('add')], request: { toolChoice: 'none' } })
     expect(requests[0]?.toolChoice).toBe('none')
   })
 
-  test.each([false, true])('calls nothing under `none`, whatever the model asks for (eager: %s)', async (eager) => {
-    const add = tool('add', () => 'added', { annotations: { readOnly: true } })
-    const { state } = await play({
-      script: [ask(['add'], ['mine']), say('ok')],
-      tools: [add],
-      request: { toolChoice: 'none', eager, clientTools: [{ name: 'mine', description: '', inputSchema: {} }] },
-    })
-    expect(state.calls.map(({ tool, result }) => [tool, result?.error])).toEqual(
-      ['add', 'mine'].map((name) => [
-        name,
-        { code: 'unknown_tool', message: `There is no tool "${name}": no tools are on offer.` },
-      ]),
-    )
-    expect(state.finished).toMatchObject({ status: 'completed', answer: 'ok' })
-  })
+  test.each([false, true])(
+    'runs nothing under the choice `none`, whatever the model requests (eager: %s)',
+    async (eager) => {
+      const add = tool('add', () => 'added', { annotations: { readOnly: true } })
+      const { state } = await play({
+        script: [ask(['add'], ['mine']), say('ok')],
+        tools: [add],
+        request: { toolChoice: 'none', eager, clientTools: [{ name: 'mine', description: '', inputSchema: {} }] },
+      })
+      expect(state.calls.map(({ tool, result }) => [tool, result?.error])).toEqual(
+        ['add', 'mine'].map((name) => [
+          name,
+          { code: 'unknown_tool', message: `There is no tool "${name}": no tools are on offer.` },
+        ]),
+      )
+      expect(state.finished).toMatchObject({ status: 'completed', answer: 'ok' })
+    },
+  )
 
-  test('ends with the error of a model that fails, and keeps what was done', async () => {
+  test('ends with the error of a model that fails, and keeps its finished steps', async () => {
     const error = { code: 'model_unavailable', message: 'down', retryable: true, retryAfterMs: 2000 }
     const { events, state } = await play({
       script: [
@@ -158,38 +161,41 @@ describe('a run', () => {
     expect(state.messages.map((message) => message.role)).toEqual(['user', 'assistant', 'tool'])
   })
 
-  test('fails when a model ends without saying so', async () => {
+  test('fails when an answer ends without a stop reason', async () => {
     const { state } = await play({ script: [[]] })
     expect(state.finished?.error?.code).toBe('model_stream_cut')
   })
 
-  test.each(['length', 'content_filter'] as const)('runs none of the calls before a stop for %s', async (finish) => {
-    const { events, requests } = await play({
-      script: [
-        [
-          { type: 'text', text: 'I' },
-          { type: 'call', index: 0, tool: 'add', arguments: '{}' },
-          { type: 'call.delta', index: 1, tool: 'add', arguments: '{"a"' },
-          { type: 'finish', finish },
+  test.each(['length', 'content_filter'] as const)(
+    'runs none of the calls of an answer that stopped for %s',
+    async (finish) => {
+      const { events, requests } = await play({
+        script: [
+          [
+            { type: 'text', text: 'I' },
+            { type: 'call', index: 0, tool: 'add', arguments: '{}' },
+            { type: 'call.delta', index: 1, tool: 'add', arguments: '{"a"' },
+            { type: 'finish', finish },
+          ],
         ],
-      ],
-      tools: [tool('add', () => 3)],
-    })
-    expect(types(events)).toEqual([
-      'run.started',
-      'step.started',
-      'text.delta',
-      'call.proposed',
-      'call.delta',
-      'step.answered',
-      'step.finished',
-      'run.finished',
-    ])
-    expect(events.at(-1)).toMatchObject({ status: 'completed', finish, answer: 'I' })
-    expect(requests).toHaveLength(1)
-  })
+        tools: [tool('add', () => 3)],
+      })
+      expect(types(events)).toEqual([
+        'run.started',
+        'step.started',
+        'text.delta',
+        'call.proposed',
+        'call.delta',
+        'step.answered',
+        'step.finished',
+        'run.finished',
+      ])
+      expect(events.at(-1)).toMatchObject({ status: 'completed', finish, answer: 'I' })
+      expect(requests).toHaveLength(1)
+    },
+  )
 
-  test('completes as `length` or `content_filter` where the model was stopped so', async () => {
+  test('completes with `length` or `content_filter` if the model stopped for that', async () => {
     const { state } = await play({
       script: [
         [
@@ -208,14 +214,14 @@ describe('a run', () => {
   })
 })
 
-describe('a call that cannot be run becomes a result that the model can act on', () => {
+describe('a call that fails becomes a result that the model can act on', () => {
   async function resultOf(call: [string, (object | string)?], ...tools: ReturnType<typeof tool>[]) {
     const { events, requests, faults } = await play({ script: [ask(call), say('sorry')], tools })
     const settled = events.find((event) => event.type === 'call.settled')
     return { settled, told: requests[1]?.messages.at(-1), faults, started: types(events).includes('call.started') }
   }
 
-  test('unknown tool: near names are given', async () => {
+  test('for an unknown tool, with the names of similar tools', async () => {
     const { settled, told, started } = await resultOf(['wether'], tool('weather'), tool('clock'))
     const message = 'There is no tool "wether". Call one that is on offer, such as "weather", "clock".'
     expect(settled).toMatchObject({ ok: false, error: { code: 'unknown_tool', message } })
@@ -223,13 +229,13 @@ describe('a call that cannot be run becomes a result that the model can act on',
     expect(started).toBe(false)
   })
 
-  test('arguments that are not JSON', async () => {
+  test('for arguments that are not JSON', async () => {
     const { settled, started } = await resultOf(['add', '{"a": 1'], tool('add'))
     expect(settled).toMatchObject({ ok: false, error: { code: 'invalid_arguments' } })
     expect(started).toBe(false)
   })
 
-  test('arguments that are no object', async () => {
+  test('for arguments that are not an object', async () => {
     const { settled } = await resultOf(['add', '[1]'], tool('add'))
     expect(settled).toMatchObject({
       error: {
@@ -239,7 +245,7 @@ describe('a call that cannot be run becomes a result that the model can act on',
     })
   })
 
-  test('no arguments at all are an empty object', async () => {
+  test('unless the arguments are absent, which counts as an empty object', async () => {
     const { settled } = await resultOf(
       ['add', ''],
       tool('add', (args) => JSON.stringify(args)),
@@ -247,7 +253,7 @@ describe('a call that cannot be run becomes a result that the model can act on',
     expect(settled).toMatchObject({ ok: true, content: [{ type: 'text', text: '{}' }] })
   })
 
-  test('a tool that throws: the model gets a safe text, operators the detail', async () => {
+  test('for a tool that throws: the model gets a safe text, operators the detail', async () => {
     const boom = tool('boom', () => {
       throw new Error('password=hunter2')
     })
@@ -259,7 +265,7 @@ describe('a call that cannot be run becomes a result that the model can act on',
     ])
   })
 
-  test('a failed outcome: its message is what the model reads', async () => {
+  test('for a failed outcome, whose message the model reads', async () => {
     const error = { code: 'no_such_city', message: 'Give the country too.', detail: 'row 7' }
     const { settled } = await resultOf(
       ['find'],
@@ -269,7 +275,7 @@ describe('a call that cannot be run becomes a result that the model can act on',
     expect(JSON.stringify(settled)).not.toContain('row 7')
   })
 
-  test('a result over the limit is cut, and says so', async () => {
+  test('for a result over the limit, which is truncated with a note', async () => {
     const { requests } = await play({
       script: [ask(['big']), say('ok')],
       tools: [tool('big', () => '€'.repeat(100))],
@@ -285,7 +291,7 @@ describe('a call that cannot be run becomes a result that the model can act on',
     })
   })
 
-  test('with tool errors set to fail, the run fails, with every call settled', async () => {
+  test('unless tool errors are set to fail: then the run fails, with a result for every call', async () => {
     const { state } = await play({
       script: [ask(['boom'], ['fine'])],
       tools: [tool('boom', () => ({ ok: false, error: { code: 'broken', message: 'It broke.' } })), tool('fine')],
@@ -297,7 +303,7 @@ describe('a call that cannot be run becomes a result that the model can act on',
 })
 
 describe('the calls of one step', () => {
-  test('run side by side up to the limit, and their results stand in call order', async () => {
+  test('run in parallel up to the limit, and their results are in call order', async () => {
     let running = 0
     let most = 0
     const gates = [1, 2, 3, 4].map(() => Promise.withResolvers<void>())
@@ -320,7 +326,7 @@ describe('the calls of one step', () => {
     )
   })
 
-  test('of a tool that lets none run at the same time run one by one', async () => {
+  test('of a tool with a concurrency of one run one by one', async () => {
     for (const maxConcurrent of [0, NaN]) {
       const { state } = await play({
         script: [ask(['count', { n: 1 }], ['count', { n: 2 }]), say('ok')],
@@ -330,7 +336,7 @@ describe('the calls of one step', () => {
     }
   })
 
-  test('of an exclusive tool or group never run at the same time', async () => {
+  test('of an exclusive tool or group never run in parallel', async () => {
     const open = new Map<string, number>()
     const log: string[] = []
     const guarded = (name: string, exclusive: boolean | string) =>
@@ -353,7 +359,7 @@ describe('the calls of one step', () => {
   })
 })
 
-test('whatever a tool of the edge throws, its call has failed, and the run goes on', async () => {
+test('whatever a tool throws, its call fails and the run continues', async () => {
   const words = Object.create(null) as object
   const mirror = new Proxy({}, { get: () => fail() })
   for (const thrown of [undefined, null, 5, 'x', words, mirror]) {
@@ -371,7 +377,7 @@ function fail(what: unknown = new Error('broken')): never {
   throw what
 }
 
-test('a result that ends within a character is text all the same: providers refuse half of one for ever', async () => {
+test('a result that ends within a surrogate pair is well-formed text, because providers refuse half of one', async () => {
   const half = '🌤'.slice(0, 1)
   const direct = await play({
     script: [ask(['look'], ['fail']), ask(['look'])],
@@ -389,7 +395,7 @@ describe('a result that returns direct', () => {
   const card = tool('card', () => 'Ada, plan Pro', { returnDirect: 'always' })
   const last = tool('last', () => 'the end', { returnDirect: 'if-last' })
 
-  test('is the answer, and the last word of the history', async () => {
+  test('is the answer and the last message of the history', async () => {
     const { state, requests } = await play({ script: [ask(['card'])], tools: [card] })
     expect(state.finished).toMatchObject({ status: 'completed', finish: 'return_direct', answer: 'Ada, plan Pro' })
     expect(requests).toHaveLength(1)
@@ -402,7 +408,7 @@ describe('a result that returns direct', () => {
     { calls: [['plain'], ['last']], direct: true },
     { calls: [['last'], ['plain']], direct: false },
     { calls: [['card'], ['missing']], direct: false },
-  ] as const)('only if all want it, or the last does: $calls', async ({ calls, direct }) => {
+  ] as const)('only if all calls return direct, or the last one does: $calls', async ({ calls, direct }) => {
     const { state } = await play({
       script: [ask(...calls.map(([name]) => [name] as [string])), say('in words')],
       tools: [card, last, tool('plain')],

@@ -6,7 +6,7 @@ import { ask, play, say, tool } from '../fixtures/play.ts'
 
 const more: readonly Message[] = [{ role: 'user', content: 'In Celsius, please.' }]
 
-test('what is said while tools run reaches the model after their results', async () => {
+test('a steering input during calls reaches the model after their results', async () => {
   let state: RunState | undefined
   const { requests } = await play({
     script: [ask(['look']), say('20')],
@@ -16,7 +16,7 @@ test('what is said while tools run reaches the model after their results', async
   expect(requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
 })
 
-test('what is said during the last answer is answered too, in the same run', async () => {
+test('a steering input during the last answer is answered in the same run', async () => {
   let state: RunState | undefined
   const { requests, state: after } = await play({
     script: [

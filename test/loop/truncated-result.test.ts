@@ -6,7 +6,7 @@ const letters = Array.from({ length: 40 }, (_, index) => String.fromCharCode(97 
 const long = tool('long', () => letters)
 const limits = { resultBytes: 1000 }
 
-test('a result that is too long is shown in part, and the model can read on in it', async () => {
+test('a truncated result is shown in part, and the model can read the rest', async () => {
   const { state, requests } = await play({
     script: [
       ask(['long']),
@@ -42,7 +42,7 @@ test('a result that is too long is shown in part, and the model can read on in i
   expect(state.calls[0]?.result?.cut).toBe(4000)
 })
 
-test('no character is cut in two, and past the end there is nothing', async () => {
+test('a truncated result is not cut within a character, and reading past its end returns nothing', async () => {
   const faces = '😀'.repeat(500)
   const readOn = (offset: number): [string, object] => ['read_result', { id: id(1, 0), offset }]
   const { state } = await play({
@@ -57,7 +57,7 @@ test('no character is cut in two, and past the end there is nothing', async () =
   ])
 })
 
-test.each([2000, 5_000_000])('a value of %d bytes beside a short text is left out, and can be read', async (bytes) => {
+test.each([2000, 5_000_000])('a value of %d bytes beside a short text is omitted, and can be read', async (bytes) => {
   const structured = { all: 'x'.repeat(bytes - 10) }
   const text = JSON.stringify(structured)
   const undone: ToolOutcome[] = []
@@ -91,7 +91,7 @@ test.each([2000, 5_000_000])('a value of %d bytes beside a short text is left ou
   expect(JSON.stringify(state).length).toBeLessThan(8000)
 })
 
-test('nobody is told of it where nothing was cut, and it cannot be called then', async () => {
+test('read_result is not offered and cannot be called if nothing was truncated', async () => {
   const { state, requests } = await play({
     script: [ask(['read_result', { id: id(1, 0) }]), say('no')],
     tools: [tool('short', () => 'short')],
@@ -100,7 +100,7 @@ test('nobody is told of it where nothing was cut, and it cannot be called then',
   expect(state.calls[0]?.result?.error?.code).toBe('unknown_tool')
 })
 
-test('an id that names no result is told so', async () => {
+test('read_result fails for an unknown id', async () => {
   const { state } = await play({
     script: [ask(['long']), ask(['read_result', { id: 'call_of_another' }], ['read_result']), say('no')],
     tools: [long],
@@ -109,7 +109,7 @@ test('an id that names no result is told so', async () => {
   expect(state.calls.slice(1).map(({ result }) => result?.error?.code)).toEqual(['unknown_result', 'unknown_result'])
 })
 
-test('what an earlier turn cut can be read on too', async () => {
+test('a result that was truncated in an earlier turn can be read', async () => {
   const { requests } = await play({
     script: [say('hi')],
     history: [

@@ -14,7 +14,7 @@ function undoable(name: string, undone: string[], outcome: ToolOutcome = { ok: t
   }
 }
 
-test('where a tool fails, what was done before is undone, newest first, and the model is told', async () => {
+test('if a tool fails, earlier calls are undone, newest first, and the model is told', async () => {
   const undone: string[] = []
   const { state, events } = await play({
     script: [ask(['book', { of: 'room' }]), ask(['charge', { of: 'card' }], ['broken']), say('sorry')],
@@ -36,7 +36,7 @@ test('where a tool fails, what was done before is undone, newest first, and the 
   expect(state.finished).toMatchObject({ status: 'completed', answer: 'sorry' })
 })
 
-test('what cannot be undone is said, and stops no other; nothing is undone twice', async () => {
+test('a call that cannot be undone is reported and blocks no other; nothing is undone twice', async () => {
   const undone: string[] = []
   const { state } = await play({
     script: [ask(['a', { of: 1 }], ['b', { of: 2 }]), ask(['broken']), ask(['broken']), say('sorry')],
@@ -54,7 +54,7 @@ test('what cannot be undone is said, and stops no other; nothing is undone twice
   })
 })
 
-test('nothing is undone where the run does not compensate, or the call never ran', async () => {
+test('nothing is undone if the run does not compensate, or if the call never ran', async () => {
   const undone: string[] = []
   const script = [ask(['a', { of: 1 }]), ask(['broken']), say('sorry')]
   await play({ script, tools: [undoable('a', undone), broken] })
@@ -66,7 +66,7 @@ test('nothing is undone where the run does not compensate, or the call never ran
   expect(undone).toEqual([])
 })
 
-test('it is undone in a run that the failure ends, before that ends', async () => {
+test('a failure that ends the run undoes its calls before the run ends', async () => {
   const undone: string[] = []
   const { state, events } = await play({
     script: [ask(['a', { of: 1 }]), ask(['broken'])],
@@ -78,7 +78,7 @@ test('it is undone in a run that the failure ends, before that ends', async () =
   expect(events.at(-1)?.type).toBe('run.finished')
 })
 
-test('it is undone by all that it answered, however little of that the model was shown', async () => {
+test('undo receives the complete outcome, however little of it the model saw', async () => {
   const booked = { number: 'B-1', terms: 'x'.repeat(2000) }
   const done = {
     ok: true as const,

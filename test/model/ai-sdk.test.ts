@@ -110,7 +110,7 @@ for (const version of ['v2', 'v3', 'v4']) {
   })
 }
 
-test('a request is one doStream, with the options of its provider', async () => {
+test('a request of an AI SDK model is one doStream with the options of its provider', async () => {
   const model = standIn({ version: 'v3', parts: partsOf({ text: 'Hello.' }, 'v3') })
   const chat = fromAiSdk(model, { providerOptions: { openai: { store: false } } })
   expect(await gather(chat)).toEqual([
@@ -126,22 +126,22 @@ test('a request is one doStream, with the options of its provider', async () => 
   ])
 })
 
-test('its name is its provider’s and its own, unless another is given', () => {
+test('an AI SDK model is named after its provider and id unless a name is given', () => {
   const model = standIn({ version: 'v4', parts: [] })
   expect([fromAiSdk(model).name, fromAiSdk(model, { name: 'my/model' }).name]).toEqual(['test/probe', 'my/model'])
 })
 
-test.each(['v1', 'v5', ''])('a model of specification "%s" is not taken', (version) => {
+test.each(['v1', 'v5', ''])('an AI SDK model of specification "%s" is refused', (version) => {
   expect(() => fromAiSdk(standIn({ version, parts: [] }))).toThrow('Expected an AI SDK model of specification v2 to v4')
 })
 
-describe('a model that fails', () => {
+describe('an AI SDK model that fails', () => {
   const errorOf = async (options: Partial<Stand>, times = {}) => {
     const end = (await gather(fromAiSdk(standIn({ version: 'v3', parts: [], ...options }), times))).at(-1)
     return end?.type === 'error' ? end.error : end
   }
 
-  test('to be reached, to know tools, or to be quick says so', async () => {
+  test('by connection, missing tool support or rate is reported as such', async () => {
     expect(await errorOf({ refusal: new TypeError('fetch failed') })).toMatchObject({ code: 'model_unreachable' })
     expect(await errorOf({ refusal: callError(400, 'probe does not support tools') })).toMatchObject({
       code: 'model_without_tools',
@@ -150,7 +150,7 @@ describe('a model that fails', () => {
     expect(await errorOf({ end: 'hang' }, { firstByteMs: 10 })).toMatchObject({ code: 'model_timeout' })
   })
 
-  test('leaves no stream open', async () => {
+  test('closes its stream', async () => {
     let left: unknown
     const model: AiSdkModel = {
       ...standIn({ version: 'v3', parts: [] }),

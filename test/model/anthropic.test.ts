@@ -134,7 +134,7 @@ describe('a request', () => {
   })
 })
 
-describe('a wish that the model think', () => {
+describe('the request for thinking', () => {
   const ask = async (reply: (index: number) => ModelReply, times: number) => {
     const server = await startModelServer((_, index) => reply(index))
     servers.push(server)
@@ -150,17 +150,17 @@ describe('a wish that the model think', () => {
   const refusing = (message: string) => (index: number) =>
     index === 0 ? { status: 400, body: said(message, 'invalid_request_error') } : hello
 
-  test('is let go for good where the model cannot', async () => {
+  test('is dropped permanently if the model does not support it', async () => {
     const { events, asked } = await ask(refusing('adaptive thinking is not supported on this model'), 2)
     expect([events.filter(({ type }) => type === 'error'), asked]).toEqual([[], [true, false, false]])
   })
 
-  test('is let go for once where it may not now', async () => {
+  test('is dropped once if the history does not allow it', async () => {
     const { asked } = await ask(refusing('Thinking may not be enabled when tool_choice forces tool use.'), 2)
     expect(asked).toEqual([true, false, true])
   })
 
-  test('stays where the refusal is about something else', async () => {
+  test('is kept if the refusal has another reason', async () => {
     const { events, asked } = await ask(refusing('messages: bad'), 1)
     expect([events, asked]).toEqual([
       [
@@ -174,7 +174,7 @@ describe('a wish that the model think', () => {
   })
 })
 
-test('a model that loads no definitions later is told them at once', async () => {
+test('definitions are sent at once to a model that does not load them later', async () => {
   const refusal = said('tools.1.defer_loading: Extra inputs are not permitted', 'invalid_request_error')
   const server = await startModelServer((_, index) =>
     index === 0 ? { status: 400, body: refusal } : { chunks: eventsOf({ text: 'Hello.' }) },
@@ -190,7 +190,7 @@ test('a model that loads no definitions later is told them at once', async () =>
 })
 
 describe('an answer', () => {
-  test('may come whole, from a server that does not stream', async () => {
+  test('may be complete, from a server that does not stream', async () => {
     const content = [{ type: 'text', text: 'Hello.' }]
     const body = { type: 'message', content, stop_reason: 'end_turn', usage: { input_tokens: 1, output_tokens: 2 } }
     expect((await exchange({ body })).events).toEqual([
@@ -199,7 +199,7 @@ describe('an answer', () => {
     ])
   })
 
-  test('ends at its last event, though the server keeps the connection', async () => {
+  test('ends at its last event, even if the server keeps the connection open', async () => {
     const { events, server } = await exchange({ chunks: eventsOf({ text: 'Hello.' }), end: 'hang' })
     expect(events.at(-1)).toEqual({ type: 'finish', finish: 'stop' })
     await server.left
@@ -214,7 +214,7 @@ test.each([
   [429, 'rate_limit_error', { code: 'model_rate_limited', message: 'Hm.', retryable: true }],
   [500, 'api_error', { code: 'model_unavailable', message: 'Hm.', retryable: true }],
   [529, 'overloaded_error', { code: 'model_unavailable', message: 'Hm.', retryable: true }],
-])('a refusal with status %i and %s is told', async (status, type, told) => {
+])('a refusal with status %i and %s becomes an error', async (status, type, told) => {
   const { error } = await exchange({ status, body: said('Hm.', type) })
   expect(error).toMatchObject({ ...told, status })
 })

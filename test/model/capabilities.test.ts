@@ -28,7 +28,7 @@ const DECLARED: Readonly<Record<string, ModelCapabilities | undefined>> = {
   'AI SDK': aiSdk().capabilities,
 }
 
-test('the table of the suites tells what is declared', () => {
+test('the table of the suites has the declared capabilities', () => {
   const text = readFileSync(new URL('../suites/README.md', import.meta.url).pathname, 'utf8')
   const [head = [], , ...rows] = text
     .split('\n')
@@ -46,12 +46,12 @@ test('the table of the suites tells what is declared', () => {
   expect(Object.fromEntries(told)).toEqual(DECLARED)
 })
 
-test('a model of the AI SDK can do what its provider lets through', () => {
+test('an AI SDK model has the capabilities of its provider', () => {
   expect(aiSdk({ provider: 'test.chat' }).capabilities).toMatchObject({ imagesInResults: false })
   expect(aiSdk({ supportsStructuredOutputs: false }).capabilities).toMatchObject({ structuredOutput: false })
 })
 
-test('a model that is retried or has a price can do what it could', () => {
+test('a model with retries or a price keeps its capabilities', () => {
   const model = retrying(openai()('probe'))
   const models = modelChooser({
     providers: { openai: () => model },

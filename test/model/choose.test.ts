@@ -18,7 +18,7 @@ function choose(options: Omit<ChooserOptions, 'providers'>, name?: string): stri
 }
 
 describe('a model', () => {
-  test('is the default where a request names none', () => {
+  test('is the default if a request names none', () => {
     expect(choose({ defaultModel: 'openai/gpt-5' })).toBe('openai/gpt-5')
     expect(choose({ defaultModel: 'openai/gpt-5', allowed: ['openai/other'] })).toBe('openai/gpt-5')
     expect(choose({})).toBe('model_not_configured')
@@ -53,7 +53,7 @@ describe('a model', () => {
     expect(choose({ defaultModel: 'anthropic/claude' })).toBe('model_not_configured')
   })
 
-  test('is refused in words that name it', () => {
+  test('is refused with an error that names it', () => {
     const chooser = modelChooser({ providers, defaultModel: 'openai/gpt-5' })
     expect(chooser.resolve('gpt-6')).toEqual({
       ok: false,
@@ -73,7 +73,7 @@ test('the list has exact names that have a provider, each once', () => {
   expect(modelChooser({ providers }).list()).toEqual([])
 })
 
-test('a model whose price is configured knows it', () => {
+test('a model with a configured price knows it', () => {
   const price = { input: 1, output: 2 }
   const chooser = modelChooser({
     providers,
@@ -88,7 +88,7 @@ test('a model whose price is configured knows it', () => {
   expect([priceOf('a'), priceOf('b')]).toEqual([price, undefined])
 })
 
-describe('a model that knows no tools', () => {
+describe('a model without tool support', () => {
   const clock: ToolDefinition = {
     name: 'clock',
     description: 'Tells the time.',
@@ -133,7 +133,7 @@ describe('a model that knows no tools', () => {
     return events
   }
 
-  test('says so, and names others that do', async () => {
+  test('fails with an error that names models with tools', async () => {
     const models = chooser('openai/old', 'openai/new', 'openai/newer', 'local/*', 'local/small')
     expect(await answerOf(models, 'openai/old')).toEqual([
       { type: 'error', error: { ...refused, message: `${refused.message} These can: openai/new, openai/newer.` } },
@@ -153,7 +153,7 @@ describe('a model that knows no tools', () => {
     ])
   })
 
-  test('answers without', async () => {
+  test('answers requests without tools', async () => {
     for (const name of ['openai/old', 'local/small']) {
       expect(await answerOf(chooser('openai/old', 'local/small'), name, [])).toEqual(noon)
     }

@@ -30,7 +30,7 @@ async function play(scripts: readonly [Script, Script, Script], options?: Fallba
   return { name: model.name, events: await gather(model), asked: models.map(({ requests }) => requests.length) }
 }
 
-test('a model that fails before it says anything gives way to the next', async () => {
+test('a model that fails before its first event is replaced by the next', async () => {
   expect(await play([failing(), failing({ code: 'model_unauthorized', retryable: false }), say('Here.')])).toEqual({
     name: 'scripted/first',
     events: say('Here.'),
@@ -38,23 +38,23 @@ test('a model that fails before it says anything gives way to the next', async (
   })
 })
 
-test('the others are not asked while the first answers', async () => {
+test('the other models are not called while the first one answers', async () => {
   expect(await play([say('Here.'), say('No.'), say('No.')])).toMatchObject({ events: say('Here.'), asked: [1, 0, 0] })
 })
 
-test('the failure of the last stands', async () => {
+test('the error of the last model is returned', async () => {
   expect(await play([failing(), failing(), failing({ message: 'All busy.' })])).toMatchObject({
     events: failing({ message: 'All busy.' }),
     asked: [1, 1, 1],
   })
 })
 
-test('what was heard is never said again by another', async () => {
+test('no model repeats what an earlier one has emitted', async () => {
   const cut = [...say('It is ').slice(0, 1), ...failing({ code: 'model_stream_cut' })]
   expect(await play([cut, say('No.'), say('No.')])).toMatchObject({ events: cut, asked: [1, 0, 0] })
 })
 
-test('a request that is refused for what it says is refused, unless the setup says otherwise', async () => {
+test('a request that is refused for its content is not sent to the next model, unless the setup says so', async () => {
   const refused = failing({ code: 'model_refused_request', retryable: false })
   expect(await play([refused, say('No.'), say('No.')])).toMatchObject({ events: refused, asked: [1, 0, 0] })
   const always = { after: () => true }
@@ -64,7 +64,7 @@ test('a request that is refused for what it says is refused, unless the setup sa
   })
 })
 
-test('nobody is asked for a caller who has left', async () => {
+test('no model is called for a caller that has disconnected', async () => {
   const leave = new AbortController()
   const second = scripted([say('No.')])
   const first = scripted([
@@ -86,7 +86,7 @@ test('each model may have its own retries', async () => {
   expect([first.requests.length, second.requests.length]).toEqual([3, 2])
 })
 
-test('it can do what all of them can', () => {
+test('a list of models has the capabilities that all of them have', () => {
   const all = {
     tools: true,
     parallelCalls: true,

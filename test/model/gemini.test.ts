@@ -101,7 +101,7 @@ describe('a request', () => {
     [{}, '45.5s', 45_500],
     [{ 'retry-after': '7' }, '45s', 7000],
     [{}, 'soon', undefined],
-  ])('that was one too many says in its body when to come again: %j, %j', async (headers, retryDelay, retryAfterMs) => {
+  ])('that exceeds a quota reads the retry delay from the body: %j, %j', async (headers, retryDelay, retryAfterMs) => {
     const details = [{ '@type': 'type.googleapis.com/google.rpc.Help' }, { retryDelay }]
     const body = { error: { ...said(429, 'Slow down.', 'RESOURCE_EXHAUSTED').error, details } }
     const { error } = await exchange({ status: 429, headers, body })
@@ -119,7 +119,7 @@ describe('a request', () => {
   })
 })
 
-test('files of results are named to a model that refuses them', async () => {
+test('a model that refuses files in results gets their names', async () => {
   const refused = 'Unable to submit request because `function_response.parts` is not supported for this model.'
   const server = await startModelServer((_, index) =>
     index === 0
@@ -152,7 +152,7 @@ test('files of results are named to a model that refuses them', async () => {
 })
 
 test.each([false, true])(
-  'an answer may come whole, from a server that does not stream: as a list, %s',
+  'an answer may be complete, from a server that does not stream: as a list, %s',
   async (isList) => {
     const usageMetadata = { promptTokenCount: 1, candidatesTokenCount: 2 }
     const chunk = { candidates: [{ content: { parts: [{ text: 'Hello.' }] }, finishReason: 'STOP' }], usageMetadata }
@@ -170,7 +170,7 @@ test.each([
   [429, 'RESOURCE_EXHAUSTED', { code: 'model_rate_limited', message: 'Hm.', retryable: true }],
   [500, 'INTERNAL', { code: 'model_unavailable', message: 'Hm.', retryable: true }],
   [503, 'UNAVAILABLE', { code: 'model_unavailable', message: 'Hm.', retryable: true }],
-])('a refusal with status %i and %s is told', async (status, word, told) => {
+])('a refusal with status %i and %s becomes an error', async (status, word, told) => {
   const { error } = await exchange({ status, body: said(status, 'Hm.', word) })
   expect(error).toMatchObject({ ...told, status })
 })

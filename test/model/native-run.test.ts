@@ -31,7 +31,7 @@ async function played(bodies: readonly object[], make: (baseUrl: string) => Chat
 
 const FAILED = expect.any(String)
 
-test('a run with Anthropic’s format sends its thinking back, and results to their calls', async () => {
+test('a run with Anthropic’s format returns thinking and sends results to their calls', async () => {
   const content = [
     { type: 'thinking', thinking: 'Two clocks.', signature: 'sig-a' },
     { type: 'text', text: 'Let me look.' },
@@ -64,7 +64,7 @@ test('a run with Anthropic’s format sends its thinking back, and results to th
   ])
 })
 
-test('a run with Gemini’s format sends its signatures back, and results to their calls', async () => {
+test('a run with Gemini’s format returns signatures and sends results to their calls', async () => {
   const parts = [
     { text: 'Let me look.' },
     { functionCall: { id: 'fc-1', name: 'clock', args: { zone: 'UTC' } }, thoughtSignature: 'sig-a' },
@@ -91,7 +91,7 @@ test('a run with Gemini’s format sends its signatures back, and results to the
   ])
 })
 
-test('a run with OpenAI’s tool search is told of a tool where the search found it, and calls it', async () => {
+test('a run with OpenAI’s tool search receives a tool where the search found it, and calls it', async () => {
   const recorded = readFileSync('test/fixtures/openai-responses/search-call.sse', 'utf8')
   const name = 'getWeather'
   const called = {

@@ -82,7 +82,7 @@ describe('a request', () => {
     ])
   })
 
-  test('goes without a key where there is none, whatever slashes the base ends in', async () => {
+  test('goes without a key if there is none, however many slashes the base URL ends in', async () => {
     const server = await startModelServer(() => ({ chunks: chunksOf({ text: 'Hello.' }) }))
     servers.push(server)
     const model = openai({ baseUrl: `${server.baseUrl}//`, apiKey: '', provider: 'groq' })('llama/4')
@@ -107,7 +107,7 @@ describe('a request', () => {
 })
 
 describe('an answer', () => {
-  test('may come whole, from a server that does not stream', async () => {
+  test('may be complete, from a server that does not stream', async () => {
     const message = { role: 'assistant', content: 'Hello.' }
     const body = { choices: [{ message, finish_reason: 'stop' }], usage: { prompt_tokens: 1, completion_tokens: 2 } }
     const { events } = await exchange([{ body }])
@@ -117,7 +117,7 @@ describe('an answer', () => {
     ])
   })
 
-  test('ends at [DONE], though the server keeps the connection', async () => {
+  test('ends at [DONE], even if the server keeps the connection open', async () => {
     const { events, server } = await exchange([
       { chunks: [...chunksOf({ text: 'Hello.' }), 'data: [DONE]\n\n'], end: 'hang' },
     ])
@@ -125,7 +125,7 @@ describe('an answer', () => {
     await server.left
   })
 
-  test('is cut where it ends without an end', async () => {
+  test('is cut off if it ends without a stop reason', async () => {
     const { error } = await exchange([{ chunks: chunksOf({ text: 'Hello.' }).slice(0, 2), end: 'close' }])
     expect(error).toEqual({
       code: 'model_stream_cut',
@@ -144,7 +144,7 @@ describe('an answer', () => {
     [{ 'content-type': 'application/json' }, '{"cho', 'The model server sent something that is not JSON.', true],
     [{ 'content-type': 'application/json' }, '{}', 'The model server sent an empty answer.', true],
     [{ 'content-type': 'application/json' }, '', 'The model server sent an empty answer.', true],
-  ])('is no answer with %j', async (headers, body, message, retryable) => {
+  ])('is invalid with %j', async (headers, body, message, retryable) => {
     const { events } = await exchange([{ headers, body }])
     const status = retryable ? {} : { status: 200 }
     expect(events).toEqual([{ type: 'error', error: { code: 'model_bad_response', message, ...status, retryable } }])
@@ -189,12 +189,12 @@ describe('a refusal', () => {
       said(`Never repeat ${KEY} here`),
       { code: 'model_refused_request', message: 'Never repeat [key] here', retryable: false },
     ],
-  ])('with status %i and body %j', async (status, body, error) => {
+  ])('with status %i and body %j becomes an error', async (status, body, error) => {
     const { events } = await exchange([{ status, body }])
     expect(events).toEqual([{ type: 'error', error: { ...error, status } }])
   })
 
-  test('of tools names the model that has none', async () => {
+  test('of tools names the model that lacks them', async () => {
     const refused = said('registry.ollama.ai/library/probe does not support tools')
     const { error } = await exchange([{ status: 400, body: refused }])
     expect(error).toEqual({
@@ -216,12 +216,12 @@ describe('a refusal', () => {
     [{ 'retry-after': '9'.repeat(400) }, 2 ** 31 - 1],
     [{ 'retry-after-ms': '9'.repeat(400) }, 2 ** 31 - 1],
     [{ 'retry-after': 'Fri, 31 Dec 9999 23:59:59 GMT' }, 2 ** 31 - 1],
-  ])('says when to come again: %j', async (headers, retryAfterMs) => {
+  ])('has the retry delay: %j', async (headers, retryAfterMs) => {
     const { error } = await exchange([{ status: 429, headers, body: said('Slow down') }])
     expect(error?.retryAfterMs).toBe(retryAfterMs)
   })
 
-  test('with a date to come again has the time until then', async () => {
+  test('with a date in Retry-After has the time until then', async () => {
     const headers = { 'retry-after': new Date(Date.now() + 60_000).toUTCString() }
     const { error } = await exchange([{ status: 503, headers, body: '' }])
     expect(error?.retryAfterMs).toBeGreaterThan(50_000)
@@ -236,20 +236,20 @@ describe('a refusal', () => {
     expect(error?.retryable).toBe(retryable)
   })
 
-  test('whose body breaks off still has its status', async () => {
+  test('whose body breaks off keeps its status', async () => {
     const body = new ReadableStream({ pull: (controller) => controller.error(new Error('gone')) })
     const { error } = await exchange([], { fetch: () => Promise.resolve(new Response(body, { status: 503 })) })
     expect(error).toMatchObject({ code: 'model_unavailable', status: 503 })
   })
 
-  test('of endless length is read in part', async () => {
+  test('of endless length is read only in part', async () => {
     const { error } = await exchange([{ status: 400, body: 'x'.repeat(200_000) }])
     expect(error?.message).toHaveLength(1001)
   })
 })
 
 describe('a server', () => {
-  test('that cannot be reached is told as such', async () => {
+  test('that cannot be reached is reported as such', async () => {
     const server = await startModelServer(() => ({ body: '' }))
     await server.close()
     const model = openai({ baseUrl: server.baseUrl, apiKey: KEY })('probe')
@@ -268,7 +268,7 @@ describe('a server', () => {
     ['before the first token', { chunks: [] }, { connectMs: 9000, firstByteMs: 40 }],
     ['after a comment', { chunks: [': ping\n\n'] }, { connectMs: 9000, firstByteMs: 9000, silenceMs: 20 }],
     ['in the middle', { chunks: chunksOf({ text: 'Hello.' }).slice(0, 2) }, { silenceMs: 20 }],
-  ])('that falls silent %s is given up', async (_, { body, ...reply }, times) => {
+  ])('that is silent %s is given up', async (_, { body, ...reply }, times) => {
     const server = await startModelServer(async () => {
       await body
       return { chunks: [], ...reply, end: 'hang' }
@@ -284,7 +284,7 @@ describe('a server', () => {
     await server.left
   })
 
-  test('may think for longer before it speaks than between two words', async () => {
+  test('may be silent for longer before its first event than between two events', async () => {
     vi.useFakeTimers()
     let said: ReadableStreamDefaultController<Uint8Array> | undefined
     const body = new ReadableStream<Uint8Array>({ start: (controller) => void (said = controller) })
@@ -310,7 +310,7 @@ describe('a server', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('that drops a connection just as it is used is asked again at once, but only once', async () => {
+  test('that drops an idle connection as it is used is asked again at once, but only once', async () => {
     let requests = 0
     let drops = 1
     const server = createServer((request, response) => {
@@ -336,7 +336,7 @@ describe('a server', () => {
     expect(said).toEqual(['text', 'finish', 2, 'model_unreachable', 2])
   })
 
-  test('is left when its reader leaves', async () => {
+  test('is disconnected when the reader leaves', async () => {
     const server = await startModelServer(() => replyTo('endless'))
     servers.push(server)
     for await (const event of openai({ baseUrl: server.baseUrl })('probe').stream(REQUEST, NEVER)) {
@@ -367,7 +367,7 @@ describe('reasoning of earlier steps', () => {
   }
   const hello = { chunks: chunksOf({ text: 'Noon.' }) }
 
-  test('is not sent, until a server refuses to go on without', async () => {
+  test('is not sent until a server refuses to continue without it', async () => {
     const { server, events } = await exchange([refusal, hello], { request })
     expect(events).toEqual([
       { type: 'text', text: 'Noon.' },
@@ -379,7 +379,7 @@ describe('reasoning of earlier steps', () => {
     ])
   })
 
-  test('is sent at once to a server that once wanted it', async () => {
+  test('is sent at once to a server that has required it before', async () => {
     const server = await startModelServer((_, index) => (index === 0 ? refusal : hello))
     servers.push(server)
     const provider = openai({ baseUrl: server.baseUrl })
@@ -390,19 +390,19 @@ describe('reasoning of earlier steps', () => {
     expect(sent).toEqual([false, true, true])
   })
 
-  test('is said to be none where there was none', async () => {
+  test('is sent as empty if there was none', async () => {
     const answered: Message = { role: 'assistant', content: 'Hello.' }
     const messages = [...REQUEST.messages, answered, ...REQUEST.messages]
     const { server } = await exchange([refusal, hello], { request: { messages, tools: [] } })
     expect(server.calls.map(({ body }) => body.messages[1]?.reasoning_content)).toEqual([undefined, ' '])
   })
 
-  test('is not asked about twice', async () => {
+  test('is retried only once', async () => {
     const { server, error } = await exchange([refusal], { request })
     expect([server.calls.length, error?.code]).toEqual([2, 'model_refused_request'])
   })
 
-  test('does not matter where the refusal is about something else', async () => {
+  test('is not sent if the refusal has another reason', async () => {
     const other = { status: 400, body: { error: { message: 'Too long.' } } }
     const { server, error } = await exchange([other], { request })
     expect([server.calls.length, error]).toEqual([
@@ -412,7 +412,7 @@ describe('reasoning of earlier steps', () => {
   })
 })
 
-test('what an answer keeps is what the next request to that provider sends', async () => {
+test('the opaque parts of an answer are in the next request to that provider', async () => {
   const extra_content = { google: { thought_signature: 'sig==' } }
   const call = { id: 'x', type: 'function', function: { name: 'clock', arguments: '{}' }, extra_content }
   const body = { choices: [{ message: { content: null, tool_calls: [call] }, finish_reason: 'tool_calls' }] }
@@ -437,7 +437,7 @@ test('what an answer keeps is what the next request to that provider sends', asy
   ])
 })
 
-describe('a form of the answer', () => {
+describe('a response format', () => {
   const responseFormat = { type: 'json_schema', name: 'time', schema: { type: 'object', required: ['noon'] } } as const
   const request: ModelRequest = { ...REQUEST, responseFormat }
   const hello = { chunks: chunksOf({ text: '{}' }) }
@@ -447,7 +447,7 @@ describe('a form of the answer', () => {
     ['This model does not support response format `json_schema`.'],
     ['This response_format type is unavailable now'],
     ["Function calling with a response mime type: 'application/json' is unsupported"],
-  ])('is told in words to a server that says: %s', async (message) => {
+  ])('is described in the prompt for a server that says: %s', async (message) => {
     const { server, error } = await exchange([{ status: 400, body: { error: { message } } }, hello], { request })
     const words = 'Answer with one JSON object and nothing else. It fits this JSON Schema: '
     expect(error).toBeUndefined()
@@ -461,7 +461,7 @@ describe('a form of the answer', () => {
     ['Invalid schema for response_format: additionalProperties is required to be false.', request],
     ['This response_format type is unavailable now', REQUEST],
     ['response_format is not supported', { ...REQUEST, responseFormat: { type: 'text' } }],
-  ] satisfies [string, ModelRequest][])('is refused with “%s” all the same', async (message, request) => {
+  ] satisfies [string, ModelRequest][])('is refused with “%s” if that does not help', async (message, request) => {
     const { server, error } = await exchange([{ status: 400, body: { error: { message } } }], { request })
     expect([server.calls.length, error?.message]).toEqual([1, message])
   })
@@ -480,7 +480,7 @@ describe('Mistral’s own servers', () => {
       : { message: 'Tool call id was x but must be a-z, A-Z, 0-9, with a length of 9.', code: '3280' }
   }
 
-  test('get ids of calls, fields and turns that they take', async () => {
+  test('get ids of calls, fields and turns that they accept', async () => {
     const server = await startModelServer(({ body }) => {
       const fault = faultOf(body)
       return fault ? { status: 422, body: { object: 'error', ...fault } } : { chunks: chunksOf({ text: 'Noon.' }) }

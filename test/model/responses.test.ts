@@ -67,7 +67,7 @@ test('a request goes to /responses with the key', async () => {
   ])
 })
 
-test('an answer may come whole, from a server that does not stream', async () => {
+test('an answer may be complete, from a server that does not stream', async () => {
   const message = { type: 'message', content: [{ type: 'output_text', text: 'Hello.' }] }
   const body = {
     object: 'response',
@@ -82,7 +82,7 @@ test('an answer may come whole, from a server that does not stream', async () =>
   ])
 })
 
-test('what an answer keeps is what the next request sends', async () => {
+test('the opaque parts of an answer are in the next request', async () => {
   const reasoning = { id: 'rs_1', type: 'reasoning', summary: [], encrypted_content: 'gAAA' }
   const call = { id: 'fc_1', type: 'function_call', call_id: 'call_x', name: 'clock', arguments: '{}' }
   const server = await serve({ body: { object: 'response', status: 'completed', output: [reasoning, call] } })
@@ -125,7 +125,7 @@ describe('a refusal of encrypted reasoning', () => {
     expect(included(server)).toEqual([true, false, false, true])
   })
 
-  test('because it cannot be read is for that request alone', async () => {
+  test('because it cannot be decrypted applies to that request only', async () => {
     const server = await serve(refusal('The encrypted content gAAA... could not be verified.'), hello)
     const provider = responses({ baseUrl: server.baseUrl })
     expect((await gather(provider('probe'))).at(-1)).toEqual({ type: 'finish', finish: 'stop' })
@@ -133,7 +133,7 @@ describe('a refusal of encrypted reasoning', () => {
     expect(included(server)).toEqual([true, false, true])
   })
 
-  test('is not mistaken for another', async () => {
+  test('is not confused with another refusal', async () => {
     const server = await serve(refusal('Too long.'))
     const [event] = await gather(responses({ baseUrl: server.baseUrl })('probe'))
     expect([server.calls.length, event]).toEqual([
@@ -184,11 +184,11 @@ describe('tool search', () => {
   const ALL = [...CAN, ...CANNOT, 'probe']
 
   test.each([undefined, 'https://api.openai.com/v1', 'https://eu.api.openai.com/v1/'])(
-    'is OpenAI’s own for the models that can, at %s',
+    'uses OpenAI’s own format for the models that support it, at %s',
     async (baseUrl) => expect(await kinds(ALL, { baseUrl })).toEqual(CAN),
   )
 
-  test('is a function for the models of others, unless it is told otherwise', async () => {
+  test('is a function for other models unless set otherwise', async () => {
     expect(await kinds(ALL, { baseUrl: 'https://api.openai.com.example/v1' })).toEqual([])
     expect(await kinds(ALL, { baseUrl: 'https://models.example/v1', deferLoading: true })).toEqual(ALL)
     expect(await kinds(ALL, { deferLoading: false })).toEqual([])
@@ -199,7 +199,7 @@ describe('tool search', () => {
   const native = (server: ModelServer) =>
     server.calls.map(({ body }) => /tool_search_output|"type":"tool_search"|namespace/.test(JSON.stringify(body)))
 
-  test('of a model that has none is a function from then on', async () => {
+  test('becomes a function for a model that refuses it', async () => {
     const server = await serve(refusal("Tool 'tool_search' is not supported with gpt-5.4-nano."), hello)
     const provider = responses({ baseUrl: server.baseUrl, deferLoading: true })
     expect((await gather(provider('probe'), searched)).at(-1)).toEqual({ type: 'finish', finish: 'stop' })
@@ -209,7 +209,7 @@ describe('tool search', () => {
     expect(server.calls[1]?.body.tools).toHaveLength(2)
   })
 
-  test('of a request that is refused for its namespaces is a function in that request', async () => {
+  test('becomes a function in a request that is refused for its namespaces', async () => {
     const server = await serve(refusal("Missing namespace for function_call 'clock'."), hello)
     const provider = responses({ baseUrl: server.baseUrl, deferLoading: true })
     await gather(provider('probe'), searched)
@@ -217,7 +217,7 @@ describe('tool search', () => {
     expect(native(server)).toEqual([true, false, true])
   })
 
-  test('that was not told so is not let go of', async () => {
+  test('stays as configured', async () => {
     const server = await serve(refusal('The function name tool_search is reserved for the tool_search tool.'))
     const [event] = await gather(responses({ baseUrl: server.baseUrl })('probe'), searched)
     expect([server.calls.length, event?.type]).toEqual([1, 'error'])

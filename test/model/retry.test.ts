@@ -65,33 +65,33 @@ modelSuite('a retried script', (scene) => {
   return Promise.resolve({ model, close: () => Promise.resolve() })
 })
 
-describe('a model that fails before it says anything', () => {
-  test('is asked again, and its answer is all that is heard', async () => {
+describe('a model that fails before its first event', () => {
+  test('is asked again, and only its answer is emitted', async () => {
     const { events, slept, asked } = await play([failing(), failing({ code: 'model_unreachable' }), say('Hello.')])
     expect(events).toEqual(say('Hello.'))
     expect([asked, slept]).toEqual([3, [250, 500]])
   })
 
-  test('is not asked again if it was silent, so that the next model of a list is asked at once', async () => {
+  test('is not retried if it was silent, so that the next model of a list is called at once', async () => {
     const silent = failing({ code: 'model_timeout' })
     expect(await play([silent, say('Never heard.')])).toEqual({ events: silent, slept: [], asked: 1 })
   })
 
-  test('is asked three times, unless told otherwise; then its last failure stands', async () => {
+  test('is tried three times by default; then its last error is returned', async () => {
     const busy = [failing(), failing(), failing({ message: 'Still busy.' }), say('Never heard.')]
     const last = failing({ message: 'Still busy.', attempts: 3 })
     expect(await play(busy)).toEqual({ events: last, slept: [250, 500], asked: 3 })
     expect(await play(busy, { attempts: 1 })).toEqual({ events: failing(), slept: [], asked: 1 })
   })
 
-  test('is waited for at random, below twice as long each time, up to 8 s', async () => {
+  test('is retried after a random delay, below twice as long each time, up to 8 s', async () => {
     const never = Array.from({ length: 8 }, () => failing())
     const { slept } = await play(never, { attempts: 8, random: () => 1 })
     expect(slept).toEqual([500, 1000, 2000, 4000, 8000, 8000, 8000])
     expect((await play(never, { attempts: 3, random: () => 0 })).slept).toEqual([0, 0])
   })
 
-  test('is waited for as long as its provider says, up to a minute', async () => {
+  test('is retried after the delay that its provider gives, up to a minute', async () => {
     const { events, slept } = await play([
       failing({ retryAfterMs: 60_000 }),
       failing({ retryAfterMs: 0 }),
@@ -102,27 +102,27 @@ describe('a model that fails before it says anything', () => {
     expect(await play([later])).toEqual({ events: later, slept: [], asked: 1 })
   })
 
-  test('for good is not asked again', async () => {
+  test('permanently is not retried', async () => {
     const refused = failing({ code: 'model_refused_request', status: 400, retryable: false })
     expect(await play([refused])).toEqual({ events: refused, slept: [], asked: 1 })
   })
 })
 
-describe('once something was heard', () => {
+describe('after the first event', () => {
   test.each([
     ['text', say('It is ').slice(0, 1)],
     ['reasoning', [{ type: 'reasoning', text: 'Hm.' }] as const],
     ['a part of a call', callAnswer('clock').slice(0, 1)],
-  ])('such as %s, a failure stands', async (_, heard) => {
+  ])('such as %s, an error is returned', async (_, heard) => {
     const events = [...heard, ...failing()]
     expect(await play([events])).toEqual({ events, slept: [], asked: 1 })
   })
 
-  test('a stream that just stops stays as it is', async () => {
+  test('a stream that ends early is not repeated', async () => {
     expect(await play([[]])).toEqual({ events: [], slept: [], asked: 1 })
   })
 
-  test('the reader who leaves closes the stream that it read', async () => {
+  test('a reader that leaves closes the stream', async () => {
     const left: number[] = []
     let asked = 0
     const model: ChatModel = {
@@ -145,7 +145,7 @@ describe('once something was heard', () => {
   })
 })
 
-describe('the wait', () => {
+describe('the wait before a retry', () => {
   beforeEach(() => {
     vi.useFakeTimers()
   })
@@ -153,7 +153,7 @@ describe('the wait', () => {
     vi.useRealTimers()
   })
 
-  test('is as long as it should be, and leaves nothing behind', async () => {
+  test('has the right length and leaves no timer behind', async () => {
     const model = scripted([failing({ retryAfterMs: 2000 }), say('Hello.')])
     const gathered = gather(retrying(model))
     await vi.advanceTimersByTimeAsync(1999)
@@ -162,7 +162,7 @@ describe('the wait', () => {
     expect([await gathered, vi.getTimerCount()]).toEqual([say('Hello.'), 0])
   })
 
-  test('ends at once when the caller leaves, and the model is not asked again', async () => {
+  test('ends at once when the caller leaves, and the model is not called again', async () => {
     const leave = new AbortController()
     const model = scripted([failing({ retryAfterMs: 59_000 }), say('Never heard.')])
     const gathered = gather(retrying(model), leave.signal)
@@ -173,7 +173,7 @@ describe('the wait', () => {
     expect([model.requests.length, vi.getTimerCount()]).toEqual([1, 0])
   })
 
-  test('does not begin for a caller who has left', async () => {
+  test('does not begin for a caller that has left', async () => {
     const leave = new AbortController()
     const failsLate: Script = async function* () {
       leave.abort()
@@ -184,14 +184,14 @@ describe('the wait', () => {
   })
 })
 
-describe('over HTTP', () => {
+describe('a model over HTTP', () => {
   const servers: ModelServer[] = []
 
   afterEach(async () => {
     await Promise.all(servers.splice(0).map((server) => server.close()))
   })
 
-  test.each([408, 409, 429, 500, 502, 503, 529])('status %i is tried again', async (status) => {
+  test.each([408, 409, 429, 500, 502, 503, 529])('retries status %i', async (status) => {
     const server = await startModelServer((_, index) =>
       index === 0 ? { status, body: '' } : { chunks: chunksOf({ text: 'Hello.' }) },
     )
@@ -201,7 +201,7 @@ describe('over HTTP', () => {
     expect(server.calls).toHaveLength(2)
   })
 
-  test('a server that says x-should-retry: false is believed', async () => {
+  test('obeys x-should-retry: false', async () => {
     const server = await startModelServer(() => ({ status: 503, headers: { 'x-should-retry': 'false' }, body: 'No.' }))
     servers.push(server)
     const model = retrying(openai({ baseUrl: server.baseUrl })('probe'), { sleep: () => Promise.resolve() })

@@ -44,7 +44,7 @@ modelSuite('a script', (scene) => {
 })
 
 describe('a scripted model', () => {
-  test('says its answers in order and keeps what it was asked', async () => {
+  test('emits its answers in order and records its requests', async () => {
     const model = scripted(
       [callAnswer('clock', { zone: 'UTC' }), say('Noon.', { inputTokens: 1, outputTokens: 2 })],
       'test/probe',
@@ -62,19 +62,19 @@ describe('a scripted model', () => {
     expect([model.name, model.requests]).toEqual(['test/probe', [REQUEST, next]])
   })
 
-  test('may make an answer of the request', async () => {
+  test('may compute an answer from the request', async () => {
     const model = scripted([({ messages }) => say(`${messages.length} message`)])
     expect(await gather(model)).toEqual(say('1 message'))
   })
 
-  test('fails the test that asks more than the script has', async () => {
+  test('fails the test that sends more requests than the script has answers', async () => {
     const model = scripted([say('Hello.')])
     await gather(model)
     expect(() => model.stream(REQUEST, NEVER)).toThrow('The script has 1 answers, and this is request 2')
   })
 })
 
-test('several answers are said together, each call with an index of its own', () => {
+test('several answers are merged into one, with an index for each call', () => {
   expect(
     together(say('Let me look.'), callAnswer('clock'), together(callAnswer('weather', '{oops'), callAnswer('clock'))),
   ).toEqual([

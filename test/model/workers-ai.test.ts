@@ -96,12 +96,12 @@ function stagedOn(binding: Binding): Staged {
   return { model: workersAi(binding)('@cf/test/probe'), sent: binding.sent, close: () => Promise.resolve() }
 }
 
-test('the binding of the runtime fits', () => {
+test('the type of the runtime’s binding fits', () => {
   const made = (ai: Ai) => workersAi(ai)('@cf/test/probe').name
   expect(made.length).toBe(1)
 })
 
-test('a request is one run of that model, through the gateway that is named', async () => {
+test('a request to Workers AI is one run of the model, through the named gateway', async () => {
   const runs: unknown[][] = []
   const binding: AiBinding = {
     run: (...args) => {
@@ -124,7 +124,7 @@ test('a request is one run of that model, through the gateway that is named', as
   ])
 })
 
-describe('a refusal', () => {
+describe('a refusal by Workers AI', () => {
   const errorOf = async (run: () => Promise<unknown>) => {
     const [event] = await gather(workersAi({ run })('@cf/test/probe'))
     return event?.type === 'error' ? event.error : event
@@ -136,14 +136,14 @@ describe('a refusal', () => {
     ['3007: Request timeout', { code: 'model_unavailable', status: 408, retryable: true }],
     ['5004: Invalid data', { code: 'model_refused_request', status: 400, retryable: false }],
     ['5999: It does not support tools', { code: 'model_without_tools', status: 400, retryable: false }],
-  ])('that was thrown as "%s"', async (message, error) => {
+  ])('that was thrown as "%s" becomes an error', async (message, error) => {
     const said = message.slice(6)
     const expected =
       error.code === 'model_without_tools' ? `The model workers-ai/@cf/test/probe cannot call tools: ${said}` : said
     expect(await errorOf(() => Promise.reject(new Error(message)))).toEqual({ ...error, message: expected })
   })
 
-  test('that came as a response has its reason, and its status', async () => {
+  test('in a response keeps its reason and status', async () => {
     const body = {
       internalCode: 3036,
       name: 'Account limited',
@@ -158,7 +158,7 @@ describe('a refusal', () => {
     })
   })
 
-  test('that is none of the platform’s says that it cannot be reached', async () => {
+  test('from elsewhere is reported as unreachable', async () => {
     expect(await errorOf(() => Promise.reject(new Error('Binding AI needs to be run remotely')))).toMatchObject({
       code: 'model_unreachable',
       retryable: true,

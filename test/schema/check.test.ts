@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { checkSchema } from '../../src/schema/check.ts'
 
-describe('schemas of real use are sound', () => {
+describe('schemas in real use are valid', () => {
   test.each<[string, Record<string, unknown>]>([
     ['no arguments', { type: 'object', properties: {} }],
     ['no properties at all', { type: 'object' }],
@@ -136,7 +136,7 @@ describe('schemas of real use are sound', () => {
   })
 })
 
-describe('what is wrong is named by its path', () => {
+describe('the path of an invalid keyword is reported:', () => {
   test.each<[string, unknown, string, string]>([
     ['no object', [], '', 'expected a schema, received Array'],
     ['no object', null, '', 'expected a schema, received null'],
@@ -229,14 +229,14 @@ describe('what is wrong is named by its path', () => {
     expect(checkSchema(schema)).toEqual([{ path, message }])
   })
 
-  test('all that is wrong at once, in order', () => {
+  test('all at once, in order', () => {
     const schema = { type: 'object', properties: { a: { type: 'x' }, b: { enum: 5 } }, required: 'a' }
     expect(checkSchema(schema).map(({ path }) => path)).toEqual(['required', 'properties.a.type', 'properties.b.enum'])
   })
 })
 
-describe('size is bounded', () => {
-  test('16 levels of schemas', () => {
+describe('schemas are limited', () => {
+  test('to 16 levels of schemas', () => {
     expect(checkSchema(levels(15))).toEqual([])
     expect(checkSchema(levels(16))).toEqual([
       {
@@ -246,14 +246,14 @@ describe('size is bounded', () => {
     ])
   })
 
-  test('500 schemas', () => {
+  test('to 500 schemas', () => {
     expect(checkSchema({ type: 'object', properties: properties(499) })).toEqual([])
     expect(checkSchema({ type: 'object', properties: properties(500) })).toEqual([
       { path: 'properties.p499', message: 'expected at most 500 schemas' },
     ])
   })
 
-  test('10,000 levels of JSON', () => {
+  test('to 10,000 levels of JSON', () => {
     const deep: unknown = JSON.parse(`${'{"items":'.repeat(10_000)}{}${'}'.repeat(10_000)}`)
     expect(checkSchema({ type: 'object', properties: { a: deep } })).toMatchObject([
       { message: 'expected at most 64 levels' },
@@ -261,7 +261,7 @@ describe('size is bounded', () => {
   })
 })
 
-test('the root of an output may be anything', () => {
+test('the root of an output schema may have any type', () => {
   expect(checkSchema({ type: 'array', items: {} }, 'any')).toEqual([])
 })
 

@@ -58,7 +58,7 @@ function textsOf(value: unknown, at = ''): string[] {
   return Object.entries(Object(value)).flatMap(([key, inner]) => textsOf(inner, `${at}/${key}`))
 }
 
-test('arguments that fit reach the tool as they were sent', async () => {
+test('arguments that fit are passed on unchanged', async () => {
   const object = fc.dictionary(fc.constantFrom('a', 'b', 'c', 'input'), sent, { maxKeys: 3 })
   await fc.assert(
     fc.asyncProperty(schema, object, async (field, sent) => {
@@ -74,7 +74,7 @@ test('arguments that fit reach the tool as they were sent', async () => {
   )
 })
 
-test('mending is settled: a second time changes nothing, and what it took a value for is what it then fits', () => {
+test('coercion is idempotent, and its result fits the type that it chose', () => {
   fc.assert(
     fc.property(schema, sent, (field, it) => {
       const root = { type: 'object', properties: { it: field }, required: ['it'] }
@@ -85,7 +85,7 @@ test('mending is settled: a second time changes nothing, and what it took a valu
   )
 })
 
-test('a text that stays a text stays the same text', () => {
+test('a text that stays a text is unchanged', () => {
   fc.assert(
     fc.property(fc.string(), fc.boolean(), (text, isNested) => {
       const field = isNested ? { type: 'array', items: { type: 'string' } } : { type: 'string' }

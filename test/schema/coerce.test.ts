@@ -16,7 +16,7 @@ const STRING = { type: 'string' }
 const NUMBERS = { type: 'array', items: NUMBER }
 const PLACE = { type: 'object', properties: { city: STRING, days: INTEGER }, required: ['city'] }
 
-describe('what is mended', () => {
+describe('coercion mends', () => {
   test.each<[string, JsonSchema, unknown, unknown]>([
     ['a number of text', NUMBER, ' 1.5 ', 1.5],
     ['a number with an exponent', NUMBER, '-2e3', -2000],
@@ -81,7 +81,7 @@ describe('what is mended', () => {
     })
   })
 
-  test('an object inside of a union by its tag, though not all of it can be', () => {
+  test('an object within a union by its tag, even if not all of it can be', () => {
     const circle = {
       type: 'object',
       properties: { kind: { const: 'circle' }, radius: NUMBER },
@@ -95,12 +95,12 @@ describe('what is mended', () => {
     expect(mend({ oneOf: [circle, square] }, { kind: 'square', side: '2' })).toEqual({ kind: 'square', side: 2 })
   })
 
-  test.each([undefined, null, ''])('no arguments: %j', (nothing) => {
+  test.each([undefined, null, ''])('missing arguments: %j', (nothing) => {
     expect(coerce({ type: 'object', properties: {} }, nothing)).toEqual({})
   })
 
   test.each([{ input: { city: 'Rome' } }, { arguments: '{"city":"Rome"}' }, { weather: { city: 'Rome', days: null } }])(
-    'all arguments inside of one key: %j',
+    'all arguments within one key: %j',
     (value) => {
       expect(coerce(PLACE, value)).toEqual({ city: 'Rome' })
       expect(coerce({ ...PLACE, additionalProperties: false }, value)).toEqual({ city: 'Rome' })
@@ -108,7 +108,7 @@ describe('what is mended', () => {
   )
 })
 
-describe('what stays as it is', () => {
+describe('coercion leaves unchanged', () => {
   test.each<[string, JsonSchema, unknown]>([
     ['text where text is wanted, whatever it holds', STRING, ' {"a": 5,} '],
     ['a number with a fraction, for an integer', INTEGER, 1.5],
@@ -148,13 +148,13 @@ describe('what stays as it is', () => {
     expect(coerce(PLACE, value)).toEqual(value)
   })
 
-  test('the value itself, where nothing is to be mended', () => {
+  test('the same object if nothing is to be mended', () => {
     const value = { city: 'Rome', days: 5, extra: [{ a: null }] }
     expect(coerce(PLACE, value)).toBe(value)
   })
 })
 
-test('references in circles and unions without end come to an end', () => {
+test('recursive references and unions terminate', () => {
   const circle = { type: 'object', properties: { a: { $ref: '#/$defs/a' } }, $defs: { a: { $ref: '#/$defs/a' } } }
   expect(coerce(circle, { a: '5' })).toEqual({ a: '5' })
   const node: JsonSchema = {
@@ -167,13 +167,13 @@ test('references in circles and unions without end come to an end', () => {
   expect(coerce(node, deep)).toEqual(deep)
 })
 
-test('a key __proto__ stays a key', () => {
+test('a key __proto__ stays an own key', () => {
   const value: unknown = JSON.parse('{"n":"1","__proto__":{"x":1}}')
   const mended = coerce({ type: 'object', properties: { n: NUMBER } }, value)
   expect(JSON.stringify(mended)).toBe('{"n":1,"__proto__":{"x":1}}')
   expect(Reflect.get(Object(mended), 'x')).toBeUndefined()
 })
 
-test('the table is for what a schema of a library says too', () => {
+test('the coercion table also applies to schemas of libraries', () => {
   expect(v.parse(v.number(), mend(NUMBER, '5'))).toBe(5)
 })

@@ -107,7 +107,7 @@ function schemas(draft: 'draft-07' | '2020-12', parts: string): fc.Arbitrary<Sch
 test.each<[SchemaDraft, 'draft-07' | '2020-12', string, string]>([
   ['2020-12', '2020-12', '$defs', 'https://json-schema.org/draft/2020-12/schema'],
   ['7', 'draft-07', 'definitions', 'http://json-schema.org/draft-07/schema#'],
-])('%s: what fits a schema is what fits it for @cfworker/json-schema', (theirs, draft, parts, $schema) => {
+])('%s: validation agrees with @cfworker/json-schema', (theirs, draft, parts, $schema) => {
   const any = schemas(draft, parts)
   const documents = fc.record({ root: any, a: any, ab: any, 'c/d': any, '%': any }).map(({ root, ...named }) => ({
     ...(typeof root === 'boolean' ? { allOf: [root] } : root),

@@ -340,7 +340,7 @@ describe('references', () => {
   ])('%s', (...each) => holds(each))
 })
 
-describe('a pattern that is not run refuses nothing, wherever it is', () => {
+describe('a pattern that is not run rejects nothing, wherever it is', () => {
   const unsure = { pattern: NEVER_RUN }
   const long = 'b'.repeat(50)
 
@@ -367,7 +367,7 @@ describe('a pattern that is not run refuses nothing, wherever it is', () => {
   ])('%s', (...each) => holds(each))
 })
 
-test('a misfit says which keys, which keyword, what was expected and what came', () => {
+test('a misfit has the keys, the keyword, the expectation and the received value', () => {
   const schema = { properties: { 'a.b': { items: { type: ['string', 'null'] } } } }
   expect(misfits(schema, { 'a.b': [null, 5] })).toEqual([
     { keys: ['a.b', '1'], keyword: 'type', expected: 'string | null', received: '5' },

@@ -15,7 +15,7 @@ const tool = defineTool({
   run: (input) => JSON.stringify(input),
 })
 
-describe('arguments that would be taken as nothing reach the tool under its own names:', () => {
+describe('misnamed arguments are renamed to those of the tool:', () => {
   test.each<[string, Record<string, unknown>, Record<string, unknown>]>([
     ['all inside one key', { arguments: { city: 'Rome' } }, { city: 'Rome' }],
     ['all inside one key, as text', { input: '{"city":"Rome"}' }, { city: 'Rome' }],

@@ -71,7 +71,7 @@ function dressed(value: unknown, how: Dress): string {
   return how.fence === undefined ? `${how.prose}${body}` : `${how.prose}\`\`\`${how.fence}\n${body}\n\`\`\``
 }
 
-test('an object that is dressed up in every way is mended to the same object', () => {
+test('an object with every kind of repairable decoration is repaired to the same object', () => {
   const property = fc.property(object, dress, (value, how) => {
     // A text with a fence inside a fence is refused, since it may be two.
     fc.pre(how.fence === undefined || !JSON.stringify(value).includes('```'))
@@ -80,7 +80,7 @@ test('an object that is dressed up in every way is mended to the same object', (
   fc.assert(property, { numRuns: 1000 })
 })
 
-test('an object that is cut off at any position is refused', () => {
+test('an object that is truncated at any position is refused', () => {
   const property = fc.property(object, dress, (value, how) => {
     const body = written(value, how)
     const whole = dressed(value, how)
@@ -90,14 +90,14 @@ test('an object that is cut off at any position is refused', () => {
   fc.assert(property, { numRuns: 200 })
 })
 
-test('valid JSON, if it is read at all, is read as JSON reads it', () => {
+test('valid JSON that is accepted is parsed as JSON.parse does', () => {
   const property = fc.property(fc.oneof(object, fc.array(value)), (value) => {
     expect(mendJson(JSON.stringify(value))).toEqual(value)
   })
   fc.assert(property, { numRuns: 500 })
 })
 
-describe('refuses what can be read in two ways or not at all:', () => {
+describe('ambiguous or unreadable text is refused:', () => {
   test.each([
     ['two objects', '{"a":1} {"a":2}'],
     ['prose after the object', '{"a":1} is what I call it with'],

@@ -26,7 +26,7 @@ function foreign(validate: (value: unknown) => StandardResult<{ n: number }> | P
   return defineTool({ name: 'x', description: 'X.', input: schema, run: ({ n }) => `${n + 1}` })
 }
 
-test('any schema that validates and gives its JSON Schema defines a tool', async () => {
+test('any schema that validates and converts to JSON Schema defines a tool', async () => {
   const tool = foreign(async (value) => {
     const n = Reflect.get(Object(value), 'n')
     return typeof n === 'number'
@@ -47,14 +47,14 @@ test('any schema that validates and gives its JSON Schema defines a tool', async
   })
 })
 
-test('a Standard JSON Schema of Valibot is taken as any other', async () => {
+test('a Standard JSON Schema of Valibot is accepted like any other', async () => {
   const input = toStandardJsonSchema(v.object({ a: v.optional(v.number()) }))
   const tool = defineTool({ name: 'x', description: 'X.', input, run: ({ a }) => `${a}` })
   expect(await tool.call({ a: '5' }, CONTEXT)).toEqual(text('5'))
   expect(await tool.call({ a: null }, CONTEXT)).toEqual(text('undefined'))
 })
 
-test('a library that gives no JSON Schema, or throws, is refused at once', () => {
+test('a library without JSON Schema, or whose conversion throws, is refused at once', () => {
   const silent: InputSchema = { '~standard': { version: 1, vendor: 'old', validate: (value) => ({ value }) } }
   expect(() => defineTool({ name: 'x', description: 'X.', input: silent, run: () => '' })).toThrow(
     new TypeError(

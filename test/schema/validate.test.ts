@@ -21,7 +21,7 @@ function nested(depth: number): unknown {
   return JSON.parse(`${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`)
 }
 
-test('the failure is for the model: a line for each part that does not fit', () => {
+test('the failure has a line for the model for each part that does not fit', () => {
   const schema = object({ city: { type: 'string' }, days: { type: 'integer', maximum: 7 } }, { required: ['city'] })
   expect(validateArguments('weather', schema, { city: 'Paris', days: 3 })).toBeUndefined()
   expect(validateArguments('weather', schema, { days: 9.5 })).toEqual({
@@ -39,7 +39,7 @@ test('the failure is for the model: a line for each part that does not fit', () 
   })
 })
 
-describe('each fault says where it is, what was expected and what came', () => {
+describe('each issue has the path, the expectation and the received value', () => {
   test.each<[string, Record<string, unknown>, unknown, string[]]>([
     ['type', object({ a: { type: ['string', 'null'] } }), { a: 1 }, ['- a: expected string | null, received 1']],
     ['the root', object({}), [], ['- arguments: expected object, received Array']],
@@ -106,7 +106,7 @@ describe('each fault says where it is, what was expected and what came', () => {
     expect(lines(schema, value)).toEqual(expected)
   })
 
-  test('at most eight lines', () => {
+  test('in at most at most eight lines', () => {
     const names = Array.from({ length: 11 }, (_, index) => `k${index}`)
     const found = lines(object({}, { required: names }), {})
     expect(found).toHaveLength(9)
@@ -114,7 +114,7 @@ describe('each fault says where it is, what was expected and what came', () => {
   })
 })
 
-describe('of a union, the branch that was meant is reported', () => {
+describe('the issues of the most likely branch of a union are reported:', () => {
   const shape = {
     oneOf: [
       object(
@@ -176,8 +176,8 @@ describe('of a union, the branch that was meant is reported', () => {
   })
 })
 
-describe('what real schemas hold', () => {
-  test('recursive definitions, both spellings', () => {
+describe('validation of real schemas', () => {
+  test('accepts recursive definitions in both spellings', () => {
     const node = object({ value: { type: 'number' }, kids: { type: 'array', items: { $ref: '#/definitions/node' } } })
     const schema = object({ tree: { $ref: '#/definitions/node' } }, { definitions: { node } })
     expect(lines(schema, { tree: { value: 1, kids: [{ value: 2, kids: [] }] } })).toEqual([])
@@ -189,14 +189,14 @@ describe('what real schemas hold', () => {
     ).toEqual(['- self.self.no: expected nothing here, received 1'])
   })
 
-  test('in draft-07 nothing beside a reference counts, in 2020-12 all does', () => {
+  test('ignores keywords beside a reference in draft-07, and applies them in 2020-12', () => {
     const rest = { $defs: { text: { type: 'string' } } }
     const schema = object({ a: { $ref: '#/$defs/text', minLength: 3 } }, rest)
     expect(lines(schema, { a: 'x' })).toEqual(['- a: expected at least 3 characters, received "x"'])
     expect(lines({ ...schema, $schema: 'http://json-schema.org/draft-07/schema#' }, { a: 'x' })).toEqual([])
   })
 
-  test('ids, examples and properties named like keywords', () => {
+  test('accepts ids, examples and properties named like keywords', () => {
     const schema = object(
       { id: { type: 'string' }, $ref: { type: 'number' }, type: { type: 'string' }, properties: { type: 'array' } },
       { $id: 'https://example.com/schema', example: { id: 'q' }, default: { $ref: '#/nowhere' }, 'x-order': ['id'] },
@@ -205,7 +205,7 @@ describe('what real schemas hold', () => {
     expect(lines(schema, { $ref: 'x' })).toEqual(['- $ref: expected number, received "x"'])
   })
 
-  test('nullable and exclusive bounds of OpenAPI 3.0', () => {
+  test('accepts nullable and exclusive bounds of OpenAPI 3.0', () => {
     const schema = object({
       a: { type: 'string', nullable: true },
       n: { type: 'number', minimum: 1, exclusiveMinimum: true, maximum: 5, exclusiveMaximum: false },
@@ -214,13 +214,13 @@ describe('what real schemas hold', () => {
     expect(lines(schema, { n: 1 })).toContain('- n: expected more than 1, received 1')
   })
 
-  test('a frozen schema', () => {
+  test('accepts a frozen schema', () => {
     const schema = Object.freeze(object(Object.freeze({ a: Object.freeze({ type: 'string' }) })))
     expect(lines(schema, { a: 'x' })).toEqual([])
   })
 })
 
-describe('hostile values', () => {
+describe('validation of hostile values', () => {
   const wide = object(
     { f: { $ref: '#/$defs/f' } },
     { $defs: { f: { items: { oneOf: [{ $ref: '#/$defs/f' }, { $ref: '#/$defs/f' }] } } } },
@@ -253,13 +253,13 @@ describe('hostile values', () => {
     expect(lines(schema, value)).toEqual([`- ${line}`])
   })
 
-  test('a key __proto__ is checked if the schema names it', () => {
+  test('checks a key __proto__ if the schema names it', () => {
     const schema = JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"}}}')
     expect(lines(schema, JSON.parse('{"__proto__":"a"}'))).toEqual([])
     expect(lines(schema, JSON.parse('{"__proto__":1}'))).toEqual(['- __proto__: expected string, received 1'])
   })
 
-  test('a reference that leads nowhere lets nothing through', () => {
+  test('rejects a reference that leads nowhere', () => {
     expect(lines(object({ a: { $ref: '#/$defs/none' } }), { a: 'x' })).toEqual([
       '- arguments: cannot be checked: no schema is at #/$defs/none',
     ])

@@ -50,7 +50,7 @@ describe('readTargets', () => {
     ])
   })
 
-  test('finds two Workers with one name, in either file', async () => {
+  test('reports two Workers of one name, in either file', async () => {
     const { problems } = await read({ 'tools/two/wrangler.toml': ONE })
     expect(problems[0]).toEqual({
       file: 'tools/two/wrangler.toml',
@@ -59,7 +59,7 @@ describe('readTargets', () => {
     })
   })
 
-  test('finds a binding to a Worker that is not there, whatever the name of the binding', async () => {
+  test('reports a binding to a Worker that does not exist, whatever the name of the binding', async () => {
     const { problems } = await read({
       'wrangler.toml': EDGE.replace('"acme-two"', '"acme-tow"').replace('TOOL_TWO', 'TWO'),
     })
@@ -72,7 +72,7 @@ describe('readTargets', () => {
     ])
   })
 
-  test('finds an edge of staging that is bound to a tool Worker of production', async () => {
+  test('reports an edge of staging that is bound to a tool Worker of production', async () => {
     const staging = `${EDGE}
 [[env.staging.services]]
 binding = "TOOL_ONE"
@@ -92,7 +92,7 @@ service = "acme-two"
     ])
   })
 
-  test('finds bindings that a section of an environment leaves out, since wrangler does not inherit them', async () => {
+  test('reports bindings that the section of an environment omits, since wrangler does not inherit them', async () => {
     const staging = `${EDGE}\n[env.staging]\nworkers_dev = true\n`
     const { problems } = await read({ 'wrangler.toml': staging }, { environment: 'staging' })
     expect(problems.map(({ message }) => message)).toEqual([
@@ -112,7 +112,7 @@ service = "acme-two"
     ])
   })
 
-  test('finds a Worker without a name', async () => {
+  test('reports a Worker without a name', async () => {
     const { problems } = await read({ 'tools/one/wrangler.toml': ONE.replace('name = "acme-one"\n', '') })
     expect(problems[0]).toMatchObject({ file: 'tools/one/wrangler.toml', message: 'There is no `name`.' })
   })

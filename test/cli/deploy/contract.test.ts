@@ -26,12 +26,12 @@ test('a contract breaks when a parameter becomes required, and does not when an 
   ])
 })
 
-test('a tool that is gone is told from one that has another name now', () => {
+test('a removed tool is distinguished from a renamed one', () => {
   expect(reasons([tool('now')], [])).toEqual([['now', 'it is gone']])
   expect(reasons([tool('now')], [tool('currentTime')])).toEqual([['now', 'it is named currentTime now']])
 })
 
-test('a tool that another Worker has from now on is not gone', () => {
+test('a tool that moved to another Worker is not reported as removed', () => {
   const next = new Map([
     ['acme-clock', []],
     ['acme-time', [tool('now')]],
@@ -43,7 +43,7 @@ test('a Worker that is not deployed this time is not compared', () => {
   expect(reasons([tool('now')], [tool('other')], 'acme-other')).toEqual([])
 })
 
-test('a break that is allowed by name is no problem; others name the file and the option', () => {
+test('a break that is allowed by name is accepted; the others name the file and the option', () => {
   const breaks = breaksOf([live(tool('now'), tool('then'))], new Map([['acme-clock', []]]))
   const configOf = () => 'tools/clock/wrangler.toml'
   expect(contractProblems(breaks, { allowed: ['now'], configOf })).toEqual([

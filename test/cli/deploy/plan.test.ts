@@ -26,7 +26,7 @@ async function stepOf(message: string): Promise<Step> {
 
 const ADOPTED = { project: 'p1', record: undefined, adopted: [] }
 
-test('a Worker of the account that this project did not deploy is a stranger, unless it is adopted or recorded', async () => {
+test('a Worker of the account that this project did not deploy is refused unless it is adopted or recorded', async () => {
   const ours = await stepOf('edgecall p1 a1')
   const theirs = await stepOf('edgecall p2 a1')
   expect(strangers([ours], ADOPTED)).toEqual([])

@@ -16,18 +16,18 @@ const WORKERS: Workers = {
   ],
 }
 
-test('names the file of a Worker that throws as it loads', () => {
+test('an explanation names the file of a Worker that throws when it is loaded', () => {
   const output = `✘ [ERROR] service core:user:my-mail: Uncaught Error: boom at module scope\n\n    at null.<anonymous> (index.js:1906:7)\n`
   expect(explainOutput(output, WORKERS)).toBe(
     'tools/mail/index.ts throws as it loads: boom at module scope. Nothing of it runs until that is mended.',
   )
 })
 
-test('names the file and the place of a build error', () => {
+test('an explanation names the file and the line of a build error', () => {
   const output = `✘ [ERROR] Build failed with 1 error:\n\n  ✘ [ERROR] Unexpected end of file\n  \n      dice.ts:16:0:\n        16 │ \n`
   expect(explainOutput(output, WORKERS)).toBe('tools/dice/dice.ts:16:0: Unexpected end of file')
 })
 
-test('does not guess at other output', () => {
+test('other output is not explained', () => {
   expect(explainOutput('✘ [ERROR] Address already in use', WORKERS)).toBe(undefined)
 })

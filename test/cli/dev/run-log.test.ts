@@ -13,7 +13,7 @@ function printed(lines: readonly (string | object)[]): string {
 
 const USAGE = { inputTokens: 10, outputTokens: 5 }
 
-test('prints a run as one tree when it ends, with its steps and their calls', () => {
+test('the log prints a run as one tree when it ends, with its steps and their calls', () => {
   const of = (runId: string) => ({ runId, tenant: 'local' })
   const text = printed([
     { event: 'step', step: 1, finish: 'tool_calls', calls: 2, usage: USAGE, ...of('run_a') },
@@ -34,7 +34,7 @@ run_a  completed  openai/x  10+5 tokens
 `)
 })
 
-test('prints other lines as they are, without those of requests', () => {
+test('the log prints other lines unchanged, without those of requests', () => {
   const fault = { event: 'tools.unavailable', place: 'TOOL_A', detail: 'x' }
   const text = printed(['hello', '[wrangler:info] GET /health 200 OK (3ms)', '{"event":', fault])
   expect(text).toBe(`hello\n{"event":\n[my-edge] ${JSON.stringify(fault)}\n`)

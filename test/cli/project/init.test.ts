@@ -54,7 +54,7 @@ test('new tool adds a Worker, and binds it under the name of the edge', () => {
   expect(unbound(findWorkers(root))).toEqual([])
 })
 
-test('new tool refuses a name that is taken, or that is none', () => {
+test('new tool refuses a name that is invalid or in use', () => {
   const root = project()
   const config = readFileSync(join(root, 'wrangler.toml'), 'utf8')
   expect(() => addWorker(root, 'tool', 'greeting')).toThrow('There is already tools/greeting.')
@@ -62,7 +62,7 @@ test('new tool refuses a name that is taken, or that is none', () => {
   expect(readFileSync(join(root, 'wrangler.toml'), 'utf8')).toBe(config)
 })
 
-test('new tool says where it must be run', () => {
+test('new tool refuses to run outside a project', () => {
   const root = emptyFolder()
   expect(() => addWorker(root, 'tool', 'dice')).toThrow(`There is no wrangler.toml in ${root}.`)
 })

@@ -50,7 +50,7 @@ async function edge(status: number, body: unknown) {
 }
 
 describe('the address of the edge', () => {
-  test('is that of the edge which dev runs in the folder, with its key, unless EDGECALL_URL names another', async () => {
+  test('defaults to the edge that dev runs in the folder, with its key, unless EDGECALL_URL names another', async () => {
     const [local, other] = [await edge(200, []), await edge(200, [])]
     const root = folder()
     onTestFinished(claimState(root, '.wrangler/state', { url: local.url, key: 'ek_local' }))
@@ -62,7 +62,7 @@ describe('the address of the edge', () => {
     expect(other.requests).toEqual([['GET /tools', 'Bearer ek_other']])
   })
 
-  test('is asked for if there is none', async () => {
+  test('must be given if no edge runs in the folder', async () => {
     expect(await run(folder(), ['list'])).toEqual({
       code: 1,
       out: '',
@@ -142,7 +142,7 @@ describe('the commands about tools', () => {
     })
   })
 
-  test('say that an edge does not answer, and exit with 1', async () => {
+  test('report that an edge does not answer, and exit with 1', async () => {
     expect(await run(folder(), ['list', '--url', 'http://127.0.0.1:9'])).toMatchObject({
       code: 1,
       errors: expect.stringContaining('http://127.0.0.1:9 does not answer'),
@@ -151,7 +151,7 @@ describe('the commands about tools', () => {
 })
 
 describe('the commands about keys', () => {
-  test('new prints a key whose hash alone is written', async () => {
+  test('new prints a key and stores only its hash', async () => {
     const root = folder()
     const { code, out } = await run(root, ['keys', 'new', 'billing', '--tenant', 'acme', '--scope', 'chat', '--json'])
     const { key, ...entry } = JSON.parse(out)
@@ -167,7 +167,7 @@ describe('the commands about keys', () => {
     expect(file).not.toContain(key)
   })
 
-  test('new refuses an id that is taken, and what an edge would refuse; nothing is written', async () => {
+  test('new refuses an id in use and a key that an edge would refuse, and writes nothing', async () => {
     const root = folder()
     await run(root, ['keys', 'new', 'billing'])
     const file = readFileSync(join(root, 'api-keys.json'), 'utf8')
@@ -182,7 +182,7 @@ describe('the commands about keys', () => {
     expect(readFileSync(join(root, 'api-keys.json'), 'utf8')).toBe(file)
   })
 
-  test('revoke says what the edge lacks', async () => {
+  test('revoke reports what the edge lacks', async () => {
     const root = folder({ 'wrangler.toml': 'name = "e"\n' })
     expect(await run(root, ['keys', 'revoke', 'billing'])).toMatchObject({
       code: 1,

@@ -48,7 +48,7 @@ const failed = (code: string, message: string, detail?: string): ToolOutcome => 
 })
 
 describe('a dynamic Worker', () => {
-  test('gets the module, a bound on its work, and no network', async () => {
+  test('gets the module, a limit on its work, and no network', async () => {
     const { code, loaded } = host()
     expect(await call({ code })).toMatchObject({ ok: true, structured: 1 })
     expect(loaded[0]?.code).toMatchObject({
@@ -71,7 +71,7 @@ describe('a dynamic Worker', () => {
     expect(loaded[0]?.body.context.history).toEqual(history)
   })
 
-  test('that may reach hosts has a way out with what is granted, and a stand-in for each secret', async () => {
+  test('that may reach hosts gets an outbound with its grants and a stand-in for each secret', async () => {
     const { code, loaded } = host()
     await call({ code }, granted)
     const [{ body, code: made } = { body: {}, code: undefined }] = loaded
@@ -86,7 +86,7 @@ describe('a dynamic Worker', () => {
     expect(JSON.stringify(body)).not.toContain('hidden')
   })
 
-  test('is shared by calls of the same code, tenant and grant alone', async () => {
+  test('is shared only by calls of the same code, tenant and grants', async () => {
     const { code, loaded } = host()
     const wider = { ...hosts, 'b.example.com': [] }
     await call({ code }, granted)
@@ -104,8 +104,8 @@ describe('a dynamic Worker', () => {
   })
 })
 
-describe('a call comes to a failure', () => {
-  test('where the deployment does not grant what the code needs, or has nothing to run it', async () => {
+describe('a call of code fails', () => {
+  test('if the deployment lacks a grant that the code needs, or cannot run code', async () => {
     const { code, loaded } = host()
     const failures = [
       await call({}, granted),
@@ -130,7 +130,7 @@ describe('a call comes to a failure', () => {
     expect(loaded).toEqual([])
   })
 
-  test('in time', async () => {
+  test('at its time limit', async () => {
     const never = (init: RequestInit) =>
       new Promise<Response>((_, reject) => {
         init.signal?.addEventListener('abort', () => reject(new Error('aborted')))
@@ -173,7 +173,7 @@ describe('a call comes to a failure', () => {
     expect(await call({ code }, granted)).toEqual(expected)
   })
 
-  test('for a Worker that does not start', async () => {
+  test('if its Worker does not start', async () => {
     const { code } = host(() => Promise.reject(new Error('Worker exceeded CPU time limit. hidden')))
     expect(await call({ code }, granted)).toEqual(
       failed('tool_failed', 'failed.', 'Worker exceeded CPU time limit. [redacted]'),
@@ -181,7 +181,7 @@ describe('a call comes to a failure', () => {
   })
 })
 
-test('neither a secret nor its stand-in is in a result', async () => {
+test('a result contains neither a secret nor its stand-in', async () => {
   const { code, loaded } = host(
     () => new Response(JSON.stringify({ value: `hidden ${loaded[0]?.body.context.secrets.SECRET_A}` })),
   )

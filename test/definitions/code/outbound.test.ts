@@ -26,7 +26,7 @@ async function send(
 
 describe('a request of code', () => {
   test.each(['https://api.example.com/v1?q=1', 'https://API.example.com:443/', 'https://b.example.com:8443/'])(
-    'to a granted origin goes out: %s',
+    'to a granted origin is sent: %s',
     async (url) => {
       for (const as of [grant, NO_SECRETS]) {
         const { back, out } = await send(url, { method: 'POST', body: 'x', redirect: 'follow' }, { as })
@@ -43,7 +43,7 @@ describe('a request of code', () => {
     'https://x.api.example.com/',
     'https://127.0.0.1/',
     'https://constructor/',
-  ])('to any other is refused: %s', async (url) => {
+  ])('to any other origin is refused: %s', async (url) => {
     const { back, out } = await send(url)
     expect([back, out]).toEqual([
       `This tool may not reach ${new URL(url).origin}: name the host in code.hosts.`,
@@ -51,7 +51,7 @@ describe('a request of code', () => {
     ])
   })
 
-  test('is refused where the Worker was loaded with no grant', async () => {
+  test('is refused if the Worker was loaded without a grant', async () => {
     expect((await send('https://api.example.com/', {}, { as: {} as OutboundGrant })).out).toBeUndefined()
   })
 
@@ -61,25 +61,25 @@ describe('a request of code', () => {
   })
 })
 
-describe('a stand-in', () => {
+describe('a stand-in for a secret', () => {
   test.each([
     ['application/json', '{"a":"SECRET_A.stand-in"}', '{"a":"s3cr+t/\\"é"}'],
     ['application/x-www-form-urlencoded', 'a=SECRET_A.stand-in', `a=${encodeURIComponent(VALUE)}`],
     ['text/plain', 'SECRET_A.stand-in SECRET_A.stand-in', `${VALUE} ${VALUE}`],
     ['image/png', 'SECRET_A.stand-in', 'SECRET_A.stand-in'],
-  ])('in a body of %s becomes the secret as its place wants it', async (type, body, filled) => {
+  ])('in a body of %s is replaced by the secret, encoded for its place', async (type, body, filled) => {
     const sent = await send('https://api.example.com/', { method: 'POST', headers: { 'content-type': type }, body })
     expect(sent.body).toBe(filled)
   })
 
-  test('in a header becomes the secret', async () => {
+  test('in a header is replaced by the secret', async () => {
     const { out } = await send('https://api.example.com/', {
       headers: { 'x-key': 'Key SECRET_A.stand-in', 'x-b': 'b' },
     })
     expect([out?.headers.get('x-key'), out?.headers.get('x-b')]).toEqual([`Key ${VALUE}`, 'b'])
   })
 
-  test('is refused in a URL, for a host that may not have the secret, and where no header can hold the value', async () => {
+  test('is refused in a URL, for a host without the grant, and in a header that cannot hold the value', async () => {
     const elsewhere = 'https://b.example.com:8443/'
     const header = { headers: { 'x-key': 'SECRET_A.stand-in' } }
     const json = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '"SECRET_A.stand-in"' }
@@ -101,8 +101,8 @@ describe('a stand-in', () => {
   })
 })
 
-describe('what comes back', () => {
-  test('has no secret in text or headers', async () => {
+describe('the response to a request of code', () => {
+  test('has its secrets removed from text and headers', async () => {
     const headers = {
       'content-type': 'application/problem+json',
       'content-length': '9',
@@ -118,7 +118,7 @@ describe('what comes back', () => {
     })
   })
 
-  test('passes as it is where it is no text, or nothing', async () => {
+  test('is passed on unchanged if it is binary or empty', async () => {
     const bytes = new Uint8Array([0, 255, 10])
     const image = await send(
       'https://api.example.com/',
@@ -130,7 +130,7 @@ describe('what comes back', () => {
     expect(nothing.back instanceof Response && nothing.back.status).toBe(204)
   })
 
-  test('is passed on as a stream, whatever its length', async () => {
+  test('is streamed, whatever its length', async () => {
     const text = `${'x'.repeat(1024 * 1024)}${VALUE}`
     const { back } = await send('https://api.example.com/', {}, { answer: new Response(text) })
     expect(back instanceof Response && (await back.text()) === `${'x'.repeat(1024 * 1024)}[redacted]`).toBe(true)

@@ -85,7 +85,7 @@ function answer(status: number, type: string, body: string | Buffer): Handler {
   return (_, response) => response.writeHead(status, type === '' ? {} : { 'content-type': type }).end(body)
 }
 
-describe('each argument is encoded for its place', () => {
+describe('arguments are encoded for their places:', () => {
   test.each<[string, Record<string, unknown>, Record<string, unknown>, string]>([
     ['a path segment', {}, { id: 'a/b?c#d&e=f g%2F é' }, '/items/a%2Fb%3Fc%23d%26e%3Df%20g%252F%20%C3%A9'],
     ['a number in a path', {}, { id: 5 }, '/items/5'],
@@ -109,7 +109,7 @@ describe('each argument is encoded for its place', () => {
     expect(await asked({ ...http, ...template }, args)).toMatchObject({ method: 'GET', url })
   })
 
-  test('headers', async () => {
+  test('in headers', async () => {
     const headers = { Accept: 'text/x', 'X-Id': 'id={id}', 'X-Q': '{q}', Authorization: 'Bearer {SECRET_A}' }
     handler = (request, response) =>
       answer(200, 'text/plain', `${request.rawHeaders.join('\n')}\n`)(request, response, '')
@@ -129,7 +129,7 @@ describe('each argument is encoded for its place', () => {
     expect(sent).not.toHaveProperty('idempotency-key')
   })
 
-  test('a body keeps types where a placeholder stands alone', async () => {
+  test('in a body, where a lone placeholder keeps its type', async () => {
     const body = {
       whole: '{n}',
       list: '{list}',
@@ -155,7 +155,7 @@ describe('each argument is encoded for its place', () => {
     expect(headers).toMatchObject({ 'content-type': 'application/json', 'idempotency-key': 'key_1' })
   })
 
-  test('a form has the fields of the body, with lists and objects within as servers read them', async () => {
+  test('in a form, whose lists and objects are written as servers read them', async () => {
     const body = { n: '{n}', to: '{list}', meta: '{meta}', items: '{items}', no: '{none}', joined: '{list|,}' }
     const args = { id: 'x', n: 1.5, list: ['a&b', 'ü'], meta: { a: true, b: ['c', 'd'] }, items: [{ q: 1 }, { q: 2 }] }
     const { headers, body: sent } = await asked({ method: 'POST', body, bodyType: 'form' }, args)
@@ -177,7 +177,7 @@ describe('each argument is encoded for its place', () => {
     ])
   })
 
-  test('a multipart form has a part for each field, and no field can end its part', async () => {
+  test('in a multipart form, where no field can end its part', async () => {
     const args = { id: 'x', n: '--edgecall-form--\r\n', list: ['ü'] }
     const body = { 'a"\n': '{n}', list: '{list}' }
     const { headers, body: sent } = await asked({ method: 'POST', body, bodyType: 'multipart' }, args)
@@ -189,7 +189,7 @@ describe('each argument is encoded for its place', () => {
     ])
   })
 
-  test('names of other scripts and of several words are placeholders', async () => {
+  test('under names of other scripts and of several words', async () => {
     const args = { id: 'x', año: 2026, 'first name': 'Ada' }
     const sent = await asked(
       {
@@ -205,7 +205,7 @@ describe('each argument is encoded for its place', () => {
     })
   })
 
-  test('a body that is one argument', async () => {
+  test('as the whole body', async () => {
     expect(await asked({ method: 'PUT', body: '{n}' }, { id: 1, n: { a: [true] } })).toMatchObject({
       body: '{"a":[true]}',
     })
@@ -214,7 +214,7 @@ describe('each argument is encoded for its place', () => {
   })
 })
 
-describe('an argument that would reach beyond its place is refused, and nothing is sent', () => {
+describe('an argument that would leave its place is refused, and nothing is sent,', () => {
   test.each<[string, Record<string, unknown>, Record<string, unknown>, string]>([
     ['one up', {}, { id: '..' }, 'Expected one name or number for the path of the request, received "id" = "..".'],
     ['here', {}, { id: '.' }, 'Expected one name or number for the path of the request, received "id" = ".".'],
@@ -259,7 +259,7 @@ describe('an argument that would reach beyond its place is refused, and nothing 
     })
   })
 
-  test('whatever the argument, the request stays within its path', async () => {
+  test('so that every request stays within its path', async () => {
     const tool = stored({ url: `${origin}/v1/{id}/x`, query: { q: '{q}' } })
     const urls: URL[] = []
     const fetch = async (url: string) => {
@@ -286,7 +286,7 @@ describe('an argument that would reach beyond its place is refused, and nothing 
   })
 })
 
-describe('what comes back', () => {
+describe('the response of a server', () => {
   const BIG = 1024 * 1024
 
   test.each<[string, Record<string, unknown>, Handler, ToolOutcome]>([
@@ -393,7 +393,7 @@ describe('what comes back', () => {
     } else expect(outcome).toEqual(expected)
   })
 
-  test('a body without end is read to the limit and no further', async () => {
+  test('is read only up to the limit', async () => {
     const stopped = Promise.withResolvers<void>()
     const outcome = await run({}, { id: 'a' }, (_, response) => {
       response.writeHead(200, { 'content-type': 'text/plain' })
@@ -408,7 +408,7 @@ describe('what comes back', () => {
     await stopped.promise
   })
 
-  test('a server that is not there', async () => {
+  test('is a failure if the server cannot be reached', async () => {
     const failure = new TypeError('fetch failed', { cause: new Error(`refused ${SECRET}`) })
     const tool = stored({ headers: { a: '{SECRET_A}' }, secrets: ['SECRET_A'] })
     const fetch = () => Promise.reject(failure)
@@ -424,7 +424,7 @@ describe('what comes back', () => {
   })
 })
 
-describe('a redirect', () => {
+describe('a redirect of an HTTP tool', () => {
   const headers = { 'X-Key': '{SECRET_A}', 'X-Id': '{id}', Accept: 'x/{SECRET_A}' }
   const call = { headers, secrets: ['SECRET_A'] }
   const NOT_FOLLOWED = (status: number) => failed(`http_${status}`, 'answered with a redirect, which is not followed.')
@@ -466,7 +466,7 @@ describe('a redirect', () => {
   const once = (location: string) => (url: string) => (url === '/items/a' ? location : undefined)
 
   test.each([301, 302, 303, 307, 308])(
-    'of %i is followed within the host, with what the definition sends',
+    'of %i is followed within the host, with the headers of the definition',
     async (status) => {
       expect(await sent({}, { status, to: once('/moved?x=1#y') })).toEqual([
         text('here'),
@@ -475,7 +475,7 @@ describe('a redirect', () => {
     },
   )
 
-  test('to another host that may be reached takes no header of the definition along, nor back', async () => {
+  test('to another allowed host loses the headers of the definition, also on the way back', async () => {
     expect(await sent({}, { to: once(`${away}/x`) })).toEqual([text('away'), ['GET /items/a key']])
     expect(others).toMatchObject([{ method: 'GET', url: '/x', body: '' }])
     const taken = others[0]?.headers ?? {}
@@ -496,12 +496,12 @@ describe('a redirect', () => {
     expect(await sent({}, { to: once(location) })).toEqual([NOT_FOLLOWED(302), ['GET /items/a key']])
   })
 
-  test('is followed three times and no more', async () => {
+  test('is followed at most three times', async () => {
     const [outcome, asked] = await sent({}, { to: (url) => `${url}x` })
     expect([outcome, asked.length]).toEqual([NOT_FOLLOWED(302), 4])
   })
 
-  test('of what has an effect is not followed, but for one to where the answer is', async () => {
+  test('of a request with an effect is followed only to the location of its answer', async () => {
     const post = { method: 'POST', body: { a: '{id}' } }
     for (const status of [301, 302, 307, 308]) {
       expect(await sent(post, { status, to: once('/moved') })).toEqual([
@@ -516,7 +516,7 @@ describe('a redirect', () => {
   })
 })
 
-describe('a call ends in time', () => {
+describe('a call of an HTTP tool ends', () => {
   const tool = (): Tool => ({
     definition: { name: 't', description: '', inputSchema: {}, version: '1', hash: '', annotations: {} },
     origin: 'kv',
@@ -541,7 +541,7 @@ describe('a call ends in time', () => {
   test.each([
     ['before the head', silent],
     ['before the end of the body', dripping],
-  ])('at its time limit, and its request with it, %s', async (_, use) => {
+  ])('at its time limit, and aborts its request, %s', async (_, use) => {
     const { left } = leaving(use)
     const { signal } = new AbortController()
     const outcome = await execute(tool(), toolRequest('t', { id: 1 }), { ...limits, signal, timeoutMs: 50 })
@@ -552,7 +552,7 @@ describe('a call ends in time', () => {
   test.each([
     ['before the head', silent],
     ['before the end of the body', dripping],
-  ])('when its run is cancelled, and its request with it, %s', async (_, use) => {
+  ])('when its run is cancelled, and aborts its request, %s', async (_, use) => {
     const { arrived, left } = leaving(use)
     const abort = new AbortController()
     const outcome = execute(tool(), toolRequest('t', { id: 1 }), { ...limits, signal: abort.signal })
@@ -565,7 +565,7 @@ describe('a call ends in time', () => {
   test.each([
     ['before the head', silent],
     ['before the end of the body', dripping],
-  ])('at its deadline, though its host is gone, %s', async (_, use) => {
+  ])('at its deadline, even if its host is gone, %s', async (_, use) => {
     const { left } = leaving(use)
     const request = toolRequest('t', { id: 1 }, { deadline: Date.now() + 20 })
     const control = { ...CONTROL, whenAborted: () => Promise.reject(new Error('gone')) }
@@ -575,7 +575,7 @@ describe('a call ends in time', () => {
     await left
   })
 
-  test('but not when its host says that all is settled, or is gone', async () => {
+  test('but keeps its request if its host reports that all is settled, or is gone', async () => {
     for (const whenAborted of [async () => 'settled', () => Promise.reject(new Error('gone'))]) {
       handler = answer(200, 'text/plain', 'done')
       const control = { ...CONTROL, whenAborted }
@@ -583,7 +583,7 @@ describe('a call ends in time', () => {
     }
   })
 
-  test('when it comes too late, nothing is sent', async () => {
+  test('without a request if its deadline is over', async () => {
     const request = toolRequest('t', { id: 1 }, { deadline: 1000 })
     expect(
       await callHttp('t', stored({}), options({ fetch: refuse, now: () => 1000 }))(request, CONTROL),
@@ -593,7 +593,7 @@ describe('a call ends in time', () => {
   })
 })
 
-describe('secrets', () => {
+describe('secrets of an HTTP tool', () => {
   const call = {
     method: 'POST',
     headers: { Authorization: 'Bearer {SECRET_A}' },
@@ -601,7 +601,7 @@ describe('secrets', () => {
     secrets: ['SECRET_A'],
   }
 
-  test('reach the server and are in no outcome, however they are sent back', async () => {
+  test('reach the server and appear in no outcome, however the server returns them', async () => {
     const plain = 's3cr+t-value'
     const use = { secret: () => plain }
     const forms = [plain, encodeURIComponent(plain), btoa(plain), JSON.stringify(plain)]
@@ -635,7 +635,7 @@ describe('secrets', () => {
     }
   })
 
-  test('of every character are found in JSON', async () => {
+  test('with any characters are found in JSON', async () => {
     const body = { method: 'POST', body: { key: '{SECRET_A}' }, secrets: ['SECRET_A'] }
     const outcome = await run({ ...body, result: '/body' }, { id: 1 })
     expect(outcome).toEqual(text('{"key":"[redacted]"}'))
@@ -658,12 +658,12 @@ describe('secrets', () => {
     }
   })
 
-  test('are cut out of the head of a long error', async () => {
+  test('are removed from the start of a long error', async () => {
     const long: Handler = answer(500, 'text/plain', `${' '.repeat(16_384 - 3)}${SECRET}`)
     expect(await run(call, { id: 1 }, long)).toEqual(failed('http_500', 'answered 500.', undefined, true))
   })
 
-  test('that are a number are found as one', async () => {
+  test('that are numbers are found as numbers', async () => {
     handler = answer(200, 'application/json', '{"pin":4711,"other":47110}')
     const outcome = await callHttp(
       't',
@@ -676,7 +676,7 @@ describe('secrets', () => {
   test.each<[string, Partial<HttpOptions>, string]>([
     ['without a value', { secret: () => undefined }, 'SECRET_A has no value'],
     ['without a grant', { hosts: {} }, 'expected an origin that HTTP_TOOL_HOSTS allows, received '],
-  ])('%s, nothing is sent', async (_, rest, detail) => {
+  ])('%s, and nothing is sent', async (_, rest, detail) => {
     const outcome = await callHttp(
       't',
       stored(call),

@@ -5,8 +5,8 @@ import { tool } from '../../fixtures/play.ts'
 
 const { definition } = tool('sendMail', undefined, { tags: ['out'], annotations: { openWorld: true } })
 
-describe('policies', () => {
-  test('are read whole', () => {
+describe('policies of a deployment', () => {
+  test('are read completely', () => {
     const policies = {
       sendMail: {
         scopes: ['mail'],
@@ -38,12 +38,12 @@ describe('policies', () => {
       '; at a.approval.unless.constructor: ',
     ],
     ['a word for __proto__', '{"__proto__":{"scope":["x"]}}', '; at __proto__.scope: '],
-  ])('say what is wrong, and where: %s', (_, value, where) => {
+  ])('are refused with the place of the mistake: %s', (_, value, where) => {
     const message = `TOOL_POLICY must be a JSON object of policies${where}`
     expect(() => readPolicies({ TOOL_POLICY: value })).toThrow(message)
   })
 
-  test.each(['constructor', 'prototype', '__proto__'])('are kept whoever is named so: %s', (name) => {
+  test.each(['constructor', 'prototype', '__proto__'])('apply whatever name is used: %s', (name) => {
     const policies = readPolicies({ TOOL_POLICY: `{"a":{},"${name}":{"scopes":["x"]}}` })
     expect(Object.entries(policies)).toEqual([
       ['a', {}],
@@ -63,7 +63,7 @@ describe('policies', () => {
     expect(of('out', 'TOOL_MAIL', '#sendMail', '@sendMail', 'sendmail')).toEqual([])
   })
 
-  test('let a caller through who has every scope, of the tenants that they name', () => {
+  test('admit a caller with all the scopes and one of the tenants that they name', () => {
     const caller = { tenant: 'acme', scopes: ['chat', 'mail'] }
     expect(isAllowed([], caller)).toBe(true)
     expect(isAllowed([{ scopes: ['mail'] }, { tenants: ['acme', 'other'] }], caller)).toBe(true)
@@ -77,7 +77,7 @@ describe('a definition under its policies', () => {
   const of = (own: Partial<ToolDefinition>, ...policies: Parameters<typeof tighten>[1][number][]) =>
     tighten({ ...definition, ...own }, policies)
 
-  test('keeps the strictest of each limit, its own among them', () => {
+  test('keeps the strictest value of each limit, including its own', () => {
     expect(of({})).toEqual(definition)
     expect(of({ timeoutMs: 900 }, { timeoutMs: 500, concurrency: 4 }, { timeoutMs: 700, concurrency: 2 })).toEqual({
       ...definition,
@@ -95,7 +95,7 @@ describe('a definition under its policies', () => {
     expect(made.annotations).toEqual({ openWorld: false, idempotent: false })
   })
 
-  test('is approved as each of them demands', () => {
+  test('needs the approvals that all of them demand', () => {
     const to = { unless: { '/to': { like: ['*@acme.com'] } } }
     const amount = { unless: { '/amount': { maximum: 9 } } }
     expect(of({}, { approval: to }).approval).toEqual(to)

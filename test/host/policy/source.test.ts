@@ -23,7 +23,7 @@ function paged(tools: readonly Tool[]) {
 
 const policies = { pay: { scopes: ['finance'] }, 'a*': { timeoutMs: 10 } }
 
-test('of a source with pages no more is read than a page, for who may know of all tools', async () => {
+test('for a caller that may see all tools, a page of a source reads only that page', async () => {
   const { asked, source } = paged(all)
   const listing = await applyPolicies(source, { policies, rates: {} })({ tenant: 't', scopes: ['finance'] }).list(page)
   expect(listing.tools.map(({ definition }) => [definition.name, definition.timeoutMs])).toEqual([
@@ -33,7 +33,7 @@ test('of a source with pages no more is read than a page, for who may know of al
   expect([listing.total, asked]).toEqual([3, [page]])
 })
 
-test('and all of it for others: what is hidden is on no page, and not counted', async () => {
+test('for other callers, hidden tools are on no page and are not counted', async () => {
   const { asked, source } = paged(all)
   const listing = await applyPolicies(source, { policies, rates: {} })({ tenant: 't', scopes: [] }).list(page)
   expect(listing.tools.map(({ definition }) => definition.name)).toEqual(['a', 'b'])

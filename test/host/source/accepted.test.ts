@@ -39,19 +39,19 @@ function setup() {
   return { kv, state, asked, reports, here: isolate(), elsewhere: isolate, pass, copied }
 }
 
-test('the first that anybody saw is accepted, for all', async () => {
+test('the definition that is seen first is accepted for all', async () => {
   const { here, elsewhere } = setup()
   expect(await here.of([seen('a', '1'), seen('a', '2', 'TOOL_B')])).toEqual([{ hash: '1' }, { hash: '2' }])
   expect(await elsewhere().of([seen('a', 'x'), seen('a', 'x', 'TOOL_B')])).toEqual([{ hash: '1' }, { hash: '2' }])
 })
 
-test('of several who see it first at the same time, one is right', async () => {
+test('of several definitions first seen at the same time, one is accepted', async () => {
   const { elsewhere } = setup()
   const found = await Promise.all(['1', '2', '3'].map((hash) => elsewhere().of([seen('a', hash)])))
   expect(new Set(found.map(([first]) => first?.hash)).size).toBe(1)
 })
 
-test('what was accepted here counts at once, and elsewhere once the copy has it', async () => {
+test('an acceptance takes effect here at once, and elsewhere once the copy has it', async () => {
   const { here, elsewhere, copied } = setup()
   const other = elsewhere()
   await here.of([seen('a', '1')])
@@ -68,7 +68,7 @@ test('what was accepted here counts at once, and elsewhere once the copy has it'
   expect(await here.of([seen('a', '1')])).toEqual([{ hash: '2' }])
 })
 
-test('costs one read in ten seconds, however many ask at the same time, and none for no tool', async () => {
+test('acceptances cost one read in ten seconds for any number of callers, and none without tools', async () => {
   const { kv, asked, here, copied, pass } = setup()
   await here.of([])
   expect(kv.asked).toEqual([])
@@ -84,7 +84,7 @@ test('costs one read in ten seconds, however many ask at the same time, and none
   expect(kv.asked).toEqual(['get 1', 'get 1'])
 })
 
-test('where KV fails, what is remembered counts, and the catalogue is asked of the rest', async () => {
+test('if KV fails, remembered acceptances apply, and the catalogue is asked for the others', async () => {
   const { kv, asked, here, elsewhere, copied } = setup()
   await here.of([seen('a', '1')])
   await copied()
@@ -97,7 +97,7 @@ test('where KV fails, what is remembered counts, and the catalogue is asked of t
   expect(asked).toEqual(['seen a'])
 })
 
-test('where both fail, nothing is taken for accepted that is not remembered', async () => {
+test('if KV and the catalogue fail, only remembered acceptances apply', async () => {
   const { kv, state, here, elsewhere, copied } = setup()
   await here.of([seen('a', '1')])
   await copied()
@@ -107,7 +107,7 @@ test('where both fail, nothing is taken for accepted that is not remembered', as
   expect(await elsewhere().of([seen('a', '1')])).toEqual([{ fault: 'the catalogue failed' }])
 })
 
-test('a copy that cannot be read is no copy', async () => {
+test('an unreadable copy is ignored', async () => {
   const { kv, here, elsewhere, copied } = setup()
   await here.of([seen('a', '1')])
   await copied()
@@ -115,7 +115,7 @@ test('a copy that cannot be read is no copy', async () => {
   expect(await elsewhere().of([seen('a', '2')])).toEqual([{ hash: '1' }])
 })
 
-test('a change is reported once, and again when it is another', async () => {
+test('a change is reported once, and again when the definition changes again', async () => {
   const { here, reports } = setup()
   for (const hash of ['1', '2', '2', '3', '3', '1', '2']) await here.of([seen('a', hash)])
   expect(reports).toEqual(

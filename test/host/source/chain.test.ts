@@ -21,7 +21,7 @@ function names(tools: readonly Tool[]): string[] {
   return tools.map(({ definition }) => definition.name)
 }
 
-test('the tools of all sources', async () => {
+test('a chain lists and finds the tools of all its sources', async () => {
   const tools = chain([source(tool('a', '1')), source(), source(tool('b', '2'), tool('c', '3', { offered: false }))])
   const listing = await tools.list()
   expect([names(listing.tools), listing.unavailable]).toEqual([['a', 'b', 'c'], []])
@@ -31,7 +31,7 @@ test('the tools of all sources', async () => {
   expect(await chain([]).list()).toEqual({ tools: [], unavailable: [] })
 })
 
-test('the same tool twice is one tool, that of the first source, and offered where one of them is', async () => {
+test('equal tools of two sources are one tool, of the first source, offered if either offers it', async () => {
   const tools = chain([source(tool('a', '1', { offered: false })), source(tool('a', '2'))])
   const listing = await tools.list()
   expect([names(listing.tools), listing.unavailable]).toEqual([['a'], []])
@@ -40,7 +40,7 @@ test('the same tool twice is one tool, that of the first source, and offered whe
   expect(await call((await same.find(['a']))[0])).toEqual(text('1'))
 })
 
-test('a name with two meanings is listed at both places, and cannot be called', async () => {
+test('a name with two definitions is listed at both places and cannot be called', async () => {
   const own: [ToolOrigin, string][] = [
     ['service', 'TOOL_CLOCK'],
     ['kv', 'tool:now'],
@@ -62,7 +62,7 @@ test('a name with two meanings is listed at both places, and cannot be called', 
   expect(await tools.find(['now'])).toEqual([])
 })
 
-test('a tool that is not offered takes the name from one that is', async () => {
+test('a tool that is not offered yields its name to an offered one', async () => {
   const tools = chain([
     source(tool('a', '1')),
     source(tool('a', '2', { offered: false, hash: 'other' }), tool('b', '3')),
@@ -70,14 +70,14 @@ test('a tool that is not offered takes the name from one that is', async () => {
   expect(names(await tools.offered())).toEqual(['b'])
 })
 
-test('a source that knows what it offers is not asked for all', async () => {
+test('a source that knows its offered tools is not asked for all', async () => {
   const a = tool('a', '1')
   const all = { list: (): Promise<ToolListing> => Promise.reject(new Error('asked for all')) }
   const tools = chain([{ ...source(a), ...all }])
   expect(names(await tools.offered())).toEqual(['a'])
 })
 
-test('a source that fails is listed, and hides no other', async () => {
+test('a source that fails is listed and hides no other source', async () => {
   const broken: ToolSource = {
     list: () => Promise.reject(new Error('no list')),
     find: () => Promise.reject(new Error('no find')),
@@ -91,7 +91,7 @@ test('a source that fails is listed, and hides no other', async () => {
   expect(names(await tools.offered())).toEqual(['a'])
 })
 
-test('what the tools of all sources are found by, in the same array while nothing has changed', async () => {
+test('the search texts of all sources are the same array while nothing has changed', async () => {
   let stored: readonly ToolText[] = [{ name: 'c', hash: 'c', description: 'C', parameters: ['what'] }]
   const large: ToolSource = { ...source(), size: async () => 1, texts: async () => stored }
   const broken: ToolSource = { ...source(), list: () => Promise.reject(new Error('down')) }
@@ -104,7 +104,7 @@ test('what the tools of all sources are found by, in the same array while nothin
   expect((await tools.texts?.())?.map(({ name }) => name)).toEqual(['a', 'b'])
 })
 
-test('a page of all sources, and how many there are in all, of one origin where that is asked for', async () => {
+test('a chain returns pages of all sources and the total, on request of one origin', async () => {
   const asked: unknown[] = []
   const large: ToolSource = {
     ...source(),

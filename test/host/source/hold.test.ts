@@ -59,7 +59,7 @@ async function everywhere(source: ServiceSource, all: string[]): Promise<string[
   return found.map((tools = []) => names(tools))
 }
 
-test('what is seen first is accepted; what has changed since is neither offered nor found, and takes nothing down', async () => {
+test('a definition seen first is accepted; a changed one is neither offered nor found, and does not fail the run', async () => {
   const { source, own, change } = setup([definition('a'), definition('b')], [definition('own')])
   const all = ['a', 'b', 'own']
   expect(await everywhere(source, all)).toEqual([all, all, all, ['a', 'b']])
@@ -69,7 +69,7 @@ test('what is seen first is accepted; what has changed since is neither offered 
   expect(await everywhere(source, all)).toEqual([rest, rest, rest, ['b']])
 })
 
-test('what is held back is listed with what it says now, both hashes, and how to accept it', async () => {
+test('a held tool is listed with its current definition, both hashes and how to accept it', async () => {
   const { source, accepted, change } = setup([definition('a')])
   await source.list()
   change('a', { description: 'Another.' })
@@ -88,7 +88,7 @@ test('what is held back is listed with what it says now, both hashes, and how to
   expect(names(await source.find(['a']))).toEqual(['a'])
 })
 
-test('one that turns back to what was accepted is there again', async () => {
+test('a tool that changes back to the accepted definition is available again', async () => {
   const { source, change } = setup([definition('a')])
   await source.list()
   change('a', { description: 'Another.' })
@@ -111,14 +111,14 @@ test.each<[string, Partial<ToolDefinition>, boolean]>([
   ['its version', { version: '2' }, false],
   ['the hash that its Worker gives it', { hash: 'another' }, false],
   ['its limits', { timeoutMs: 5, maxResultBytes: 5 }, false],
-])('a change of %s', async (_, rest, isHeld) => {
+])('a tool is held back when %s changes', async (_, rest, isHeld) => {
   const { source, change } = setup([definition('a')])
   await source.list()
   change('a', rest)
   expect(names(await source.find(['a']))).toEqual(isHeld ? [] : ['a'])
 })
 
-test('where it cannot be told what was accepted, only what is to be held back is unavailable, and why is said', async () => {
+test('if acceptances cannot be read, only tools of the held bindings are unavailable, with the reason', async () => {
   const { source, accepted } = setup([definition('a'), definition('b')], [definition('own')])
   await source.list()
   accepted.fault = 'no answer'
@@ -136,7 +136,7 @@ test('where it cannot be told what was accepted, only what is to be held back is
   )
 })
 
-test('a run that was told of the accepted definition does not call another', async () => {
+test('a run does not call another definition than the accepted one that it was offered', async () => {
   const { source, change } = setup([definition('a')])
   const told = (await source.offered()).map((tool) => tool.definition)
   change('a', { description: 'Another.' })
@@ -144,7 +144,7 @@ test('a run that was told of the accepted definition does not call another', asy
   expect(await call(pinned)).toMatchObject({ ok: false, error: { code: 'tool_unavailable' } })
 })
 
-test('what changes before it is called is not, though its arguments mean the same', async () => {
+test('a tool that changes before a call is not called, even if the arguments mean the same', async () => {
   const { source, mcp, own } = setup([definition('a', { hash: '1' })], [definition('b', { hash: '1' })])
   const found = await source.find(['a', 'b'])
   mcp.change('a', { hash: '2', description: 'Another.' })
@@ -159,7 +159,7 @@ test('what changes before it is called is not, though its arguments mean the sam
   expect(names((await source.list()).tools)).toEqual(['b'])
 })
 
-test('what is held back takes none of the same name elsewhere down', async () => {
+test('a held tool does not block a tool of the same name elsewhere', async () => {
   const { source, change } = setup([definition('a')], [definition('a')])
   await source.list()
   change('a', { hash: 'another', description: 'Another.' })

@@ -23,7 +23,7 @@ const wait = defineTool({
   },
 })
 
-test('tools of this Worker: listed, found, called with its env', async () => {
+test('inline tools are listed, found and called with the env', async () => {
   const source = inlineSource([greet, wait], { env: 'Hello', offered: (name) => name === 'greet' })
   const { tools, unavailable } = await source.list()
   expect(unavailable).toEqual([])
@@ -38,7 +38,7 @@ test('tools of this Worker: listed, found, called with its env', async () => {
   expect(await call(found[0], { name: [] })).toMatchObject({ ok: false, error: { code: 'invalid_arguments' } })
 })
 
-test('progress and abort reach their ends', async () => {
+test('progress and abort are passed between an inline tool and its caller', async () => {
   const news: unknown[] = []
   const abort = Promise.withResolvers<string>()
   const control = { whenAborted: () => abort.promise, progress: async (progress: unknown) => void news.push(progress) }
@@ -52,7 +52,7 @@ test('progress and abort reach their ends', async () => {
   expect(await waiting).toEqual(text('Error: cancelled'))
 })
 
-test('a call for another definition is not made', async () => {
+test('a call of another definition is refused', async () => {
   const [tool] = await inlineSource([greet], { env: '' }).find(['greet'])
   expect(await tool?.call(toolRequest('greet', { name: 'x' }, { hash: 'old' }), CONTROL)).toEqual({
     ok: false,
@@ -66,12 +66,12 @@ test('two tools of one name are refused at once, and the same tool twice is one'
   expect((await inlineSource([greet, greet], { env: '' }).list()).tools).toHaveLength(1)
 })
 
-test('the place is what the operator calls it', async () => {
+test('the place of inline tools is the operator’s name for it', async () => {
   const [tool] = await inlineSource([greet], { env: '', place: 'house tools' }).find(['greet'])
   expect(tool?.place).toBe('house tools')
 })
 
-test('status and undo reach a tool that has them, and are absent where it has not', async () => {
+test('status and undo are present exactly if the tool has them', async () => {
   const book = defineTool({
     name: 'book',
     description: 'Books.',

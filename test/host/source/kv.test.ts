@@ -73,8 +73,8 @@ function names(tools: readonly Tool[]): string[] {
   return tools.map((tool) => tool.definition.name).sort()
 }
 
-describe('writing', () => {
-  test('stores the definition, and answers with its hash, and whether it is new', async () => {
+describe('the KV source, on a write,', () => {
+  test('stores a definition, and returns its hash and whether it is new', async () => {
     const { tools } = setup()
     const stored = definition('a', { default: true })
     const hash = await sha256(canonicalJson(stored))
@@ -102,7 +102,7 @@ describe('writing', () => {
     })
   })
 
-  test('takes the name of the route where the definition has none', async () => {
+  test('uses the name in the route if the definition has none', async () => {
     const { tools } = setup()
     const { name: _, ...nameless } = definition('a')
     expect(await tools.put('a', nameless)).toMatchObject({ ok: true, status: 'created' })
@@ -151,7 +151,7 @@ describe('writing', () => {
     expect(catalogue.alarm()).toBeUndefined()
   })
 
-  test('removes, and keeps the versions', async () => {
+  test('removes a definition and keeps its versions', async () => {
     const { tools } = setup()
     await store(tools, definition('a'))
     const [before] = await tools.find(['a'])
@@ -173,7 +173,7 @@ describe('writing', () => {
     expect([...kv.stored.keys()].map((key) => key.replace(/@.*/, ''))).toEqual(['tool:a', 'tools:index', 'tools:texts'])
   })
 
-  test('goes back to an older version, where that may still be stored', async () => {
+  test('restores an older version if it may still be stored', async () => {
     const { tools, source } = setup()
     const by = { tenant: 'acme', key: 'k1' }
     const first = await tools.put('a', http('a'))
@@ -191,8 +191,8 @@ describe('writing', () => {
   })
 })
 
-describe('reading', () => {
-  test('lists and finds what is stored, 100 values at a time', async () => {
+describe('the KV source, on a read,', () => {
+  test('lists and finds the stored definitions, 100 values at a time', async () => {
     const { kv, elsewhere, copied, tools, pass } = setup()
     const all = Array.from({ length: 205 }, (_, index) => definition(`t${String(index).padStart(3, '0')}`))
     await store(tools, ...all)
@@ -207,7 +207,7 @@ describe('reading', () => {
     expect(kv.asked).toHaveLength(5)
   })
 
-  test('a tool has all of its definition', async () => {
+  test('returns a tool with all fields of its definition', async () => {
     const { tools, elsewhere, copied } = setup()
     const said = {
       title: 'A',
@@ -238,7 +238,7 @@ describe('reading', () => {
     }
   })
 
-  test('names that no tool can have are found nowhere', async () => {
+  test('finds nothing under an invalid name', async () => {
     const { kv, tools, copied } = setup()
     await store(tools, definition('a'))
     await copied()
@@ -249,7 +249,7 @@ describe('reading', () => {
   })
 })
 
-describe('a value that cannot be used is listed with the reason, and breaks no other', () => {
+describe('a stored value that is unusable is listed with the reason and breaks no other', () => {
   const CHANGED = 'the definition has changed since it was stored: its hash differs'
 
   test.each<[string, (value: Record<string, unknown>) => unknown, string]>([
@@ -284,7 +284,7 @@ describe('a value that cannot be used is listed with the reason, and breaks no o
     expect(names(await other.find(['bad', 'good']))).toEqual(['good'])
   })
 
-  test('of a binding that is gone', async () => {
+  test('because its binding is missing', async () => {
     const { kv, elsewhere } = setup()
     const stored = canonicalJson(alias('bad', 'TOOL_GONE', 'x'))
     const hash = await sha256(stored)
@@ -297,16 +297,19 @@ describe('a value that cannot be used is listed with the reason, and breaks no o
     })
   })
 
-  test.each(['', '{}', '{"revision":"1","offered":[]}\n', '[1]\n'])('an index that is none: %j', async (index) => {
-    const { kv, elsewhere } = setup()
-    kv.stored.set(INDEX_KEY, index)
-    const reason = 'the stored definitions cannot be read now'
-    expect(await elsewhere().list()).toEqual({ tools: [], unavailable: [{ origin: 'kv', place: 'TOOLS', reason }] })
-  })
+  test.each(['', '{}', '{"revision":"1","offered":[]}\n', '[1]\n'])(
+    'because the index is invalid: %j',
+    async (index) => {
+      const { kv, elsewhere } = setup()
+      kv.stored.set(INDEX_KEY, index)
+      const reason = 'the stored definitions cannot be read now'
+      expect(await elsewhere().list()).toEqual({ tools: [], unavailable: [{ origin: 'kv', place: 'TOOLS', reason }] })
+    },
+  )
 })
 
-describe('what is remembered', () => {
-  test('ten thousand definitions cost a run what one costs: no read while the index is fresh, then one', async () => {
+describe('the KV source caches definitions', () => {
+  test('so that ten thousand definitions cost a run no read while the index is fresh, and else one', async () => {
     const { kv, elsewhere, pass } = setup()
     const all = await Promise.all(
       Array.from({ length: 10_000 }, async (_, index) => {
@@ -334,7 +337,7 @@ describe('what is remembered', () => {
     expect(await run()).toEqual({ offered, named, asked: ['get 1'] })
   })
 
-  test('a page of ten thousand is read by itself, in the order of names', async () => {
+  test('so that a page of ten thousand is read alone, in the order of names', async () => {
     const { kv, elsewhere, tools, copied } = setup()
     await store(tools, ...Array.from({ length: 7 }, (_, index) => definition(`t${index}`)), definition('own'))
     await copied()
@@ -351,7 +354,7 @@ describe('what is remembered', () => {
     expect(await list(other, '', 'service')).toEqual({ names: [], total: 0, asked: [] })
   })
 
-  test('what tools are found by costs one more read where something has changed, and nothing until it is asked for', async () => {
+  test('so that search texts cost one read after a change, and none before they are needed', async () => {
     const { kv, elsewhere, tools, pass, copied } = setup()
     await store(tools, definition('a', { title: 'A', tags: ['x'] }), definition('b'))
     await copied()
@@ -376,7 +379,7 @@ describe('what is remembered', () => {
     expect(kv.asked).toEqual(['get 1', 'get 1'])
   })
 
-  test('own writes are among what tools are found by at once, and a KV that fails leaves what was known', async () => {
+  test('so that own writes are in the search texts at once, and a failing KV leaves them as they were', async () => {
     const { kv, tools, copied, pass } = setup()
     const told = async () => ((await tools.texts?.()) ?? []).map(({ name, description }) => `${name} ${description}`)
     await store(tools, definition('a'))
@@ -393,7 +396,7 @@ describe('what is remembered', () => {
     expect([await told(), await tools.size?.()]).toEqual([['b Does b.'], 1])
   })
 
-  test('what tools are found by stays as it was while KV fails', async () => {
+  test('so that search texts stay the same while KV fails', async () => {
     const { kv, elsewhere, tools, copied, pass } = setup()
     await store(tools, definition('a'))
     await copied()
@@ -410,7 +413,7 @@ describe('what is remembered', () => {
     expect(await told()).toEqual(['a', 'b'])
   })
 
-  test('own writes stay among what tools are found by while the copy has them in its index alone', async () => {
+  test('so that own writes stay in the search texts while the copy has them only in its index', async () => {
     const { kv, catalogue, tools, copied, pass } = setup()
     await store(tools, definition('a'))
     await copied()
@@ -426,7 +429,7 @@ describe('what is remembered', () => {
     expect((await tools.texts?.())?.map(({ name }) => name)).toEqual(['b'])
   })
 
-  test('ten seconds, then what was written elsewhere is seen', async () => {
+  test('for ten seconds, after which writes from elsewhere are seen', async () => {
     const { elsewhere, tools, pass, copied } = setup()
     const other = elsewhere()
     await store(tools, definition('a'))
@@ -445,7 +448,7 @@ describe('what is remembered', () => {
     expect(names(await other.find(['a', 'b']))).toEqual(['b'])
   })
 
-  test('own writes are seen at once, by every source of the isolate, before and after the copy has them', async () => {
+  test('with own writes, which every source of the isolate sees at once, before and after the copy has them', async () => {
     const { tools, source, copied } = setup()
     const other = source()
     expect(names((await other.list()).tools)).toEqual([])
@@ -467,7 +470,7 @@ describe('what is remembered', () => {
     }
   })
 
-  test('a copy from farther away, which holds less, undoes nothing', async () => {
+  test('so that an older copy from another location undoes nothing', async () => {
     const { kv, tools, elsewhere, pass, copied } = setup()
     const other = elsewhere()
     await store(tools, definition('a'))
@@ -483,7 +486,7 @@ describe('what is remembered', () => {
     }
   })
 
-  test('a catalogue that begins anew is seen, though KV holds a copy of the one before it', async () => {
+  test('unless the catalogue starts again, even if KV still has a copy of the one before', async () => {
     const { kv, tools, copied, pass } = setup()
     for (let count = 0; count < 5; count++) await store(tools, definition('a', { version: `${count}` }))
     await copied()
@@ -495,7 +498,7 @@ describe('what is remembered', () => {
     expect(names(await other.tools.find(['b']))).toEqual(['b'])
   })
 
-  test('a write while the index is read is seen', async () => {
+  test('without hiding a write that happens while the index is read', async () => {
     const { kv, tools } = setup()
     await store(tools, definition('a'))
     let write: Promise<unknown> | undefined
@@ -506,7 +509,7 @@ describe('what is remembered', () => {
     expect(names((await tools.list()).tools)).toEqual(['a', 'b'])
   })
 
-  test('a definition that stays the same keeps its schema', async () => {
+  test('so that an unchanged definition keeps its schema object', async () => {
     const { copied, tools, elsewhere } = setup()
     await store(tools, definition('a'))
     await copied()
@@ -520,7 +523,7 @@ describe('what is remembered', () => {
 })
 
 describe('while KV fails', () => {
-  test('what is remembered stands in, however old', async () => {
+  test('cached definitions are used, however old', async () => {
     const { kv, pass, elsewhere, copied, tools } = setup()
     await store(tools, definition('a', { default: true }))
     await copied()
@@ -533,7 +536,7 @@ describe('while KV fails', () => {
     expect(names(await other.find(['a', 'b']))).toEqual(['a'])
   })
 
-  test('and nothing is remembered, that is listed; other sources go on', async () => {
+  test('and nothing is cached, the failure is listed, and other sources still work', async () => {
     const { kv, tools } = setup()
     kv.failure = new Error('down')
     expect(await tools.list()).toEqual({
@@ -560,8 +563,8 @@ describe('while KV fails', () => {
   })
 })
 
-describe('calling', () => {
-  test('static answers are always the same', async () => {
+describe('the KV source, on a call,', () => {
+  test('returns the same static result each time', async () => {
     const { tools } = setup()
     await store(tools, definition('a'), definition('b', { static: { structured: { n: [1] } } }))
     const [a, b] = await tools.find(['a', 'b'])
@@ -569,7 +572,7 @@ describe('calling', () => {
     expect(await call(b)).toEqual({ ok: true, content: [{ type: 'text', text: '{"n":[1]}' }], structured: { n: [1] } })
   })
 
-  test('arguments that do not fit never leave', async () => {
+  test('sends no request for invalid arguments', async () => {
     const { tools } = setup({ fetch: () => Promise.reject(new Error('sent')) })
     await store(tools, http('a'))
     expect(await call((await tools.find(['a']))[0], { id: [] })).toEqual({
@@ -582,7 +585,7 @@ describe('calling', () => {
     })
   })
 
-  test('an HTTP tool sends its request', async () => {
+  test('sends the request of an HTTP tool', async () => {
     const sent: string[] = []
     const fetch = async (url: string) => {
       sent.push(url)
@@ -597,7 +600,7 @@ describe('calling', () => {
     expect(sent).toEqual(['https://api.example.com/x%2Fy'])
   })
 
-  test('arguments are sent as they were meant, where that is plain', async () => {
+  test('mends arguments if their meaning is clear', async () => {
     const { tools } = setup({ fetch: async (url: string) => Response.json(url) })
     await store(tools, http('a'))
     expect(await call((await tools.find(['a']))[0], { id: 5 })).toMatchObject({
@@ -606,7 +609,7 @@ describe('calling', () => {
     })
   })
 
-  test('a call for another definition is not made', async () => {
+  test('refuses a call of another definition', async () => {
     const { tools } = setup()
     await store(tools, definition('a'))
     const [tool] = await tools.find(['a'])
@@ -618,7 +621,7 @@ describe('calling', () => {
 })
 
 describe('a run that has pinned a version', () => {
-  test('calls that one, and no later one: the call says that the tool has changed, until it is as it was', async () => {
+  test('calls this version and no later one: the model is told that the tool has changed, until it changes back', async () => {
     const { tools } = setup()
     await store(tools, definition('a'))
     const [pinned] = await tools.find(['a'])
@@ -633,7 +636,7 @@ describe('a run that has pinned a version', () => {
     expect(await called()).toMatchObject({ error: { code: 'tool_unavailable' } })
   })
 
-  test('is not led to another host or past a new policy under the same words', async () => {
+  test('is not redirected to another host, nor past a new policy, by an equal definition', async () => {
     const { tools } = setup({ hosts: { 'api.example.com': [], 'api2.example.com': [] } })
     await store(tools, http('a'))
     const [pinned] = await tools.find(['a'])
@@ -712,7 +715,7 @@ describe('an alias of a tool Worker', () => {
     ])
   })
 
-  test('is refused for a tool that is not there', async () => {
+  test('is refused for a tool that does not exist', async () => {
     const { services } = clock()
     const { tools } = setup(over(services))
     expect(await tools.put('a', alias('a', 'TOOL_CLOCK', 'then'))).toEqual({
@@ -721,7 +724,7 @@ describe('an alias of a tool Worker', () => {
     })
   })
 
-  test('says when its Worker or tool is gone', async () => {
+  test('reports that its Worker or tool is gone', async () => {
     const { services, worker, at } = clock()
     const { tools } = setup(over(services))
     await store(tools, alias('a', 'TOOL_CLOCK', 'now'))
@@ -755,7 +758,7 @@ describe('an alias of a tool Worker', () => {
   })
 })
 
-test('a namespace of the platform is one of these', () => {
+test('the KV namespace of the platform has the required type', () => {
   expectTypeOf<KVNamespace>().toExtend<ToolNamespace>()
 })
 

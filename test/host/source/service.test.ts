@@ -37,7 +37,7 @@ function names({ tools }: ToolListing): string[] {
   return tools.map((tool) => tool.definition.name)
 }
 
-test('the tools of all Workers: listed, found, called', async () => {
+test('the tools of all Workers are listed, found and called', async () => {
   const clock = worker([definition('now', { title: 'Now', tags: ['time'] }), definition('shift')])
   const sums = worker([definition('add')])
   const tools = source({ TOOL_CLOCK: clock.binding, TOOL_SUMS: sums.binding }, { offered: (name) => name !== 'shift' })
@@ -149,7 +149,7 @@ describe('one Worker takes no other down', () => {
       says(JSON.parse('{"contract":1,"tools":[],"__proto__":{}}')),
       'bad description: "__proto__" is not JSON',
     ],
-  ])('%s', async (_, bad, reason, detail = reason) => {
+  ])('a Worker that fails does not affect the others: %s', async (_, bad, reason, detail = reason) => {
     const reported: object[] = []
     const tools = source(
       { TOOL_BAD: bad, TOOL_GOOD: worker([definition('now')]).binding },
@@ -166,7 +166,7 @@ describe('one Worker takes no other down', () => {
 })
 
 describe('two Workers with a tool of one name', () => {
-  test('and one meaning are one tool, the first', async () => {
+  test('and equal definitions are one tool, of the first Worker', async () => {
     const [a, b] = [worker([definition('now')], () => text('a')), worker([definition('now')], () => text('b'))]
     const tools = source({ TOOL_A: a.binding, TOOL_B: b.binding })
     const listing = await tools.list()
@@ -174,7 +174,7 @@ describe('two Workers with a tool of one name', () => {
     expect(await call(listing.tools[0])).toEqual(text('a'))
   })
 
-  test('and two meanings have none: both bindings are named', async () => {
+  test('and different definitions cannot be called, and both bindings are named', async () => {
     const [a, b] = [worker([definition('now'), definition('x')]), worker([definition('now', { hash: 'other' })])]
     const tools = source({ TOOL_A: a.binding, TOOL_B: b.binding })
     const reason = 'The tool "now" is defined differently by TOOL_A and TOOL_B; none of them is called.'
@@ -190,8 +190,8 @@ describe('two Workers with a tool of one name', () => {
   })
 })
 
-describe('what a Worker says is remembered', () => {
-  test('for a minute where it is of use, for two seconds where it is not, by every source of the isolate', async () => {
+describe('the description of a Worker', () => {
+  test('is cached for a minute if it is usable, else for two seconds, for every source of the isolate', async () => {
     let at = 0
     const good = worker([definition('now')])
     let failures = 0
@@ -210,7 +210,7 @@ describe('what a Worker says is remembered', () => {
     expect(good.asked.describe).toBe(2)
   })
 
-  test('and asked anew after a failure is mended', async () => {
+  test('is read again once a failure is over', async () => {
     let at = 0
     let mended = false
     const binding: ToolBinding = {
@@ -247,7 +247,7 @@ describe('a tool that has changed', () => {
     }
   }
 
-  test('in words alone is called as it is now', async () => {
+  test('only in its texts is called as it is now', async () => {
     const { binding, asked } = redeployed([definition('now', { hash: 'new', description: 'Better words.' })])
     const tools = source({ TOOL_A: binding })
     expect(await call((await tools.find(['now']))[0])).toEqual(text('new'))
@@ -272,7 +272,7 @@ describe('a tool that has changed', () => {
     expect(names(await tools.list())).toEqual(now.map(({ name }) => name))
   })
 
-  test('since a model was told of it long ago is not called, even in words alone', async () => {
+  test('since it was offered long ago is not called, even if only its texts changed', async () => {
     const { binding, asked } = redeployed([old])
     const [tool] = await source({ TOOL_A: binding }).find(['now'])
     const outcome = await tool?.call(toolRequest('now', {}, { hash: 'ancient' }), CONTROL)
@@ -280,7 +280,7 @@ describe('a tool that has changed', () => {
     expect(asked.requests.map(({ hash }) => hash)).toEqual(['ancient'])
   })
 
-  test('and changes once more is not called', async () => {
+  test('and changes again is not called', async () => {
     const { binding } = redeployed([definition('now', { hash: 'new' })])
     const never: ToolBinding = {
       ...binding,
@@ -291,7 +291,7 @@ describe('a tool that has changed', () => {
     })
   })
 
-  test('and cannot say how', async () => {
+  test('and cannot say how is not called', async () => {
     let described = 0
     const binding: ToolBinding = {
       describe: async () => {
@@ -307,7 +307,7 @@ describe('a tool that has changed', () => {
   })
 })
 
-describe('whatever a call comes to is an outcome', () => {
+describe('every end of a call becomes an outcome:', () => {
   const BAD = 'The tool "now" answered with something that is not a tool outcome.'
 
   test.each<[string, () => unknown, ToolOutcome]>([
@@ -436,7 +436,7 @@ describe('whatever a call comes to is an outcome', () => {
   })
 })
 
-test('one binding by itself', async () => {
+test('a source of one binding has only its tools', async () => {
   const tools = source({
     TOOL_A: worker([definition('now')]).binding,
     TOOL_B: worker([definition('now', { hash: 'b' })]).binding,
@@ -449,7 +449,7 @@ test('one binding by itself', async () => {
 describe('a Worker that answers over fetch', () => {
   const description = { contract: 1, tools: [definition('now')] }
 
-  test('is described and called so', async () => {
+  test('is described and called over HTTP', async () => {
     const seen: unknown[] = []
     const binding = foreign(async (url, init) => {
       seen.push([
@@ -487,7 +487,7 @@ describe('a Worker that answers over fetch', () => {
     })
   })
 
-  test('is told when nobody waits any more', async () => {
+  test('is told when the caller has gone', async () => {
     const abort = Promise.withResolvers<string>()
     const binding = foreign((url, init) => {
       if (url.endsWith('/describe')) return Promise.resolve(Response.json(description))
@@ -502,7 +502,7 @@ describe('a Worker that answers over fetch', () => {
   })
 })
 
-describe('what became of a call, and undoing it', () => {
+describe('the status and the undoing of a call', () => {
   const DONE = { ok: true as const, content: [{ type: 'text' as const, text: 'booked' }] }
   const careful = definition('book', { reconcile: true, undo: true, history: true })
   const request = toolRequest('book', { room: 7 }, { hash: 'of a definition that has changed since' })
@@ -528,7 +528,7 @@ describe('what became of a call, and undoing it', () => {
     return { asked, tools: source({ TOOL_HOTEL: transport === 'rpc' ? overRpc : foreign(overFetch) }) }
   }
 
-  test('are asked for over RPC', async () => {
+  test('are requested over RPC', async () => {
     const { asked, tools } = careless('rpc', { status: () => DONE, undo: () => text('undone') })
     const [tool] = await tools.find(['book'])
     expect(tool?.definition).toEqual(careful)
@@ -537,7 +537,7 @@ describe('what became of a call, and undoing it', () => {
     expect(asked).toEqual([[request], [request, DONE]])
   })
 
-  test('are asked for over fetch', async () => {
+  test('are requested over fetch', async () => {
     const { asked, tools } = careless('fetch', { status: () => 'absent', undo: () => text('undone') })
     const [tool] = await tools.find(['book'])
     expect(await tool?.status?.(request)).toBe('absent')
@@ -549,7 +549,7 @@ describe('what became of a call, and undoing it', () => {
   })
 
   test.each(['rpc', 'fetch'] as const)(
-    'whoever says nothing of use over %s leaves it unknown, or not undone',
+    'leave the call unknown, or not undone, if the answer over %s is unusable',
     async (transport) => {
       for (const useless of [undefined, () => ({ ok: 'yes' }), () => 'gone']) {
         const { tools } = careless(transport, useless ? { status: useless, undo: useless } : {})
@@ -560,13 +560,13 @@ describe('what became of a call, and undoing it', () => {
     },
   )
 
-  test('a tool that does not offer them has neither', async () => {
+  test('are absent from a tool that does not offer them', async () => {
     const [tool] = await source({ TOOL_A: worker([definition('a', { reconcile: false })]).binding }).find(['a'])
     expect(Object.keys(Object(tool))).toEqual(['definition', 'origin', 'place', 'offered', 'call'])
   })
 })
 
-test('what models used inside of a tool, and that a failure is fatal, are heard', async () => {
+test('the usage of models inside a tool and a fatal failure reach the run', async () => {
   const usage = { inputTokens: 5, outputTokens: 6, cachedInputTokens: 1, reasoningTokens: 2 }
   const fatal = { code: 'closed', message: 'Closed.', fatal: true }
   const tools = source({

@@ -54,7 +54,7 @@ function sorted(schema: JsonSchema): unknown {
 describe(`${COUNT} functions that others defined`, () => {
   const tools = functions.map((foreign) => ({ foreign, ...loaded(foreign) }))
 
-  test('all load, with schemas of an object and a description', () => {
+  test('load with object schemas and descriptions', () => {
     expect(tools).toHaveLength(COUNT)
     for (const { tool, foreign } of tools) {
       expect(tool.outline.inputSchema['type']).toBe('object')
@@ -64,7 +64,7 @@ describe(`${COUNT} functions that others defined`, () => {
     expect(tools.filter(({ isWrapped }) => isWrapped).length).toBeGreaterThan(20)
   })
 
-  test('have wire names that providers take, each its own, which lead back to the names', () => {
+  test('have unique wire names that providers accept, which decode to the names', () => {
     const wires = tools.map(({ tool }) => tool.name)
     expect(new Set(wires).size).toBe(COUNT)
     for (const { tool, foreign } of tools) {
@@ -73,7 +73,7 @@ describe(`${COUNT} functions that others defined`, () => {
     }
   })
 
-  test('take right arguments as they are sent', async () => {
+  test('receive valid arguments unchanged', async () => {
     for (const { foreign, call } of tools) {
       const random = randomOf(foreign.name.length)
       const isRight = oracleOf(foreign)
@@ -87,7 +87,7 @@ describe(`${COUNT} functions that others defined`, () => {
     }
   })
 
-  test('are right and wrong about the same arguments as another validator', () => {
+  test('agree with another validator on which arguments are valid', () => {
     let wrong = 0
     for (const { foreign } of tools) {
       const random = randomOf(foreign.name.length + 1000)
@@ -104,7 +104,7 @@ describe(`${COUNT} functions that others defined`, () => {
     expect(wrong).toBeGreaterThan((COUNT * WRONG) / 4)
   })
 
-  test('get nothing that does not fit: it is mended, or told to the model', async () => {
+  test('receive no invalid arguments: they are mended, or refused for the model', async () => {
     const seen = { asSent: 0, mended: 0, refused: 0 }
     for (const { foreign, call } of tools) {
       const random = randomOf(foreign.name.length + 1000)
